@@ -1,0 +1,45 @@
+//! `pitstop`: a terminal supervisor for Claude Code.
+//!
+//! It hosts `claude` in a PTY pane, shows how full its context window is, keeps the notes that must
+//! survive, and reboots it into a fresh session that carries on from a handoff which the human has
+//! seen and which is proven to have arrived.
+//!
+//! # The map
+//!
+//! A room uses only rooms named before it (`tests/it/layering.rs` holds the exact lists).
+//!
+//! - [`clock`]: the moment handed to the pure core
+//! - [`transcript`]: what was said: Claude Code's record of a session
+//! - [`keymap`]: chords, actions and what key does what
+//! - [`scratchpad`]: the notes as text: sections, checklist, merge of two edits
+//! - [`pane`]: the hosted terminal
+//! - [`agent`]: the hosted program, as far as we must know it
+//! - [`breakpoint`]: good moments to stop
+//! - [`guard`]: how full the context window is, and what to advise
+//! - [`handoff`]: what the next session is told
+//! - [`lineage`]: the chain of iterations
+//! - [`config`]: what the user may set
+//! - [`api`]: the doors for hooks, scripts and people elsewhere
+//! - [`app`]: the pure core
+//! - [`ui`]: the views, one file per panel
+//! - [`runtime`]: the imperative shell
+//! - [`logging`]: the log file
+//! - [`cli`]: one file per subcommand
+
+pub mod agent;
+pub mod api;
+pub mod app;
+pub mod breakpoint;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod guard;
+pub mod handoff;
+pub mod keymap;
+pub mod lineage;
+pub mod logging;
+pub mod pane;
+pub mod runtime;
+pub mod scratchpad;
+pub mod transcript;
+pub mod ui;

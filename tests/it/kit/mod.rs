@@ -1,0 +1,1 @@
+//! The kit: what tests need to drive the whole program.
