@@ -1,1 +1,152 @@
-//! Room `handoff`.
+//! What the next session is told.
+//!
+//! This room owns the facts that must survive ([`PreservedState`]) and the one message they become
+//! ([`Handoff`]). It is pure: what git, the scratchpad and the transcript say is handed in.
+
+pub mod generate;
+pub mod preserved;
+
+use std::fmt;
+
+use crate::transcript::Tokens;
+
+pub use generate::{Generator, Limits, Sources, TemplateError};
+pub use preserved::PreservedState;
+
+/// The first line of every handoff: it says whose it is, and its nonce proves that it arrived.
+///
+/// The nonce is random and new for every handoff, so no page or tool output can forge a delivery
+/// (RELIABILITY D1, "hidden instructions").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marker {
+    /// The run.
+    pub run: String,
+    /// The number of the iteration that writes the handoff.
+    pub iteration: u64,
+    /// The random short hash, in hex.
+    pub nonce: String,
+}
+
+impl Marker {
+    /// Whether this text carries the marker.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        !self.nonce.is_empty() && text.contains(&self.to_string())
+    }
+}
+
+impl fmt::Display for Marker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { run, iteration, nonce } = self;
+        write!(f, "pitstop handoff · {run} · iteration {iteration} · {nonce}")
+    }
+}
+
+/// The finished message, exactly as it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handoff {
+    /// The marker that stands in its first line.
+    pub marker: Marker,
+    /// The whole message, the marker line included.
+    pub text: String,
+    /// What was cut to keep to the size, in the words of the message's own list.
+    pub left_out: Vec<String>,
+    /// What a reader should know before sending it: no objective, no next step, over the size.
+    pub warnings: Vec<String>,
+}
+
+impl Handoff {
+    /// Its size in bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Its estimated size in tokens, at 4 characters a token (DESIGN 3).
+    #[must_use]
+    pub fn tokens(&self) -> Tokens {
+        Tokens(self.text.chars().count().div_ceil(4) as u64)
+    }
+
+    /// The message below the marker line: what a person may edit.
+    #[must_use]
+    pub fn body(&self) -> &str {
+        self.text.split_once('\n').map_or("", |(_, body)| body)
+    }
+
+    /// The same handoff with its body replaced by a person's own words. The marker line stays, because
+    /// without it nothing could prove the delivery; the size limit does not bind a person.
+    #[must_use]
+    pub fn edited(&self, body: &str) -> Self {
+        let text = sendable(&format!("{}\n{body}", self.marker));
+        Self {
+            marker: self.marker.clone(),
+            text,
+            left_out: self.left_out.clone(),
+            warnings: if body.trim().is_empty() {
+                vec!["the handoff is empty".to_owned()]
+            } else {
+                Vec::new()
+            },
+        }
+    }
+}
+
+/// The text as it may be sent to an agent: without paste-end marks and without control characters other
+/// than TAB and LF (they could end a paste and be taken as keys), without blank space at the end
+/// (clients trim it, and the delivery is compared byte for byte). CR LF becomes LF.
+#[must_use]
+pub fn sendable(text: &str) -> String {
+    let mut rest = text.replace("\r\n", "\n");
+    // Removing one mark can join the halves of another: go on until none is left.
+    while rest.contains("\u{1b}[201~") {
+        rest = rest.replace("\u{1b}[201~", "");
+    }
+    rest.retain(|c| matches!(c, '\t' | '\n') || !(c < ' ' || ('\u{7f}'..='\u{9f}').contains(&c)));
+    rest.truncate(rest.trim_end().len());
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marker() -> Marker {
+        Marker { run: "r1".to_owned(), iteration: 3, nonce: "0a1b2c3d".to_owned() }
+    }
+
+    #[test]
+    fn sendable_removes_what_could_end_a_paste_and_nothing_else() {
+        let text = "a\tb\n\u{1b}[201~c\u{1b}[\u{1b}[201~201~d 'q' \"q\" 🚀👩‍👩‍👧 漢字\u{9b}201~\u{7f}";
+        assert_eq!(sendable(text), "a\tb\ncd 'q' \"q\" 🚀👩‍👩‍👧 漢字201~");
+    }
+
+    #[test]
+    fn an_edit_keeps_the_marker_line() {
+        let handoff = Handoff {
+            marker: marker(),
+            text: format!("{}\n\nbody", marker()),
+            left_out: vec![],
+            warnings: vec![],
+        };
+        assert_eq!(handoff.body(), "\nbody");
+        let edited = handoff.edited("\nmine\n");
+        assert_eq!(edited.text, format!("{}\n\nmine", marker()));
+        assert!(edited.marker.is_in(&edited.text));
+    }
+
+    #[test]
+    fn another_nonce_is_another_handoff() {
+        let other = Marker { nonce: "ffffffff".to_owned(), ..marker() };
+        assert!(!other.is_in(&format!("{}\n", marker())));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn sendable_text_never_ends_a_paste(text in "(\u{1b}|\\[|2|0|1|~|a|\n){0,60}") {
+            let clean = sendable(&text);
+            assert!(!clean.contains('\u{1b}'));
+            assert_eq!(sendable(&clean), clean);
+        }
+    }
+}
