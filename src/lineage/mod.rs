@@ -1,1 +1,838 @@
-//! Room `lineage`.
+//! The chain of iterations: who lived when, why each life ended, and how one became the next.
+//!
+//! This room owns the numbers and names of runs and iterations, the record of each (`meta.json`
+//! and the database), the journal that is written ahead of every reboot step, checkpoints, the
+//! lock that keeps a second supervisor out, and the private files all of it is kept in. It does
+//! not decide when to reboot (`guard`, `breakpoint`) nor carry one out (`app`, `runtime`).
+//!
+//! Pure: this file, [`checkpoint`] and [`journal`]. Touching the world: [`files`], [`lock`],
+//! [`process`] and [`store`].
+
+pub mod checkpoint;
+pub mod files;
+pub mod journal;
+pub mod lock;
+pub mod process;
+pub mod store;
+
+use std::{collections::BTreeMap, fmt, num::NonZeroU64, path::Path, str::FromStr};
+
+use chrono::{DateTime, NaiveDateTime, SubsecRound, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    lineage::journal::Step,
+    transcript::{SessionId, Tokens},
+};
+
+/// The number of one life of the pane within a run, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct IterationId(NonZeroU64);
+
+impl IterationId {
+    /// The first iteration of every run.
+    pub const FIRST: Self = Self(NonZeroU64::MIN);
+
+    /// Wraps a number that was read from somewhere; `None` for 0, which numbers no iteration.
+    #[must_use]
+    pub const fn new(number: u64) -> Option<Self> {
+        match NonZeroU64::new(number) {
+            Some(number) => Some(Self(number)),
+            None => None,
+        }
+    }
+
+    /// The bare number, from 1.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The iteration after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for IterationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How the date and time stand in a [`RunId`].
+const RUN_ID_TIME: &str = "%Y%m%d-%H%M%S";
+
+/// The name of one run of the supervisor: sorts by its start and is safe as a file name.
+///
+/// It reads `20261121-075144-3fa94c`: UTC to the second, then 24 random bits, so that two machines
+/// which share a database and start in the same second still differ.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunId(String);
+
+impl RunId {
+    /// Makes the name of a run that started at `started`, told from its twins by `random`.
+    #[must_use]
+    pub fn new(started: DateTime<Utc>, random: [u8; 3]) -> Self {
+        let [a, b, c] = random;
+        Self(format!(
+            "{}-{a:02x}{b:02x}{c:02x}",
+            started.format(RUN_ID_TIME)
+        ))
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = LineageError;
+
+    /// Accepts only what [`RunId::new`] writes: the text becomes a directory name.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let well_formed = text.rsplit_once('-').is_some_and(|(time, random)| {
+            NaiveDateTime::parse_from_str(time, RUN_ID_TIME)
+                .is_ok_and(|parsed| parsed.format(RUN_ID_TIME).to_string() == time)
+                && random.len() == 6
+                && random
+                    .bytes()
+                    .all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase())
+        });
+        if well_formed {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(LineageError::RunId(text.chars().take(64).collect()))
+        }
+    }
+}
+
+impl TryFrom<String> for RunId {
+    type Error = LineageError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<RunId> for String {
+    fn from(run: RunId) -> Self {
+        run.0
+    }
+}
+
+/// What went wrong with the chain of iterations.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LineageError {
+    /// The text is not a run's name.
+    #[error("expected a run name such as 20261121-075144-3fa94c, found {0:?}")]
+    RunId(String),
+    /// An iteration was to be opened while another is still open.
+    #[error("expected no open iteration, found iteration {0} still open")]
+    StillOpen(IterationId),
+    /// An iteration was to be closed and none is open.
+    #[error("expected an open iteration, found none")]
+    NoneOpen,
+    /// A word of the record is not one that we write.
+    #[error("expected {expected}, found {found:?}")]
+    Word {
+        /// What kind of word was looked for.
+        expected: &'static str,
+        /// The word found, shortened.
+        found: String,
+    },
+}
+
+/// Gives an enum its words: `as_str`, `Display`, `FromStr` and serde, all from one list.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident, $expected:literal, { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
+
+        impl $name {
+            /// Every value, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The word this value is written as.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::lineage::LineageError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err($crate::lineage::LineageError::Word {
+                        expected: $expected,
+                        found: text.chars().take(64).collect(),
+                    }),
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// Why an iteration ended; the words are those of `meta.json` (DESIGN section 8).
+    EndReason, "an end reason (natural, context_limit, promise_found, user_reboot, shutdown, crash or limit)", {
+        /// The agent ended by itself.
+        Natural = "natural",
+        /// The context window was full.
+        ContextLimit = "context_limit",
+        /// The promise text was found in the agent's last message.
+        PromiseFound = "promise_found",
+        /// The human asked for a reboot.
+        UserReboot = "user_reboot",
+        /// The supervisor was told to end.
+        Shutdown = "shutdown",
+        /// The agent or the supervisor died.
+        Crash = "crash",
+        /// A cap of the run was reached.
+        Limit = "limit",
+    }
+}
+
+words! {
+    /// What asked for a reboot (DESIGN section 6, triggers).
+    Cause, "the cause of a reboot", {
+        /// A key.
+        Key = "key",
+        /// `pitstop ctl`.
+        Ctl = "ctl",
+        /// The API.
+        Api = "api",
+        /// Usage passed a threshold.
+        Threshold = "threshold",
+        /// The autonomous loop.
+        Autopilot = "autopilot",
+        /// The agent ended by itself.
+        AgentExit = "agent_exit",
+        /// The agent died.
+        AgentCrash = "agent_crash",
+        /// The client refused prompts because its context window is full.
+        ContextLimit = "context_limit",
+        /// The human took the last reboot back.
+        Undo = "undo",
+        /// The supervisor died in mid-reboot and the next one finished it.
+        Recovery = "recovery",
+    }
+}
+
+words! {
+    /// How the next iteration gets its context (DESIGN section 6, ways).
+    Way, "a way to reboot (fresh or trim)", {
+        /// A new session that is told the handoff.
+        Fresh = "fresh",
+        /// A trimmed copy of the old session, resumed under a new id.
+        Trim = "trim",
+    }
+}
+
+/// Tokens that went in and came out over a whole iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenTotals {
+    /// Tokens sent to the model, caches included.
+    pub input: Tokens,
+    /// Tokens the model wrote.
+    pub output: Tokens,
+}
+
+/// A process told from any later bearer of its number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ProcessStamp {
+    /// The process id.
+    pub pid: u32,
+    /// When it started, as the system tells it: compared for equality, never computed with.
+    pub start_time: String,
+}
+
+/// How one reboot went: the `FreshContextResult` of DESIGN section 6.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RebootRecord {
+    /// The session that ended, where the agent has sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_session: Option<SessionId>,
+    /// The session that carries on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_session: Option<SessionId>,
+    /// How the context went over.
+    pub way: Way,
+    /// What asked for it.
+    pub cause: Cause,
+    /// Milliseconds spent in each step.
+    #[serde(default)]
+    pub transition_time_ms: BTreeMap<Step, u64>,
+    /// The size of the handoff in bytes.
+    pub handoff_bytes: u64,
+    /// The estimated size of the handoff in tokens.
+    pub handoff_tokens: Tokens,
+    /// Whether the handoff was seen to arrive.
+    pub verified: bool,
+    /// Whether a warm-up prompt was sent.
+    pub warmed_up: bool,
+    /// The preserved state the handoff was made from, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preserved_state: Option<serde_json::Value>,
+}
+
+impl RebootRecord {
+    /// Milliseconds the whole transition took.
+    #[must_use]
+    pub fn total_ms(&self) -> u64 {
+        self.transition_time_ms
+            .values()
+            .fold(0, |sum, step| sum.saturating_add(*step))
+    }
+}
+
+/// One life of the pane: from the start of an agent process to its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Iteration {
+    /// Its number within the run.
+    pub iteration: IterationId,
+    /// The session it spoke in; none for an agent without sessions, or before the id is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// When it began.
+    #[serde(with = "moment")]
+    pub started_at: DateTime<Utc>,
+    /// When it ended; none while it lives.
+    #[serde(
+        default,
+        with = "moment::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ended_at: Option<DateTime<Utc>>,
+    /// Why it ended; none while it lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_reason: Option<EndReason>,
+    /// Tokens in and out over its whole life.
+    pub tokens: TokenTotals,
+    /// What was done in it, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// The iteration whose work it carries on: the one before, or after an undo the one resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<IterationId>,
+    /// Tokens in the context window at its first answer: the base load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_at_birth: Option<Tokens>,
+    /// Tokens in the context window at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_at_end: Option<Tokens>,
+    /// What it cost, in US dollars, as the agent tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// What asked for the reboot that began it; none for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// The reboot that began it, with its times; none for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reboot: Option<RebootRecord>,
+}
+
+impl Iteration {
+    /// Whether it still lives.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.ended_at.is_none()
+    }
+
+    fn born(iteration: IterationId, at: DateTime<Utc>) -> Self {
+        Self {
+            iteration,
+            session_id: None,
+            started_at: at.trunc_subsecs(3),
+            ended_at: None,
+            end_reason: None,
+            tokens: TokenTotals::default(),
+            summary: None,
+            parent: None,
+            tokens_at_birth: None,
+            tokens_at_end: None,
+            cost_usd: None,
+            cause: None,
+            reboot: None,
+        }
+    }
+
+    fn close(&mut self, at: DateTime<Utc>, reason: EndReason) {
+        // A clock set back must not make an iteration end before it began.
+        self.ended_at = Some(at.trunc_subsecs(3).max(self.started_at));
+        self.end_reason = Some(reason);
+    }
+}
+
+/// The iterations of one run, in order: at most the last is open.
+///
+/// ```text
+///        open              close(reason)             open
+/// none ───────► 1 open ───────────────► 1 closed ───────────► 2 open ─ ─ ►
+///                  │                        ▲
+///                  └── current_mut: figures ┘
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lineage {
+    run: RunId,
+    iterations: Vec<Iteration>,
+}
+
+impl Lineage {
+    /// Begins the chain of a new run.
+    #[must_use]
+    pub const fn new(run: RunId) -> Self {
+        Self {
+            run,
+            iterations: Vec::new(),
+        }
+    }
+
+    /// The run this is the chain of.
+    #[must_use]
+    pub const fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Opens the next iteration as a child of the last one, in `session`, begun by `cause`.
+    pub fn open(
+        &mut self,
+        session: Option<SessionId>,
+        cause: Option<Cause>,
+        at: DateTime<Utc>,
+    ) -> Result<IterationId, LineageError> {
+        let parent = self.iterations.last().map(|last| last.iteration);
+        self.open_below(parent, session, cause, at)
+    }
+
+    /// Opens the next iteration as a child of `parent`: an undo carries on from an older one.
+    pub fn open_below(
+        &mut self,
+        parent: Option<IterationId>,
+        session: Option<SessionId>,
+        cause: Option<Cause>,
+        at: DateTime<Utc>,
+    ) -> Result<IterationId, LineageError> {
+        if let Some(open) = self.current() {
+            return Err(LineageError::StillOpen(open.iteration));
+        }
+        let id = self
+            .iterations
+            .last()
+            .map_or(IterationId::FIRST, |last| last.iteration.next());
+        self.iterations.push(Iteration {
+            session_id: session,
+            parent,
+            cause,
+            ..Iteration::born(id, at)
+        });
+        Ok(id)
+    }
+
+    /// Closes the open iteration and returns its finished record.
+    pub fn close(
+        &mut self,
+        at: DateTime<Utc>,
+        reason: EndReason,
+    ) -> Result<&Iteration, LineageError> {
+        let open = self.current_mut().ok_or(LineageError::NoneOpen)?;
+        open.close(at, reason);
+        Ok(open)
+    }
+
+    /// The open iteration.
+    #[must_use]
+    pub fn current(&self) -> Option<&Iteration> {
+        self.iterations.last().filter(|last| last.is_open())
+    }
+
+    /// The open iteration, to note figures in.
+    pub fn current_mut(&mut self) -> Option<&mut Iteration> {
+        self.iterations.last_mut().filter(|last| last.is_open())
+    }
+
+    /// The iteration of that number.
+    #[must_use]
+    pub fn get(&self, id: IterationId) -> Option<&Iteration> {
+        let place = usize::try_from(id.get()).ok()?.checked_sub(1)?;
+        self.iterations.get(place)
+    }
+
+    /// The iteration of that number, to attach what becomes known late, such as its summary.
+    pub fn get_mut(&mut self, id: IterationId) -> Option<&mut Iteration> {
+        let place = usize::try_from(id.get()).ok()?.checked_sub(1)?;
+        self.iterations.get_mut(place)
+    }
+
+    /// The iteration whose work `id` carries on.
+    #[must_use]
+    pub fn parent(&self, id: IterationId) -> Option<&Iteration> {
+        self.get(self.get(id)?.parent?)
+    }
+
+    /// Every iteration, oldest first.
+    #[must_use]
+    pub fn iterations(&self) -> &[Iteration] {
+        &self.iterations
+    }
+
+    /// What `meta.json` says of this run.
+    #[must_use]
+    pub fn meta(&self) -> Meta {
+        Meta {
+            run: self.run.clone(),
+            iterations: self.iterations.iter().map(IterationRecord::from).collect(),
+        }
+    }
+}
+
+/// The file `meta.json` of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The run's name.
+    pub run: RunId,
+    /// Its iterations, oldest first.
+    pub iterations: Vec<IterationRecord>,
+}
+
+impl Meta {
+    /// The bytes of the file: indented JSON with a final newline.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec_pretty(self)
+            .expect("plain records with text keys always become JSON");
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+/// One iteration as `meta.json` tells it: exactly the names of DESIGN section 8, nulls left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IterationRecord {
+    /// The number, from 1.
+    pub iteration: IterationId,
+    /// The session it spoke in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// When it began.
+    #[serde(with = "moment")]
+    pub started_at: DateTime<Utc>,
+    /// When it ended.
+    #[serde(
+        default,
+        with = "moment::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ended_at: Option<DateTime<Utc>>,
+    /// Why it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_reason: Option<EndReason>,
+    /// Tokens in and out.
+    pub tokens: TokenTotals,
+    /// What was done, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+impl From<&Iteration> for IterationRecord {
+    fn from(whole: &Iteration) -> Self {
+        Self {
+            iteration: whole.iteration,
+            session_id: whole.session_id,
+            started_at: whole.started_at,
+            ended_at: whole.ended_at,
+            end_reason: whole.end_reason,
+            tokens: whole.tokens,
+            summary: whole.summary.clone(),
+        }
+    }
+}
+
+/// The directory a supervisor works for, as the records name it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Project {
+    /// The absolute path, for people; bytes that are no text are replaced.
+    pub path: String,
+    /// Sixteen hex digits made from the path's bytes: names sockets and finds records.
+    pub hash: String,
+    /// The machine: on a shared database equal paths on two machines are two projects.
+    pub host: String,
+}
+
+impl Project {
+    /// Names the project at the absolute `path` on the machine `host`.
+    #[must_use]
+    pub fn new(path: &Path, host: &str) -> Self {
+        Self {
+            path: path.to_string_lossy().into_owned(),
+            hash: format!("{:016x}", fnv1a(path.as_os_str().as_encoded_bytes())),
+            host: host.to_owned(),
+        }
+    }
+}
+
+/// FNV-1a over 64 bits: must never change, so the standard library's unspecified hash will not do.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// Moments in files and in the database: UTC, to the millisecond, always 24 characters, so that
+/// their order as text is their order in time.
+pub(crate) mod moment {
+    use chrono::{DateTime, SecondsFormat, Utc};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// The moment as text.
+    pub(crate) fn text(at: DateTime<Utc>) -> String {
+        at.to_rfc3339_opts(SecondsFormat::Millis, true)
+    }
+
+    pub(crate) fn serialize<S: Serializer>(
+        at: &DateTime<Utc>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&text(*at))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<DateTime<Utc>, D::Error> {
+        DateTime::<Utc>::deserialize(deserializer)
+    }
+
+    pub(crate) mod option {
+        use super::{DateTime, Deserialize, Deserializer, Serializer, Utc, text};
+
+        #[allow(clippy::ref_option)] // the signature is serde's
+        pub(crate) fn serialize<S: Serializer>(
+            at: &Option<DateTime<Utc>>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match at {
+                Some(at) => serializer.serialize_str(&text(*at)),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<DateTime<Utc>>, D::Error> {
+            Option::<DateTime<Utc>>::deserialize(deserializer)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{Duration, TimeZone};
+
+    use super::*;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        Utc.timestamp_opt(1_795_000_000 + second, 123_456_789)
+            .unwrap()
+    }
+
+    fn run() -> RunId {
+        RunId::new(at(0), [0x3f, 0xa9, 0x4c])
+    }
+
+    fn session(n: u128) -> SessionId {
+        SessionId::new(uuid::Uuid::from_u128(n))
+    }
+
+    #[test]
+    fn a_run_name_sorts_by_time_and_reads_back() {
+        let earlier = RunId::new(at(0), [0xff; 3]);
+        let later = RunId::new(at(1), [0; 3]);
+        assert!(earlier < later);
+        assert_eq!(earlier.as_str().parse(), Ok(earlier.clone()));
+        assert!(
+            earlier
+                .as_str()
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        );
+    }
+
+    #[test]
+    fn a_run_name_that_is_no_directory_name_is_refused() {
+        for text in [
+            "",
+            "..",
+            "../x",
+            "20261121-075144-3FA94C",
+            "20261121-075144-3fa94",
+            "20261321-075144-3fa94c",
+            "20261121-075144-3fa94c/",
+            "20261121-075144",
+            "+0261121-075144-3fa94c",
+            " 20261121-075144-3fa94c",
+        ] {
+            assert!(text.parse::<RunId>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_reasons_have_exactly_the_words_of_the_contract() {
+        let words: Vec<_> = EndReason::ALL
+            .iter()
+            .map(|reason| reason.as_str())
+            .collect();
+        assert_eq!(
+            words,
+            [
+                "natural",
+                "context_limit",
+                "promise_found",
+                "user_reboot",
+                "shutdown",
+                "crash",
+                "limit"
+            ]
+        );
+        for reason in EndReason::ALL {
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+            assert_eq!(reason.as_str().parse(), Ok(*reason));
+        }
+    }
+
+    #[test]
+    fn iterations_open_and_close_in_turn() {
+        let mut lineage = Lineage::new(run());
+        assert_eq!(
+            lineage.close(at(0), EndReason::Natural).unwrap_err(),
+            LineageError::NoneOpen
+        );
+
+        let first = lineage.open(Some(session(1)), None, at(1)).unwrap();
+        assert_eq!(first.get(), 1);
+        assert_eq!(
+            lineage.open(None, None, at(2)).unwrap_err(),
+            LineageError::StillOpen(first)
+        );
+        lineage.current_mut().unwrap().tokens_at_end = Some(Tokens(150_000));
+        let closed = lineage.close(at(3), EndReason::UserReboot).unwrap();
+        assert_eq!(closed.end_reason, Some(EndReason::UserReboot));
+        assert!(lineage.current().is_none());
+
+        let second = lineage
+            .open(Some(session(2)), Some(Cause::Key), at(4))
+            .unwrap();
+        assert_eq!(second.get(), 2);
+        assert_eq!(lineage.parent(second).map(|p| p.iteration), Some(first));
+        assert_eq!(lineage.parent(first), None);
+        assert_eq!(lineage.iterations().len(), 2);
+    }
+
+    #[test]
+    fn an_undo_carries_on_from_the_older_iteration() {
+        let mut lineage = Lineage::new(run());
+        let first = lineage.open(Some(session(1)), None, at(1)).unwrap();
+        lineage.close(at(2), EndReason::UserReboot).unwrap();
+        lineage
+            .open(Some(session(2)), Some(Cause::Key), at(3))
+            .unwrap();
+        lineage.close(at(4), EndReason::UserReboot).unwrap();
+        let third = lineage
+            .open_below(Some(first), Some(session(1)), Some(Cause::Undo), at(5))
+            .unwrap();
+        assert_eq!(third.get(), 3);
+        assert_eq!(lineage.parent(third).map(|p| p.iteration), Some(first));
+    }
+
+    #[test]
+    fn a_clock_set_back_ends_no_iteration_before_its_start() {
+        let mut lineage = Lineage::new(run());
+        lineage.open(None, None, at(100)).unwrap();
+        let closed = lineage
+            .close(at(100) - Duration::hours(1), EndReason::Crash)
+            .unwrap();
+        assert_eq!(closed.ended_at, Some(closed.started_at));
+    }
+
+    #[test]
+    fn meta_has_exactly_the_names_of_the_contract_and_no_nulls() {
+        let mut lineage = Lineage::new(run());
+        lineage
+            .open(Some(session(7)), Some(Cause::Key), at(0))
+            .unwrap();
+        let open = lineage.current_mut().unwrap();
+        open.tokens = TokenTotals {
+            input: Tokens(12),
+            output: Tokens(3),
+        };
+        open.cost_usd = Some(1.5);
+        let value: serde_json::Value = serde_json::from_slice(&lineage.meta().to_json()).unwrap();
+        let names: Vec<_> = value["iterations"][0]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect();
+        assert_eq!(names, ["iteration", "session_id", "started_at", "tokens"]);
+
+        lineage.current_mut().unwrap().summary = Some("did it".to_owned());
+        lineage.close(at(60), EndReason::PromiseFound).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&lineage.meta().to_json()).unwrap();
+        let record = &value["iterations"][0];
+        let names: Vec<_> = record.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(
+            names,
+            [
+                "iteration",
+                "session_id",
+                "started_at",
+                "ended_at",
+                "end_reason",
+                "tokens",
+                "summary"
+            ]
+        );
+        assert_eq!(
+            record["tokens"],
+            serde_json::json!({"input": 12, "output": 3})
+        );
+        assert_eq!(record["end_reason"], "promise_found");
+        assert_eq!(record["started_at"].as_str().unwrap().len(), 24);
+        assert_eq!(
+            serde_json::from_value::<Meta>(value).unwrap(),
+            lineage.meta()
+        );
+    }
+
+    #[test]
+    fn a_project_keeps_its_hash_for_good() {
+        // The value is on users' disks: a change here loses their history.
+        assert_eq!(
+            Project::new(Path::new("/home/a/b"), "h").hash,
+            format!("{:016x}", fnv1a(b"/home/a/b"))
+        );
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+    }
+}

@@ -1,0 +1,203 @@
+//! Checkpoints: what is saved so that the work can be taken up again, in a versioned format.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{
+    lineage::{IterationId, RunId, moment},
+    transcript::SessionId,
+};
+
+/// The newest form of a checkpoint that this program writes.
+///
+/// Raise it when an older program could misread what is written; fields that may be missed by an
+/// older program need no new number, because unknown ones are skipped.
+pub const FORMAT: u32 = 1;
+
+/// The largest checkpoint read from text, in bytes: preserved state is capped far below.
+pub const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// Everything saved at one moment of the work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Its own id.
+    pub id: Uuid,
+    /// What it belongs to, as the user names it: by default the project's directory name.
+    pub environment: String,
+    /// The task in one line.
+    pub task: String,
+    /// Where the work stands.
+    pub context: String,
+    /// What is to be done next, in order.
+    #[serde(default)]
+    pub next_steps: Vec<String>,
+    /// Marks to find it by, such as `auto-save` or `git-commit`.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// The preserved state, as JSON.
+    #[serde(default)]
+    pub state: serde_json::Value,
+    /// When it was saved.
+    #[serde(with = "moment")]
+    pub created_at: DateTime<Utc>,
+    /// The run it was saved in; none when saved with no supervisor running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The iteration it was saved in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<IterationId>,
+    /// The session it was saved in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+}
+
+/// The form on disk: the number first, then the checkpoint beside it.
+#[derive(Serialize)]
+struct Written<'a> {
+    format: u32,
+    checkpoint: &'a Checkpoint,
+}
+
+/// As much as must be known before the rest may be read.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    checkpoint: Checkpoint,
+}
+
+/// Why a text is not a checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// A newer program wrote it.
+    #[error(
+        "expected a checkpoint of format {FORMAT} or older, found format {0}: a newer pitstop wrote it"
+    )]
+    Newer(u32),
+    /// It is too large to be one of ours.
+    #[error("expected a checkpoint of at most {MAX_BYTES} bytes, found {0}")]
+    TooLarge(usize),
+    /// It is not what we write.
+    #[error("expected a checkpoint")]
+    Malformed(#[from] serde_json::Error),
+}
+
+impl Checkpoint {
+    /// The checkpoint as one line of JSON with its format number.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(&Written {
+            format: FORMAT,
+            checkpoint: self,
+        })
+        .expect("plain records with text keys always become JSON")
+    }
+
+    /// Reads what [`Checkpoint::to_json`] wrote, in this version or an older one.
+    pub fn from_json(text: &str) -> Result<Self, CheckpointError> {
+        if text.len() > MAX_BYTES {
+            return Err(CheckpointError::TooLarge(text.len()));
+        }
+        let Format { format } = serde_json::from_str(text)?;
+        if format > FORMAT {
+            return Err(CheckpointError::Newer(format));
+        }
+        let Read { checkpoint } = serde_json::from_str(text)?;
+        Ok(checkpoint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            any::<String>().prop_map(Into::into),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+                prop::collection::btree_map(any::<String>(), inner, 0..6)
+                    .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    prop_compose! {
+        fn checkpoints()(
+            id in any::<u128>(),
+            texts in any::<(String, String, String)>(),
+            next_steps in prop::collection::vec(any::<String>(), 0..5),
+            tags in prop::collection::vec(any::<String>(), 0..5),
+            state in json(),
+            millis in 0i64..4_000_000_000_000,
+            run in any::<Option<[u8; 3]>>(),
+            iteration in any::<u64>(),
+            session in any::<Option<u128>>(),
+        ) -> Checkpoint {
+            let created_at = Utc.timestamp_millis_opt(millis).unwrap();
+            Checkpoint {
+                id: Uuid::from_u128(id),
+                environment: texts.0,
+                task: texts.1,
+                context: texts.2,
+                next_steps,
+                tags,
+                state,
+                created_at,
+                run: run.map(|random| RunId::new(created_at, random)),
+                iteration: IterationId::new(iteration),
+                session: session.map(|n| SessionId::new(Uuid::from_u128(n))),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_checkpoint_reads_back_as_it_was_written(checkpoint in checkpoints()) {
+            let text = checkpoint.to_json();
+            prop_assert!(!text.contains('\n'));
+            prop_assert_eq!(Checkpoint::from_json(&text).unwrap(), checkpoint);
+        }
+
+        #[test]
+        fn no_text_makes_reading_panic(text in any::<String>()) {
+            let _ = Checkpoint::from_json(&text);
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_number_before_its_fields_are_read() {
+        let error =
+            Checkpoint::from_json(r#"{"format":9,"checkpoint":{"unheard":1}}"#).unwrap_err();
+        assert!(matches!(error, CheckpointError::Newer(9)));
+        assert!(error.to_string().contains("format 9"));
+    }
+
+    #[test]
+    fn an_unknown_field_is_skipped() {
+        let text = r#"{"format":1,"checkpoint":{"id":"00000000-0000-0000-0000-000000000001","environment":"e",
+            "task":"t","context":"c","created_at":"2026-11-21T07:51:44.000Z","from_the_future":[1]}}"#;
+        assert_eq!(Checkpoint::from_json(text).unwrap().task, "t");
+    }
+
+    #[test]
+    fn an_endless_text_is_refused_by_its_size() {
+        let text = " ".repeat(MAX_BYTES + 1);
+        assert!(matches!(
+            Checkpoint::from_json(&text),
+            Err(CheckpointError::TooLarge(_))
+        ));
+    }
+}

@@ -1,0 +1,734 @@
+//! Private files below a project: `.pitstop/`, its runs, and how every state file is written.
+//!
+//! A cloned repository may hold a `.pitstop/` of its own making, so nothing below the project is
+//! opened by path: each component is opened from the handle of the one above it, without following
+//! links, and must belong to us. Writing a state file takes four steps, and a crash between any
+//! two of them leaves the old file or the new one, whole:
+//!
+//! ```text
+//! write aside ─► sync the file ─► rename over the old one ─► sync the directory
+//! ```
+//!
+//! Files are created with mode 0600 and directories with 0700, not changed to it afterwards.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use rustix::{
+    fd::OwnedFd,
+    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat},
+    io::Errno,
+};
+
+use crate::lineage::{IterationId, Meta, RunId};
+
+/// The name of our directory within a project.
+pub const PROJECT_DIR: &str = ".pitstop";
+/// The record of a run.
+pub const META: &str = "meta.json";
+/// The handoff that an iteration gave.
+pub const HANDOFF: &str = "handoff.md";
+/// The summary of an iteration.
+pub const SUMMARY: &str = "summary.md";
+/// The settings file injected into an iteration's agent.
+pub const SETTINGS: &str = "settings.json";
+/// The recording of an iteration's pane.
+pub const RECORDING: &str = "pane.cast";
+
+/// How a file that is being written aside is marked: `.NAME.aside-PID-N`.
+const ASIDE: &str = ".aside-";
+
+const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
+const PRIVATE_DIR: Mode = Mode::RWXU;
+
+/// What went wrong with a private file.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// A link stands where a file or directory of ours was expected.
+    #[error("expected no link at {0}, found one")]
+    Link(PathBuf),
+    /// Somebody else owns what stands there.
+    #[error("expected {path} to belong to user {expected}, found user {found}")]
+    Owner {
+        /// Where.
+        path: PathBuf,
+        /// Our user id.
+        expected: u32,
+        /// Its owner.
+        found: u32,
+    },
+    /// Something else than a file or directory stands there.
+    #[error("expected {path} to be a {expected}")]
+    Kind {
+        /// Where.
+        path: PathBuf,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// A name with a slash, or one that leads elsewhere.
+    #[error("expected a plain file name, found {0:?}")]
+    Name(String),
+    /// A file larger than its reader allows.
+    #[error("expected {path} to hold at most {limit} bytes")]
+    TooLarge {
+        /// Where.
+        path: PathBuf,
+        /// The most that is read, in bytes.
+        limit: usize,
+    },
+    /// The system said no.
+    #[error("cannot {action} {path}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl FilesError {
+    /// Whether the disk, not the file, is the trouble: full, over quota or read-only. The write is
+    /// worth another try later, and the old file is whole.
+    #[must_use]
+    pub fn is_disk_trouble(&self) -> bool {
+        let Self::Io { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            source.kind(),
+            io::ErrorKind::StorageFull
+                | io::ErrorKind::QuotaExceeded
+                | io::ErrorKind::ReadOnlyFilesystem
+        )
+    }
+}
+
+/// The four steps of a private write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteStep {
+    /// The bytes go into a new file beside the old one.
+    WriteAside,
+    /// They reach the disk.
+    SyncFile,
+    /// The new file takes the old one's name.
+    Rename,
+    /// The name reaches the disk.
+    SyncDirectory,
+}
+
+/// Which side of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// It is about to be done.
+    Before,
+    /// It was done.
+    After,
+}
+
+/// Looks on at the edges of a write; an error it returns stops the write there.
+type Watch<'a> = &'a mut dyn FnMut(WriteStep, Edge) -> io::Result<()>;
+
+/// A directory of ours, held open.
+#[derive(Debug)]
+pub struct PrivateDir {
+    handle: OwnedFd,
+    path: PathBuf,
+}
+
+impl PrivateDir {
+    /// Opens `.pitstop` in `project`, creating it with its `.gitignore` where they are missing.
+    pub fn open_project(project: &Path) -> Result<Self, FilesError> {
+        let dir = Self::open_in(project, PROJECT_DIR, true)?;
+        let ignored = dir.read(".gitignore", 64 * 1024)?;
+        if ignored.is_none() {
+            dir.write_private(".gitignore", b"*\n")?;
+        }
+        Ok(dir)
+    }
+
+    /// Opens `.pitstop` in `project` only if it is there: for readers, which leave no trace.
+    pub fn find_project(project: &Path) -> Result<Option<Self>, FilesError> {
+        absent_is_none(Self::open_in(project, PROJECT_DIR, false))
+    }
+
+    /// Opens (creating it, and what is missing above it) a directory of the user's own, such as
+    /// the state directory. Links above its last component are the user's business.
+    pub fn open_path(path: &Path) -> Result<Self, FilesError> {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
+        else {
+            return Err(FilesError::Name(path.display().to_string()));
+        };
+        let above = if above.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            above
+        };
+        create_above(above)?;
+        Self::open_in(above, name, true)
+    }
+
+    fn open_in(above: &Path, name: &str, create: bool) -> Result<Self, FilesError> {
+        let handle = rustix::fs::openat(
+            CWD,
+            above,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(|error| io_error("open", above, error))?;
+        Self::open_below(&handle, above, name, create)
+    }
+
+    /// The directory `name` in this one, created where it is missing.
+    pub fn dir(&self, name: &str) -> Result<Self, FilesError> {
+        Self::open_below(&self.handle, &self.path, name, true)
+    }
+
+    /// The directory `name` in this one, if it is there.
+    pub fn find_dir(&self, name: &str) -> Result<Option<Self>, FilesError> {
+        absent_is_none(Self::open_below(&self.handle, &self.path, name, false))
+    }
+
+    fn open_below(
+        above: &OwnedFd,
+        above_path: &Path,
+        name: &str,
+        create: bool,
+    ) -> Result<Self, FilesError> {
+        let path = above_path.join(plain(name)?);
+        if create {
+            match rustix::fs::mkdirat(above, name, PRIVATE_DIR) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(io_error("create", &path, error)),
+            }
+        }
+        let handle = rustix::fs::openat(
+            above,
+            name,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(|error| match error {
+            // With DIRECTORY and NOFOLLOW together Linux reports a link as "not a directory".
+            Errno::LOOP | Errno::NOTDIR if is_link(above, name) => FilesError::Link(path.clone()),
+            Errno::NOTDIR => FilesError::Kind {
+                path: path.clone(),
+                expected: "directory",
+            },
+            error => io_error("open", &path, error),
+        })?;
+        let stat = rustix::fs::fstat(&handle).map_err(|error| io_error("look at", &path, error))?;
+        check_owner(&stat, &path)?;
+        if Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
+            // A directory made by a checkout is open to all; ours hold prompts and transcripts.
+            rustix::fs::fchmod(&handle, PRIVATE_DIR)
+                .map_err(|error| io_error("close to others", &path, error))?;
+        }
+        Ok(Self { handle, path })
+    }
+
+    /// Where it is, for messages and for programs that must be given a path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the state file `name`: a crash at any moment leaves the old file or the new, whole.
+    pub fn write_private(&self, name: &str, bytes: &[u8]) -> Result<(), FilesError> {
+        self.write_watched(name, bytes, &mut |_, _| Ok(()))
+    }
+
+    /// As [`PrivateDir::write_private`]; `watch` is called at both edges of each step, and an error
+    /// from it stops the write as a crash would, without cleaning up.
+    fn write_watched(&self, name: &str, bytes: &[u8], watch: Watch<'_>) -> Result<(), FilesError> {
+        let path = self.path.join(plain(name)?);
+        let aside = aside_name(name);
+        let stopped = |source| FilesError::Io {
+            action: "write",
+            path: path.clone(),
+            source,
+        };
+
+        watch(WriteStep::WriteAside, Edge::Before).map_err(stopped)?;
+        let file = self
+            .write_aside(&aside, bytes)
+            .inspect_err(|_| self.forget(&aside))?;
+        watch(WriteStep::WriteAside, Edge::After).map_err(stopped)?;
+
+        watch(WriteStep::SyncFile, Edge::Before).map_err(stopped)?;
+        file.sync_all()
+            .map_err(|source| FilesError::Io {
+                action: "sync",
+                path: path.clone(),
+                source,
+            })
+            .inspect_err(|_| self.forget(&aside))?;
+        watch(WriteStep::SyncFile, Edge::After).map_err(stopped)?;
+
+        watch(WriteStep::Rename, Edge::Before).map_err(stopped)?;
+        rustix::fs::renameat(&self.handle, &aside, &self.handle, name)
+            .map_err(|error| io_error("replace", &path, error))
+            .inspect_err(|_| self.forget(&aside))?;
+        watch(WriteStep::Rename, Edge::After).map_err(stopped)?;
+
+        watch(WriteStep::SyncDirectory, Edge::Before).map_err(stopped)?;
+        rustix::fs::fsync(&self.handle).map_err(|error| io_error("sync", &self.path, error))?;
+        watch(WriteStep::SyncDirectory, Edge::After).map_err(stopped)
+    }
+
+    fn write_aside(&self, aside: &str, bytes: &[u8]) -> Result<File, FilesError> {
+        let path = self.path.join(aside);
+        let mut file = File::from(
+            rustix::fs::openat(
+                &self.handle,
+                aside,
+                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+                PRIVATE_FILE,
+            )
+            .map_err(|error| io_error("create", &path, error))?,
+        );
+        file.write_all(bytes).map_err(|source| FilesError::Io {
+            action: "write",
+            path,
+            source,
+        })?;
+        Ok(file)
+    }
+
+    /// Reads the file `name` of at most `limit` bytes; `None` when there is none.
+    pub fn read(&self, name: &str, limit: usize) -> Result<Option<Vec<u8>>, FilesError> {
+        let path = self.path.join(plain(name)?);
+        // NONBLOCK: a FIFO planted under the name must not hang the supervisor.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        let Some(file) = absent_is_none(self.open_file(name, &path, flags))? else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        file.take(limit as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|source| FilesError::Io {
+                action: "read",
+                path: path.clone(),
+                source,
+            })?;
+        if bytes.len() > limit {
+            return Err(FilesError::TooLarge { path, limit });
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Opens the file `name` for appending, creating it: for recordings, which grow.
+    pub fn append(&self, name: &str) -> Result<File, FilesError> {
+        let path = self.path.join(plain(name)?);
+        self.open_file(
+            name,
+            &path,
+            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE,
+        )
+    }
+
+    /// Opens the file `name` for reading and writing without cutting it, creating it: for locks.
+    pub(super) fn open_or_create(&self, name: &str) -> Result<File, FilesError> {
+        let path = self.path.join(plain(name)?);
+        self.open_file(name, &path, OFlags::RDWR | OFlags::CREATE)
+    }
+
+    fn open_file(&self, name: &str, path: &Path, flags: OFlags) -> Result<File, FilesError> {
+        let handle = rustix::fs::openat(
+            &self.handle,
+            name,
+            flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            PRIVATE_FILE,
+        )
+        .map_err(|error| match error {
+            Errno::LOOP => FilesError::Link(path.to_owned()),
+            error => io_error("open", path, error),
+        })?;
+        let stat = rustix::fs::fstat(&handle).map_err(|error| io_error("look at", path, error))?;
+        if !FileType::from_raw_mode(stat.st_mode).is_file() {
+            return Err(FilesError::Kind {
+                path: path.to_owned(),
+                expected: "file",
+            });
+        }
+        check_owner(&stat, path)?;
+        Ok(File::from(handle))
+    }
+
+    /// Removes the file `name`; it is no error when there is none.
+    pub fn remove(&self, name: &str) -> Result<(), FilesError> {
+        match rustix::fs::unlinkat(&self.handle, plain(name)?, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(io_error("remove", &self.path.join(name), error)),
+        }
+    }
+
+    /// The names in it that are text, sorted, without `.` and `..`.
+    pub fn names(&self) -> Result<Vec<String>, FilesError> {
+        let mut names = Vec::new();
+        for entry in
+            Dir::read_from(&self.handle).map_err(|error| io_error("list", &self.path, error))?
+        {
+            let entry = entry.map_err(|error| io_error("list", &self.path, error))?;
+            match entry.file_name().to_str() {
+                Ok("." | "..") | Err(_) => {}
+                Ok(name) => names.push(name.to_owned()),
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Removes what writes that a crash cut short have left aside. Only the holder of the project's
+    /// lock may call it: another writer's aside file would go too.
+    pub fn sweep_asides(&self) -> Result<(), FilesError> {
+        for name in self.names()? {
+            if name.starts_with('.') && name.contains(ASIDE) {
+                self.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&self, aside: &str) {
+        if let Err(error) = self.remove(aside) {
+            tracing::warn!(%error, "a half-written file is left aside");
+        }
+    }
+}
+
+/// The directory of one run: `.pitstop/runs/RUN`.
+#[derive(Debug)]
+pub struct RunDir {
+    dir: PrivateDir,
+}
+
+impl RunDir {
+    /// Opens the directory of `run`, creating it where it is missing.
+    pub fn open(project: &PrivateDir, run: &RunId) -> Result<Self, FilesError> {
+        let dir = project.dir("runs")?.dir(run.as_str())?;
+        Ok(Self { dir })
+    }
+
+    /// Opens the directory of an earlier `run`, if it is there.
+    pub fn find(project: &PrivateDir, run: &RunId) -> Result<Option<Self>, FilesError> {
+        let Some(runs) = project.find_dir("runs")? else {
+            return Ok(None);
+        };
+        Ok(runs.find_dir(run.as_str())?.map(|dir| Self { dir }))
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub const fn dir(&self) -> &PrivateDir {
+        &self.dir
+    }
+
+    /// Writes `meta.json`.
+    pub fn write_meta(&self, meta: &Meta) -> Result<(), FilesError> {
+        self.dir.write_private(META, &meta.to_json())
+    }
+
+    /// The directory of one iteration, `iteration-N`, created where it is missing.
+    pub fn iteration(&self, iteration: IterationId) -> Result<PrivateDir, FilesError> {
+        self.dir.dir(&format!("iteration-{iteration}"))
+    }
+
+    /// Writes one of an iteration's files, such as [`HANDOFF`].
+    pub fn write(
+        &self,
+        iteration: IterationId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<(), FilesError> {
+        self.iteration(iteration)?.write_private(name, bytes)
+    }
+}
+
+/// The runs that have a directory in `project`, oldest first.
+pub fn runs(project: &PrivateDir) -> Result<Vec<RunId>, FilesError> {
+    let Some(runs) = project.find_dir("runs")? else {
+        return Ok(Vec::new());
+    };
+    // Names we did not make are no runs; they are left alone.
+    Ok(runs
+        .names()?
+        .iter()
+        .filter_map(|name| name.parse().ok())
+        .collect())
+}
+
+fn plain(name: &str) -> Result<&str, FilesError> {
+    if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
+        return Err(FilesError::Name(name.chars().take(64).collect()));
+    }
+    Ok(name)
+}
+
+fn aside_name(name: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!(".{name}{ASIDE}{}-{next}", std::process::id())
+}
+
+fn is_link(above: &OwnedFd, name: &str) -> bool {
+    rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink())
+}
+
+fn check_owner(stat: &Stat, path: &Path) -> Result<(), FilesError> {
+    let expected = rustix::process::geteuid().as_raw();
+    if stat.st_uid == expected {
+        return Ok(());
+    }
+    Err(FilesError::Owner {
+        path: path.to_owned(),
+        expected,
+        found: stat.st_uid,
+    })
+}
+
+fn create_above(path: &Path) -> Result<(), FilesError> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|source| FilesError::Io {
+            action: "create",
+            path: path.to_owned(),
+            source,
+        })
+}
+
+fn absent_is_none<T>(opened: Result<T, FilesError>) -> Result<Option<T>, FilesError> {
+    match opened {
+        Ok(opened) => Ok(Some(opened)),
+        Err(FilesError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn io_error(action: &'static str, path: &Path, error: Errno) -> FilesError {
+    FilesError::Io {
+        action,
+        path: path.to_owned(),
+        source: error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+    };
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn what_is_written_is_private_and_ignored_by_git() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        let run = RunId::new(chrono::DateTime::UNIX_EPOCH, [1, 2, 3]);
+        let run_dir = RunDir::open(&dir, &run).unwrap();
+        run_dir
+            .write(IterationId::FIRST, HANDOFF, b"# Handoff")
+            .unwrap();
+
+        let pitstop = project.path().join(".pitstop");
+        let iteration = pitstop.join("runs").join(run.as_str()).join("iteration-1");
+        assert_eq!(fs::read(pitstop.join(".gitignore")).unwrap(), b"*\n");
+        assert_eq!(
+            fs::read(iteration.join("handoff.md")).unwrap(),
+            b"# Handoff"
+        );
+        assert_eq!(mode(&iteration.join("handoff.md")), 0o600);
+        for dir in [&pitstop, &pitstop.join("runs"), &iteration] {
+            assert_eq!(mode(dir), 0o700);
+        }
+        assert_eq!(runs(&dir).unwrap(), [run]);
+    }
+
+    #[test]
+    fn a_write_stopped_at_any_edge_leaves_the_old_file_or_the_new_one_whole() {
+        use WriteStep::{Rename, SyncDirectory, SyncFile, WriteAside};
+        let old = vec![b'o'; 100_000];
+        let new = vec![b'n'; 90_000];
+        for (name, exists) in [(META, true), ("scratchpad.md", true), (META, false)] {
+            for step in [WriteAside, SyncFile, Rename, SyncDirectory] {
+                for edge in [Edge::Before, Edge::After] {
+                    let project = tempfile::tempdir().unwrap();
+                    let dir = PrivateDir::open_project(project.path()).unwrap();
+                    if exists {
+                        dir.write_private(name, &old).unwrap();
+                    }
+                    let mut met = false;
+                    let stopped = dir.write_watched(name, &new, &mut |at, side| {
+                        if (at, side) == (step, edge) {
+                            met = true;
+                            return Err(io::Error::other("stopped here"));
+                        }
+                        Ok(())
+                    });
+                    assert!(met && stopped.is_err());
+
+                    let renamed = (step == Rename && edge == Edge::After) || step == SyncDirectory;
+                    let expected = match (renamed, exists) {
+                        (true, _) => Some(&new),
+                        (false, true) => Some(&old),
+                        (false, false) => None,
+                    };
+                    let found = dir.read(name, 1 << 20).unwrap();
+                    assert_eq!(found.as_ref(), expected, "{name} {edge:?} {step:?}");
+
+                    dir.sweep_asides().unwrap();
+                    dir.write_private(name, &new).unwrap();
+                    assert_eq!(dir.read(name, 1 << 20).unwrap().as_ref(), Some(&new));
+                    assert_eq!(dir.names().unwrap(), [".gitignore", name]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_write_leaves_nothing_aside() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        // A directory under the name: the rename must fail.
+        dir.dir("meta.json").unwrap();
+        assert!(dir.write_private("meta.json", b"{}").is_err());
+        assert_eq!(dir.names().unwrap(), [".gitignore", "meta.json"]);
+    }
+
+    #[test]
+    fn links_are_never_followed() {
+        let project = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let secret = elsewhere.path().join("secret");
+        fs::write(&secret, b"secret").unwrap();
+
+        symlink(elsewhere.path(), project.path().join(".pitstop")).unwrap();
+        let error = PrivateDir::open_project(project.path()).unwrap_err();
+        assert!(matches!(error, FilesError::Link(_)), "{error:?}");
+        fs::remove_file(project.path().join(".pitstop")).unwrap();
+
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        symlink(&secret, project.path().join(".pitstop/scratchpad.md")).unwrap();
+        assert!(matches!(
+            dir.read("scratchpad.md", 100),
+            Err(FilesError::Link(_))
+        ));
+        assert!(matches!(
+            dir.append("scratchpad.md"),
+            Err(FilesError::Link(_))
+        ));
+        dir.write_private("scratchpad.md", b"mine").unwrap();
+        assert_eq!(fs::read(&secret).unwrap(), b"secret");
+
+        symlink(elsewhere.path(), project.path().join(".pitstop/runs")).unwrap();
+        let run = RunId::new(chrono::DateTime::UNIX_EPOCH, [1, 2, 3]);
+        assert!(matches!(RunDir::open(&dir, &run), Err(FilesError::Link(_))));
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_hard_link_is_replaced_and_not_written_through() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        let other = project.path().join("other");
+        fs::write(&other, b"theirs").unwrap();
+        fs::hard_link(&other, dir.path().join(META)).unwrap();
+        dir.write_private(META, b"ours").unwrap();
+        assert_eq!(fs::read(&other).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn a_directory_open_to_others_is_closed_to_them() {
+        let project = tempfile::tempdir().unwrap();
+        let pitstop = project.path().join(".pitstop");
+        fs::create_dir(&pitstop).unwrap();
+        fs::set_permissions(&pitstop, fs::Permissions::from_mode(0o777)).unwrap();
+        PrivateDir::open_project(project.path()).unwrap();
+        assert_eq!(mode(&pitstop), 0o700);
+    }
+
+    #[test]
+    #[ignore = "needs root, to give a directory to somebody else"]
+    fn a_directory_of_somebody_else_is_refused() {
+        let project = tempfile::tempdir().unwrap();
+        let pitstop = project.path().join(".pitstop");
+        fs::create_dir(&pitstop).unwrap();
+        std::os::unix::fs::chown(&pitstop, Some(12_345), None).unwrap();
+        assert_eq!(fs::metadata(&pitstop).unwrap().uid(), 12_345);
+        let error = PrivateDir::open_project(project.path()).unwrap_err();
+        assert!(
+            matches!(error, FilesError::Owner { found: 12_345, .. }),
+            "{error:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_file_is_no_state_file() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        rustix::fs::mknodat(
+            CWD,
+            dir.path().join("fifo"),
+            FileType::Fifo,
+            PRIVATE_FILE,
+            0,
+        )
+        .unwrap();
+        assert!(matches!(dir.read("fifo", 10), Err(FilesError::Kind { .. })));
+        fs::write(project.path().join(".pitstop/runs"), b"").unwrap();
+        assert!(matches!(dir.dir("runs"), Err(FilesError::Kind { .. })));
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        for name in ["", ".", "..", "a/b", "/etc/passwd", "../x", "a\0"] {
+            assert!(
+                matches!(dir.write_private(name, b""), Err(FilesError::Name(_))),
+                "{name:?}"
+            );
+            assert!(
+                matches!(dir.read(name, 1), Err(FilesError::Name(_))),
+                "{name:?}"
+            );
+            assert!(
+                matches!(dir.dir(name), Err(FilesError::Name(_))),
+                "{name:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit_and_refused_beyond() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        dir.write_private("a", b"12345").unwrap();
+        assert_eq!(dir.read("a", 5).unwrap().unwrap(), b"12345");
+        assert!(matches!(
+            dir.read("a", 4),
+            Err(FilesError::TooLarge { limit: 4, .. })
+        ));
+        assert_eq!(dir.read("none", 4).unwrap(), None);
+        assert!(
+            PrivateDir::find_project(&project.path().join("x"))
+                .unwrap()
+                .is_none()
+        );
+    }
+}

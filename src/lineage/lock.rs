@@ -1,0 +1,248 @@
+//! One supervisor per project: an advisory lock that the kernel lets go when its holder dies.
+//!
+//! The lock is on the open file, not on its existence: the file stays for good (removing it would
+//! let two starters lock two different files), and what it says is only for the message.
+
+use std::{
+    fs::File,
+    io::{Read, Seek, SeekFrom, Write},
+    path::PathBuf,
+};
+
+use chrono::{DateTime, Utc};
+use rustix::{fs::FlockOperation, io::Errno};
+use serde::{Deserialize, Serialize};
+
+use crate::lineage::{
+    ProcessStamp, RunId,
+    files::{FilesError, PrivateDir},
+    moment, process,
+};
+
+/// The lock's name in its directory.
+pub const LOCK: &str = "lock";
+
+/// More than any holder writes about itself.
+const HOLDER_BYTES: u64 = 4 * 1024;
+
+/// Who holds a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The supervisor's process.
+    pub process: ProcessStamp,
+    /// Since when.
+    #[serde(with = "moment")]
+    pub since: DateTime<Utc>,
+    /// The run it supervises.
+    pub run: RunId,
+}
+
+/// Why the lock was not got.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another supervisor has it.
+    #[error("{}", held(.0.as_ref()))]
+    Held(Option<Holder>),
+    /// The lock file cannot be used.
+    #[error("cannot use the lock file")]
+    Files(#[from] FilesError),
+    /// The system said no.
+    #[error("cannot lock {path}")]
+    Io {
+        /// The lock file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+fn held(holder: Option<&Holder>) -> String {
+    match holder {
+        Some(holder) => format!(
+            "expected no other pitstop in this project, found process {} (run {}) since {}",
+            holder.process.pid,
+            holder.run,
+            moment::text(holder.since)
+        ),
+        None => {
+            "expected no other pitstop in this project, found one that is just starting".to_owned()
+        }
+    }
+}
+
+/// A held lock; dropping it lets it go.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+    on_network: bool,
+}
+
+impl Lock {
+    /// Takes the lock in `dir` for `holder`, or says who has it. Never waits.
+    pub fn acquire(dir: &PrivateDir, holder: &Holder) -> Result<Self, LockError> {
+        let mut file = dir.open_or_create(LOCK)?;
+        let path = dir.path().join(LOCK);
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(LockError::Held(read(&mut file))),
+            Err(error) => {
+                return Err(LockError::Io {
+                    path,
+                    source: error.into(),
+                });
+            }
+        }
+        if let Err(error) = write(&mut file, holder) {
+            // A full disk must not keep the only supervisor out; the lock itself holds.
+            tracing::warn!(%error, path = %path.display(), "could not write who holds the lock");
+        }
+        Ok(Self {
+            on_network: is_on_network(&file),
+            file,
+        })
+    }
+
+    /// Whether the lock lies on a network file system, where it may not keep other machines out:
+    /// worth a warning.
+    #[must_use]
+    pub const fn is_on_network(&self) -> bool {
+        self.on_network
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Err(error) = self.file.set_len(0) {
+            tracing::warn!(%error, "could not empty the project's lock file");
+        }
+        // Closing would do, but a child forked at this moment may hold a copy of the handle.
+        if let Err(error) = rustix::fs::flock(&self.file, FlockOperation::Unlock) {
+            tracing::warn!(%error, "could not let go of the project's lock");
+        }
+    }
+}
+
+/// Who holds the lock in `dir` now, if anybody. Only looks: trying the lock for a moment could turn
+/// away a supervisor that starts in that moment.
+pub fn holder(dir: &PrivateDir) -> Result<Option<Holder>, FilesError> {
+    let Some(text) = dir.read(LOCK, HOLDER_BYTES as usize)? else {
+        return Ok(None);
+    };
+    let holder: Option<Holder> = serde_json::from_slice(&text).ok();
+    Ok(holder.filter(|holder| process::alive(&holder.process)))
+}
+
+/// What the file says of its holder; `None` while it is being written, or when it is nonsense.
+fn read(file: &mut File) -> Option<Holder> {
+    let mut text = String::new();
+    file.seek(SeekFrom::Start(0)).ok()?;
+    file.take(HOLDER_BYTES).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+fn write(file: &mut File, holder: &Holder) -> std::io::Result<()> {
+    let text = serde_json::to_string(holder).map_err(std::io::Error::other)?;
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(text.as_bytes())
+}
+
+#[cfg(target_os = "linux")]
+fn is_on_network(file: &File) -> bool {
+    // NFS, CIFS and SMB2, from the kernel's list of magic numbers.
+    const NETWORK: [u32; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
+    rustix::fs::fstatfs(file)
+        .is_ok_and(|stat| u32::try_from(stat.f_type).is_ok_and(|kind| NETWORK.contains(&kind)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_on_network(_: &File) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{
+            Arc, Barrier,
+            atomic::{AtomicUsize, Ordering},
+        },
+        thread,
+    };
+
+    use super::*;
+
+    fn me() -> Holder {
+        Holder {
+            process: process::stamp(std::process::id()).unwrap(),
+            since: DateTime::UNIX_EPOCH,
+            run: RunId::new(DateTime::UNIX_EPOCH, [1, 2, 3]),
+        }
+    }
+
+    #[test]
+    fn a_held_lock_names_its_holder_and_is_free_once_dropped() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        assert_eq!(holder(&dir).unwrap(), None);
+        let lock = Lock::acquire(&dir, &me()).unwrap();
+        let error = Lock::acquire(&dir, &me()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains(&format!("process {}", std::process::id())),
+            "{error}"
+        );
+        assert!(matches!(error, LockError::Held(Some(found)) if found == me()));
+        assert_eq!(holder(&dir).unwrap(), Some(me()));
+        drop(lock);
+        assert_eq!(holder(&dir).unwrap(), None);
+        Lock::acquire(&dir, &me()).unwrap();
+    }
+
+    #[test]
+    fn a_lock_file_full_of_nonsense_still_locks() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        dir.write_private(LOCK, &[0xff; 100_000]).unwrap();
+        let lock = Lock::acquire(&dir, &me()).unwrap();
+        assert!(matches!(
+            Lock::acquire(&dir, &me()),
+            Err(LockError::Held(Some(_)))
+        ));
+        drop(lock);
+    }
+
+    #[test]
+    fn of_eight_racing_threads_exactly_one_holds_the_lock_each_time() {
+        const RACERS: usize = 8;
+        let project = tempfile::tempdir().unwrap();
+        let dir = Arc::new(PrivateDir::open_project(project.path()).unwrap());
+        let barrier = Arc::new(Barrier::new(RACERS));
+        let wins = Arc::new(AtomicUsize::new(0));
+        let racers: Vec<_> = (0..RACERS)
+            .map(|_| {
+                let (dir, barrier, wins) = (dir.clone(), barrier.clone(), wins.clone());
+                thread::spawn(move || {
+                    for round in 1..=50 {
+                        barrier.wait();
+                        let lock = match Lock::acquire(&dir, &me()) {
+                            Ok(lock) => {
+                                wins.fetch_add(1, Ordering::SeqCst);
+                                Some(lock)
+                            }
+                            Err(LockError::Held(_)) => None,
+                            Err(error) => panic!("{error}"),
+                        };
+                        barrier.wait();
+                        assert_eq!(wins.load(Ordering::SeqCst), round);
+                        drop(lock);
+                    }
+                })
+            })
+            .collect();
+        for racer in racers {
+            racer.join().unwrap();
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! Processes by number and start time: who still lives, who is left over, and the ladder that
+//! ends what a crashed supervisor left behind.
+//!
+//! A number alone proves nothing, because the system gives it out again; with the start time (and
+//! on Linux the boot it is counted from) it names one process for good.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::lineage::ProcessStamp;
+
+/// How often a wait for a group's end looks again: short against any patience, cheap to do.
+const POLL: Duration = Duration::from_millis(10);
+
+/// A process found in a group or session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Which process.
+    pub stamp: ProcessStamp,
+    /// Its name as the system tells it; chosen by the process, so clean it before showing.
+    pub name: String,
+}
+
+/// One rung of the ladder: a signal, and how long its effect is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rung {
+    /// The signal sent to the whole group.
+    pub signal: Signal,
+    /// How long the group has to be gone.
+    pub patience: Duration,
+}
+
+/// The ladder for agents whose supervisor is gone: nobody can type to them any more, so it starts
+/// with the hang-up they should have had.
+pub const LEFTOVER_LADDER: [Rung; 3] = [
+    Rung {
+        signal: Signal::HUP,
+        // The client runs its own SessionEnd hooks for up to 1.5 s.
+        patience: Duration::from_millis(2_000),
+    },
+    Rung {
+        signal: Signal::TERM,
+        patience: Duration::from_millis(1_500),
+    },
+    Rung {
+        signal: Signal::KILL,
+        patience: Duration::from_millis(1_000),
+    },
+];
+
+/// How the end of a group went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// No process of it lived any more, or its number now belongs to somebody else.
+    AlreadyGone,
+    /// It is gone; the signal that did it.
+    By(Signal),
+    /// Some of it outlived every rung.
+    Leftovers(Vec<Member>),
+}
+
+/// The stamp of the process `pid`; `None` when there is none or it is a zombie.
+#[must_use]
+pub fn stamp(pid: u32) -> Option<ProcessStamp> {
+    Some(system::look(pid)?.stamp())
+}
+
+/// Whether the very process of that stamp still lives; a zombie does not.
+#[must_use]
+pub fn alive(stamp: &ProcessStamp) -> bool {
+    self::stamp(stamp.pid).as_ref() == Some(stamp)
+}
+
+/// The living processes of the group `pgid`.
+#[must_use]
+pub fn members_of_group(pgid: u32) -> Vec<Member> {
+    members(|seen| seen.group == pgid)
+}
+
+/// The living processes of the session `sid`: also those that made a group of their own.
+#[must_use]
+pub fn members_of_session(sid: u32) -> Vec<Member> {
+    members(|seen| seen.session == sid)
+}
+
+fn members(belongs: impl Fn(&Seen) -> bool) -> Vec<Member> {
+    let mut members: Vec<_> = system::all()
+        .into_iter()
+        .filter(belongs)
+        .map(|seen| Member {
+            stamp: seen.stamp(),
+            name: seen.name,
+        })
+        .collect();
+    members.sort_by_key(|member| member.stamp.pid);
+    members
+}
+
+/// Ends the process group led by `leader`, rung by rung, and waits; blocks up to the sum of the
+/// ladder's patience.
+///
+/// When the leader is dead its group is still ours as long as nobody bears the leader's number:
+/// the system gives no number out again while a group or session of that number lives.
+#[must_use]
+pub fn end_group(leader: &ProcessStamp, ladder: &[Rung]) -> Ended {
+    let Some(group) = i32::try_from(leader.pid).ok().and_then(Pid::from_raw) else {
+        return Ended::AlreadyGone;
+    };
+    if leader.pid <= 1 || !is_ours(leader) {
+        return Ended::AlreadyGone;
+    }
+    for rung in ladder {
+        match kill_process_group(group, rung.signal) {
+            Ok(()) => {}
+            Err(error) if error == rustix::io::Errno::SRCH => return Ended::By(rung.signal),
+            Err(error) => tracing::warn!(pid = leader.pid, %error, "could not signal the group"),
+        }
+        if gone_within(leader.pid, rung.patience) {
+            return Ended::By(rung.signal);
+        }
+    }
+    Ended::Leftovers(members_of_group(leader.pid))
+}
+
+fn is_ours(leader: &ProcessStamp) -> bool {
+    match stamp(leader.pid) {
+        Some(bearer) => bearer == *leader,
+        None => members_of_group(leader.pid).iter().any(|member| {
+            system::look(member.stamp.pid).is_some_and(|seen| seen.session == leader.pid)
+        }),
+    }
+}
+
+fn gone_within(pgid: u32, patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    loop {
+        if members_of_group(pgid).is_empty() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(POLL);
+    }
+}
+
+/// The name of this machine, for records on a shared database.
+#[must_use]
+pub fn host_name() -> String {
+    system::host_name()
+        .map(|name| name.trim().to_owned())
+        .ok()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".to_owned())
+}
+
+/// A process as the system shows it.
+#[derive(Clone, Debug)]
+struct Seen {
+    pid: u32,
+    group: u32,
+    session: u32,
+    start_time: String,
+    name: String,
+}
+
+impl Seen {
+    fn stamp(&self) -> ProcessStamp {
+        ProcessStamp {
+            pid: self.pid,
+            start_time: self.start_time.clone(),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::{fs, io, sync::LazyLock};
+
+    use super::Seen;
+
+    /// Ticks count from the boot, so the boot's own id goes with them.
+    static BOOT: LazyLock<String> = LazyLock::new(|| {
+        fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .map(|id| id.chars().filter(char::is_ascii_hexdigit).take(8).collect())
+            .unwrap_or_default()
+    });
+
+    pub(super) fn look(pid: u32) -> Option<Seen> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        parse(pid, &stat, &BOOT)
+    }
+
+    pub(super) fn all() -> Vec<Seen> {
+        let Ok(entries) = fs::read_dir("/proc") else {
+            return Vec::new();
+        };
+        entries
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .filter_map(look)
+            .collect()
+    }
+
+    pub(super) fn host_name() -> io::Result<String> {
+        fs::read_to_string("/proc/sys/kernel/hostname")
+    }
+
+    /// Reads `pid (name) state ppid pgrp session …`; the name may hold spaces and parentheses, so
+    /// the fields are counted from the last one. Field 22 is the start time in ticks.
+    pub(super) fn parse(pid: u32, stat: &[u8], boot: &str) -> Option<Seen> {
+        let stat = String::from_utf8_lossy(stat);
+        let open = stat.find('(')?;
+        let close = stat.rfind(')')?;
+        let name = stat.get(open + 1..close)?.to_owned();
+        let fields: Vec<_> = stat.get(close + 1..)?.split_ascii_whitespace().collect();
+        // The list starts with field 3, the state: Z is a zombie, X and x are dead.
+        if matches!(*fields.first()?, "Z" | "X" | "x") {
+            return None;
+        }
+        Some(Seen {
+            pid,
+            group: fields.get(2)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
+            start_time: format!("{}@{boot}", fields.get(19)?.parse::<u64>().ok()?),
+            name,
+        })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::{io, process::Command};
+
+    use rustix::process::{Pid, getsid};
+
+    use super::Seen;
+
+    pub(super) fn look(pid: u32) -> Option<Seen> {
+        ps(&["-p", &pid.to_string()]).into_iter().next()
+    }
+
+    pub(super) fn all() -> Vec<Seen> {
+        ps(&["-A"])
+    }
+
+    pub(super) fn host_name() -> io::Result<String> {
+        let output = Command::new("hostname").output()?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn ps(which: &[&str]) -> Vec<Seen> {
+        let output = Command::new("ps")
+            .args(which)
+            .args(["-o", "pid=,pgid=,stat=,lstart=,comm="])
+            .env("LC_ALL", "C")
+            .env("TZ", "UTC")
+            .output();
+        match output {
+            Ok(output) => String::from_utf8_lossy(&output.stdout)
+                .lines()
+                .filter_map(parse)
+                .collect(),
+            Err(error) => {
+                tracing::warn!(%error, "could not run ps");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Reads `pid pgid stat Sat Nov 21 07:51:44 2026 name`.
+    fn parse(line: &str) -> Option<Seen> {
+        let fields: Vec<_> = line.split_ascii_whitespace().collect();
+        let pid: u32 = fields.first()?.parse().ok()?;
+        if fields.get(2)?.starts_with('Z') {
+            return None;
+        }
+        // `ps` shows no session number here; the call does.
+        let session = i32::try_from(pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .and_then(|pid| getsid(Some(pid)).ok())
+            .map_or(0, |sid| sid.as_raw_nonzero().get().unsigned_abs());
+        Some(Seen {
+            pid,
+            group: fields.get(1)?.parse().ok()?,
+            session,
+            start_time: fields.get(3..8)?.join(" "),
+            name: fields.get(8..)?.join(" "),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        os::unix::process::CommandExt,
+        process::{Child, Command, Stdio},
+    };
+
+    use super::*;
+
+    /// A shell that leads a group of its own.
+    fn shell(script: &str) -> Child {
+        Command::new("sh")
+            .args(["-c", script])
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Waits until the shell has said that its traps stand.
+    fn ready(child: &mut Child) {
+        use std::io::Read;
+        let mut byte = [0];
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut byte)
+            .unwrap();
+    }
+
+    fn ladder(patience: u64) -> Vec<Rung> {
+        LEFTOVER_LADDER
+            .iter()
+            .map(|rung| Rung {
+                patience: Duration::from_millis(patience),
+                ..*rung
+            })
+            .collect()
+    }
+
+    #[test]
+    fn we_are_alive_and_our_number_with_another_start_is_not() {
+        let me = stamp(std::process::id()).unwrap();
+        assert!(alive(&me));
+        assert!(!alive(&ProcessStamp {
+            start_time: "1@0".to_owned(),
+            ..me
+        }));
+    }
+
+    #[test]
+    fn a_dead_child_is_dead_before_it_is_reaped() {
+        let mut child = shell("echo; sleep 30");
+        ready(&mut child);
+        let stamp = stamp(child.id()).unwrap();
+        child.kill().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while alive(&stamp) && Instant::now() < deadline {
+            thread::yield_now();
+        }
+        assert!(!alive(&stamp));
+        child.wait().unwrap();
+        let _ = end_group(&stamp, &ladder(200));
+    }
+
+    #[test]
+    fn a_group_ends_whole_by_the_first_rung_that_works() {
+        let mut child = shell("sleep 30 & sleep 30 & echo; wait");
+        ready(&mut child);
+        let leader = stamp(child.id()).unwrap();
+        assert!(members_of_group(leader.pid).len() >= 3);
+        let reaper = thread::spawn(move || child.wait());
+        assert_eq!(end_group(&leader, &ladder(5_000)), Ended::By(Signal::HUP));
+        assert_eq!(members_of_group(leader.pid), []);
+        reaper.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_stubborn_group_ends_by_the_last_rung() {
+        let mut child = shell("trap '' HUP TERM; echo; while :; do sleep 30; done");
+        ready(&mut child);
+        let leader = stamp(child.id()).unwrap();
+        let reaper = thread::spawn(move || child.wait());
+        let mut ladder = ladder(200);
+        ladder[2].patience = Duration::from_secs(5);
+        assert_eq!(end_group(&leader, &ladder), Ended::By(Signal::KILL));
+        reaper.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_number_that_now_belongs_to_another_is_left_alone() {
+        let mut child = shell("echo; sleep 30");
+        ready(&mut child);
+        let mut other = stamp(child.id()).unwrap();
+        other.start_time.push('x');
+        assert_eq!(end_group(&other, &ladder(10)), Ended::AlreadyGone);
+        assert!(stamp(child.id()).is_some());
+        let real = stamp(child.id()).unwrap();
+        let reaper = thread::spawn(move || child.wait());
+        let _ = end_group(&real, &ladder(5_000));
+        reaper.join().unwrap().unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_name_full_of_parentheses_does_not_move_the_fields() {
+        let stat = b"42 (a) S 1 (b)) R 1 40 39 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 777 0 0";
+        let seen = system::parse(42, stat, "boot").unwrap();
+        assert_eq!((seen.group, seen.session), (40, 39));
+        assert_eq!(seen.start_time, "777@boot");
+        assert_eq!(seen.name, "a) S 1 (b)");
+        assert!(system::parse(42, b"42 (z) Z 1 40 39 0", "boot").is_none());
+        for cut in 0..stat.len() {
+            let _ = system::parse(42, &stat[..cut], "boot");
+        }
+    }
+}
