@@ -1,1 +1,652 @@
-//! Room `agent`.
+//! The hosted program, as far as we must know it.
+//!
+//! Owns how an agent is started, resumed, prompted and ended, and what it tells us about itself.
+//! Refuses to run anything: every function here turns data into data, and `runtime` obeys.
+
+use std::{
+    ffi::{OsStr, OsString},
+    time::Duration,
+};
+
+use crate::transcript::{SessionId, Tokens};
+
+pub mod claude;
+pub mod demo;
+pub mod generic;
+pub mod hook;
+
+pub use hook::{HookError, parse_hook, parse_status_line};
+
+/// Which program the pane hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentKind {
+    /// Claude Code itself.
+    Claude,
+    /// The built-in scripted stand-in; it takes Claude Code's flags and calls its hooks.
+    Demo,
+    /// Any other program: pane and estimates only.
+    Generic,
+}
+
+impl AgentKind {
+    /// Whether the agent has sessions, hooks and a transcript, as Claude Code has.
+    #[must_use]
+    pub const fn tells(self) -> bool {
+        !matches!(self, Self::Generic)
+    }
+
+    /// The word for it in `status --json`.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Demo => "demo",
+            Self::Generic => "generic",
+        }
+    }
+}
+
+/// How a session begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// A new session under a new id.
+    Fresh,
+    /// An existing session goes on.
+    Resume,
+}
+
+/// Everything that decides an agent's command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Which program it is.
+    pub kind: AgentKind,
+    /// The program to run.
+    pub program: OsString,
+    /// Arguments of ours that go before everything else, such as `demo-agent` for the demo.
+    pub lead_args: Vec<OsString>,
+    /// The session to begin or to resume.
+    pub session: SessionId,
+    /// New session or existing one.
+    pub way: Start,
+    /// Whether this is the first start of the lineage: only then may the user's own `--resume`,
+    /// `--continue` and `--session-id` have their say.
+    pub first: bool,
+    /// The first prompt, given as an argument.
+    pub prompt: Option<String>,
+    /// What the user wrote after `--`.
+    pub user_args: Vec<String>,
+    /// The per-run settings file, see [`claude::settings`].
+    pub settings_file: std::path::PathBuf,
+    /// The text of the user's own `--append-system-prompt-file`, read by the caller
+    /// ([`claude::user_append_file`] names it).
+    pub user_append: Option<String>,
+}
+
+/// A command ready to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The program.
+    pub program: OsString,
+    /// Its arguments, without the program's own name.
+    pub args: Vec<OsString>,
+    /// The id the session will have, as far as the arguments decide it; `None` when the user's own
+    /// flags choose the session, so that only the first hook can tell.
+    pub session: Option<SessionId>,
+}
+
+/// Why no command line could be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// The prompt does not fit one argument.
+    #[error("the start prompt has {found} bytes, but one argument holds at most {limit}")]
+    PromptTooLong {
+        /// Bytes of the prompt.
+        found: usize,
+        /// Bytes that fit.
+        limit: usize,
+    },
+    /// The prompt or an argument has a NUL byte.
+    #[error("an argument holds a NUL byte, which no command line can carry")]
+    Nul,
+}
+
+/// Bytes that fit one argument: Linux takes 128 KiB with the closing NUL (`MAX_ARG_STRLEN`).
+pub const MAX_PROMPT_ARGUMENT: usize = 128 * 1024 - 1;
+
+/// Builds the command that starts or resumes `launch`.
+pub fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> {
+    match launch.kind {
+        AgentKind::Claude | AgentKind::Demo => claude::command_line(launch),
+        AgentKind::Generic => generic::command_line(launch),
+    }
+}
+
+/// Marks that a Claude Code process leaves in the environment of its children. A client that finds
+/// `CLAUDE_CODE_CHILD_SESSION` keeps no transcript at all (measured with 2.1.197), so all go.
+/// The user's own `CLAUDE_CODE_*` settings (Bedrock, output limits, renderer) stay.
+const CHILD_MARKS: [&str; 12] = [
+    "CLAUDECODE",
+    "CLAUDE_CODE_AGENT",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_EXECPATH",
+    "CLAUDE_CODE_RESUME_FROM_SESSION",
+    "CLAUDE_CODE_SSE_PORT",
+    "CLAUDE_CODE_TMUX_SESSION",
+    "CLAUDE_EFFORT",
+    "CLAUDE_ENV_FILE",
+    "CLAUDE_PROJECT_DIR",
+    "AI_AGENT",
+];
+
+/// Marks of the terminal we run in: the child lives in ours.
+const TERMINAL_MARKS: [&str; 8] = [
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
+    "WINDOW",
+    "LINES",
+    "COLUMNS",
+    "VTE_VERSION",
+    "KITTY_WINDOW_ID",
+];
+
+/// Families of names that are removed: per-session marks, and terminals known by name.
+const REMOVED_FAMILIES: [&str; 3] = ["CLAUDE_CODE_SESSION_", "ZELLIJ", "TERM_PROGRAM"];
+
+/// Whether the child may not inherit the variable `name`.
+#[must_use]
+pub fn is_removed(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else {
+        return false;
+    };
+    CHILD_MARKS.contains(&name)
+        || TERMINAL_MARKS.contains(&name)
+        || REMOVED_FAMILIES
+            .iter()
+            .any(|family| name.starts_with(family))
+}
+
+/// The environment of the hosted program: `inherited` without the marks of other hosts, with our
+/// terminal's name, then `extra`, which wins.
+#[must_use]
+pub fn child_env(
+    inherited: impl IntoIterator<Item = (OsString, OsString)>,
+    extra: &[(OsString, OsString)],
+) -> Vec<(OsString, OsString)> {
+    let own = [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let inherited: Vec<_> = inherited.into_iter().collect();
+    let nested = inherited.iter().any(|(name, _)| name == "CLAUDECODE");
+    // A client's shell tool sets GIT_EDITOR=true; inherited, it would eat the user's messages.
+    let blind_editor =
+        |name: &OsStr, value: &OsStr| nested && name == "GIT_EDITOR" && value == "true";
+    let set = |name: &OsStr| own.iter().chain(extra).any(|(other, _)| other == name);
+    let mut env: Vec<_> = inherited
+        .into_iter()
+        .filter(|(name, value)| !is_removed(name) && !set(name) && !blind_editor(name, value))
+        .collect();
+    let overridden = |name: &OsStr| extra.iter().any(|(other, _)| other == name);
+    env.extend(own.iter().filter(|(name, _)| !overridden(name)).cloned());
+    env.extend(extra.iter().cloned());
+    env
+}
+
+/// What the agent told about itself: facts, with every text capped in length.
+///
+/// They come from outside and are untrusted: paths are plain strings that the caller checks, texts
+/// may hold control characters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AgentEvent {
+    /// A session began, or changed its id.
+    SessionStarted {
+        /// The id to follow from now on.
+        session: SessionId,
+        /// Why it began.
+        source: StartSource,
+        /// The model with its window mark, such as `claude-opus-4-8[1m]`; absent after `/clear`.
+        model: Option<String>,
+        /// Where the transcript will be.
+        transcript_path: Option<String>,
+    },
+    /// A prompt reached the agent: the proof that a handoff arrived.
+    PromptSubmitted {
+        /// The session that took it; a fork shows its new id here first.
+        session: SessionId,
+        /// The whole text, typed, pasted or given as an argument.
+        prompt: String,
+        /// Where the transcript is.
+        transcript_path: Option<String>,
+    },
+    /// A tool is about to run.
+    ToolStarted {
+        /// The session.
+        session: SessionId,
+        /// Which tool with what.
+        call: ToolCall,
+    },
+    /// A tool has run.
+    ToolFinished {
+        /// The session.
+        session: SessionId,
+        /// Which tool with what.
+        call: ToolCall,
+        /// What came out.
+        output: ToolOutput,
+    },
+    /// The turn is over: a safe moment if nothing runs in the background.
+    TurnEnded {
+        /// The session.
+        session: SessionId,
+        /// The last assistant message as raw Markdown.
+        last_message: Option<String>,
+        /// Tasks that go on in the background.
+        background_tasks: usize,
+        /// Where the transcript is.
+        transcript_path: Option<String>,
+    },
+    /// The turn ended with an error instead of an answer.
+    TurnFailed {
+        /// The session.
+        session: SessionId,
+        /// What kind of failure it was.
+        failure: Failure,
+        /// The client's own words.
+        message: String,
+    },
+    /// A dialog is open and waits for the human.
+    DialogOpened {
+        /// The session.
+        session: SessionId,
+        /// What it asks for: a tool's name or the notification's text.
+        about: String,
+    },
+    /// The client said something that is no dialog, such as that it waits for input.
+    Notified {
+        /// The session.
+        session: SessionId,
+        /// The client's word for the kind, such as `idle_prompt`.
+        kind: String,
+        /// The text.
+        message: String,
+    },
+    /// Compaction begins.
+    Compacting {
+        /// The session.
+        session: SessionId,
+        /// Whether the client chose it by itself.
+        automatic: bool,
+    },
+    /// Compaction is over.
+    Compacted {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session is over: a clean end, or a change of id by `/clear`.
+    SessionEnded {
+        /// The session.
+        session: SessionId,
+        /// Why.
+        reason: EndReason,
+    },
+    /// A subagent began.
+    SubagentStarted {
+        /// The session.
+        session: SessionId,
+    },
+    /// A subagent is done.
+    SubagentStopped {
+        /// The session.
+        session: SessionId,
+    },
+    /// The status line's figures.
+    StatusLine(Box<StatusLine>),
+    /// An event we do not know; it is counted and nothing else.
+    Unknown {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl AgentEvent {
+    /// The session the event speaks of; none for an unknown event.
+    #[must_use]
+    pub fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::SessionStarted { session, .. }
+            | Self::PromptSubmitted { session, .. }
+            | Self::ToolStarted { session, .. }
+            | Self::ToolFinished { session, .. }
+            | Self::TurnEnded { session, .. }
+            | Self::TurnFailed { session, .. }
+            | Self::DialogOpened { session, .. }
+            | Self::Notified { session, .. }
+            | Self::Compacting { session, .. }
+            | Self::Compacted { session }
+            | Self::SessionEnded { session, .. }
+            | Self::SubagentStarted { session }
+            | Self::SubagentStopped { session } => Some(*session),
+            Self::StatusLine(line) => Some(line.session),
+            Self::Unknown { .. } => None,
+        }
+    }
+}
+
+/// Why a session began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartSource {
+    /// The program was started.
+    Startup,
+    /// An existing session was resumed.
+    Resume,
+    /// `/clear` began a new one in the same process.
+    Clear,
+    /// Compaction rebuilt it.
+    Compact,
+    /// A word we do not know.
+    Other(String),
+}
+
+/// Why a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// `/exit` or its keys.
+    PromptExit,
+    /// `/clear`: the process lives on under a new session id.
+    Clear,
+    /// A signal, or a reason we do not know.
+    Other(String),
+}
+
+/// One tool call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The call's id, to pair start and end.
+    pub id: Option<String>,
+    /// The tool's name.
+    pub name: String,
+    /// The shell command, for a tool that runs one.
+    pub command: Option<String>,
+    /// The file, for a tool that touches one.
+    pub file: Option<String>,
+}
+
+/// What a tool gave back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// Standard output, or the plain result of a tool without streams.
+    pub stdout: String,
+    /// Standard error, or the error of a failed tool.
+    pub stderr: String,
+    /// Whether the human or the client stopped it.
+    pub interrupted: bool,
+    /// Whether the client calls it failed.
+    pub failed: bool,
+    /// How long it ran, milliseconds.
+    pub duration_ms: Option<u64>,
+}
+
+/// What kind of failure ended a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A usage or rate limit holds.
+    UsageLimit,
+    /// The context window is full.
+    ContextLimit,
+    /// The service is overloaded or failing.
+    Service,
+    /// Anything else.
+    Other,
+}
+
+/// The figures of one status line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusLine {
+    /// The session.
+    pub session: SessionId,
+    /// Where the transcript is.
+    pub transcript_path: Option<String>,
+    /// The model's id with its window mark, if it has one.
+    pub model_id: Option<String>,
+    /// The model's name for people.
+    pub model_name: Option<String>,
+    /// The whole context window.
+    pub window: Option<Tokens>,
+    /// What the last main-chain call used; none before the first call and after a compaction.
+    pub usage: Option<CallUsage>,
+    /// Input and cache against the whole window, percent; none with `usage`.
+    pub used_percentage: Option<f64>,
+    /// Cost of the session so far, US dollars.
+    pub cost_usd: Option<f64>,
+    /// Age of the session, milliseconds.
+    pub duration_ms: Option<u64>,
+    /// The five-hour usage limit of a subscription.
+    pub five_hour: Option<RateLimit>,
+    /// The seven-day usage limit of a subscription.
+    pub seven_day: Option<RateLimit>,
+    /// The client's version.
+    pub version: Option<String>,
+}
+
+/// Tokens of one API call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallUsage {
+    /// Input that no cache held.
+    pub input: Tokens,
+    /// Input written to the cache.
+    pub cache_creation: Tokens,
+    /// Input read from the cache.
+    pub cache_read: Tokens,
+    /// What the model wrote; it joins the next call's input.
+    pub output: Tokens,
+}
+
+impl CallUsage {
+    /// The context in use after the call.
+    #[must_use]
+    pub const fn context(self) -> Tokens {
+        Tokens(
+            self.input
+                .0
+                .saturating_add(self.cache_creation.0)
+                .saturating_add(self.cache_read.0)
+                .saturating_add(self.output.0),
+        )
+    }
+}
+
+/// One usage limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateLimit {
+    /// How much of it is used, percent.
+    pub used_percentage: f64,
+    /// When it begins anew, seconds since the Unix epoch.
+    pub resets_at: Option<u64>,
+}
+
+/// One write to the pane, and how long to wait before the next.
+///
+/// A carriage return counts as Enter only in a write of its own, so text and Enter are two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// The bytes of one single write.
+    pub bytes: Vec<u8>,
+    /// Wait before the next one.
+    pub then: Duration,
+}
+
+/// The gap between writes that must reach the child in separate reads. One millisecond was enough
+/// for an idle client (11 of 11); the larger gap is for a loaded machine.
+const GAP: Duration = Duration::from_millis(60);
+
+/// Enter, as a write of its own.
+#[must_use]
+pub fn enter() -> Keys {
+    Keys {
+        bytes: b"\r".to_vec(),
+        then: GAP,
+    }
+}
+
+/// The writes that put `text` into the prompt box and submit it: a bracketed paste if the child
+/// asked for the marks, then Enter.
+///
+/// If no proof of arrival comes, send [`enter`] once more; never the text.
+#[must_use]
+pub fn submit(text: &str, bracketed: bool) -> Vec<Keys> {
+    let text = without_controls(text);
+    let bytes = if bracketed {
+        format!("\x1b[200~{text}\x1b[201~").into_bytes()
+    } else {
+        text.into_bytes()
+    };
+    vec![Keys { bytes, then: GAP }, enter()]
+}
+
+/// `text` without the characters that could end a paste or act on the terminal: paste marks, C0
+/// except tab and line feed, DEL and C1. `CR LF` and a lone `CR` become a line feed.
+#[must_use]
+pub fn without_controls(text: &str) -> String {
+    text.replace("\x1b[200~", "")
+        .replace("\x1b[201~", "")
+        .replace("\r\n", "\n")
+        .replace('\r', "\n")
+        .chars()
+        .filter(|&c| matches!(c, '\t' | '\n') || !c.is_control())
+        .collect()
+}
+
+/// One rung of the ladder that ends an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndStep {
+    /// What to do.
+    pub act: EndAct,
+    /// How long to wait for the end before the next rung.
+    pub patience: Duration,
+}
+
+/// What a rung does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndAct {
+    /// Write these to the pane, in order.
+    Type(Vec<Keys>),
+    /// Send a signal to the agent alone.
+    Signal(Signal),
+    /// Send a signal to the agent's whole process group.
+    SignalGroup(Signal),
+}
+
+/// The signals the ladder uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGINT.
+    Interrupt,
+    /// SIGHUP.
+    Hangup,
+    /// SIGTERM.
+    Terminate,
+    /// SIGKILL.
+    Kill,
+}
+
+/// How to end the agent, gentlest first; the last rung is a kill of the group.
+#[must_use]
+pub fn ending(kind: AgentKind) -> Vec<EndStep> {
+    match kind {
+        AgentKind::Claude | AgentKind::Demo => claude::ending(),
+        AgentKind::Generic => generic::ending(),
+    }
+}
+
+/// Cuts `text` to at most `limit` bytes, on a character boundary.
+#[must_use]
+pub(crate) fn clip(text: &str, limit: usize) -> String {
+    text[..text.floor_char_boundary(limit)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        pairs
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect()
+    }
+
+    #[test]
+    fn the_child_inherits_no_marks_of_other_hosts_but_the_users_settings() {
+        let inherited = env(&[
+            ("CLAUDECODE", "1"),
+            ("CLAUDE_CODE_CHILD_SESSION", "1"),
+            ("CLAUDE_CODE_SESSION_ID", "x"),
+            ("CLAUDE_CODE_ENTRYPOINT", "cli"),
+            ("TMUX", "/tmp/x"),
+            ("STY", "1"),
+            ("ZELLIJ_PANE_ID", "2"),
+            ("TERM_PROGRAM_VERSION", "3"),
+            ("LINES", "24"),
+            ("GIT_EDITOR", "true"),
+            ("TERM", "screen"),
+            ("CLAUDE_CODE_USE_BEDROCK", "1"),
+            ("CLAUDE_CODE_NO_FLICKER", "1"),
+            ("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", "5"),
+            ("HOME", "/h"),
+        ]);
+        assert_eq!(
+            child_env(inherited, &env(&[("PITSTOP_RUN", "r")])),
+            env(&[
+                ("CLAUDE_CODE_USE_BEDROCK", "1"),
+                ("CLAUDE_CODE_NO_FLICKER", "1"),
+                ("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", "5"),
+                ("HOME", "/h"),
+                ("TERM", "xterm-256color"),
+                ("COLORTERM", "truecolor"),
+                ("PITSTOP_RUN", "r"),
+            ])
+        );
+    }
+
+    #[test]
+    fn the_users_own_git_editor_stays() {
+        let inherited = env(&[("GIT_EDITOR", "true")]);
+        assert!(child_env(inherited, &[]).contains(&("GIT_EDITOR".into(), "true".into())));
+    }
+
+    #[test]
+    fn what_the_caller_passes_wins() {
+        let inherited = env(&[("PITSTOP_RUN", "old")]);
+        let got = child_env(inherited, &env(&[("PITSTOP_RUN", "new"), ("TERM", "dumb")]));
+        assert_eq!(
+            got,
+            env(&[
+                ("COLORTERM", "truecolor"),
+                ("PITSTOP_RUN", "new"),
+                ("TERM", "dumb")
+            ])
+        );
+    }
+
+    #[test]
+    fn text_and_enter_are_two_writes() {
+        let writes = submit("a\x1b[201~b\x07\tc\r\nd\u{9b}e\u{7f}", true);
+        assert_eq!(writes[0].bytes, b"\x1b[200~ab\tc\nde\x1b[201~");
+        assert_eq!(writes[1].bytes, b"\r");
+        assert_eq!(writes.len(), 2);
+    }
+
+    #[test]
+    fn clipping_keeps_characters_whole() {
+        assert_eq!(clip("aé", 2), "a");
+        assert_eq!(clip("aé", 3), "aé");
+    }
+
+    #[test]
+    fn every_ladder_ends_in_a_kill_of_the_group() {
+        for kind in [AgentKind::Claude, AgentKind::Demo, AgentKind::Generic] {
+            let last = ending(kind).pop().expect("a ladder has rungs");
+            assert_eq!(last.act, EndAct::SignalGroup(Signal::Kill));
+        }
+    }
+}

@@ -1,0 +1,501 @@
+//! Claude Code: its arguments, its settings file, how to end it.
+//!
+//! What is said here about the client was measured with 2.1.197:
+//!
+//! - A prompt after `--` arrives exactly, in the request and in `UserPromptSubmit`: leading dashes,
+//!   line ends, tabs, even control characters, 120 KB. Without `--` a dash or a variadic option
+//!   before it eats it.
+//! - A prompt that equals a subcommand (`doctor`) runs the subcommand even after `--`; a line feed
+//!   at its end prevents that.
+//! - Of two `--settings`, `--session-id` or `--append-system-prompt` the last wins, hence merging.
+//! - `--session-id` beside `--resume` or `--continue` is refused, and so is an id already in use.
+//! - `--append-system-prompt` beside its `-file` form is refused.
+//! - A permission for one absolute file is `Edit(//abs/path)` (it covers `Write` too) and
+//!   `Read(//abs/path)`; `Write(…)` rules and single slashes match nothing; `*?[]` and `\` are
+//!   pattern characters and take a backslash.
+
+use std::{
+    ffi::OsString,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    CommandLine, EndAct, EndStep, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Signal, Start,
+};
+use crate::transcript::SessionId;
+
+/// What the agent is told about notes and signals.
+pub const SYSTEM_PROMPT: &str = include_str!("../../assets/system_prompt.md");
+
+/// The hooks we ask for, in the order a session meets them.
+pub const EVENTS: [&str; 14] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "Notification",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+    "PostCompact",
+    "Stop",
+    "StopFailure",
+    "SessionEnd",
+];
+
+/// Words that the client takes for a subcommand when they are its first whole argument.
+const SUBCOMMANDS: [&str; 17] = [
+    "agents",
+    "auth",
+    "auto-mode",
+    "config",
+    "doctor",
+    "gateway",
+    "help",
+    "install",
+    "mcp",
+    "migrate-installer",
+    "plugin",
+    "plugins",
+    "project",
+    "setup-token",
+    "ultrareview",
+    "update",
+    "upgrade",
+];
+
+/// Options that take a value of their own, so that a following `-c` or `--resume` is no option.
+/// Variadic ones are not here: they end at the next dash by themselves.
+const WITH_VALUE: [&str; 24] = [
+    "--agent",
+    "--agents",
+    "--append-system-prompt",
+    "--append-system-prompt-file",
+    "--debug-file",
+    "--effort",
+    "--fallback-model",
+    "--input-format",
+    "--json-schema",
+    "--max-budget-usd",
+    "--max-turns",
+    "--model",
+    "-n",
+    "--name",
+    "--output-format",
+    "--permission-mode",
+    "--permission-prompt-tool",
+    "--plugin-dir",
+    "--plugin-url",
+    "--session-id",
+    "--setting-sources",
+    "--settings",
+    "--system-prompt",
+    "--system-prompt-file",
+];
+
+/// Flags that switch the client's hooks off, so that nothing is observed.
+const BLINDING: [&str; 2] = ["--bare", "--safe-mode"];
+
+/// What the user's own arguments say about the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserSession {
+    /// Nothing: the session id is ours to choose.
+    Ours,
+    /// The user names the id of a new session.
+    Named(SessionId),
+    /// The user resumes or continues; only the first hook tells the id.
+    Theirs,
+}
+
+/// A value given as text or as the path of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// The text itself.
+    Text(String),
+    /// A file that the caller reads, relative to the agent's directory.
+    File(PathBuf),
+}
+
+/// What the settings file points to.
+#[derive(Clone, Copy, Debug)]
+pub struct Injection<'a> {
+    /// The `pitstop` executable, absolute.
+    pub exe: &'a Path,
+    /// The file with the observe right, absolute.
+    pub observe: &'a Path,
+    /// The scratchpad file that the agent may read and edit without asking, absolute.
+    pub scratchpad: &'a Path,
+}
+
+/// The per-run settings file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The text of the file.
+    pub json: String,
+    /// The status line command of the user's own `--settings`, to be chained by ours.
+    pub user_status_line: Option<String>,
+}
+
+/// Why no settings could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The user's own `--settings` is not JSON.
+    #[error("expected the text of --settings to be a JSON object: {0}")]
+    NotJson(#[from] serde_json::Error),
+    /// Part of the user's own `--settings` has another form than ours can join.
+    #[error("expected `{field}` in --settings to be {expected}")]
+    Shape {
+        /// Where.
+        field: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A path cannot stand in a settings file.
+    #[error("expected a path that is valid UTF-8, found {0}")]
+    Path(PathBuf),
+}
+
+/// Builds the command that starts or resumes Claude Code, or the demo that takes its flags.
+pub(super) fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> {
+    let user = user_arguments(launch);
+    let (flag, session) = match (launch.way, user_session(&user)) {
+        (Start::Resume, _) => (Some("--resume"), Some(launch.session)),
+        (Start::Fresh, UserSession::Ours) => (Some("--session-id"), Some(launch.session)),
+        (Start::Fresh, UserSession::Named(id)) => (None, Some(id)),
+        (Start::Fresh, UserSession::Theirs) => (None, None),
+    };
+    let (append, user) = append_prompt(user, launch.user_append.as_deref());
+    let mut line: Vec<OsString> = launch.lead_args.clone();
+    // The user's arguments go first: a variadic option at their end stops at our first dash.
+    line.extend(user.into_iter().map(OsString::from));
+    if let Some(flag) = flag {
+        line.extend([flag.into(), launch.session.to_string().into()]);
+    }
+    line.extend([
+        "--settings".into(),
+        launch.settings_file.clone().into_os_string(),
+    ]);
+    line.extend(["--append-system-prompt".into(), append.into()]);
+    if let Some(prompt) = &launch.prompt {
+        line.extend(["--".into(), prompt_argument(prompt)?]);
+    }
+    if line.iter().any(|arg| arg.as_encoded_bytes().contains(&0)) {
+        return Err(LaunchError::Nul);
+    }
+    Ok(CommandLine {
+        program: launch.program.clone(),
+        args: line,
+        session,
+    })
+}
+
+/// The prompt as one argument that arrives as a prompt.
+fn prompt_argument(prompt: &str) -> Result<OsString, LaunchError> {
+    let mut argument = prompt.to_owned();
+    if SUBCOMMANDS.contains(&prompt) {
+        argument.push('\n');
+    }
+    if argument.len() > MAX_PROMPT_ARGUMENT {
+        return Err(LaunchError::PromptTooLong {
+            found: argument.len(),
+            limit: MAX_PROMPT_ARGUMENT,
+        });
+    }
+    Ok(argument.into())
+}
+
+/// The user's arguments without those that we merge or that belong to the first start only.
+fn user_arguments(launch: &Launch) -> Vec<String> {
+    let keeps_session = launch.first && launch.way == Start::Fresh;
+    Arguments(&launch.user_args)
+        .iter()
+        .filter(|arg| {
+            let session_flag = is_session_flag(arg.name) && !keeps_session;
+            // A prompt of the user's belongs to the first start, too.
+            let prompt = arg.name.is_empty() && !launch.first;
+            arg.name != "--settings" && arg.name != "--" && !session_flag && !prompt
+        })
+        .flat_map(|arg| arg.raw.iter().cloned())
+        .collect()
+}
+
+/// Whether an option chooses the session.
+fn is_session_flag(name: &str) -> bool {
+    matches!(
+        name,
+        "--resume" | "-r" | "--continue" | "-c" | "--session-id" | "--fork-session" | "--from-pr"
+    )
+}
+
+/// What the user's own arguments say about the session.
+#[must_use]
+pub fn user_session(args: &[String]) -> UserSession {
+    let mut found = UserSession::Ours;
+    for arg in Arguments(args).iter() {
+        match arg.name {
+            "--resume" | "-r" | "--continue" | "-c" | "--from-pr" => return UserSession::Theirs,
+            // A malformed id is left to the client, which says what is wrong with it.
+            "--session-id" => {
+                found = arg
+                    .value
+                    .and_then(|id| id.parse().ok())
+                    .map_or(UserSession::Theirs, UserSession::Named);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The user's own `--settings`, to be merged by [`settings`].
+#[must_use]
+pub fn user_settings(args: &[String]) -> Option<Given> {
+    let value = Arguments(args).last("--settings")?;
+    Some(if value.trim_start().starts_with('{') {
+        Given::Text(value.to_owned())
+    } else {
+        Given::File(value.into())
+    })
+}
+
+/// The file of the user's own `--append-system-prompt-file`, which the caller reads for
+/// [`Launch::user_append`].
+#[must_use]
+pub fn user_append_file(args: &[String]) -> Option<PathBuf> {
+    Arguments(args)
+        .last("--append-system-prompt-file")
+        .map(PathBuf::from)
+}
+
+/// Whether the user's arguments ask for one answer on stdout (`-p`), which needs no pane.
+#[must_use]
+pub fn prints(args: &[String]) -> bool {
+    Arguments(args)
+        .iter()
+        .any(|arg| matches!(arg.name, "-p" | "--print"))
+}
+
+/// The first flag of the user's that switches hooks off, so that the gauge stays blind.
+#[must_use]
+pub fn blinding_flag(args: &[String]) -> Option<&'static str> {
+    BLINDING
+        .into_iter()
+        .find(|flag| Arguments(args).iter().any(|arg| arg.name == *flag))
+}
+
+/// Our appended prompt joined with the user's own, and the arguments without theirs.
+fn append_prompt(args: Vec<String>, file_text: Option<&str>) -> (String, Vec<String>) {
+    let is_append = |name: &str| {
+        matches!(
+            name,
+            "--append-system-prompt" | "--append-system-prompt-file"
+        )
+    };
+    let mut prompt = SYSTEM_PROMPT.trim_end().to_owned();
+    let arguments = Arguments(&args);
+    if let Some(text) = arguments.last("--append-system-prompt").or(file_text) {
+        prompt = format!("{text}\n\n{prompt}");
+    }
+    let rest = arguments
+        .iter()
+        .filter(|arg| !is_append(arg.name))
+        .flat_map(|arg| arg.raw.iter().cloned())
+        .collect();
+    (prompt, rest)
+}
+
+/// Command-line arguments, read as the client reads them.
+struct Arguments<'a>(&'a [String]);
+
+/// One option with its value, or one bare word (then `name` is empty).
+struct Argument<'a> {
+    name: &'a str,
+    value: Option<&'a str>,
+    raw: &'a [String],
+}
+
+impl<'a> Arguments<'a> {
+    fn iter(&self) -> impl Iterator<Item = Argument<'a>> + use<'a> {
+        let mut rest = self.0;
+        let mut literal = false;
+        std::iter::from_fn(move || {
+            let first = rest.first()?;
+            let (name, glued) = match first.split_once('=') {
+                _ if literal || first.len() < 2 || !first.starts_with('-') => ("", None),
+                Some((name, value)) if name.starts_with("--") => (name, Some(value)),
+                _ => (first.as_str(), None),
+            };
+            literal |= name == "--";
+            let takes_next = glued.is_none()
+                && rest.get(1).is_some_and(|next| match name {
+                    "" | "--" => false,
+                    "--resume" | "-r" | "--from-pr" => !next.starts_with('-'),
+                    name => WITH_VALUE.contains(&name),
+                });
+            let raw;
+            (raw, rest) = rest.split_at(1 + usize::from(takes_next));
+            let value = glued.or_else(|| raw.get(1).map(String::as_str));
+            Some(Argument { name, value, raw })
+        })
+    }
+
+    /// The value of the last option called `name`, which is the one that counts.
+    fn last(&self, name: &str) -> Option<&'a str> {
+        self.iter().filter(|arg| arg.name == name).last()?.value
+    }
+}
+
+/// Makes the per-run settings: hooks and status line that call `pitstop`, permission for the
+/// scratchpad, joined with the user's own `--settings` text.
+pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings, SettingsError> {
+    let mut root: Map<String, Value> = user.map_or(Ok(Map::new()), serde_json::from_str)?;
+    let user_status_line = root.get("statusLine").and_then(status_line_command);
+
+    let hooks = inner_object(&mut root, "hooks")?;
+    for event in EVENTS {
+        let command = command(injection, &["hook", event])?;
+        // Nothing of the user's is dropped: hooks of one event run side by side.
+        inner_list(hooks, event, "hooks")?
+            .push(json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5 }] }));
+    }
+
+    let allow = inner_list(
+        inner_object(&mut root, "permissions")?,
+        "allow",
+        "permissions.allow",
+    )?;
+    let file = rule_path(injection.scratchpad)?;
+    allow.extend(["Read", "Edit"].map(|tool| Value::from(format!("{tool}({file})"))));
+
+    let command = command(injection, &["statusline"])?;
+    root.insert(
+        "statusLine".into(),
+        json!({ "type": "command", "command": command }),
+    );
+    let json = serde_json::to_string_pretty(&root)?;
+    Ok(Settings {
+        json,
+        user_status_line,
+    })
+}
+
+fn inner_object<'a>(
+    root: &'a mut Map<String, Value>,
+    field: &'static str,
+) -> Result<&'a mut Map<String, Value>, SettingsError> {
+    root.entry(field)
+        .or_insert_with(|| json!({}))
+        .as_object_mut()
+        .ok_or(SettingsError::Shape {
+            field,
+            expected: "an object",
+        })
+}
+
+fn inner_list<'a>(
+    object: &'a mut Map<String, Value>,
+    key: &str,
+    field: &'static str,
+) -> Result<&'a mut Vec<Value>, SettingsError> {
+    object
+        .entry(key)
+        .or_insert_with(|| json!([]))
+        .as_array_mut()
+        .ok_or(SettingsError::Shape {
+            field,
+            expected: "made of lists",
+        })
+}
+
+/// One shell command that calls `pitstop` with `words`.
+fn command(injection: Injection<'_>, words: &[&str]) -> Result<String, SettingsError> {
+    let mut line = quoted(utf8(injection.exe)?);
+    for word in words {
+        let _ = write!(line, " {word}"); // writing to a String cannot fail
+    }
+    let _ = write!(line, " --observe {}", quoted(utf8(injection.observe)?));
+    Ok(line)
+}
+
+fn utf8(path: &Path) -> Result<&str, SettingsError> {
+    path.to_str()
+        .ok_or_else(|| SettingsError::Path(path.to_owned()))
+}
+
+/// `text` as one word of a POSIX shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// An absolute path in a permission rule: a second slash in front, pattern characters escaped.
+fn rule_path(path: &Path) -> Result<String, SettingsError> {
+    let mut rule = String::from("/");
+    for c in utf8(path)?.chars() {
+        if matches!(
+            c,
+            '\\' | '*' | '?' | '[' | ']' | '{' | '}' | '(' | ')' | '!'
+        ) {
+            rule.push('\\');
+        }
+        rule.push(c);
+    }
+    Ok(rule)
+}
+
+/// The status line command in the text of a settings file of the user's.
+#[must_use]
+pub fn user_status_line(settings_json: &str) -> Option<String> {
+    let root: Map<String, Value> = serde_json::from_str(settings_json).ok()?;
+    root.get("statusLine").and_then(status_line_command)
+}
+
+fn status_line_command(status_line: &Value) -> Option<String> {
+    let command = status_line.get("command")?.as_str()?;
+    (!command.trim().is_empty()).then(|| command.to_owned())
+}
+
+/// The directory name of a project under `<config dir>/projects/`: a guess for recovery only, for
+/// a hook or status line names the transcript itself.
+///
+/// Every UTF-16 unit that is no ASCII letter or digit becomes `-`.
+#[must_use]
+pub fn project_slug(cwd: &Path) -> String {
+    let mut slug = String::new();
+    for c in cwd.to_string_lossy().chars() {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c);
+        } else {
+            slug.extend(std::iter::repeat_n('-', c.len_utf16()));
+        }
+    }
+    slug
+}
+
+/// How to end Claude Code: signals only, gentlest first.
+///
+/// Typing is not on the ladder, for measured reasons: `/exit` joins a half-typed draft and submits
+/// both; Escape or Ctrl-C early in a turn puts the prompt *back* into the box, so that a following
+/// `/exit` submits the prompt a second time; and keys answer a dialog that happens to be open.
+/// SIGINT ended it within 110 ms idle, with a draft, in mid-turn, with a dialog open, and ran
+/// `SessionEnd` each time. The hooks of `SessionEnd` get 1.5 s, hence the first rung's patience.
+pub(super) fn ending() -> Vec<EndStep> {
+    let step = |act, millis| EndStep {
+        act,
+        patience: Duration::from_millis(millis),
+    };
+    vec![
+        step(EndAct::Signal(Signal::Interrupt), 2500),
+        step(EndAct::Signal(Signal::Hangup), 2000),
+        step(EndAct::Signal(Signal::Terminate), 2000),
+        step(EndAct::SignalGroup(Signal::Kill), 1000),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

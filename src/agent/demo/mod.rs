@@ -1,0 +1,1 @@
+//! The scripted stand-in behind `pitstop demo` and the tests.
