@@ -1,1 +1,13 @@
-//! Room `api`.
+//! The doors for hooks, scripts and people elsewhere.
+//!
+//! The room owns the control socket, the optional loopback port, the two secrets that open them, and
+//! the small client that `pitstop hook`, `statusline`, `status` and `ctl` speak through. It decides
+//! who may ask, how much and for how long; it refuses to decide what an event means or whether an
+//! order is obeyed: requests go to the loop as data and its reply is passed on.
+
+pub mod client;
+pub mod server;
+pub mod wire;
+
+pub use server::{ApiError, Call, Listening, Secrets, bind_control_socket, bind_loopback, serve};
+pub use wire::{AgentState, Control, Reply, Request};

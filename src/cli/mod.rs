@@ -1,1 +1,9 @@
-//! Room `cli`.
+//! One file per subcommand.
+
+pub mod ctl;
+pub mod handoff;
+pub mod history;
+pub mod hook;
+pub mod out;
+pub mod status;
+pub mod statusline;

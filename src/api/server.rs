@@ -1,0 +1,351 @@
+//! The control socket and the loopback port: who may speak, how much, and how long it may take.
+//!
+//! # Trust boundary
+//!
+//! Whoever connects is a stranger until proven: on the Unix socket the kernel tells the peer's user
+//! id, which must be ours, and both doors want a bearer token besides. One token *observes* (posts
+//! events, reads the usage figure) and is all that the hosted agent's hooks get; the other one
+//! *controls*. A web page in the user's browser is the classic enemy of local servers, so any
+//! `Origin` is refused, the port checks `Host`, a change of state needs `application/json`, and no
+//! `GET` changes anything.
+//!
+//! # Wire format
+//!
+//! HTTP/1.1, one request a connection, JSON both ways. Every answer that is not a success carries
+//! `{"error", "hint"}`, but for requests too broken to be HTTP, which hyper answers with a bare code.
+//!
+//! # Limits
+//!
+//! They stand below, each with its reason. The seats of a door are limited: when all are taken, the
+//! one that has been longest without a complete request is given to the newcomer. So a crowd of
+//! connections that send nothing pushes out only itself, while a hook, which sends at once, is
+//! through before its turn to be pushed out can come.
+
+mod door;
+mod routes;
+mod secrets;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+pub use door::{Listening, bind_control_socket, bind_loopback};
+pub use secrets::{Keys, Secrets};
+
+use super::wire::{Reply, Request};
+
+/// The longest body, in bytes: the largest hook payloads seen are a file's text, and one that is
+/// longer is cut by our own hook client to just this.
+pub const BODY_LIMIT: usize = 1024 * 1024;
+
+/// The most header lines of a request: browsers send about 20.
+pub const HEADER_LIMIT: usize = 64;
+
+/// The longest request line and headers together, in bytes: hyper's least.
+const HEAD_BYTES: usize = 16 * 1024;
+
+/// How long a request may take to arrive whole, counted from the connection.
+pub const READ_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a connection may last altogether: reading, the loop's answer, and a slow reader.
+const CONNECTION_LIMIT: Duration = Duration::from_secs(15);
+
+/// The most connections of one door at a time; each may hold a body, so this bounds the memory.
+pub const CONNECTION_COUNT: usize = 64;
+
+/// How many of these are kept free for hooks and the status line while others wait for the loop.
+pub const HOOK_LANE: usize = 16;
+
+/// How long a call may wait for room in the loop's queue: a hook has 300 ms for everything.
+const QUEUE_LIMIT: Duration = Duration::from_millis(100);
+
+/// How long the loop may take to answer a call.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+
+/// How long the loop may take to word the status line; its client has 300 ms for everything.
+const LINE_LIMIT: Duration = Duration::from_millis(150);
+
+/// How long answers under way may take once the door closes.
+const CLOSING_LIMIT: Duration = Duration::from_millis(500);
+
+/// How long to wait after a failed accept, which means that file descriptors have run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long to wait when every seat is being answered; each of them is bounded by [`ANSWER_LIMIT`].
+const CROWD_PAUSE: Duration = Duration::from_millis(5);
+
+/// A request on its way to the loop, with the way back.
+///
+/// For an observation nobody may be waiting: then sending the reply fails, which is to be ignored.
+#[derive(Debug)]
+pub struct Call {
+    /// What is wanted.
+    pub request: Request,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Reply>,
+}
+
+/// Why a door could not be opened or its secrets not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The socket's path does not fit the kernel's address.
+    #[error(
+        "the control socket's path must be at most {most} bytes long, but `{path}` has {found}"
+    )]
+    PathTooLong {
+        /// The path.
+        path: PathBuf,
+        /// How many bytes it may have.
+        most: usize,
+        /// How many bytes it has.
+        found: usize,
+    },
+    /// The directory is not one that only we can write to.
+    #[error("`{path}` must be a directory of our own with mode 0700, but {found}")]
+    UnsafeDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// What was found instead.
+        found: String,
+    },
+    /// Something stands at the path that is not a socket of ours.
+    #[error("expected no file or an old socket at `{path}`, but found {found}")]
+    Occupied {
+        /// The path.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+    },
+    /// Another supervisor answers on that socket.
+    #[error("another supervisor answers on `{path}`")]
+    Live {
+        /// The socket's path.
+        path: PathBuf,
+    },
+    /// The address is one that others can reach.
+    #[error("the API listens on loopback addresses only (127.0.0.1 or [::1]), not on {address}")]
+    NotLoopback {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// A path or command cannot be written into the secrets' line format.
+    #[error("`{path}` has a line break in it, which the secrets' files cannot hold")]
+    LineBreak {
+        /// The offending path.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot {act} `{path}`")]
+    Io {
+        /// What was tried, as a verb.
+        act: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl ApiError {
+    fn io(act: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { act, path, source }
+    }
+}
+
+/// Serves one door until `shutdown` resolves, then lets answers under way finish and removes the socket.
+///
+/// Observations are answered as soon as `calls` has taken them, in the order in which they came; a
+/// queue that stays full is answered with 503, never waited for.
+pub async fn serve(
+    listening: Listening,
+    keys: Keys,
+    calls: mpsc::Sender<Call>,
+    shutdown: impl Future<Output = ()> + Send,
+) {
+    let router = routes::router(routes::Shop {
+        calls,
+        keys,
+        port: listening.port(),
+        general: Arc::new(Semaphore::new(CONNECTION_COUNT - HOOK_LANE)),
+    });
+    let seats = Arc::new(Seats::default());
+    let mut connections = JoinSet::new();
+    tokio::pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            Some(ended) = connections.join_next(), if !connections.is_empty() => {
+                if let Err(error) = ended && error.is_panic() {
+                    tracing::error!(%error, "a connection's task panicked; the door stays open");
+                }
+            }
+            accepted = admit(&listening, &seats) => match accepted {
+                Ok(stream) => {
+                    let seat = seats.take();
+                    let (router, seats) = (router.clone(), Arc::clone(&seats));
+                    connections.spawn(async move {
+                        attend(stream, router, &seat).await;
+                        seats.leave(&seat);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+    let closing = async { while connections.join_next().await.is_some() {} };
+    if timeout(CLOSING_LIMIT, closing).await.is_err() {
+        connections.abort_all();
+    }
+    listening.remove();
+}
+
+/// Waits for a connection of ours, with a seat free for it.
+async fn admit(listening: &Listening, seats: &Seats) -> io::Result<Box<dyn Stream>> {
+    // Seats first: dropping this future between accept and return would lose an accepted connection.
+    while !seats.make_room() {
+        sleep(CROWD_PAUSE).await;
+    }
+    listening.accept().await
+}
+
+/// A connection of either kind.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Answers the one request of a connection, unless its seat is taken away.
+async fn attend(stream: Box<dyn Stream>, router: Router, seat: &Arc<Seat>) {
+    let service = TowerToHyperService::new(router);
+    let mark = Arc::clone(seat);
+    let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&mark));
+        hyper::service::Service::call(&service, request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(READ_LIMIT)
+        .max_headers(HEADER_LIMIT)
+        .max_buf_size(HEAD_BYTES)
+        // A client that has said everything may close its side and still wait for the answer.
+        .half_close(true)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        ended = timeout(CONNECTION_LIMIT, connection) => match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "a connection ended early"),
+            Err(_) => tracing::warn!("a connection outlived its time limit and was closed"),
+        },
+        () = seat.lost.notified() => {
+            tracing::warn!("all seats were taken; a connection without a request was closed");
+        }
+    }
+}
+
+/// One connection's place among the [`CONNECTION_COUNT`].
+#[derive(Debug)]
+struct Seat {
+    number: u64,
+    /// When its request must have arrived whole.
+    read_by: Instant,
+    /// Whether its request is with the loop, which takes a bounded time: it may not be pushed out.
+    answering: AtomicBool,
+    lost: Notify,
+}
+
+/// The places taken, oldest first.
+#[derive(Debug, Default)]
+struct Seats {
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    next: u64,
+    taken: BTreeMap<u64, Arc<Seat>>,
+}
+
+impl Seats {
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        // The table is whole between any two statements, so a panic elsewhere cannot have torn it.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a seat is free, pushing out the oldest connection that has no request if need be.
+    fn make_room(&self) -> bool {
+        let mut table = self.lock();
+        if table.taken.len() < CONNECTION_COUNT {
+            return true;
+        }
+        let idle = table
+            .taken
+            .values()
+            .find(|seat| !seat.answering.load(Ordering::Acquire))
+            .map(|seat| seat.number);
+        let Some(seat) = idle.and_then(|number| table.taken.remove(&number)) else {
+            return false;
+        };
+        seat.lost.notify_one();
+        true
+    }
+
+    fn take(&self) -> Arc<Seat> {
+        let mut table = self.lock();
+        let seat = Arc::new(Seat {
+            number: table.next,
+            read_by: Instant::now() + READ_LIMIT,
+            answering: AtomicBool::new(false),
+            lost: Notify::new(),
+        });
+        table.next += 1;
+        table.taken.insert(seat.number, Arc::clone(&seat));
+        seat
+    }
+
+    fn leave(&self, seat: &Seat) {
+        self.lock().taken.remove(&seat.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_seat_without_a_request_is_given_to_the_newcomer() {
+        let seats = Seats::default();
+        let taken: Vec<_> = (0..CONNECTION_COUNT).map(|_| seats.take()).collect();
+        taken[0].answering.store(true, Ordering::Release);
+        assert!(seats.make_room());
+        let table = seats.lock();
+        assert!(table.taken.contains_key(&0), "one being answered stays");
+        assert!(!table.taken.contains_key(&1), "the oldest idle one goes");
+        assert_eq!(table.taken.len(), CONNECTION_COUNT - 1);
+    }
+
+    #[test]
+    fn no_seat_is_taken_from_those_being_answered() {
+        let seats = Seats::default();
+        for _ in 0..CONNECTION_COUNT {
+            seats.take().answering.store(true, Ordering::Release);
+        }
+        assert!(!seats.make_room());
+    }
+}

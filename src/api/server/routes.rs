@@ -1,0 +1,510 @@
+//! The endpoints: which request becomes which call, and which checks it passes on the way.
+//!
+//! ```text
+//!   front (shape: Origin, Host, URI, size, lane)  →  route  →  right (token)  →  body  →  the loop
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, Request as HttpRequest, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{timeout, timeout_at};
+
+use super::secrets::{Keys, Right};
+use super::{ANSWER_LIMIT, BODY_LIMIT, Call, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, Seat};
+use crate::api::wire::{
+    Control, ErrorBody, Reply, Request, SAY_LIMIT, SayBody, UsageQuery, is_event_name, is_shallow,
+};
+
+/// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
+const PRESENT_SESSION: &str = "current";
+
+/// The longest session id taken, in bytes: a UUID has 36.
+const SESSION_ID_LIMIT: usize = 64;
+
+/// The largest figure taken for tokens: far above any model, far below where arithmetic ends.
+const TOKENS_LIMIT: u64 = 1_000_000_000_000;
+
+/// What every endpoint needs.
+#[derive(Clone, Debug)]
+pub(super) struct Shop {
+    pub calls: mpsc::Sender<Call>,
+    pub keys: Keys,
+    /// The port a `Host` must name; none on the Unix socket, where no browser can come from.
+    pub port: Option<u16>,
+    /// Places for requests that are no hooks, so that these always find some.
+    pub general: Arc<Semaphore>,
+}
+
+pub(super) fn router(shop: Shop) -> Router {
+    let observing = Router::new()
+        .route("/hooks/claude/{event}", post(hook))
+        .route("/statusline", post(status_line))
+        .route("/context/usage", get(usage))
+        .route_layer(from_fn_with_state(shop.clone(), may_observe));
+    let controlling = Router::new()
+        .route("/status", get(status))
+        .route("/history", get(history))
+        .route("/api/sessions/{id}/handoff", get(handoff))
+        .route("/control/say", post(say))
+        .route("/control/{order}", post(order))
+        .route_layer(from_fn_with_state(shop.clone(), may_control));
+    observing
+        .merge(controlling)
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn(private))
+        .layer(from_fn_with_state(shop.clone(), front))
+        .with_state(shop)
+}
+
+/// Why a request is not answered as it wished.
+#[derive(Debug)]
+struct Fault {
+    status: StatusCode,
+    error: String,
+    hint: &'static str,
+}
+
+impl Fault {
+    fn new(status: StatusCode, error: impl Into<String>, hint: &'static str) -> Self {
+        Self {
+            status,
+            error: error.into(),
+            hint,
+        }
+    }
+
+    fn bad(error: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error, "")
+    }
+
+    fn ending() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the supervisor is ending",
+            "",
+        )
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let body = ErrorBody {
+            error: self.error,
+            hint: self.hint.to_owned(),
+        };
+        let mut response = (self.status, Json(body)).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+async fn front(
+    State(shop): State<Shop>,
+    request: HttpRequest,
+    next: Next,
+) -> Result<Response, Fault> {
+    check_shape(&request, shop.port)?;
+    let path = request.uri().path();
+    let _place = if path.starts_with("/hooks/") || path == "/statusline" {
+        None
+    } else {
+        Some(shop.general.try_acquire().map_err(|_| {
+            Fault::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many requests at a time",
+                "try again in a moment",
+            )
+        })?)
+    };
+    Ok(next.run(request).await)
+}
+
+fn check_shape(request: &HttpRequest, port: Option<u16>) -> Result<(), Fault> {
+    let headers = request.headers();
+    if headers.contains_key(header::ORIGIN) {
+        return Err(Fault::new(
+            StatusCode::FORBIDDEN,
+            "requests from web pages are refused",
+            "send no Origin header",
+        ));
+    }
+    if request.uri().scheme().is_some() || request.uri().authority().is_some() {
+        return Err(Fault::bad(
+            "expected a path as the request's target, found a whole URI",
+        ));
+    }
+    if headers.contains_key(header::UPGRADE) {
+        return Err(Fault::bad("expected plain HTTP/1.1, found an upgrade"));
+    }
+    if let Some(port) = port {
+        check_host(headers, port)?;
+    }
+    let length = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > BODY_LIMIT as u64) {
+        return Err(too_large());
+    }
+    Ok(())
+}
+
+/// Refuses every `Host` but the loopback names with the right port: a page whose own name has been
+/// made to resolve to 127.0.0.1 still sends that name.
+fn check_host(headers: &HeaderMap, port: u16) -> Result<(), Fault> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return Err(Fault::bad("expected exactly one Host header"));
+    };
+    let known = ["127.0.0.1", "localhost", "[::1]"]
+        .iter()
+        .any(|name| host.as_bytes() == format!("{name}:{port}").as_bytes());
+    if known {
+        return Ok(());
+    }
+    Err(Fault::new(
+        StatusCode::MISDIRECTED_REQUEST,
+        "the Host header names somebody else",
+        "use 127.0.0.1, localhost or [::1] with the port",
+    ))
+}
+
+/// Marks every answer as nobody's to keep or to guess the type of.
+async fn private(request: HttpRequest, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    response
+}
+
+async fn unknown_route() -> Fault {
+    Fault::new(StatusCode::NOT_FOUND, "there is no such endpoint", "")
+}
+
+async fn wrong_method() -> Fault {
+    Fault::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "the endpoint does not know this method",
+        "the Allow header names those it knows",
+    )
+}
+
+async fn may_observe(
+    State(shop): State<Shop>,
+    request: HttpRequest,
+    next: Next,
+) -> Result<Response, Fault> {
+    check_right(&shop, request.headers(), Right::Observe)?;
+    Ok(next.run(request).await)
+}
+
+async fn may_control(
+    State(shop): State<Shop>,
+    request: HttpRequest,
+    next: Next,
+) -> Result<Response, Fault> {
+    check_right(&shop, request.headers(), Right::Control)?;
+    Ok(next.run(request).await)
+}
+
+fn check_right(shop: &Shop, headers: &HeaderMap, needed: Right) -> Result<(), Fault> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let token = match (given.next(), given.next()) {
+        (Some(value), None) => value.as_bytes().strip_prefix(b"Bearer "),
+        _ => None,
+    };
+    let right = token.and_then(|token| shop.keys.right_of(token));
+    match right {
+        Some(right) if right >= needed => Ok(()),
+        Some(_) => {
+            tracing::warn!("an order came with the observe token and was refused");
+            Err(Fault::new(
+                StatusCode::FORBIDDEN,
+                "this token may only observe",
+                "orders need the control token, which is the user's own",
+            ))
+        }
+        None => Err(Fault::new(
+            StatusCode::UNAUTHORIZED,
+            "expected `Authorization: Bearer TOKEN` with a token of this run",
+            "the token is the second line of the .control or .observe file beside the socket",
+        )),
+    }
+}
+
+async fn hook(
+    State(shop): State<Shop>,
+    event: Result<Path<String>, PathRejection>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let event = event
+        .ok()
+        .map(|Path(event)| event)
+        .filter(|event| is_event_name(event))
+        .ok_or_else(|| Fault::bad("expected an event's name of 1 to 40 letters"))?;
+    let (body, seat) = read_body(request).await?;
+    // The payload goes on unparsed, valid or not: what to make of a torn one is the loop's to say,
+    // and even then the event's name is news.
+    let _answering = seat.answering();
+    send(&shop, Request::Hook { event, body }).await?;
+    Ok(accepted())
+}
+
+async fn status_line(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
+    let (body, seat) = read_body(request).await?;
+    let _answering = seat.answering();
+    let answer = send(&shop, Request::StatusLine { body }).await?;
+    Ok(match timeout(LINE_LIMIT, answer).await {
+        Ok(Ok(Reply::StatusLine(line))) => Json(line).into_response(),
+        // The figure has been taken; a line that comes late is worth nothing.
+        _ => accepted(),
+    })
+}
+
+async fn usage(
+    State(shop): State<Shop>,
+    query: Result<Query<UsageQuery>, QueryRejection>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let Query(query) = query.map_err(|_| {
+        Fault::bad("expected whole numbers for used_tokens and max_tokens, found something else")
+    })?;
+    let sane = query.used_tokens.unwrap_or(0) <= TOKENS_LIMIT
+        && (1..=TOKENS_LIMIT).contains(&query.max_tokens.unwrap_or(1));
+    if !sane {
+        return Err(Fault::bad(format!(
+            "expected used_tokens of 0 to {TOKENS_LIMIT} and max_tokens of 1 to {TOKENS_LIMIT}"
+        )));
+    }
+    ask(&shop, seat_of(&request), Request::Usage(query)).await
+}
+
+async fn status(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
+    ask(&shop, seat_of(&request), Request::Status).await
+}
+
+async fn history(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
+    ask(&shop, seat_of(&request), Request::History).await
+}
+
+async fn handoff(
+    State(shop): State<Shop>,
+    id: Result<Path<String>, PathRejection>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let id = id
+        .ok()
+        .map(|Path(id)| id)
+        .filter(|id| is_session_id(id))
+        .ok_or_else(|| Fault::bad("expected a session's id or `current`"))?;
+    let session = (id != PRESENT_SESSION).then_some(id);
+    ask(&shop, seat_of(&request), Request::Handoff { session }).await
+}
+
+fn is_session_id(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=SESSION_ID_LIMIT).contains(&text.len()) && text.bytes().all(plain)
+}
+
+async fn order(
+    State(shop): State<Shop>,
+    name: Result<Path<String>, PathRejection>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let order = name.ok().and_then(|Path(name)| Control::plain(&name));
+    let Some(order) = order else {
+        return Err(Fault::new(
+            StatusCode::NOT_FOUND,
+            "there is no such order",
+            "known are reboot, approve, defer, save, pause, resume, undo, stop and say",
+        ));
+    };
+    let (body, seat) = read_body(request).await?;
+    if !body.is_empty() {
+        parse::<serde_json::Map<String, serde_json::Value>>(&body)?;
+    }
+    ask(&shop, seat, Request::Control(order)).await
+}
+
+async fn say(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
+    let (body, seat) = read_body(request).await?;
+    let SayBody { text } = parse(&body)?;
+    if text.len() > SAY_LIMIT {
+        return Err(Fault::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!(
+                "expected at most {SAY_LIMIT} bytes of text, found {}",
+                text.len()
+            ),
+            "",
+        ));
+    }
+    if text.trim().is_empty() {
+        return Err(Fault::bad("expected some text to say, found none"));
+    }
+    ask(&shop, seat, Request::Control(Control::Say(text))).await
+}
+
+/// Reads a state-changing request's body, within the limits of size and time.
+async fn read_body(request: HttpRequest) -> Result<(Vec<u8>, Arc<Seat>), Fault> {
+    if !is_json(request.headers()) {
+        return Err(Fault::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "expected `Content-Type: application/json`",
+            "",
+        ));
+    }
+    let seat = seat_of(&request);
+    let body = timeout_at(seat.read_by, collect(request.into_body()))
+        .await
+        .map_err(|_| {
+            Fault::new(
+                StatusCode::REQUEST_TIMEOUT,
+                format!(
+                    "the request did not arrive within {} s",
+                    READ_LIMIT.as_secs()
+                ),
+                "",
+            )
+        })??;
+    Ok((body, seat))
+}
+
+async fn collect(body: Body) -> Result<Vec<u8>, Fault> {
+    let mut stream = body.into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|_| Fault::bad("the body broke off"))?;
+        if bytes.len() + chunk.len() > BODY_LIMIT {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+fn too_large() -> Fault {
+    Fault::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!("expected at most {BODY_LIMIT} bytes of body"),
+        "",
+    )
+}
+
+/// Whether exactly one content type is given and it is JSON: a web form cannot say so without asking
+/// us first by a preflight, which is refused.
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(kind), None) = (types.next(), types.next()) else {
+        return false;
+    };
+    kind.to_str().is_ok_and(|kind| {
+        let essence = kind.split(';').next().unwrap_or_default();
+        essence.trim().eq_ignore_ascii_case("application/json")
+    })
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
+    if !is_shallow(body) {
+        return Err(Fault::bad("the JSON is nested too deeply"));
+    }
+    serde_json::from_slice(body).map_err(|error| {
+        Fault::bad(format!(
+            "expected a JSON object, found a fault at line {} column {}",
+            error.line(),
+            error.column()
+        ))
+    })
+}
+
+fn seat_of(request: &HttpRequest) -> Arc<Seat> {
+    let seat = request.extensions().get::<Arc<Seat>>();
+    Arc::clone(seat.expect("every request is marked with its seat before it is routed"))
+}
+
+/// While this lives its connection is not pushed out.
+struct Answering<'a>(&'a Seat);
+
+impl Seat {
+    fn answering(&self) -> Answering<'_> {
+        self.answering.store(true, Ordering::Release);
+        Answering(self)
+    }
+}
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.0.answering.store(false, Ordering::Release);
+    }
+}
+
+/// Puts a call into the loop's queue, waiting a moment if that is full.
+async fn send(shop: &Shop, request: Request) -> Result<oneshot::Receiver<Reply>, Fault> {
+    let (reply, answer) = oneshot::channel();
+    let call = Call { request, reply };
+    match timeout(QUEUE_LIMIT, shop.calls.send(call)).await {
+        Ok(Ok(())) => Ok(answer),
+        Ok(Err(_)) => Err(Fault::ending()),
+        Err(_) => Err(Fault::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the supervisor's queue is full",
+            "try again in a moment",
+        )),
+    }
+}
+
+async fn ask(shop: &Shop, seat: Arc<Seat>, request: Request) -> Result<Response, Fault> {
+    let _answering = seat.answering();
+    let answer = send(shop, request).await?;
+    match timeout(ANSWER_LIMIT, answer).await {
+        Ok(Ok(reply)) => Ok(tell(reply)),
+        Ok(Err(_)) => Err(Fault::ending()),
+        Err(_) => Err(late(ANSWER_LIMIT)),
+    }
+}
+
+fn late(limit: Duration) -> Fault {
+    Fault::new(
+        StatusCode::GATEWAY_TIMEOUT,
+        format!("the supervisor did not answer within {} s", limit.as_secs()),
+        "it may be busy; try again",
+    )
+}
+
+fn tell(reply: Reply) -> Response {
+    match reply {
+        Reply::Accepted => accepted(),
+        Reply::Refused { why } => Fault::new(StatusCode::CONFLICT, why, "").into_response(),
+        Reply::NotFound { why } => Fault::new(StatusCode::NOT_FOUND, why, "").into_response(),
+        Reply::StatusLine(line) => Json(line).into_response(),
+        Reply::Status(report) => Json(report).into_response(),
+        Reply::History(report) => Json(report).into_response(),
+        Reply::Handoff(report) => Json(report).into_response(),
+        Reply::Usage(usage) => Json(usage).into_response(),
+    }
+}
+
+fn accepted() -> Response {
+    (StatusCode::ACCEPTED, Json(json!({"status": "accepted"}))).into_response()
+}

@@ -1,0 +1,288 @@
+//! The two tokens, and the files by which those who may know them learn them.
+//!
+//! ```text
+//!   HASH.control    socket path LF control token LF
+//!   HASH.observe    socket path LF observe token LF [the user's own status line command]
+//! ```
+//!
+//! A token is never an argument, a part of a URL, or a variable: a child of ours is told the *path* of
+//! the observe file, and nobody but us is told the path of the other one. Both files are created with
+//! mode 0600 and never get it afterwards, so there is no moment at which they are open to others.
+
+use std::ffi::OsStr;
+use std::fmt::{self, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::hint::black_box;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{ApiError, door};
+
+/// A token's strength in bytes: 256 bits, beyond guessing.
+const TOKEN_BYTES: usize = 32;
+
+/// What a bearer may do; the greater right includes the lesser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Right {
+    /// Post events, read the usage figure.
+    Observe,
+    /// Everything.
+    Control,
+}
+
+/// The two tokens of a run, for checking.
+#[derive(Clone)]
+pub struct Keys(Arc<KeyPair>);
+
+struct KeyPair {
+    observe: String,
+    control: String,
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys(..)")
+    }
+}
+
+impl Keys {
+    fn random() -> io::Result<Self> {
+        Ok(Self(Arc::new(KeyPair {
+            observe: random_token()?,
+            control: random_token()?,
+        })))
+    }
+
+    /// What the bearer of `token` may do.
+    pub(super) fn right_of(&self, token: &[u8]) -> Option<Right> {
+        // Both are compared always, so that the time taken tells nothing about either.
+        let control = is_same(self.0.control.as_bytes(), token);
+        let observe = is_same(self.0.observe.as_bytes(), token);
+        match (control, observe) {
+            (true, _) => Some(Right::Control),
+            (false, true) => Some(Right::Observe),
+            (false, false) => None,
+        }
+    }
+}
+
+fn random_token() -> io::Result<String> {
+    let mut bytes = [0_u8; TOKEN_BYTES];
+    // The kernel's generator by its oldest door: it is there on every Unix and needs no crate.
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let mut token = String::with_capacity(2 * TOKEN_BYTES);
+    for byte in bytes {
+        write!(token, "{byte:02x}").expect("writing to a string cannot fail");
+    }
+    Ok(token)
+}
+
+/// Whether two byte strings are equal, in a time that depends on their lengths only.
+fn is_same(secret: &[u8], guess: &[u8]) -> bool {
+    let mut difference = u8::from(secret.len() != guess.len());
+    for (a, b) in secret.iter().zip(guess) {
+        difference = black_box(difference | (a ^ b));
+    }
+    difference == 0
+}
+
+/// The secrets' files of a run; dropping this removes them.
+#[derive(Debug)]
+pub struct Secrets {
+    keys: Keys,
+    observe_file: PathBuf,
+    control_file: PathBuf,
+    /// The files we made, kept open: while they are, no later file can have their inode numbers, so
+    /// that a later supervisor's are told from ours and left alone.
+    made: [File; 2],
+}
+
+impl Secrets {
+    /// Makes new tokens and writes `<project>.control` and `<project>.observe` into `dir`.
+    ///
+    /// `project` is the project's hash, `dir` the runtime directory (made with mode 0700 if it is not
+    /// there, refused if others may write to it), `socket` what the files are to name, and
+    /// `status_line` the user's own status line command, which ours runs.
+    pub fn create(
+        dir: &Path,
+        project: &str,
+        socket: &Path,
+        status_line: Option<&OsStr>,
+    ) -> Result<Self, ApiError> {
+        door::ensure_private_directory(dir)?;
+        if socket.as_os_str().as_bytes().contains(&b'\n') {
+            return Err(ApiError::LineBreak {
+                path: socket.to_owned(),
+            });
+        }
+        let keys = Keys::random().map_err(ApiError::io("read", "/dev/urandom"))?;
+        let control_file = dir.join(format!("{project}.control"));
+        let observe_file = dir.join(format!("{project}.observe"));
+        let control = write_secret(&control_file, socket, &keys.0.control, None)?;
+        let observe = write_secret(&observe_file, socket, &keys.0.observe, status_line)?;
+        Ok(Self {
+            keys,
+            observe_file,
+            control_file,
+            made: [observe, control],
+        })
+    }
+
+    /// The tokens, for [`super::serve`].
+    #[must_use]
+    pub fn keys(&self) -> Keys {
+        self.keys.clone()
+    }
+
+    /// The file whose path hook commands are given.
+    #[must_use]
+    pub fn observe_file(&self) -> &Path {
+        &self.observe_file
+    }
+
+    /// The file that the user's own commands read; its path is never given to the hosted agent.
+    #[must_use]
+    pub fn control_file(&self) -> &Path {
+        &self.control_file
+    }
+}
+
+impl Drop for Secrets {
+    fn drop(&mut self) {
+        for (file, made) in [&self.observe_file, &self.control_file]
+            .into_iter()
+            .zip(&self.made)
+        {
+            if let Ok(made) = made.metadata() {
+                door::remove_if_still(file, made.ino());
+            }
+        }
+    }
+}
+
+/// Writes one file anew and returns it open; what an earlier run left there is removed first.
+fn write_secret(
+    path: &Path,
+    socket: &Path,
+    token: &str,
+    status_line: Option<&OsStr>,
+) -> Result<File, ApiError> {
+    match fs::remove_file(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(ApiError::io("remove", path)(error)),
+    }
+    let mut text = Vec::new();
+    text.extend_from_slice(socket.as_os_str().as_bytes());
+    text.push(b'\n');
+    text.extend_from_slice(token.as_bytes());
+    text.push(b'\n');
+    text.extend_from_slice(status_line.map(OsStr::as_bytes).unwrap_or_default());
+    // `create_new` is O_EXCL, which follows no link either.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(ApiError::io("create", path))?;
+    file.write_all(&text).map_err(ApiError::io("write", path))?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn private_dir() -> tempfile::TempDir {
+        let mode = fs::Permissions::from_mode(0o700);
+        tempfile::Builder::new()
+            .permissions(mode)
+            .tempdir()
+            .unwrap()
+    }
+
+    #[test]
+    fn each_token_has_its_own_right_and_no_other_has_any() {
+        let keys = Keys::random().unwrap();
+        let right = |token: &str| keys.right_of(token.as_bytes());
+        assert_eq!(keys.0.control.len(), 64);
+        assert_ne!(keys.0.control, keys.0.observe);
+        assert_eq!(right(&keys.0.control), Some(Right::Control));
+        assert_eq!(right(&keys.0.observe), Some(Right::Observe));
+        assert_eq!(right(""), None);
+        assert_eq!(right(&keys.0.control[..63]), None);
+        assert_eq!(right(&format!("{}0", keys.0.control)), None);
+        assert_eq!(format!("{keys:?}"), "Keys(..)");
+    }
+
+    #[test]
+    fn secrets_are_private_files_that_go_with_their_owner() {
+        let dir = private_dir();
+        let socket = dir.path().join("p.sock");
+        let secrets =
+            Secrets::create(dir.path(), "p", &socket, Some(OsStr::new("my-line --x"))).unwrap();
+        let (observe, control) = (
+            secrets.observe_file().to_owned(),
+            secrets.control_file().to_owned(),
+        );
+        for file in [&observe, &control] {
+            let mode = fs::metadata(file).unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o600);
+        }
+        let text = fs::read_to_string(&observe).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                socket.to_str().unwrap(),
+                &secrets.keys.0.observe,
+                "my-line --x"
+            ]
+        );
+        assert!(!text.contains(&secrets.keys.0.control));
+        drop(secrets);
+        assert!(!observe.exists() && !control.exists());
+    }
+
+    #[test]
+    fn leftovers_and_links_are_replaced_and_never_written_through() {
+        let dir = private_dir();
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        symlink(&victim, dir.path().join("p.observe")).unwrap();
+        fs::write(dir.path().join("p.control"), "old").unwrap();
+        let secrets = Secrets::create(dir.path(), "p", Path::new("/s"), None).unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert!(
+            fs::symlink_metadata(secrets.observe_file())
+                .unwrap()
+                .is_file()
+        );
+        assert!(
+            fs::read_to_string(secrets.control_file())
+                .unwrap()
+                .starts_with("/s\n")
+        );
+    }
+
+    #[test]
+    fn an_ended_run_leaves_its_successors_files_alone() {
+        let dir = private_dir();
+        let first = Secrets::create(dir.path(), "p", Path::new("/s"), None).unwrap();
+        let second = Secrets::create(dir.path(), "p", Path::new("/s"), None).unwrap();
+        drop(first);
+        assert!(second.observe_file().exists() && second.control_file().exists());
+    }
+
+    #[test]
+    fn a_socket_path_with_a_line_break_is_refused() {
+        let dir = private_dir();
+        let outcome = Secrets::create(dir.path(), "p", Path::new("/a\nb"), None);
+        assert!(matches!(outcome, Err(ApiError::LineBreak { .. })));
+    }
+}

@@ -1,0 +1,148 @@
+//! `pitstop hook EVENT [--observe FILE]`: tells the supervisor that a hook of the hosted agent fired.
+//!
+//! It runs inside somebody else's turn, many times a minute, so it is inert by construction: it prints
+//! nothing, exits 0, is done in 300 ms whatever happens, and reads no configuration. Everything that
+//! goes wrong is silence: with the supervisor gone the agent runs on undisturbed. `main` comes here
+//! before it parses arguments or starts a runtime.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::api::client::{self, Door};
+use crate::api::wire;
+
+/// How long the whole of it may take.
+pub(super) const BUDGET: Duration = Duration::from_millis(300);
+
+/// How long standard input may take: some callers never close it.
+const INPUT_TIME: Duration = Duration::from_millis(250);
+
+/// The most that is passed on of standard input, in bytes: what the server takes.
+const INPUT_LIMIT: usize = 1024 * 1024;
+
+/// Runs the command with the arguments after `hook`; the exit code is 0, always.
+#[must_use]
+pub fn run(args: &[OsString]) -> i32 {
+    quietly(|| report(args, Instant::now()));
+    0
+}
+
+/// Runs `work` so that not even a panic prints or is told by the exit code.
+pub(super) fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+    panic::set_hook(Box::new(|_| {}));
+    panic::catch_unwind(AssertUnwindSafe(work)).ok()
+}
+
+/// Posts the event; any fault ends it early, and there is nobody to tell.
+fn report(args: &[OsString], began: Instant) -> Option<()> {
+    // The input is read to its end even if nobody wants it: a caller that cannot finish writing would
+    // show the user a broken pipe.
+    let body = read_input(began);
+    let (event, observe) = parse(args)?;
+    let door = Door::from_observe_file(&observe_file(observe)?).ok()?;
+    door.post(&format!("/hooks/claude/{event}"), &body, began + BUDGET)
+        .ok()?;
+    Some(())
+}
+
+/// The event's name and the observe file from the arguments, in any order; all else is ignored, so
+/// that an agent's settings written by another version of ours still report.
+fn parse(args: &[OsString]) -> Option<(&str, Option<&OsStr>)> {
+    let (mut event, mut observe) = (None, None);
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        if arg == "--observe" {
+            observe = rest.next().map(OsString::as_os_str);
+        } else if let Some(text) = arg.to_str() {
+            if let Some(file) = text.strip_prefix("--observe=") {
+                observe = Some(OsStr::new(file));
+            } else if event.is_none() && wire::is_event_name(text) {
+                event = Some(text);
+            }
+        }
+    }
+    Some((event?, observe))
+}
+
+/// The observe file: as given, else by the environment, else that of the project we stand in.
+pub(super) fn observe_file(given: Option<&OsStr>) -> Option<PathBuf> {
+    given
+        .map(PathBuf::from)
+        .or_else(|| env::var_os(client::OBSERVE_VARIABLE).map(PathBuf::from))
+        .or_else(|| client::file_here("observe").ok())
+}
+
+/// Standard input as far as it comes before the limits of time and size; beyond the latter it is read
+/// on and dropped.
+pub(super) fn read_input(began: Instant) -> Vec<u8> {
+    // Counted from the start and not from the last byte: one that drips must leave time for the post.
+    let last = began + INPUT_TIME;
+    let stdin = std::io::stdin();
+    let mut bytes = Vec::new();
+    let mut chunk = vec![0_u8; 64 * 1024];
+    loop {
+        let left = last.saturating_duration_since(Instant::now());
+        let Ok(timeout) = Timespec::try_from(left) else {
+            return bytes;
+        };
+        let mut ready = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+        match poll(&mut ready, Some(&timeout)) {
+            Ok(0) => return bytes,
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => return bytes,
+        }
+        match rustix::io::read(stdin.as_fd(), &mut chunk) {
+            Ok(0) => return bytes,
+            Ok(count) => {
+                let room = INPUT_LIMIT - bytes.len();
+                bytes.extend_from_slice(&chunk[..count.min(room)]);
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => return bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(texts: &[&str]) -> Vec<OsString> {
+        texts.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_event_and_its_file_are_found_in_any_order() {
+        let file = Some(OsStr::new("/run/x"));
+        for given in [
+            &["Stop", "--observe", "/run/x"][..],
+            &["--observe", "/run/x", "Stop"],
+            &["--observe=/run/x", "Stop"],
+            &["--later-option", "Stop", "--observe", "/run/x", "more"],
+        ] {
+            assert_eq!(parse(&args(given)), Some(("Stop", file)), "{given:?}");
+        }
+        assert_eq!(parse(&args(&["Stop"])), Some(("Stop", None)));
+        assert_eq!(parse(&args(&["Stop", "--observe"])), Some(("Stop", None)));
+    }
+
+    #[test]
+    fn a_name_that_is_no_event_is_not_reported() {
+        for given in [
+            &[][..],
+            &["../Stop"],
+            &["--observe", "Stop"],
+            &["St\u{f6}p"],
+        ] {
+            assert_eq!(parse(&args(given)), None, "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What every printing command shares: quiet writes, clean text, aligned columns, one way to fail.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use unicode_width::UnicodeWidthStr;
+
+use crate::api::client::{self, Answer, ClientError, Door};
+use crate::api::wire::ErrorBody;
+
+/// All went well.
+pub const OK: i32 = 0;
+/// It was refused, or something failed.
+pub const FAILED: i32 = 1;
+/// No supervisor runs here.
+pub const NONE_RUNS: i32 = 3;
+
+/// How long a supervisor may take to answer a person: longer than the server's own limit, so that its
+/// explanation arrives.
+const ANSWER_LIMIT: Duration = Duration::from_secs(4);
+
+/// Prints text on standard output in one write; a reader that has gone away is no fault.
+#[must_use]
+pub fn print(text: &str) -> i32 {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    match written {
+        Ok(()) => OK,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => OK,
+        Err(_) => FAILED,
+    }
+}
+
+/// Prints one error with its hint, if that is not empty, on standard error.
+pub fn complain(error: &str, hint: &str) {
+    let mut text = format!("error: {}\n", clean(error));
+    if !hint.is_empty() {
+        writeln!(text, "hint: {}", clean(hint)).expect("writing to a string cannot fail");
+    }
+    // Nobody is left to be told that even this could not be written.
+    io::stderr().write_all(text.as_bytes()).ok();
+}
+
+/// A text from elsewhere made fit for one line of a terminal: control, invisible and
+/// direction-changing characters are shown as escapes.
+// To be replaced by the one display sanitizer of the crate, once that is merged.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        let hidden = character.is_control()
+            || matches!(character, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+        if hidden {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// Rows as text with columns aligned and two cells apart; the last column is not padded.
+#[must_use]
+pub fn columns(rows: &[Vec<String>]) -> String {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (width, field) in widths.iter_mut().zip(row) {
+            *width = (*width).max(field.width());
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (width, field) in widths.iter().zip(row) {
+            line.push_str(field);
+            line.extend(std::iter::repeat_n(' ', width - field.width() + 2));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Tokens for people: `873`, `12.3k`, `128k`, `1.2M`.
+#[must_use]
+pub fn tokens(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..999_950 => format!("{:.1}k", count as f64 / 1e3),
+        _ => format!("{:.2}M", count as f64 / 1e6),
+    }
+}
+
+/// A duration in milliseconds for people: `40 ms`, `2.5 s`, `3 min 20 s`, `2 h 5 min`.
+#[must_use]
+pub fn duration(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms / 1_000 % 60),
+        _ => format!("{} h {} min", ms / 3_600_000, ms / 60_000 % 60),
+    }
+}
+
+/// Asks the supervisor of the project we stand in.
+///
+/// Whatever goes wrong is told to the person at once; what is left is the exit code.
+pub fn ask(
+    exchange: impl Fn(&Door, Instant) -> Result<Answer, ClientError>,
+) -> Result<Answer, i32> {
+    let answer = client::file_here("control")
+        .map_err(|source| ClientError::Io {
+            act: "tell which directory this is",
+            source,
+        })
+        .and_then(|file| Door::from_control_file(&file))
+        .and_then(|door| exchange(&door, Instant::now() + ANSWER_LIMIT))
+        .map_err(|error| explain(&error))?;
+    if (200..300).contains(&answer.status) {
+        return Ok(answer);
+    }
+    let told = serde_json::from_slice::<ErrorBody>(&answer.body);
+    let told = told.unwrap_or_else(|_| ErrorBody {
+        error: format!("the supervisor answered with code {}", answer.status),
+        hint: String::new(),
+    });
+    complain(&told.error, &told.hint);
+    Err(FAILED)
+}
+
+/// Gets a report of the supervisor, with its JSON as it came.
+pub fn get<T: DeserializeOwned>(path: &str) -> Result<(T, String), i32> {
+    let answer = ask(|door, deadline| door.get(path, deadline))?;
+    let told = serde_json::from_slice(&answer.body)
+        .ok()
+        .zip(String::from_utf8(answer.body).ok());
+    told.ok_or_else(|| {
+        complain(
+            "the supervisor's answer is not in the form this version knows",
+            "both must be of the same version; restart the older one",
+        );
+        FAILED
+    })
+}
+
+fn explain(error: &ClientError) -> i32 {
+    if let ClientError::NobodyThere { .. } = error {
+        complain(
+            "no supervisor runs for this directory",
+            "start one with `pitstop`, or go to the directory it was started in",
+        );
+        return NONE_RUNS;
+    }
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        write!(text, ": {error}").expect("writing to a string cannot fail");
+        cause = error.source();
+    }
+    complain(&text, "");
+    FAILED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_could_drive_a_terminal_stays_in_clean_text() {
+        assert_eq!(
+            clean("a\u{1b}[31m\n\u{202e}b\u{9b}\u{7}é漢"),
+            "a\\u{1b}[31m\\u{a}\\u{202e}b\\u{9b}\\u{7}é漢"
+        );
+    }
+
+    #[test]
+    fn columns_are_aligned_by_cells() {
+        let row = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
+        assert_eq!(
+            columns(&[row("漢字", "1"), row("abc", "2"), row("", "")]),
+            "漢字  1\nabc   2\n\n"
+        );
+    }
+
+    #[test]
+    fn figures_are_rounded_for_people() {
+        let shown: Vec<_> = [0, 999, 1_000, 128_449, 999_949, 999_950, 1_234_567]
+            .map(tokens)
+            .into();
+        assert_eq!(
+            shown,
+            ["0", "999", "1.0k", "128.4k", "999.9k", "1.00M", "1.23M"]
+        );
+        let shown: Vec<_> = [40, 2_599, 200_000, 7_500_000].map(duration).into();
+        assert_eq!(shown, ["40 ms", "2.5 s", "3 min 20 s", "2 h 5 min"]);
+    }
+}

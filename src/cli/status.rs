@@ -1,0 +1,164 @@
+//! `pitstop status [--json]`: how the supervisor of this directory stands.
+
+use clap::Args;
+
+use super::out::{self, clean, columns, duration, tokens};
+use crate::api::wire::{ContextReport, StatusReport};
+
+/// Tells how the supervisor of this directory stands.
+#[derive(Args, Clone, Debug)]
+pub struct StatusArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command; 0, or 3 if no supervisor runs here, or 1.
+#[must_use]
+pub fn run(args: &StatusArgs) -> i32 {
+    match out::get::<StatusReport>("/status") {
+        Ok((_, json)) if args.json => out::print(&format!("{json}\n")),
+        Ok((report, _)) => out::print(&describe(&report)),
+        Err(code) => code,
+    }
+}
+
+/// The report for people.
+fn describe(report: &StatusReport) -> String {
+    let agent = &report.agent;
+    let mut rows = vec![
+        vec!["project".to_owned(), clean(&report.project)],
+        row(
+            "supervisor",
+            &[
+                format!("pitstop {}", clean(&report.version)),
+                format!("pid {}", report.pid),
+                format!("mode {}", clean(&report.mode)),
+            ],
+        ),
+        row(
+            "agent",
+            &[
+                match &agent.version {
+                    Some(version) => format!("{} {}", clean(&agent.kind), clean(version)),
+                    None => clean(&agent.kind),
+                },
+                agent.state.word().to_owned(),
+            ],
+        ),
+        row(
+            "iteration",
+            &[
+                report.iteration.to_string(),
+                format!(
+                    "session {}",
+                    report
+                        .session_id
+                        .as_deref()
+                        .map_or("not known yet".into(), clean)
+                ),
+            ],
+        ),
+        row("context", &context(&report.context)),
+    ];
+    let reboot = &report.reboot;
+    let mut parts = vec![clean(&reboot.phase)];
+    parts.extend(reboot.reason.as_deref().map(clean));
+    if !reboot.blocked_by.is_empty() {
+        let blocks: Vec<_> = reboot.blocked_by.iter().map(|text| clean(text)).collect();
+        parts.push(format!("waits for {}", blocks.join(", ")));
+    }
+    rows.push(row("reboot", &parts));
+    if let Some(cost) = report.cost_usd {
+        rows.push(row("cost", &[format!("${cost:.2}")]));
+    }
+    columns(&rows)
+}
+
+fn row(name: &str, parts: &[String]) -> Vec<String> {
+    vec![name.to_owned(), parts.join(" · ")]
+}
+
+fn context(context: &ContextReport) -> Vec<String> {
+    let Some(used) = context.used else {
+        return vec!["no figure yet".to_owned()];
+    };
+    let mut parts = vec![match context.usable {
+        Some(usable) => format!("{} of {} usable", tokens(used), tokens(usable)),
+        None => tokens(used),
+    }];
+    parts.extend(context.percent.map(|percent| format!("{percent:.0} %")));
+    parts.extend(context.level.as_deref().map(clean));
+    parts.extend(
+        context
+            .source
+            .as_deref()
+            .map(|source| clean(&source.replace('_', " "))),
+    );
+    parts.extend(context.age_ms.map(|age| format!("{} ago", duration(age))));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::wire::{AgentReport, AgentState, RebootReport};
+
+    fn report() -> StatusReport {
+        StatusReport {
+            version: "0.1.0".into(),
+            pid: 42,
+            project: "/home/me/pro\u{1b}ject".into(),
+            run_id: Some("r1".into()),
+            mode: "ask".into(),
+            zoomed: false,
+            iteration: 3,
+            session_id: Some("s-3".into()),
+            agent: AgentReport {
+                kind: "claude".into(),
+                command: "claude".into(),
+                version: Some("2.1.197".into()),
+                state: AgentState::Idle,
+            },
+            context: ContextReport {
+                used: Some(128_400),
+                window: Some(200_000),
+                usable: Some(180_000),
+                percent: Some(71.3),
+                level: Some("critical".into()),
+                source: Some("status_line".into()),
+                age_ms: Some(2_000),
+            },
+            reboot: RebootReport {
+                phase: "waiting".into(),
+                reason: Some("threshold".into()),
+                blocked_by: vec!["turn".into(), "typing".into()],
+            },
+            cost_usd: Some(4.123),
+        }
+    }
+
+    #[test]
+    fn people_get_aligned_lines_with_nothing_raw_in_them() {
+        assert_eq!(
+            describe(&report()),
+            "project     /home/me/pro\\u{1b}ject\n\
+             supervisor  pitstop 0.1.0 · pid 42 · mode ask\n\
+             agent       claude 2.1.197 · idle\n\
+             iteration   3 · session s-3\n\
+             context     128.4k of 180.0k usable · 71 % · critical · status line · 2.0 s ago\n\
+             reboot      waiting · threshold · waits for turn, typing\n\
+             cost        $4.12\n"
+        );
+    }
+
+    #[test]
+    fn before_the_first_figure_none_is_made_up() {
+        let mut report = report();
+        report.context = ContextReport::default();
+        report.session_id = None;
+        let text = describe(&report);
+        assert!(text.contains("context     no figure yet\n"));
+        assert!(text.contains("3 · session not known yet\n"));
+    }
+}

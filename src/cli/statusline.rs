@@ -1,0 +1,169 @@
+//! `pitstop statusline [--observe FILE]`: passes the agent's figures on and prints its status line.
+//!
+//! The line is the user's own if they had a status line command of their own, which gets the same
+//! input; else ours, in the supervisor's words; else nothing. It is printed in one write, for two of
+//! these commands may run at once. The exit code is 0, always.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::{hook, out};
+use crate::api::client::Door;
+use crate::api::wire::StatusLineReply;
+
+/// How long the user's own command may take; the agent draws its line anew some moments later anyway.
+const OWN_LIMIT: Duration = Duration::from_secs(2);
+
+/// The most that is passed on of the own command's output, in bytes: some coloured lines.
+const OWN_OUTPUT_LIMIT: u64 = 64 * 1024;
+
+/// Runs the command with the arguments after `statusline`; the exit code is 0, always.
+#[must_use]
+pub fn run(args: &[OsString]) -> i32 {
+    if let Some(Some(line)) = hook::quietly(|| line(args)) {
+        let mut stdout = std::io::stdout().lock();
+        // A reader that has gone away wants no line.
+        stdout.write_all(&line).and_then(|()| stdout.flush()).ok();
+    }
+    0
+}
+
+fn line(args: &[OsString]) -> Option<Vec<u8>> {
+    let began = Instant::now();
+    let (deadline, body) = (began + hook::BUDGET, hook::read_input(began));
+    let file = hook::observe_file(observe_argument(args))?;
+    let door = Door::from_observe_file(&file).ok()?;
+    let Some(own) = door.status_line().map(OsStr::to_owned) else {
+        return ours(&door, &body, deadline);
+    };
+    // The figures must not wait for the user's command, nor the command for the supervisor.
+    thread::scope(|scope| {
+        scope.spawn(|| ours(&door, &body, deadline));
+        users(&own, &body)
+    })
+}
+
+fn observe_argument(args: &[OsString]) -> Option<&OsStr> {
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        if arg == "--observe" {
+            return rest.next().map(OsString::as_os_str);
+        }
+        if let Some(file) = arg
+            .to_str()
+            .and_then(|text| text.strip_prefix("--observe="))
+        {
+            return Some(OsStr::new(file));
+        }
+    }
+    None
+}
+
+/// Posts the figures; the supervisor answers with a line of plain text.
+fn ours(door: &Door, body: &[u8], deadline: Instant) -> Option<Vec<u8>> {
+    let answer = door.post("/statusline", body, deadline).ok()?;
+    let reply: StatusLineReply = serde_json::from_slice(&answer.body).ok()?;
+    let line = out::clean(&reply.line);
+    (!line.is_empty()).then(|| format!("{line}\n").into_bytes())
+}
+
+/// Runs the user's own command and gives what it printed, as it is: it is theirs.
+fn users(command: &OsStr, input: &[u8]) -> Option<Vec<u8>> {
+    let mut child = Command::new("sh")
+        .arg("-c")
+        .arg(command)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        // Its own group, so that what it started can be ended with it.
+        .process_group(0)
+        .spawn()
+        .ok()?;
+    let (mut stdin, stdout) = (child.stdin.take()?, child.stdout.take()?);
+    let input = input.to_vec();
+    // Neither thread is waited for: one may hang on a pipe that a stray grandchild holds open.
+    thread::spawn(move || stdin.write_all(&input));
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut output = Vec::new();
+        stdout.take(OWN_OUTPUT_LIMIT).read_to_end(&mut output).ok();
+        tell.send(output).ok();
+    });
+    let output = told.recv_timeout(OWN_LIMIT).ok();
+    if output.is_none() {
+        end(&mut child);
+    }
+    // One that is done is left alone: what it keeps running behind (a cache being filled) is its own.
+    output
+}
+
+/// Ends a command that hangs, with all it started.
+fn end(child: &mut Child) {
+    // The group first: until it is waited for, even a child that has exited keeps the number taken.
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        kill_process_group(group, Signal::KILL).ok();
+    }
+    child.wait().ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(command: &str, input: &[u8]) -> Option<String> {
+        users(OsStr::new(command), input).map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn the_users_command_gets_the_input_and_its_output_is_kept_as_it_is() {
+        let shown = output("printf '\\033[31m'; cat", b"{\"a\":1}");
+        assert_eq!(shown.as_deref(), Some("\u{1b}[31m{\"a\":1}"));
+    }
+
+    #[test]
+    fn a_command_that_reads_nothing_or_prints_without_end_is_no_trouble() {
+        assert_eq!(
+            output("echo x", &vec![b'a'; 1 << 20]).as_deref(),
+            Some("x\n")
+        );
+        let flood = output("yes", b"").unwrap();
+        assert_eq!(flood.len() as u64, OWN_OUTPUT_LIMIT);
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_ended_with_all_it_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let note = dir.path().join("pid");
+        let began = Instant::now();
+        let command = format!("sleep 600 & echo $! > {}", note.display());
+        assert_eq!(output(&command, b""), None);
+        assert!(began.elapsed() < OWN_LIMIT + Duration::from_secs(1));
+        let pid: i32 = std::fs::read_to_string(note)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let pid = Pid::from_raw(pid).unwrap();
+        // It is gone once whoever adopted it has waited for it.
+        while rustix::process::test_kill_process(pid).is_ok() {
+            assert!(began.elapsed() < Duration::from_secs(10), "still alive");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn the_observe_file_is_found_in_both_spellings() {
+        let args = |texts: &[&str]| texts.iter().map(OsString::from).collect::<Vec<_>>();
+        for given in [&["--observe", "/x"][..], &["-v", "--observe=/x"]] {
+            assert_eq!(observe_argument(&args(given)), Some(OsStr::new("/x")));
+        }
+        assert_eq!(observe_argument(&args(&["x"])), None);
+    }
+}
