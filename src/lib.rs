@@ -9,6 +9,7 @@
 //! A room uses only rooms named before it (`tests/it/layering.rs` holds the exact lists).
 //!
 //! - [`clock`]: the moment handed to the pure core
+//! - [`clean`]: the one display sanitizer
 //! - [`transcript`]: what was said: Claude Code's record of a session
 //! - [`keymap`]: chords, actions and what key does what
 //! - [`scratchpad`]: the notes as text: sections, checklist, merge of two edits
@@ -30,6 +31,7 @@ pub mod agent;
 pub mod api;
 pub mod app;
 pub mod breakpoint;
+pub mod clean;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -1,1 +1,88 @@
-//! Room `breakpoint`.
+//! Good moments to stop.
+//!
+//! A reboot costs least right after something was finished: what is committed need not be explained, and tests that pass say
+//! where the work stands. This room names such moments and asks git what is there; it decides nothing.
+
+use crate::clock::At;
+
+pub mod git;
+
+/// Something that just happened and may make this a good moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A commit was made.
+    Committed {
+        /// The commit's full id.
+        sha: String,
+        /// The first line of its message, safe to show.
+        subject: String,
+    },
+    /// A test run passed.
+    TestsPassed {
+        /// How many tests ran, if told.
+        count: Option<u64>,
+    },
+    /// A test run failed.
+    TestsFailed {
+        /// How many tests failed, if told.
+        failed: Option<u64>,
+    },
+    /// The turn is over.
+    TurnEnded,
+}
+
+/// How good a moment is for a reboot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Merit {
+    /// Something is in pieces: wait if there is room.
+    Poor,
+    /// Nothing speaks for or against it.
+    #[default]
+    Fair,
+    /// Something was just finished.
+    Good,
+}
+
+impl Signal {
+    /// Returns how good a moment this makes.
+    #[must_use]
+    pub const fn merit(&self) -> Merit {
+        match self {
+            Self::Committed { .. } | Self::TestsPassed { .. } => Merit::Good,
+            Self::TestsFailed { .. } => Merit::Poor,
+            Self::TurnEnded => Merit::Fair,
+        }
+    }
+}
+
+/// A signal and when it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Breakpoint {
+    /// What happened.
+    pub signal: Signal,
+    /// When it happened.
+    pub at: At,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finished_work_makes_a_good_moment() {
+        let commit = Signal::Committed {
+            sha: "a".repeat(40),
+            subject: "x".to_owned(),
+        };
+        let order = [
+            Signal::TestsFailed { failed: Some(1) },
+            Signal::TurnEnded,
+            commit,
+        ];
+        assert!(
+            order
+                .map(|signal| signal.merit())
+                .is_sorted_by(|a, b| a < b)
+        );
+    }
+}

@@ -1,1 +1,604 @@
-//! Room `guard`.
+//! How full the context window is, and what to advise.
+//!
+//! The guard takes [`Reading`]s from every source, decides which one counts, and measures it against the usable
+//! window. It advises and never acts: what a crossing leads to is the business of the core.
+//!
+//! ```text
+//!   Reading ──▶ Readings ──▶ used ─┐
+//!   override, status line, model ──▶ window ─▶ usable ─▶ Lines ─▶ Level, Advice, Crossing
+//! ```
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{clock::At, transcript::Tokens};
+
+pub mod forecast;
+pub mod reading;
+pub mod threshold;
+
+pub use forecast::{Forecast, Growth};
+pub use reading::{Reading, Source};
+pub use threshold::{Level, Lines, Preset, Threshold, ThresholdError, Thresholds};
+
+use reading::{Readings, WindowEvidence};
+
+/// What the client keeps back of the window for its own answers and summaries, in tokens (measured).
+pub const DEFAULT_RESERVE: Tokens = Tokens(20_000);
+
+/// What the user may set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GuardSettings {
+    /// Where the levels begin.
+    pub thresholds: Thresholds,
+    /// What the client keeps back of the window.
+    pub reserve: Tokens,
+    /// The whole window, if the user knows better than the evidence.
+    pub window_override: Option<Tokens>,
+    /// How far below its line the figure must fall before a threshold may fire again, in percent of usable.
+    pub hysteresis: f64,
+}
+
+impl Default for GuardSettings {
+    fn default() -> Self {
+        Self {
+            thresholds: Thresholds::default(),
+            reserve: DEFAULT_RESERVE,
+            window_override: None,
+            // Sources differ by a point or two, and a trimmed answer can take back a little more.
+            hysteresis: 5.0,
+        }
+    }
+}
+
+/// What the guard advises.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Advice {
+    /// Carry on.
+    #[default]
+    None,
+    /// Write a checkpoint and draft the handoff.
+    Save,
+    /// Reboot at the next good moment.
+    #[serde(rename = "save_and_restart")]
+    SaveAndReboot,
+}
+
+impl Advice {
+    /// Returns the word used in the API.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Save => "save",
+            Self::SaveAndReboot => "save_and_restart",
+        }
+    }
+}
+
+impl From<Level> for Advice {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Healthy | Level::Warning => Self::None,
+            Level::Critical => Self::Save,
+            Level::Overflow => Self::SaveAndReboot,
+        }
+    }
+}
+
+/// What a figure means in a window of known size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Assessment {
+    /// Tokens in use.
+    pub used: Tokens,
+    /// The whole window.
+    pub window: Tokens,
+    /// The window less the reserve.
+    pub usable: Tokens,
+    /// The share of the usable window in use, in percent; over 100 when the reserve is used too.
+    pub percent: f64,
+    /// The last threshold passed.
+    pub level: Level,
+    /// What to do.
+    pub advice: Advice,
+    /// Where the thresholds and the refusal lie, in tokens.
+    pub lines: Lines,
+}
+
+impl Assessment {
+    /// Whether the client refuses prompts at this figure.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.used >= self.lines.refusal()
+    }
+
+    /// Whether an unattended run interrupts the turn.
+    #[must_use]
+    pub fn is_forced(&self) -> bool {
+        self.used >= self.lines.at(Threshold::Force)
+    }
+}
+
+/// Measures `used` against a window of this size.
+#[must_use]
+pub fn assess(used: Tokens, window: Tokens, settings: &GuardSettings) -> Assessment {
+    let usable = usable(window, settings.reserve);
+    let lines = settings.thresholds.lines(usable);
+    let level = lines.level(used);
+    Assessment {
+        used,
+        window,
+        usable,
+        percent: share(used, usable),
+        level,
+        advice: level.into(),
+        lines,
+    }
+}
+
+/// The window less the reserve. In a window so small that the reserve would take more than half, half is left.
+fn usable(window: Tokens, reserve: Tokens) -> Tokens {
+    Tokens(window.0 - reserve.0.min(window.0 / 2))
+}
+
+fn share(used: Tokens, usable: Tokens) -> f64 {
+    used.0 as f64 * 100.0 / usable.0.max(1) as f64
+}
+
+/// The figure that counts now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// Tokens in use.
+    pub used: Tokens,
+    /// The whole window.
+    pub window: Tokens,
+    /// The window less the reserve.
+    pub usable: Tokens,
+    /// The share of the usable window in use, in percent.
+    pub percent: f64,
+    /// The last threshold passed.
+    pub level: Level,
+    /// What to do.
+    pub advice: Advice,
+    /// Where the thresholds and the refusal lie, in tokens.
+    pub lines: Lines,
+    /// Who says so.
+    pub source: Source,
+    /// How long ago it was said.
+    pub age: Duration,
+    /// Said longer ago than this source usually is silent.
+    pub stale: bool,
+    /// Another source says something else.
+    pub disagreement: Option<Disagreement>,
+}
+
+/// A source that differs from the one that counts by more than [`DISAGREEMENT`] points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Disagreement {
+    /// Who differs.
+    pub source: Source,
+    /// What it says.
+    pub used: Tokens,
+    /// By how much it lies above (or, negative, below) the figure that counts, in points of the usable window.
+    pub points: f64,
+}
+
+/// The difference between two sources from which on it is shown, in percent points of the usable window.
+pub const DISAGREEMENT: f64 = 5.0;
+
+/// A threshold was passed upwards.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Crossing {
+    /// The highest one passed.
+    pub threshold: Threshold,
+    /// The level reached.
+    pub level: Level,
+    /// What to do.
+    pub advice: Advice,
+    /// The figure that passed it.
+    pub figure: Figure,
+}
+
+/// What the next turns will bring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// Growth per turn.
+    pub growth: Growth,
+    /// Turns left to the compact line; none while nothing grows.
+    pub turns_left: Option<RangeInclusive<u32>>,
+}
+
+/// Watches the context window of one iteration after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guard {
+    settings: GuardSettings,
+    readings: Readings,
+    evidence: WindowEvidence,
+    forecast: Forecast,
+    turn: u64,
+    /// The highest threshold that has fired and is not armed again.
+    fired: Option<Threshold>,
+}
+
+impl Guard {
+    /// Makes a guard that has seen nothing yet.
+    #[must_use]
+    pub fn new(settings: GuardSettings) -> Self {
+        Self {
+            evidence: WindowEvidence {
+                user: settings.window_override,
+                ..WindowEvidence::default()
+            },
+            settings,
+            readings: Readings::default(),
+            forecast: Forecast::default(),
+            turn: 0,
+            fired: None,
+        }
+    }
+
+    /// Takes over new settings and keeps what was seen; what they newly put behind a line may fire.
+    pub fn set_settings(&mut self, settings: GuardSettings) {
+        self.evidence.user = settings.window_override;
+        self.settings = settings;
+    }
+
+    /// Returns the settings in force.
+    #[must_use]
+    pub const fn settings(&self) -> &GuardSettings {
+        &self.settings
+    }
+
+    /// Takes what a source says; returns whether the figure fell so far that the client must have compacted.
+    pub fn observe(&mut self, reading: Reading) -> bool {
+        if reading.source == Source::StatusLine && reading.window.is_some() {
+            self.evidence.status_line = reading.window;
+        }
+        if reading.source != Source::Estimate {
+            self.evidence.most_used = self.evidence.most_used.max(reading.used);
+        }
+        self.readings.observe(reading);
+        // Only the source that counts makes history: two that differ would look like growth.
+        match self.readings.best() {
+            Some(best) if best.source == reading.source => {
+                self.forecast.observe(self.turn, best.used)
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes the model's name from `SessionStart` or the transcript.
+    pub fn set_model_hint(&mut self, id: &str) {
+        self.evidence.name_model(id);
+    }
+
+    /// Drops a source that has gone or whose figure is void.
+    pub fn forget(&mut self, source: Source) {
+        self.readings.forget(source);
+    }
+
+    /// Notes that a turn is over: figures from now on belong to the next one.
+    pub fn end_turn(&mut self) {
+        self.turn += 1;
+    }
+
+    /// Begins a new iteration: a fresh session, of which nothing is known but what the user set.
+    pub fn start_iteration(&mut self) {
+        *self = Self::new(self.settings);
+    }
+
+    /// Returns the whole window by the evidence there is.
+    #[must_use]
+    pub fn window(&self) -> Tokens {
+        self.evidence.window()
+    }
+
+    /// Returns the figure that counts; none while no source has spoken.
+    #[must_use]
+    pub fn figure(&self, at: At) -> Option<Figure> {
+        let best = self.readings.best()?;
+        let Assessment {
+            used,
+            window,
+            usable,
+            percent,
+            level,
+            advice,
+            lines,
+        } = assess(best.used, self.window(), &self.settings);
+        let disagreement = self.readings.dissent(best, at).and_then(|other| {
+            let points = share(other.used, usable) - percent;
+            (points.abs() > DISAGREEMENT).then_some(Disagreement {
+                source: other.source,
+                used: other.used,
+                points,
+            })
+        });
+        Some(Figure {
+            used,
+            window,
+            usable,
+            percent,
+            level,
+            advice,
+            lines,
+            source: best.source,
+            age: at.since(best.at),
+            stale: self.readings.is_stale(best.source, at),
+            disagreement,
+        })
+    }
+
+    /// Returns the threshold that was passed upwards since the last call: each fires once, and again only after the figure
+    /// has fallen clearly below it.
+    pub fn crossing(&mut self, at: At) -> Option<Crossing> {
+        let figure = self.figure(at)?;
+        let slack = Tokens(
+            (figure.usable.0 as f64 * self.settings.hysteresis.clamp(0.0, 100.0) / 100.0) as u64,
+        );
+        // Armed again: every line that the figure, were it higher by the slack, would still not reach.
+        let held = figure
+            .lines
+            .reached(Tokens(figure.used.0.saturating_add(slack.0)));
+        self.fired = self.fired.min(held);
+        let reached = figure.lines.reached(figure.used);
+        if reached <= self.fired {
+            return None;
+        }
+        self.fired = reached;
+        let threshold = reached?;
+        Some(Crossing {
+            threshold,
+            level: figure.level,
+            advice: figure.advice,
+            figure,
+        })
+    }
+
+    /// Returns the history of this iteration by turns.
+    #[must_use]
+    pub const fn forecast(&self) -> &Forecast {
+        &self.forecast
+    }
+
+    /// Returns what the next turns will bring; none before three turns.
+    #[must_use]
+    pub fn outlook(&self, at: At) -> Option<Outlook> {
+        let figure = self.figure(at)?;
+        let growth = self.forecast.growth()?;
+        let turns_left = self
+            .forecast
+            .turns_left(figure.used, figure.lines.at(Threshold::Compact));
+        Some(Outlook { growth, turns_left })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        reading::tests::{at, said},
+        *,
+    };
+
+    fn rounded(percent: f64) -> f64 {
+        (percent * 10.0).round() / 10.0
+    }
+
+    fn guard() -> Guard {
+        Guard::new(GuardSettings::default())
+    }
+
+    fn with_window(mut reading: Reading, window: u64) -> Reading {
+        reading.window = Some(Tokens(window));
+        reading
+    }
+
+    use Source::{Estimate, StatusLine, Transcript};
+
+    #[test]
+    fn the_figures_of_the_contract() {
+        let cases = [
+            (100_000, 200_000, 55.6, Level::Warning, Advice::None),
+            (130_000, 200_000, 72.2, Level::Critical, Advice::Save),
+            (
+                155_000,
+                200_000,
+                86.1,
+                Level::Overflow,
+                Advice::SaveAndReboot,
+            ),
+            (100_000, 1_000_000, 10.2, Level::Healthy, Advice::None),
+            (155_000, 1_000_000, 15.8, Level::Healthy, Advice::None),
+        ];
+        for (used, window, percent, level, advice) in cases {
+            let found = assess(Tokens(used), Tokens(window), &GuardSettings::default());
+            assert_eq!(
+                (rounded(found.percent), found.level, found.advice),
+                (percent, level, advice),
+                "{used}"
+            );
+            assert_eq!(found.usable, Tokens(window - 20_000));
+        }
+    }
+
+    #[test]
+    fn refusal_and_force_have_their_lines() {
+        let assess = |used| assess(Tokens(used), Tokens(200_000), &GuardSettings::default());
+        assert!(!assess(176_999).is_refused() && assess(177_000).is_refused());
+        assert!(!assess(174_599).is_forced() && assess(174_600).is_forced());
+    }
+
+    #[test]
+    fn a_tiny_or_empty_window_is_no_danger() {
+        let tiny = assess(Tokens(5_000), Tokens(20_000), &GuardSettings::default());
+        assert_eq!((tiny.usable, rounded(tiny.percent)), (Tokens(10_000), 50.0));
+        let none = assess(Tokens(5), Tokens(0), &GuardSettings::default());
+        assert_eq!((none.usable, none.level), (Tokens(0), Level::Overflow));
+        assert!(
+            assess(
+                Tokens(u64::MAX),
+                Tokens(u64::MAX),
+                &GuardSettings::default()
+            )
+            .percent
+            .is_finite()
+        );
+    }
+
+    #[test]
+    fn the_figure_carries_source_and_age() {
+        let mut guard = guard();
+        assert_eq!(guard.figure(at(0)), None);
+        guard.observe(with_window(said(StatusLine, 100_000, 10), 200_000));
+        let figure = guard.figure(at(12)).expect("a figure");
+        assert_eq!(
+            (figure.source, figure.age, figure.stale),
+            (StatusLine, Duration::from_secs(2), false)
+        );
+        assert!(
+            guard
+                .figure(at(200))
+                .is_some_and(|figure| figure.stale && figure.used == Tokens(100_000))
+        );
+    }
+
+    #[test]
+    fn the_transcript_is_measured_against_the_window_that_the_status_line_told() {
+        let mut guard = guard();
+        guard.observe(with_window(said(StatusLine, 90_000, 0), 1_000_000));
+        guard.forget(StatusLine);
+        assert_eq!(guard.figure(at(0)), None);
+        guard.observe(said(Transcript, 155_000, 1));
+        let figure = guard.figure(at(1)).expect("a figure");
+        assert_eq!(
+            (figure.source, figure.window, figure.level),
+            (Transcript, Tokens(1_000_000), Level::Healthy)
+        );
+    }
+
+    #[test]
+    fn a_disagreement_of_more_than_five_points_is_shown() {
+        let mut guard = guard();
+        guard.observe(said(StatusLine, 100_000, 0));
+        guard.observe(said(Transcript, 109_000, 0));
+        assert_eq!(
+            guard.figure(at(9)).and_then(|figure| figure.disagreement),
+            None
+        );
+        guard.observe(said(Transcript, 81_999, 0));
+        let shown = guard
+            .figure(at(9))
+            .and_then(|figure| figure.disagreement)
+            .expect("a disagreement");
+        assert_eq!(
+            (shown.source, shown.used, rounded(shown.points)),
+            (Transcript, Tokens(81_999), -10.0)
+        );
+    }
+
+    fn fires(guard: &mut Guard, used: u64, second: u64) -> Option<Threshold> {
+        guard.observe(said(StatusLine, used, second));
+        guard
+            .crossing(at(second))
+            .map(|crossing| crossing.threshold)
+    }
+
+    #[test]
+    fn each_threshold_fires_once_and_again_only_after_a_clear_fall() {
+        use Threshold::{Compact, Force, Notice, Warn};
+        let mut guard = guard();
+        let steps = [
+            (10_000, None),
+            (90_000, Some(Notice)),
+            (91_000, None),
+            (126_000, Some(Warn)),
+            // Below its line by less than 5 points (9 000): still fired.
+            (120_000, None),
+            (127_000, None),
+            // Below by more: armed again.
+            (116_000, None),
+            (126_000, Some(Warn)),
+            // Two lines at once: the higher one speaks.
+            (20_000, None),
+            (154_000, Some(Compact)),
+            (174_600, Some(Force)),
+            (200_000, None),
+        ];
+        for (second, (used, expected)) in steps.into_iter().enumerate() {
+            assert_eq!(
+                fires(&mut guard, used, second as u64),
+                expected,
+                "step {second}: {used}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_new_iteration_knows_nothing_but_the_settings() {
+        let mut guard = Guard::new(GuardSettings {
+            window_override: Some(Tokens(500_000)),
+            ..GuardSettings::default()
+        });
+        guard.set_model_hint("claude-opus-4-8[1m]");
+        guard.observe(with_window(said(StatusLine, 480_000, 0), 600_000));
+        assert!(guard.crossing(at(0)).is_some());
+        guard.start_iteration();
+        assert_eq!(guard.figure(at(1)), None);
+        assert_eq!(guard.window(), Tokens(500_000));
+        assert_eq!(fires(&mut guard, 480_000, 2), Some(Threshold::Force));
+    }
+
+    #[test]
+    fn more_in_use_than_the_window_holds_means_a_larger_window() {
+        let mut guard = guard();
+        guard.observe(said(Transcript, 199_000, 0));
+        assert_eq!(guard.window(), Tokens(200_000));
+        guard.observe(said(Transcript, 240_000, 1));
+        assert_eq!(
+            guard
+                .figure(at(1))
+                .map(|figure| (figure.window, figure.level)),
+            Some((Tokens(1_000_000), Level::Healthy))
+        );
+        // An estimate proves nothing.
+        guard.observe(said(Estimate, 5_000_000, 2));
+        assert_eq!(guard.window(), Tokens(1_000_000));
+    }
+
+    #[test]
+    fn the_outlook_counts_turns_to_the_compact_line() {
+        let mut guard = guard();
+        for turn in 0..6 {
+            guard.observe(said(StatusLine, 108_400 + turn * 4_000, turn));
+            guard.end_turn();
+        }
+        let outlook = guard.outlook(at(6)).expect("growth is known");
+        assert_eq!(outlook.growth.median, Tokens(4_000));
+        assert_eq!(outlook.turns_left, Some(7..=7));
+        assert_eq!(guard.forecast().base(), Some(Tokens(108_400)));
+    }
+
+    #[test]
+    fn a_source_that_does_not_count_makes_no_history() {
+        let mut guard = guard();
+        guard.observe(said(StatusLine, 100_000, 0));
+        assert!(!guard.observe(said(Transcript, 30_000, 1)));
+        assert_eq!(guard.forecast().falls(), 0);
+        assert!(guard.observe(said(StatusLine, 30_000, 2)));
+        assert_eq!(guard.forecast().falls(), 1);
+    }
+
+    #[test]
+    fn advice_is_spelled_as_the_api_spells_it() {
+        for advice in [Advice::None, Advice::Save, Advice::SaveAndReboot] {
+            assert_eq!(
+                serde_json::to_string(&advice).ok(),
+                Some(format!("\"{}\"", advice.word()))
+            );
+        }
+    }
+}

@@ -1,4 +1,11 @@
 //! What was said: Claude Code's record of a session.
+//!
+//! The record is the client's own file, written while we read it and cut wherever the client was killed. This
+//! room reads it, tolerantly and in bounded memory, and never writes it.
+
+pub mod record;
+pub mod tail;
+pub mod usage;
 
 use std::{fmt, str::FromStr};
 

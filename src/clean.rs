@@ -1,0 +1,158 @@
+//! Makes text from outside safe to show: the one display sanitizer.
+//!
+//! File, branch and commit names, model names, hook fields and error texts are chosen by others. Shown raw, a
+//! control character could draw over our panels, a bidirectional mark could make a name read
+//! backwards, and an invisible letter could hide an instruction. Everything that ends in a panel, a log line or
+//! a sequence we emit passes here first; what is unsafe is shown as an escape instead of being dropped, so
+//! that two names which differ stay different.
+
+use std::{borrow::Cow, fmt::Write};
+
+/// Returns `text` on one line: line feeds, tabs and everything unsafe become visible escapes.
+#[must_use]
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    cleaned(text, false)
+}
+
+/// Returns `text` with its line feeds and tabs kept, CRLF folded to LF, and everything unsafe as visible escapes.
+#[must_use]
+pub fn text(text: &str) -> Cow<'_, str> {
+    cleaned(text, true)
+}
+
+/// Returns a name that need not be UTF-8, such as a path, on one line; bytes that are no UTF-8 become `\xNN`.
+#[must_use]
+pub fn name(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(&one_line(chunk.valid()));
+        for byte in chunk.invalid() {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out
+}
+
+fn cleaned(text: &str, multiline: bool) -> Cow<'_, str> {
+    if text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut before = None;
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let after = rest.clone().next();
+        match c {
+            '\n' | '\t' if multiline => out.push(c),
+            '\r' if multiline && after == Some('\n') => {}
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            _ if joins(before, c, after) || !is_unsafe(c) => out.push(c),
+            _ => out.extend(c.escape_unicode()),
+        }
+        before = Some(c);
+    }
+    if out == text {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(out)
+    }
+}
+
+/// Whether `c` is a joiner doing its job: Persian, Indic scripts and emoji families need one between two visible
+/// letters of their own; in ASCII text it only hides something.
+fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
+    let visible = |side: Option<char>| side.is_some_and(|c| !c.is_ascii() && !is_unsafe(c));
+    matches!(c, '\u{200c}' | '\u{200d}') && visible(before) && visible(after)
+}
+
+/// Whether showing `c` raw can steer a terminal, reorder a line, or hide.
+fn is_unsafe(c: char) -> bool {
+    matches!(c,
+        // C0, DEL and C1.
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        // Soft hyphen, grapheme joiner, Arabic letter mark, Hangul fillers, Khmer inherent vowels, Mongolian
+        // selectors and separator: no ink of their own.
+        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{3164}' | '\u{ffa0}'
+        // Zero-width characters and directional marks; line and paragraph separators, embeddings, overrides.
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        // Word joiner, invisible operators, isolates, deprecated format characters.
+        | '\u{2060}'..='\u{206f}'
+        // Variation selectors but the last two, which choose text or emoji form; byte order mark; annotations.
+        | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+        // Tags and further variation selectors: whole messages have been hidden in them.
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ordinary_text_is_borrowed_and_unchanged() {
+        for plain in [
+            "",
+            "src/main.rs",
+            "naïve café",
+            "日本語",
+            "👩‍👩‍👧 ⚠️",
+            "می‌خواهم",
+        ] {
+            assert!(
+                matches!(one_line(plain), Cow::Borrowed(out) if out == plain),
+                "{plain:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_steers_a_terminal_becomes_an_escape() {
+        let cases = [
+            ("a\x1b[31mb", "a\\u{1b}[31mb"),
+            ("bell\x07", "bell\\u{7}"),
+            ("c1\u{9b}31m", "c1\\u{9b}31m"),
+            ("del\x7f", "del\\u{7f}"),
+            ("two\nlines\r\n\tin", "two\\nlines\\r\\n\\tin"),
+            ("evil\u{202e}gpj.exe", "evil\\u{202e}gpj.exe"),
+            ("iso\u{2066}late\u{2069}", "iso\\u{2066}late\\u{2069}"),
+            ("pass\u{200b}word\u{200d}", "pass\\u{200b}word\\u{200d}"),
+            ("\u{feff}bom", "\\u{feff}bom"),
+            ("tag\u{e0041}", "tag\\u{e0041}"),
+        ];
+        for (raw, shown) in cases {
+            assert_eq!(one_line(raw), shown);
+        }
+    }
+
+    #[test]
+    fn text_keeps_lines_and_tabs_and_nothing_else() {
+        assert_eq!(text("a\tb\r\nc\nd\re\x1b"), "a\tb\nc\nd\\re\\u{1b}");
+    }
+
+    #[test]
+    fn a_name_shows_bytes_that_are_no_utf8() {
+        assert_eq!(name(b"ok \xff\xfe \xc3\xa9\n"), "ok \\xff\\xfe \u{e9}\\n");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_unsafe_survives_and_cleaning_twice_changes_nothing(raw in any::<String>()) {
+            let line = one_line(&raw).into_owned();
+            prop_assert!(!line.chars().any(|c| c.is_control()));
+            let turned = line.chars().any(|c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
+            prop_assert!(!turned);
+            let again = one_line(&line).into_owned();
+            prop_assert_eq!(again, line);
+        }
+
+        #[test]
+        fn any_bytes_make_one_line(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(!name(&raw).chars().any(char::is_control));
+        }
+    }
+}

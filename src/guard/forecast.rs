@@ -1,0 +1,259 @@
+//! Growth per turn, turns left.
+//!
+//! A turn may read one file or fifty, so a mean is worthless: growth is the median over the last turns and its spread the quartiles.
+//! Turns in which the client compacted tell nothing about growth and are left out.
+
+use std::{collections::VecDeque, ops::RangeInclusive};
+
+use crate::transcript::Tokens;
+
+/// Turns kept for the sparkline.
+const HISTORY: usize = 128;
+
+/// Turns that the growth is taken from: enough for a median, few enough to follow a change of work.
+const RECENT: usize = 12;
+
+/// A fall by more than this share between two figures is a compaction, in percent.
+const FALL: u64 = 30;
+
+/// More turns than this are not worth counting.
+const MANY_TURNS: u32 = 999;
+
+/// How the context window fills, turn by turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Forecast {
+    turns: VecDeque<Turn>,
+    base: Option<Tokens>,
+    falls: u32,
+}
+
+/// The last figure of one turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The turn's number in its iteration.
+    pub number: u64,
+    /// Tokens in the context window at its end, or now if it still runs.
+    pub used: Tokens,
+    /// The client compacted within it.
+    pub compacted: bool,
+}
+
+/// How much a turn adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// Half of the last turns added less.
+    pub median: Tokens,
+    /// A quarter of the last turns added less.
+    pub low: Tokens,
+    /// A quarter of the last turns added more.
+    pub high: Tokens,
+}
+
+impl Forecast {
+    /// Takes a figure of turn `number`; returns whether it fell so far that the client must have compacted.
+    pub fn observe(&mut self, number: u64, used: Tokens) -> bool {
+        self.base.get_or_insert(used);
+        let Some(last) = self.turns.back_mut() else {
+            self.turns.push_back(Turn {
+                number,
+                used,
+                compacted: false,
+            });
+            return false;
+        };
+        let fell = used.0 < last.used.0.saturating_mul(100 - FALL) / 100;
+        if number > last.number {
+            self.turns.push_back(Turn {
+                number,
+                used,
+                compacted: fell,
+            });
+            if self.turns.len() > HISTORY {
+                self.turns.pop_front();
+            }
+        } else {
+            last.used = used;
+            last.compacted |= fell;
+        }
+        self.falls += u32::from(fell);
+        fell
+    }
+
+    /// Returns the turns, oldest first, for the sparkline.
+    #[must_use]
+    pub fn turns(&self) -> impl ExactSizeIterator<Item = Turn> + '_ {
+        self.turns.iter().copied()
+    }
+
+    /// Returns the first figure of the iteration: what a fresh session carries before any work.
+    #[must_use]
+    pub const fn base(&self) -> Option<Tokens> {
+        self.base
+    }
+
+    /// Returns how many compactions were seen as falls.
+    #[must_use]
+    pub const fn falls(&self) -> u32 {
+        self.falls
+    }
+
+    /// Returns the growth per turn; none before three turns, because two points make any line.
+    #[must_use]
+    pub fn growth(&self) -> Option<Growth> {
+        let pairs = self.turns.iter().zip(self.turns.iter().skip(1));
+        let grown = pairs
+            .filter(|(_, later)| !later.compacted)
+            .map(|(earlier, later)| later.used.0.saturating_sub(earlier.used.0));
+        let mut last: Vec<u64> = grown.rev().take(RECENT).collect();
+        if last.len() < 2 {
+            return None;
+        }
+        last.sort_unstable();
+        let quantile = |share: usize| {
+            // Between two turns in proportion.
+            let scaled = (last.len() - 1) * share;
+            let (index, quarters) = (scaled / 4, (scaled % 4) as u64);
+            let step = last[(index + 1).min(last.len() - 1)] - last[index];
+            Tokens(last[index] + step / 4 * quarters + step % 4 * quarters / 4)
+        };
+        Some(Growth {
+            median: quantile(2),
+            low: quantile(1),
+            high: quantile(3),
+        })
+    }
+
+    /// Returns the range of turns left before `used` reaches `line`; none if growth is unknown or nil.
+    #[must_use]
+    pub fn turns_left(&self, used: Tokens, line: Tokens) -> Option<RangeInclusive<u32>> {
+        let growth = self.growth().filter(|growth| growth.high.0 > 0)?;
+        let left = line.0.saturating_sub(used.0);
+        let turns = |step: u64| left.div_ceil(step.max(1)).min(u64::from(MANY_TURNS)) as u32;
+        // A quarter of turns without growth would make the range endless; no more than four times the median.
+        let slow = growth
+            .low
+            .0
+            .max(growth.median.0 / 4)
+            .max(growth.high.0 / 16);
+        Some(turns(growth.high.0)..=turns(slow))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn after(figures: &[u64]) -> Forecast {
+        let mut forecast = Forecast::default();
+        for (number, used) in figures.iter().enumerate() {
+            forecast.observe(number as u64, Tokens(*used));
+        }
+        forecast
+    }
+
+    #[test]
+    fn growth_is_the_median_and_one_huge_turn_does_not_move_it() {
+        let steady = after(&[20_000, 24_000, 28_000, 32_000, 92_000, 96_000]).growth();
+        assert_eq!(
+            steady,
+            Some(Growth {
+                median: Tokens(4_000),
+                low: Tokens(4_000),
+                high: Tokens(4_000)
+            })
+        );
+        let spread = after(&[0, 1_000, 3_000, 6_000, 10_000, 15_000]).growth();
+        assert_eq!(
+            spread,
+            Some(Growth {
+                median: Tokens(3_000),
+                low: Tokens(2_000),
+                high: Tokens(4_000)
+            })
+        );
+    }
+
+    #[test]
+    fn fewer_than_three_turns_tell_no_growth() {
+        for figures in [&[][..], &[1_000], &[1_000, 2_000]] {
+            assert_eq!(after(figures).growth(), None);
+        }
+    }
+
+    #[test]
+    fn a_turn_counts_by_its_last_figure() {
+        let mut forecast = after(&[10_000, 12_000]);
+        for used in [13_000, 16_000, 14_000] {
+            assert!(!forecast.observe(2, Tokens(used)));
+        }
+        assert_eq!(
+            forecast.turns().map(|turn| turn.used.0).collect::<Vec<_>>(),
+            [10_000, 12_000, 14_000]
+        );
+        assert_eq!(
+            forecast.growth().map(|growth| growth.median),
+            Some(Tokens(2_000))
+        );
+        assert_eq!(forecast.base(), Some(Tokens(10_000)));
+    }
+
+    #[test]
+    fn a_fall_over_30_percent_is_a_compaction_and_no_growth() {
+        let forecast = after(&[100_000, 104_000, 72_801, 30_000, 34_000, 38_000]);
+        assert_eq!(forecast.falls(), 1);
+        assert_eq!(
+            forecast
+                .turns()
+                .map(|turn| turn.compacted)
+                .collect::<Vec<_>>(),
+            [false, false, false, true, false, false]
+        );
+        let mut within = after(&[100_000]);
+        assert!(within.observe(0, Tokens(20_000)));
+        assert!(!within.observe(0, Tokens(21_000)));
+        assert_eq!(within.falls(), 1);
+    }
+
+    #[test]
+    fn turns_left_are_a_range() {
+        let forecast = after(&[0, 3_000, 6_000, 10_000, 14_000, 19_000]);
+        assert_eq!(
+            forecast.turns_left(Tokens(128_400), Tokens(153_000)),
+            Some(7..=9)
+        );
+        assert_eq!(
+            forecast.turns_left(Tokens(160_000), Tokens(153_000)),
+            Some(0..=0)
+        );
+        assert_eq!(
+            after(&[5, 5, 5, 5]).turns_left(Tokens(5), Tokens(100)),
+            None
+        );
+        assert_eq!(
+            after(&[0, 1, 2, 3]).turns_left(Tokens(3), Tokens(1_000_000)),
+            Some(999..=999)
+        );
+    }
+
+    #[test]
+    fn the_history_is_bounded() {
+        let figures: Vec<u64> = (0..1000).collect();
+        assert_eq!(after(&figures).turns().len(), HISTORY);
+    }
+
+    proptest! {
+        #[test]
+        fn any_figures_give_an_ordered_range(figures in proptest::collection::vec(any::<u64>(), 0..40), line in any::<u64>()) {
+            let forecast = after(&figures);
+            let used = figures.last().copied().unwrap_or(0);
+            if let Some(growth) = forecast.growth() {
+                prop_assert!(growth.low <= growth.median && growth.median <= growth.high);
+            }
+            if let Some(left) = forecast.turns_left(Tokens(used), Tokens(line)) {
+                prop_assert!(left.start() <= left.end());
+            }
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! A figure with its source and age; which source wins.
+//!
+//! ```text
+//!   status line ──▶ the client's own figure, with the window      best
+//!   transcript  ──▶ the last call's usage, window unknown
+//!   estimate    ──▶ counted from text; only while nobody else speaks
+//! ```
+//!
+//! A source that has stopped speaking does not win for ever: when a lower one is clearly newer and says something else, the
+//! session has moved on and the better source has not noticed.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{clock::At, transcript::Tokens};
+
+/// Where a figure comes from; the better source first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Source {
+    /// Claude Code's status line command.
+    #[serde(rename = "status line")]
+    StatusLine,
+    /// The usage recorded in the transcript.
+    #[serde(rename = "transcript")]
+    Transcript,
+    /// Counted from text.
+    #[serde(rename = "estimate")]
+    Estimate,
+}
+
+impl Source {
+    /// All sources, best first.
+    pub const ALL: [Self; 3] = [Self::StatusLine, Self::Transcript, Self::Estimate];
+
+    /// Returns the words shown beside the figure.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::StatusLine => "status line",
+            Self::Transcript => "transcript",
+            Self::Estimate => "estimate",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// What one source said once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Tokens in the context window.
+    pub used: Tokens,
+    /// The whole window, if the source tells.
+    pub window: Option<Tokens>,
+    /// Who said it.
+    pub source: Source,
+    /// When it was said; a source that is asked again and has nothing new has said nothing.
+    pub at: At,
+}
+
+/// How much newer a lower source must be before it is believed against a better one.
+///
+/// The status line is debounced by 300 ms and the transcript is written late; within a few seconds the two are one event.
+const MOVED_ON: Duration = Duration::from_secs(5);
+
+/// How long two sources may differ before it is called a disagreement: the slower one gets this long to follow.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// The shortest and longest usual interval assumed of a source.
+///
+/// The status line speaks after messages and tools, several times a minute at work; a source that really speaks every second
+/// is not called stale for being silent during one long thought.
+const USUAL: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
+
+/// The last word of one source and the rhythm it speaks in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Voice {
+    reading: Reading,
+    usual: Duration,
+}
+
+/// The last word of every source.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Readings {
+    voices: [Option<Voice>; 3],
+}
+
+impl Readings {
+    /// Takes what a source says.
+    pub fn observe(&mut self, reading: Reading) {
+        let slot = &mut self.voices[reading.source as usize];
+        let usual = slot.map_or(USUAL.0, |voice| {
+            // A smoothed interval, so that one pause does not pass for the rhythm.
+            let gap = reading.at.since(voice.reading.at).min(USUAL.1);
+            (voice.usual * 3 + gap) / 4
+        });
+        *slot = Some(Voice {
+            reading,
+            usual: usual.max(USUAL.0),
+        });
+    }
+
+    /// Drops a source that has gone.
+    pub fn forget(&mut self, source: Source) {
+        self.voices[source as usize] = None;
+    }
+
+    /// Returns the last word of a source.
+    #[must_use]
+    pub fn of(&self, source: Source) -> Option<Reading> {
+        self.voices[source as usize].map(|voice| voice.reading)
+    }
+
+    /// Returns the reading that counts.
+    #[must_use]
+    pub fn best(&self) -> Option<Reading> {
+        let status_line = self.of(Source::StatusLine);
+        let transcript = self.of(Source::Transcript);
+        match (status_line, transcript) {
+            (Some(better), Some(lower))
+                if lower.at.since(better.at) > MOVED_ON && differ(better, lower) =>
+            {
+                Some(lower)
+            }
+            // The estimate counts from text and is always the newest: it never overrules a real figure.
+            _ => status_line.or(transcript).or(self.of(Source::Estimate)),
+        }
+    }
+
+    /// Whether a source has been silent for more than twice its usual interval.
+    #[must_use]
+    pub fn is_stale(&self, source: Source, at: At) -> bool {
+        self.voices[source as usize]
+            .is_some_and(|voice| at.since(voice.reading.at) > voice.usual * 2)
+    }
+
+    /// Returns the reading that speaks against `best`, once both have had time to settle.
+    ///
+    /// Estimates are not asked: they are wrong by nature.
+    #[must_use]
+    pub fn dissent(&self, best: Reading, at: At) -> Option<Reading> {
+        let other = match best.source {
+            Source::StatusLine => Source::Transcript,
+            Source::Transcript => Source::StatusLine,
+            Source::Estimate => return None,
+        };
+        self.of(other)
+            .filter(|other| at.since(best.at) >= SETTLED && at.since(other.at) >= SETTLED)
+    }
+}
+
+/// Whether two figures differ by more than what the sources leave out or round.
+fn differ(a: Reading, b: Reading) -> bool {
+    a.used.0.abs_diff(b.used.0) > 1_000.max(a.used.0.max(b.used.0) / 100)
+}
+
+/// The window assumed when nothing is known, in tokens.
+pub const DEFAULT_WINDOW: Tokens = Tokens(200_000);
+
+/// The large window, in tokens.
+const LARGE_WINDOW: Tokens = Tokens(1_000_000);
+
+/// Everything that tells how large the window is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WindowEvidence {
+    /// What the user set.
+    pub user: Option<Tokens>,
+    /// What the status line last said.
+    pub status_line: Option<Tokens>,
+    /// The model as `SessionStart` or the transcript names it.
+    pub model: Option<String>,
+    /// The most that was ever seen in use.
+    pub most_used: Tokens,
+}
+
+impl WindowEvidence {
+    /// Returns the window: user, then status line, then model, then the default; never less than was seen in use.
+    #[must_use]
+    pub fn window(&self) -> Tokens {
+        let assumed = self
+            .user
+            .or(self.status_line)
+            .or_else(|| self.model.as_deref().and_then(window_of_model))
+            .filter(|window| window.0 > 0)
+            .unwrap_or(DEFAULT_WINDOW);
+        if self.most_used <= assumed {
+            return assumed;
+        }
+        [DEFAULT_WINDOW, LARGE_WINDOW]
+            .into_iter()
+            .find(|&known| self.most_used <= known)
+            .unwrap_or(self.most_used)
+    }
+
+    /// Takes the name of the model; a bare name does not undo the mark of the same model.
+    pub fn name_model(&mut self, id: &str) {
+        let marked = self
+            .model
+            .as_deref()
+            .and_then(|model| model.strip_suffix(LARGE_MARK));
+        if marked != Some(id) {
+            self.model = Some(id.chars().take(200).collect());
+        }
+    }
+}
+
+/// How the client marks a model whose large window is switched on.
+const LARGE_MARK: &str = "[1m]";
+
+/// Returns the window of a model by its id, if its name tells.
+///
+/// The mark wins. Without it: generations up to 4 have the small window in this client (the large one is what the mark switches
+/// on), later ones the large one from the start. Dates and cloud prefixes round the name do not matter.
+#[must_use]
+pub fn window_of_model(id: &str) -> Option<Tokens> {
+    if id.ends_with(LARGE_MARK) {
+        return Some(LARGE_WINDOW);
+    }
+    let (_, name) = id.rsplit_once("claude-")?;
+    // `opus-4-8`, `haiku-4-5-20251001`, `3-5-sonnet-latest`, `sonnet-5`: the first short number is the generation.
+    let generation = name
+        .split(['-', '@', ':'])
+        .find_map(|part| part.parse::<u8>().ok())?;
+    Some(if generation >= 5 {
+        LARGE_WINDOW
+    } else {
+        DEFAULT_WINDOW
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub fn at(seconds: u64) -> At {
+        At {
+            since_start: Duration::from_secs(seconds),
+            wall: chrono::DateTime::from_timestamp(1_800_000_000 + seconds.cast_signed(), 0)
+                .expect("a valid moment"),
+        }
+    }
+
+    pub fn said(source: Source, used: u64, seconds: u64) -> Reading {
+        Reading {
+            used: Tokens(used),
+            window: None,
+            source,
+            at: at(seconds),
+        }
+    }
+
+    fn heard(readings: &[Reading]) -> Readings {
+        let mut all = Readings::default();
+        for reading in readings {
+            all.observe(*reading);
+        }
+        all
+    }
+
+    use Source::{Estimate, StatusLine, Transcript};
+
+    #[test]
+    fn the_better_source_wins() {
+        let cases: [(&[Reading], Option<Source>); 7] = [
+            (&[], None),
+            (&[said(Estimate, 1, 0)], Some(Estimate)),
+            (
+                &[said(Estimate, 1, 0), said(Transcript, 1, 0)],
+                Some(Transcript),
+            ),
+            (
+                &[said(Transcript, 50_000, 0), said(StatusLine, 40_000, 0)],
+                Some(StatusLine),
+            ),
+            // Newer by a little, or newer and the same: one event.
+            (
+                &[said(StatusLine, 40_000, 0), said(Transcript, 90_000, 5)],
+                Some(StatusLine),
+            ),
+            (
+                &[said(StatusLine, 40_000, 0), said(Transcript, 40_900, 60)],
+                Some(StatusLine),
+            ),
+            // The transcript moved on and the status line has stopped.
+            (
+                &[said(StatusLine, 40_000, 0), said(Transcript, 90_000, 6)],
+                Some(Transcript),
+            ),
+        ];
+        for (readings, source) in cases {
+            assert_eq!(
+                heard(readings).best().map(|best| best.source),
+                source,
+                "{readings:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_estimate_never_overrules_a_real_figure() {
+        let all = heard(&[said(StatusLine, 40_000, 0), said(Estimate, 150_000, 900)]);
+        assert_eq!(all.best().map(|best| best.source), Some(StatusLine));
+    }
+
+    #[test]
+    fn when_a_source_goes_the_next_one_counts() {
+        let mut all = heard(&[
+            said(StatusLine, 3, 0),
+            said(Transcript, 2, 0),
+            said(Estimate, 1, 0),
+        ]);
+        for next in [Some(Transcript), Some(Estimate), None] {
+            let best = all.best().map(|best| best.source);
+            all.forget(best.expect("still a source"));
+            assert_eq!(all.best().map(|best| best.source), next);
+        }
+    }
+
+    #[test]
+    fn a_source_is_stale_after_twice_its_usual_interval() {
+        let mut all = heard(&[said(StatusLine, 1, 0)]);
+        assert!(!all.is_stale(StatusLine, at(60)));
+        assert!(all.is_stale(StatusLine, at(61)));
+        // A slow speaker is given more time.
+        for minute in 1..20 {
+            all.observe(said(StatusLine, 1, minute * 120));
+        }
+        assert!(!all.is_stale(StatusLine, at(19 * 120 + 200)));
+        assert!(all.is_stale(StatusLine, at(19 * 120 + 241)));
+        assert!(!all.is_stale(Transcript, at(9999)));
+    }
+
+    #[test]
+    fn dissent_is_heard_once_both_have_settled() {
+        let all = heard(&[said(Transcript, 50_000, 10), said(StatusLine, 90_000, 11)]);
+        let best = all.best().expect("a reading");
+        assert_eq!(all.dissent(best, at(12)), None);
+        assert_eq!(
+            all.dissent(best, at(13)).map(|other| other.source),
+            Some(Transcript)
+        );
+    }
+
+    #[test]
+    fn window_evidence_has_an_order() {
+        let mut evidence = WindowEvidence::default();
+        assert_eq!(evidence.window(), Tokens(200_000));
+        evidence.name_model("claude-opus-4-8[1m]");
+        assert_eq!(evidence.window(), Tokens(1_000_000));
+        evidence.status_line = Some(Tokens(400_000));
+        assert_eq!(evidence.window(), Tokens(400_000));
+        evidence.user = Some(Tokens(300_000));
+        assert_eq!(evidence.window(), Tokens(300_000));
+    }
+
+    #[test]
+    fn a_bare_name_does_not_undo_the_mark_of_its_model() {
+        let mut evidence = WindowEvidence::default();
+        evidence.name_model("claude-opus-4-8[1m]");
+        evidence.name_model("claude-opus-4-8");
+        assert_eq!(evidence.window(), Tokens(1_000_000));
+        evidence.name_model("claude-haiku-4-5");
+        assert_eq!(evidence.window(), Tokens(200_000));
+    }
+
+    #[test]
+    fn usage_above_the_window_corrects_it_upward() {
+        for (used, window) in [
+            (200_000, 200_000),
+            (200_001, 1_000_000),
+            (1_000_000, 1_000_000),
+            (1_200_000, 1_200_000),
+        ] {
+            let evidence = WindowEvidence {
+                most_used: Tokens(used),
+                ..WindowEvidence::default()
+            };
+            assert_eq!(evidence.window(), Tokens(window));
+        }
+    }
+
+    #[test]
+    fn model_names_tell_their_window() {
+        let cases = [
+            ("claude-opus-4-8[1m]", Some(1_000_000)),
+            ("claude-opus-4-8", Some(200_000)),
+            ("claude-haiku-4-5-20251001", Some(200_000)),
+            ("claude-3-5-sonnet-latest", Some(200_000)),
+            (
+                "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+                Some(200_000),
+            ),
+            ("claude-opus-4-1@20250805", Some(200_000)),
+            ("claude-sonnet-5", Some(1_000_000)),
+            ("claude-opus-5-1-20261001", Some(1_000_000)),
+            ("claude-next", None),
+            ("gpt-9", None),
+            ("", None),
+        ];
+        for (id, window) in cases {
+            assert_eq!(window_of_model(id), window.map(Tokens), "{id}");
+        }
+    }
+
+    #[test]
+    fn words_and_serialised_names_are_the_same() {
+        for source in Source::ALL {
+            assert_eq!(
+                serde_json::to_string(&source).ok(),
+                Some(format!("\"{source}\""))
+            );
+        }
+    }
+}

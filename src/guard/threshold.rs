@@ -1,0 +1,419 @@
+//! Thresholds: ordered and in range by construction.
+//!
+//! ```text
+//!   0 %        notice 50       warn 70       compact 85       force 97   refusal        100 % of usable
+//!   ├─ healthy ───┼── warning ────┼── critical ───┼──── overflow ───┼────────┼──────────────┤
+//!                                 save            save and reboot   interrupt
+//! ```
+//!
+//! They are shares of the *usable* window: of the whole one less what the client keeps back. On the whole window a
+//! threshold of 90 % would lie behind the point where the client refuses prompts. Each may also have a cap in tokens, for those who
+//! find that a model gets worse long before a large window is full; the lower of the two counts.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::transcript::Tokens;
+
+/// How full the context window is: the last threshold that was passed.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Below the notice line.
+    #[default]
+    Healthy,
+    /// From the notice line on.
+    Warning,
+    /// From the warn line on: worth saving.
+    Critical,
+    /// From the compact line on: time for a reboot.
+    Overflow,
+}
+
+impl Level {
+    /// Returns the word shown beside the colour.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Healthy => "healthy",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+            Self::Overflow => "overflow",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// One of the four thresholds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Threshold {
+    /// The gauge changes its colour.
+    Notice,
+    /// A checkpoint is written and the handoff drafted.
+    Warn,
+    /// A reboot is advised.
+    Compact,
+    /// An unattended run interrupts the turn.
+    Force,
+}
+
+impl Threshold {
+    /// All four, in order.
+    pub const ALL: [Self; 4] = [Self::Notice, Self::Warn, Self::Compact, Self::Force];
+
+    /// Returns the name used in the config and in the panel.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Notice => "notice",
+            Self::Warn => "warn",
+            Self::Compact => "compact",
+            Self::Force => "force",
+        }
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Why thresholds were refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ThresholdError {
+    /// A share that is no share.
+    #[error("{threshold} must be from 1 to 100 percent of the usable window, found {found}")]
+    OutOfRange {
+        /// Which one.
+        threshold: Threshold,
+        /// What was given.
+        found: u8,
+    },
+    /// Two shares in the wrong order.
+    #[error(
+        "{lower} must lie below {upper}, found {lower} at {lower_at} and {upper} at {upper_at} percent"
+    )]
+    Disordered {
+        /// The one that must lie below.
+        lower: Threshold,
+        /// The one that must lie above.
+        upper: Threshold,
+        /// Where the first lies, in percent.
+        lower_at: u8,
+        /// Where the second lies, in percent.
+        upper_at: u8,
+    },
+    /// Two caps in the wrong order, or one of nothing.
+    #[error("the token cap of {threshold} must be above {above} tokens, found {found}")]
+    CapDisordered {
+        /// Which one.
+        threshold: Threshold,
+        /// The next lower cap, or zero.
+        above: u64,
+        /// What was given.
+        found: u64,
+    },
+}
+
+/// A ready-made set of thresholds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// 50, 70, 85, 97 percent.
+    #[default]
+    Normal,
+    /// Warn at 80, compact at 90 percent: fewer reboots.
+    Late,
+    /// Warn at 40, compact at 50 percent: for those who want the model fresh.
+    Early,
+}
+
+/// The four thresholds: strictly rising shares of the usable window, each with an optional cap in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    shares: [u8; 4],
+    caps: [Option<Tokens>; 4],
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self::preset(Preset::Normal)
+    }
+}
+
+impl Thresholds {
+    /// Makes thresholds from percents of the usable window, without caps.
+    pub fn new(notice: u8, warn: u8, compact: u8, force: u8) -> Result<Self, ThresholdError> {
+        let shares = [notice, warn, compact, force];
+        for (threshold, found) in Threshold::ALL.into_iter().zip(shares) {
+            if !(1..=100).contains(&found) {
+                return Err(ThresholdError::OutOfRange { threshold, found });
+            }
+        }
+        for (names, at) in Threshold::ALL.windows(2).zip(shares.windows(2)) {
+            if at[0] >= at[1] {
+                return Err(ThresholdError::Disordered {
+                    lower: names[0],
+                    upper: names[1],
+                    lower_at: at[0],
+                    upper_at: at[1],
+                });
+            }
+        }
+        Ok(Self {
+            shares,
+            caps: [None; 4],
+        })
+    }
+
+    /// Returns a ready-made set; its notice line keeps about the distance to warn that the normal set has.
+    #[must_use]
+    pub const fn preset(preset: Preset) -> Self {
+        let shares = match preset {
+            Preset::Normal => [50, 70, 85, 97],
+            Preset::Late => [60, 80, 90, 97],
+            Preset::Early => [30, 40, 50, 97],
+        };
+        Self {
+            shares,
+            caps: [None; 4],
+        }
+    }
+
+    /// Adds caps in tokens, in the order notice, warn, compact, force; those given must rise.
+    pub fn with_caps(mut self, caps: [Option<Tokens>; 4]) -> Result<Self, ThresholdError> {
+        let mut above = 0;
+        for (threshold, cap) in Threshold::ALL.into_iter().zip(caps) {
+            let Some(Tokens(found)) = cap else { continue };
+            if found <= above {
+                return Err(ThresholdError::CapDisordered {
+                    threshold,
+                    above,
+                    found,
+                });
+            }
+            above = found;
+        }
+        self.caps = caps;
+        Ok(self)
+    }
+
+    /// Returns a threshold's share of the usable window in percent.
+    #[must_use]
+    pub const fn percent(&self, threshold: Threshold) -> u8 {
+        self.shares[threshold as usize]
+    }
+
+    /// Returns a threshold's cap in tokens, if it has one.
+    #[must_use]
+    pub const fn cap(&self, threshold: Threshold) -> Option<Tokens> {
+        self.caps[threshold as usize]
+    }
+
+    /// Returns where the thresholds lie in a usable window of this size.
+    #[must_use]
+    pub fn lines(&self, usable: Tokens) -> Lines {
+        let refusal = Tokens(usable.0.saturating_sub(REFUSAL_MARGIN));
+        // In a small window the force line would lie behind the refusal line, where it is of no use.
+        let mut ceiling = refusal.max(Tokens(1));
+        let mut at = [Tokens::default(); 4];
+        // From the top down, so that a cap on one line never leaves a lower one above it.
+        for (slot, (share, cap)) in at.iter_mut().zip(self.shares.iter().zip(self.caps)).rev() {
+            // Rounded up: the line is the first figure that is at least the share.
+            let line = Tokens((usable.0.saturating_mul(u64::from(*share))).div_ceil(100));
+            ceiling = line.min(cap.unwrap_or(line)).min(ceiling);
+            *slot = ceiling;
+        }
+        Lines { at, refusal }
+    }
+}
+
+/// How far below the usable window's end the client refuses prompts, in tokens (measured: 177 000 of 180 000).
+const REFUSAL_MARGIN: u64 = 3_000;
+
+/// Where the thresholds lie in a window of known size; they never fall from one to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    at: [Tokens; 4],
+    refusal: Tokens,
+}
+
+impl Lines {
+    /// Returns where a threshold lies.
+    #[must_use]
+    pub const fn at(&self, threshold: Threshold) -> Tokens {
+        self.at[threshold as usize]
+    }
+
+    /// Returns from where on the client refuses prompts.
+    #[must_use]
+    pub const fn refusal(&self) -> Tokens {
+        self.refusal
+    }
+
+    /// Returns the highest threshold that `used` has reached.
+    #[must_use]
+    pub fn reached(&self, used: Tokens) -> Option<Threshold> {
+        Threshold::ALL
+            .into_iter()
+            .rev()
+            .find(|&threshold| used >= self.at(threshold))
+    }
+
+    /// Returns the level of `used`.
+    #[must_use]
+    pub fn level(&self, used: Tokens) -> Level {
+        match self.reached(used) {
+            None => Level::Healthy,
+            Some(Threshold::Notice) => Level::Warning,
+            Some(Threshold::Warn) => Level::Critical,
+            Some(Threshold::Compact | Threshold::Force) => Level::Overflow,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lines(thresholds: Thresholds, usable: u64) -> [u64; 4] {
+        Threshold::ALL.map(|threshold| thresholds.lines(Tokens(usable)).at(threshold).0)
+    }
+
+    #[test]
+    fn the_normal_lines_of_a_200k_window() {
+        assert_eq!(
+            lines(Thresholds::default(), 180_000),
+            [90_000, 126_000, 153_000, 174_600]
+        );
+        assert_eq!(
+            Thresholds::default().lines(Tokens(180_000)).refusal(),
+            Tokens(177_000)
+        );
+    }
+
+    #[test]
+    fn a_level_begins_exactly_at_its_line() {
+        let lines = Thresholds::default().lines(Tokens(180_000));
+        let cases = [
+            (0, Level::Healthy),
+            (89_999, Level::Healthy),
+            (90_000, Level::Warning),
+            (125_999, Level::Warning),
+            (126_000, Level::Critical),
+            (152_999, Level::Critical),
+            (153_000, Level::Overflow),
+            (u64::MAX, Level::Overflow),
+        ];
+        for (used, level) in cases {
+            assert_eq!(lines.level(Tokens(used)), level, "{used}");
+        }
+    }
+
+    #[test]
+    fn presets_are_what_their_names_promise() {
+        let shares =
+            |preset| Threshold::ALL.map(|threshold| Thresholds::preset(preset).percent(threshold));
+        assert_eq!(shares(Preset::Normal), [50, 70, 85, 97]);
+        assert_eq!(shares(Preset::Late), [60, 80, 90, 97]);
+        assert_eq!(shares(Preset::Early), [30, 40, 50, 97]);
+    }
+
+    #[test]
+    fn what_is_out_of_range_or_order_is_refused_with_both_figures() {
+        let cases = [
+            (
+                Thresholds::new(0, 70, 85, 97),
+                "notice must be from 1 to 100 percent of the usable window, found 0",
+            ),
+            (
+                Thresholds::new(50, 70, 85, 101),
+                "force must be from 1 to 100 percent of the usable window, found 101",
+            ),
+            (
+                Thresholds::new(50, 90, 85, 97),
+                "warn must lie below compact, found warn at 90 and compact at 85 percent",
+            ),
+            (
+                Thresholds::new(50, 50, 85, 97),
+                "notice must lie below warn, found notice at 50 and warn at 50 percent",
+            ),
+            (
+                Thresholds::default().with_caps([None, Some(Tokens(90)), Some(Tokens(80)), None]),
+                "the token cap of compact must be above 90 tokens, found 80",
+            ),
+            (
+                Thresholds::default().with_caps([Some(Tokens(0)), None, None, None]),
+                "the token cap of notice must be above 0 tokens, found 0",
+            ),
+        ];
+        for (refused, message) in cases {
+            assert_eq!(refused.expect_err(message).to_string(), message);
+        }
+    }
+
+    #[test]
+    fn the_lower_of_share_and_cap_counts_and_drags_lower_lines_along() {
+        let capped = Thresholds::default()
+            .with_caps([None, Some(Tokens(100_000)), Some(Tokens(900_000)), None])
+            .expect("rising caps");
+        assert_eq!(lines(capped, 980_000), [100_000, 100_000, 833_000, 950_600]);
+        assert_eq!(lines(capped, 100_000), [50_000, 70_000, 85_000, 97_000]);
+    }
+
+    #[test]
+    fn the_force_line_never_lies_behind_the_refusal_line() {
+        assert_eq!(
+            lines(Thresholds::default(), 50_000),
+            [25_000, 35_000, 42_500, 47_000]
+        );
+        assert_eq!(lines(Thresholds::default(), 0), [0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn words_and_serialised_names_are_the_same() {
+        for level in [
+            Level::Healthy,
+            Level::Warning,
+            Level::Critical,
+            Level::Overflow,
+        ] {
+            assert_eq!(
+                serde_json::to_string(&level).ok(),
+                Some(format!("\"{}\"", level.word()))
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lines_never_fall_and_never_pass_their_cap(
+            mut shares in proptest::array::uniform4(1u8..=100),
+            caps in proptest::array::uniform4(proptest::option::of(1u64..2_000_000)),
+            usable in 0u64..2_000_000,
+        ) {
+            shares.sort_unstable();
+            let [notice, warn, compact, force] = shares;
+            let made = Thresholds::new(notice, warn, compact, force)
+                .and_then(|made| made.with_caps(caps.map(|cap| cap.map(Tokens))));
+            let Ok(made) = made else { return Ok(()) };
+            let at = lines(made, usable);
+            prop_assert!(at.is_sorted());
+            for (line, cap) in at.iter().zip(caps) {
+                prop_assert!(cap.is_none_or(|cap| *line <= cap));
+            }
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! Follows a transcript as it grows.
+//!
+//! The file belongs to another program, which may be killed in mid-line, and it may be cut, replaced or removed
+//! by anyone. Every read therefore asks first whether this is still the file that was read before:
+//!
+//! ```text
+//!   same device and inode · size >= offset · same 64 bytes at the start and before the offset
+//!        yes: go on at the offset          no: forget everything and read from the start
+//! ```
+//!
+//! A file edited in place, deep inside and without touching those bytes, is not noticed; the client never does that.
+//! On the first sight of a large file the figure is looked for from the end, so that it is there at
+//! once; the rest is then read from the start in portions of the caller's budget.
+//!
+//! The calls block on file I/O: a runtime makes them on a thread that may block.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{FileExt, MetadataExt, OpenOptionsExt},
+    },
+    path::{Path, PathBuf},
+};
+
+use memchr::{memmem, memrchr2};
+use rustix::fs::OFlags;
+
+use super::{
+    record::{self, Faults, Record, Splitter},
+    usage::{Usage, UsageScan, context_of},
+};
+
+/// Bytes compared at the start of the file and before the offset.
+const PRINT: usize = 64;
+
+/// Bytes read at once: large enough for the disk, small enough for the cache of a processor.
+const BLOCK: usize = 256 * 1024;
+
+/// A file up to this size is read whole at once instead of being looked at from its end, in bytes.
+const SMALL: u64 = 4 * 1024 * 1024;
+
+/// How far from the end the first figure is looked for, in bytes; beyond it the scan from the start finds it.
+const PEEK_REACH: u64 = 256 * 1024 * 1024;
+
+/// The longest line that is looked at from the end, in bytes; a message with usage is far shorter.
+const PEEK_LINE: usize = 8 * 1024 * 1024;
+
+/// Why a transcript could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TailError {
+    /// Anything but a plain file of our own is refused: the path comes from a hook, and hooks are not trusted.
+    #[error("expected a regular file of our own as transcript, found {found}: {}", crate::clean::name(path_bytes(.path)))]
+    Refused {
+        /// The path as it was told.
+        path: PathBuf,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// The system refused.
+    #[error("cannot {action} transcript {}", crate::clean::name(path_bytes(.path)))]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The path as it was told.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What the transcript says about the context window since the last report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Figure {
+    /// Nothing new.
+    #[default]
+    Same,
+    /// The last main-chain call used this.
+    Now(Usage),
+    /// The figure given before is void: the session was compacted, or the file is another one.
+    Gone,
+}
+
+/// What one reading brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TailReport {
+    /// Bytes read.
+    pub bytes: u64,
+    /// Records found.
+    pub records: u64,
+    /// What was met that is no clean record.
+    pub faults: Faults,
+    /// The figure for the context window.
+    pub figure: Figure,
+    /// The file was cut or replaced, and is being read from the start.
+    pub reset: bool,
+    /// There is no such file now.
+    pub vanished: bool,
+    /// The budget is used up and the end not reached: read again soon.
+    pub more: bool,
+}
+
+/// A transcript that is followed; see the top of this file.
+#[derive(Debug)]
+pub struct Tail {
+    path: PathBuf,
+    file: Option<File>,
+    reached: Option<Reached>,
+    splitter: Splitter,
+    scan: UsageScan,
+    /// The figure seen from the end while the scan has not got there.
+    peeked: Option<Usage>,
+    /// Up to where the file was looked at from its end.
+    peeked_to: u64,
+    caught_up: bool,
+    told: Option<Usage>,
+}
+
+/// Which file was read, and how far.
+#[derive(Debug)]
+struct Reached {
+    device: u64,
+    inode: u64,
+    offset: u64,
+    head: Vec<u8>,
+    before: Vec<u8>,
+}
+
+impl Reached {
+    fn at_start_of(file: &fs::Metadata) -> Self {
+        Self {
+            device: file.dev(),
+            inode: file.ino(),
+            offset: 0,
+            head: Vec::new(),
+            before: Vec::new(),
+        }
+    }
+
+    /// Whether `file` still begins with what was read.
+    fn continues_in(&self, file: &File, now: &fs::Metadata) -> io::Result<bool> {
+        if (self.device, self.inode) != (now.dev(), now.ino()) || now.len() < self.offset {
+            return Ok(false);
+        }
+        let same = |expected: &[u8], at: u64| {
+            let mut found = vec![0; expected.len()];
+            match file.read_exact_at(&mut found, at) {
+                Ok(()) => Ok(found == expected),
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+                Err(error) => Err(error),
+            }
+        };
+        Ok(same(&self.head, 0)? && same(&self.before, self.offset - self.before.len() as u64)?)
+    }
+
+    fn advance(&mut self, piece: &[u8]) {
+        self.offset += piece.len() as u64;
+        if self.head.len() < PRINT {
+            self.head
+                .extend_from_slice(&piece[..piece.len().min(PRINT - self.head.len())]);
+        }
+        self.before
+            .extend_from_slice(&piece[piece.len().saturating_sub(PRINT)..]);
+        self.before.drain(..self.before.len().saturating_sub(PRINT));
+    }
+}
+
+impl Tail {
+    /// Begins to follow the transcript at `path`, which need not exist yet; nothing is read before the first
+    /// [`read_new`](Self::read_new).
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, TailError> {
+        let path = path.into();
+        let file = open_ours(&path)?;
+        Ok(Self {
+            path,
+            file,
+            reached: None,
+            splitter: Splitter::default(),
+            scan: UsageScan::default(),
+            peeked: None,
+            peeked_to: 0,
+            caught_up: false,
+            told: None,
+        })
+    }
+
+    /// Reads what is new, at most `budget` bytes of it.
+    ///
+    /// After an error nothing is lost: the next call begins where this one did.
+    pub fn read_new(&mut self, budget: u64) -> Result<TailReport, TailError> {
+        self.read_lines(budget, &mut UsageScan::feed_line)
+    }
+
+    /// Reads what is new as [`read_new`](Self::read_new) does and also hands every record to `sink`.
+    ///
+    /// After a reset the records come again from the start of the file.
+    pub fn read_each(
+        &mut self,
+        budget: u64,
+        mut sink: impl FnMut(&Record<'_>),
+    ) -> Result<TailReport, TailError> {
+        self.read_lines(budget, &mut |scan, line| {
+            scan.feed_line_with(line, &mut sink);
+        })
+    }
+
+    /// Returns the path as it was given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the usage of the last main-chain call that is known.
+    #[must_use]
+    pub const fn latest(&self) -> Option<Usage> {
+        if self.caught_up {
+            self.scan.last()
+        } else {
+            self.peeked
+        }
+    }
+
+    /// Returns what is known of the session up to where the file was read.
+    #[must_use]
+    pub const fn scan(&self) -> &UsageScan {
+        &self.scan
+    }
+
+    /// Whether the end of the file was reached, so that [`scan`](Self::scan) knows the whole session.
+    #[must_use]
+    pub const fn caught_up(&self) -> bool {
+        self.caught_up
+    }
+
+    /// Returns everything that was met so far and is no clean record.
+    #[must_use]
+    pub const fn faults(&self) -> Faults {
+        let mut faults = self.scan.faults();
+        faults.add(self.splitter.faults());
+        faults
+    }
+
+    fn read_lines(
+        &mut self,
+        budget: u64,
+        take: &mut dyn FnMut(&mut UsageScan, &[u8]),
+    ) -> Result<TailReport, TailError> {
+        let mut report = TailReport::default();
+        match self.find_file() {
+            Ok(Some(size)) => {
+                report.reset = self
+                    .begin_if_new()
+                    .map_err(|source| self.failed("read", source))?;
+                let before = (self.scan.records(), self.faults());
+                report.bytes = self
+                    .read_to(size, budget, take)
+                    .map_err(|source| self.failed("read", source))?;
+                report.more = !self.caught_up && report.bytes > 0;
+                report.records = self.scan.records() - before.0;
+                report.faults = self.faults().since(before.1);
+                report.figure = self.news(self.latest());
+            }
+            Ok(None) => {
+                self.file = None;
+                report.vanished = true;
+                report.figure = self.news(None);
+            }
+            Err(error) => {
+                self.file = None;
+                return Err(error);
+            }
+        }
+        Ok(report)
+    }
+
+    /// Makes sure that the open file is the one at the path; returns its size, or none if there is no file.
+    fn find_file(&mut self) -> Result<Option<u64>, TailError> {
+        let named = match fs::symlink_metadata(&self.path) {
+            Ok(named) => named,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(self.failed("find", source)),
+        };
+        let held = self.file.as_ref().map(File::metadata).transpose();
+        let held = held.map_err(|source| self.failed("look at", source))?;
+        if held.is_none_or(|held| (held.dev(), held.ino()) != (named.dev(), named.ino())) {
+            self.file = open_ours(&self.path)?;
+        }
+        let now = self.file.as_ref().map(File::metadata).transpose();
+        Ok(now
+            .map_err(|source| self.failed("look at", source))?
+            .map(|now| now.len()))
+    }
+
+    /// Starts afresh if the file is not the one that was read; returns whether one had been.
+    fn begin_if_new(&mut self) -> io::Result<bool> {
+        let Some(file) = &self.file else {
+            return Ok(false);
+        };
+        let now = file.metadata()?;
+        let earlier = match &self.reached {
+            Some(reached) if reached.continues_in(file, &now)? => return Ok(false),
+            earlier => earlier.is_some(),
+        };
+        self.reached = Some(Reached::at_start_of(&now));
+        self.splitter = Splitter::default();
+        self.scan = UsageScan::default();
+        self.peeked = None;
+        self.peeked_to = 0;
+        self.caught_up = false;
+        Ok(earlier)
+    }
+
+    /// Reads from the offset towards `size`, within the budget; returns the bytes read.
+    fn read_to(
+        &mut self,
+        size: u64,
+        budget: u64,
+        take: &mut dyn FnMut(&mut UsageScan, &[u8]),
+    ) -> io::Result<u64> {
+        let (Some(file), Some(reached)) = (&self.file, &mut self.reached) else {
+            return Ok(0);
+        };
+        let ahead = size.saturating_sub(reached.offset);
+        if ahead > budget.min(SMALL) {
+            let from = reached
+                .offset
+                .max(self.peeked_to)
+                .max(size.saturating_sub(PEEK_REACH));
+            match peek(file, from, size)? {
+                Peek::Used(usage) => self.peeked = Some(usage),
+                Peek::Compacted => self.peeked = None,
+                Peek::Nothing if self.peeked_to <= reached.offset => self.peeked = self.scan.last(),
+                Peek::Nothing => {}
+            }
+            self.peeked_to = size;
+        }
+        let mut left = ahead.min(budget);
+        let mut buffer = vec![0; left.min(BLOCK as u64) as usize];
+        let mut total = 0;
+        while left > 0 {
+            let want = left.min(BLOCK as u64) as usize;
+            let count = match file.read_at(&mut buffer[..want], reached.offset) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let piece = &buffer[..count];
+            self.splitter.push(piece, |line| take(&mut self.scan, line));
+            reached.advance(piece);
+            left -= count as u64;
+            total += count as u64;
+        }
+        self.caught_up = reached.offset >= size;
+        Ok(total)
+    }
+
+    fn news(&mut self, latest: Option<Usage>) -> Figure {
+        let told = std::mem::replace(&mut self.told, latest);
+        match latest {
+            _ if told == latest => Figure::Same,
+            Some(usage) => Figure::Now(usage),
+            None => Figure::Gone,
+        }
+    }
+
+    fn failed(&self, action: &'static str, source: io::Error) -> TailError {
+        TailError::Io {
+            action,
+            path: self.path.clone(),
+            source,
+        }
+    }
+}
+
+/// Reads the whole transcript at `path`, its unended last line included; a file that is not there is empty.
+pub fn scan_all(path: impl Into<PathBuf>) -> Result<UsageScan, TailError> {
+    let mut tail = Tail::open(path)?;
+    tail.read_new(u64::MAX)?;
+    let mut scan = tail.scan;
+    scan.feed_line(tail.splitter.pending());
+    scan.note(tail.splitter.faults());
+    Ok(scan)
+}
+
+/// Whether a prompt on the main chain of the transcript at `path` holds `marker`.
+///
+/// This is how a handoff is known to have arrived when nobody was there to see it. A file that is not there
+/// holds nothing.
+pub fn find_prompt(path: impl Into<PathBuf>, marker: &str) -> Result<bool, TailError> {
+    let mut tail = Tail::open(path)?;
+    let plain = memmem::Finder::new(plain_part(marker));
+    let mut found = false;
+    let mut look = |line: &[u8]| {
+        if !found && plain.find(line).is_some() {
+            record::each_record(line, &mut |record| {
+                found |= matches!(&record, Record::User(user)
+                    if user.prompt().is_some_and(|prompt| prompt.contains(marker)));
+            });
+        }
+    };
+    tail.read_lines(u64::MAX, &mut |_, line| look(line))?;
+    look(tail.splitter.pending());
+    Ok(found)
+}
+
+/// The longest part of `marker` that JSON never writes in another way.
+fn plain_part(marker: &str) -> &str {
+    marker
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .max_by_key(|part| part.len())
+        .unwrap_or("")
+}
+
+/// What the end of a transcript says.
+#[derive(Debug, PartialEq)]
+enum Peek {
+    /// The last main-chain call used this.
+    Used(Usage),
+    /// The session was compacted after the last call.
+    Compacted,
+    /// No word of it in the part that was looked at.
+    Nothing,
+}
+
+/// Looks backwards from `high` to `low` for the last main-chain call; a torn tail is passed over.
+fn peek(file: &File, low: u64, high: u64) -> io::Result<Peek> {
+    let mut block = vec![0; BLOCK];
+    // The pieces of the line under way, last first; none while the torn tail or a line too long is passed.
+    let mut line: Option<Vec<Vec<u8>>> = None;
+    let mut end = high;
+    while end > low {
+        let start = end.saturating_sub(BLOCK as u64).max(low);
+        let block = &mut block[..(end - start) as usize];
+        match file.read_exact_at(block, start) {
+            Ok(()) => {}
+            // Cut meanwhile; the next reading sees it.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Peek::Nothing),
+            Err(error) => return Err(error),
+        }
+        let mut upto = block.len();
+        while let Some(at) = memrchr2(b'\n', 0, &block[..upto]) {
+            let said = last_word(line.take(), &block[at + 1..upto]);
+            if said != Peek::Nothing {
+                return Ok(said);
+            }
+            line = Some(Vec::new());
+            upto = at;
+        }
+        if let Some(pieces) = &mut line {
+            pieces.push(block[..upto].to_vec());
+            if pieces.len() * BLOCK > PEEK_LINE {
+                line = None;
+            }
+        }
+        end = start;
+    }
+    Ok(last_word(line, &[]))
+}
+
+/// What the line made of `first` and the pieces behind it says; nothing if its pieces were not kept.
+fn last_word(pieces: Option<Vec<Vec<u8>>>, first: &[u8]) -> Peek {
+    let Some(pieces) = pieces else {
+        return Peek::Nothing;
+    };
+    let joined;
+    let line = if pieces.is_empty() {
+        first
+    } else {
+        joined = [first]
+            .into_iter()
+            .chain(pieces.iter().rev().map(Vec::as_slice))
+            .collect::<Vec<_>>()
+            .concat();
+        &joined
+    };
+    let mut said = Peek::Nothing;
+    if memmem::find(line, b"\"usage\":").is_some()
+        || memmem::find(line, b"compact_boundary").is_some()
+    {
+        record::each_record(line, &mut |record| match &record {
+            Record::CompactBoundary => said = Peek::Compacted,
+            Record::Assistant(assistant) => {
+                if let Some(usage) = context_of(assistant) {
+                    said = Peek::Used(usage);
+                }
+            }
+            _ => {}
+        });
+    }
+    said
+}
+
+/// Opens `path` if it is a regular file of our own and no link; none if there is nothing.
+fn open_ours(path: &Path) -> Result<Option<File>, TailError> {
+    let refused = |found| {
+        Err(TailError::Refused {
+            path: path.to_owned(),
+            found,
+        })
+    };
+    let failed = |action, source| TailError::Io {
+        action,
+        path: path.to_owned(),
+        source,
+    };
+    // Looked at before it is opened, because opening a device can have effects; and again after, because
+    // it may have been replaced between the two.
+    match fs::symlink_metadata(path) {
+        Ok(named) if named.is_symlink() => return refused("a symbolic link"),
+        Ok(named) if !named.is_file() => return refused("no regular file"),
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(failed("find", source)),
+    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+    {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(failed("open", source)),
+    };
+    let held = file
+        .metadata()
+        .map_err(|source| failed("look at", source))?;
+    if !held.is_file() {
+        return refused("no regular file");
+    }
+    if held.uid() != rustix::process::geteuid().as_raw() {
+        return refused("a file of another user");
+    }
+    Ok(Some(file))
+}
+
+fn path_bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}

@@ -1,0 +1,429 @@
+//! Tokens per call and in the context window, gathered record by record.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::{DefaultHasher, Hash, Hasher},
+    ops::{AddAssign, SubAssign},
+};
+
+use super::{
+    Tokens,
+    record::{self, Assistant, Faults, Record},
+};
+
+/// What one call to the model used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Input that came neither from the cache nor went into it.
+    pub input: Tokens,
+    /// Input written to the cache.
+    pub cache_creation: Tokens,
+    /// Input read from the cache.
+    pub cache_read: Tokens,
+    /// What the model answered.
+    pub output: Tokens,
+}
+
+impl Usage {
+    /// Returns the tokens that the next request will carry at least: all input, and the answer that joins it.
+    #[must_use]
+    pub fn context(self) -> Tokens {
+        Tokens(self.prompt().0.saturating_add(self.output.0))
+    }
+
+    /// Returns all input, cached or not.
+    #[must_use]
+    pub fn prompt(self) -> Tokens {
+        Tokens(
+            self.input
+                .0
+                .saturating_add(self.cache_creation.0)
+                .saturating_add(self.cache_read.0),
+        )
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input.0 = self.input.0.saturating_add(other.input.0);
+        self.cache_creation.0 = self.cache_creation.0.saturating_add(other.cache_creation.0);
+        self.cache_read.0 = self.cache_read.0.saturating_add(other.cache_read.0);
+        self.output.0 = self.output.0.saturating_add(other.output.0);
+    }
+}
+
+impl SubAssign for Usage {
+    fn sub_assign(&mut self, other: Self) {
+        self.input.0 = self.input.0.saturating_sub(other.input.0);
+        self.cache_creation.0 = self.cache_creation.0.saturating_sub(other.cache_creation.0);
+        self.cache_read.0 = self.cache_read.0.saturating_sub(other.cache_read.0);
+        self.output.0 = self.output.0.saturating_sub(other.output.0);
+    }
+}
+
+/// The figure that a main-chain call gives for the context window, if it gives one.
+///
+/// Subagents have windows of their own, and messages that no model made carry zeros.
+#[must_use]
+pub fn context_of(said: &Assistant<'_>) -> Option<Usage> {
+    said.usage
+        .filter(|usage| !said.sidechain && said.is_genuine() && usage.context() > Tokens(0))
+}
+
+/// How many calls back a repeated message is recognised.
+///
+/// The records of one call stand close together; the bound keeps a session of any length in a few megabytes.
+const CALLS_REMEMBERED: usize = 1 << 16;
+
+/// The longest text kept of the first prompt and of the last answer, in bytes.
+const TEXT_CAP: usize = 256 * 1024;
+
+/// Everything the supervisor wants to know of a session, gathered from its records in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UsageScan {
+    last: Option<Usage>,
+    model: Option<String>,
+    totals: Usage,
+    calls: u64,
+    turns: u64,
+    compactions: u64,
+    records: u64,
+    faults: Faults,
+    first_prompt: Option<String>,
+    last_prompt: Option<String>,
+    last_text: Option<LastText>,
+    seen: HashMap<u64, Usage>,
+    seen_in_order: VecDeque<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LastText {
+    key: Option<u64>,
+    text: String,
+}
+
+impl UsageScan {
+    /// Takes one stretch of the file (a line without its end).
+    pub fn feed_line(&mut self, line: &[u8]) {
+        if record::is_blank(line) {
+            return;
+        }
+        if record::is_plain_tool_result(line) {
+            self.records += 1;
+            return;
+        }
+        self.feed_line_with(line, &mut |_| {});
+    }
+
+    /// Takes one stretch of the file and hands every record of it to `sink` too.
+    pub fn feed_line_with(&mut self, line: &[u8], sink: &mut impl FnMut(&Record<'_>)) {
+        let faults = record::each_record(line, &mut |record| {
+            self.feed(&record);
+            sink(&record);
+        });
+        self.faults.add(faults);
+    }
+
+    /// Counts faults that were met on the way to the lines.
+    pub(super) const fn note(&mut self, faults: Faults) {
+        self.faults.add(faults);
+    }
+
+    /// Takes one record.
+    pub fn feed(&mut self, record: &Record<'_>) {
+        self.records += 1;
+        match record {
+            Record::User(user) => {
+                if let Some(prompt) = user.prompt() {
+                    self.prompted(&prompt);
+                }
+            }
+            Record::Assistant(said) => self.answered(said),
+            Record::CompactBoundary => {
+                self.compactions += 1;
+                // The figure from before the compaction is void; the next call brings a new one.
+                self.last = None;
+            }
+            Record::Unknown(_) => {}
+        }
+    }
+
+    /// Returns the usage of the last main-chain call; none before the first and right after a compaction.
+    #[must_use]
+    pub const fn last(&self) -> Option<Usage> {
+        self.last
+    }
+
+    /// Returns the bare id of the model that made the last main-chain call.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Returns the sum over all calls of the session, subagents included, each call counted once.
+    #[must_use]
+    pub const fn totals(&self) -> Usage {
+        self.totals
+    }
+
+    /// Returns the number of calls to a model, subagents included.
+    #[must_use]
+    pub const fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Returns the number of turns: prompts on the main chain.
+    #[must_use]
+    pub const fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// Returns how often the client compacted the session.
+    #[must_use]
+    pub const fn compactions(&self) -> u64 {
+        self.compactions
+    }
+
+    /// Returns the number of records read.
+    #[must_use]
+    pub const fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Returns what was met inside lines that is no record.
+    #[must_use]
+    pub const fn faults(&self) -> Faults {
+        self.faults
+    }
+
+    /// Returns the first prompt of the session, at most 256 KiB of it.
+    #[must_use]
+    pub fn first_prompt(&self) -> Option<&str> {
+        self.first_prompt.as_deref()
+    }
+
+    /// Returns the latest prompt of the session, at most 256 KiB of it.
+    #[must_use]
+    pub fn last_prompt(&self) -> Option<&str> {
+        self.last_prompt.as_deref()
+    }
+
+    /// Returns the text of the last main-chain message that had any, raw Markdown, at most 256 KiB of it.
+    #[must_use]
+    pub fn last_text(&self) -> Option<&str> {
+        self.last_text.as_ref().map(|last| last.text.as_str())
+    }
+
+    fn prompted(&mut self, prompt: &str) {
+        self.turns += 1;
+        if self.first_prompt.is_none() {
+            self.first_prompt = Some(capped(prompt).to_owned());
+        }
+        self.last_prompt = Some(capped(prompt).to_owned());
+    }
+
+    fn answered(&mut self, said: &Assistant<'_>) {
+        if !said.is_genuine() {
+            return;
+        }
+        let key = key_of(said);
+        if let Some(usage) = said.usage {
+            self.count(key, usage);
+        }
+        if let Some(usage) = context_of(said) {
+            self.last = Some(usage);
+            if let Some(model) = said
+                .model
+                .as_deref()
+                .filter(|&model| Some(model) != self.model.as_deref())
+            {
+                self.model = Some(capped(model).to_owned());
+            }
+        }
+        if !said.sidechain && !said.texts.is_empty() {
+            self.spoke(key, &said.texts.join("\n\n"));
+        }
+    }
+
+    /// Counts a call once, however many records it has; its last record is the complete one.
+    fn count(&mut self, key: Option<u64>, usage: Usage) {
+        self.totals += usage;
+        let Some(key) = key else {
+            self.calls += 1;
+            return;
+        };
+        if let Some(earlier) = self.seen.insert(key, usage) {
+            self.totals -= earlier;
+            return;
+        }
+        self.calls += 1;
+        self.seen_in_order.push_back(key);
+        if self.seen_in_order.len() > CALLS_REMEMBERED
+            && let Some(oldest) = self.seen_in_order.pop_front()
+        {
+            self.seen.remove(&oldest);
+        }
+    }
+
+    /// Keeps the last message's text: the blocks of one call come as records of their own and belong together.
+    fn spoke(&mut self, key: Option<u64>, text: &str) {
+        let text = capped(text);
+        match &mut self.last_text {
+            Some(last) if key.is_some() && last.key == key && !text.starts_with(&last.text) => {
+                if !last.text.ends_with(text) && last.text.len() + text.len() + 2 <= TEXT_CAP {
+                    last.text.push_str("\n\n");
+                    last.text.push_str(text);
+                }
+            }
+            last => {
+                *last = Some(LastText {
+                    key,
+                    text: text.to_owned(),
+                });
+            }
+        }
+    }
+}
+
+/// Names a call: message id and request id, else the message id alone.
+fn key_of(said: &Assistant<'_>) -> Option<u64> {
+    let id = said.message_id.as_deref()?;
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    said.request_id.hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+fn capped(text: &str) -> &str {
+    let mut end = text.len().min(TEXT_CAP);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str, request: &str, used: u64, output: u64, extra: &str) -> String {
+        format!(
+            r#"{{"type":"assistant","requestId":"{request}"{extra},"message":{{"id":"{id}","model":"claude-opus-4-8","content":[{{"type":"text","text":"said {id}"}}],"usage":{{"input_tokens":1,"cache_creation_input_tokens":2,"cache_read_input_tokens":{used},"output_tokens":{output}}}}}}}"#
+        )
+    }
+
+    fn prompt(text: &str) -> String {
+        format!(r#"{{"type":"user","message":{{"content":"{text}"}}}}"#)
+    }
+
+    fn scan(lines: &[String]) -> UsageScan {
+        let mut scan = UsageScan::default();
+        for line in lines {
+            scan.feed_line(line.as_bytes());
+        }
+        scan
+    }
+
+    #[test]
+    fn the_last_main_chain_call_is_the_figure() {
+        let scan = scan(&[
+            prompt("go"),
+            call("a", "r1", 100, 5, ""),
+            call("b", "r2", 200, 5, ""),
+            call("side", "r3", 900, 5, r#","isSidechain":true"#),
+            call("err", "r4", 900, 5, r#","isApiErrorMessage":true"#),
+            r#"{"type":"assistant","message":{"id":"s","model":"<synthetic>","usage":{"input_tokens":900}}}"#.to_owned(),
+            r#"{"type":"assistant","message":{"id":"z","model":"m","usage":{"input_tokens":0}}}"#.to_owned(),
+        ]);
+        assert_eq!(scan.last().map(Usage::context), Some(Tokens(208)));
+        assert_eq!(scan.model(), Some("claude-opus-4-8"));
+        assert_eq!(scan.turns(), 1);
+        assert_eq!(scan.records(), 7);
+    }
+
+    #[test]
+    fn a_call_of_several_records_counts_once_and_by_its_last() {
+        let scan = scan(&[
+            call("a", "r1", 100, 1, ""),
+            call("b", "r2", 200, 4, ""),
+            call("a", "r1", 100, 2, ""),
+            call("a", "r1", 100, 30, ""),
+            call("a", "other", 100, 7, ""),
+        ]);
+        assert_eq!(scan.calls(), 3);
+        assert_eq!(scan.totals().output, Tokens(30 + 4 + 7));
+        assert_eq!(scan.totals().cache_read, Tokens(400));
+    }
+
+    #[test]
+    fn a_call_without_request_id_is_known_by_its_message_id() {
+        let line =
+            r#"{"type":"assistant","message":{"id":"a","model":"m","usage":{"output_tokens":9}}}"#
+                .to_owned();
+        let scan = scan(&[line.clone(), line]);
+        assert_eq!((scan.calls(), scan.totals().output), (1, Tokens(9)));
+    }
+
+    #[test]
+    fn a_compaction_voids_the_figure_until_the_next_call() {
+        let boundary = r#"{"type":"system","subtype":"compact_boundary"}"#.to_owned();
+        let mut scan = scan(&[call("a", "r1", 100, 5, ""), boundary]);
+        assert_eq!((scan.last(), scan.compactions()), (None, 1));
+        scan.feed_line(call("b", "r2", 20, 1, "").as_bytes());
+        assert_eq!(scan.last().map(Usage::context), Some(Tokens(24)));
+    }
+
+    #[test]
+    fn the_first_and_last_prompts_and_the_last_text_are_kept() {
+        let scan = scan(&[
+            prompt("first"),
+            call("a", "r", 1, 1, ""),
+            prompt("second"),
+            call("b", "r", 1, 1, ""),
+            call("side", "r", 1, 1, r#","isSidechain":true"#),
+        ]);
+        assert_eq!(scan.first_prompt(), Some("first"));
+        assert_eq!(scan.last_prompt(), Some("second"));
+        assert_eq!(scan.last_text(), Some("said b"));
+    }
+
+    #[test]
+    fn the_text_blocks_of_one_call_belong_together() {
+        let block = |text: &str| {
+            format!(
+                r#"{{"type":"assistant","message":{{"id":"a","model":"m","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+            )
+        };
+        assert_eq!(
+            scan(&[block("one"), block("two"), block("two")]).last_text(),
+            Some("one\n\ntwo")
+        );
+        assert_eq!(
+            scan(&[block("grow"), block("growing")]).last_text(),
+            Some("growing")
+        );
+    }
+
+    #[test]
+    fn memory_for_repeated_calls_is_bounded() {
+        let mut scan = UsageScan::default();
+        for id in 0..(CALLS_REMEMBERED + 100) {
+            scan.feed_line(call(&id.to_string(), "r", 1, 1, "").as_bytes());
+        }
+        assert_eq!(scan.seen.len(), CALLS_REMEMBERED);
+        assert_eq!(scan.calls(), (CALLS_REMEMBERED + 100) as u64);
+    }
+
+    #[test]
+    fn bad_lines_are_counted_and_passed() {
+        let scan = scan(&[
+            "rubbish".to_owned(),
+            String::new(),
+            format!("{}{}", prompt("a"), prompt("b")),
+        ]);
+        assert_eq!(
+            (scan.turns(), scan.faults().broken, scan.faults().joined),
+            (2, 1, 1)
+        );
+    }
+}
