@@ -24,7 +24,7 @@ use std::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    CommandLine, EndAct, EndStep, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Signal, Start,
+    CommandLine, EndAct, EndStep, Keys, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Signal, Start,
 };
 use crate::transcript::SessionId;
 
@@ -170,7 +170,7 @@ pub(super) fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> 
         (Start::Fresh, UserSession::Named(id)) => (None, Some(id)),
         (Start::Fresh, UserSession::Theirs) => (None, None),
     };
-    let (append, user) = append_prompt(user, launch.user_append.as_deref());
+    let (append, user) = append_prompt(&user, launch.user_append.as_deref());
     let mut line: Vec<OsString> = launch.lead_args.clone();
     // The user's arguments go first: a variadic option at their end stops at our first dash.
     line.extend(user.into_iter().map(OsString::from));
@@ -290,7 +290,7 @@ pub fn blinding_flag(args: &[String]) -> Option<&'static str> {
 }
 
 /// Our appended prompt joined with the user's own, and the arguments without theirs.
-fn append_prompt(args: Vec<String>, file_text: Option<&str>) -> (String, Vec<String>) {
+fn append_prompt(args: &[String], file_text: Option<&str>) -> (String, Vec<String>) {
     let is_append = |name: &str| {
         matches!(
             name,
@@ -298,7 +298,7 @@ fn append_prompt(args: Vec<String>, file_text: Option<&str>) -> (String, Vec<Str
         )
     };
     let mut prompt = SYSTEM_PROMPT.trim_end().to_owned();
-    let arguments = Arguments(&args);
+    let arguments = Arguments(args);
     if let Some(text) = arguments.last("--append-system-prompt").or(file_text) {
         prompt = format!("{text}\n\n{prompt}");
     }
@@ -477,24 +477,35 @@ pub fn project_slug(cwd: &Path) -> String {
     slug
 }
 
-/// How to end Claude Code: signals only, gentlest first.
+/// How to end Claude Code, gentlest first.
 ///
-/// Typing is not on the ladder, for measured reasons: `/exit` joins a half-typed draft and submits
-/// both; Escape or Ctrl-C early in a turn puts the prompt *back* into the box, so that a following
-/// `/exit` submits the prompt a second time; and keys answer a dialog that happens to be open.
-/// SIGINT ended it within 110 ms idle, with a draft, in mid-turn, with a dialog open, and ran
-/// `SessionEnd` each time. The hooks of `SessionEnd` get 1.5 s, hence the first rung's patience.
-pub(super) fn ending() -> Vec<EndStep> {
+/// `/exit` is not typed, for measured reasons: it joins a half-typed draft and submits both; Escape
+/// or Ctrl-C early in a turn puts the prompt *back* into the box, so that a following `/exit`
+/// submits the prompt a second time; and Enter answers a dialog that happens to be open. SIGINT
+/// ended the client within 0.2 s idle, with a draft, in mid-turn and with a dialog open (1.6 s with a
+/// background task), and ran `SessionEnd` each time. Its hooks get 1.5 s, hence the patience.
+///
+/// A busy client gets Escape first: it then ends its running shell command, which otherwise goes
+/// on as an orphan in a session of its own, where no signal to the process group finds it.
+pub(super) fn ending(busy: bool) -> Vec<EndStep> {
     let step = |act, millis| EndStep {
         act,
         patience: Duration::from_millis(millis),
     };
-    vec![
-        step(EndAct::Signal(Signal::Interrupt), 2500),
-        step(EndAct::Signal(Signal::Hangup), 2000),
-        step(EndAct::Signal(Signal::Terminate), 2000),
-        step(EndAct::SignalGroup(Signal::Kill), 1000),
-    ]
+    let escape = Keys {
+        bytes: b"\x1b".to_vec(),
+        then: Duration::ZERO,
+    };
+    let interrupt = busy.then(|| step(EndAct::Type(vec![escape]), 150));
+    interrupt
+        .into_iter()
+        .chain([
+            step(EndAct::Signal(Signal::Interrupt), 2500),
+            step(EndAct::Signal(Signal::Hangup), 2000),
+            step(EndAct::Signal(Signal::Terminate), 2000),
+            step(EndAct::SignalGroup(Signal::Kill), 1000),
+        ])
+        .collect()
 }
 
 #[cfg(test)]

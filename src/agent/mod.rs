@@ -549,11 +549,12 @@ pub enum Signal {
     Kill,
 }
 
-/// How to end the agent, gentlest first; the last rung is a kill of the group.
+/// How to end the agent, gentlest first; the last rung is a kill of the group. `busy` says that a
+/// turn runs, which is interrupted first.
 #[must_use]
-pub fn ending(kind: AgentKind) -> Vec<EndStep> {
+pub fn ending(kind: AgentKind, busy: bool) -> Vec<EndStep> {
     match kind {
-        AgentKind::Claude | AgentKind::Demo => claude::ending(),
+        AgentKind::Claude | AgentKind::Demo => claude::ending(busy),
         AgentKind::Generic => generic::ending(),
     }
 }
@@ -561,7 +562,11 @@ pub fn ending(kind: AgentKind) -> Vec<EndStep> {
 /// Cuts `text` to at most `limit` bytes, on a character boundary.
 #[must_use]
 pub(crate) fn clip(text: &str, limit: usize) -> String {
-    text[..text.floor_char_boundary(limit)].to_owned()
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].to_owned()
 }
 
 #[cfg(test)]
@@ -645,7 +650,7 @@ mod tests {
     #[test]
     fn every_ladder_ends_in_a_kill_of_the_group() {
         for kind in [AgentKind::Claude, AgentKind::Demo, AgentKind::Generic] {
-            let last = ending(kind).pop().expect("a ladder has rungs");
+            let last = ending(kind, true).pop().expect("a ladder has rungs");
             assert_eq!(last.act, EndAct::SignalGroup(Signal::Kill));
         }
     }

@@ -1,1 +1,5 @@
 //! The kit: what tests need to drive the whole program.
+
+pub mod home;
+pub mod messages_api;
+pub mod terminal;

@@ -1,0 +1,128 @@
+//! A scratch home: every file that a program under test may touch lies below one directory.
+
+// The kit is shared, and each test uses a part of it.
+#![allow(dead_code)]
+
+use std::{
+    env,
+    ffi::OsString,
+    fs, io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+/// Any text does as a key for the stand-in API.
+const KEY: &str = "sk-ant-a-key-of-no-account-0123456789abcdef";
+
+/// A home directory with a project in it, removed at the end.
+pub struct Home {
+    root: TempDir,
+    project: PathBuf,
+}
+
+impl Home {
+    /// A home whose project has a plain name.
+    pub fn new() -> io::Result<Self> {
+        Self::with_project("project")
+    }
+
+    /// A home whose project directory is called `name`.
+    ///
+    /// It lies directly in `/tmp`, for the path of a socket has at most 104 bytes on macOS.
+    pub fn with_project(name: &str) -> io::Result<Self> {
+        let root = tempfile::Builder::new().prefix("pst").tempdir_in("/tmp")?;
+        // The client asks the system for its directory, and on macOS /tmp is a link.
+        let project = root.path().canonicalize()?.join(name);
+        let home = Self { root, project };
+        for dir in [".claude", "run", "state", "config", "data", "cache"] {
+            fs::create_dir_all(home.path(dir))?;
+        }
+        fs::create_dir_all(&home.project)?;
+        fs::set_permissions(home.path("run"), fs::Permissions::from_mode(0o700))?;
+        fs::write(home.path(".claude.json"), onboarded(&home.project))?;
+        Ok(home)
+    }
+
+    /// The file or directory `name` below the home.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// The project directory, where programs are started.
+    pub fn project(&self) -> &Path {
+        &self.project
+    }
+
+    /// Claude Code's own directory, where transcripts are kept.
+    pub fn claude_dir(&self) -> PathBuf {
+        self.path(".claude")
+    }
+
+    /// The whole environment of a hermetic child: nothing else is inherited.
+    pub fn env(&self) -> Vec<(OsString, OsString)> {
+        let at = |name: &str| self.path(name).into_os_string();
+        let path = env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+        [
+            ("HOME", self.root.path().into()),
+            ("PATH", path),
+            ("TERM", "xterm-256color".into()),
+            ("COLORTERM", "truecolor".into()),
+            ("LANG", "C.UTF-8".into()),
+            ("XDG_RUNTIME_DIR", at("run")),
+            ("XDG_STATE_HOME", at("state")),
+            ("XDG_CONFIG_HOME", at("config")),
+            ("XDG_DATA_HOME", at("data")),
+            ("XDG_CACHE_HOME", at("cache")),
+            ("GIT_CONFIG_NOSYSTEM", "1".into()),
+        ]
+        .map(|(name, value)| (name.into(), value))
+        .to_vec()
+    }
+
+    /// [`Self::env`], and what the real client needs to speak to the API at `base_url` alone.
+    pub fn claude_env(&self, base_url: &str) -> Vec<(OsString, OsString)> {
+        let mut env = self.env();
+        let client = [
+            ("ANTHROPIC_BASE_URL", base_url),
+            ("ANTHROPIC_API_KEY", KEY),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("CLAUDE_CODE_MAX_RETRIES", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+            ("DISABLE_ERROR_REPORTING", "1"),
+        ];
+        env.extend(client.map(|(name, value)| (name.into(), value.into())));
+        env
+    }
+
+    /// All transcripts written so far.
+    pub fn transcripts(&self) -> Vec<PathBuf> {
+        let projects = fs::read_dir(self.claude_dir().join("projects"))
+            .into_iter()
+            .flatten();
+        let mut files: Vec<_> = projects
+            .flatten()
+            .flat_map(|project| fs::read_dir(project.path()).into_iter().flatten().flatten())
+            .map(|file| file.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+            .collect();
+        files.sort();
+        files
+    }
+}
+
+/// What the client keeps to know that its first-run dialogs are over.
+fn onboarded(project: &Path) -> String {
+    let tail = &KEY[KEY.len() - 20..];
+    let project = project.to_string_lossy().into_owned();
+    let trusted = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true });
+    json!({
+        "hasCompletedOnboarding": true, "lastOnboardingVersion": "2.1.197", "theme": "dark",
+        "customApiKeyResponses": { "approved": [tail], "rejected": [] },
+        "projects": { project: trusted },
+    })
+    .to_string()
+}

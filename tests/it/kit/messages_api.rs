@@ -1,0 +1,339 @@
+//! A stand-in Messages API on loopback, so that the real client runs with no account and no network.
+//!
+//! It says what the script says and remembers what it was asked. Main calls carry `tools`; the rest
+//! are side jobs (titles and such) and take nothing from the script.
+
+// The kit is shared by tests and an example, and each uses a part of it.
+#![allow(dead_code)]
+
+use std::{
+    collections::VecDeque,
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+/// What one main call is answered with.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Text, and the turn is over.
+    Text(String),
+    /// A tool call; the client runs it and calls again.
+    Tool { name: String, input: Value },
+    /// An HTTP error, such as 429 or 529.
+    Error {
+        status: u16,
+        kind: String,
+        message: String,
+    },
+    /// The stream begins, then says nothing until it is dropped or the client goes.
+    Stall,
+}
+
+impl Answer {
+    pub fn text(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+
+    pub fn shell(command: &str) -> Self {
+        Self::Tool {
+            name: "Bash".into(),
+            input: json!({ "command": command }),
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    answers: VecDeque<Answer>,
+    usage: VecDeque<u64>,
+    last_usage: u64,
+    main: Vec<Value>,
+    side: Vec<Value>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    ids: AtomicU64,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The running stand-in. Its threads end with the process.
+pub struct MessagesApi {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+impl MessagesApi {
+    /// Listens on a free port of loopback.
+    pub fn start() -> io::Result<Self> {
+        Self::listen(0)
+    }
+
+    /// Listens on `port` of loopback; 0 picks a free one.
+    pub fn listen(port: u16) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port))?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                last_usage: 18_000,
+                ..State::default()
+            }),
+            changed: Condvar::new(),
+            ids: AtomicU64::new(1),
+        });
+        let for_threads = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let shared = Arc::clone(&for_threads);
+                // A client that goes away in the middle is its own affair.
+                thread::spawn(move || drop(serve(&shared, &stream)));
+            }
+        });
+        Ok(Self { address, shared })
+    }
+
+    /// The value for `ANTHROPIC_BASE_URL`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The context, in tokens, that each further main call reports; the last one stays.
+    pub fn report_usage(&self, usage: impl IntoIterator<Item = u64>) {
+        self.shared.state().usage.extend(usage);
+    }
+
+    /// What further main calls are answered with; when the list is empty, a short text.
+    pub fn answer(&self, answers: impl IntoIterator<Item = Answer>) {
+        self.shared.state().answers.extend(answers);
+    }
+
+    /// The bodies of all main calls so far.
+    pub fn main_calls(&self) -> Vec<Value> {
+        self.shared.state().main.clone()
+    }
+
+    /// The bodies of all side jobs so far.
+    pub fn side_calls(&self) -> Vec<Value> {
+        self.shared.state().side.clone()
+    }
+
+    /// Waits until there are `count` main calls, at most `limit`; returns those there are.
+    pub fn wait_for_calls(&self, count: usize, limit: Duration) -> Vec<Value> {
+        let end = Instant::now() + limit;
+        let mut state = self.shared.state();
+        while state.main.len() < count {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.main.clone()
+    }
+}
+
+/// All texts of the user's in a request's messages, in order, without the client's reminders.
+pub fn user_texts(call: &Value) -> Vec<String> {
+    let messages = call["messages"].as_array().into_iter().flatten();
+    messages
+        .filter(|message| message["role"] == "user")
+        .flat_map(|message| match &message["content"] {
+            Value::String(text) => vec![text.clone()],
+            Value::Array(blocks) => blocks
+                .iter()
+                .filter_map(|block| block["text"].as_str().map(str::to_owned))
+                .collect(),
+            _ => Vec::new(),
+        })
+        .filter(|text| !text.starts_with("<system-reminder>"))
+        .collect()
+}
+
+struct Request {
+    method: String,
+    path: String,
+    body: Vec<u8>,
+}
+
+fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (method, path) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
+    let mut length = 0;
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header)?;
+        let Some((name, value)) = header.trim_end().split_once(':') else {
+            break;
+        };
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(Some(Request { method, path, body }))
+}
+
+fn serve(shared: &Shared, stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream);
+    let mut out = stream;
+    while let Some(request) = read_request(&mut reader)? {
+        let is_call = request.method == "POST" && request.path.starts_with("/v1/messages");
+        if request.method == "HEAD" {
+            out.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")?;
+        } else if request.path.contains("/count_tokens") {
+            json_reply(out, 200, &json!({ "input_tokens": 1000 }))?;
+        } else if is_call {
+            let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
+            if !answer_call(shared, out, &body)? {
+                return Ok(());
+            }
+        } else {
+            json_reply(out, 200, &json!({}))?;
+        }
+    }
+    Ok(())
+}
+
+fn json_reply(mut out: impl Write, status: u16, body: &Value) -> io::Result<()> {
+    let body = body.to_string();
+    let length = body.len();
+    write!(
+        out,
+        "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// Answers one call; false when the connection is used up.
+fn answer_call(shared: &Shared, out: &TcpStream, body: &Value) -> io::Result<bool> {
+    let is_main = body["tools"]
+        .as_array()
+        .is_some_and(|tools| !tools.is_empty());
+    let (answer, context) = next_answer(shared, body, is_main);
+    let id = shared.ids.fetch_add(1, Ordering::Relaxed);
+    let usage = json!({
+        "input_tokens": 3, "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": context.saturating_sub(3), "output_tokens": 1,
+    });
+    let block = match &answer {
+        Answer::Error {
+            status,
+            kind,
+            message,
+        } => {
+            let error = json!({ "type": "error", "error": { "type": kind, "message": message } });
+            json_reply(out, *status, &error)?;
+            return Ok(true);
+        }
+        Answer::Text(text) => Some(json!({ "type": "text", "text": text })),
+        Answer::Tool { name, input } => Some(json!({
+            "type": "tool_use", "id": format!("toolu_kit{id:08}"), "name": name, "input": input,
+        })),
+        Answer::Stall => None,
+    };
+    let stop = if matches!(answer, Answer::Tool { .. }) {
+        "tool_use"
+    } else {
+        "end_turn"
+    };
+    let message = |content: Value, stop: Value| {
+        json!({
+            "id": format!("msg_kit{id:08}"), "type": "message", "role": "assistant",
+            "model": body["model"], "content": content, "stop_reason": stop, "stop_sequence": null,
+            "usage": usage,
+        })
+    };
+    if body["stream"] != true {
+        let content = block.map_or(json!([]), |block| json!([block]));
+        json_reply(out, 200, &message(content, json!(stop)))?;
+        return Ok(true);
+    }
+    stream_reply(out, &message(json!([]), Value::Null), block.as_ref(), stop)?;
+    Ok(false)
+}
+
+/// What the script says to this call, and the context it reports; remembers the call.
+fn next_answer(shared: &Shared, body: &Value, is_main: bool) -> (Answer, u64) {
+    let mut state = shared.state();
+    if !is_main {
+        state.side.push(body.clone());
+        return (Answer::text("A title"), 10);
+    }
+    state.main.push(body.clone());
+    shared.changed.notify_all();
+    if let Some(usage) = state.usage.pop_front() {
+        state.last_usage = usage;
+    }
+    let answer = state.answers.pop_front();
+    (
+        answer.unwrap_or_else(|| Answer::text("Understood.")),
+        state.last_usage,
+    )
+}
+
+fn stream_reply(
+    mut out: &TcpStream,
+    start: &Value,
+    block: Option<&Value>,
+    stop: &str,
+) -> io::Result<()> {
+    out.write_all(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
+    )?;
+    let mut event = |kind: &str, mut data: Value| {
+        data["type"] = json!(kind);
+        out.write_all(format!("event: {kind}\ndata: {data}\n\n").as_bytes())
+    };
+    event("message_start", json!({ "message": start }))?;
+    let Some(block) = block else {
+        // Reading ends when the client gives up.
+        return out.read(&mut [0]).map(drop);
+    };
+    let (opening, delta) = if block["type"] == "text" {
+        let delta = json!({ "type": "text_delta", "text": block["text"] });
+        (json!({ "type": "text", "text": "" }), delta)
+    } else {
+        let mut opening = block.clone();
+        opening["input"] = json!({});
+        let input = block["input"].to_string();
+        (
+            opening,
+            json!({ "type": "input_json_delta", "partial_json": input }),
+        )
+    };
+    event(
+        "content_block_start",
+        json!({ "index": 0, "content_block": opening }),
+    )?;
+    event("content_block_delta", json!({ "index": 0, "delta": delta }))?;
+    event("content_block_stop", json!({ "index": 0 }))?;
+    let delta = json!({ "stop_reason": stop, "stop_sequence": null });
+    event(
+        "message_delta",
+        json!({ "delta": delta, "usage": { "output_tokens": 20 } }),
+    )?;
+    event("message_stop", json!({}))
+}

@@ -1,0 +1,431 @@
+//! The outer terminal: runs any program in a PTY, keeps its screen, answers its questions.
+
+// The kit is shared, and each test uses a part of it.
+#![allow(dead_code)]
+
+use std::{
+    ffi::{OsStr, OsString},
+    io::{Read, Write},
+    path::Path,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        mpsc::{Sender, channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use alacritty_terminal::{
+    event::{Event, EventListener},
+    grid::Dimensions,
+    index::{Column, Line},
+    term::{Config, Term, TermMode, cell::Flags},
+    vte::ansi::{Processor, Rgb},
+};
+use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
+use rustix::process::{Pid, Signal};
+
+/// Whether the terminal answers what programs ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answers {
+    /// As a modern terminal does: DA1, DSR, DECRQM, XTVERSION, OSC 10 and 11.
+    All,
+    /// As a mute one does.
+    None,
+}
+
+/// How a program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// The exit code; for a signal 1.
+    pub code: u32,
+    /// The name of the signal, if one ended it.
+    pub signal: Option<String>,
+}
+
+#[derive(Clone, Copy)]
+struct Size {
+    columns: usize,
+    rows: usize,
+}
+
+impl Dimensions for Size {
+    fn total_lines(&self) -> usize {
+        self.rows
+    }
+    fn screen_lines(&self) -> usize {
+        self.rows
+    }
+    fn columns(&self) -> usize {
+        self.columns
+    }
+}
+
+/// Takes the emulator's replies and sends them back to the program.
+struct Replies {
+    to_child: Sender<Vec<u8>>,
+    answers: Answers,
+    title: Arc<Mutex<String>>,
+}
+
+impl EventListener for Replies {
+    fn send_event(&self, event: Event) {
+        let reply = match event {
+            Event::PtyWrite(text) => text,
+            // Foreground 256+0, background 256+1: a dark terminal.
+            Event::ColorRequest(257, form) => form(Rgb {
+                r: 16,
+                g: 16,
+                b: 16,
+            }),
+            Event::ColorRequest(_, form) => form(Rgb {
+                r: 220,
+                g: 220,
+                b: 220,
+            }),
+            Event::Title(title) => {
+                *lock(&self.title) = title;
+                return;
+            }
+            _ => return,
+        };
+        if self.answers == Answers::All {
+            // The program may be gone already.
+            let _ = self.to_child.send(reply.into_bytes());
+        }
+    }
+}
+
+struct Outer {
+    term: Term<Replies>,
+    parser: Processor,
+    output: Vec<u8>,
+    exit: Option<Exit>,
+    read_to_end: bool,
+}
+
+struct Shared {
+    outer: Mutex<Outer>,
+    changed: Condvar,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A program in a terminal. Dropping it kills the program.
+pub struct Terminal {
+    shared: Arc<Shared>,
+    to_child: Sender<Vec<u8>>,
+    title: Arc<Mutex<String>>,
+    master: Box<dyn MasterPty + Send>,
+    pid: Pid,
+}
+
+/// What to run in a terminal.
+pub struct Spec<'a> {
+    pub program: &'a OsStr,
+    pub args: &'a [OsString],
+    pub env: &'a [(OsString, OsString)],
+    pub dir: &'a Path,
+    pub columns: u16,
+    pub rows: u16,
+    pub answers: Answers,
+}
+
+impl Terminal {
+    /// Runs a program with exactly the given environment.
+    pub fn spawn(spec: &Spec<'_>) -> Self {
+        let pair = native_pty_system()
+            .openpty(size(spec.columns, spec.rows))
+            .expect("a pty");
+        let mut command = CommandBuilder::new(spec.program);
+        command.args(spec.args);
+        command.env_clear();
+        for (name, value) in spec.env {
+            command.env(name, value);
+        }
+        command.cwd(spec.dir);
+        let mut child = pair
+            .slave
+            .spawn_command(command)
+            .expect("the program starts");
+        drop(pair.slave);
+
+        let pid = child
+            .process_id()
+            .and_then(|id| Pid::from_raw(id.cast_signed()));
+        let (to_child, writes) = channel::<Vec<u8>>();
+        let title = Arc::new(Mutex::new(String::new()));
+        let replies = Replies {
+            to_child: to_child.clone(),
+            answers: spec.answers,
+            title: Arc::clone(&title),
+        };
+        let grid = Size {
+            columns: spec.columns.into(),
+            rows: spec.rows.into(),
+        };
+        let outer = Outer {
+            term: Term::new(
+                Config {
+                    kitty_keyboard: true,
+                    ..Config::default()
+                },
+                &grid,
+                replies,
+            ),
+            parser: Processor::new(),
+            output: Vec::new(),
+            exit: None,
+            read_to_end: false,
+        };
+        let shared = Arc::new(Shared {
+            outer: Mutex::new(outer),
+            changed: Condvar::new(),
+        });
+
+        let mut writer = pair.master.take_writer().expect("a writer");
+        thread::spawn(move || {
+            for bytes in writes {
+                if writer
+                    .write_all(&bytes)
+                    .and_then(|()| writer.flush())
+                    .is_err()
+                {
+                    return;
+                }
+            }
+        });
+        let mut reader = pair.master.try_clone_reader().expect("a reader");
+        let for_reader = Arc::clone(&shared);
+        let version = (spec.answers == Answers::All).then(|| to_child.clone());
+        thread::spawn(move || {
+            let mut buffer = vec![0; 65536];
+            // Linux reports the last close of the other side as an error, EIO.
+            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                if let Some(to_child) = &version
+                    && contains(&buffer[..count], b"\x1b[>0q")
+                {
+                    let _ = to_child.send(b"\x1bP>|kit(1)\x1b\\".to_vec());
+                }
+                lock(&for_reader.outer).take(&buffer[..count]);
+                for_reader.changed.notify_all();
+            }
+            lock(&for_reader.outer).read_to_end = true;
+            for_reader.changed.notify_all();
+        });
+        let for_waiter = Arc::clone(&shared);
+        thread::spawn(move || {
+            let status = child.wait().expect("a child can be waited for");
+            lock(&for_waiter.outer).exit = Some(Exit {
+                code: status.exit_code(),
+                signal: status.signal().map(str::to_owned),
+            });
+            for_waiter.changed.notify_all();
+        });
+        Self {
+            shared,
+            to_child,
+            title,
+            master: pair.master,
+            pid: pid.expect("a process id"),
+        }
+    }
+
+    /// Sends bytes as one write.
+    pub fn send(&self, bytes: impl AsRef<[u8]>) {
+        // The program may be gone already; the test then fails at what it waits for.
+        let _ = self.to_child.send(bytes.as_ref().to_vec());
+    }
+
+    /// Waits until `condition` holds for the screen's text; panics with the screen after `limit`.
+    #[track_caller]
+    pub fn wait_for(&self, condition: impl Fn(&str) -> bool, limit: Duration) -> String {
+        let found = self.wait(limit, |outer| {
+            let text = text(&outer.term);
+            condition(&text).then_some(text)
+        });
+        found.unwrap_or_else(|| {
+            panic!(
+                "waited {limit:?} in vain; the screen:\n{}",
+                self.screen_text()
+            )
+        })
+    }
+
+    /// Waits until the screen shows `needle`.
+    #[track_caller]
+    pub fn wait_for_text(&self, needle: &str, limit: Duration) -> String {
+        self.wait_for(|text| text.contains(needle), limit)
+    }
+
+    /// Waits until the program has ended and all its output is read.
+    #[track_caller]
+    pub fn wait_for_exit(&self, limit: Duration) -> Exit {
+        self.wait(limit, |outer| {
+            outer.exit.clone().filter(|_| outer.read_to_end)
+        })
+        .unwrap_or_else(|| panic!("runs after {limit:?}; the screen:\n{}", self.screen_text()))
+    }
+
+    fn wait<T>(&self, limit: Duration, found: impl Fn(&mut Outer) -> Option<T>) -> Option<T> {
+        let end = Instant::now() + limit;
+        let mut outer = lock(&self.shared.outer);
+        loop {
+            outer.flush_frame();
+            if let Some(found) = found(&mut outer) {
+                return Some(found);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            // A synchronized frame that is never closed must show all the same.
+            let nap = left.min(Duration::from_millis(50));
+            let waited = self.shared.changed.wait_timeout(outer, nap);
+            outer = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The screen's text: a line a row, without blanks at the ends.
+    pub fn screen_text(&self) -> String {
+        let mut outer = lock(&self.shared.outer);
+        outer.flush_frame();
+        text(&outer.term)
+    }
+
+    /// Everything the program ever wrote.
+    pub fn output(&self) -> Vec<u8> {
+        lock(&self.shared.outer).output.clone()
+    }
+
+    /// The title the program set last.
+    pub fn title(&self) -> String {
+        lock(&self.title).clone()
+    }
+
+    /// The row and column of the cursor, from 0.
+    pub fn cursor(&self) -> (usize, usize) {
+        let point = lock(&self.shared.outer).term.grid().cursor.point;
+        (usize::try_from(point.line.0).unwrap_or(0), point.column.0)
+    }
+
+    /// Names of the modes that are on and that a shell would not want after the program's end.
+    pub fn modes_left_on(&self) -> Vec<&'static str> {
+        let outer = lock(&self.shared.outer);
+        let mode = *outer.term.mode();
+        let mut on: Vec<_> = [
+            (TermMode::MOUSE_MODE, "mouse"),
+            (TermMode::SGR_MOUSE, "sgr mouse"),
+            (TermMode::FOCUS_IN_OUT, "focus"),
+            (TermMode::BRACKETED_PASTE, "paste"),
+            (TermMode::ALT_SCREEN, "alternate screen"),
+            (TermMode::APP_CURSOR, "application cursor"),
+            (TermMode::APP_KEYPAD, "application keypad"),
+            (TermMode::KITTY_KEYBOARD_PROTOCOL, "kitty keyboard"),
+        ]
+        .into_iter()
+        .filter(|(flag, _)| mode.intersects(*flag))
+        .map(|(_, name)| name)
+        .collect();
+        if !mode.contains(TermMode::SHOW_CURSOR) {
+            on.push("hidden cursor");
+        }
+        if last_of(&outer.output, b"\x1b[?2031h") > last_of(&outer.output, b"\x1b[?2031l") {
+            on.push("colour scheme");
+        }
+        on
+    }
+
+    /// Changes the size; the program gets SIGWINCH.
+    pub fn resize(&self, columns: u16, rows: u16) {
+        lock(&self.shared.outer).term.resize(Size {
+            columns: columns.into(),
+            rows: rows.into(),
+        });
+        self.master
+            .resize(size(columns, rows))
+            .expect("a pty can be resized");
+    }
+
+    /// The program's process id.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Sends a signal to the program alone.
+    pub fn signal(&self, signal: Signal) {
+        if lock(&self.shared.outer).exit.is_none() {
+            // It may end at this very moment, which is what was wanted.
+            let _ = rustix::process::kill_process(self.pid, signal);
+        }
+    }
+
+    /// Kills the program.
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Outer {
+    fn take(&mut self, bytes: &[u8]) {
+        self.output.extend_from_slice(bytes);
+        self.parser.advance(&mut self.term, bytes);
+    }
+
+    /// Shows a synchronized frame whose time is up.
+    fn flush_frame(&mut self) {
+        let due = self.parser.sync_timeout().sync_timeout();
+        if due.is_some_and(|due| due <= Instant::now()) {
+            self.parser.stop_sync(&mut self.term);
+        }
+    }
+}
+
+fn size(columns: u16, rows: u16) -> PtySize {
+    PtySize {
+        rows,
+        cols: columns,
+        pixel_width: 0,
+        pixel_height: 0,
+    }
+}
+
+fn text(term: &Term<Replies>) -> String {
+    let grid = term.grid();
+    let mut text = String::new();
+    for row in 0..grid.screen_lines() {
+        let row = &grid[Line(i32::try_from(row).expect("a row fits"))];
+        let mut line = String::new();
+        for column in 0..grid.columns() {
+            let cell = &row[Column(column)];
+            if !cell
+                .flags
+                .intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER)
+            {
+                line.push(cell.c);
+                line.extend(cell.zerowidth().into_iter().flatten());
+            }
+        }
+        text.push_str(line.trim_end_matches(' '));
+        text.push('\n');
+    }
+    text
+}
+
+fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    bytes.windows(needle.len()).any(|window| window == needle)
+}
+
+fn last_of(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    bytes
+        .windows(needle.len())
+        .rposition(|window| window == needle)
+}
