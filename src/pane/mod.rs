@@ -1,1 +1,180 @@
-//! Room `pane`.
+//! The hosted terminal: a program on a PTY, and the screen its bytes make.
+//!
+//! ```text
+//!   child ──bytes──▶ pty (reader thread) ──▶ loop ──▶ Screen ──▶ cells, cursor, modes   read by ui
+//!     ▲                                                 ├──────▶ facts                  for the loop
+//!     └──── pty (writer thread, bounded queue) ◀────────┴ replies + keys::encode_*
+//! ```
+//!
+//! The room owns everything between the child's bytes and plain cells, and between a key and the
+//! child's bytes. It refuses to know who the child is. Only `pty` and `recording` touch the world.
+
+pub mod keys;
+pub mod pty;
+pub mod recording;
+pub mod screen;
+mod tap;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The size of a pane in cells, at least 1×1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PaneSize {
+    columns: u16,
+    rows: u16,
+}
+
+impl PaneSize {
+    /// The widest pane: far beyond real displays, and a bound on the memory of the scrollback.
+    pub const MAX_COLUMNS: u16 = 1000;
+    /// The tallest pane.
+    pub const MAX_ROWS: u16 = 1000;
+
+    /// A size clamped to what a pane can have: 1×1 up to 1000×1000.
+    #[must_use]
+    pub fn new(columns: u16, rows: u16) -> Self {
+        Self {
+            columns: columns.clamp(1, Self::MAX_COLUMNS),
+            rows: rows.clamp(1, Self::MAX_ROWS),
+        }
+    }
+
+    /// Width in cells.
+    #[must_use]
+    pub fn columns(self) -> u16 {
+        self.columns
+    }
+
+    /// Height in cells.
+    #[must_use]
+    pub fn rows(self) -> u16 {
+        self.rows
+    }
+}
+
+/// What to run in a pane, where, with what and how large.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PaneSpec {
+    /// The program: a path, or a name looked up in the `PATH` of `env`.
+    pub program: OsString,
+    /// Its arguments, without the program's own name.
+    pub args: Vec<OsString>,
+    /// The complete environment: nothing is inherited.
+    pub env: Vec<(OsString, OsString)>,
+    /// The directory it starts in.
+    pub cwd: PathBuf,
+    /// The size of its terminal.
+    pub size: PaneSize,
+}
+
+/// A colour as its red, green and blue parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rgb(pub u8, pub u8, pub u8);
+
+/// Whether a terminal draws dark text on light, or light text on dark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColourScheme {
+    /// Light text on a dark background.
+    Dark,
+    /// Dark text on a light background.
+    Light,
+}
+
+/// The host terminal's real colours, as far as it told them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostPalette {
+    /// The default text colour.
+    pub foreground: Option<Rgb>,
+    /// The default background.
+    pub background: Option<Rgb>,
+    /// The cursor's colour.
+    pub cursor: Option<Rgb>,
+    /// The sixteen named colours.
+    pub colours: [Option<Rgb>; 16],
+}
+
+/// Which mouse events the child asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MouseTracking {
+    /// None.
+    #[default]
+    None,
+    /// Presses only, without modifiers (mode 9).
+    X10,
+    /// Presses and releases (mode 1000).
+    Click,
+    /// Also motion while a button is down (mode 1002).
+    Drag,
+    /// Also motion without a button (mode 1003).
+    Motion,
+}
+
+/// What the child has asked of its terminal, as far as input is encoded by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// Cursor keys send `SS3` forms (DECCKM).
+    pub app_cursor: bool,
+    /// The keypad sends `SS3` forms (DECKPAM).
+    pub app_keypad: bool,
+    /// Pastes are wrapped in marks (2004).
+    pub bracketed_paste: bool,
+    /// Focus changes are reported (1004).
+    pub focus_events: bool,
+    /// Which mouse events are reported.
+    pub mouse: MouseTracking,
+    /// Mouse reports use the SGR form (1006).
+    pub sgr_mouse: bool,
+    /// Mouse reports use the UTF-8 form (1005).
+    pub utf8_mouse: bool,
+    /// The alternate screen is shown.
+    pub alternate_screen: bool,
+    /// The wheel sends arrows on the alternate screen (1007).
+    pub alternate_scroll: bool,
+    /// The kitty keyboard flags in force: 1 disambiguate, 2 event types, 4 alternates, 8 all keys,
+    /// 16 text.
+    pub kitty_flags: u8,
+    /// The `modifyOtherKeys` level: 0, 1 or 2.
+    pub modify_other_keys: u8,
+    /// Changes of the colour scheme are reported (2031).
+    pub colour_scheme_reports: bool,
+}
+
+/// Text with everything removed that could act on a terminal, or make it show something else than
+/// it says: controls, bidirectional marks and invisible spaces; cut to `limit` characters.
+///
+/// The zero-width joiner and variation selectors stay: emoji need them and they move nothing.
+#[must_use]
+pub fn clean_text(text: &str, limit: usize) -> String {
+    text.chars()
+        .filter(|&c| !c.is_control() && !is_deceptive(c))
+        .take(limit)
+        .collect()
+}
+
+fn is_deceptive(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_never_empty_nor_absurd() {
+        assert_eq!(PaneSize::new(0, 0), PaneSize::new(1, 1));
+        let huge = PaneSize::new(u16::MAX, u16::MAX);
+        assert_eq!((huge.columns(), huge.rows()), (1000, 1000));
+    }
+
+    #[test]
+    fn cleaned_text_has_no_control_nor_bidi_characters() {
+        let hostile = "a\u{1b}[31mb\u{9b}c\u{202e}d\u{2066}e\u{200b}f\r\n\tg\u{7f}";
+        assert_eq!(clean_text(hostile, 100), "a[31mbcdefg");
+        assert_eq!(clean_text("👨\u{200d}👩 ok", 100), "👨\u{200d}👩 ok");
+        assert_eq!(clean_text(&"x".repeat(1000), 256).len(), 256);
+    }
+}

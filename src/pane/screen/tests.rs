@@ -1,0 +1,727 @@
+//! Exact replies, modes, frames, facts and bounds of the emulated terminal.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Time stands still unless a test moves it.
+static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+fn screen(columns: u16, rows: u16) -> Screen {
+    Screen::new(PaneSize::new(columns, rows), 10_000)
+}
+
+fn feed(screen: &mut Screen, bytes: impl AsRef<[u8]>) {
+    screen.feed(bytes.as_ref(), *NOW);
+}
+
+fn replies(screen: &mut Screen, bytes: impl AsRef<[u8]>) -> Vec<String> {
+    feed(screen, bytes);
+    let replies = screen.take_replies();
+    replies
+        .into_iter()
+        .map(|reply| String::from_utf8(reply).unwrap())
+        .collect()
+}
+
+/// The replies of a fresh 80×24 screen.
+fn answer(bytes: &str) -> Vec<String> {
+    replies(&mut screen(80, 24), bytes)
+}
+
+fn facts(bytes: impl AsRef<[u8]>) -> Vec<ScreenFact> {
+    let mut screen = screen(80, 24);
+    feed(&mut screen, bytes);
+    screen.take_facts()
+}
+
+#[test]
+fn every_question_has_its_exact_answer() {
+    let table = [
+        ("\x1b[c", "\x1b[?62;22c"),
+        ("\x1b[0c", "\x1b[?62;22c"),
+        ("\x1b[>c", "\x1b[>1;100;0c"),
+        ("\x1b[=c", "\x1bP!|00000000\x1b\\"),
+        ("\x1b[>q", "\x1bP>|pitstop(0.1.0)\x1b\\"),
+        ("\x1b[>0q", "\x1bP>|pitstop(0.1.0)\x1b\\"),
+        ("\x1b[5n", "\x1b[0n"),
+        ("\x1b[6n", "\x1b[1;1R"),
+        ("\x1b[5;7H\x1b[6n", "\x1b[5;7R"),
+        ("\x1b[5;7H\x1b[?6n", "\x1b[?5;7R"),
+        ("\x1b[3;9r\x1b[?6h\x1b[2;4H\x1b[6n", "\x1b[2;4R"),
+        ("\x1b[?2026$p", "\x1b[?2026;2$y"),
+        ("\x1b[?2026h\x1b[?2026$p", "\x1b[?2026;1$y"),
+        ("\x1b[?2027$p", "\x1b[?2027;4$y"),
+        ("\x1b[?2031$p", "\x1b[?2031;2$y"),
+        ("\x1b[?2031h\x1b[?2031$p", "\x1b[?2031;1$y"),
+        ("\x1b[?1004$p", "\x1b[?1004;2$y"),
+        ("\x1b[?1004h\x1b[?1004$p", "\x1b[?1004;1$y"),
+        ("\x1b[?2004$p", "\x1b[?2004;2$y"),
+        ("\x1b[?2004h\x1b[?2004$p", "\x1b[?2004;1$y"),
+        ("\x1b[?25$p", "\x1b[?25;1$y"),
+        ("\x1b[?25l\x1b[?25$p", "\x1b[?25;2$y"),
+        ("\x1b[?9999$p", "\x1b[?9999;0$y"),
+        ("\x1b[?1h\x1b[?1$p", "\x1b[?1;1$y"),
+        ("\x1b[?7$p", "\x1b[?7;1$y"),
+        ("\x1b[?9h\x1b[?9$p", "\x1b[?9;1$y"),
+        ("\x1b[?1000h\x1b[?1000$p", "\x1b[?1000;1$y"),
+        ("\x1b[?1002h\x1b[?1002$p", "\x1b[?1002;1$y"),
+        ("\x1b[?1003h\x1b[?1003$p", "\x1b[?1003;1$y"),
+        ("\x1b[?1006h\x1b[?1006$p", "\x1b[?1006;1$y"),
+        ("\x1b[?1007$p", "\x1b[?1007;1$y"),
+        ("\x1b[?1049h\x1b[?1049$p", "\x1b[?1049;1$y"),
+        ("\x1b[?47h\x1b[?47$p", "\x1b[?47;1$y"),
+        ("\x1b[4$p", "\x1b[4;2$y"),
+        ("\x1b[4h\x1b[4$p", "\x1b[4;1$y"),
+        ("\x1b[20$p", "\x1b[20;2$y"),
+        ("\x1b[99$p", "\x1b[99;0$y"),
+        ("\x1b]10;?\x07", "\x1b]10;rgb:d8d8/d8d8/d8d8\x07"),
+        ("\x1b]11;?\x1b\\", "\x1b]11;rgb:1212/1212/1212\x1b\\"),
+        ("\x1b]12;?\x07", "\x1b]12;rgb:d8d8/d8d8/d8d8\x07"),
+        (
+            "\x1b]11;#ff8000\x07\x1b]11;?\x07",
+            "\x1b]11;rgb:ffff/8080/0000\x07",
+        ),
+        ("\x1b]4;1;?\x07", "\x1b]4;1;rgb:cdcd/0000/0000\x07"),
+        ("\x1b]4;196;?\x07", "\x1b]4;196;rgb:ffff/0000/0000\x07"),
+        ("\x1b]4;255;?\x07", "\x1b]4;255;rgb:eeee/eeee/eeee\x07"),
+        ("\x1b[?u", "\x1b[?0u"),
+        ("\x1b[>5u\x1b[?u", "\x1b[?5u"),
+        ("\x1b[?4m", "\x1b[>4;0m"),
+        ("\x1b[>4;2m\x1b[?4m", "\x1b[>4;2m"),
+        ("\x1b[>4;2m\x1b[>4m\x1b[?4m", "\x1b[>4;0m"),
+        ("\x1b[?996n", "\x1b[?997;1n"),
+        ("\x1b[14t", "\x1b[4;384;640t"),
+        ("\x1b[16t", "\x1b[6;16;8t"),
+        ("\x1b[18t", "\x1b[8;24;80t"),
+        (
+            "\x1bP+q544e\x1b\\",
+            "\x1bP1+r544E=787465726D2D323536636F6C6F72\x1b\\",
+        ),
+        ("\x1bP+q436f\x1b\\", "\x1bP1+r436F=323536\x1b\\"),
+        ("\x1bP+q524742\x1b\\", "\x1bP1+r524742=382F382F38\x1b\\"),
+        ("\x1bP+q666f6f\x1b\\", "\x1bP0+r\x1b\\"),
+        ("\x1bP+qzz\x1b\\", "\x1bP0+r\x1b\\"),
+        ("\x1bP$qm\x1b\\", "\x1bP1$r0m\x1b\\"),
+        (
+            "\x1b[1;3;4:3;7;38;2;1;2;3;48;5;200m\x1bP$qm\x1b\\",
+            "\x1bP1$r0;1;3;4:3;7;38:2::1:2:3;48:5:200m\x1b\\",
+        ),
+        ("\x1b[31;102m\x1bP$qm\x1b\\", "\x1bP1$r0;31;102m\x1b\\"),
+        ("\x1bP$q q\x1b\\", "\x1bP1$r2 q\x1b\\"),
+        ("\x1b[5 q\x1bP$q q\x1b\\", "\x1bP1$r5 q\x1b\\"),
+        ("\x1bP$qr\x1b\\", "\x1bP0$r\x1b\\"),
+    ];
+    for (question, expected) in table {
+        assert_eq!(answer(question), [expected], "{question:?}");
+    }
+}
+
+#[test]
+fn dangerous_questions_get_nothing() {
+    for question in [
+        "\x1b]0;evil\x07\x1b[21t",
+        "\x1b]0;evil\x07\x1b[20t",
+        "\x1b]52;c;?\x07",
+        "\x05",
+        "\x1b]50;?\x07",
+        "\x1b[?15n",
+        "\x1bPevil\x1b\\",
+        "\x1b_Gi=1;AAAA\x1b\\",
+        "\x1b^x\x1b\\\x1bXx\x1b\\",
+        "\x1b[1c",
+        "\x1b[=99c",
+    ] {
+        assert_eq!(answer(question), Vec::<String>::new(), "{question:?}");
+    }
+}
+
+#[test]
+fn replies_come_in_the_order_of_the_questions() {
+    let questions = "\x1b[>0q\x1b[c\x1b[6nab\x1b[6n\x1b[>q\x1b[?996n\x1b[5n\x1bP$qm\x1b\\\x1b[?u\x1b[16t\x1b[18t";
+    let expected = [
+        "\x1bP>|pitstop(0.1.0)\x1b\\",
+        "\x1b[?62;22c",
+        "\x1b[1;1R",
+        "\x1b[1;3R",
+        "\x1bP>|pitstop(0.1.0)\x1b\\",
+        "\x1b[?997;1n",
+        "\x1b[0n",
+        "\x1bP1$r0m\x1b\\",
+        "\x1b[?0u",
+        "\x1b[6;16;8t",
+        "\x1b[8;24;80t",
+    ];
+    assert_eq!(answer(questions), expected);
+    for cut in 0..questions.len() {
+        let mut screen = screen(80, 24);
+        let mut all = replies(&mut screen, &questions[..cut]);
+        all.extend(replies(&mut screen, &questions[cut..]));
+        assert_eq!(all, expected, "cut at {cut}");
+    }
+}
+
+#[test]
+fn the_hosts_colours_are_told() {
+    let mut screen = screen(80, 24);
+    let mut palette = HostPalette {
+        foreground: Some(Rgb(1, 2, 3)),
+        background: Some(Rgb(250, 251, 252)),
+        ..HostPalette::default()
+    };
+    palette.colours[1] = Some(Rgb(9, 8, 7));
+    screen.set_palette(palette);
+    assert_eq!(
+        replies(
+            &mut screen,
+            "\x1b]10;?\x07\x1b]11;?\x07\x1b]12;?\x07\x1b]4;1;?;2;?\x07\x1b[?996n"
+        ),
+        [
+            "\x1b]10;rgb:0101/0202/0303\x07",
+            "\x1b]11;rgb:fafa/fbfb/fcfc\x07",
+            "\x1b]12;rgb:0101/0202/0303\x07",
+            "\x1b]4;1;rgb:0909/0808/0707\x07",
+            "\x1b]4;2;rgb:0000/cdcd/0000\x07",
+            "\x1b[?997;2n",
+        ]
+    );
+}
+
+#[test]
+fn a_change_of_scheme_is_told_only_to_those_who_asked() {
+    let mut screen = screen(80, 24);
+    screen.set_colour_scheme(ColourScheme::Dark);
+    assert_eq!(screen.take_replies(), Vec::<Vec<u8>>::new());
+    feed(&mut screen, "\x1b[?2031h");
+    screen.set_colour_scheme(ColourScheme::Light);
+    screen.set_colour_scheme(ColourScheme::Light);
+    assert_eq!(screen.take_replies(), [b"\x1b[?997;2n".to_vec()]);
+}
+
+#[test]
+fn the_kitty_stack_follows_the_protocol() {
+    let flags = |screen: &mut Screen, bytes: &str| {
+        feed(screen, bytes);
+        screen.modes().kitty_flags
+    };
+    let mut screen = screen(80, 24);
+    assert_eq!(flags(&mut screen, "\x1b[>1u"), 1);
+    assert_eq!(flags(&mut screen, "\x1b[>5u"), 5);
+    assert_eq!(flags(&mut screen, "\x1b[=8;2u"), 13);
+    assert_eq!(flags(&mut screen, "\x1b[=4;3u"), 9);
+    assert_eq!(flags(&mut screen, "\x1b[=2u"), 2);
+    assert_eq!(
+        flags(&mut screen, "\x1b[?1049h"),
+        0,
+        "the alternate screen has its own stack"
+    );
+    assert_eq!(flags(&mut screen, "\x1b[>7u"), 7);
+    assert_eq!(flags(&mut screen, "\x1b[?1049l"), 2);
+    assert_eq!(flags(&mut screen, "\x1b[<u"), 1);
+    assert_eq!(flags(&mut screen, "\x1b[<5u"), 0);
+    for _ in 0..5000 {
+        feed(&mut screen, "\x1b[>1u");
+    }
+    assert_eq!(flags(&mut screen, "\x1b[<31u"), 1);
+    assert_eq!(flags(&mut screen, "\x1b[<65535u"), 0);
+    assert_eq!(flags(&mut screen, "\x1b[>1u\x1bc"), 0);
+}
+
+#[test]
+fn modes_are_reported_as_set() {
+    let mut screen = screen(80, 24);
+    assert_eq!(
+        screen.modes(),
+        Modes {
+            alternate_scroll: true,
+            ..Modes::default()
+        }
+    );
+    feed(
+        &mut screen,
+        "\x1b[?1h\x1b=\x1b[?2004;1004;1003;1006;1049;2031h\x1b[?1007l\x1b[>4;1m",
+    );
+    assert_eq!(
+        screen.modes(),
+        Modes {
+            app_cursor: true,
+            app_keypad: true,
+            bracketed_paste: true,
+            focus_events: true,
+            mouse: MouseTracking::Motion,
+            sgr_mouse: true,
+            utf8_mouse: false,
+            alternate_screen: true,
+            alternate_scroll: false,
+            kitty_flags: 0,
+            modify_other_keys: 1,
+            colour_scheme_reports: true,
+        }
+    );
+    for (mode, tracking) in [
+        (9, MouseTracking::X10),
+        (1000, MouseTracking::Click),
+        (1002, MouseTracking::Drag),
+        (1003, MouseTracking::Motion),
+    ] {
+        feed(&mut screen, format!("\x1b[?{mode}h"));
+        assert_eq!(screen.modes().mouse, tracking);
+    }
+    feed(&mut screen, "\x1b[?1003l");
+    assert_eq!(screen.modes().mouse, MouseTracking::None);
+}
+
+#[test]
+fn a_dead_childs_modes_are_forgotten_and_its_text_kept() {
+    let mut screen = screen(20, 5);
+    feed(
+        &mut screen,
+        (0..50)
+            .map(|line| format!("line {line}\r\n"))
+            .collect::<String>(),
+    );
+    let (text, history) = (screen.text(), screen.history_len());
+    feed(
+        &mut screen,
+        "\x1b[?1;2004;1004;1003;1006;2031h\x1b=\x1b[>5u\x1b[>4;2m\x1b[?25l\x1b[2;3r\x1b[5;1H\x1b[?2026h\x1b[31m\x1b(0\x1b[?1049hjunk\x1b]0;unfinished",
+    );
+    screen.reset();
+    assert_eq!(
+        screen.modes(),
+        Modes {
+            alternate_scroll: true,
+            ..Modes::default()
+        }
+    );
+    assert!(screen.cursor().visible);
+    assert_eq!(screen.deadline(), None);
+    assert_eq!((screen.text(), screen.history_len()), (text, history));
+    feed(&mut screen, "q");
+    assert!(screen.text().ends_with("\nq"), "{:?}", screen.text());
+}
+
+#[test]
+fn a_frame_is_shown_when_it_ends() {
+    let mut screen = screen(20, 3);
+    feed(&mut screen, "old");
+    feed(&mut screen, "\x1b[?2026h");
+    let revision = screen.revision();
+    feed(&mut screen, "\x1b[2J\x1b[Hnew");
+    assert_eq!(screen.text(), "old");
+    assert_eq!(screen.cursor().column, 3);
+    assert_eq!(screen.revision(), revision);
+    assert_eq!(screen.deadline(), Some(*NOW + FRAME_LIMIT));
+    feed(&mut screen, "er\x1b[?2026l");
+    assert_eq!(screen.text(), "newer");
+    assert_ne!(screen.revision(), revision);
+    assert_eq!(screen.deadline(), None);
+}
+
+#[test]
+fn a_frame_that_never_ends_is_shown_at_its_deadline() {
+    let mut screen = screen(20, 3);
+    feed(&mut screen, "old\x1b[?2026h\x1b[2K\rnew");
+    assert_eq!(screen.text(), "old");
+    screen.feed(b"\x1b[?2026h", *NOW + FRAME_LIMIT / 2);
+    assert_eq!(
+        screen.deadline(),
+        Some(*NOW + FRAME_LIMIT),
+        "a second begin does not extend it"
+    );
+    screen.expire(*NOW + FRAME_LIMIT - Duration::from_millis(1));
+    assert_eq!(screen.text(), "old");
+    screen.expire(*NOW + FRAME_LIMIT);
+    assert_eq!(screen.text(), "new");
+    assert_eq!(screen.deadline(), None);
+}
+
+#[test]
+fn questions_inside_a_frame_are_answered_at_once() {
+    let mut screen = screen(20, 3);
+    assert_eq!(
+        replies(&mut screen, "\x1b[?2026hab\x1b[6n\x1b[c"),
+        ["\x1b[1;3R", "\x1b[?62;22c"]
+    );
+}
+
+#[test]
+fn no_half_frame_is_ever_shown_wherever_the_bytes_are_cut() {
+    let frame =
+        |text: &str| format!("\x1b[?2026h\x1b[2J\x1b[H{text}\r\n{text}\r\n{text}\x1b[?2026l");
+    let stream = frame("aaaa") + &frame("bbbb") + &frame("cccc");
+    let whole = |c: &str| format!("{0}\n{0}\n{0}", c.repeat(4));
+    let fine = [String::new(), whole("a"), whole("b"), whole("c")];
+    let mut screen = screen(20, 3);
+    for byte in stream.bytes() {
+        feed(&mut screen, [byte]);
+        assert!(fine.contains(&screen.text()), "{:?}", screen.text());
+    }
+    assert_eq!(screen.text(), whole("c"));
+}
+
+#[test]
+fn three_mebibytes_in_one_frame_are_not_lost() {
+    let mut screen = screen(80, 24);
+    feed(&mut screen, "\x1b[?2026h");
+    for line in 0..40_000 {
+        feed(&mut screen, format!("line {line:070}\r\n"));
+    }
+    screen.expire(*NOW + FRAME_LIMIT);
+    assert!(screen.text().contains("39999"));
+    assert_eq!(screen.history_len(), 10_000);
+}
+
+#[test]
+fn titles_are_cleaned_cut_and_stacked() {
+    let mut screen = screen(80, 24);
+    feed(&mut screen, "\x1b]0;✳ fix\u{202e} it\x07");
+    assert_eq!(screen.title(), "✳ fix it");
+    feed(&mut screen, "\x1b[22;0t\x1b]2;other\x1b\\\x1b[23;0t");
+    assert_eq!(screen.title(), "✳ fix it");
+    assert_eq!(screen.take_facts().len(), 3);
+    feed(&mut screen, format!("\x1b]0;{}\x07", "é".repeat(5000)));
+    assert_eq!(screen.title().chars().count(), 256);
+    feed(&mut screen, "\x1b]0;\x07");
+    assert_eq!(screen.title(), "");
+}
+
+#[test]
+fn facts_are_told_in_order() {
+    assert_eq!(
+        facts(
+            "\x07\x07\x1b]0;t\x07\x1b]52;c;aGk=\x07\x1b]9;4;1;50\x07\x1b]9;hey\x07\x1b]133;C\x07\x07"
+        ),
+        [
+            ScreenFact::Bell,
+            ScreenFact::Title("t".into()),
+            ScreenFact::ClipboardStore("hi".into()),
+            ScreenFact::Progress(Progress::Percent(50)),
+            ScreenFact::Notification {
+                title: String::new(),
+                body: "hey".into()
+            },
+            ScreenFact::Mark(Mark::OutputStart),
+            ScreenFact::Bell,
+        ]
+    );
+    assert_eq!(facts("\x1b]52;c;not base64!\x07\x1b]52;z;aGk=\x07"), []);
+    assert_eq!(
+        facts("\x1b]0;a\x07\x1b]0;b\x07".repeat(10_000)).len(),
+        FACT_LIMIT
+    );
+}
+
+#[test]
+fn an_endless_string_does_not_grow_and_what_follows_is_shown() {
+    let mut screen = screen(80, 24);
+    let block = vec![b'x'; 64 * 1024];
+    for start in ["\x1b]0;", "\x1b]52;c;", "\x1bP", "\x1b_", "\x1b^", "\x1bX"] {
+        feed(&mut screen, "\x1b[2J\x1b[H");
+        feed(&mut screen, start);
+        for _ in 0..1024 {
+            feed(&mut screen, &block);
+        }
+        feed(&mut screen, "\x1b\\OK");
+        assert_eq!(screen.text(), "OK", "{start:?}");
+    }
+    assert_eq!(screen.take_facts(), []);
+    assert_eq!(screen.title(), "");
+}
+
+/// Everything visited, in order.
+fn cells(screen: &Screen) -> Vec<(u16, u16, String, u16)> {
+    let mut all = Vec::new();
+    screen
+        .for_each_cell(|cell| all.push((cell.column, cell.row, cell.text.to_owned(), cell.width)));
+    all
+}
+
+#[test]
+fn wide_and_combined_characters_are_one_cell_view() {
+    let mut screen = screen(6, 1);
+    feed(&mut screen, "a日e\u{301}🎉");
+    let expected = [(0, "a", 1), (1, "日", 2), (3, "e\u{301}", 1), (4, "🎉", 2)];
+    let expected: Vec<_> = expected.map(|(c, t, w)| (c, 0, t.to_owned(), w)).to_vec();
+    assert_eq!(cells(&screen), expected);
+    assert_eq!(screen.text(), "a日e\u{301}🎉");
+}
+
+#[test]
+fn a_pane_of_one_column_never_shows_half_a_character() {
+    let mut screen = screen(1, 1);
+    feed(&mut screen, "日");
+    assert_eq!(cells(&screen), [(0, 0, " ".to_owned(), 1)]);
+    assert_eq!(screen.cursor().column, 0);
+    assert_eq!(
+        replies(&mut screen, "\x1b[18t\x1b[6n"),
+        ["\x1b[8;1;1t", "\x1b[1;1R"]
+    );
+}
+
+#[test]
+fn one_cell_takes_a_bounded_number_of_joining_characters() {
+    let mut screen = screen(10, 2);
+    feed(&mut screen, format!("a{}", "\u{301}".repeat(100_000)));
+    for _ in 0..1000 {
+        feed(&mut screen, "\x1b[1;2H\u{301}\u{301}");
+    }
+    assert_eq!(screen.text().chars().count(), 1 + ZERO_WIDTH_LIMIT);
+}
+
+#[test]
+fn attributes_and_colours_reach_the_view() {
+    let mut screen = screen(3, 1);
+    feed(
+        &mut screen,
+        "\x1b[1;2;3;4:3;7;8;9;38;2;1;2;3;48;5;77;58;2;4;5;6mx\x1b[0;95my\x1b[m\x1b]11;#102030\x07\x1b]4;13;#010101\x07",
+    );
+    let mut seen = Vec::new();
+    screen.for_each_cell(|cell| {
+        seen.push((
+            cell.foreground,
+            cell.background,
+            cell.underline_colour,
+            cell.attributes,
+        ));
+    });
+    let all = Attributes {
+        bold: true,
+        dim: true,
+        italic: true,
+        inverse: true,
+        hidden: true,
+        strike: true,
+        underline: Underline::Curly,
+    };
+    let ground = Colour::Rgb(0x10, 0x20, 0x30);
+    assert_eq!(
+        seen,
+        [
+            (
+                Colour::Rgb(1, 2, 3),
+                Colour::Indexed(77),
+                Some(Colour::Rgb(4, 5, 6)),
+                all
+            ),
+            (Colour::Rgb(1, 1, 1), ground, None, Attributes::default()),
+            (Colour::Default, ground, None, Attributes::default()),
+        ]
+    );
+}
+
+#[test]
+fn links_are_kept_when_fit_and_bounded_in_number() {
+    let link = |uri: &str| {
+        let mut screen = screen(4, 1);
+        feed(
+            &mut screen,
+            format!("\x1b]8;id=1;{uri}\x1b\\x\x1b]8;;\x1b\\y"),
+        );
+        let mut links = Vec::new();
+        screen.for_each_cell(|cell| links.push(cell.hyperlink.map(str::to_owned)));
+        assert_eq!(links[1], None);
+        links[0].clone()
+    };
+    assert_eq!(
+        link("https://a.example/x;y").as_deref(),
+        Some("https://a.example/x;y")
+    );
+    assert_eq!(link("https://a.example/\u{202e}gpj.exe"), None);
+    assert_eq!(link(&format!("https://{}", "a".repeat(3000))), None);
+
+    let mut screen = screen(80, 24);
+    for number in 0..20_000 {
+        feed(
+            &mut screen,
+            format!("\x1b[H\x1b]8;;https://e.example/{number}\x1b\\x"),
+        );
+        assert!(screen.engine.links.known.len() <= LINK_COUNT);
+    }
+    let mut last = None;
+    screen.for_each_cell(|cell| last = last.take().or(cell.hyperlink.map(str::to_owned)));
+    assert_eq!(
+        last.as_deref(),
+        Some("https://e.example/19999"),
+        "dead links make room"
+    );
+}
+
+#[test]
+fn a_repeat_costs_no_more_than_a_row() {
+    let mut screen = screen(10, 3);
+    feed(&mut screen, "x\x1b[65535b");
+    assert_eq!(screen.text(), format!("{}\nx", "x".repeat(10)));
+    feed(&mut screen, "\x1bcab\x1b[3b");
+    assert_eq!(screen.text(), "abbbb");
+}
+
+#[test]
+fn the_scrollback_holds_ten_thousand_lines_and_scrolls() {
+    let mut screen = screen(20, 5);
+    feed(
+        &mut screen,
+        (0..=10_100)
+            .map(|line| format!("{line}\r\n"))
+            .collect::<String>(),
+    );
+    assert_eq!(screen.history_len(), 10_000);
+    assert_eq!(screen.scroll_offset(), 0);
+    screen.scroll(Scroll::Lines(3));
+    assert_eq!(screen.text(), "10094\n10095\n10096\n10097\n10098");
+    assert!(!screen.cursor().visible);
+    feed(&mut screen, "more\r\n");
+    assert_eq!(
+        screen.text(),
+        "10094\n10095\n10096\n10097\n10098",
+        "the view stays where it is"
+    );
+    screen.scroll(Scroll::Top);
+    assert_eq!(screen.scroll_offset(), 10_000);
+    screen.scroll(Scroll::PageDown);
+    assert_eq!(screen.scroll_offset(), 9_995);
+    screen.scroll(Scroll::Bottom);
+    assert!(screen.text().ends_with("more"));
+    assert_eq!(screen.tail_text(3), "10099\n10100\nmore");
+}
+
+#[test]
+fn the_tail_joins_wrapped_lines() {
+    let mut screen = screen(4, 2);
+    feed(&mut screen, "first\r\nabcdefghij\r\n\r\n");
+    assert_eq!(screen.tail_text(1), "abcdefghij");
+    assert_eq!(screen.tail_text(9), "first\nabcdefghij");
+}
+
+#[test]
+fn the_alternate_screen_comes_and_goes_by_every_mode() {
+    for mode in [47, 1047, 1049] {
+        let mut screen = screen(10, 2);
+        feed(&mut screen, format!("main\x1b[?{mode}h\x1b[Halt"));
+        assert_eq!(screen.text(), "alt");
+        feed(&mut screen, format!("\x1b[?{mode}l"));
+        assert_eq!(screen.text(), "main");
+    }
+}
+
+#[test]
+fn a_soft_reset_restores_how_text_is_written() {
+    let mut screen = screen(10, 5);
+    feed(
+        &mut screen,
+        "\x1b[31;1m\x1b[?1;6h\x1b[?25l\x1b[4h\x1b[2;3r\x1b(0\x1b[3;3H\x1b[!pq",
+    );
+    assert!(!screen.modes().app_cursor);
+    assert!(screen.cursor().visible);
+    assert_eq!(
+        replies(&mut screen, "\x1bP$qm\x1b\\\x1b[4$p\x1b[?6$p"),
+        ["\x1bP1$r0m\x1b\\", "\x1b[4;2$y", "\x1b[?6;2$y"]
+    );
+    assert!(screen.text().ends_with('q'));
+}
+
+#[test]
+fn resizing_keeps_the_text() {
+    let mut screen = screen(20, 4);
+    feed(&mut screen, "hello world");
+    screen.resize(PaneSize::new(5, 4));
+    assert_eq!(screen.tail_text(10), "hello world");
+    screen.resize(PaneSize::new(20, 4));
+    eprintln!("{} {} {:?} {:?}", screen.history_len(), screen.scroll_offset(), screen.cursor(), screen.tail_text(5));
+    assert_eq!(screen.text(), "hello world");
+}
+
+/// Pieces of what programs send, and noise.
+fn output() -> impl Strategy<Value = Vec<u8>> {
+    let text = prop_oneof![
+        any::<Vec<u8>>(),
+        "[ -~]{0,40}".prop_map(String::into_bytes),
+        "[日🎉e\u{301}\u{200d}\u{fe0f}👨]{0,20}".prop_map(String::into_bytes),
+        "[\r\n\t\x08\x0e\x0f]{1,4}".prop_map(String::into_bytes),
+        (0_u16..600, 0_u16..600, "[@-~]")
+            .prop_map(|(a, b, end)| format!("\x1b[{a};{b}{end}").into_bytes()),
+        (
+            prop::sample::select(vec![
+                1, 3, 6, 7, 25, 47, 1000, 1003, 1047, 1048, 1049, 2004, 2026, 2031
+            ]),
+            "[hl]"
+        )
+            .prop_map(|(mode, end)| format!("\x1b[?{mode}{end}").into_bytes()),
+        "\x1b[\\](P_^X#()78cDEHMZ=>][ -~]{0,10}(\x07|\x1b\\\\)?".prop_map(String::into_bytes),
+        prop::sample::select(vec![
+            b"\x1b[!p".to_vec(),
+            b"\x1b[>q\x1b[6n".to_vec(),
+            b"\x1b[65535b".to_vec()
+        ]),
+    ];
+    prop::collection::vec(text, 0..12).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_at_any_size_leave_the_cursor_inside(
+        steps in prop::collection::vec((output(), 1_u16..=500, 1_u16..=200, -30_i32..30), 1..8),
+    ) {
+        let mut screen = Screen::new(PaneSize::new(80, 24), 200);
+        for (bytes, columns, rows, scroll) in steps {
+            feed(&mut screen, bytes);
+            screen.resize(PaneSize::new(columns, rows));
+            screen.scroll(Scroll::Lines(scroll));
+            let cursor = screen.cursor();
+            prop_assert!(cursor.column < columns && cursor.row < rows);
+            let mut area = 0;
+            screen.for_each_cell(|cell| {
+                assert!(cell.column + cell.width <= columns && cell.row < rows);
+                assert!(!cell.text.is_empty() && !cell.text.chars().any(char::is_control));
+                area += u32::from(cell.width);
+            });
+            prop_assert!(area <= u32::from(columns) * u32::from(rows));
+            screen.text();
+            screen.tail_text(20);
+        }
+    }
+
+    #[test]
+    fn a_small_pane_survives_any_bytes(
+        steps in prop::collection::vec((output(), 1_u16..=4, 1_u16..=3), 1..12),
+    ) {
+        let mut screen = Screen::new(PaneSize::new(1, 1), 5);
+        for (bytes, columns, rows) in steps {
+            screen.resize(PaneSize::new(columns, rows));
+            feed(&mut screen, bytes);
+            screen.text();
+        }
+        screen.reset();
+    }
+
+    #[test]
+    fn where_the_bytes_are_cut_changes_nothing(bytes in output(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+        let mut whole = screen(40, 10);
+        feed(&mut whole, &bytes);
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let mut parts = screen(40, 10);
+        for pair in cuts.windows(2) {
+            feed(&mut parts, &bytes[pair[0]..pair[1]]);
+        }
+        whole.expire(*NOW + FRAME_LIMIT);
+        parts.expire(*NOW + FRAME_LIMIT);
+        prop_assert_eq!(whole.text(), parts.text());
+        prop_assert_eq!(whole.modes(), parts.modes());
+        prop_assert_eq!(whole.take_replies(), parts.take_replies());
+        prop_assert_eq!(whole.take_facts(), parts.take_facts());
+    }
+
+    #[test]
+    fn replies_stay_in_a_closed_grammar(bytes in output()) {
+        let mut screen = screen(40, 10);
+        feed(&mut screen, bytes);
+        for reply in screen.take_replies() {
+            prop_assert!(reply.starts_with(b"\x1b"));
+            prop_assert!(!reply.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0x80..)));
+            prop_assert!(reply.len() < 80);
+        }
+    }
+}

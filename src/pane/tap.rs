@@ -1,0 +1,774 @@
+//! What the grid does not keep: notifications, progress, marks, and the questions the engine does
+//! not know.
+//!
+//! The tap reads the same bytes as the engine, a step ahead: [`Tap::next`] stops right behind a
+//! sequence that means something to us, so that the screen can bring the engine to the same point
+//! before it answers. Plain text is skipped with `memchr`, never parsed.
+//!
+//! Nothing of a sequence's own bytes leaves here except as cleaned text of bounded length.
+
+use memchr::memchr;
+use vte::{Params, Parser, Perform};
+
+use super::clean_text;
+
+/// The longest notification text in characters; longer than any desktop shows.
+const NOTIFICATION_LIMIT: usize = 1024;
+
+/// The longest DCS question kept, in bytes. Real ones have a few dozen.
+const QUESTION_LIMIT: usize = 1024;
+
+/// The most capabilities answered in one question.
+const CAPABILITY_LIMIT: usize = 32;
+
+const ESC: u8 = 0x1b;
+
+/// Something the child said that is not a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScreenFact {
+    /// The title changed: cleaned, at most 256 characters.
+    Title(String),
+    /// The bell rang.
+    Bell,
+    /// The child wants this text in the clipboard (OSC 52).
+    ClipboardStore(String),
+    /// The child notifies the user (OSC 9, 99, 777): cleaned.
+    Notification {
+        /// The heading; empty if none was given.
+        title: String,
+        /// The message; empty if none was given.
+        body: String,
+    },
+    /// The child shows how far it is (OSC 9;4).
+    Progress(Progress),
+    /// A shell-integration mark (OSC 133).
+    Mark(Mark),
+}
+
+/// A task's progress as told by OSC 9;4; percentages are 0 to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing is under way.
+    None,
+    /// Under way, this many percent done.
+    Percent(u8),
+    /// Failed at this many percent.
+    Error(u8),
+    /// Under way, nobody knows how far.
+    Indeterminate,
+    /// Paused at this many percent.
+    Paused(u8),
+}
+
+/// The four marks of OSC 133.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// `A`: a prompt begins.
+    PromptStart,
+    /// `B`: the prompt ends, the command line begins.
+    CommandStart,
+    /// `C`: the command runs, its output begins.
+    OutputStart,
+    /// `D`: the command ended, with its exit status if told.
+    CommandEnd(Option<i32>),
+}
+
+/// What the screen must do where the tap stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Signal {
+    /// `CSI > q`.
+    VersionQuery,
+    /// `CSI ? 6 n`.
+    ExtendedCursorQuery,
+    /// `CSI ? 996 n`.
+    SchemeQuery,
+    /// `CSI 16 t`.
+    CellSizeQuery,
+    /// XTGETTCAP, with the names decoded.
+    CapabilityQuery(Vec<Vec<u8>>),
+    /// DECRQSS.
+    SettingQuery(Setting),
+    /// DECSTR.
+    SoftReset,
+    /// REP; its final byte is the last one consumed.
+    Repeat(u16),
+    /// `CSI ? 2026 h`.
+    FrameBegin,
+    /// `CSI ? 2026 l`.
+    FrameEnd,
+    /// Something for the loop.
+    Fact(ScreenFact),
+}
+
+/// The settings DECRQSS may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Setting {
+    /// `m`.
+    Rendition,
+    /// `SP q`.
+    CursorStyle,
+    /// Anything else.
+    Unknown,
+}
+
+/// The second reader of the child's bytes.
+#[derive(Default)]
+pub(super) struct Tap {
+    parser: Parser,
+    watch: Watch,
+}
+
+impl Tap {
+    /// Reads until something has to be done, and says how many bytes that took.
+    pub(super) fn next(&mut self, bytes: &[u8]) -> (usize, Option<Signal>) {
+        let mut done = 0;
+        while done < bytes.len() {
+            if self.watch.ground {
+                let Some(text) = memchr(ESC, &bytes[done..]) else {
+                    break;
+                };
+                done += text;
+                self.watch.ground = false;
+            }
+            self.watch.stop = false;
+            done += self
+                .parser
+                .advance_until_terminated(&mut self.watch, &bytes[done..]);
+            if let Some(signal) = self.watch.signal.take() {
+                return (done, Some(signal));
+            }
+        }
+        (bytes.len(), None)
+    }
+
+    /// Forgets a half-read sequence and frees what it held.
+    pub(super) fn forget_sequence(&mut self) {
+        self.parser = Parser::new();
+        self.watch.ground = true;
+        self.watch.question = None;
+    }
+}
+
+/// The longest OSC string let through, in bytes: what tmux allows. The parser's own buffer has no
+/// bound, so an unterminated string would grow it for ever. Strings of the other kinds (DCS, APC,
+/// SOS, PM) are never buffered by the parser and need no cap.
+pub(super) const STRING_LIMIT: usize = 1 << 20;
+
+/// The gate in front of both parsers: drops an OSC string that grows too long, up to its end.
+#[derive(Default)]
+pub(super) struct StringCap {
+    place: Place,
+    length: usize,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Outside,
+    AfterEscape,
+    InString,
+    Dropping,
+}
+
+/// What the gate says about the next bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Passage {
+    /// How many bytes the gate has dealt with.
+    pub consumed: usize,
+    /// How many of them, from the start, may go on.
+    pub passed: usize,
+    /// A string was too long: behind the passed bytes the parsers must forget it.
+    pub overflow: bool,
+}
+
+impl StringCap {
+    /// Looks at the next bytes; call again with what was not consumed.
+    pub(super) fn next(&mut self, bytes: &[u8]) -> Passage {
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            match self.place {
+                Place::Outside => match memchr(ESC, rest) {
+                    None => break,
+                    Some(text) => {
+                        at += text + 1;
+                        self.place = Place::AfterEscape;
+                    }
+                },
+                Place::AfterEscape => {
+                    at += 1;
+                    self.place = after_escape(rest[0]);
+                    self.length = 0;
+                }
+                Place::InString => {
+                    let body = string_end(rest);
+                    self.length += body;
+                    if self.length > STRING_LIMIT {
+                        self.place = Place::Dropping;
+                        return Passage {
+                            consumed: at + body,
+                            passed: at,
+                            overflow: true,
+                        };
+                    }
+                    at += body;
+                    if let Some(&end) = bytes.get(at) {
+                        at += 1;
+                        self.place = if end == ESC {
+                            Place::AfterEscape
+                        } else {
+                            Place::Outside
+                        };
+                    }
+                }
+                // Only reached at the start of a call, because an overflow returns.
+                Place::Dropping => {
+                    let body = string_end(rest);
+                    let end = rest.get(body);
+                    if end.is_some() {
+                        self.place = Place::Outside;
+                    }
+                    if body == 0 && end == Some(&ESC) {
+                        continue;
+                    }
+                    let own_end = usize::from(end.is_some_and(|&byte| byte != ESC));
+                    return Passage {
+                        consumed: at + body + own_end,
+                        passed: at,
+                        overflow: false,
+                    };
+                }
+            }
+        }
+        Passage {
+            consumed: bytes.len(),
+            passed: bytes.len(),
+            overflow: false,
+        }
+    }
+}
+
+/// Where the parser is after ESC and this byte. Controls and bytes it ignores leave it there.
+fn after_escape(byte: u8) -> Place {
+    match byte {
+        b']' => Place::InString,
+        0x18 | 0x1a | 0x20..=0x7e => Place::Outside,
+        _ => Place::AfterEscape,
+    }
+}
+
+/// The number of bytes before the one that ends an OSC string: BEL, ESC, CAN or SUB.
+fn string_end(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .position(|byte| matches!(*byte, 0x07 | 0x18 | 0x1a | ESC))
+        .unwrap_or(bytes.len())
+}
+
+struct Watch {
+    /// The parser is certainly between sequences, so text need not be parsed. Only set by the
+    /// dispatches that end a sequence by their own last byte: text callbacks may come after the
+    /// parser has already taken the next ESC.
+    ground: bool,
+    stop: bool,
+    signal: Option<Signal>,
+    question: Option<Question>,
+    notice: Notice,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self {
+            ground: true,
+            stop: false,
+            signal: None,
+            question: None,
+            notice: Notice::default(),
+        }
+    }
+}
+
+struct Question {
+    capabilities: bool,
+    body: Vec<u8>,
+    overlong: bool,
+}
+
+/// A kitty notification (OSC 99) under construction.
+#[derive(Default)]
+struct Notice {
+    id: Vec<u8>,
+    title: String,
+    body: String,
+}
+
+impl Watch {
+    fn end(&mut self, signal: Option<Signal>) {
+        self.ground = true;
+        self.stop = true;
+        self.signal = signal;
+    }
+}
+
+impl Perform for Watch {
+    fn csi_dispatch(&mut self, params: &Params, intermediates: &[u8], ignore: bool, action: char) {
+        let signal = if ignore {
+            None
+        } else {
+            csi_signal(params, intermediates, action)
+        };
+        self.end(signal);
+    }
+
+    fn esc_dispatch(&mut self, _intermediates: &[u8], _ignore: bool, _byte: u8) {
+        self.end(None);
+    }
+
+    fn osc_dispatch(&mut self, params: &[&[u8]], bell_terminated: bool) {
+        let fact = osc_fact(params, &mut self.notice);
+        self.end(fact.map(Signal::Fact));
+        // Ended by ESC: the string terminator's second half is still to come.
+        self.ground = bell_terminated;
+    }
+
+    fn hook(&mut self, _params: &Params, intermediates: &[u8], ignore: bool, action: char) {
+        self.question = match (intermediates, action) {
+            ([b'+'], 'q') if !ignore => Some(true),
+            ([b'$'], 'q') if !ignore => Some(false),
+            _ => None,
+        }
+        .map(|capabilities| Question {
+            capabilities,
+            body: Vec::new(),
+            overlong: false,
+        });
+    }
+
+    fn put(&mut self, byte: u8) {
+        if let Some(question) = &mut self.question {
+            question.overlong |= question.body.len() >= QUESTION_LIMIT;
+            if !question.overlong {
+                question.body.push(byte);
+            }
+        }
+    }
+
+    fn unhook(&mut self) {
+        if let Some(question) = self.question.take().filter(|question| !question.overlong) {
+            self.stop = true;
+            self.signal = Some(if question.capabilities {
+                Signal::CapabilityQuery(capability_names(&question.body))
+            } else {
+                Signal::SettingQuery(match question.body.as_slice() {
+                    b"m" => Setting::Rendition,
+                    b" q" => Setting::CursorStyle,
+                    _ => Setting::Unknown,
+                })
+            });
+        }
+    }
+
+    fn terminated(&self) -> bool {
+        self.stop
+    }
+}
+
+fn csi_signal(params: &Params, intermediates: &[u8], action: char) -> Option<Signal> {
+    let first = params
+        .iter()
+        .next()
+        .and_then(|param| param.first())
+        .copied()
+        .unwrap_or(0);
+    let frame = || params.iter().any(|param| param == [2026]);
+    match (intermediates, action) {
+        ([b'>'], 'q') if first == 0 => Some(Signal::VersionQuery),
+        ([b'?'], 'n') if first == 6 => Some(Signal::ExtendedCursorQuery),
+        ([b'?'], 'n') if first == 996 => Some(Signal::SchemeQuery),
+        ([], 't') if first == 16 => Some(Signal::CellSizeQuery),
+        ([b'!'], 'p') => Some(Signal::SoftReset),
+        ([], 'b') => Some(Signal::Repeat(first.max(1))),
+        ([b'?'], 'h') if frame() => Some(Signal::FrameBegin),
+        ([b'?'], 'l') if frame() => Some(Signal::FrameEnd),
+        _ => None,
+    }
+}
+
+fn osc_fact(params: &[&[u8]], notice: &mut Notice) -> Option<ScreenFact> {
+    match params {
+        [b"9", b"4", rest @ ..] => progress(rest).map(ScreenFact::Progress),
+        // The other numbered forms of OSC 9 are ConEmu's own commands, not messages.
+        [b"9", number, _, ..] if number.len() <= 2 && number.iter().all(u8::is_ascii_digit) => None,
+        [b"9", text @ ..] if !text.is_empty() => Some(ScreenFact::Notification {
+            title: String::new(),
+            body: message(text),
+        }),
+        [b"777", b"notify", title, body @ ..] => Some(ScreenFact::Notification {
+            title: message(&[title]),
+            body: message(body),
+        }),
+        [b"99", metadata, payload @ ..] => notice.take(metadata, payload),
+        [b"133", kind, rest @ ..] => mark(kind, rest).map(ScreenFact::Mark),
+        _ => None,
+    }
+}
+
+fn message(parts: &[&[u8]]) -> String {
+    clean_text(
+        &String::from_utf8_lossy(&parts.join(&b';')),
+        NOTIFICATION_LIMIT,
+    )
+}
+
+fn progress(params: &[&[u8]]) -> Option<Progress> {
+    let number = |index: usize| {
+        params
+            .get(index)
+            .and_then(|text| std::str::from_utf8(text).ok()?.parse::<u8>().ok())
+    };
+    let percent = number(1).unwrap_or(0).min(100);
+    match number(0)? {
+        0 => Some(Progress::None),
+        1 => Some(Progress::Percent(percent)),
+        2 => Some(Progress::Error(percent)),
+        3 => Some(Progress::Indeterminate),
+        4 => Some(Progress::Paused(percent)),
+        _ => None,
+    }
+}
+
+fn mark(kind: &[u8], rest: &[&[u8]]) -> Option<Mark> {
+    match kind {
+        b"A" => Some(Mark::PromptStart),
+        b"B" => Some(Mark::CommandStart),
+        b"C" => Some(Mark::OutputStart),
+        b"D" => {
+            Some(Mark::CommandEnd(rest.first().and_then(|text| {
+                std::str::from_utf8(text).ok()?.parse().ok()
+            })))
+        }
+        _ => None,
+    }
+}
+
+impl Notice {
+    /// One part of a kitty notification; the last part gives the whole.
+    fn take(&mut self, metadata: &[u8], payload: &[&[u8]]) -> Option<ScreenFact> {
+        let field = |name: &[u8]| {
+            metadata
+                .split(|&byte| byte == b':')
+                .find_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"="))
+        };
+        let id = field(b"i").unwrap_or_default();
+        if self.id != id {
+            *self = Self {
+                id: id[..id.len().min(64)].to_vec(),
+                ..Self::default()
+            };
+        }
+        let raw = payload.join(&b';');
+        let bytes = if field(b"e") == Some(b"1") {
+            decode_base64(&raw)?
+        } else {
+            raw
+        };
+        let part = match field(b"p").unwrap_or(b"title") {
+            b"title" => &mut self.title,
+            b"body" => &mut self.body,
+            // Icons, buttons, queries, closing: a notification is text to us, nothing else.
+            _ => return None,
+        };
+        let room = NOTIFICATION_LIMIT.saturating_sub(part.chars().count());
+        part.push_str(&clean_text(&String::from_utf8_lossy(&bytes), room));
+        if field(b"d") == Some(b"0") {
+            return None;
+        }
+        let done = std::mem::take(self);
+        let empty = done.title.is_empty() && done.body.is_empty();
+        (!empty).then_some(ScreenFact::Notification {
+            title: done.title,
+            body: done.body,
+        })
+    }
+}
+
+fn capability_names(body: &[u8]) -> Vec<Vec<u8>> {
+    body.split(|&byte| byte == b';')
+        .take(CAPABILITY_LIMIT)
+        .map(|name| decode_hex(name).unwrap_or_default())
+        .collect()
+}
+
+fn decode_hex(text: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let (pairs, []) = text.as_chunks::<2>() else {
+        return None;
+    };
+    pairs
+        .iter()
+        .map(|[high, low]| Some((digit(*high)? * 16 + digit(*low)?) as u8))
+        .collect()
+}
+
+/// Standard base64 with or without padding; `None` if any other byte is in it.
+///
+/// Written here because the two places that need it (OSC 52 and OSC 99) do not earn a crate.
+pub(super) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let unpadded = text
+        .strip_suffix(b"==")
+        .or(text.strip_suffix(b"="))
+        .unwrap_or(text);
+    let mut bytes = Vec::with_capacity(unpadded.len() / 4 * 3 + 2);
+    for group in unpadded.chunks(4) {
+        if group.len() == 1 {
+            return None;
+        }
+        let mut bits = 0_u32;
+        for &symbol in group {
+            bits = bits << 6 | u32::from(base64_value(symbol)?);
+        }
+        bits <<= 6 * (4 - group.len());
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
+    }
+    Some(bytes)
+}
+
+fn base64_value(symbol: u8) -> Option<u8> {
+    match symbol {
+        b'A'..=b'Z' => Some(symbol - b'A'),
+        b'a'..=b'z' => Some(symbol - b'a' + 26),
+        b'0'..=b'9' => Some(symbol - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signals(bytes: &[u8]) -> Vec<Signal> {
+        let mut tap = Tap::default();
+        let mut rest = bytes;
+        let mut found = Vec::new();
+        while !rest.is_empty() {
+            let (done, signal) = tap.next(rest);
+            rest = &rest[done..];
+            found.extend(signal);
+        }
+        found
+    }
+
+    fn facts(bytes: &[u8]) -> Vec<ScreenFact> {
+        signals(bytes)
+            .into_iter()
+            .filter_map(|signal| match signal {
+                Signal::Fact(fact) => Some(fact),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn notification(title: &str, body: &str) -> ScreenFact {
+        ScreenFact::Notification {
+            title: title.into(),
+            body: body.into(),
+        }
+    }
+
+    #[test]
+    fn it_stops_right_behind_a_question() {
+        let mut tap = Tap::default();
+        let bytes = b"text\x1b[31mred\x1b[>0qmore";
+        assert_eq!(tap.next(bytes), (17, Some(Signal::VersionQuery)));
+        assert_eq!(tap.next(&bytes[17..]), (4, None));
+    }
+
+    #[test]
+    fn a_question_is_found_wherever_the_bytes_are_cut() {
+        let bytes = b"\xe2\x9c\xb3x\x1b[1;2;;mq\x1b]0;t\x1b\\\x1b[?996n\x1b[?2026h\x1b[?2026l";
+        let whole = signals(bytes);
+        assert_eq!(
+            whole,
+            [Signal::SchemeQuery, Signal::FrameBegin, Signal::FrameEnd]
+        );
+        for cut in 0..bytes.len() {
+            let mut tap = Tap::default();
+            let mut found = Vec::new();
+            for mut part in [&bytes[..cut], &bytes[cut..]] {
+                while !part.is_empty() {
+                    let (done, signal) = tap.next(part);
+                    part = &part[done..];
+                    found.extend(signal);
+                }
+            }
+            assert_eq!(found, whole, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn an_ignored_sequence_does_not_hide_the_next_question() {
+        assert_eq!(signals(b"\x1b[1?2zplain\x1b[>q"), [Signal::VersionQuery]);
+        assert_eq!(signals(b"\x1b[1\x18plain\x1b[>q"), [Signal::VersionQuery]);
+        assert_eq!(signals(b"\x1b_apc\x1b\\\x1b[>q"), [Signal::VersionQuery]);
+        assert_eq!(
+            signals(b"\x1bP1;2|dcs\x9ctext\x1b[>q"),
+            [Signal::VersionQuery]
+        );
+    }
+
+    #[test]
+    fn all_forms_of_notification_are_seen_and_cleaned() {
+        assert_eq!(
+            facts(b"\x1b]9;done; really\x07"),
+            [notification("", "done; really")]
+        );
+        assert_eq!(
+            facts(b"\x1b]777;notify;T;B\x1b\\"),
+            [notification("T", "B")]
+        );
+        assert_eq!(facts(b"\x1b]99;;hello\x1b\\"), [notification("hello", "")]);
+        assert_eq!(
+            facts(b"\x1b]99;i=1:d=0;Head\x1b\\\x1b]99;i=1:p=body:e=1;Ym9keQ==\x1b\\"),
+            [notification("Head", "body")]
+        );
+        let hostile = "\u{1b}]9;a\u{202e}b\u{9b}c\u{7}".as_bytes();
+        assert_eq!(facts(hostile), [notification("", "abc")]);
+        assert_eq!(facts(b"\x1b]9;2;messagebox\x07"), []);
+    }
+
+    #[test]
+    fn progress_and_marks_are_read() {
+        let progress = |text: &[u8]| facts(text);
+        assert_eq!(
+            progress(b"\x1b]9;4;1;42\x07"),
+            [ScreenFact::Progress(Progress::Percent(42))]
+        );
+        assert_eq!(
+            progress(b"\x1b]9;4;1;200\x07"),
+            [ScreenFact::Progress(Progress::Percent(100))]
+        );
+        assert_eq!(
+            progress(b"\x1b]9;4;0\x07"),
+            [ScreenFact::Progress(Progress::None)]
+        );
+        assert_eq!(
+            progress(b"\x1b]9;4;3\x07"),
+            [ScreenFact::Progress(Progress::Indeterminate)]
+        );
+        assert_eq!(progress(b"\x1b]9;4;9\x07"), []);
+        assert_eq!(
+            facts(b"\x1b]133;A\x07"),
+            [ScreenFact::Mark(Mark::PromptStart)]
+        );
+        assert_eq!(
+            facts(b"\x1b]133;D;130\x07"),
+            [ScreenFact::Mark(Mark::CommandEnd(Some(130)))]
+        );
+        assert_eq!(
+            facts(b"\x1b]133;D\x07"),
+            [ScreenFact::Mark(Mark::CommandEnd(None))]
+        );
+    }
+
+    #[test]
+    fn questions_in_strings_are_decoded() {
+        assert_eq!(
+            signals(b"\x1bP+q544e;zz\x1b\\"),
+            [Signal::CapabilityQuery(vec![b"TN".to_vec(), Vec::new()])]
+        );
+        assert_eq!(
+            signals(b"\x1bP$qm\x1b\\"),
+            [Signal::SettingQuery(Setting::Rendition)]
+        );
+        assert_eq!(
+            signals(b"\x1bP$q q\x1b\\"),
+            [Signal::SettingQuery(Setting::CursorStyle)]
+        );
+        assert_eq!(
+            signals(b"\x1bP$qr\x1b\\"),
+            [Signal::SettingQuery(Setting::Unknown)]
+        );
+        let overlong = [b"\x1bP$q".as_slice(), &[b'm'; 4096], b"\x1b\\"].concat();
+        assert_eq!(signals(&overlong), []);
+    }
+
+    /// What comes through the gate, with `!` where the parsers had to forget.
+    fn through_the_gate(parts: &[&[u8]]) -> Vec<u8> {
+        let mut cap = StringCap::default();
+        let mut out = Vec::new();
+        for part in parts {
+            let mut rest = *part;
+            while !rest.is_empty() {
+                let passage = cap.next(rest);
+                out.extend_from_slice(&rest[..passage.passed]);
+                if passage.overflow {
+                    out.push(b'!');
+                }
+                rest = &rest[passage.consumed..];
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn an_endless_string_is_dropped_up_to_its_end() {
+        let block = vec![b'x'; 64 * 1024];
+        for end in [b"\x1b\\".as_slice(), b"\x07", b"\x18", b"\x1a"] {
+            let mut parts = vec![b"a\x1b]0;".as_slice()];
+            parts.extend(std::iter::repeat_n(block.as_slice(), 1024));
+            parts.extend([end, b"OK\x1b]0;t\x07".as_slice()]);
+            let out = through_the_gate(&parts);
+            let overflow = out
+                .iter()
+                .position(|&byte| byte == b'!')
+                .expect("an overflow");
+            assert!(overflow <= STRING_LIMIT + 8);
+            let after: &[u8] = &out[overflow + 1..];
+            let expected = if end[0] == ESC {
+                b"\x1b\\OK\x1b]0;t\x07".as_slice()
+            } else {
+                b"OK\x1b]0;t\x07"
+            };
+            assert_eq!(after, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_short_enough_comes_through_unchanged() {
+        let long = [
+            b"\x1b]52;c;".as_slice(),
+            &vec![b'A'; STRING_LIMIT - 10],
+            b"\x07after",
+        ]
+        .concat();
+        assert_eq!(through_the_gate(&[&long]), long);
+        let other = [
+            b"\x1bP".as_slice(),
+            &vec![b'A'; 3 * STRING_LIMIT],
+            b"\x1b\\after",
+        ]
+        .concat();
+        assert_eq!(through_the_gate(&[&other]), other);
+        let tricky = b"\x1b\x1b]0;a\x1b]0;b\x18c\x1b(]x\x1b\x00]0;d\x07";
+        for cut in 0..tricky.len() {
+            assert_eq!(through_the_gate(&[&tricky[..cut], &tricky[cut..]]), tricky);
+        }
+    }
+
+    #[test]
+    fn base64_is_read_strictly() {
+        assert_eq!(
+            decode_base64(b"aGVsbG8=").as_deref(),
+            Some(b"hello".as_slice())
+        );
+        assert_eq!(
+            decode_base64(b"aGVsbG8").as_deref(),
+            Some(b"hello".as_slice())
+        );
+        assert_eq!(decode_base64(b"").as_deref(), Some(b"".as_slice()));
+        assert_eq!(decode_base64(b"aGVs bG8="), None);
+        assert_eq!(decode_base64(b"a"), None);
+    }
+}
