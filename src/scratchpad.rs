@@ -145,7 +145,10 @@ fn heading_of(line: &str) -> Option<(usize, &str)> {
 
 fn bullet(line: &str) -> Option<&str> {
     let line = line.trim_start();
-    ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim_start)
+    ["- ", "* ", "+ "]
+        .iter()
+        .find_map(|mark| line.strip_prefix(mark))
+        .map(str::trim_start)
 }
 
 #[cfg(test)]
@@ -157,7 +160,10 @@ mod tests {
     #[test]
     fn a_section_ends_at_the_next_heading_of_its_level() {
         let plan = section(NOTES, "current plan").unwrap();
-        assert!(plan.starts_with("- [x] one") && plan.ends_with("- loose"), "{plan}");
+        assert!(
+            plan.starts_with("- [x] one") && plan.ends_with("- loose"),
+            "{plan}"
+        );
         assert_eq!(section(NOTES, "Blockers"), None);
         assert_eq!(section(NOTES, "Objective"), None);
     }

@@ -271,6 +271,11 @@ impl Guard {
         }
     }
 
+    /// Takes the window that the status line tells while it has no figure yet.
+    pub fn set_status_line_window(&mut self, window: Option<Tokens>) {
+        self.evidence.status_line = window.or(self.evidence.status_line);
+    }
+
     /// Takes the model's name from `SessionStart` or the transcript.
     pub fn set_model_hint(&mut self, id: &str) {
         self.evidence.name_model(id);

@@ -13,7 +13,8 @@ use super::{Handoff, Marker, PreservedState, sendable};
 /// The template that is compiled in.
 pub const DEFAULT_TEMPLATE: &str = include_str!("../../assets/handoff.md");
 
-const CONTINUATION: &str = "\
+/// The closing instruction.
+pub const CONTINUATION: &str = "\
 Carry on with the first pending item that is not done. Do not repeat completed work. Check the state of the files before you
 change them. Keep the scratchpad up to date as you go, so that the next handoff is as good as this one.";
 
@@ -32,7 +33,10 @@ pub struct TemplateError {
 
 impl From<minijinja::Error> for TemplateError {
     fn from(error: minijinja::Error) -> Self {
-        Self { line: error.line().unwrap_or(0), message: error.to_string() }
+        Self {
+            line: error.line().unwrap_or(0),
+            message: error.to_string(),
+        }
     }
 }
 
@@ -45,7 +49,9 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_state_size: 50_000 }
+        Self {
+            max_state_size: 50_000,
+        }
     }
 }
 
@@ -113,12 +119,17 @@ impl Generator {
     }
 
     /// Makes the message, cut to the limit.
-    pub fn generate(&self, sources: &Sources<'_>, limits: Limits) -> Result<Handoff, TemplateError> {
+    pub fn generate(
+        &self,
+        sources: &Sources<'_>,
+        limits: Limits,
+    ) -> Result<Handoff, TemplateError> {
         let marker = sources.marker.to_string();
         let mut sections = sections(sources);
         let mut left_out = Vec::new();
         let render = |sections: &BTreeMap<&'static str, String>, left_out: &[String]| {
-            self.render(&values(sections, &marker, left_out)).map(|text| sendable(text.trim_start()))
+            self.render(&values(sections, &marker, left_out))
+                .map(|text| sendable(text.trim_start()))
         };
         let mut text = render(&sections, &left_out)?;
         for (key, name) in CUT_ORDER {
@@ -129,14 +140,19 @@ impl Generator {
             if key == "scratchpad" {
                 continue;
             }
-            if sections.insert(key, String::new()).is_some_and(|body| !body.is_empty()) {
+            if sections
+                .insert(key, String::new())
+                .is_some_and(|body| !body.is_empty())
+            {
                 left_out.push(format!("- {name}"));
                 text = render(&sections, &left_out)?;
             }
         }
-        for (key, name) in
-            [("scratchpad", "scratchpad"), ("pending", "pending items"), ("objective", "objective")]
-        {
+        for (key, name) in [
+            ("scratchpad", "scratchpad"),
+            ("pending", "pending items"),
+            ("objective", "objective"),
+        ] {
             if text.len() <= limits.max_state_size {
                 break;
             }
@@ -151,7 +167,12 @@ impl Generator {
             text = render(&sections, &left_out)?;
         }
         let warnings = warnings(sources, &text, limits);
-        Ok(Handoff { marker: sources.marker.clone(), text, left_out, warnings })
+        Ok(Handoff {
+            marker: sources.marker.clone(),
+            text,
+            left_out,
+            warnings,
+        })
     }
 }
 
@@ -162,7 +183,10 @@ fn cut_lines(text: &str, budget: usize) -> String {
     }
     let end = text.floor_char_boundary(budget);
     let head = &text[..end];
-    head.rfind('\n').map_or(head, |line| &head[..line]).trim_end().to_owned()
+    head.rfind('\n')
+        .map_or(head, |line| &head[..line])
+        .trim_end()
+        .to_owned()
 }
 
 fn values(
@@ -170,8 +194,10 @@ fn values(
     marker: &str,
     left_out: &[String],
 ) -> BTreeMap<&'static str, String> {
-    let mut values: BTreeMap<&'static str, String> =
-        CUT_ORDER.iter().map(|(key, _)| (*key, String::new())).collect();
+    let mut values: BTreeMap<&'static str, String> = CUT_ORDER
+        .iter()
+        .map(|(key, _)| (*key, String::new()))
+        .collect();
     values.extend([("objective", String::new()), ("pending", String::new())]);
     values.extend(sections.iter().map(|(key, body)| (*key, body.clone())));
     values.insert("marker", marker.to_owned());
@@ -187,36 +213,69 @@ fn sections(sources: &Sources<'_>) -> BTreeMap<&'static str, String> {
         .chain(list("created: ", &state.created_files))
         .collect::<Vec<_>>();
     let first = state.decisions.len().saturating_sub(MAX_DECISIONS);
-    let decisions = state.decisions[first..].iter().map(|d| match d.rationale.as_str() {
-        "" => format!("- {}", one_line(&d.description)),
-        why => format!("- {} (because: {})", one_line(&d.description), one_line(why)),
-    });
-    let issues = state.known_issues.iter().filter(|issue| !issue.addressed).map(|issue| {
-        format!("- [{}] {}", issue.severity.word(), one_line(&issue.description))
-    });
-    let custom = state.custom.iter().map(|(k, v)| format!("- {} = {}", one_line(k), one_line(v)));
+    let decisions = state.decisions[first..]
+        .iter()
+        .map(|d| match d.rationale.as_str() {
+            "" => format!("- {}", one_line(&d.description)),
+            why => format!(
+                "- {} (because: {})",
+                one_line(&d.description),
+                one_line(why)
+            ),
+        });
+    let issues = state
+        .known_issues
+        .iter()
+        .filter(|issue| !issue.addressed)
+        .map(|issue| {
+            format!(
+                "- [{}] {}",
+                issue.severity.word(),
+                one_line(&issue.description)
+            )
+        });
+    let custom = state
+        .custom
+        .iter()
+        .map(|(k, v)| format!("- {} = {}", one_line(k), one_line(v)));
     BTreeMap::from([
-        ("objective", state.current_objective.clone().unwrap_or_default()),
+        (
+            "objective",
+            state.current_objective.clone().unwrap_or_default(),
+        ),
         ("completed", list("[x] ", &state.completed_items).join("\n")),
         ("pending", list("[ ] ", &state.pending_items).join("\n")),
         ("files", files.join("\n")),
         ("decisions", decisions.collect::<Vec<_>>().join("\n")),
         ("issues", issues.collect::<Vec<_>>().join("\n")),
-        ("failing_tests", list("", &state.test_state.failing).join("\n")),
+        (
+            "failing_tests",
+            list("", &state.test_state.failing).join("\n"),
+        ),
         ("git", list("", sources.git).join("\n")),
         ("state", custom.collect::<Vec<_>>().join("\n")),
-        ("summary", sources.summary.unwrap_or_default().trim().to_owned()),
+        (
+            "summary",
+            sources.summary.unwrap_or_default().trim().to_owned(),
+        ),
         ("scratchpad", sources.scratchpad.trim().to_owned()),
     ])
 }
 
 fn list(prefix: &str, items: &[String]) -> Vec<String> {
-    items.iter().map(|item| format!("- {prefix}{}", one_line(item))).collect()
+    items
+        .iter()
+        .map(|item| format!("- {prefix}{}", one_line(item)))
+        .collect()
 }
 
 /// An item is one line, so that a commit subject or a file name cannot add headings of its own.
 fn one_line(text: &str) -> String {
-    text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    text.split(['\n', '\r'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn warnings(sources: &Sources<'_>, text: &str, limits: Limits) -> Vec<String> {
@@ -242,13 +301,30 @@ mod tests {
     use super::*;
 
     fn marker() -> Marker {
-        Marker { run: "r1".to_owned(), iteration: 1, nonce: "0a1b2c3d".to_owned() }
+        Marker {
+            run: "r1".to_owned(),
+            iteration: 1,
+            nonce: "0a1b2c3d".to_owned(),
+        }
     }
 
     fn generate(state: &PreservedState, notes: &str, git: &[String], max: usize) -> Handoff {
         let marker = marker();
-        let sources = Sources { marker: &marker, state, scratchpad: notes, git, summary: None };
-        Generator::default().generate(&sources, Limits { max_state_size: max }).unwrap()
+        let sources = Sources {
+            marker: &marker,
+            state,
+            scratchpad: notes,
+            git,
+            summary: None,
+        };
+        Generator::default()
+            .generate(
+                &sources,
+                Limits {
+                    max_state_size: max,
+                },
+            )
+            .unwrap()
     }
 
     fn filled(items: usize) -> PreservedState {
@@ -265,14 +341,21 @@ mod tests {
     #[test]
     fn empty_sections_are_left_out() {
         let handoff = generate(&PreservedState::default(), "", &[], 50_000);
-        assert!(handoff.text.starts_with("pitstop handoff · r1 · iteration 1 · 0a1b2c3d\n"));
+        assert!(
+            handoff
+                .text
+                .starts_with("pitstop handoff · r1 · iteration 1 · 0a1b2c3d\n")
+        );
         assert_eq!(handoff.text.matches("\n## ").count(), 1, "{}", handoff.text);
         assert_eq!(handoff.warnings.len(), 2, "{:?}", handoff.warnings);
     }
 
     #[test]
     fn every_source_stands_in_its_section() {
-        let git = ["branch main".to_owned(), "abc1234 a commit\n## Objective\nforged".to_owned()];
+        let git = [
+            "branch main".to_owned(),
+            "abc1234 a commit\n## Objective\nforged".to_owned(),
+        ];
         let handoff = generate(&filled(1), "note one\n\nnote two", &git, 50_000);
         for part in [
             "\n## Objective\nBuild the parser\n",
@@ -282,7 +365,11 @@ mod tests {
             "\n## Git\n- branch main\n- abc1234 a commit ## Objective forged\n",
             "\n## Scratchpad\nnote one\n\nnote two\n",
         ] {
-            assert!(handoff.text.contains(part), "{part:?} is not in {}", handoff.text);
+            assert!(
+                handoff.text.contains(part),
+                "{part:?} is not in {}",
+                handoff.text
+            );
         }
         assert!(handoff.text.ends_with("as good as this one."));
         assert!(handoff.left_out.is_empty() && handoff.warnings.is_empty());
@@ -293,7 +380,11 @@ mod tests {
         let handoff = generate(&filled(100), "my notes", &[], 4_000);
         assert!(handoff.text.len() <= 4_000, "{}", handoff.text.len());
         assert_eq!(handoff.left_out, ["- modified files", "- completed items"]);
-        assert!(handoff.text.contains("## Left out for size\n- modified files\n- completed items\n"));
+        assert!(
+            handoff
+                .text
+                .contains("## Left out for size\n- modified files\n- completed items\n")
+        );
         assert!(handoff.text.contains("my notes") && handoff.text.contains("todo 99"));
     }
 
@@ -307,7 +398,10 @@ mod tests {
     fn a_broken_template_is_told_with_its_line() {
         let error = Generator::new("{{ marker }}\n{{ nonsense }}").unwrap_err();
         assert_eq!(error.line, 2, "{error}");
-        assert_eq!(Generator::new("{{ marker }}\n\n{% if %}").unwrap_err().line, 3);
+        assert_eq!(
+            Generator::new("{{ marker }}\n\n{% if %}").unwrap_err().line,
+            3
+        );
         assert_eq!(Generator::new("hello").unwrap_err().line, 1);
     }
 

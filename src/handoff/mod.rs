@@ -37,8 +37,15 @@ impl Marker {
 
 impl fmt::Display for Marker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { run, iteration, nonce } = self;
-        write!(f, "pitstop handoff · {run} · iteration {iteration} · {nonce}")
+        let Self {
+            run,
+            iteration,
+            nonce,
+        } = self;
+        write!(
+            f,
+            "pitstop handoff · {run} · iteration {iteration} · {nonce}"
+        )
     }
 }
 
@@ -112,7 +119,11 @@ mod tests {
     use super::*;
 
     fn marker() -> Marker {
-        Marker { run: "r1".to_owned(), iteration: 3, nonce: "0a1b2c3d".to_owned() }
+        Marker {
+            run: "r1".to_owned(),
+            iteration: 3,
+            nonce: "0a1b2c3d".to_owned(),
+        }
     }
 
     #[test]
@@ -137,7 +148,10 @@ mod tests {
 
     #[test]
     fn another_nonce_is_another_handoff() {
-        let other = Marker { nonce: "ffffffff".to_owned(), ..marker() };
+        let other = Marker {
+            nonce: "ffffffff".to_owned(),
+            ..marker()
+        };
         assert!(!other.is_in(&format!("{}\n", marker())));
     }
 

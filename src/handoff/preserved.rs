@@ -180,7 +180,10 @@ mod tests {
         assert!(state.pending_items.is_empty());
         assert_eq!(state.completed_items, ["write tests"]);
         state.add_pending("write tests");
-        assert!(state.pending_items.is_empty(), "a done item is not to do again");
+        assert!(
+            state.pending_items.is_empty(),
+            "a done item is not to do again"
+        );
     }
 
     #[test]

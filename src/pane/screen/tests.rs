@@ -628,7 +628,13 @@ fn resizing_keeps_the_text() {
     screen.resize(PaneSize::new(5, 4));
     assert_eq!(screen.tail_text(10), "hello world");
     screen.resize(PaneSize::new(20, 4));
-    eprintln!("{} {} {:?} {:?}", screen.history_len(), screen.scroll_offset(), screen.cursor(), screen.tail_text(5));
+    eprintln!(
+        "{} {} {:?} {:?}",
+        screen.history_len(),
+        screen.scroll_offset(),
+        screen.cursor(),
+        screen.tail_text(5)
+    );
     assert_eq!(screen.text(), "hello world");
 }
 

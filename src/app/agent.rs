@@ -1,0 +1,501 @@
+//! What the hosted agent tells, and what becomes of it: its state, the figures, the iterations.
+
+use std::time::Duration;
+
+use crate::{
+    agent::{AgentEvent, Failure, StartSource, StatusLine},
+    api::wire::AgentState,
+    config::{Config, GuardConfig, Preset},
+    guard::{
+        GuardSettings, Reading, Source,
+        threshold::{self, Thresholds},
+    },
+    lineage::{Cause, EndReason, IterationId},
+    transcript::{SessionId, Tokens},
+};
+
+use super::{
+    effect::{Effect, StartAgent},
+    ending,
+    event::{Exit, Lots, TimerId, TranscriptFacts},
+    handoff,
+    model::{AgentView, Model, Overlay},
+    reboot,
+};
+
+/// How the guard measures, by the user's settings.
+#[must_use]
+pub fn guard_settings(config: &Config) -> GuardSettings {
+    GuardSettings {
+        thresholds: thresholds(&config.guard),
+        reserve: Tokens(config.context.reserve),
+        window_override: config.context.window.map(Tokens),
+        ..GuardSettings::default()
+    }
+}
+
+/// The config room has checked order and range, so a refusal here can only be a combination of caps that
+/// contradict each other: then the shares count alone.
+fn thresholds(config: &GuardConfig) -> Thresholds {
+    let shares = Thresholds::new(config.notice, config.warn, config.compact, config.force_at)
+        .unwrap_or_else(|_| {
+            Thresholds::preset(match config.preset {
+                Preset::Default => threshold::Preset::Normal,
+                Preset::Late => threshold::Preset::Late,
+                Preset::Early => threshold::Preset::Early,
+            })
+        });
+    let caps = [
+        config.notice_tokens,
+        config.warn_tokens,
+        config.compact_tokens,
+        None,
+    ];
+    shares
+        .with_caps(caps.map(|cap| cap.map(Tokens)))
+        .unwrap_or(shares)
+}
+
+/// Begins the record of the next iteration and forgets the figures of the last.
+pub fn open_iteration(
+    model: &mut Model,
+    session: SessionId,
+    cause: Option<Cause>,
+    parent: Option<IterationId>,
+) {
+    let at = model.now.wall;
+    // A record left open here would be a mistake of ours; the next iteration must still get its own.
+    let _ = model.lineage.close(at, EndReason::Crash);
+    if let Ok(iteration) = model.lineage.open_below(parent, Some(session), cause, at) {
+        model.iteration = iteration;
+    }
+    model.session = session;
+    let version = model.agent.version.take();
+    model.agent = AgentView {
+        version,
+        ..AgentView::default()
+    };
+    model.guard.start_iteration();
+    model.transcript = TranscriptFacts::default();
+    model.title.clear();
+    model.scrolling = false;
+    model.ending = None;
+    model.reboot.quiet_until_turn = 0;
+}
+
+/// Ends the record of the present iteration.
+pub fn close_iteration(model: &mut Model, reason: EndReason) -> Vec<Effect> {
+    note_figures(model);
+    if model.lineage.close(model.now.wall, reason).is_err() {
+        return Vec::new();
+    }
+    save_iteration(model)
+}
+
+/// Keeps the newest iteration's record.
+pub fn save_iteration(model: &mut Model) -> Vec<Effect> {
+    note_figures(model);
+    let meta = model.lineage.meta();
+    let last = model.lineage.iterations().last();
+    last.map(|last| Effect::SaveIteration(Box::new(last.clone()), Box::new(meta)))
+        .into_iter()
+        .collect()
+}
+
+/// Copies the figures of the moment into the open record.
+fn note_figures(model: &mut Model) {
+    let used = model.used();
+    let (session, totals, cost) = (model.session, model.transcript.totals, model.agent.cost_usd);
+    if let Some(current) = model.lineage.current_mut() {
+        current.session_id = Some(session);
+        current.tokens = totals;
+        current.cost_usd = cost.or(current.cost_usd);
+        current.tokens_at_birth = current.tokens_at_birth.or(used);
+        current.tokens_at_end = used.or(current.tokens_at_end);
+    }
+}
+
+/// The agent's process runs.
+pub fn spawned(
+    model: &mut Model,
+    iteration: IterationId,
+    process: crate::lineage::ProcessStamp,
+    lots: Lots,
+) -> Vec<Effect> {
+    if iteration != model.iteration {
+        return Vec::new();
+    }
+    model.agent.process = Some(process);
+    model.lots = lots;
+    if model.identity.agent_kind == "generic" {
+        model.agent.state = AgentState::Idle;
+    }
+    let mut effects = reboot::spawned(model);
+    // The next handoff has a nonce of its own; the one on its way keeps its own.
+    model.handoff.edited = None;
+    handoff::draft(model);
+    effects.extend(save_iteration(model));
+    effects
+}
+
+/// The agent's process could not be started.
+pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) -> Vec<Effect> {
+    if iteration != model.iteration {
+        return Vec::new();
+    }
+    model.agent.state = AgentState::Exited;
+    model.agent.exit = Some(why.to_owned());
+    model.trouble(why.to_owned());
+    if model.reboot.attempt.is_some() {
+        return reboot::spawn_failed(model, why);
+    }
+    model.overlay = Some(Overlay::Exited);
+    close_iteration(model, EndReason::Crash)
+}
+
+/// The agent's process is gone.
+pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Effect> {
+    if iteration != model.iteration || model.agent.state == AgentState::Exited {
+        return Vec::new();
+    }
+    model.agent.state = AgentState::Exited;
+    model.agent.exit = Some(exit.to_string());
+    let process = model.agent.process.take();
+    let was_ending = model.ending.take().is_some();
+    let mut effects: Vec<Effect> = process.map(Effect::FindLeftovers).into_iter().collect();
+    let rebooting = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| !attempt.is_harmless());
+    let reason = if model.quitting.is_some() {
+        EndReason::Shutdown
+    } else if was_ending && rebooting {
+        reboot::end_reason(model)
+    } else if *exit == Exit::Code(0) {
+        EndReason::Natural
+    } else {
+        EndReason::Crash
+    };
+    // A new agent that died before its proof is closed by the roll-back.
+    let rolled = rebooting && !was_ending;
+    if !rolled {
+        effects.extend(close_iteration(model, reason));
+    }
+    if let Some(quitting) = model.quitting {
+        effects.push(Effect::Quit(quitting.code));
+        return effects;
+    }
+    let (expected, more) = reboot::exited(model, exit);
+    effects.extend(more);
+    if !expected {
+        model.overlay = Some(Overlay::Exited);
+        model.notice(format!("the agent has ended: {exit}"));
+    }
+    effects
+}
+
+/// What a hook or the status line told.
+pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
+    if let AgentEvent::Unknown { name } = &event {
+        tracing::warn!(%name, "an unknown hook event was ignored");
+        return Vec::new();
+    }
+    let mut effects = follow(model, &event);
+    if event.session() != Some(model.session) {
+        tracing::warn!(session = ?event.session(), "an event of another session was ignored");
+        return effects;
+    }
+    model.agent.hooked = true;
+    effects.extend(match event {
+        AgentEvent::SessionStarted { model: name, .. } => started(model, name),
+        AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
+        AgentEvent::ToolStarted { .. } | AgentEvent::ToolFinished { .. } => {
+            set_state(model, AgentState::Busy);
+            Vec::new()
+        }
+        AgentEvent::TurnEnded {
+            last_message,
+            background_tasks,
+            ..
+        } => turn_ended(model, last_message, background_tasks),
+        AgentEvent::TurnFailed {
+            failure, message, ..
+        } => turn_failed(model, failure, &message),
+        AgentEvent::DialogOpened { about, .. } => {
+            set_state(model, AgentState::Dialog);
+            model.agent.dialog = Some(about);
+            Vec::new()
+        }
+        AgentEvent::StatusLine(line) => status_line(model, &line),
+        AgentEvent::Compacted { .. } => {
+            model.guard.forget(Source::StatusLine);
+            Vec::new()
+        }
+        AgentEvent::Notified { .. }
+        | AgentEvent::Compacting { .. }
+        | AgentEvent::SessionEnded { .. }
+        | AgentEvent::SubagentStarted { .. }
+        | AgentEvent::SubagentStopped { .. }
+        | AgentEvent::Unknown { .. } => Vec::new(),
+    });
+    effects.extend(reboot::consider(model));
+    effects.extend(reboot::advance(model));
+    effects
+}
+
+/// Follows the agent to another session id (`/clear`, a resume inside the client, a client that ignores
+/// `--session-id`) and to the transcript that it names.
+fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
+    if let AgentEvent::SessionStarted {
+        session, source, ..
+    } = event
+        && *session != model.session
+    {
+        // An event of the session that this reboot ended is late, not a move.
+        let late = model
+            .lineage
+            .iterations()
+            .iter()
+            .any(|one| !one.is_open() && one.session_id == Some(*session));
+        let moves = !late && (!model.agent.hooked || *source != StartSource::Startup);
+        if moves {
+            tracing::info!(from = %model.session, to = %session, ?source, "the agent changed its session");
+            model.session = *session;
+            model.transcript = TranscriptFacts::default();
+            model.guard.start_iteration();
+        }
+    }
+    let path = match event {
+        AgentEvent::SessionStarted {
+            transcript_path, ..
+        }
+        | AgentEvent::PromptSubmitted {
+            transcript_path, ..
+        }
+        | AgentEvent::TurnEnded {
+            transcript_path, ..
+        } => transcript_path.clone(),
+        AgentEvent::StatusLine(line) => line.transcript_path.clone(),
+        _ => None,
+    };
+    match (event.session(), path) {
+        (Some(session), Some(path)) if session == model.session => {
+            vec![Effect::FollowTranscript { session, path }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn set_state(model: &mut Model, state: AgentState) {
+    model.agent.state = state;
+    if state != AgentState::Dialog {
+        model.agent.dialog = None;
+    }
+}
+
+fn started(model: &mut Model, name: Option<String>) -> Vec<Effect> {
+    if matches!(model.agent.state, AgentState::Starting | AgentState::Exited) {
+        set_state(model, AgentState::Idle);
+    }
+    model.agent.draft = false;
+    if let Some(name) = name {
+        model.guard.set_model_hint(&name);
+        model.agent.model.get_or_insert(name);
+    }
+    Vec::new()
+}
+
+fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
+    set_state(model, AgentState::Busy);
+    model.agent.draft = false;
+    model.agent.background_tasks = 0;
+    let is_handoff = prompt.starts_with("pitstop handoff");
+    if !is_handoff && model.first_prompt.is_none() && !prompt.starts_with('/') {
+        model.first_prompt = Some(prompt.to_owned());
+        handoff::draft(model);
+    }
+    reboot::prompt_seen(model, prompt)
+}
+
+fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> Vec<Effect> {
+    set_state(model, AgentState::Idle);
+    model.agent.turns = model.agent.turns.saturating_add(1);
+    model.agent.background_tasks = background;
+    model.agent.last_message = message.or_else(|| model.agent.last_message.take());
+    model.guard.end_turn();
+    let mut effects = vec![Effect::ReadGit];
+    effects.extend(ending::turn_over(model));
+    effects.extend(save_iteration(model));
+    effects.extend(wait_for_quiet(model));
+    effects
+}
+
+fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect> {
+    let limited = failure == Failure::UsageLimit;
+    set_state(
+        model,
+        if limited {
+            AgentState::Limit
+        } else {
+            AgentState::Idle
+        },
+    );
+    model.agent.turns = model.agent.turns.saturating_add(1);
+    model.trouble(format!("the turn failed: {message}"));
+    if failure == Failure::ContextLimit
+        && model.mode != crate::config::RebootMode::Manual
+        && model.reboot.attempt.is_none()
+    {
+        return reboot::request(model, Cause::ContextLimit, false).unwrap_or_else(|why| {
+            model.trouble(why);
+            Vec::new()
+        });
+    }
+    ending::turn_over(model)
+}
+
+fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
+    let agent = &mut model.agent;
+    agent.version = line.version.clone().or_else(|| agent.version.take());
+    agent.model = line.model_name.clone().or_else(|| agent.model.take());
+    agent.cost_usd = line.cost_usd.or(agent.cost_usd);
+    agent.limits = [("5 h", line.five_hour), ("7 d", line.seven_day)]
+        .into_iter()
+        .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit)))
+        .collect();
+    if let Some(id) = &line.model_id {
+        model.guard.set_model_hint(id);
+    }
+    match line.usage {
+        Some(usage) => {
+            observe(model, usage.context(), line.window, Source::StatusLine);
+        }
+        // Before the first call, and after a compaction, there is no figure.
+        None => model.guard.set_status_line_window(line.window),
+    }
+    figures_changed(model)
+}
+
+/// Gives the guard a figure; a fall that only a compaction explains is told.
+fn observe(model: &mut Model, used: Tokens, window: Option<Tokens>, source: Source) {
+    let reading = Reading {
+        used,
+        window,
+        source,
+        at: model.now,
+    };
+    if model.guard.observe(reading) {
+        model.notice("the client has compacted its context");
+    }
+}
+
+fn limit_words(name: &str, limit: crate::agent::RateLimit) -> String {
+    let reset = limit
+        .resets_at
+        .and_then(|at| chrono::DateTime::from_timestamp(i64::try_from(at).ok()?, 0))
+        .map_or_else(String::new, |at| {
+            format!(", resets {}", at.format("%H:%M UTC"))
+        });
+    format!("{name} limit {:.0} %{reset}", limit.used_percentage)
+}
+
+/// The transcript has grown.
+pub fn transcript_read(
+    model: &mut Model,
+    session: SessionId,
+    facts: TranscriptFacts,
+) -> Vec<Effect> {
+    if session != model.session {
+        return Vec::new();
+    }
+    if let Some(used) = facts.used {
+        observe(model, used, None, Source::Transcript);
+    } else {
+        model.guard.forget(Source::Transcript);
+    }
+    if let Some(name) = &facts.model {
+        model.guard.set_model_hint(name);
+    }
+    let prompt = facts.last_prompt.clone();
+    model.transcript = facts;
+    let mut effects = figures_changed(model);
+    // The hook is the proof; the transcript is the second witness (DESIGN 6).
+    if let Some(prompt) = prompt {
+        effects.extend(reboot::prompt_seen(model, &prompt));
+    }
+    effects.extend(reboot::consider(model));
+    effects
+}
+
+/// The transcript cannot be read any more.
+pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) -> Vec<Effect> {
+    if session != model.session {
+        return Vec::new();
+    }
+    tracing::warn!(%session, why, "the transcript cannot be followed");
+    model.guard.forget(Source::Transcript);
+    figures_changed(model)
+}
+
+/// An estimate came in.
+pub fn estimated(model: &mut Model, reading: Reading) -> Vec<Effect> {
+    observe(model, reading.used, reading.window, reading.source);
+    figures_changed(model)
+}
+
+/// A figure has changed: levels crossed are told once, ages need a clock.
+fn figures_changed(model: &mut Model) -> Vec<Effect> {
+    let used = model.used();
+    if let Some(current) = model.lineage.current_mut() {
+        current.tokens_at_birth = current.tokens_at_birth.or(used);
+    }
+    if let Some(crossing) = model.guard.crossing(model.now) {
+        model.notice(format!("context: {}", crossing.level.word()));
+    }
+    vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))]
+}
+
+/// Types a prompt for the user: the text, then Enter as a write of its own.
+pub fn say(model: &mut Model, text: &str) -> Vec<Effect> {
+    let epoch = model.next_epoch();
+    model.saying = Some(epoch);
+    vec![
+        Effect::Paste(crate::handoff::sendable(text)),
+        Effect::SetTimer(TimerId::Enter(epoch), Duration::from_millis(120)),
+    ]
+}
+
+/// Comes back once the human has been quiet for long enough, if somebody waits for that.
+pub fn wait_for_quiet(model: &mut Model) -> Vec<Effect> {
+    if !reboot::is_typing(model) {
+        return Vec::new();
+    }
+    let epoch = model.next_epoch();
+    model.quiet_epoch = epoch;
+    let quiet = model.config.reboot.typing_quiet + Duration::from_millis(50);
+    vec![Effect::SetTimer(TimerId::Quiet(epoch), quiet)]
+}
+
+/// Starts the very first agent.
+pub fn begin(
+    model: &mut Model,
+    resume: bool,
+    cause: Option<Cause>,
+    prompt: Option<String>,
+) -> Vec<Effect> {
+    let session = model.session;
+    let parent = model.lineage.iterations().last().map(|last| last.iteration);
+    open_iteration(model, session, cause, parent);
+    let first = model.iteration == IterationId::FIRST;
+    vec![
+        Effect::Start(StartAgent {
+            iteration: model.iteration,
+            session,
+            resume,
+            prompt,
+            first,
+        }),
+        Effect::ReadGit,
+    ]
+}

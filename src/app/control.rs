@@ -1,0 +1,205 @@
+//! What people and scripts order, and what concerns the supervisor itself: modes, notices, leaving.
+
+use std::time::Duration;
+
+use crate::{
+    api::wire::{AgentState, Control, Reply},
+    config::{Config, Notifications, RebootMode},
+    lineage::{Cause, EndReason, checkpoint::Checkpoint},
+    pane::screen::ScreenFact,
+};
+
+use super::{
+    agent,
+    effect::Effect,
+    ending,
+    event::{CallId, TimerId},
+    handoff,
+    model::{Model, Overlay, Quitting},
+    reboot::{self, Approval},
+    scratchpad,
+};
+
+/// How long a notice stays in the footer.
+pub const NOTICE_TIME: Duration = Duration::from_secs(8);
+
+/// Somebody with the control token asked for something.
+pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
+    let done = match control {
+        Control::Reboot => reboot::request(model, Cause::Ctl, true),
+        Control::Approve => reboot::approve(model, Approval::Person),
+        Control::Defer => reboot::cancel(model, true),
+        Control::Save => Ok(checkpoint(model, "manual")),
+        Control::Pause => {
+            model.paused = true;
+            model.notice("paused: no reboot begins by itself");
+            Ok(Vec::new())
+        }
+        Control::Resume => {
+            model.paused = false;
+            model.notice("resumed");
+            Ok(reboot::consider(model))
+        }
+        Control::Undo => reboot::undo(model),
+        Control::Stop => Ok(quit(model, 0, None)),
+        Control::Say(text) => match reboot::blocked_by(model).first() {
+            Some(block) => Err(format!("not a safe moment: {block}")),
+            None => Ok(agent::say(model, &text)),
+        },
+    };
+    match done {
+        Ok(mut effects) => {
+            effects.insert(0, Effect::Answer(call, Reply::Accepted));
+            effects
+        }
+        Err(why) => vec![Effect::Answer(call, Reply::Refused { why })],
+    }
+}
+
+/// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second time it
+/// leaves without manners.
+pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<Effect> {
+    if let Some(signal) = signal {
+        tracing::info!(signal, "told to end");
+    }
+    let mut effects = scratchpad::finish_edit(model);
+    handoff::finish_edit(model);
+    effects.extend(reboot::abandon(model));
+    model.overlay = None;
+    let urgent = signal.is_some() || model.quitting.is_some();
+    model.quitting = Some(Quitting { code });
+    // An agent that never ran, or is gone, needs no ending.
+    if model.agent.process.is_none() && model.agent.state != AgentState::Starting {
+        effects.extend(agent::close_iteration(model, EndReason::Shutdown));
+        effects.push(Effect::Quit(code));
+        return effects;
+    }
+    effects.extend(ending::begin(model, urgent));
+    effects
+}
+
+/// The quit key: asks while a turn runs.
+pub fn quit_key(model: &mut Model) -> Vec<Effect> {
+    let busy = matches!(model.agent.state, AgentState::Busy | AgentState::Dialog)
+        || model.agent.background_tasks > 0;
+    if busy && model.quitting.is_none() && model.overlay != Some(Overlay::Quit) {
+        model.overlay = Some(Overlay::Quit);
+        return Vec::new();
+    }
+    quit(model, 0, None)
+}
+
+/// The next mode: manual → ask → auto → manual.
+pub fn next_mode(model: &mut Model) -> Vec<Effect> {
+    model.mode = match model.mode {
+        RebootMode::Manual => RebootMode::Ask,
+        RebootMode::Ask => RebootMode::Auto,
+        RebootMode::Auto => RebootMode::Manual,
+    };
+    model.notice(match model.mode {
+        RebootMode::Manual => "manual: a reboot only by key",
+        RebootMode::Ask => "ask: at the compact line the review opens, nothing happens without you",
+        RebootMode::Auto => "auto: at the compact line it reboots by itself; a key stops it",
+    });
+    reboot::consider(model)
+}
+
+/// Saves everything that a later session needs.
+pub fn checkpoint(model: &mut Model, tag: &str) -> Vec<Effect> {
+    let mut effects = scratchpad::save(model);
+    handoff::draft(model);
+    let state = &model.preserved;
+    let checkpoint = Checkpoint {
+        id: model.lots.reboot,
+        environment: model.identity.environment.clone(),
+        task: state.current_objective.clone().unwrap_or_default(),
+        context: model.handoff.current().text.clone(),
+        next_steps: state.pending_items.clone(),
+        tags: vec![tag.to_owned()],
+        state: serde_json::to_value(state).unwrap_or_default(),
+        created_at: model.now.wall,
+        run: Some(model.run().clone()),
+        iteration: Some(model.iteration),
+        session: Some(model.session),
+    };
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    model.notice("checkpoint saved");
+    effects
+}
+
+/// The emulator saw something that is no cell.
+pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
+    match fact {
+        ScreenFact::Title(title) => {
+            model.title = title;
+            Vec::new()
+        }
+        ScreenFact::Bell => match model.config.ui.notifications {
+            Notifications::Off => Vec::new(),
+            Notifications::Bell | Notifications::Desktop => vec![Effect::Bell],
+        },
+        ScreenFact::ClipboardStore(text) => match model.config.ui.clipboard {
+            crate::config::ClipboardPolicy::Deny => Vec::new(),
+            _ => vec![Effect::Copy(text)],
+        },
+        ScreenFact::Notification { title, body } => {
+            let both = [title, body].into_iter().filter(|part| !part.is_empty());
+            let text = both.collect::<Vec<_>>().join(": ");
+            model.notice(format!("the agent says: {text}"));
+            Vec::new()
+        }
+        ScreenFact::Progress(_) | ScreenFact::Mark(_) => Vec::new(),
+    }
+}
+
+/// The configuration files have changed. The prefix, colours and thresholds take effect at once; what only
+/// counts at a start counts at the next one.
+pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
+    if config.reboot.mode != model.config.reboot.mode {
+        model.mode = config.reboot.mode;
+    }
+    model.config = config;
+    let settings = agent::guard_settings(&model.config);
+    model.guard.set_settings(settings);
+    handoff::draft(model);
+    model.notice("the configuration was read again");
+    reboot::consider(model)
+}
+
+/// Takes notices down whose time is over.
+pub fn expire_notices(model: &mut Model) -> Vec<Effect> {
+    let now = model.now;
+    model
+        .notices
+        .retain(|notice| now.since(notice.at) < NOTICE_TIME);
+    notice_timer(model)
+}
+
+/// The timer for the notice that goes next.
+#[must_use]
+pub fn notice_timer(model: &Model) -> Vec<Effect> {
+    let oldest = model.notices.front();
+    oldest
+        .map(|notice| {
+            let left = NOTICE_TIME.saturating_sub(model.now.since(notice.at));
+            Effect::SetTimer(TimerId::Notice, left + Duration::from_millis(10))
+        })
+        .into_iter()
+        .collect()
+}
+
+/// The age of the figure on the screen has changed: by the second while it is young, then by longer steps,
+/// so that an idle supervisor hardly ever wakes up.
+pub fn age_tick(model: &mut Model) -> Vec<Effect> {
+    let Some(figure) = model.guard.figure(model.now) else {
+        return Vec::new();
+    };
+    let step = match figure.age.as_secs() {
+        0..10 => 1,
+        10..60 => 10,
+        _ => 60,
+    };
+    let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(step))];
+    effects.extend(reboot::consider(model));
+    effects
+}

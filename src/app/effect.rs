@@ -1,0 +1,144 @@
+//! What to do: every order the core gives, by who obeys.
+
+use std::time::Duration;
+
+use crate::{
+    api::wire::Reply,
+    lineage::{
+        Iteration, IterationId, Meta, ProcessStamp, checkpoint::Checkpoint, journal::JournalEntry,
+    },
+    pane::{PaneSize, screen::Scroll},
+    transcript::SessionId,
+};
+
+use super::event::{CallId, Document, HostEvent, TimerId};
+
+/// An order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Send what the human did on to the child, in the form that the child asked for.
+    Forward(HostEvent),
+    /// Write these bytes to the child, in one write of their own.
+    Type(Vec<u8>),
+    /// Paste a text into the child, with marks if it asked for them.
+    Paste(String),
+    /// Give the pane a new size.
+    ResizePane(PaneSize),
+    /// Move through the scrollback.
+    ScrollPane(Scroll),
+    /// Tell the child that it got or lost the focus.
+    FocusPane(bool),
+    /// Send a signal to the agent's process group.
+    Signal(Rung),
+    /// Start an agent process.
+    Start(StartAgent),
+    /// List processes that outlived the agent.
+    FindLeftovers(ProcessStamp),
+    /// Look for this text on the pane's screen until it is seen.
+    WatchPane(String),
+    /// Ask git how things stand.
+    ReadGit,
+    /// Write the scratchpad, if it still is what we read last; otherwise read it again first.
+    WriteScratchpad {
+        /// What we believe is on disk.
+        base: String,
+        /// What shall be there.
+        text: String,
+    },
+    /// Read the scratchpad.
+    ReadScratchpad,
+    /// Open a document in `$EDITOR`.
+    OpenEditor {
+        /// Which.
+        document: Document,
+        /// Its text.
+        text: String,
+    },
+    /// Follow this transcript file.
+    FollowTranscript {
+        /// Whose.
+        session: SessionId,
+        /// Where, as the agent says: the shell checks it before it opens it.
+        path: String,
+    },
+    /// Write a step ahead; `StoreEvent::Journaled` comes back when it is on disk.
+    Journal(Box<JournalEntry>),
+    /// Keep an iteration's record, in the store and in `meta.json`.
+    SaveIteration(Box<Iteration>, Box<Meta>),
+    /// Keep the handoff that an iteration was given.
+    SaveHandoff {
+        /// Which iteration gets it.
+        iteration: IterationId,
+        /// The whole message.
+        text: String,
+    },
+    /// Keep a checkpoint.
+    SaveCheckpoint(Box<Checkpoint>),
+    /// Tell `TimerId` after this time; setting it anew replaces it.
+    SetTimer(TimerId, Duration),
+    /// Answer a call.
+    Answer(CallId, Reply),
+    /// Put a text on the clipboard of the host terminal.
+    Copy(String),
+    /// Ring the host terminal's bell.
+    Bell,
+    /// Leave, with this exit code, after everything has been written.
+    Quit(i32),
+}
+
+/// The agent process to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartAgent {
+    /// Which iteration it will be.
+    pub iteration: IterationId,
+    /// The session to create or to resume.
+    pub session: SessionId,
+    /// Whether the session exists already.
+    pub resume: bool,
+    /// The first prompt, given at the start.
+    pub prompt: Option<String>,
+    /// Whether it is the first process of this supervisor: only then do the user's own `--resume` and
+    /// `--continue` flags count.
+    pub first: bool,
+}
+
+/// The rungs of the ladder by which an agent is ended, mildest first (DESIGN 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rung {
+    /// Escape, to stop the running turn.
+    Interrupt,
+    /// `/exit`, typed, then Enter.
+    Exit,
+    /// SIGHUP to the process group.
+    Hangup,
+    /// SIGTERM to the process group.
+    Terminate,
+    /// SIGKILL to the process group.
+    Kill,
+}
+
+impl Rung {
+    /// The next sterner rung.
+    #[must_use]
+    pub const fn next(self) -> Option<Self> {
+        match self {
+            Self::Interrupt => Some(Self::Exit),
+            Self::Exit => Some(Self::Hangup),
+            Self::Hangup => Some(Self::Terminate),
+            Self::Terminate => Some(Self::Kill),
+            Self::Kill => None,
+        }
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Interrupt => "interrupt",
+            Self::Exit => "/exit",
+            Self::Hangup => "SIGHUP",
+            Self::Terminate => "SIGTERM",
+            Self::Kill => "SIGKILL",
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What happened: every fact the core is told, by who speaks.
+
+use crossterm::event::{KeyEvent, MouseEvent};
+
+use crate::{
+    agent::AgentEvent,
+    api::wire::Control,
+    breakpoint::git::GitFacts,
+    config::Config,
+    guard::Reading,
+    lineage::{IterationId, ProcessStamp, TokenTotals, journal::Step},
+    pane::screen::ScreenFact,
+    transcript::{SessionId, Tokens},
+};
+
+/// A fact, in the past tense.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The host terminal spoke.
+    Host(HostEvent),
+    /// The pane or its process spoke.
+    Pane(PaneEvent),
+    /// The hosted agent spoke, through a hook or its status line.
+    Agent(AgentEvent),
+    /// Something outside was read.
+    Read(ReadEvent),
+    /// The store answered.
+    Store(StoreEvent),
+    /// A timer that was set has run out.
+    TimerFired(TimerId),
+    /// Somebody with the control token asked for something.
+    ControlAsked {
+        /// Which call waits for the answer.
+        call: CallId,
+        /// What is wanted.
+        control: Control,
+    },
+    /// The supervisor was told to end by a signal or because its terminal is gone.
+    ShutdownAsked {
+        /// The signal's name.
+        signal: &'static str,
+    },
+    /// Something went wrong that the user should see and nobody can mend: the session goes on.
+    Troubled {
+        /// What, in the user's words.
+        what: String,
+    },
+}
+
+/// What comes from the host terminal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HostEvent {
+    /// A key with the bytes it came as.
+    Key(KeyEvent, Vec<u8>),
+    /// A piece of a bracketed paste.
+    Pasted(PastePiece),
+    /// The mouse.
+    Mouse(MouseEvent, Vec<u8>),
+    /// The host terminal got or lost the focus.
+    Focused(bool),
+    /// Bytes that are no key we know.
+    Raw(Vec<u8>),
+    /// The host terminal has a new size, in cells.
+    Resized {
+        /// Its width.
+        columns: u16,
+        /// Its height.
+        rows: u16,
+    },
+}
+
+/// Pastes come in pieces, so that a large one needs no memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PastePiece {
+    /// It begins.
+    Start,
+    /// Some of its bytes.
+    Bytes(Vec<u8>),
+    /// It is over.
+    End,
+}
+
+/// What comes from the pane.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PaneEvent {
+    /// The agent's process was started.
+    Spawned {
+        /// Whose process.
+        iteration: IterationId,
+        /// The process, told from any later bearer of its number.
+        process: ProcessStamp,
+        /// Fresh random values for the next reboot.
+        lots: Lots,
+    },
+    /// The agent's process could not be started.
+    SpawnFailed {
+        /// Whose process.
+        iteration: IterationId,
+        /// Why, with a hint.
+        why: String,
+    },
+    /// The agent's process is gone.
+    Exited {
+        /// Whose process.
+        iteration: IterationId,
+        /// How it ended.
+        exit: Exit,
+    },
+    /// The emulator saw something that is no cell: a title, a bell, a notification.
+    Screen(ScreenFact),
+    /// The pane's text carries the marker of the handoff that was pasted (generic agents have no hooks).
+    MarkerSeen,
+    /// The input queue of the pane is full: the child does not read.
+    InputRefused,
+    /// Processes of an ended agent that are still alive.
+    LeftoversFound {
+        /// `pid name`, one each.
+        processes: Vec<String>,
+    },
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// With this code.
+    Code(u32),
+    /// By this signal.
+    Signal(String),
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
+/// What was read from outside.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReadEvent {
+    /// The scratchpad as it stands on disk.
+    Scratchpad(String),
+    /// The user left `$EDITOR`.
+    EditorClosed {
+        /// Which document it held.
+        document: Document,
+        /// The text it was left with; `None` if the editor failed.
+        text: Option<String>,
+    },
+    /// The state of the git repository.
+    Git(GitFacts),
+    /// What the transcript says by now.
+    Transcript {
+        /// Whose transcript.
+        session: SessionId,
+        /// What it says.
+        facts: Box<TranscriptFacts>,
+    },
+    /// The transcript cannot be read any more.
+    TranscriptLost {
+        /// Whose transcript.
+        session: SessionId,
+        /// Why.
+        why: String,
+    },
+    /// An estimate from the pane's text.
+    Estimate(Reading),
+    /// The configuration files changed and are good.
+    Config(Box<Config>),
+}
+
+/// What the store answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StoreEvent {
+    /// This step of this reboot is on disk.
+    Journaled {
+        /// The reboot.
+        reboot: uuid::Uuid,
+        /// The step.
+        step: Step,
+    },
+}
+
+/// A document that can be edited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Document {
+    /// The scratchpad.
+    Scratchpad,
+    /// The handoff.
+    Handoff,
+}
+
+/// A timer. Those with an epoch are obsolete once the model's epoch for them has moved on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TimerId {
+    /// A rung of the ending ladder took too long.
+    EndRung(u64),
+    /// The Enter after typed text is due.
+    Enter(u64),
+    /// The handoff should have been proven by now.
+    Verify(u64),
+    /// The human has stopped typing.
+    Quiet(u64),
+    /// `auto` mode goes ahead.
+    AutoDelay(u64),
+    /// The warm-up prompt is due.
+    WarmUp(u64),
+    /// A notice has been shown long enough.
+    Notice,
+    /// A figure on the screen has another age.
+    Age,
+    /// The scratchpad's edits are to be written.
+    SaveNotes(u64),
+}
+
+/// A call at one of the doors that waits for its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallId(pub u64);
+
+/// Random values, drawn by the shell because the core has no randomness.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lots {
+    /// The id of the next reboot.
+    pub reboot: uuid::Uuid,
+    /// The session that the next reboot starts.
+    pub session: SessionId,
+    /// The nonce of the next handoff: 8 hex digits.
+    pub nonce: String,
+}
+
+/// What a transcript says, as far as we show or use it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TranscriptFacts {
+    /// Tokens in the context window after the last main-chain call.
+    pub used: Option<Tokens>,
+    /// The model, without its window mark.
+    pub model: Option<String>,
+    /// Tokens sent in and got out over the whole session.
+    pub totals: TokenTotals,
+    /// Turns so far.
+    pub turns: u64,
+    /// Compactions so far.
+    pub compactions: u64,
+    /// The first prompt of the session.
+    pub first_prompt: Option<String>,
+    /// The latest prompt.
+    pub last_prompt: Option<String>,
+    /// Lines that could not be read and were skipped.
+    pub skipped: u64,
+}

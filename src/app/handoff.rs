@@ -1,0 +1,109 @@
+//! The handoff as it would be sent now: drafted anew whenever one of its sources changes.
+
+use crate::{
+    breakpoint::git::GitFacts,
+    clean,
+    handoff::{Handoff, Limits, Marker, PreservedState, Sources},
+};
+
+use super::model::{Editor, Model};
+
+/// Drafts the message from everything that is known.
+pub fn draft(model: &mut Model) {
+    let state = preserve(model);
+    let marker = Marker {
+        run: model.run().to_string(),
+        iteration: model.iteration.get(),
+        nonce: model.lots.nonce.clone(),
+    };
+    let git = git_lines(&model.git, &model.config.handoff);
+    let sources = Sources {
+        marker: &marker,
+        state: &state,
+        scratchpad: &model.notes.text,
+        git: &git,
+        summary: None,
+    };
+    let limits = Limits {
+        max_state_size: model.config.handoff.max_state_size,
+    };
+    match model.generator.generate(&sources, limits) {
+        Ok(handoff) => model.handoff.generated = handoff,
+        // A user's template that fails only on some values: the notes must still get across.
+        Err(error) => {
+            let plain = format!("{marker}\n\n{}", model.notes.text);
+            model.handoff.generated = Handoff {
+                text: crate::handoff::sendable(&plain),
+                marker,
+                left_out: Vec::new(),
+                warnings: vec![error.to_string()],
+            };
+        }
+    }
+    model.preserved = state;
+}
+
+/// The objective, first that exists (DESIGN 4): an *Objective* section of the scratchpad, else the first
+/// prompt of the lineage. Everything else from the scratchpad's checklist and from git.
+fn preserve(model: &Model) -> PreservedState {
+    let mut state = PreservedState::default();
+    state.feed_scratchpad(&model.notes.text);
+    if state.current_objective.is_none()
+        && let Some(prompt) = &model.first_prompt
+    {
+        state.set_objective(prompt);
+    }
+    if let GitFacts::Repository(repository) = &model.git {
+        state.modified_files.clone_from(&repository.modified);
+        state.created_files.clone_from(&repository.created);
+    }
+    state
+}
+
+fn git_lines(git: &GitFacts, settings: &crate::config::HandoffConfig) -> Vec<String> {
+    let GitFacts::Repository(repository) = git else {
+        return Vec::new();
+    };
+    if !settings.include_git_history {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    if let Some(branch) = &repository.branch {
+        lines.push(format!("branch {}", clean::one_line(branch)));
+    }
+    let commits = repository.commits.iter().take(settings.git_history_count);
+    lines.extend(commits.map(|commit| {
+        let sha = commit.sha.get(..8).unwrap_or(&commit.sha);
+        format!("{sha} {}", clean::one_line(&commit.subject))
+    }));
+    lines
+}
+
+/// Opens the editor on the message below its marker line.
+pub fn edit(model: &mut Model) {
+    model.handoff.editor = Some(Editor::new(model.handoff.current().body()));
+}
+
+/// Keeps what the editor holds as the message in the human's own words.
+pub fn finish_edit(model: &mut Model) {
+    if let Some(editor) = model.handoff.editor.take() {
+        take_edit(model, &editor.text());
+    }
+}
+
+/// Keeps a body that the human wrote, if it differs from what was generated.
+pub fn take_edit(model: &mut Model, body: &str) {
+    let edited = model.handoff.generated.edited(body);
+    if edited.text == model.handoff.current().text {
+        return;
+    }
+    model.handoff.edited = (edited.text != model.handoff.generated.text).then_some(edited);
+    model.notice("the handoff is yours now: it is sent as you wrote it");
+}
+
+/// Drops the human's version.
+pub fn discard_edit(model: &mut Model) {
+    if model.handoff.edited.take().is_some() {
+        model.notice("your version of the handoff is dropped: it follows its sources again");
+    }
+}

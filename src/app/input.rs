@@ -1,0 +1,546 @@
+//! From keys, mouse and pastes to what they do, by what has the focus.
+//!
+//! ```text
+//! prefix ──► action         always ours
+//! action     (direct keys)  always ours
+//! overlay    review, help, quit, exited: has the rest while it is open
+//! focus      pane: byte-exact to the child · panels: their own keys
+//! ```
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui_textarea::{CursorMove, Input};
+
+use crate::{
+    api::wire::AgentState,
+    keymap::{Action, Direction},
+    lineage::Cause,
+    pane::screen::Scroll,
+};
+
+use super::{
+    agent, control,
+    effect::Effect,
+    event::{Document, HostEvent, PastePiece},
+    handoff, layout,
+    model::{Editor, Focus, Model, Overlay},
+    reboot::{self, Approval},
+    scratchpad,
+};
+
+/// How many lines the wheel moves.
+const WHEEL_LINES: i32 = 3;
+
+/// The host terminal spoke.
+pub fn host(model: &mut Model, event: HostEvent) -> Vec<Effect> {
+    match event {
+        HostEvent::Key(key, raw) => self::key(model, key, raw),
+        HostEvent::Pasted(piece) => paste(model, piece),
+        HostEvent::Mouse(mouse, raw) => self::mouse(model, mouse, raw),
+        HostEvent::Focused(focused) => vec![Effect::FocusPane(focused && has_pane(model))],
+        HostEvent::Raw(bytes) if has_pane(model) => vec![Effect::Forward(HostEvent::Raw(bytes))],
+        HostEvent::Raw(_) => Vec::new(),
+        HostEvent::Resized { columns, rows } => {
+            model.host = (columns, rows);
+            vec![Effect::ResizePane(layout::layout(model).pane_size())]
+        }
+    }
+}
+
+/// Whether what is typed goes to the hosted program.
+fn has_pane(model: &Model) -> bool {
+    model.focus == Focus::Pane && model.overlay.is_none() && !model.scrolling
+}
+
+fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
+    if std::mem::take(&mut model.prefixed) {
+        if model.keys().is_prefix(&key) {
+            return to_pane(model, key, raw);
+        }
+        if let Some(action) = model.keys().action(&key, true) {
+            return act(model, action);
+        }
+        model.notice("no such key after the prefix: press it and `?` for help");
+        return Vec::new();
+    }
+    if model.keys().is_prefix(&key) {
+        model.prefixed = true;
+        return Vec::new();
+    }
+    if let Some(action) = model.keys().action(&key, false) {
+        return act(model, action);
+    }
+    if let Some(overlay) = model.overlay {
+        return overlay_key(model, overlay, key);
+    }
+    match model.focus {
+        Focus::Pane if model.scrolling => scroll_key(model, key),
+        Focus::Pane => to_pane(model, key, raw),
+        Focus::Scratchpad => notes_key(model, key),
+        Focus::Handoff => handoff_key(model, key),
+        Focus::History => history_key(model, key),
+    }
+}
+
+/// Sends a key on to the child and notes that the human types.
+fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
+    if model.focus != Focus::Pane || model.overlay.is_some() {
+        return Vec::new();
+    }
+    model.agent.typed_at = Some(model.now);
+    let plain_enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
+    let clears = key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
+    // Anything else may leave text in the prompt, a recalled one too; a backslash makes Enter a new line.
+    model.agent.draft = match (plain_enter, clears) {
+        (_, true) => false,
+        (true, _) => model.agent.draft && model.agent.backslash,
+        _ => true,
+    };
+    model.agent.backslash = key.code == KeyCode::Char('\\');
+    let mut effects = vec![
+        Effect::ScrollPane(Scroll::Bottom),
+        Effect::Forward(HostEvent::Key(key, raw)),
+    ];
+    // A dialog that was answered is over; the next hook tells what came of it.
+    if model.agent.state == AgentState::Dialog && (plain_enter || key.code == KeyCode::Esc) {
+        model.agent.state = AgentState::Busy;
+        model.agent.dialog = None;
+    }
+    if model.reboot.attempt.is_some() {
+        effects.extend(agent::wait_for_quiet(model));
+    }
+    effects
+}
+
+/// Does what a key of the keymap asks for.
+pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
+    let refused = |model: &mut Model, done: Result<Vec<Effect>, String>| {
+        done.unwrap_or_else(|why| {
+            model.trouble(why);
+            Vec::new()
+        })
+    };
+    match action {
+        Action::Help => {
+            let open = matches!(model.overlay, Some(Overlay::Help { .. }));
+            model.overlay = (!open).then_some(Overlay::Help { scroll: 0 });
+            Vec::new()
+        }
+        Action::FocusNext => focus_next(model),
+        Action::FocusDirection(direction) => focus_direction(model, direction),
+        Action::Scratchpad => toggle_focus(model, Focus::Scratchpad),
+        Action::Handoff => toggle_focus(model, Focus::Handoff),
+        Action::History => toggle_focus(model, Focus::History),
+        Action::Reboot => {
+            let effects = leave_editors(model);
+            let done = reboot::request(model, Cause::Key, true);
+            joined(effects, refused(model, done))
+        }
+        Action::Mode => control::next_mode(model),
+        Action::Zoom => {
+            model.zoomed = !model.zoomed;
+            vec![Effect::ResizePane(layout::layout(model).pane_size())]
+        }
+        Action::Scroll => {
+            model.focus = Focus::Pane;
+            model.scrolling = !model.scrolling;
+            if model.scrolling {
+                Vec::new()
+            } else {
+                vec![Effect::ScrollPane(Scroll::Bottom)]
+            }
+        }
+        Action::Checkpoint => control::checkpoint(model, "manual"),
+        Action::Undo => {
+            let done = reboot::undo(model);
+            refused(model, done)
+        }
+        Action::EditExternally => edit_externally(model),
+        Action::Quit => control::quit_key(model),
+    }
+}
+
+fn joined(mut first: Vec<Effect>, second: Vec<Effect>) -> Vec<Effect> {
+    first.extend(second);
+    first
+}
+
+/// Moves the focus; whatever was being edited is kept.
+pub fn set_focus(model: &mut Model, focus: Focus) -> Vec<Effect> {
+    if model.focus == focus {
+        return Vec::new();
+    }
+    let mut effects = leave_editors(model);
+    let had_pane = model.focus == Focus::Pane;
+    model.focus = focus;
+    model.scrolling = false;
+    if had_pane != (focus == Focus::Pane) {
+        effects.push(Effect::FocusPane(focus == Focus::Pane));
+    }
+    // Panels that come into sight may take room from the pane.
+    effects.push(Effect::ResizePane(layout::layout(model).pane_size()));
+    effects
+}
+
+fn leave_editors(model: &mut Model) -> Vec<Effect> {
+    handoff::finish_edit(model);
+    scratchpad::finish_edit(model)
+}
+
+fn toggle_focus(model: &mut Model, focus: Focus) -> Vec<Effect> {
+    let to = if model.focus == focus {
+        Focus::Pane
+    } else {
+        focus
+    };
+    set_focus(model, to)
+}
+
+fn focus_next(model: &mut Model) -> Vec<Effect> {
+    let at = Focus::ALL
+        .iter()
+        .position(|focus| *focus == model.focus)
+        .unwrap_or(0);
+    set_focus(model, Focus::ALL[(at + 1) % Focus::ALL.len()])
+}
+
+fn focus_direction(model: &mut Model, direction: Direction) -> Vec<Effect> {
+    let panels = &Focus::ALL[1..];
+    let at = panels.iter().position(|focus| *focus == model.focus);
+    let to = match (direction, at) {
+        (Direction::Left, _) => Focus::Pane,
+        (Direction::Right, None) => panels[0],
+        (Direction::Down, Some(at)) => panels[(at + 1).min(panels.len() - 1)],
+        (Direction::Up, Some(at)) => panels[at.saturating_sub(1)],
+        _ => model.focus,
+    };
+    set_focus(model, to)
+}
+
+fn edit_externally(model: &mut Model) -> Vec<Effect> {
+    let reviewing = matches!(model.overlay, Some(Overlay::Review { .. }));
+    let mut effects = leave_editors(model);
+    effects.push(if reviewing || model.focus == Focus::Handoff {
+        let text = model.handoff.current().body().to_owned();
+        Effect::OpenEditor {
+            document: Document::Handoff,
+            text,
+        }
+    } else {
+        let text = model.notes.text.clone();
+        Effect::OpenEditor {
+            document: Document::Scratchpad,
+            text,
+        }
+    });
+    effects
+}
+
+fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect> {
+    match overlay {
+        Overlay::Help { scroll } => {
+            match scrolled(scroll, key) {
+                Some(scroll) => model.overlay = Some(Overlay::Help { scroll }),
+                None => model.overlay = None,
+            }
+            Vec::new()
+        }
+        Overlay::Review { .. } => review_key(model, key),
+        Overlay::Quit => match key.code {
+            KeyCode::Enter | KeyCode::Char('y' | 'q') => control::quit(model, 0, None),
+            _ => {
+                model.overlay = None;
+                Vec::new()
+            }
+        },
+        Overlay::Exited => match key.code {
+            KeyCode::Enter | KeyCode::Char('r') => reboot::restart(model),
+            KeyCode::Char('q') => control::quit(model, 0, None),
+            KeyCode::Esc => {
+                model.overlay = None;
+                Vec::new()
+            }
+            _ => Vec::new(),
+        },
+    }
+}
+
+fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    if model.handoff.editor.is_some() {
+        return handoff_key(model, key);
+    }
+    let done = match key.code {
+        KeyCode::Enter | KeyCode::Char('a') => reboot::approve(model, Approval::Person),
+        KeyCode::Char('d') => reboot::cancel(model, true),
+        KeyCode::Esc => reboot::cancel(model, false),
+        KeyCode::Char('e') => {
+            handoff::edit(model);
+            Ok(Vec::new())
+        }
+        KeyCode::Char('x') => {
+            handoff::discard_edit(model);
+            Ok(Vec::new())
+        }
+        _ => {
+            if let Some(scroll) = scrolled(model.handoff.scroll, key) {
+                model.handoff.scroll = scroll;
+            }
+            Ok(Vec::new())
+        }
+    };
+    done.unwrap_or_else(|why| {
+        model.trouble(why);
+        Vec::new()
+    })
+}
+
+/// Where a reading key moves a text, or `None` if it is no reading key. Views clamp it to their text.
+fn scrolled(scroll: u16, key: KeyEvent) -> Option<u16> {
+    Some(match key.code {
+        KeyCode::Down | KeyCode::Char('j') => scroll.saturating_add(1),
+        KeyCode::Up | KeyCode::Char('k') => scroll.saturating_sub(1),
+        KeyCode::PageDown | KeyCode::Char(' ') => scroll.saturating_add(15),
+        KeyCode::PageUp => scroll.saturating_sub(15),
+        KeyCode::Home | KeyCode::Char('g') => 0,
+        KeyCode::End | KeyCode::Char('G') => u16::MAX,
+        _ => return None,
+    })
+}
+
+fn scroll_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let scroll = match key.code {
+        KeyCode::Up | KeyCode::Char('k') => Scroll::Lines(1),
+        KeyCode::Down | KeyCode::Char('j') => Scroll::Lines(-1),
+        KeyCode::PageUp | KeyCode::Char('b') => Scroll::PageUp,
+        KeyCode::PageDown | KeyCode::Char('f' | ' ') => Scroll::PageDown,
+        KeyCode::Home | KeyCode::Char('g') => Scroll::Top,
+        KeyCode::End | KeyCode::Char('G') => Scroll::Bottom,
+        KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q') => {
+            model.scrolling = false;
+            Scroll::Bottom
+        }
+        _ => return Vec::new(),
+    };
+    vec![Effect::ScrollPane(scroll)]
+}
+
+fn notes_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    if let Some(editor) = &mut model.notes.editor {
+        return match editor_key(editor, key) {
+            Edited::Done => scratchpad::finish_edit(model),
+            Edited::Save => scratchpad::save(model),
+            Edited::Theirs => scratchpad::take_theirs(model),
+            Edited::Changed => scratchpad::edited(model),
+            Edited::Moved => Vec::new(),
+        };
+    }
+    match key.code {
+        KeyCode::Char('e' | 'i') | KeyCode::Enter => {
+            scratchpad::edit(model);
+            Vec::new()
+        }
+        KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
+        _ => {
+            if let Some(scroll) = scrolled(model.notes.scroll, key) {
+                model.notes.scroll = scroll;
+            }
+            Vec::new()
+        }
+    }
+}
+
+fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    if let Some(editor) = &mut model.handoff.editor {
+        match editor_key(editor, key) {
+            Edited::Done | Edited::Save => handoff::finish_edit(model),
+            Edited::Theirs | Edited::Changed | Edited::Moved => {}
+        }
+        return Vec::new();
+    }
+    match key.code {
+        KeyCode::Char('e' | 'i') | KeyCode::Enter => handoff::edit(model),
+        KeyCode::Char('x') => handoff::discard_edit(model),
+        KeyCode::Char('p') => return paste_handoff(model),
+        KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
+        _ => {
+            if let Some(scroll) = scrolled(model.handoff.scroll, key) {
+                model.handoff.scroll = scroll;
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Puts the handoff into the agent's prompt for the human to look at and submit.
+fn paste_handoff(model: &mut Model) -> Vec<Effect> {
+    let text = model.handoff.current().text.clone();
+    model.agent.draft = true;
+    let mut effects = set_focus(model, Focus::Pane);
+    effects.push(Effect::Paste(text));
+    effects
+}
+
+fn history_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let last = model.lineage.iterations().len().saturating_sub(1);
+    let history = &mut model.history;
+    match key.code {
+        KeyCode::Down | KeyCode::Char('j') => history.selected = (history.selected + 1).min(last),
+        KeyCode::Up | KeyCode::Char('k') => history.selected = history.selected.saturating_sub(1),
+        KeyCode::Enter => history.detail = !history.detail,
+        KeyCode::Esc if history.detail => history.detail = false,
+        KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// What a key did to an editor.
+enum Edited {
+    Done,
+    Save,
+    Theirs,
+    Changed,
+    Moved,
+}
+
+/// The editor's keys: those of the text area, and the ones that users of other editors expect.
+fn editor_key(editor: &mut Editor, key: KeyEvent) -> Edited {
+    let ctrl = key.modifiers == KeyModifiers::CONTROL;
+    if let Some(pattern) = &mut editor.search {
+        match key.code {
+            KeyCode::Char(c) if !ctrl => pattern.push(c),
+            KeyCode::Backspace => {
+                pattern.pop();
+            }
+            KeyCode::Enter | KeyCode::Esc => {
+                editor.search = None;
+                return Edited::Moved;
+            }
+            _ => return Edited::Moved,
+        }
+        // A pattern that is being typed may not be a good one yet: then the last good one stays.
+        if editor.area.set_search_pattern(pattern.as_str()).is_ok() {
+            editor.area.search_forward(true);
+        }
+        return Edited::Moved;
+    }
+    match (key.code, ctrl) {
+        (KeyCode::Esc, _) => Edited::Done,
+        (KeyCode::Char('s'), true) => Edited::Save,
+        (KeyCode::Char('t'), true) => Edited::Theirs,
+        (KeyCode::Char('z'), true) => changed(editor.area.undo()),
+        (KeyCode::Char('y'), true) => changed(editor.area.redo()),
+        (KeyCode::Char('f'), true) => {
+            editor.search = Some(String::new());
+            Edited::Moved
+        }
+        (KeyCode::Char('g'), true) => {
+            editor.area.search_forward(false);
+            Edited::Moved
+        }
+        (KeyCode::Char('a'), true) => {
+            editor.area.select_all();
+            Edited::Moved
+        }
+        (KeyCode::Home, true) => moved(editor, CursorMove::Top),
+        (KeyCode::End, true) => moved(editor, CursorMove::Bottom),
+        _ => changed(editor.area.input(Input::from(key))),
+    }
+}
+
+fn changed(yes: bool) -> Edited {
+    if yes { Edited::Changed } else { Edited::Moved }
+}
+
+fn moved(editor: &mut Editor, to: CursorMove) -> Edited {
+    editor.area.move_cursor(to);
+    Edited::Moved
+}
+
+/// A paste is text, never keys: it goes to the child, into an editor, or nowhere.
+fn paste(model: &mut Model, piece: PastePiece) -> Vec<Effect> {
+    let in_editor = match (model.overlay, model.focus) {
+        (Some(Overlay::Review { .. }), _) | (None, Focus::Handoff) => {
+            model.handoff.editor.is_some()
+        }
+        (None, Focus::Scratchpad) => model.notes.editor.is_some(),
+        _ => false,
+    };
+    if has_pane(model) {
+        model.agent.typed_at = Some(model.now);
+        model.agent.draft = true;
+        return vec![Effect::Forward(HostEvent::Pasted(piece))];
+    }
+    match piece {
+        PastePiece::Start => model.pasting.clear(),
+        PastePiece::Bytes(bytes) => {
+            let room = crate::scratchpad::MAX_BYTES.saturating_sub(model.pasting.len());
+            model
+                .pasting
+                .extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        PastePiece::End => {
+            let text = String::from_utf8_lossy(&std::mem::take(&mut model.pasting)).into_owned();
+            let text = text.replace("\r\n", "\n").replace('\r', "\n");
+            if !in_editor {
+                model.notice("nothing here takes a paste: focus the pane, or press e to edit");
+                return Vec::new();
+            }
+            let notes = model.overlay.is_none() && model.focus == Focus::Scratchpad;
+            let editor = if notes {
+                &mut model.notes.editor
+            } else {
+                &mut model.handoff.editor
+            };
+            if let Some(editor) = editor {
+                editor.area.insert_str(text);
+            }
+            if notes {
+                return scratchpad::edited(model);
+            }
+        }
+    }
+    Vec::new()
+}
+
+fn mouse(model: &mut Model, mouse: MouseEvent, raw: Vec<u8>) -> Vec<Effect> {
+    if model.overlay.is_some() {
+        let step = match mouse.kind {
+            MouseEventKind::ScrollDown => WHEEL_LINES,
+            MouseEventKind::ScrollUp => -WHEEL_LINES,
+            _ => return Vec::new(),
+        };
+        match &mut model.overlay {
+            Some(Overlay::Help { scroll }) => scroll_by(scroll, step),
+            _ => scroll_by(&mut model.handoff.scroll, step),
+        }
+        return Vec::new();
+    }
+    let under = layout::layout(model).at(mouse.column, mouse.row);
+    let wheel = match mouse.kind {
+        MouseEventKind::ScrollDown => Some(WHEEL_LINES),
+        MouseEventKind::ScrollUp => Some(-WHEEL_LINES),
+        _ => None,
+    };
+    match (under, wheel) {
+        (Some(Focus::Pane), _) if model.focus == Focus::Pane => {
+            vec![Effect::Forward(HostEvent::Mouse(mouse, raw))]
+        }
+        (Some(Focus::Scratchpad), Some(step)) => {
+            scroll_by(&mut model.notes.scroll, step);
+            Vec::new()
+        }
+        (Some(Focus::Handoff), Some(step)) => {
+            scroll_by(&mut model.handoff.scroll, step);
+            Vec::new()
+        }
+        (Some(focus), None) if mouse.kind == MouseEventKind::Down(MouseButton::Left) => {
+            set_focus(model, focus)
+        }
+        (Some(Focus::Pane), Some(_)) => vec![Effect::Forward(HostEvent::Mouse(mouse, raw))],
+        _ => Vec::new(),
+    }
+}
+
+fn scroll_by(scroll: &mut u16, step: i32) {
+    *scroll = scroll.saturating_add_signed(i16::try_from(step).unwrap_or(0));
+}

@@ -1,0 +1,463 @@
+//! Everything the supervisor knows, in one value that one loop owns.
+
+use std::{collections::VecDeque, fmt};
+
+use ratatui_textarea::{TextArea, WrapMode};
+
+use crate::{
+    api::wire::AgentState,
+    breakpoint::git::GitFacts,
+    clock::At,
+    config::{Config, RebootMode},
+    guard::Guard,
+    handoff::{Generator, Handoff, Marker, PreservedState},
+    keymap::Keymap,
+    lineage::{Iteration, IterationId, Lineage, ProcessStamp, RunId},
+    transcript::{SessionId, Tokens},
+};
+
+use super::{
+    ending::Ending,
+    event::{Lots, TranscriptFacts},
+    reboot::Reboot,
+};
+
+/// Who we are and whom we host: what does not change while we run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Our version.
+    pub version: &'static str,
+    /// Our process id.
+    pub pid: u32,
+    /// The project directory, as shown.
+    pub project: String,
+    /// What checkpoints are filed under.
+    pub environment: String,
+    /// The kind's word: `claude`, `demo` or `generic`.
+    pub agent_kind: &'static str,
+    /// The command of the agent, as shown.
+    pub agent_command: String,
+}
+
+/// What we know of the agent's process and its doings.
+#[derive(Clone, Debug, Default)]
+pub struct AgentView {
+    /// What it is doing.
+    pub state: AgentState,
+    /// Its process.
+    pub process: Option<ProcessStamp>,
+    /// Its version, from the status line.
+    pub version: Option<String>,
+    /// The model's name for people.
+    pub model: Option<String>,
+    /// What the dialog that is open wants.
+    pub dialog: Option<String>,
+    /// Background tasks that the last turn left running.
+    pub background_tasks: usize,
+    /// When the human last typed into the pane.
+    pub typed_at: Option<At>,
+    /// Whether the agent's prompt may hold text that was not submitted.
+    pub draft: bool,
+    /// Whether the last key was a backslash, after which Enter is a new line.
+    pub backslash: bool,
+    /// What the session has cost, in US dollars.
+    pub cost_usd: Option<f64>,
+    /// Usage limits as the agent tells them, for display.
+    pub limits: Vec<String>,
+    /// Turns that ended in this iteration.
+    pub turns: u32,
+    /// How the process ended, while there is none.
+    pub exit: Option<String>,
+    /// The last thing the assistant said.
+    pub last_message: Option<String>,
+    /// Whether any hook has arrived in this iteration.
+    pub hooked: bool,
+}
+
+/// An editor for a whole document, with undo, selection and search.
+#[derive(Clone)]
+pub struct Editor {
+    /// The text area.
+    pub area: TextArea<'static>,
+    /// The text as it was when editing began, or as last merged.
+    pub base: String,
+    /// The search pattern being typed, if one is.
+    pub search: Option<String>,
+}
+
+impl Editor {
+    /// Opens an editor on a text.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
+        area.set_wrap_mode(WrapMode::WordOrGlyph);
+        area.set_hard_tab_indent(true);
+        area.set_max_histories(10_000);
+        Self {
+            area,
+            base: text.to_owned(),
+            search: None,
+        }
+    }
+
+    /// The text as it stands.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    /// Replaces the text, as one step that undo takes back, and keeps the cursor near its line.
+    pub fn replace(&mut self, text: &str) {
+        let cursor = self.area.cursor();
+        let (row, column) = (cursor.0, cursor.1);
+        let yank = self.area.yank_text();
+        self.area.select_all();
+        self.area.cut();
+        self.area.insert_str(text);
+        self.area.set_yank_text(yank);
+        self.area.move_cursor(ratatui_textarea::CursorMove::Jump(
+            u16::try_from(row).unwrap_or(u16::MAX),
+            u16::try_from(column).unwrap_or(u16::MAX),
+        ));
+        text.clone_into(&mut self.base);
+    }
+}
+
+impl fmt::Debug for Editor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Editor")
+            .field("cursor", &self.area.cursor())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The scratchpad panel.
+#[derive(Clone, Debug, Default)]
+pub struct NotesPanel {
+    /// The notes as last read or written.
+    pub text: String,
+    /// The editor, while the human edits in place.
+    pub editor: Option<Editor>,
+    /// The first line shown.
+    pub scroll: u16,
+    /// The agent's version of lines that the human has changed too: offered, never lost.
+    pub theirs: Option<String>,
+    /// When the agent last changed it.
+    pub changed_at: Option<At>,
+}
+
+/// The handoff panel.
+#[derive(Clone, Debug)]
+pub struct HandoffPanel {
+    /// The message as generated from what is known.
+    pub generated: Handoff,
+    /// The message in the human's own words, once edited.
+    pub edited: Option<Handoff>,
+    /// The editor, while the human edits in place.
+    pub editor: Option<Editor>,
+    /// The first line shown.
+    pub scroll: u16,
+}
+
+impl HandoffPanel {
+    /// The message as it would be sent now.
+    #[must_use]
+    pub fn current(&self) -> &Handoff {
+        self.edited.as_ref().unwrap_or(&self.generated)
+    }
+}
+
+/// The history panel.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryPanel {
+    /// Which iteration is selected, from the newest.
+    pub selected: usize,
+    /// Whether its details are shown.
+    pub detail: bool,
+}
+
+/// What has the keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Focus {
+    /// The hosted program.
+    #[default]
+    Pane,
+    /// The scratchpad panel.
+    Scratchpad,
+    /// The handoff panel.
+    Handoff,
+    /// The history panel.
+    History,
+}
+
+impl Focus {
+    /// In the order in which the focus moves.
+    pub const ALL: [Self; 4] = [Self::Pane, Self::Scratchpad, Self::Handoff, Self::History];
+}
+
+/// What lies over everything and has the keys until it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlay {
+    /// Every key in force.
+    Help {
+        /// The first line shown.
+        scroll: u16,
+    },
+    /// The handoff before it is sent.
+    Review {
+        /// Since when it is open.
+        since: At,
+        /// Whether a person asked for it; one that opened by itself takes no Enter at first.
+        asked: bool,
+    },
+    /// Whether to quit while a turn runs.
+    Quit,
+    /// The agent's process is gone: what now?
+    Exited,
+}
+
+/// A line in the footer for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What it says.
+    pub text: String,
+    /// Whether something went wrong.
+    pub bad: bool,
+    /// Since when it is shown.
+    pub at: At,
+}
+
+/// How far quitting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quitting {
+    /// The exit code to leave with.
+    pub code: i32,
+}
+
+/// Everything the supervisor knows.
+#[derive(Debug)]
+pub struct Model {
+    /// Who we are.
+    pub identity: Identity,
+    /// What the user set.
+    pub config: Config,
+    /// Who decides when to reboot.
+    pub mode: RebootMode,
+    /// Whether reboots by themselves are paused.
+    pub paused: bool,
+    /// The agent.
+    pub agent: AgentView,
+    /// The chain of iterations.
+    pub lineage: Lineage,
+    /// The number of the present iteration.
+    pub iteration: IterationId,
+    /// The session that the agent is in.
+    pub session: SessionId,
+    /// Context usage.
+    pub guard: Guard,
+    /// What the transcript says.
+    pub transcript: TranscriptFacts,
+    /// Git.
+    pub git: GitFacts,
+    /// The first prompt that a human gave in this run: the objective of last resort.
+    pub first_prompt: Option<String>,
+    /// The preserved facts as of the last drafting.
+    pub preserved: PreservedState,
+    /// The scratchpad panel.
+    pub notes: NotesPanel,
+    /// The handoff panel.
+    pub handoff: HandoffPanel,
+    /// The history panel.
+    pub history: HistoryPanel,
+    /// What has the keys.
+    pub focus: Focus,
+    /// Whether the pane has the whole screen.
+    pub zoomed: bool,
+    /// What lies over everything.
+    pub overlay: Option<Overlay>,
+    /// Whether the prefix was just pressed.
+    pub prefixed: bool,
+    /// Whether the pane is in scroll mode.
+    pub scrolling: bool,
+    /// The pane's title, as the agent set it.
+    pub title: String,
+    /// The host terminal's size, in cells: columns, rows.
+    pub host: (u16, u16),
+    /// A paste that is coming in for one of our editors.
+    pub pasting: Vec<u8>,
+    /// Lines for the footer, newest last.
+    pub notices: VecDeque<Notice>,
+    /// The reboot under way, if any.
+    pub reboot: Reboot,
+    /// Random values for the next reboot.
+    pub lots: Lots,
+    /// How far ending the agent is, if it is being ended.
+    pub ending: Option<Ending>,
+    /// Whether we are leaving.
+    pub quitting: Option<Quitting>,
+    /// Makes handoffs.
+    pub generator: Generator,
+    /// The epoch of the Enter behind a prompt that we type for the user.
+    pub saying: Option<u64>,
+    /// The epoch of the timer that waits for the human to stop typing.
+    pub quiet_epoch: u64,
+    /// The epoch of the timer that writes the scratchpad.
+    pub save_epoch: u64,
+    /// The moment of the last event, for views that show ages.
+    pub now: At,
+    epoch: u64,
+}
+
+/// What a model begins with.
+#[derive(Debug)]
+pub struct Beginning {
+    /// Who we are.
+    pub identity: Identity,
+    /// What the user set.
+    pub config: Config,
+    /// The run's iterations so far: empty for a new run.
+    pub lineage: Lineage,
+    /// The session of the first agent.
+    pub session: SessionId,
+    /// Random values.
+    pub lots: Lots,
+    /// The scratchpad on disk.
+    pub notes: String,
+    /// The handoff template.
+    pub generator: Generator,
+    /// The host terminal's size, in cells: columns, rows.
+    pub host: (u16, u16),
+    /// The moment it begins.
+    pub now: At,
+}
+
+impl Model {
+    /// A supervisor that has not started its agent yet.
+    #[must_use]
+    pub fn new(beginning: Beginning) -> Self {
+        let Beginning {
+            identity,
+            config,
+            lineage,
+            session,
+            lots,
+            notes,
+            generator,
+            host,
+            now,
+        } = beginning;
+        let marker = Marker {
+            run: lineage.run().to_string(),
+            iteration: 1,
+            nonce: lots.nonce.clone(),
+        };
+        let empty = Handoff {
+            text: marker.to_string(),
+            marker,
+            left_out: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let iteration = lineage
+            .iterations()
+            .last()
+            .map_or(IterationId::FIRST, |last| last.iteration.next());
+        let first_prompt = None;
+        let mut model = Self {
+            mode: config.reboot.mode,
+            guard: Guard::new(super::agent::guard_settings(&config)),
+            identity,
+            config,
+            paused: false,
+            agent: AgentView::default(),
+            lineage,
+            iteration,
+            session,
+            transcript: TranscriptFacts::default(),
+            git: GitFacts::default(),
+            first_prompt,
+            preserved: PreservedState::default(),
+            notes: NotesPanel {
+                text: notes,
+                ..NotesPanel::default()
+            },
+            handoff: HandoffPanel {
+                generated: empty,
+                edited: None,
+                editor: None,
+                scroll: 0,
+            },
+            history: HistoryPanel::default(),
+            focus: Focus::default(),
+            zoomed: false,
+            overlay: None,
+            prefixed: false,
+            scrolling: false,
+            title: String::new(),
+            host,
+            pasting: Vec::new(),
+            notices: VecDeque::new(),
+            reboot: Reboot::default(),
+            lots,
+            ending: None,
+            quitting: None,
+            generator,
+            saying: None,
+            quiet_epoch: 0,
+            save_epoch: 0,
+            now,
+            epoch: 0,
+        };
+        super::handoff::draft(&mut model);
+        model
+    }
+
+    /// The keys in force.
+    #[must_use]
+    pub const fn keys(&self) -> &Keymap {
+        &self.config.keys
+    }
+
+    /// A number that no timer has had yet.
+    pub const fn next_epoch(&mut self) -> u64 {
+        self.epoch += 1;
+        self.epoch
+    }
+
+    /// The record of the present iteration.
+    #[must_use]
+    pub fn current_iteration(&self) -> Option<&Iteration> {
+        self.lineage.current()
+    }
+
+    /// The run's name.
+    #[must_use]
+    pub const fn run(&self) -> &RunId {
+        self.lineage.run()
+    }
+
+    /// Tokens in use, by the best source.
+    #[must_use]
+    pub fn used(&self) -> Option<Tokens> {
+        self.guard.figure(self.now).map(|figure| figure.used)
+    }
+
+    /// Says something in the footer.
+    pub fn notice(&mut self, text: impl Into<String>) {
+        self.say(text.into(), false);
+    }
+
+    /// Tells of trouble in the footer.
+    pub fn trouble(&mut self, text: impl Into<String>) {
+        self.say(text.into(), true);
+    }
+
+    fn say(&mut self, text: String, bad: bool) {
+        let at = self.now;
+        // The same words again only renew the notice.
+        self.notices.retain(|notice| notice.text != text);
+        self.notices.push_back(Notice { text, bad, at });
+        if self.notices.len() > 50 {
+            self.notices.pop_front();
+        }
+    }
+}

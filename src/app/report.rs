@@ -1,0 +1,268 @@
+//! What scripts and people elsewhere are told: the model as data.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    api::wire::{
+        AgentReport, ContextReport, HandoffReport, HistoryReport, IterationReport, IterationTokens,
+        RebootReport, StatusLineReply, StatusReport, UsageAction, UsageActionKind, UsageQuery,
+        UsageReply,
+    },
+    breakpoint::git::GitFacts,
+    config::RebootMode,
+    guard::{Advice, Assessment, assess},
+    lineage::Iteration,
+    transcript::Tokens,
+};
+
+use super::{model::Model, reboot};
+
+/// The word for a mode.
+#[must_use]
+pub const fn mode_word(mode: RebootMode) -> &'static str {
+    match mode {
+        RebootMode::Manual => "manual",
+        RebootMode::Ask => "ask",
+        RebootMode::Auto => "auto",
+    }
+}
+
+fn number(id: u64) -> u32 {
+    u32::try_from(id).unwrap_or(u32::MAX)
+}
+
+/// How things stand.
+#[must_use]
+pub fn status(model: &Model) -> StatusReport {
+    let identity = &model.identity;
+    StatusReport {
+        version: identity.version.to_owned(),
+        pid: identity.pid,
+        project: identity.project.clone(),
+        run_id: Some(model.run().to_string()),
+        mode: mode_word(model.mode).to_owned(),
+        zoomed: model.zoomed,
+        iteration: number(model.iteration.get()),
+        session_id: Some(model.session.to_string()),
+        agent: AgentReport {
+            kind: identity.agent_kind.to_owned(),
+            command: identity.agent_command.clone(),
+            version: model.agent.version.clone(),
+            state: model.agent.state,
+        },
+        context: context(model),
+        reboot: reboot_report(model),
+        cost_usd: model.agent.cost_usd,
+    }
+}
+
+fn context(model: &Model) -> ContextReport {
+    let Some(figure) = model.guard.figure(model.now) else {
+        return ContextReport::default();
+    };
+    ContextReport {
+        used: Some(figure.used.0),
+        window: Some(figure.window.0),
+        usable: Some(figure.usable.0),
+        percent: Some((figure.percent * 10.0).round() / 10.0),
+        level: Some(figure.level.word().to_owned()),
+        source: Some(figure.source.word().to_owned()),
+        age_ms: Some(u64::try_from(figure.age.as_millis()).unwrap_or(u64::MAX)),
+    }
+}
+
+fn reboot_report(model: &Model) -> RebootReport {
+    match &model.reboot.attempt {
+        Some(attempt) => RebootReport {
+            phase: attempt.step.to_string(),
+            reason: Some(attempt.cause.to_string()),
+            blocked_by: reboot::blocked_by(model)
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+        },
+        None => RebootReport {
+            phase: "idle".to_owned(),
+            reason: model.reboot.failure.clone(),
+            blocked_by: Vec::new(),
+        },
+    }
+}
+
+/// The iterations of this run.
+#[must_use]
+pub fn history(model: &Model) -> HistoryReport {
+    HistoryReport {
+        run_id: Some(model.run().to_string()),
+        iterations: model
+            .lineage
+            .iterations()
+            .iter()
+            .map(|iteration| {
+                let mut report = iteration_report(iteration);
+                if iteration.is_open() {
+                    let lived = model.now.wall.signed_duration_since(iteration.started_at);
+                    report.duration_ms = u64::try_from(lived.num_milliseconds()).unwrap_or(0);
+                    report.tokens.at_end = model.used().map(|used| used.0);
+                    report.cost_usd = model.agent.cost_usd;
+                }
+                report
+            })
+            .collect(),
+    }
+}
+
+/// One iteration's record as scripts read it.
+#[must_use]
+pub fn iteration_report(iteration: &Iteration) -> IterationReport {
+    let record = iteration.reboot.as_ref();
+    let ended = iteration.ended_at.unwrap_or(iteration.started_at);
+    let lived = ended
+        .signed_duration_since(iteration.started_at)
+        .num_milliseconds();
+    IterationReport {
+        iteration: number(iteration.iteration.get()),
+        session_id: iteration.session_id.map(|id| id.to_string()),
+        previous_session_id: record
+            .and_then(|one| one.old_session)
+            .map(|id| id.to_string()),
+        started_at: Some(iteration.started_at),
+        ended_at: iteration.ended_at,
+        duration_ms: u64::try_from(lived).unwrap_or(0),
+        end_reason: iteration.end_reason.map(|reason| reason.to_string()),
+        cause: Some(
+            iteration
+                .cause
+                .map_or_else(|| "start".to_owned(), |cause| cause.to_string()),
+        ),
+        tokens: IterationTokens {
+            at_start: iteration.tokens_at_birth.map(|tokens| tokens.0),
+            at_end: iteration.tokens_at_end.map(|tokens| tokens.0),
+            input: Some(iteration.tokens.input.0),
+            output: Some(iteration.tokens.output.0),
+        },
+        cost_usd: iteration.cost_usd,
+        transition_time_ms: record.map_or_else(BTreeMap::new, |one| {
+            one.transition_time_ms
+                .iter()
+                .map(|(step, ms)| (step.to_string(), *ms))
+                .collect()
+        }),
+        handoff_bytes: record.map(|one| one.handoff_bytes),
+        summary: iteration.summary.clone(),
+    }
+}
+
+/// The handoff as it would be sent now.
+#[must_use]
+pub fn handoff(model: &Model) -> HandoffReport {
+    let handoff = model.handoff.current();
+    let state = &model.preserved;
+    let (branch, head) = match &model.git {
+        GitFacts::Repository(repository) => (repository.branch.clone(), repository.head.clone()),
+        _ => (None, None),
+    };
+    HandoffReport {
+        generated_at: Some(model.now.wall),
+        task_title: state.current_objective.clone(),
+        branch,
+        head_commit: head,
+        completed_items: state.completed_items.clone(),
+        remaining_items: state.pending_items.clone(),
+        blocking_issues: state
+            .known_issues
+            .iter()
+            .filter(|issue| !issue.addressed)
+            .map(|issue| format!("[{}] {}", issue.severity.word(), issue.description))
+            .collect(),
+        modified_files: state.modified_files.clone(),
+        created_files: state.created_files.clone(),
+        key_decisions: state
+            .decisions
+            .iter()
+            .map(|decision| format!("{} | {}", decision.description, decision.rationale))
+            .collect(),
+        continuation_prompt: Some(crate::handoff::generate::CONTINUATION.to_owned()),
+        session_id: Some(model.session.to_string()),
+        text: handoff.text.clone(),
+        tokens: handoff.tokens().0,
+        bytes: handoff.bytes() as u64,
+        left_out: handoff.left_out.clone(),
+    }
+}
+
+/// How full the context window is, or would be at other figures.
+#[must_use]
+pub fn usage(model: &Model, query: UsageQuery) -> UsageReply {
+    let figure = model.guard.figure(model.now);
+    let used = query
+        .used_tokens
+        .map(Tokens)
+        .or_else(|| figure.as_ref().map(|one| one.used));
+    let window = query
+        .max_tokens
+        .map(Tokens)
+        .or_else(|| figure.as_ref().map(|one| one.window))
+        .or_else(|| used.map(|_| model.guard.window()));
+    let assessed = match (used, window) {
+        (Some(used), Some(window)) => Some(assess(used, window, model.guard.settings())),
+        _ => None,
+    };
+    let auto = model.mode == RebootMode::Auto && !model.paused;
+    UsageReply {
+        used: used.map(|tokens| tokens.0),
+        max: window.map(|tokens| tokens.0),
+        usable: assessed.as_ref().map(|one| one.usable.0),
+        percent: assessed
+            .as_ref()
+            .map(|one| (one.percent * 10.0).round() / 10.0),
+        status: assessed.as_ref().map(|one| one.level.word().to_owned()),
+        action: action(assessed.as_ref(), auto),
+    }
+}
+
+fn action(assessed: Option<&Assessment>, auto: bool) -> UsageAction {
+    let (kind, message) = match assessed.map(|one| one.advice) {
+        None => (UsageActionKind::None, "no figure yet"),
+        Some(Advice::None) => (UsageActionKind::None, "nothing to do"),
+        Some(Advice::Save) => (UsageActionKind::Save, "save: the window is filling up"),
+        Some(Advice::SaveAndReboot) => (
+            UsageActionKind::SaveAndRestart,
+            "save and reboot: the window is nearly full",
+        ),
+    };
+    let auto = auto && kind == UsageActionKind::SaveAndRestart;
+    UsageAction {
+        kind,
+        message: message.to_owned(),
+        auto,
+    }
+}
+
+/// The line that the agent shows under its prompt when the user has none of their own.
+#[must_use]
+pub fn status_line(model: &Model) -> StatusLineReply {
+    let Some(figure) = model.guard.figure(model.now) else {
+        return StatusLineReply::default();
+    };
+    let mut line = format!("{} {:.0}%", figure.level.word(), figure.percent);
+    if let Some(turns) = turns_left(model) {
+        line.push_str(" · ");
+        line.push_str(&turns);
+    }
+    if let Some(cost) = model.agent.cost_usd {
+        line.push_str(&format!(" · ${cost:.2}"));
+    }
+    StatusLineReply { line }
+}
+
+/// How many turns are left to the compact line, in words.
+#[must_use]
+pub fn turns_left(model: &Model) -> Option<String> {
+    let turns = model.guard.outlook(model.now)?.turns_left?;
+    Some(if turns.start() == turns.end() {
+        format!("{} turns left", turns.start())
+    } else {
+        format!("{}–{} turns left", turns.start(), turns.end())
+    })
+}
