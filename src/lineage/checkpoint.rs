@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    lineage::{IterationId, RunId, moment},
+    lineage::{IterationId, RunId, json, moment},
     transcript::SessionId,
 };
 
@@ -90,11 +90,11 @@ impl Checkpoint {
     /// The checkpoint as one line of JSON with its format number.
     #[must_use]
     pub fn to_json(&self) -> String {
-        serde_json::to_string(&Written {
+        json(&Written {
             format: FORMAT,
             checkpoint: self,
         })
-        .expect("plain records with text keys always become JSON")
+        .to_string()
     }
 
     /// Reads what [`Checkpoint::to_json`] wrote, in this version or an older one.

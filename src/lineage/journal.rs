@@ -229,21 +229,22 @@ const fn before_approval(entry: &JournalEntry, marker: Marker) -> bool {
 
 /// How an approved reboot whose handoff was not seen to arrive goes on; `None`: take it back.
 fn finish(entry: &JournalEntry, marker: Marker) -> Option<Recovery> {
-    match (entry.way, entry.new_session, marker) {
+    if entry.way == Way::Trim {
         // Without the trimmed copy there is nothing to resume under the new id.
-        (Way::Trim, _, _) => None,
+        return None;
+    }
+    let tell = |session| Some(Recovery::FinishDeliver { session });
+    let Some(session) = entry.new_session else {
         // No sessions: what the dead agent was told died with it.
-        (Way::Fresh, None, _) => Some(Recovery::FinishDeliver { session: None }),
-        (Way::Fresh, Some(id), Marker::NoTranscript) => {
-            Some(Recovery::FinishDeliver { session: Some(id) })
-        }
-        (Way::Fresh, Some(_), Marker::Absent) => Some(Recovery::FinishDeliver { session: None }),
+        return tell(None);
+    };
+    match marker {
+        Marker::Seen => Some(Recovery::FinishResume { session }),
+        Marker::NoTranscript => tell(Some(session)),
+        Marker::Absent => tell(None),
         // Before the start nothing can have been told, readable or not.
-        (Way::Fresh, Some(_), Marker::Unknown) if entry.step == Step::Ending => {
-            Some(Recovery::FinishDeliver { session: None })
-        }
-        (Way::Fresh, Some(_), Marker::Unknown) => None,
-        (Way::Fresh, Some(session), Marker::Seen) => Some(Recovery::FinishResume { session }),
+        Marker::Unknown if entry.step == Step::Ending => tell(None),
+        Marker::Unknown => None,
     }
 }
 

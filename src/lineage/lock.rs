@@ -204,7 +204,7 @@ mod tests {
     fn a_lock_file_full_of_nonsense_still_locks() {
         let project = tempfile::tempdir().unwrap();
         let dir = PrivateDir::open_project(project.path()).unwrap();
-        dir.write_private(LOCK, &[0xff; 100_000]).unwrap();
+        dir.write_private(LOCK, &vec![0xff; 100_000]).unwrap();
         let lock = Lock::acquire(&dir, &me()).unwrap();
         assert!(matches!(
             Lock::acquire(&dir, &me()),

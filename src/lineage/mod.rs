@@ -521,11 +521,13 @@ impl Meta {
     /// The bytes of the file: indented JSON with a final newline.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        let mut bytes = serde_json::to_vec_pretty(self)
-            .expect("plain records with text keys always become JSON");
-        bytes.push(b'\n');
-        bytes
+        format!("{:#}\n", json(self)).into_bytes()
     }
+}
+
+/// A record as JSON. None of ours can fail: their keys are text and nothing in them says no.
+pub(crate) fn json(record: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(record).expect("plain records with text keys always become JSON")
 }
 
 /// One iteration as `meta.json` tells it: exactly the names of DESIGN section 8, nulls left out.

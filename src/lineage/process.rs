@@ -40,7 +40,7 @@ pub const LEFTOVER_LADDER: [Rung; 3] = [
     Rung {
         signal: Signal::HUP,
         // The client runs its own SessionEnd hooks for up to 1.5 s.
-        patience: Duration::from_millis(2_000),
+        patience: Duration::from_secs(2),
     },
     Rung {
         signal: Signal::TERM,
@@ -48,7 +48,7 @@ pub const LEFTOVER_LADDER: [Rung; 3] = [
     },
     Rung {
         signal: Signal::KILL,
-        patience: Duration::from_millis(1_000),
+        patience: Duration::from_secs(1),
     },
 ];
 

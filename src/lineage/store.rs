@@ -1,1 +1,817 @@
-//! The database.
+//! The database: runs, iterations, checkpoints, the reboot journal, agents and metrics.
+//!
+//! One schema and one set of statements for `SQLite` (a file of the user's own) and Postgres (a
+//! server shared by a fleet). What is promised:
+//!
+//! - A write that returns [`Written::Durable`] survives the death of the process and, on `SQLite`,
+//!   of the machine.
+//! - A write that the database cannot take now (locked, full, gone) waits in memory, bounded and
+//!   in order, returns [`Written::Queued`], and is written within two seconds of the database
+//!   being well again. Readers see it meanwhile. Nobody who writes waits more than the patience
+//!   of the first failure.
+//! - A corrupt file is set aside and a new one begun; a schema newer than ours is refused.
+//!
+//! ```text
+//!  write ──► trouble? ──no──► database ──ok──► Durable
+//!               │                 │ trouble
+//!               └──yes──► queue ◄─┘ ───────► Queued
+//!                          │
+//!      every second: ──────┴──► database, oldest first, until it is empty
+//! ```
+
+mod db;
+mod pending;
+mod rows;
+
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use rustix::process::{Signal, getpid, kill_process};
+use serde::Serialize;
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use self::{
+    db::{Db, DbError, OpenedDb, Patience},
+    pending::Pending,
+    rows::Write,
+};
+use crate::lineage::{
+    EndReason, Iteration, IterationId, LineageError, ProcessStamp, Project, RunId,
+    checkpoint::Checkpoint,
+    files::Edge,
+    journal::{JournalEntry, Step},
+};
+
+/// The database's file name in the state directory.
+pub const FILE: &str = "pitstop.db";
+
+/// How long a write waits for another process's lock before it is queued.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often a database in trouble is tried again: within the five seconds of RELIABILITY C2.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Where the database is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum StoreTarget {
+    /// A file; the directory above it is made private.
+    Sqlite(PathBuf),
+    /// A server, by its `postgres://` URL, which may hold a password.
+    Postgres(String),
+}
+
+impl StoreTarget {
+    /// The target that `[store] url` names, or the file in `state_dir` (the program's own, such as
+    /// `$XDG_STATE_HOME/pitstop`) when it names none.
+    pub fn new(url: Option<&str>, state_dir: &Path) -> Result<Self, StoreError> {
+        match url {
+            None => Ok(Self::Sqlite(state_dir.join(FILE))),
+            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                db::postgres_options(url)?;
+                Ok(Self::Postgres(url.to_owned()))
+            }
+            Some(url) => match url.strip_prefix("sqlite://") {
+                Some(path) if Path::new(path).is_absolute() => Ok(Self::Sqlite(path.into())),
+                _ => Err(StoreError::Target),
+            },
+        }
+    }
+
+    /// Where it is, for people: never with a password.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match self {
+            Self::Sqlite(path) => path.display().to_string(),
+            Self::Postgres(url) => db::postgres_place(url),
+        }
+    }
+}
+
+impl std::fmt::Debug for StoreTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StoreTarget({})", self.place())
+    }
+}
+
+/// Where the process kills itself, to show that a reboot is recovered: `PITSTOP_CRASH_AT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrashPoint {
+    /// At the journal write of this step.
+    pub step: Step,
+    /// Before the write or after it is durable.
+    pub edge: Edge,
+}
+
+impl FromStr for CrashPoint {
+    type Err = LineageError;
+
+    /// Reads `starting:before` or `starting:after`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || LineageError::Word {
+            expected: "a crash point such as starting:before or starting:after",
+            found: text.chars().take(64).collect(),
+        };
+        let (step, edge) = text.split_once(':').ok_or_else(wrong)?;
+        Ok(Self {
+            step: step.parse().map_err(|_| wrong())?,
+            edge: match edge {
+                "before" => Edge::Before,
+                "after" => Edge::After,
+                _ => return Err(wrong()),
+            },
+        })
+    }
+}
+
+/// How to open the store.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// Where.
+    pub target: StoreTarget,
+    /// How long a write waits for a lock: [`PATIENCE`] but in tests.
+    pub patience: Duration,
+    /// Where to die, in tests of recovery.
+    pub crash: Option<CrashPoint>,
+}
+
+impl StoreOptions {
+    /// The usual options for `target`.
+    #[must_use]
+    pub const fn new(target: StoreTarget) -> Self {
+        Self {
+            target,
+            patience: PATIENCE,
+            crash: None,
+        }
+    }
+}
+
+/// What went wrong with the store; trouble that may pass is no error but [`Written::Queued`].
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database was changed by a newer program.
+    #[error(
+        "expected a database of schema version {known} or older, found version {found} at {place}: \
+         a newer pitstop has used it; upgrade this one or name another database in [store] url"
+    )]
+    NewerSchema {
+        /// The version found.
+        found: i64,
+        /// The newest version we know.
+        known: i64,
+        /// Where.
+        place: String,
+    },
+    /// The URL names no database of a kind we know. It is not repeated: it may hold a password.
+    #[error("expected [store] url to be postgres://… or sqlite:///absolute/path")]
+    Target,
+    /// The database refused a statement for good.
+    #[error("the database refused {what}: {reason}")]
+    Refused {
+        /// What was to be done.
+        what: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// The database cannot be read now.
+    #[error("cannot read {what} from the database: {reason}")]
+    Unreadable {
+        /// What was to be read.
+        what: &'static str,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// What the human must be told about an opened store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreWarning {
+    /// The database was corrupt: it was kept under another name and a new one begun.
+    #[error("the database was corrupt: it is kept as {} and a new one was begun", .kept.display())]
+    SetAside {
+        /// Where the corrupt file is.
+        kept: PathBuf,
+    },
+    /// The database cannot be used: history is kept in memory and written when it can be.
+    #[error("the database cannot be used ({reason}): history is kept in memory until it can")]
+    InMemory {
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// What became of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a queued write is not safe yet"]
+pub enum Written {
+    /// It is on disk.
+    Durable,
+    /// It waits in memory.
+    Queued(StoreWarning),
+}
+
+/// One run of a supervisor.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunRecord {
+    /// Its name.
+    pub run: RunId,
+    /// What it works on.
+    pub project: Project,
+    /// The supervisor's process.
+    pub process: ProcessStamp,
+    /// The agent, as the user names it.
+    pub agent: String,
+    /// The version of this program.
+    pub version: String,
+    /// The task of an autonomous run.
+    pub task: Option<String>,
+    /// When it began.
+    pub started_at: DateTime<Utc>,
+    /// When it ended; none while it lives, or when it died.
+    pub ended_at: Option<DateTime<Utc>>,
+    /// Why it ended.
+    pub end_reason: Option<EndReason>,
+}
+
+/// A run with its iterations, oldest first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunHistory {
+    /// The run.
+    pub run: RunRecord,
+    /// Its iterations.
+    pub iterations: Vec<Iteration>,
+}
+
+/// Whose history is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistoryOf {
+    /// Of one run.
+    Run(RunId),
+    /// Of every run in a project, newest first.
+    Project(Project),
+}
+
+impl HistoryOf {
+    fn includes(&self, record: &RunRecord) -> bool {
+        match self {
+            Self::Run(run) => record.run == *run,
+            Self::Project(project) => is_same(project, &record.project),
+        }
+    }
+}
+
+/// Which checkpoints are asked for; newest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoints {
+    /// Only of this environment.
+    pub environment: Option<String>,
+    /// Only of this project.
+    pub project: Option<Project>,
+    /// At most this many.
+    pub limit: u32,
+}
+
+impl Checkpoints {
+    fn includes(&self, project: &Project, checkpoint: &Checkpoint) -> bool {
+        self.environment
+            .as_ref()
+            .is_none_or(|environment| *environment == checkpoint.environment)
+            && self
+                .project
+                .as_ref()
+                .is_none_or(|one| is_same(one, project))
+    }
+}
+
+fn is_same(one: &Project, other: &Project) -> bool {
+    one.hash == other.hash && one.host == other.host
+}
+
+/// An agent process that a run started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AgentRecord {
+    /// The run that started it.
+    pub run: RunId,
+    /// The iteration it lived in.
+    pub iteration: IterationId,
+    /// The process: it leads its own group.
+    pub process: ProcessStamp,
+}
+
+/// How the store is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Health {
+    /// Where it is, without secrets.
+    pub place: String,
+    /// Its schema version; none when it cannot be asked.
+    pub schema: Option<i64>,
+    /// Why it cannot be used now.
+    pub trouble: Option<String>,
+    /// Writes that wait in memory.
+    pub queued: usize,
+    /// Bytes that wait in memory.
+    pub queued_bytes: usize,
+    /// Writes that found no room to wait in, or that were refused late, and are lost.
+    pub lost: u64,
+}
+
+/// An opened store, and what the human must be told of it.
+#[derive(Debug)]
+pub struct Opened {
+    /// The store.
+    pub store: Store,
+    /// What to tell.
+    pub warnings: Vec<StoreWarning>,
+}
+
+/// The database, opened. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: StoreOptions,
+    /// Held while a write is under way: writes keep the order they were asked in.
+    turn: tokio::sync::Mutex<()>,
+    /// None while it could not be opened yet.
+    db: RwLock<Option<Db>>,
+    waiting: Mutex<Waiting>,
+    /// Wakes the task that tries again; that task holds it too, but not the rest.
+    wake: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    closed: bool,
+    pending: Pending,
+    trouble: Option<String>,
+    refused: u64,
+    /// The runs begun here: they tell whose project a journal entry that waits belongs to, and are
+    /// written again when a corrupt database gave way to an empty one.
+    begun: Vec<RunRecord>,
+}
+
+impl Store {
+    /// Opens the database, or a store in memory that goes on trying to open it.
+    ///
+    /// Must be called within a tokio runtime with time and I/O enabled.
+    pub async fn open(options: StoreOptions) -> Result<Opened, StoreError> {
+        let mut warnings = Vec::new();
+        let (db, trouble) = match open_db(&options).await {
+            Ok(OpenedDb { db, set_aside }) => {
+                warnings.extend(set_aside.map(|kept| StoreWarning::SetAside { kept }));
+                (Some(db), None)
+            }
+            Err(DbError::Newer(found)) => return Err(newer(found, &options.target)),
+            Err(error) => {
+                let reason = db::with_sources(&error);
+                tracing::warn!(place = %options.target.place(), %reason, "history is kept in memory");
+                warnings.push(StoreWarning::InMemory {
+                    reason: reason.clone(),
+                });
+                (None, Some(reason))
+            }
+        };
+        let in_trouble = trouble.is_some();
+        let shared = Arc::new(Shared {
+            options,
+            turn: tokio::sync::Mutex::new(()),
+            db: RwLock::new(db),
+            waiting: Mutex::new(Waiting {
+                trouble,
+                ..Waiting::default()
+            }),
+            wake: Arc::new(Notify::new()),
+        });
+        tokio::spawn(try_again(Arc::downgrade(&shared), shared.wake.clone()));
+        if in_trouble {
+            shared.wake.notify_one();
+        }
+        Ok(Opened {
+            store: Self { shared },
+            warnings,
+        })
+    }
+
+    /// Records that a run began; everything else of the run comes after it.
+    pub async fn begin_run(&self, run: &RunRecord) -> Result<Written, StoreError> {
+        self.shared.waiting().begun.push(run.clone());
+        self.write(Write::Run(Box::new(run.clone())), "the run")
+            .await
+    }
+
+    /// Records that a run ended.
+    pub async fn end_run(
+        &self,
+        run: &RunId,
+        at: DateTime<Utc>,
+        reason: EndReason,
+    ) -> Result<Written, StoreError> {
+        let run = run.clone();
+        self.write(Write::RunEnd { run, at, reason }, "the end of the run")
+            .await
+    }
+
+    /// Records an iteration as it is now.
+    pub async fn put_iteration(
+        &self,
+        run: &RunId,
+        iteration: &Iteration,
+    ) -> Result<Written, StoreError> {
+        let write = Write::Iteration {
+            run: run.clone(),
+            iteration: Box::new(iteration.clone()),
+        };
+        self.write(write, "the iteration").await
+    }
+
+    /// Writes a reboot step ahead: when it returns [`Written::Durable`] the step may be done.
+    ///
+    /// Dies here when the options name this step as their crash point.
+    pub async fn journal_put(&self, entry: &JournalEntry) -> Result<Written, StoreError> {
+        self.crash_at(entry.step, Edge::Before);
+        let written = self
+            .write(Write::Journal(Box::new(entry.clone())), "the reboot step")
+            .await;
+        self.crash_at(entry.step, Edge::After);
+        written
+    }
+
+    /// Closes a reboot that was recovered or given up, with how it came out.
+    pub async fn journal_close(
+        &self,
+        reboot_id: Uuid,
+        at: DateTime<Utc>,
+        outcome: &str,
+    ) -> Result<Written, StoreError> {
+        let write = Write::JournalClose {
+            reboot_id,
+            at,
+            outcome: outcome.to_owned(),
+        };
+        self.write(write, "the end of the reboot").await
+    }
+
+    /// Saves a checkpoint of `project`.
+    pub async fn put_checkpoint(
+        &self,
+        project: &Project,
+        checkpoint: &Checkpoint,
+    ) -> Result<Written, StoreError> {
+        let write = Write::Checkpoint {
+            project: project.clone(),
+            checkpoint: Box::new(checkpoint.clone()),
+        };
+        self.write(write, "the checkpoint").await
+    }
+
+    /// Records the process of an agent, before anything else is done with it.
+    pub async fn record_agent(
+        &self,
+        run: &RunId,
+        iteration: IterationId,
+        process: &ProcessStamp,
+    ) -> Result<Written, StoreError> {
+        let agent = AgentRecord {
+            run: run.clone(),
+            iteration,
+            process: process.clone(),
+        };
+        self.write(Write::Agent(agent), "the agent's process").await
+    }
+
+    /// Records that an agent and its group are gone.
+    pub async fn agent_gone(
+        &self,
+        run: &RunId,
+        process: &ProcessStamp,
+    ) -> Result<Written, StoreError> {
+        let (run, process) = (run.clone(), process.clone());
+        self.write(Write::AgentGone { run, process }, "the agent's end")
+            .await
+    }
+
+    /// Records one figure of a run, or of one of its iterations.
+    pub async fn put_metric(
+        &self,
+        run: &RunId,
+        iteration: Option<IterationId>,
+        name: &str,
+        at: DateTime<Utc>,
+        value: f64,
+    ) -> Result<Written, StoreError> {
+        let write = Write::Metric {
+            run: run.clone(),
+            iteration,
+            name: name.to_owned(),
+            at,
+            value,
+        };
+        self.write(write, "the metric").await
+    }
+
+    /// The runs asked for with their iterations, newest run first, at most `limit` runs.
+    pub async fn history(&self, of: &HistoryOf, limit: u32) -> Result<Vec<RunHistory>, StoreError> {
+        const WHAT: &str = "the history";
+        let mut histories = Vec::new();
+        for row in self.read(rows::read_runs(of, limit), WHAT).await? {
+            let Some(run) = known(rows::run(&row), WHAT) else {
+                continue;
+            };
+            let rows = self.read(rows::read_iterations(&run.run), WHAT).await?;
+            let iterations = rows
+                .iter()
+                .filter_map(|row| known(rows::iteration(row), WHAT))
+                .collect();
+            histories.push(RunHistory { run, iterations });
+        }
+        let waiting = self.shared.waiting();
+        waiting.pending.over_history(of, limit, &mut histories);
+        Ok(histories)
+    }
+
+    /// The latest reboot of the project that was begun and is not over.
+    pub async fn journal_open(
+        &self,
+        project: &Project,
+    ) -> Result<Option<JournalEntry>, StoreError> {
+        const WHAT: &str = "the journal";
+        let rows = self.read(rows::read_journal(project), WHAT).await?;
+        let open = rows
+            .first()
+            .and_then(|row| known(rows::journal_entry(row), WHAT));
+        let waiting = self.shared.waiting();
+        Ok(waiting
+            .pending
+            .over_journal(|run| waiting.is_of(run, project), open))
+    }
+
+    /// The checkpoints asked for, newest first.
+    pub async fn checkpoints(&self, which: &Checkpoints) -> Result<Vec<Checkpoint>, StoreError> {
+        const WHAT: &str = "the checkpoints";
+        let rows = self.read(rows::read_checkpoints(which), WHAT).await?;
+        let mut found = rows
+            .iter()
+            .filter_map(|row| known(rows::checkpoint(row), WHAT))
+            .collect();
+        let waiting = self.shared.waiting();
+        waiting.pending.over_checkpoints(which, &mut found);
+        Ok(found)
+    }
+
+    /// The agents of the project that are not known to have ended, newest first: what a starting
+    /// supervisor sweeps up after one that crashed.
+    pub async fn last_agents(&self, project: &Project) -> Result<Vec<AgentRecord>, StoreError> {
+        const WHAT: &str = "the agents";
+        let rows = self.read(rows::read_agents(project), WHAT).await?;
+        let mut found = rows
+            .iter()
+            .filter_map(|row| known(rows::agent(row), WHAT))
+            .collect();
+        let waiting = self.shared.waiting();
+        waiting
+            .pending
+            .over_agents(|run| waiting.is_of(run, project), &mut found);
+        Ok(found)
+    }
+
+    /// How the store is, by asking it.
+    pub async fn health(&self) -> Health {
+        let schema = match self.shared.db() {
+            Some(db) => db.version().await.map_err(|error| db::with_sources(&error)),
+            None => Err("not opened".to_owned()),
+        };
+        let waiting = self.shared.waiting();
+        Health {
+            place: self.shared.options.target.place(),
+            trouble: waiting.trouble.clone().or_else(|| schema.clone().err()),
+            schema: schema.ok(),
+            queued: waiting.pending.len(),
+            queued_bytes: waiting.pending.bytes(),
+            lost: waiting.pending.dropped() + waiting.refused,
+        }
+    }
+
+    /// Writes what waits, if it can be written, and closes the database; how many writes are lost.
+    pub async fn close(&self) -> usize {
+        let _turn = self.shared.turn.lock().await;
+        self.shared.flush().await;
+        self.shared.waiting().closed = true;
+        let db = self.shared.db();
+        self.shared.set_db(None);
+        if let Some(db) = db {
+            db.close().await;
+        }
+        self.shared.waiting().pending.len()
+    }
+
+    async fn write(&self, write: Write, what: &'static str) -> Result<Written, StoreError> {
+        let shared = &self.shared;
+        let _turn = shared.turn.lock().await;
+        // Only the journal is worth a try in trouble: a reboot waits for it.
+        let urgent = matches!(write, Write::Journal(_));
+        if shared.is_in_trouble() && !(urgent && shared.flush().await) {
+            return Ok(shared.queue(write));
+        }
+        let Some(db) = shared.db() else {
+            return Ok(shared.queue(write));
+        };
+        match db.execute(write.statement(), Patience::Full).await {
+            Ok(()) => Ok(Written::Durable),
+            Err(DbError::Refused(error)) => Err(StoreError::Refused {
+                what,
+                reason: error.to_string(),
+            }),
+            Err(error) => {
+                let reason = db::with_sources(&error);
+                tracing::warn!(%reason, "the database takes no writes; they wait in memory");
+                shared.waiting().trouble = Some(reason);
+                Ok(shared.queue(write))
+            }
+        }
+    }
+
+    async fn read(
+        &self,
+        statement: db::Statement,
+        what: &'static str,
+    ) -> Result<Vec<db::Cells>, StoreError> {
+        // Without a database what waits is all there is.
+        let Some(db) = self.shared.db() else {
+            return Ok(Vec::new());
+        };
+        db.query(statement)
+            .await
+            .map_err(|error| StoreError::Unreadable {
+                what,
+                reason: db::with_sources(&error),
+            })
+    }
+
+    fn crash_at(&self, step: Step, edge: Edge) {
+        if self.shared.options.crash == Some(CrashPoint { step, edge }) {
+            // As hard as the real thing: no destructor runs, nothing is flushed.
+            let _ = kill_process(getpid(), Signal::KILL);
+        }
+    }
+}
+
+impl Shared {
+    fn db(&self) -> Option<Db> {
+        self.db
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Held for moments only, never across an await.
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_in_trouble(&self) -> bool {
+        let waiting = self.waiting();
+        waiting.trouble.is_some() || !waiting.pending.is_empty()
+    }
+
+    fn queue(&self, write: Write) -> Written {
+        let mut waiting = self.waiting();
+        waiting.pending.push(write);
+        let reason = waiting
+            .trouble
+            .get_or_insert_with(|| "it was closed".to_owned())
+            .clone();
+        drop(waiting);
+        self.wake.notify_one();
+        Written::Queued(StoreWarning::InMemory { reason })
+    }
+
+    /// Writes what waits, oldest first, as far as the database takes it; whether all is well now.
+    /// The caller holds the turn.
+    async fn flush(&self) -> bool {
+        let Some(db) = self.db() else {
+            return false;
+        };
+        loop {
+            let Some(write) = self.waiting().pending.front().cloned() else {
+                let cause = self.waiting().trouble.take();
+                if let Some(reason) = cause {
+                    tracing::info!(%reason, "the database is well again");
+                }
+                return true;
+            };
+            match db.execute(write.statement(), Patience::Brief).await {
+                Ok(()) => self.waiting().pending.pop(),
+                Err(DbError::Refused(error)) => {
+                    // It would bar the way of all the others for good.
+                    tracing::error!(%error, ?write, "the database refused a write that had waited");
+                    let mut waiting = self.waiting();
+                    waiting.pending.pop();
+                    waiting.refused += 1;
+                }
+                Err(error) => {
+                    self.waiting().trouble = Some(db::with_sources(&error));
+                    if matches!(error, DbError::Corrupt(_)) {
+                        // Opening it anew sets it aside.
+                        self.set_db(None);
+                        db.close().await;
+                    }
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Opens the database if it is not yet, and writes what waits; whether all is well now.
+    async fn mend(&self) -> bool {
+        let _turn = self.turn.lock().await;
+        if self.waiting().closed {
+            return true;
+        }
+        if self.db().is_none() {
+            match open_db(&self.options).await {
+                Ok(OpenedDb { db, set_aside }) => {
+                    self.set_db(Some(db));
+                    if set_aside.is_some() {
+                        let mut waiting = self.waiting();
+                        let begun = waiting.begun.clone();
+                        waiting.pending.begin_again(begun);
+                    }
+                }
+                Err(error) => {
+                    self.waiting().trouble = Some(db::with_sources(&error));
+                    return false;
+                }
+            }
+        }
+        self.flush().await
+    }
+
+    fn set_db(&self, db: Option<Db>) {
+        *self.db.write().unwrap_or_else(PoisonError::into_inner) = db;
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.wake.notify_one();
+    }
+}
+
+impl Waiting {
+    fn is_of(&self, run: &RunId, project: &Project) -> bool {
+        self.begun
+            .iter()
+            .any(|begun| begun.run == *run && is_same(&begun.project, project))
+    }
+}
+
+async fn open_db(options: &StoreOptions) -> Result<OpenedDb, DbError> {
+    match &options.target {
+        StoreTarget::Sqlite(path) => Db::open_sqlite(path, options.patience).await,
+        StoreTarget::Postgres(url) => Db::open_postgres(url, options.patience).await,
+    }
+}
+
+/// Tries the database again, once a second, for as long as it is in trouble and the store lives.
+async fn try_again(shared: Weak<Shared>, wake: Arc<Notify>) {
+    loop {
+        wake.notified().await;
+        loop {
+            tokio::time::sleep(RETRY).await;
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            if shared.mend().await {
+                break;
+            }
+        }
+    }
+}
+
+fn newer(found: i64, target: &StoreTarget) -> StoreError {
+    StoreError::NewerSchema {
+        found,
+        known: db::SCHEMA,
+        place: target.place(),
+    }
+}
+
+/// A row that cannot be read was written by something else: it is left out, and told in the log.
+fn known<T>(record: Option<T>, what: &'static str) -> Option<T> {
+    if record.is_none() {
+        tracing::warn!(
+            what,
+            "a row of the database could not be read and is left out"
+        );
+    }
+    record
+}

@@ -1,0 +1,606 @@
+//! The one door to `sqlx`: two databases behind the same statements.
+//!
+//! `$1` placeholders serve both: the `SQLite` driver binds parameters of the form `$N` by their
+//! number. What is sent and what comes back is reduced to text, integers and reals, so that no
+//! query needs to know which database it speaks to.
+
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use rustix::{fs::FlockOperation, io::Errno};
+use sqlx::{
+    Column, ConnectOptions, Decode, PgPool, Row, SqlitePool, Type, TypeInfo, ValueRef,
+    pool::PoolOptions,
+    postgres::{PgConnectOptions, PgRow},
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSynchronous},
+};
+
+use super::StoreError;
+use crate::lineage::{
+    files::{FilesError, PrivateDir},
+    moment,
+};
+
+/// The schema's steps, oldest first; the version of a database is how many it has taken. A step
+/// that was released is never edited.
+const MIGRATIONS: [(i64, &str); SCHEMA as usize] =
+    [(1, include_str!("../migrations/0001-first.sql"))];
+
+/// The schema version this program knows.
+pub(super) const SCHEMA: i64 = 1;
+
+/// Keeps two supervisors from migrating one Postgres at once; any number does that is ours alone.
+const MIGRATION_LOCK: i64 = 0x7069_7473_746f_7031;
+
+/// One connection writes (the store lets one write in at a time), the others read meanwhile.
+const CONNECTIONS: u32 = 3;
+
+/// Files up to this many bytes are checked whole when opened: about 0.1 s for the largest.
+const CHECKED_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Keeps a second starter out while the first creates, checks and migrates the file.
+const GATE: &str = "opening.lock";
+
+/// How often the gate is tried again.
+const GATE_POLL: Duration = Duration::from_millis(20);
+
+/// How long a write waits for a lock while the store is known to be in trouble: it is tried again
+/// soon, and whoever asked must not hang.
+const BRIEF: Duration = Duration::from_millis(200);
+
+/// A value sent to the database; the kind is known even of a null, which Postgres insists on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Bind {
+    Text(Option<String>),
+    Int(Option<i64>),
+    Real(Option<f64>),
+}
+
+/// One statement with its values.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Statement {
+    pub(super) sql: &'static str,
+    pub(super) binds: Vec<Bind>,
+}
+
+/// A value that came back.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell {
+    Null,
+    Text(String),
+    Int(i64),
+    Real(f64),
+}
+
+/// A row that came back.
+pub(super) type Cells = Vec<Cell>;
+
+/// How long a statement may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// The store's own: the database is thought to be well.
+    Full,
+    /// A try while it is in trouble.
+    Brief,
+}
+
+/// An open database.
+#[derive(Clone, Debug)]
+pub(super) enum Db {
+    Sqlite { pool: SqlitePool, busy: Duration },
+    Postgres { pool: PgPool, busy: Duration },
+}
+
+/// A database that was opened, and the corrupt one that was set aside for it.
+pub(super) struct OpenedDb {
+    pub(super) db: Db,
+    pub(super) set_aside: Option<PathBuf>,
+}
+
+/// Why a database could not be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DbError {
+    /// It says no, and will say so again: the statement is at fault.
+    #[error(transparent)]
+    Refused(sqlx::Error),
+    /// It cannot now and may be able to later: locked, full, gone.
+    #[error("{0}")]
+    Trouble(String),
+    /// The file is no database any more.
+    #[error("{0}")]
+    Corrupt(String),
+    /// A newer program has changed it.
+    #[error("schema version {0}")]
+    Newer(i64),
+}
+
+impl From<sqlx::Error> for DbError {
+    fn from(error: sqlx::Error) -> Self {
+        let code = match &error {
+            sqlx::Error::Database(database) => database.code().unwrap_or_default(),
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::BeginFailed => return Self::Trouble(error.to_string()),
+            _ => return Self::Refused(error),
+        };
+        match kind(&code) {
+            CodeKind::Trouble => Self::Trouble(error.to_string()),
+            CodeKind::Corrupt => Self::Corrupt(error.to_string()),
+            CodeKind::Refusal => Self::Refused(error),
+        }
+    }
+}
+
+impl From<FilesError> for DbError {
+    fn from(error: FilesError) -> Self {
+        Self::Trouble(with_sources(&error))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CodeKind {
+    Trouble,
+    Corrupt,
+    Refusal,
+}
+
+/// What an error code means: five characters from Postgres, a number from `SQLite` whose low byte is
+/// the primary code.
+fn kind(code: &str) -> CodeKind {
+    if code.len() == 5 && code.is_ascii() {
+        // Connection, transaction rollback, insufficient resources, limits, operator intervention,
+        // system error; wrong password and no such database, which an operator can mend.
+        const CLASSES: [&str; 8] = ["08", "40", "53", "54", "57", "58", "28", "3D"];
+        // Read-only (a standby), lock not available, internal corruption told by the server.
+        const CODES: [&str; 4] = ["25006", "55P03", "XX001", "XX002"];
+        return if CLASSES.contains(&&code[..2]) || CODES.contains(&code) {
+            CodeKind::Trouble
+        } else {
+            CodeKind::Refusal
+        };
+    }
+    match code.parse::<i32>().map(|code| code & 0xff) {
+        // CORRUPT, NOTADB.
+        Ok(11 | 26) => CodeKind::Corrupt,
+        // PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH.
+        Ok(3 | 5..=10 | 13 | 14 | 15 | 22 | 23) => CodeKind::Trouble,
+        _ => CodeKind::Refusal,
+    }
+}
+
+/// An error with all that lies behind it, in one line.
+pub(super) fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        next = source.source();
+    }
+    text
+}
+
+impl Db {
+    /// Opens the file at `path`, creating and migrating it; one that is corrupt is set aside.
+    pub(super) async fn open_sqlite(path: &Path, busy: Duration) -> Result<OpenedDb, DbError> {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
+        else {
+            return Err(DbError::Trouble(format!(
+                "expected the path of a file, found {}",
+                path.display()
+            )));
+        };
+        let dir = PrivateDir::open_path(above)?;
+        let _gate = pass_gate(&dir, busy).await?;
+        match Self::open_file(&dir, name, busy).await {
+            Ok(db) => Ok(OpenedDb {
+                db,
+                set_aside: None,
+            }),
+            Err(DbError::Corrupt(reason)) => {
+                let kept = set_aside(path, Utc::now())
+                    .map_err(|error| DbError::Trouble(format!("{reason}; {error}")))?;
+                tracing::error!(%reason, kept = %kept.display(), "the database is corrupt and was set aside");
+                Ok(OpenedDb {
+                    db: Self::open_file(&dir, name, busy).await?,
+                    set_aside: Some(kept),
+                })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn open_file(dir: &PrivateDir, name: &str, busy: Duration) -> Result<Self, DbError> {
+        let path = dir.path().join(name);
+        // Created here and not by SQLite, so that it is private from its first moment; the WAL and
+        // its index take the mode of the file.
+        let size = make_private(dir, name)?;
+        let options = SqliteConnectOptions::new()
+            .filename(&path)
+            .create_if_missing(false)
+            .journal_mode(SqliteJournalMode::Wal)
+            // In WAL mode NORMAL may lose the last commits at a power cut: the journal may not.
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(busy)
+            .disable_statement_logging();
+        let pool = PoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(busy + BRIEF)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_with(options)
+            .await?;
+        let db = Self::Sqlite { pool, busy };
+        let ready = async {
+            if size <= CHECKED_BYTES {
+                db.check().await?;
+            }
+            db.migrate().await
+        };
+        match ready.await {
+            Ok(()) => Ok(db),
+            Err(error) => {
+                db.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Connects to the server named by `url` and migrates its schema.
+    pub(super) async fn open_postgres(url: &str, busy: Duration) -> Result<OpenedDb, DbError> {
+        let options = postgres_options(url)
+            .map_err(|error| DbError::Trouble(error.to_string()))?
+            .application_name("pitstop")
+            .disable_statement_logging();
+        let pool = PoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(busy)
+            .connect_with(options)
+            .await?;
+        let db = Self::Postgres { pool, busy };
+        match db.migrate().await {
+            Ok(()) => Ok(OpenedDb {
+                db,
+                set_aside: None,
+            }),
+            Err(error) => {
+                db.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn check(&self) -> Result<(), DbError> {
+        let rows = self
+            .query(Statement {
+                sql: "PRAGMA quick_check(1)",
+                binds: Vec::new(),
+            })
+            .await?;
+        match rows.first().and_then(|row| row.first()) {
+            Some(Cell::Text(verdict)) if verdict == "ok" => Ok(()),
+            verdict => Err(DbError::Corrupt(format!(
+                "expected a sound database, found {verdict:?}"
+            ))),
+        }
+    }
+
+    /// Brings the schema to the version we know; one that is newer is left as it is.
+    async fn migrate(&self) -> Result<(), DbError> {
+        // Read first: the usual case must not wait for a writer elsewhere.
+        match self.version().await {
+            Ok(SCHEMA) => return Ok(()),
+            Ok(version) if version > SCHEMA => return Err(DbError::Newer(version)),
+            // Older, or no schema at all, which reads as an error.
+            Ok(_) | Err(_) => {}
+        }
+        match self {
+            Self::Sqlite { pool, .. } => {
+                let mut change = pool.begin_with("BEGIN IMMEDIATE").await?;
+                sqlx::raw_sql(CREATE_VERSIONS).execute(&mut *change).await?;
+                let found: Option<i64> = sqlx::query_scalar(READ_VERSION)
+                    .fetch_one(&mut *change)
+                    .await?;
+                for (version, sql) in missing(found)? {
+                    sqlx::raw_sql(sql).execute(&mut *change).await?;
+                    sqlx::query(WRITE_VERSION)
+                        .bind(version)
+                        .bind(moment::text(Utc::now()))
+                        .execute(&mut *change)
+                        .await?;
+                }
+                change.commit().await?;
+            }
+            Self::Postgres { pool, .. } => {
+                let mut change = pool.begin().await?;
+                sqlx::query("SELECT pg_advisory_xact_lock($1)")
+                    .bind(MIGRATION_LOCK)
+                    .execute(&mut *change)
+                    .await?;
+                sqlx::raw_sql(CREATE_VERSIONS).execute(&mut *change).await?;
+                let found: Option<i64> = sqlx::query_scalar(READ_VERSION)
+                    .fetch_one(&mut *change)
+                    .await?;
+                for (version, sql) in missing(found)? {
+                    sqlx::raw_sql(sql).execute(&mut *change).await?;
+                    sqlx::query(WRITE_VERSION)
+                        .bind(version)
+                        .bind(moment::text(Utc::now()))
+                        .execute(&mut *change)
+                        .await?;
+                }
+                change.commit().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The schema version of the database as it is.
+    pub(super) async fn version(&self) -> Result<i64, DbError> {
+        let rows = self
+            .query(Statement {
+                sql: READ_VERSION,
+                binds: Vec::new(),
+            })
+            .await?;
+        match rows.first().and_then(|row| row.first()) {
+            Some(Cell::Int(version)) => Ok(*version),
+            _ => Ok(0),
+        }
+    }
+
+    /// Runs one statement that changes something; committed when it returns.
+    pub(super) async fn execute(
+        &self,
+        statement: Statement,
+        patience: Patience,
+    ) -> Result<(), DbError> {
+        // The database has its own limit for a lock; this one is for a server that is silent.
+        let limit = match patience {
+            Patience::Full => self.busy() * 2,
+            Patience::Brief => BRIEF * 4,
+        };
+        tokio::time::timeout(limit, self.execute_patiently(statement, patience))
+            .await
+            .unwrap_or_else(|_| Err(DbError::Trouble(format!("no answer within {limit:?}"))))
+    }
+
+    async fn execute_patiently(
+        &self,
+        statement: Statement,
+        patience: Patience,
+    ) -> Result<(), DbError> {
+        match self {
+            Self::Sqlite { pool, busy } => {
+                let mut connection = pool.acquire().await?;
+                let wait = match patience {
+                    Patience::Full => *busy,
+                    Patience::Brief => BRIEF.min(*busy),
+                };
+                // Set each time: the connection may come from a try of the other kind.
+                let set = format!("PRAGMA busy_timeout = {}", wait.as_millis());
+                sqlx::raw_sql(sqlx::AssertSqlSafe(set))
+                    .execute(&mut *connection)
+                    .await?;
+                bind_all(sqlx::query(statement.sql), statement.binds)
+                    .execute(&mut *connection)
+                    .await?;
+            }
+            Self::Postgres { pool, .. } => {
+                bind_all(sqlx::query(statement.sql), statement.binds)
+                    .execute(pool)
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one statement that reads; every statement of ours has a bound on its rows.
+    pub(super) async fn query(&self, statement: Statement) -> Result<Vec<Cells>, DbError> {
+        let limit = self.busy() * 2;
+        tokio::time::timeout(limit, self.query_patiently(statement))
+            .await
+            .unwrap_or_else(|_| Err(DbError::Trouble(format!("no answer within {limit:?}"))))
+    }
+
+    async fn query_patiently(&self, statement: Statement) -> Result<Vec<Cells>, DbError> {
+        match self {
+            Self::Sqlite { pool, .. } => {
+                let rows: Vec<SqliteRow> = bind_all(sqlx::query(statement.sql), statement.binds)
+                    .fetch_all(pool)
+                    .await?;
+                Ok(rows.iter().map(cells).collect::<Result<_, _>>()?)
+            }
+            Self::Postgres { pool, .. } => {
+                let rows: Vec<PgRow> = bind_all(sqlx::query(statement.sql), statement.binds)
+                    .fetch_all(pool)
+                    .await?;
+                Ok(rows.iter().map(cells).collect::<Result<_, _>>()?)
+            }
+        }
+    }
+
+    fn busy(&self) -> Duration {
+        match self {
+            Self::Sqlite { busy, .. } | Self::Postgres { busy, .. } => *busy,
+        }
+    }
+
+    /// Closes every connection; `SQLite` folds its WAL into the file with the last one.
+    pub(super) async fn close(&self) {
+        match self {
+            Self::Sqlite { pool, .. } => pool.close().await,
+            Self::Postgres { pool, .. } => pool.close().await,
+        }
+    }
+}
+
+const CREATE_VERSIONS: &str = "CREATE TABLE IF NOT EXISTS pitstop_schema \
+    (version BIGINT NOT NULL PRIMARY KEY, applied_at TEXT NOT NULL)";
+const READ_VERSION: &str = "SELECT MAX(version) FROM pitstop_schema";
+const WRITE_VERSION: &str = "INSERT INTO pitstop_schema (version, applied_at) VALUES ($1, $2)";
+
+/// The steps that a database of version `found` still has to take, with their numbers.
+fn missing(found: Option<i64>) -> Result<impl Iterator<Item = (i64, &'static str)>, DbError> {
+    let found = found.unwrap_or(0);
+    if found > SCHEMA {
+        return Err(DbError::Newer(found));
+    }
+    Ok(MIGRATIONS
+        .into_iter()
+        .filter(move |(version, _)| *version > found))
+}
+
+/// Reads a server's address, without telling it (it may hold a password) when it is wrong.
+pub(super) fn postgres_options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    PgConnectOptions::from_str(url).map_err(|_| StoreError::Target)
+}
+
+/// Where a server's database is, for people: no user, no password.
+pub(super) fn postgres_place(url: &str) -> String {
+    match PgConnectOptions::from_str(url) {
+        Ok(options) => format!(
+            "postgres://{}:{}/{}",
+            options.get_host(),
+            options.get_port(),
+            options.get_database().unwrap_or_default()
+        ),
+        Err(_) => "postgres".to_owned(),
+    }
+}
+
+fn bind_all<'q, DB>(
+    query: sqlx::query::Query<'q, DB, <DB as sqlx::Database>::Arguments>,
+    binds: Vec<Bind>,
+) -> sqlx::query::Query<'q, DB, <DB as sqlx::Database>::Arguments>
+where
+    DB: sqlx::Database,
+    Option<String>: sqlx::Encode<'q, DB> + Type<DB>,
+    Option<i64>: sqlx::Encode<'q, DB> + Type<DB>,
+    Option<f64>: sqlx::Encode<'q, DB> + Type<DB>,
+{
+    binds.into_iter().fold(query, |query, bind| match bind {
+        // Postgres takes no NUL in a text; both databases shall hold the same.
+        Bind::Text(text) => query.bind(text.map(|text| text.replace('\0', "\u{fffd}"))),
+        Bind::Int(number) => query.bind(number),
+        Bind::Real(number) => query.bind(number),
+    })
+}
+
+/// Reduces a row to text, integers and reals, by the type each value has.
+fn cells<'r, R>(row: &'r R) -> Result<Cells, sqlx::Error>
+where
+    R: Row,
+    usize: sqlx::ColumnIndex<R>,
+    String: Decode<'r, R::Database> + Type<R::Database>,
+    i64: Decode<'r, R::Database> + Type<R::Database>,
+    f64: Decode<'r, R::Database> + Type<R::Database>,
+{
+    row.columns()
+        .iter()
+        .map(|column| {
+            let index = column.ordinal();
+            let value = row.try_get_raw(index)?;
+            if value.is_null() {
+                return Ok(Cell::Null);
+            }
+            let kind = value.type_info().name().to_owned();
+            match kind.as_str() {
+                "INTEGER" | "INT8" => row.try_get(index).map(Cell::Int),
+                "REAL" | "FLOAT8" => row.try_get(index).map(Cell::Real),
+                _ => row.try_get(index).map(Cell::Text),
+            }
+        })
+        .collect()
+}
+
+async fn pass_gate(dir: &PrivateDir, busy: Duration) -> Result<File, DbError> {
+    let gate = dir.open_or_create(GATE)?;
+    let wait = async {
+        loop {
+            match rustix::fs::flock(&gate, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(()),
+                Err(Errno::WOULDBLOCK) => tokio::time::sleep(GATE_POLL).await,
+                Err(error) => return Err(DbError::Trouble(error.to_string())),
+            }
+        }
+    };
+    tokio::time::timeout(busy, wait).await.unwrap_or_else(|_| {
+        Err(DbError::Trouble(
+            "another pitstop is busy opening the database".to_owned(),
+        ))
+    })?;
+    Ok(gate)
+}
+
+/// Makes sure that the file is there, ours and private; its size in bytes.
+fn make_private(dir: &PrivateDir, name: &str) -> Result<u64, DbError> {
+    use std::os::unix::fs::PermissionsExt;
+    let trouble = |error: std::io::Error| DbError::Trouble(error.to_string());
+    let file = dir.open_or_create(name)?;
+    let metadata = file.metadata().map_err(trouble)?;
+    if metadata.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))
+            .map_err(trouble)?;
+    }
+    Ok(metadata.len())
+}
+
+/// Renames a corrupt database and its WAL; where the database went.
+fn set_aside(path: &Path, now: DateTime<Utc>) -> std::io::Result<PathBuf> {
+    let mark = now.format("%Y%m%d-%H%M%S%.3f");
+    let renamed = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!("{suffix}.corrupt-{mark}"));
+        PathBuf::from(name)
+    };
+    let kept = renamed("");
+    std::fs::rename(path, &kept)?;
+    for suffix in ["-wal", "-shm"] {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(suffix);
+        match std::fs::rename(&beside, renamed(suffix)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_tell_what_may_pass_from_what_will_not() {
+        // Extended codes keep the primary one in their low byte: IOERR_FSYNC, BUSY_SNAPSHOT.
+        for code in [
+            "5", "6", "13", "10", "8", "14", "1034", "517", "08006", "57P01", "53100",
+        ] {
+            assert_eq!(kind(code), CodeKind::Trouble, "{code}");
+        }
+        for code in ["11", "26", "267"] {
+            assert_eq!(kind(code), CodeKind::Corrupt, "{code}");
+        }
+        for code in ["1", "787", "1555", "23505", "42P01", "", "x", "héé"] {
+            assert_eq!(kind(code), CodeKind::Refusal, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_place_tells_no_password() {
+        let place = postgres_place("postgres://me:s3cret@db.example:5433/fleet");
+        assert_eq!(place, "postgres://db.example:5433/fleet");
+    }
+}

@@ -1,0 +1,338 @@
+//! Writes that wait for the database: bounded, in order, and seen by readers meanwhile. Pure.
+
+use std::{cmp::Reverse, collections::VecDeque};
+
+use super::{AgentRecord, Checkpoints, HistoryOf, RunHistory, RunRecord, rows::Write};
+use crate::lineage::{Iteration, RunId, checkpoint::Checkpoint, journal::JournalEntry};
+
+/// The most bytes that wait: half of what a full disk may cost in memory.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// The most writes that wait: days of a busy run.
+const MAX_WRITES: usize = 10_000;
+
+/// The writes that wait, oldest first.
+#[derive(Debug)]
+pub(super) struct Pending {
+    writes: VecDeque<(Write, usize)>,
+    bytes: usize,
+    dropped: u64,
+    max_bytes: usize,
+    max_writes: usize,
+}
+
+impl Default for Pending {
+    fn default() -> Self {
+        Self::with_limits(MAX_BYTES, MAX_WRITES)
+    }
+}
+
+impl Pending {
+    fn with_limits(max_bytes: usize, max_writes: usize) -> Self {
+        Self {
+            writes: VecDeque::new(),
+            bytes: 0,
+            dropped: 0,
+            max_bytes,
+            max_writes,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many writes found no room.
+    pub(super) const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    pub(super) fn front(&self) -> Option<&Write> {
+        self.writes.front().map(|(write, _)| write)
+    }
+
+    pub(super) fn pop(&mut self) {
+        if let Some((_, size)) = self.writes.pop_front() {
+            self.bytes -= size;
+        }
+    }
+
+    /// Lets `write` wait. A newer state of the same record takes the place of the older one, which
+    /// keeps the order in which records first appeared: a run before its iterations.
+    pub(super) fn push(&mut self, write: Write) {
+        let size = size(&write);
+        if let Some(place) = self
+            .writes
+            .iter()
+            .position(|(old, _)| replaces(&write, old))
+        {
+            self.bytes = self.bytes - self.writes[place].1 + size;
+            self.writes[place] = (write, size);
+        } else {
+            self.bytes += size;
+            self.writes.push_back((write, size));
+        }
+        self.make_room();
+    }
+
+    /// Drops what can best be spared until the rest fits.
+    fn make_room(&mut self) {
+        while self.bytes > self.max_bytes || self.writes.len() > self.max_writes {
+            let spared = (0..self.writes.len())
+                .min_by_key(|place| (worth(&self.writes[*place].0), *place))
+                .and_then(|place| self.writes.remove(place));
+            let Some((_, size)) = spared else {
+                return;
+            };
+            self.bytes -= size;
+            self.dropped += 1;
+        }
+    }
+
+    fn writes(&self) -> impl Iterator<Item = &Write> {
+        self.writes.iter().map(|(write, _)| write)
+    }
+
+    /// Lays what waits over the history that was read.
+    pub(super) fn over_history(&self, of: &HistoryOf, limit: u32, histories: &mut Vec<RunHistory>) {
+        for write in self.writes() {
+            match write {
+                Write::Run(record) if of.includes(record) => {
+                    match histories.iter_mut().find(|one| one.run.run == record.run) {
+                        Some(known) => known.run = (**record).clone(),
+                        None => histories.push(RunHistory {
+                            run: (**record).clone(),
+                            iterations: Vec::new(),
+                        }),
+                    }
+                }
+                Write::RunEnd { run, at, reason } => {
+                    if let Some(known) = histories.iter_mut().find(|one| one.run.run == *run) {
+                        known.run.ended_at = Some(*at);
+                        known.run.end_reason = Some(*reason);
+                    }
+                }
+                Write::Iteration { run, iteration } => {
+                    if let Some(known) = histories.iter_mut().find(|one| one.run.run == *run) {
+                        put_iteration(&mut known.iterations, iteration);
+                    }
+                }
+                _ => {}
+            }
+        }
+        histories.sort_by(|a, b| b.run.run.cmp(&a.run.run));
+        histories.truncate(limit as usize);
+    }
+
+    /// Lays what waits over the open journal entry that was read; `ours` tells the project's runs.
+    pub(super) fn over_journal(
+        &self,
+        ours: impl Fn(&RunId) -> bool,
+        mut open: Option<JournalEntry>,
+    ) -> Option<JournalEntry> {
+        for write in self.writes() {
+            match write {
+                Write::Journal(entry) => {
+                    let known = open
+                        .as_ref()
+                        .is_some_and(|open| open.reboot_id == entry.reboot_id);
+                    if known || ours(&entry.run) {
+                        open = (!entry.step.is_final()).then(|| (**entry).clone());
+                    }
+                }
+                Write::JournalClose { reboot_id, .. } => {
+                    open = open.filter(|open| open.reboot_id != *reboot_id);
+                }
+                _ => {}
+            }
+        }
+        open
+    }
+
+    /// Lays what waits over the checkpoints that were read.
+    pub(super) fn over_checkpoints(&self, which: &Checkpoints, found: &mut Vec<Checkpoint>) {
+        for write in self.writes() {
+            if let Write::Checkpoint {
+                project,
+                checkpoint,
+            } = write
+                && which.includes(project, checkpoint)
+                && found.iter().all(|known| known.id != checkpoint.id)
+            {
+                found.push((**checkpoint).clone());
+            }
+        }
+        found.sort_by_key(|one| Reverse((one.created_at, one.id)));
+        found.truncate(which.limit as usize);
+    }
+
+    /// Lays what waits over the agents that were read.
+    pub(super) fn over_agents(&self, ours: impl Fn(&RunId) -> bool, found: &mut Vec<AgentRecord>) {
+        for write in self.writes() {
+            match write {
+                Write::Agent(agent) if ours(&agent.run) && !found.contains(agent) => {
+                    found.push(agent.clone());
+                }
+                Write::AgentGone { run, process } => {
+                    found.retain(|agent| agent.run != *run || agent.process != *process);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Puts the beginnings of `runs` before all that waits: the new database knows none of them.
+    pub(super) fn begin_again(&mut self, runs: Vec<RunRecord>) {
+        for run in runs.into_iter().rev() {
+            let write = Write::Run(Box::new(run));
+            let size = size(&write);
+            self.writes.push_front((write, size));
+            self.bytes += size;
+        }
+    }
+}
+
+fn put_iteration(iterations: &mut Vec<Iteration>, new: &Iteration) {
+    match iterations.binary_search_by_key(&new.iteration, |one| one.iteration) {
+        Ok(place) => iterations[place] = new.clone(),
+        Err(place) => iterations.insert(place, new.clone()),
+    }
+}
+
+/// Whether `new` is a later state of the record `old`.
+fn replaces(new: &Write, old: &Write) -> bool {
+    match (new, old) {
+        (Write::Run(new), Write::Run(old)) => new.run == old.run,
+        (Write::RunEnd { run: new, .. }, Write::RunEnd { run: old, .. }) => new == old,
+        (
+            Write::Iteration {
+                run: new_run,
+                iteration: new,
+            },
+            Write::Iteration { run, iteration },
+        ) => new_run == run && new.iteration == iteration.iteration,
+        (Write::Journal(new), Write::Journal(old)) => new.reboot_id == old.reboot_id,
+        _ => false,
+    }
+}
+
+/// What is dropped last: the runs that all else refers to, then what recovery needs.
+const fn worth(write: &Write) -> u8 {
+    match write {
+        Write::Metric { .. } => 0,
+        Write::Checkpoint { .. } => 1,
+        Write::AgentGone { .. } => 2,
+        Write::Iteration { .. } => 3,
+        Write::Agent(_) => 4,
+        Write::Journal(_) | Write::JournalClose { .. } => 5,
+        Write::Run(_) | Write::RunEnd { .. } => 6,
+    }
+}
+
+/// About how many bytes of memory a write takes: its texts, and a share for all else.
+fn size(write: &Write) -> usize {
+    512 + write
+        .statement()
+        .binds
+        .iter()
+        .map(|bind| match bind {
+            super::db::Bind::Text(Some(text)) => text.len(),
+            _ => 0,
+        })
+        .sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, Utc};
+
+    use super::*;
+    use crate::lineage::{IterationId, Lineage};
+
+    fn at() -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH
+    }
+
+    fn run() -> RunId {
+        RunId::new(at(), [1, 2, 3])
+    }
+
+    fn metric(n: u32) -> Write {
+        Write::Metric {
+            run: run(),
+            iteration: None,
+            name: n.to_string(),
+            at: at(),
+            value: 0.0,
+        }
+    }
+
+    fn end() -> Write {
+        Write::RunEnd {
+            run: run(),
+            at: at(),
+            reason: crate::lineage::EndReason::Shutdown,
+        }
+    }
+
+    fn iteration(summary: &str) -> Write {
+        let mut lineage = Lineage::new(run());
+        lineage.open(None, None, at()).unwrap();
+        let mut iteration = lineage.get(IterationId::FIRST).unwrap().clone();
+        iteration.summary = Some(summary.to_owned());
+        Write::Iteration {
+            run: run(),
+            iteration: Box::new(iteration),
+        }
+    }
+
+    #[test]
+    fn a_newer_state_takes_the_place_of_the_older_one() {
+        let mut pending = Pending::default();
+        pending.push(iteration("old"));
+        pending.push(metric(1));
+        pending.push(iteration("newer and longer"));
+        assert_eq!(pending.len(), 2);
+        assert_eq!(pending.front(), Some(&iteration("newer and longer")));
+        let expected = size(&iteration("newer and longer")) + size(&metric(1));
+        assert_eq!(pending.bytes(), expected);
+        pending.pop();
+        pending.pop();
+        assert!(pending.is_empty());
+        assert_eq!(pending.bytes(), 0);
+    }
+
+    #[test]
+    fn a_full_queue_drops_metrics_first_and_ends_of_runs_last() {
+        let mut pending = Pending::with_limits(usize::MAX, 3);
+        pending.push(end());
+        pending.push(iteration("kept"));
+        for n in 0..50 {
+            pending.push(metric(n));
+        }
+        assert_eq!(pending.len(), 3);
+        assert_eq!(pending.dropped(), 49);
+        assert_eq!(pending.front(), Some(&end()));
+        assert!(pending.writes().any(|write| *write == iteration("kept")));
+    }
+
+    #[test]
+    fn the_queue_never_holds_more_bytes_than_it_may() {
+        let mut pending = Pending::with_limits(100_000, usize::MAX);
+        for n in 0..1_000 {
+            pending.push(metric(n));
+            assert!(pending.bytes() <= 100_000);
+        }
+        pending.push(iteration(&"x".repeat(200_000)));
+        assert!(pending.bytes() <= 100_000);
+        assert!(pending.dropped() > 0);
+    }
+}

@@ -1,0 +1,441 @@
+//! Records to statements, and rows back to records: pure, and the only place that knows columns.
+
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{
+    AgentRecord, Checkpoints, HistoryOf, RunRecord,
+    db::{Bind, Cell, Cells, Statement},
+};
+use crate::{
+    lineage::{
+        self, EndReason, Iteration, IterationId, ProcessStamp, Project, RunId, TokenTotals,
+        checkpoint::{Checkpoint, FORMAT},
+        journal::JournalEntry,
+        moment,
+    },
+    transcript::Tokens,
+};
+
+/// One change to the database. Each is an upsert or an idempotent update, so that one which may or
+/// may not have been done (the answer was lost) can be done again.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Write {
+    Run(Box<RunRecord>),
+    RunEnd {
+        run: RunId,
+        at: DateTime<Utc>,
+        reason: EndReason,
+    },
+    Iteration {
+        run: RunId,
+        iteration: Box<Iteration>,
+    },
+    Journal(Box<JournalEntry>),
+    JournalClose {
+        reboot_id: Uuid,
+        at: DateTime<Utc>,
+        outcome: String,
+    },
+    Checkpoint {
+        project: Project,
+        checkpoint: Box<Checkpoint>,
+    },
+    Agent(AgentRecord),
+    AgentGone {
+        run: RunId,
+        process: ProcessStamp,
+    },
+    Metric {
+        run: RunId,
+        iteration: Option<IterationId>,
+        name: String,
+        at: DateTime<Utc>,
+        value: f64,
+    },
+}
+
+impl Write {
+    /// The statement that does it.
+    pub(super) fn statement(&self) -> Statement {
+        match self {
+            Self::Run(run) => write_run(run),
+            Self::RunEnd { run, at, reason } => Statement {
+                sql: "UPDATE runs SET ended_at = $2, end_reason = $3 WHERE run_id = $1",
+                binds: vec![text(run), time(*at), text(reason)],
+            },
+            Self::Iteration { run, iteration } => write_iteration(run, iteration),
+            Self::Journal(entry) => write_journal(entry),
+            Self::JournalClose {
+                reboot_id,
+                at,
+                outcome,
+            } => Statement {
+                sql: "UPDATE journal SET closed_at = $2, outcome = $3 \
+                      WHERE reboot_id = $1 AND closed_at IS NULL",
+                binds: vec![text(reboot_id), time(*at), text(outcome)],
+            },
+            Self::Checkpoint {
+                project,
+                checkpoint,
+            } => write_checkpoint(project, checkpoint),
+            Self::Agent(agent) => Statement {
+                sql: "INSERT INTO agents (run_id, iteration, pid, pid_started, gone) \
+                      VALUES ($1, $2, $3, $4, 0) \
+                      ON CONFLICT (run_id, pid, pid_started) DO UPDATE SET iteration = excluded.iteration",
+                binds: vec![
+                    text(&agent.run),
+                    number(agent.iteration.get()),
+                    number(u64::from(agent.process.pid)),
+                    text(&agent.process.start_time),
+                ],
+            },
+            Self::AgentGone { run, process } => Statement {
+                sql: "UPDATE agents SET gone = 1 WHERE run_id = $1 AND pid = $2 AND pid_started = $3",
+                binds: vec![
+                    text(run),
+                    number(u64::from(process.pid)),
+                    text(&process.start_time),
+                ],
+            },
+            Self::Metric {
+                run,
+                iteration,
+                name,
+                at,
+                value,
+            } => Statement {
+                sql: "INSERT INTO metrics (run_id, iteration, name, measured_at, value) \
+                      VALUES ($1, $2, $3, $4, $5) \
+                      ON CONFLICT (run_id, iteration, name, measured_at) DO UPDATE SET value = excluded.value",
+                binds: vec![
+                    text(run),
+                    number(iteration.map_or(0, IterationId::get)),
+                    text(name),
+                    time(*at),
+                    Bind::Real(Some(*value)),
+                ],
+            },
+        }
+    }
+}
+
+fn write_run(run: &RunRecord) -> Statement {
+    Statement {
+        sql: "INSERT INTO runs (run_id, project_hash, project_path, host, pid, pid_started, agent, \
+              version, task, started_at, ended_at, end_reason) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+              ON CONFLICT (run_id) DO UPDATE SET agent = excluded.agent, version = excluded.version, \
+              task = excluded.task, ended_at = excluded.ended_at, end_reason = excluded.end_reason",
+        binds: vec![
+            text(&run.run),
+            text(&run.project.hash),
+            text(&run.project.path),
+            text(&run.project.host),
+            number(u64::from(run.process.pid)),
+            text(&run.process.start_time),
+            text(&run.agent),
+            text(&run.version),
+            maybe_text(run.task.as_ref()),
+            time(run.started_at),
+            Bind::Text(run.ended_at.map(moment::text)),
+            maybe_text(run.end_reason),
+        ],
+    }
+}
+
+fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
+    Statement {
+        sql: "INSERT INTO iterations (run_id, iteration, session_id, started_at, ended_at, end_reason, \
+              tokens_input, tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, \
+              cause, reboot) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
+              ON CONFLICT (run_id, iteration) DO UPDATE SET session_id = excluded.session_id, \
+              started_at = excluded.started_at, ended_at = excluded.ended_at, \
+              end_reason = excluded.end_reason, tokens_input = excluded.tokens_input, \
+              tokens_output = excluded.tokens_output, summary = excluded.summary, \
+              parent = excluded.parent, tokens_at_birth = excluded.tokens_at_birth, \
+              tokens_at_end = excluded.tokens_at_end, cost_usd = excluded.cost_usd, \
+              cause = excluded.cause, reboot = excluded.reboot",
+        binds: vec![
+            text(run),
+            number(iteration.iteration.get()),
+            maybe_text(iteration.session_id),
+            time(iteration.started_at),
+            Bind::Text(iteration.ended_at.map(moment::text)),
+            maybe_text(iteration.end_reason),
+            number(iteration.tokens.input.0),
+            number(iteration.tokens.output.0),
+            maybe_text(iteration.summary.as_ref()),
+            maybe_number(iteration.parent.map(IterationId::get)),
+            maybe_number(iteration.tokens_at_birth.map(|tokens| tokens.0)),
+            maybe_number(iteration.tokens_at_end.map(|tokens| tokens.0)),
+            Bind::Real(iteration.cost_usd),
+            maybe_text(iteration.cause),
+            Bind::Text(iteration.reboot.as_ref().map(json)),
+        ],
+    }
+}
+
+fn write_journal(entry: &JournalEntry) -> Statement {
+    Statement {
+        // A late write must not open a reboot again that is over.
+        sql: "INSERT INTO journal (reboot_id, run_id, iteration, step, entry, written_at, closed_at, outcome) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
+              ON CONFLICT (reboot_id) DO UPDATE SET step = excluded.step, entry = excluded.entry, \
+              written_at = excluded.written_at, closed_at = excluded.closed_at, outcome = excluded.outcome \
+              WHERE journal.closed_at IS NULL",
+        binds: vec![
+            text(&entry.reboot_id),
+            text(&entry.run),
+            number(entry.iteration.get()),
+            text(&entry.step),
+            Bind::Text(Some(json(entry))),
+            time(entry.at),
+            Bind::Text(entry.step.is_final().then(|| moment::text(entry.at))),
+            maybe_text(entry.outcome.as_ref()),
+        ],
+    }
+}
+
+fn write_checkpoint(project: &Project, checkpoint: &Checkpoint) -> Statement {
+    Statement {
+        sql: "INSERT INTO checkpoints (id, environment, task, context, next_steps, tags, state, format, \
+              created_at, project_hash, project_path, host, run_id, iteration, session_id) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
+              ON CONFLICT (id) DO NOTHING",
+        binds: vec![
+            text(&checkpoint.id),
+            text(&checkpoint.environment),
+            text(&checkpoint.task),
+            text(&checkpoint.context),
+            Bind::Text(Some(json(&checkpoint.next_steps))),
+            Bind::Text(Some(json(&checkpoint.tags))),
+            Bind::Text(Some(json(&checkpoint.state))),
+            number(u64::from(FORMAT)),
+            time(checkpoint.created_at),
+            text(&project.hash),
+            text(&project.path),
+            text(&project.host),
+            maybe_text(checkpoint.run.as_ref()),
+            maybe_number(checkpoint.iteration.map(IterationId::get)),
+            maybe_text(checkpoint.session),
+        ],
+    }
+}
+
+/// The runs asked for, newest first.
+pub(super) fn read_runs(of: &HistoryOf, limit: u32) -> Statement {
+    const COLUMNS_BY_RUN: &str = "SELECT run_id, project_hash, project_path, host, pid, pid_started, \
+        agent, version, task, started_at, ended_at, end_reason FROM runs \
+        WHERE run_id = $1 LIMIT $2";
+    const COLUMNS_BY_PROJECT: &str = "SELECT run_id, project_hash, project_path, host, pid, \
+        pid_started, agent, version, task, started_at, ended_at, end_reason FROM runs \
+        WHERE project_hash = $1 AND host = $2 ORDER BY run_id DESC LIMIT $3";
+    match of {
+        HistoryOf::Run(run) => Statement {
+            sql: COLUMNS_BY_RUN,
+            binds: vec![text(run), number(u64::from(limit))],
+        },
+        HistoryOf::Project(project) => Statement {
+            sql: COLUMNS_BY_PROJECT,
+            binds: vec![
+                text(&project.hash),
+                text(&project.host),
+                number(u64::from(limit)),
+            ],
+        },
+    }
+}
+
+pub(super) fn run(row: &Cells) -> Option<RunRecord> {
+    let mut row = Reader::new(row);
+    Some(RunRecord {
+        run: row.word()?,
+        project: Project {
+            hash: row.text()?,
+            path: row.text()?,
+            host: row.text()?,
+        },
+        process: ProcessStamp {
+            pid: row.number()?.try_into().ok()?,
+            start_time: row.text()?,
+        },
+        agent: row.text()?,
+        version: row.text()?,
+        task: row.text(),
+        started_at: row.word()?,
+        ended_at: row.word(),
+        end_reason: row.word(),
+    })
+}
+
+/// The iterations of a run, oldest first.
+pub(super) fn read_iterations(run: &RunId) -> Statement {
+    Statement {
+        sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
+              tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot \
+              FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
+        binds: vec![text(run)],
+    }
+}
+
+pub(super) fn iteration(row: &Cells) -> Option<Iteration> {
+    let mut row = Reader::new(row);
+    Some(Iteration {
+        iteration: IterationId::new(row.number()?)?,
+        session_id: row.word(),
+        started_at: row.word()?,
+        ended_at: row.word(),
+        end_reason: row.word(),
+        tokens: TokenTotals {
+            input: Tokens(row.number()?),
+            output: Tokens(row.number()?),
+        },
+        summary: row.text(),
+        parent: row.number().and_then(IterationId::new),
+        tokens_at_birth: row.number().map(Tokens),
+        tokens_at_end: row.number().map(Tokens),
+        cost_usd: row.real(),
+        cause: row.word(),
+        reboot: row.json(),
+    })
+}
+
+/// The latest reboot of the project that is not over.
+pub(super) fn read_journal(project: &Project) -> Statement {
+    Statement {
+        sql: "SELECT journal.entry FROM journal JOIN runs ON runs.run_id = journal.run_id \
+              WHERE runs.project_hash = $1 AND runs.host = $2 AND journal.closed_at IS NULL \
+              ORDER BY journal.run_id DESC, journal.iteration DESC, journal.written_at DESC LIMIT 1",
+        binds: vec![text(&project.hash), text(&project.host)],
+    }
+}
+
+pub(super) fn journal_entry(row: &Cells) -> Option<JournalEntry> {
+    Reader::new(row).json()
+}
+
+/// The checkpoints asked for, newest first.
+pub(super) fn read_checkpoints(which: &Checkpoints) -> Statement {
+    Statement {
+        sql: "SELECT id, environment, task, context, next_steps, tags, state, created_at, run_id, \
+              iteration, session_id FROM checkpoints \
+              WHERE ($1 IS NULL OR environment = $1) \
+              AND ($2 IS NULL OR (project_hash = $2 AND host = $3)) \
+              AND format <= $4 ORDER BY created_at DESC, id DESC LIMIT $5",
+        binds: vec![
+            maybe_text(which.environment.as_ref()),
+            maybe_text(which.project.as_ref().map(|project| &project.hash)),
+            maybe_text(which.project.as_ref().map(|project| &project.host)),
+            number(u64::from(FORMAT)),
+            number(u64::from(which.limit)),
+        ],
+    }
+}
+
+pub(super) fn checkpoint(row: &Cells) -> Option<Checkpoint> {
+    let mut row = Reader::new(row);
+    Some(Checkpoint {
+        id: row.word()?,
+        environment: row.text()?,
+        task: row.text()?,
+        context: row.text()?,
+        next_steps: row.json()?,
+        tags: row.json()?,
+        state: row.json()?,
+        created_at: row.word()?,
+        run: row.word(),
+        iteration: row.number().and_then(IterationId::new),
+        session: row.word(),
+    })
+}
+
+/// The agents of the project's runs that are not known to have ended, newest run first.
+pub(super) fn read_agents(project: &Project) -> Statement {
+    Statement {
+        sql: "SELECT agents.run_id, agents.iteration, agents.pid, agents.pid_started \
+              FROM agents JOIN runs ON runs.run_id = agents.run_id \
+              WHERE runs.project_hash = $1 AND runs.host = $2 AND agents.gone = 0 \
+              ORDER BY agents.run_id DESC, agents.iteration DESC LIMIT 64",
+        binds: vec![text(&project.hash), text(&project.host)],
+    }
+}
+
+pub(super) fn agent(row: &Cells) -> Option<AgentRecord> {
+    let mut row = Reader::new(row);
+    Some(AgentRecord {
+        run: row.word()?,
+        iteration: IterationId::new(row.number()?)?,
+        process: ProcessStamp {
+            pid: row.number()?.try_into().ok()?,
+            start_time: row.text()?,
+        },
+    })
+}
+
+/// Reads a row's cells in the order of its columns; what does not fit its kind reads as `None`.
+struct Reader<'a>(std::slice::Iter<'a, Cell>);
+
+impl<'a> Reader<'a> {
+    fn new(row: &'a Cells) -> Self {
+        Self(row.iter())
+    }
+
+    fn text(&mut self) -> Option<String> {
+        match self.0.next()? {
+            Cell::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    fn word<T: FromStr>(&mut self) -> Option<T> {
+        self.text()?.parse().ok()
+    }
+
+    fn json<T: serde::de::DeserializeOwned>(&mut self) -> Option<T> {
+        serde_json::from_str(&self.text()?).ok()
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        match self.0.next()? {
+            Cell::Int(number) => u64::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    fn real(&mut self) -> Option<f64> {
+        match self.0.next()? {
+            Cell::Real(number) => Some(*number),
+            Cell::Int(number) => Some(*number as f64),
+            _ => None,
+        }
+    }
+}
+
+fn text(value: &impl ToString) -> Bind {
+    Bind::Text(Some(value.to_string()))
+}
+
+fn maybe_text(value: Option<impl ToString>) -> Bind {
+    Bind::Text(value.map(|value| value.to_string()))
+}
+
+fn time(at: DateTime<Utc>) -> Bind {
+    Bind::Text(Some(moment::text(at)))
+}
+
+fn number(value: u64) -> Bind {
+    maybe_number(Some(value))
+}
+
+/// A count beyond 63 bits is nonsense from outside: it is kept as the largest that fits.
+fn maybe_number(value: Option<u64>) -> Bind {
+    Bind::Int(value.map(|value| i64::try_from(value).unwrap_or(i64::MAX)))
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    lineage::json(value).to_string()
+}
