@@ -424,8 +424,7 @@ impl Action {
     }
 
     /// The triggers the action has unless the user says otherwise.
-    #[must_use]
-    pub fn default_triggers(self) -> Vec<Trigger> {
+    pub(crate) fn default_triggers(self) -> Vec<Trigger> {
         let texts = self.row().3.iter();
         texts
             .map(|text| text.parse().expect("the default triggers are well formed"))
@@ -464,19 +463,17 @@ impl Keymap {
         prefix: Chord,
         triggers: impl IntoIterator<Item = (Action, Vec<Trigger>)>,
     ) -> Result<Self, Vec<KeyFault>> {
-        let mut bindings: Vec<Binding> = Action::all()
+        let given: Vec<(Action, Vec<Trigger>)> = triggers.into_iter().collect();
+        let bindings: Vec<Binding> = Action::all()
             .map(|action| Binding {
                 action,
-                triggers: Vec::new(),
+                triggers: given
+                    .iter()
+                    .filter(|(named, _)| *named == action)
+                    .flat_map(|(_, triggers)| triggers.iter().copied())
+                    .collect(),
             })
             .collect();
-        for (action, triggers) in triggers {
-            let place = bindings.iter_mut().find(|one| one.action == action);
-            place
-                .expect("every action has a binding")
-                .triggers
-                .extend(triggers);
-        }
         let faults = faults(prefix, &bindings);
         if faults.is_empty() {
             Ok(Self { prefix, bindings })

@@ -1,1 +1,441 @@
-//! Room `logging`.
+//! The log file: what happened, for the one who looks for a cause afterwards.
+//!
+//! Daily files `pitstop.2026-11-21.log` (UTC) in the log directory, mode 0600, old ones removed.
+//! While the UI runs nothing else writes to stdout or stderr, and neither does this: the rolling
+//! file of `tracing-appender` reports its own troubles on stderr and creates files that everyone can
+//! read, so the file here is ours, and only its background writer is used. A log that cannot be
+//! written is no reason to stop; the reason is handed back as a warning.
+//!
+//! Names of branches, files and models end up in log lines. Every line passes [`printable`], so that
+//! reading the log in a terminal is safe.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use chrono::{NaiveDate, Utc};
+use rustix::fs::{Mode, OFlags};
+use tracing::level_filters::LevelFilter;
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::{
+    EnvFilter, Layer as _, Registry,
+    fmt::{MakeWriter, format::FmtSpan},
+    layer::SubscriberExt as _,
+};
+
+use crate::config::{
+    LogConfig, LogLevel,
+    error::printable,
+    load::paths::{DirError, ensure_private_dir},
+};
+
+/// What the files' names start and end with; the date stands between.
+const PREFIX: &str = "pitstop.";
+const SUFFIX: &str = ".log";
+
+/// A day's file takes no more than this, in bytes; what comes later that day is dropped. Even a
+/// fault that logs in a loop must not fill the disk.
+const MAX_DAY_BYTES: u64 = 16 * 1024 * 1024;
+
+/// A line longer than this is cut, in bytes: no message is worth more, and inputs are hostile.
+const MAX_LINE_BYTES: usize = 16 * 1024;
+
+/// Lines in flight between us and the writing thread; more are dropped rather than waited for.
+const LINES_IN_FLIGHT: usize = 4_096;
+
+/// Why there is no log.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The log directory cannot be used.
+    #[error("running without a log: {0}")]
+    Directory(#[from] DirError),
+    /// Today's file cannot be opened.
+    #[error("running without a log: cannot open {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Somebody has set a logger already.
+    #[error("running without a log: another logger is set")]
+    Taken,
+}
+
+/// Keeps the log going; dropped, it writes what is still in flight.
+#[must_use = "the log ends when its guard is dropped"]
+#[derive(Debug)]
+pub struct LogGuard {
+    _worker: WorkerGuard,
+}
+
+/// Starts the log of this process. `filter` is what the user says in `PITSTOP_LOG`, in the terms of
+/// `tracing` (`debug`, `pitstop::app=trace`); without it the configured level counts.
+///
+/// On an error the caller shows the reason and runs on without a log.
+pub fn start(
+    directory: &Path,
+    log: &LogConfig,
+    filter: Option<&str>,
+) -> Result<LogGuard, LogError> {
+    let (subscriber, guard) = subscriber(directory, log, filter)?;
+    tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError::Taken)?;
+    Ok(guard)
+}
+
+/// The log as a subscriber, for [`start`] and for tests that want one of their own.
+pub fn subscriber(
+    directory: &Path,
+    log: &LogConfig,
+    filter: Option<&str>,
+) -> Result<(impl tracing::Subscriber + Send + Sync + use<>, LogGuard), LogError> {
+    ensure_private_dir(directory)?;
+    let file = DailyFile::open(directory, log.keep_days, || Utc::now().date_naive())?;
+    let (writer, worker) = NonBlockingBuilder::default()
+        .buffered_lines_limit(LINES_IN_FLIGHT)
+        .lossy(true)
+        .thread_name("log")
+        .finish(file);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .with_span_events(FmtSpan::NONE)
+        .with_writer(Printable(writer))
+        .with_filter(filter_for(log.level, filter));
+    let subscriber = Registry::default().with(lines);
+    Ok((subscriber, LogGuard { _worker: worker }))
+}
+
+fn filter_for(level: LogLevel, filter: Option<&str>) -> EnvFilter {
+    let level = match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    // Beneath warnings our dependencies have nothing to say that belongs in a user's log.
+    let ours = || format!("warn,pitstop={level}");
+    let wished = filter.and_then(|filter| EnvFilter::try_new(filter).ok());
+    wished.unwrap_or_else(|| EnvFilter::new(ours()))
+}
+
+/// Hands each event's line to the writing thread in a form that is safe to show.
+#[derive(Clone, Debug)]
+struct Printable(NonBlocking);
+
+impl<'a> MakeWriter<'a> for Printable {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        Line {
+            bytes: Vec::new(),
+            out: self.0.clone(),
+        }
+    }
+}
+
+/// One event's line while it is put together. It is handed on as a whole, so that lines of several
+/// threads do not mix.
+#[derive(Debug)]
+struct Line {
+    bytes: Vec<u8>,
+    out: NonBlocking,
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What goes beyond the cap is swallowed: an error would be reported on stderr.
+        let room = MAX_LINE_BYTES.saturating_sub(self.bytes.len());
+        self.bytes
+            .extend_from_slice(&bytes[..bytes.len().min(room)]);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.bytes.is_empty() {
+            return;
+        }
+        let text = String::from_utf8_lossy(&self.bytes);
+        let line = format!("{}\n", printable(text.trim_end_matches('\n')));
+        // The channel refuses only when the writer is gone, at the very end.
+        let _ = self.out.write_all(line.as_bytes());
+    }
+}
+
+/// The file of the day, changed at midnight UTC. Its writes never fail: nobody could be told.
+struct DailyFile<C> {
+    directory: PathBuf,
+    keep: usize,
+    today: C,
+    day: NaiveDate,
+    file: Option<File>,
+    written: u64,
+}
+
+impl<C: Fn() -> NaiveDate> DailyFile<C> {
+    fn open(directory: &Path, keep_days: u32, today: C) -> Result<Self, LogError> {
+        let day = today();
+        let path = directory.join(file_name(day));
+        let (file, written) = open_file(&path).map_err(|source| LogError::File { path, source })?;
+        let this = Self {
+            directory: directory.to_owned(),
+            keep: keep_days as usize,
+            today,
+            day,
+            file: Some(file),
+            written,
+        };
+        this.prune();
+        Ok(this)
+    }
+
+    fn turn_page(&mut self) {
+        let day = (self.today)();
+        // A clock set back does not bring an old day's file back.
+        if day <= self.day {
+            return;
+        }
+        self.day = day;
+        let opened = open_file(&self.directory.join(file_name(day))).ok();
+        self.written = opened.as_ref().map_or(0, |(_, written)| *written);
+        self.file = opened.map(|(file, _)| file);
+        self.prune();
+    }
+
+    /// Removes the oldest days' files. Only plain files with names of ours are touched.
+    fn prune(&self) {
+        let Ok(entries) = std::fs::read_dir(&self.directory) else {
+            return;
+        };
+        let mut days: Vec<(NaiveDate, PathBuf)> = entries
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+            .filter_map(|entry| Some((day_of(entry.file_name().to_str()?)?, entry.path())))
+            .collect();
+        days.sort();
+        let surplus = days.len().saturating_sub(self.keep);
+        for (_, path) in days.into_iter().take(surplus) {
+            // A file that stays is tried again tomorrow.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl<C: Fn() -> NaiveDate> Write for DailyFile<C> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.turn_page();
+        if let Some(file) = &mut self.file
+            && self.written < MAX_DAY_BYTES
+            && file.write_all(bytes).is_ok()
+        {
+            self.written += bytes.len() as u64;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn file_name(day: NaiveDate) -> String {
+    format!("{PREFIX}{day}{SUFFIX}")
+}
+
+fn day_of(name: &str) -> Option<NaiveDate> {
+    let day = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    day.parse().ok()
+}
+
+/// Opens a log file for appending, and says how long it is; no link is followed.
+fn open_file(path: &Path) -> io::Result<(File, u64)> {
+    let flags = OFlags::WRONLY
+        | OFlags::CREATE
+        | OFlags::APPEND
+        | OFlags::NOFOLLOW
+        | OFlags::CLOEXEC
+        | OFlags::NONBLOCK;
+    let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(io::Error::other("expected a regular file"));
+    }
+    Ok((file, meta.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{cell::Cell, os::unix::fs::PermissionsExt as _};
+
+    fn day(text: &str) -> NaiveDate {
+        text.parse().expect("a date")
+    }
+
+    fn read_all(directory: &Path) -> String {
+        let mut names: Vec<PathBuf> = std::fs::read_dir(directory)
+            .expect("the directory")
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        names.sort();
+        names
+            .iter()
+            .map(|path| std::fs::read_to_string(path).expect("a log file"))
+            .collect()
+    }
+
+    #[test]
+    fn a_hostile_name_reaches_the_log_as_one_harmless_line() {
+        let home = tempfile::tempdir().expect("a directory");
+        let directory = home.path().join("log");
+        let (subscriber, guard) =
+            subscriber(&directory, &LogConfig::default(), None).expect("a log");
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::warn!(
+                branch = "x\u{1b}]0;evil\u{7}\ninjected\u{202e}",
+                "branch\rgone\u{9b}2J"
+            );
+        });
+        drop(guard);
+        let text = read_all(&directory);
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.contains("injected"), "{text}");
+        assert!(
+            !text.trim_end_matches('\n').chars().any(char::is_control),
+            "{text:?}"
+        );
+        assert!(!text.contains('\u{202e}'), "{text:?}");
+    }
+
+    #[test]
+    fn files_are_for_their_user_alone() {
+        let home = tempfile::tempdir().expect("a directory");
+        let directory = home.path().join("state/log");
+        drop(subscriber(&directory, &LogConfig::default(), None).expect("a log"));
+        let mode = |path: &Path| path.metadata().expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode(&directory), 0o700);
+        let file = std::fs::read_dir(&directory).expect("there").next();
+        assert_eq!(mode(&file.expect("a file").expect("a file").path()), 0o600);
+    }
+
+    #[test]
+    fn the_level_decides_what_is_kept() {
+        let home = tempfile::tempdir().expect("a directory");
+        let directory = home.path().join("log");
+        let log = LogConfig {
+            level: LogLevel::Warn,
+            ..LogConfig::default()
+        };
+        let (subscriber, guard) = subscriber(&directory, &log, None).expect("a log");
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!("quiet");
+            tracing::warn!("loud");
+            tracing::debug!(target: "sqlx", "chatter");
+        });
+        drop(guard);
+        let text = read_all(&directory);
+        assert!(text.contains("loud") && !text.contains("quiet") && !text.contains("chatter"));
+    }
+
+    #[test]
+    fn a_long_line_is_cut() {
+        let home = tempfile::tempdir().expect("a directory");
+        let directory = home.path().join("log");
+        let (subscriber, guard) =
+            subscriber(&directory, &LogConfig::default(), None).expect("a log");
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!("{}", "x".repeat(1_000_000));
+            tracing::info!("next");
+        });
+        drop(guard);
+        let text = read_all(&directory);
+        assert!(text.len() < MAX_LINE_BYTES + 1_000, "{}", text.len());
+        assert!(text.lines().count() == 2 && text.contains("next"));
+    }
+
+    #[test]
+    fn a_new_day_has_a_new_file_and_old_days_go() {
+        let home = tempfile::tempdir().expect("a directory");
+        let path = home.path();
+        for old in ["2026-01-01", "2026-01-02", "2026-01-03"] {
+            std::fs::write(path.join(file_name(day(old))), "old\n").expect("written");
+        }
+        std::fs::write(path.join("notes.log"), "mine").expect("written");
+        let now = Cell::new(day("2026-01-04"));
+        let mut file = DailyFile::open(path, 3, || now.get()).expect("a log");
+        file.write_all(b"fourth\n").expect("never fails");
+        now.set(day("2026-01-05"));
+        file.write_all(b"fifth\n").expect("never fails");
+        now.set(day("2026-01-01"));
+        file.write_all(b"set back\n").expect("never fails");
+        let mut names: Vec<String> = std::fs::read_dir(path)
+            .expect("there")
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .into_string()
+                    .expect("UTF-8")
+            })
+            .collect();
+        names.sort();
+        assert_eq!(
+            names,
+            [
+                "notes.log",
+                "pitstop.2026-01-03.log",
+                "pitstop.2026-01-04.log",
+                "pitstop.2026-01-05.log"
+            ]
+        );
+        let last = std::fs::read_to_string(path.join("pitstop.2026-01-05.log"));
+        assert_eq!(last.expect("there"), "fifth\nset back\n");
+    }
+
+    #[test]
+    fn a_day_takes_no_more_than_its_share() {
+        let home = tempfile::tempdir().expect("a directory");
+        let path = home.path().join(file_name(day("2026-01-01")));
+        let full = File::create(&path).expect("created");
+        full.set_len(MAX_DAY_BYTES).expect("grown");
+        let mut file = DailyFile::open(home.path(), 7, || day("2026-01-01")).expect("a log");
+        file.write_all(b"too much\n").expect("never fails");
+        assert_eq!(path.metadata().expect("there").len(), MAX_DAY_BYTES);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_a_reason_and_no_panic() {
+        let home = tempfile::tempdir().expect("a directory");
+        let file = home.path().join("file");
+        std::fs::write(&file, "").expect("written");
+        let error = subscriber(&file.join("log"), &LogConfig::default(), None)
+            .err()
+            .expect("no log");
+        assert!(
+            error.to_string().starts_with("running without a log: "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_file_is_not_followed() {
+        let home = tempfile::tempdir().expect("a directory");
+        let target = home.path().join("target");
+        std::fs::write(&target, "").expect("written");
+        let directory = home.path().join("log");
+        ensure_private_dir(&directory).expect("made");
+        let link = directory.join(file_name(day("2026-01-01")));
+        std::os::unix::fs::symlink(&target, link).expect("linked");
+        let opened = DailyFile::open(&directory, 7, || day("2026-01-01"));
+        assert!(opened.is_err());
+        assert_eq!(target.metadata().expect("there").len(), 0);
+    }
+}

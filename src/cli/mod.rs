@@ -7,3 +7,6 @@ pub mod hook;
 pub mod out;
 pub mod status;
 pub mod statusline;
+//! Room `cli`.
+
+pub mod check;

@@ -1,14 +1,21 @@
 //! What the user may set: complete, checked and ready to use.
 //!
 //! ```text
-//!   text ──file.rs──> the file as written, with positions     keys.rs: every key that exists,
-//!        ──load.rs──> defaults < user < project < flags        its range, who may set it
-//!        ──────────>  Config                                  error.rs: all faults, with carets
+//!   load.rs    find and read the files, ask the trust record
+//!   file.rs    TOML text -> the keys as written, with positions   schema.rs  every key there is
+//!   merge.rs   defaults < user < project < flags -> Config        error.rs   faults with carets
 //! ```
 //!
 //! Nobody outside this room sees a half-checked value: percentages are ordered, durations are in
 //! range, zeros that mean "none" have become `None`, and the keymap has no conflict. The commented
 //! defaults are `config.toml` at the top of the repository ([`DEFAULT_TOML`]).
+
+pub mod error;
+mod file;
+pub mod load;
+mod merge;
+mod schema;
+mod units;
 
 use std::{collections::BTreeMap, fmt, net::SocketAddr, time::Duration};
 
@@ -369,7 +376,7 @@ pub struct ApiConfig {
 /// `[store]`: where runs are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreConfig {
-    /// A `sqlite:` or `postgres:` URL; `None` for the SQLite file in the state directory.
+    /// A `sqlite:` or `postgres:` URL; `None` for the `SQLite` file in the state directory.
     pub url: Option<String>,
 }
 

@@ -1,4 +1,5 @@
 //! The integration tests: one binary, a module per feature.
 
 mod agent;
+mod config;
 mod kit;

@@ -1,0 +1,181 @@
+//! `pitstop check`: is the configuration usable, and if not, what is wrong with it?
+
+use std::{
+    io::{self, IsTerminal as _, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use serde_json::{Value, json};
+
+use crate::config::{
+    error::{ConfigErrors, EXIT_CODE, Fault, Severity, Style},
+    load::{self, Flags, Loaded, Source, paths::Paths},
+};
+
+/// Check the configuration and tell all that is wrong with it
+#[derive(Clone, Debug, clap::Args)]
+pub struct CheckArgs {
+    /// A file to check instead of those that a session here would read
+    pub file: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Checks and prints; exit code 0 when the configuration can be used, 2 when not.
+#[must_use]
+pub fn run(args: &CheckArgs, flags: &Flags) -> ExitCode {
+    let outcome = check(args, flags);
+    let usable = outcome.is_ok();
+    let coloured =
+        io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    let style = if coloured {
+        Style::Colour
+    } else {
+        Style::Plain
+    };
+    let text = if args.json {
+        format!("{}\n", as_json(&outcome))
+    } else {
+        as_text(&outcome, style)
+    };
+    // A reader that has gone away is no fault of the configuration.
+    let _ = io::stdout().write_all(text.as_bytes());
+    if usable {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(EXIT_CODE)
+    }
+}
+
+/// What a session would start with, or the one named file laid over the defaults.
+fn check(args: &CheckArgs, flags: &Flags) -> Result<Loaded, ConfigErrors> {
+    if let Some(path) = &args.file {
+        let config = load::check_file(path)?;
+        return Ok(Loaded {
+            config,
+            warnings: Vec::new(),
+            sources: vec![Source::User(path.clone())],
+        });
+    }
+    let general = |message: String| ConfigErrors::from(Fault::general(message, None));
+    let project = std::env::current_dir()
+        .map_err(|error| general(format!("cannot tell the current directory: {error}")))?;
+    let paths = Paths::of_process(&project).map_err(|error| general(error.to_string()))?;
+    load::load(&paths, flags)
+}
+
+fn as_text(outcome: &Result<Loaded, ConfigErrors>, style: Style) -> String {
+    let loaded = match outcome {
+        Ok(loaded) => loaded,
+        Err(errors) => return errors.render(style),
+    };
+    let mut text = String::new();
+    for warning in &loaded.warnings {
+        text.push_str(&warning.render(Severity::Warning, style));
+        text.push('\n');
+    }
+    text.push_str("ok: the defaults");
+    for source in &loaded.sources {
+        text.push_str(" < ");
+        text.push_str(&crate::config::error::printable(&describe(source)));
+    }
+    text.push('\n');
+    text
+}
+
+fn describe(source: &Source) -> String {
+    match source {
+        Source::Project {
+            path,
+            trusted: true,
+        } => format!("{} (trusted)", path.display()),
+        Source::User(path) | Source::Project { path, .. } => path.display().to_string(),
+        Source::Flag(setting) => format!("--set {setting}"),
+    }
+}
+
+fn as_json(outcome: &Result<Loaded, ConfigErrors>) -> Value {
+    match outcome {
+        Ok(loaded) => json!({
+            "ok": true,
+            "sources": loaded.sources.iter().map(source_json).collect::<Vec<_>>(),
+            "warnings": loaded.warnings.iter().map(fault_json).collect::<Vec<_>>(),
+        }),
+        Err(errors) => json!({
+            "ok": false,
+            "faults": errors.faults.iter().map(fault_json).collect::<Vec<_>>(),
+            "more": errors.more,
+        }),
+    }
+}
+
+fn source_json(source: &Source) -> Value {
+    match source {
+        Source::User(path) => json!({"kind": "user", "path": path.to_string_lossy()}),
+        Source::Project { path, trusted } => {
+            json!({"kind": "project", "path": path.to_string_lossy(), "trusted": trusted})
+        }
+        Source::Flag(setting) => json!({"kind": "flag", "setting": setting}),
+    }
+}
+
+fn fault_json(fault: &Fault) -> Value {
+    json!({
+        "file": fault.place.as_ref().map(|place| &place.file),
+        "line": fault.place.as_ref().map(|place| place.line),
+        "column": fault.place.as_ref().map(|place| place.column),
+        "message": fault.message,
+        "help": fault.help,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn a_usable_configuration_names_its_sources() {
+        let loaded = Loaded {
+            config: Config::default(),
+            warnings: vec![Fault::general("x is ignored", None)],
+            sources: vec![
+                Source::User("/home/ada/c.toml".into()),
+                Source::Project {
+                    path: "/w/.pitstop/config.toml".into(),
+                    trusted: true,
+                },
+                Source::Flag("ui.theme=dark".to_owned()),
+            ],
+        };
+        let outcome = Ok(loaded);
+        assert_eq!(
+            as_text(&outcome, Style::Plain),
+            "warning: x is ignored\n\nok: the defaults < /home/ada/c.toml < /w/.pitstop/config.toml (trusted) < --set ui.theme=dark\n"
+        );
+        let json = as_json(&outcome);
+        assert_eq!(json["ok"], true);
+        assert_eq!(json["sources"][1]["trusted"], true);
+        assert_eq!(json["warnings"][0]["message"], "x is ignored");
+    }
+
+    #[test]
+    fn faults_are_objects_with_their_place() {
+        let outcome = Config::from_toml("c.toml", "[guard]\nwran = 70\n").map(|config| Loaded {
+            config,
+            warnings: Vec::new(),
+            sources: Vec::new(),
+        });
+        let json = as_json(&outcome);
+        assert_eq!(
+            json,
+            json!({"ok": false, "more": 0, "faults": [{
+                "file": "c.toml", "line": 2, "column": 1,
+                "message": "expected a key of [guard], found `wran`",
+                "help": "did you mean `warn`?",
+            }]})
+        );
+    }
+}

@@ -1,0 +1,280 @@
+//! Where everything lies: the directories of the user and of the project.
+
+use std::{
+    ffi::OsString,
+    fs::{DirBuilder, Metadata},
+    io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Mode, OFlags};
+use sha2::{Digest as _, Sha256};
+
+/// The name of our directory in each of the user's directories.
+const NAME: &str = "pitstop";
+
+/// The directories of one user and one project. Nothing here is created or checked; see
+/// [`ensure_private_dir`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paths {
+    config: PathBuf,
+    state: PathBuf,
+    runtime: PathBuf,
+    project: PathBuf,
+}
+
+/// Why the directories cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathsError {
+    /// Neither `HOME`, nor the password database, nor both XDG variables name a directory.
+    #[error(
+        "expected a home directory, found none in HOME or the password database; set HOME, or XDG_CONFIG_HOME and XDG_STATE_HOME"
+    )]
+    NoHome,
+}
+
+/// What the directories depend on; handed in, so that tests leave the process alone.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Looks up an environment variable.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// The home directory by the password database, for when `HOME` is not set.
+    pub home: &'a dyn Fn() -> Option<PathBuf>,
+    /// The user's number.
+    pub uid: u32,
+}
+
+impl Paths {
+    /// The directories as this process sees them, for a project directory.
+    pub fn of_process(project: &Path) -> Result<Self, PathsError> {
+        let surroundings = Surroundings {
+            variable: &|name| std::env::var_os(name),
+            home: &std::env::home_dir,
+            uid: rustix::process::geteuid().as_raw(),
+        };
+        Self::find(&surroundings, project)
+    }
+
+    /// The directories in given surroundings, for a project directory.
+    pub fn find(surroundings: &Surroundings<'_>, project: &Path) -> Result<Self, PathsError> {
+        // The XDG base directory rules: relative paths count as not set.
+        let directory = |name: &str| {
+            let path = PathBuf::from((surroundings.variable)(name)?);
+            path.is_absolute().then_some(path)
+        };
+        let home = || {
+            let by_database = || (surroundings.home)().filter(|home| home.is_absolute());
+            directory("HOME")
+                .or_else(by_database)
+                .ok_or(PathsError::NoHome)
+        };
+        let user = |variable: &str, below_home: &str| match directory(variable) {
+            Some(path) => Ok(path.join(NAME)),
+            None => home().map(|home| home.join(below_home).join(NAME)),
+        };
+        let runtime = directory("XDG_RUNTIME_DIR").map_or_else(
+            || PathBuf::from(format!("/tmp/{NAME}-{}", surroundings.uid)),
+            |path| path.join(NAME),
+        );
+        Ok(Self {
+            config: user("XDG_CONFIG_HOME", ".config")?,
+            state: user("XDG_STATE_HOME", ".local/state")?,
+            runtime,
+            project: project.to_owned(),
+        })
+    }
+
+    /// `$XDG_CONFIG_HOME/pitstop`: what the user writes.
+    #[must_use]
+    pub fn config_dir(&self) -> &Path {
+        &self.config
+    }
+
+    /// The user's `config.toml`.
+    #[must_use]
+    pub fn user_config(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
+    /// `$XDG_STATE_HOME/pitstop`: what we keep.
+    #[must_use]
+    pub fn state_dir(&self) -> &Path {
+        &self.state
+    }
+
+    /// The `SQLite` file with runs, checkpoints and the journal.
+    #[must_use]
+    pub fn database(&self) -> PathBuf {
+        self.state.join("pitstop.db")
+    }
+
+    /// The record of trusted project files.
+    #[must_use]
+    pub fn trust_record(&self) -> PathBuf {
+        self.state.join("trusted")
+    }
+
+    /// Where the log files lie.
+    #[must_use]
+    pub fn log_dir(&self) -> PathBuf {
+        self.state.join("log")
+    }
+
+    /// `$XDG_RUNTIME_DIR/pitstop`, or `/tmp/pitstop-UID`: sockets, tokens and locks.
+    #[must_use]
+    pub fn runtime_dir(&self) -> &Path {
+        &self.runtime
+    }
+
+    /// The project's directory itself.
+    #[must_use]
+    pub fn project(&self) -> &Path {
+        &self.project
+    }
+
+    /// The project's `.pitstop`.
+    #[must_use]
+    pub fn project_dir(&self) -> PathBuf {
+        self.project.join(".pitstop")
+    }
+
+    /// The project's `.pitstop/config.toml`.
+    #[must_use]
+    pub fn project_config(&self) -> PathBuf {
+        self.project_dir().join("config.toml")
+    }
+
+    /// The files whose change is worth a reload, whether they exist or not.
+    #[must_use]
+    pub fn watched(&self) -> [PathBuf; 3] {
+        [
+            self.user_config(),
+            self.project_config(),
+            self.trust_record(),
+        ]
+    }
+}
+
+/// The short name of a project directory in sockets and locks: 16 hexadecimal digits of the
+/// SHA-256 of its real path, so that two ways to one directory meet in one supervisor.
+pub fn project_hash(project: &Path) -> io::Result<String> {
+    let real = project.canonicalize()?;
+    let mut hash = hex(real.as_os_str().as_encoded_bytes());
+    hash.truncate(16);
+    Ok(hash)
+}
+
+/// The SHA-256 of some bytes in 64 hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::with_capacity(64), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+/// Why a directory is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirError {
+    /// It cannot be made or looked at.
+    #[error("cannot use the directory {}: {source}", path.display())]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is there, but not as we would have made it.
+    #[error("expected {} to be {expected}, found {found}", path.display())]
+    Unsafe {
+        /// The directory, or the one it lies in.
+        path: PathBuf,
+        /// What it should be.
+        expected: &'static str,
+        /// What it is.
+        found: String,
+    },
+}
+
+/// Makes a directory that only its user can enter, or makes sure that an existing one is that:
+/// ours, no link, mode 0700, in a place where nobody else can swap it.
+///
+/// One that others can read is closed; one that others could write is refused, because they may
+/// have put something into it.
+pub fn ensure_private_dir(path: &Path) -> Result<(), DirError> {
+    let failed = |source| DirError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    if let Some(parent) = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        builder.recursive(true).create(parent).map_err(failed)?;
+        check_parent(parent)?;
+    }
+    match builder.recursive(false).create(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(descriptor) => std::fs::File::from(descriptor),
+        Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
+            return Err(DirError::Unsafe {
+                path: path.to_owned(),
+                expected: "a directory",
+                found: "a link or a file".to_owned(),
+            });
+        }
+        Err(error) => return Err(failed(error.into())),
+    };
+    let meta = directory.metadata().map_err(failed)?;
+    check_private(path, &meta)?;
+    if meta.mode() & 0o077 != 0 {
+        let private = std::fs::Permissions::from_mode(0o700);
+        directory.set_permissions(private).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn check_private(path: &Path, meta: &Metadata) -> Result<(), DirError> {
+    let us = rustix::process::geteuid().as_raw();
+    let mode = meta.mode() & 0o777;
+    let (expected, found) = if meta.uid() != us {
+        ("owned by you", format!("owner {}", meta.uid()))
+    } else if mode & 0o022 != 0 {
+        ("writable by you alone", format!("mode {mode:03o}"))
+    } else {
+        return Ok(());
+    };
+    Err(DirError::Unsafe {
+        path: path.to_owned(),
+        expected,
+        found,
+    })
+}
+
+/// In a directory that everyone can write, only the sticky bit keeps others from swapping ours.
+fn check_parent(parent: &Path) -> Result<(), DirError> {
+    let meta = parent.metadata().map_err(|source| DirError::Io {
+        path: parent.to_owned(),
+        source,
+    })?;
+    let mode = meta.mode() & 0o7777;
+    if mode & 0o002 != 0 && mode & 0o1000 == 0 {
+        return Err(DirError::Unsafe {
+            path: parent.to_owned(),
+            expected: "sticky, or not writable by everyone",
+            found: format!("mode {mode:04o}"),
+        });
+    }
+    Ok(())
+}

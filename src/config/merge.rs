@@ -1,0 +1,264 @@
+//! Layers over each other, and the checks that only the whole can pass.
+
+use super::{
+    Config, GuardConfig,
+    error::{ConfigErrors, Fault, MAX_FAULTS},
+    file::{Entry, Written},
+    schema::{Draft, Voter},
+};
+use crate::keymap::{Action, KeyFault, Keymap, Trigger, default_prefix};
+
+/// One file or flag that has a say.
+#[derive(Debug)]
+pub(super) struct Layer {
+    pub written: Written,
+    /// Whether its owner is the user, or the user trusts it. If not, keys that are the user's alone
+    /// are left out with a warning.
+    pub trusted: bool,
+}
+
+/// Lays the layers over the defaults, lowest first, and checks the whole.
+///
+/// The faults of all layers are told together; the second of the pair is what was ignored.
+pub(super) fn merge(layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigErrors> {
+    let mut errors = ConfigErrors::default();
+    let mut warnings = Vec::new();
+    let mut draft = Draft::default();
+    let mut origins = Origins::default();
+    for layer in layers {
+        let Written {
+            source,
+            entries,
+            faults,
+            more,
+        } = layer.written;
+        errors.faults.extend(faults);
+        errors.more += more;
+        let at = origins.sources.len();
+        origins.sources.push(source);
+        for entry in entries {
+            if layer.trusted || entry.key.voter == Voter::Anyone {
+                (entry.change)(&mut draft);
+                origins.set(at, entry);
+            } else if warnings.len() < MAX_FAULTS {
+                warnings.push(ignored(&origins, at, &entry));
+            }
+        }
+    }
+    let mut config = draft.config;
+    let percents = draft.percents;
+    let preset = config.guard.preset.percents();
+    let [notice, warn, compact] = [0, 1, 2].map(|line| percents[line].unwrap_or(preset[line]));
+    config.guard = GuardConfig {
+        notice,
+        warn,
+        compact,
+        ..config.guard
+    };
+    check_guard(&config.guard, &origins, &mut errors.faults);
+    check_window(&config, &origins, &mut errors.faults);
+    let prefix = draft.prefix.unwrap_or_else(default_prefix);
+    let triggers = |action: Action| {
+        let set = draft.triggers.iter().find(|(named, _)| *named == action);
+        set.map_or_else(|| action.default_triggers(), |(_, set)| set.clone())
+    };
+    match Keymap::new(
+        prefix,
+        Action::all().map(|action| (action, triggers(action))),
+    ) {
+        Ok(keymap) => config.keys = keymap,
+        Err(faults) => {
+            let named = faults
+                .iter()
+                .map(|fault| key_fault(fault, &triggers, &origins));
+            errors.faults.extend(named);
+        }
+    }
+    if errors.faults.is_empty() {
+        Ok((config, warnings))
+    } else {
+        Err(errors)
+    }
+}
+
+/// Which entry of which layer gave each key its value.
+#[derive(Default)]
+struct Origins {
+    sources: Vec<super::error::SourceText>,
+    entries: Vec<(usize, Entry)>,
+}
+
+impl Origins {
+    fn set(&mut self, source: usize, entry: Entry) {
+        self.entries
+            .retain(|(_, old)| (old.key.table, old.key.name) != (entry.key.table, entry.key.name));
+        self.entries.push((source, entry));
+    }
+
+    fn get(&self, table: &str, name: &str) -> Option<&(usize, Entry)> {
+        self.entries
+            .iter()
+            .find(|(_, entry)| (entry.key.table, entry.key.name) == (table, name))
+    }
+
+    /// A fault at the value of the first of some keys that somebody has set.
+    fn fault(&self, table: &str, names: &[&str], message: String, help: Option<String>) -> Fault {
+        let origin = names.iter().find_map(|name| self.get(table, name));
+        Fault {
+            place: origin.map(|(source, entry)| Box::new(self.sources[*source].place(&entry.at))),
+            message,
+            help,
+        }
+    }
+}
+
+fn ignored(origins: &Origins, source: usize, entry: &Entry) -> Fault {
+    Fault {
+        place: Some(Box::new(origins.sources[source].place(&entry.name_at))),
+        message: format!(
+            "`{}.{}` is ignored: an untrusted project may set looks and numbers only",
+            entry.key.table, entry.key.name
+        ),
+        help: Some("read the file, then run `pitstop trust`".to_owned()),
+    }
+}
+
+/// The lines rise, and so do their caps.
+fn check_guard(guard: &GuardConfig, origins: &Origins, faults: &mut Vec<Fault>) {
+    let lines = [
+        ("notice", guard.notice),
+        ("warn", guard.warn),
+        ("compact", guard.compact),
+    ];
+    for [(low_name, low), (high_name, high)] in [[lines[0], lines[1]], [lines[1], lines[2]]] {
+        if low >= high {
+            let message =
+                format!("expected `{high_name}` above `{low_name}` ({low}), found {high}");
+            let names = [high_name, low_name, "preset"];
+            let help = "the lines must rise: notice < warn < compact".to_owned();
+            faults.push(origins.fault("guard", &names, message, Some(help)));
+        }
+    }
+    if guard.force_at < guard.compact {
+        let message = format!(
+            "expected `force_at` at or above `compact` ({}), found {}",
+            guard.compact, guard.force_at
+        );
+        let names = ["force_at", "compact", "preset"];
+        faults.push(origins.fault("guard", &names, message, None));
+    }
+    let caps = [
+        ("notice_tokens", guard.notice_tokens),
+        ("warn_tokens", guard.warn_tokens),
+        ("compact_tokens", guard.compact_tokens),
+    ];
+    let mut set = caps.iter().filter_map(|(name, cap)| Some((*name, (*cap)?)));
+    let Some(mut below) = set.next() else { return };
+    for (name, cap) in set {
+        if cap <= below.1 {
+            let message = format!(
+                "expected `{name}` above `{}` ({}), found {cap}",
+                below.0, below.1
+            );
+            let help =
+                "the caps must rise: notice_tokens < warn_tokens < compact_tokens".to_owned();
+            faults.push(origins.fault("guard", &[name, below.0], message, Some(help)));
+        }
+        below = (name, cap);
+    }
+}
+
+/// Something of the window is left to use.
+fn check_window(config: &Config, origins: &Origins, faults: &mut Vec<Fault>) {
+    let context = &config.context;
+    if let Some(window) = context.window.filter(|window| *window <= context.reserve) {
+        let message = format!(
+            "expected a `window` above `reserve` ({}), found {window}",
+            context.reserve
+        );
+        let help = "usable = window - reserve; 0 finds the window out".to_owned();
+        faults.push(origins.fault("context", &["window", "reserve"], message, Some(help)));
+    }
+}
+
+/// A fault of the keymap at the place that can be changed: the later layer wrote it, not the
+/// defaults.
+fn key_fault(
+    fault: &KeyFault,
+    triggers: &dyn Fn(Action) -> Vec<Trigger>,
+    origins: &Origins,
+) -> Fault {
+    let at_item = |action: Action, index: usize| {
+        let (source, entry) = origins.get("keys", action.name())?;
+        let at = entry.items.get(index).unwrap_or(&entry.at);
+        Some(Box::new(origins.sources[*source].place(at)))
+    };
+    let at_prefix = || {
+        let (source, entry) = origins.get("keys", "prefix")?;
+        Some(Box::new(origins.sources[*source].place(&entry.at)))
+    };
+    match fault {
+        KeyFault::TypingPrefix(_) => Fault {
+            place: at_prefix(),
+            message: fault.to_string(),
+            help: None,
+        },
+        KeyFault::Typing {
+            action,
+            index,
+            trigger,
+        } => Fault {
+            place: at_item(*action, *index),
+            message: fault.to_string(),
+            help: match trigger {
+                Trigger::Direct(chord) => Some(format!("write \"prefix {chord}\"")),
+                Trigger::AfterPrefix(_) => None,
+            },
+        },
+        KeyFault::IsPrefix { action, index, .. } => Fault {
+            place: at_item(*action, *index).or_else(at_prefix),
+            message: fault.to_string(),
+            help: Some("the prefix pressed twice goes to the pane".to_owned()),
+        },
+        KeyFault::Taken {
+            action,
+            index,
+            trigger,
+            other,
+        } => {
+            // Which of the two is told depends on who was written by the user.
+            let (place, other) = if let Some(place) = at_item(*action, *index) {
+                (Some(place), *other)
+            } else {
+                let index = triggers(*other).iter().position(|one| one == trigger);
+                (at_item(*other, index.unwrap_or(0)), *action)
+            };
+            let by_default = origins.get("keys", other.name()).is_none();
+            let message = if by_default {
+                format!(
+                    "expected a free key, found `{trigger}`, which is `{}` by default",
+                    other.name()
+                )
+            } else {
+                format!(
+                    "expected a free key, found `{trigger}`, which is `{}`, too",
+                    other.name()
+                )
+            };
+            let help = by_default.then(|| {
+                let rest: Vec<String> = other
+                    .default_triggers()
+                    .iter()
+                    .filter(|one| *one != trigger)
+                    .map(|one| format!("\"{one}\""))
+                    .collect();
+                format!("free it with `{} = [{}]`", other.name(), rest.join(", "))
+            });
+            Fault {
+                place,
+                message,
+                help,
+            }
+        }
+    }
+}

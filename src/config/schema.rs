@@ -1,0 +1,390 @@
+//! Every key there is: where it stands, what it may be, who may set it and what it changes.
+//!
+//! This table is the whole of what the config language knows; the walk over a file, the names that
+//! are suggested and the list of what a project may not set all read it. To add a setting: a field
+//! in `mod.rs`, a row here, a commented line in `config.toml`.
+//!
+//! # Who may set what
+//!
+//! A cloned repository has no vote: its `.pitstop/config.toml` may set looks and numbers. Beyond
+//! commands, paths, API, agent and permissions, the rows marked [`Voter::Owner`] are also those
+//! that guard the human: caps on cost, breakers, delays that leave time to say no, keys (a project
+//! could put approval on a key that is often pressed), what is recorded and what is logged.
+
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+
+use super::{
+    ClipboardPolicy, Config, Delivery, LogLevel, Notifications, Preset, RebootMode, ThemeName,
+};
+use crate::keymap::{Action, Chord, Direction, Trigger};
+
+/// The settings while layers are laid over each other, before they are checked as a whole.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Draft {
+    pub config: Config,
+    /// Notice, warn and compact as far as they are set by number: these win over any preset.
+    pub percents: [Option<u8>; 3],
+    pub prefix: Option<Chord>,
+    pub triggers: Vec<(Action, Vec<Trigger>)>,
+}
+
+/// One key of the config language.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub table: &'static str,
+    pub name: &'static str,
+    pub voter: Voter,
+    pub rule: Rule,
+}
+
+/// Who may set a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voter {
+    /// Every layer.
+    Anyone,
+    /// The user, by their own file, by a flag, or by having trusted the project's file.
+    Owner,
+}
+
+/// A word, and the change it makes.
+pub(super) type Choice = (&'static str, fn(&mut Draft));
+
+/// What a key may be, and the change it makes.
+#[derive(Debug)]
+pub(super) enum Rule {
+    Flag(fn(&mut Draft, bool)),
+    /// A whole number; both ends belong to the range.
+    Whole(u64, u64, fn(&mut Draft, u64)),
+    /// A number that may have a fraction.
+    Number(f64, f64, fn(&mut Draft, f64)),
+    /// A duration.
+    Time(Duration, Duration, fn(&mut Draft, Duration)),
+    /// A size in bytes.
+    Size(u64, u64, fn(&mut Draft, u64)),
+    /// One of a few words.
+    OneOf(&'static [Choice]),
+    /// A text; what is wanted, and whether a text is that.
+    Text(&'static str, fn(&str) -> bool, fn(&mut Draft, String)),
+    /// A list of texts; what each should be.
+    Texts(&'static str, fn(&str) -> bool, fn(&mut Draft, Vec<String>)),
+    /// A table of names and texts.
+    Pairs(fn(&mut Draft, BTreeMap<String, String>)),
+    /// One chord.
+    Chord(fn(&mut Draft, Chord)),
+    /// The triggers of one action.
+    Triggers(Action),
+}
+
+/// The tables, in the order of `config.toml`.
+pub(super) const TABLES: [&str; 14] = [
+    "agent",
+    "context",
+    "guard",
+    "handoff",
+    "reboot",
+    "summary",
+    "loop",
+    "hooks",
+    "api",
+    "store",
+    "keys",
+    "ui",
+    "recording",
+    "log",
+];
+
+/// No window of any model comes near; a larger figure is a slip.
+const MAX_TOKENS: u64 = 100_000_000;
+
+/// The longest single prompt or command line that makes sense to keep in a config file, in bytes.
+const MAX_TEXT: usize = 16 * 1024;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+const TEN_MINUTES: Duration = Duration::from_secs(600);
+const HOUR: Duration = Duration::from_secs(3_600);
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+
+use Rule::{Flag, Number, OneOf, Pairs, Size, Text, Texts, Time, Whole};
+use Voter::{Anyone, Owner};
+
+/// The row of a key.
+const fn key(table: &'static str, name: &'static str, voter: Voter, rule: Rule) -> Key {
+    Key {
+        table,
+        name,
+        voter,
+        rule,
+    }
+}
+
+/// Every key, table by table, in the order of `config.toml`.
+#[rustfmt::skip]
+pub(super) static KEYS: &[Key] = &[
+    key("agent", "command", Owner, Text("the name or path of a program", is_program, |d, v| d.config.agent.command = v)),
+    key("agent", "args", Owner, Texts("a text without NUL", has_no_nul, |d, v| d.config.agent.args = v)),
+    key("agent", "env", Owner, Pairs(|d, v| d.config.agent.env = v)),
+
+    key("context", "window", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.context.window = none_if_0(v))),
+    key("context", "reserve", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.context.reserve = v)),
+    key("context", "max_recent_messages", Anyone, Whole(0, 10_000, |d, v| d.config.context.max_recent_messages = v as usize)),
+    key("context", "checkpoint_interval", Anyone, Whole(0, 10_000, |d, v| d.config.context.checkpoint_interval = none_if_0(v as u32))),
+
+    key("guard", "preset", Anyone, OneOf(&[
+        ("default", |d| d.config.guard.preset = Preset::Default),
+        ("late", |d| d.config.guard.preset = Preset::Late),
+        ("early", |d| d.config.guard.preset = Preset::Early),
+    ])),
+    key("guard", "notice", Anyone, Whole(1, 99, |d, v| d.percents[0] = Some(v as u8))),
+    key("guard", "warn", Anyone, Whole(1, 99, |d, v| d.percents[1] = Some(v as u8))),
+    key("guard", "compact", Anyone, Whole(1, 99, |d, v| d.percents[2] = Some(v as u8))),
+    key("guard", "notice_tokens", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.guard.notice_tokens = none_if_0(v))),
+    key("guard", "warn_tokens", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.guard.warn_tokens = none_if_0(v))),
+    key("guard", "compact_tokens", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.guard.compact_tokens = none_if_0(v))),
+    key("guard", "force_at", Owner, Whole(1, 100, |d, v| d.config.guard.force_at = v as u8)),
+    key("guard", "replace_compaction", Owner, Flag(|d, v| d.config.guard.replace_compaction = v)),
+
+    key("handoff", "generate_handoff", Anyone, Flag(|d, v| d.config.handoff.generate_handoff = v)),
+    key("handoff", "max_state_size", Anyone, Size(1_000, 10_000_000, |d, v| d.config.handoff.max_state_size = v as usize)),
+    key("handoff", "include_files", Owner, Texts("a path", is_path, |d, v| d.config.handoff.include_files = v)),
+    key("handoff", "include_git_history", Anyone, Flag(|d, v| d.config.handoff.include_git_history = v)),
+    key("handoff", "git_history_count", Anyone, Whole(0, 1_000, |d, v| d.config.handoff.git_history_count = v as usize)),
+    key("handoff", "include_test_state", Anyone, Flag(|d, v| d.config.handoff.include_test_state = v)),
+
+    key("reboot", "mode", Owner, OneOf(&[
+        ("manual", |d| d.config.reboot.mode = RebootMode::Manual),
+        ("ask", |d| d.config.reboot.mode = RebootMode::Ask),
+        ("auto", |d| d.config.reboot.mode = RebootMode::Auto),
+    ])),
+    key("reboot", "delivery", Owner, OneOf(&[
+        ("prompt", |d| d.config.reboot.delivery = Delivery::Prompt),
+        ("paste", |d| d.config.reboot.delivery = Delivery::Paste),
+    ])),
+    key("reboot", "auto_delay", Owner, Time(Duration::ZERO, HOUR, |d, v| d.config.reboot.auto_delay = v)),
+    key("reboot", "typing_quiet", Owner, Time(Duration::ZERO, HOUR, |d, v| d.config.reboot.typing_quiet = v)),
+    key("reboot", "verify_timeout", Owner, Time(SECOND, HOUR, |d, v| d.config.reboot.verify_timeout = v)),
+    key("reboot", "interrupt_timeout", Owner, Time(MILLISECOND, HOUR, |d, v| d.config.reboot.interrupt_timeout = v)),
+    key("reboot", "exit_timeout", Owner, Time(MILLISECOND, HOUR, |d, v| d.config.reboot.exit_timeout = v)),
+    key("reboot", "hangup_timeout", Owner, Time(MILLISECOND, HOUR, |d, v| d.config.reboot.hangup_timeout = v)),
+    key("reboot", "terminate_timeout", Owner, Time(MILLISECOND, HOUR, |d, v| d.config.reboot.terminate_timeout = v)),
+    key("reboot", "max_reboots_per_hour", Owner, Whole(1, 1_000, |d, v| d.config.reboot.max_reboots_per_hour = v as u32)),
+    key("reboot", "min_turns_between", Owner, Whole(0, 1_000, |d, v| d.config.reboot.min_turns_between = v as u32)),
+    key("reboot", "warmup_prompt", Owner, Text("a prompt without control characters", is_prompt, |d, v| d.config.reboot.warmup_prompt = none_if_empty(v))),
+    key("reboot", "warmup_delay", Owner, Time(Duration::ZERO, HOUR, |d, v| d.config.reboot.warmup_delay = v)),
+
+    key("summary", "generate_summaries", Owner, Flag(|d, v| d.config.summary.generate_summaries = v)),
+    key("summary", "summary_allowed_tools", Owner, Texts("the name of a tool", is_tool, |d, v| d.config.summary.summary_allowed_tools = v)),
+    key("summary", "model", Owner, Text("the name of a model, or \"\"", is_model, |d, v| d.config.summary.model = none_if_empty(v))),
+    key("summary", "timeout", Owner, Time(SECOND, HOUR, |d, v| d.config.summary.timeout = v)),
+    key("summary", "max_cost_usd", Owner, Number(0.01, 1_000.0, |d, v| d.config.summary.max_cost_usd = v)),
+
+    key("loop", "max_iterations", Owner, Whole(0, 1_000_000, |d, v| d.config.autopilot.max_iterations = none_if_0(v as u32))),
+    key("loop", "max_cost_usd", Owner, Number(0.0, 1_000_000.0, |d, v| d.config.autopilot.max_cost_usd = none_if_0(v))),
+    key("loop", "max_time", Owner, Time(Duration::ZERO, YEAR, |d, v| d.config.autopilot.max_time = none_if_0(v))),
+    key("loop", "keep_running", Owner, Flag(|d, v| d.config.autopilot.keep_running = v)),
+    key("loop", "same_command_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.same_command_limit = none_if_0(v as u32))),
+    key("loop", "no_change_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.no_change_limit = none_if_0(v as u32))),
+
+    key("hooks", "pre_reboot", Owner, Text("a shell command, or \"\"", is_command_line, |d, v| d.config.hooks.pre_reboot = none_if_empty(v))),
+    key("hooks", "post_reboot", Owner, Text("a shell command, or \"\"", is_command_line, |d, v| d.config.hooks.post_reboot = none_if_empty(v))),
+    key("hooks", "timeout", Owner, Time(MILLISECOND, TEN_MINUTES, |d, v| d.config.hooks.timeout = v)),
+
+    key("api", "listen", Owner, Text("a loopback address such as \"127.0.0.1:7433\", or \"\"", is_listen, |d, v| d.config.api.listen = loopback(&v))),
+
+    key("store", "url", Owner, Text("a URL that starts with sqlite: or postgres://, or \"\"", is_store, |d, v| d.config.store.url = none_if_empty(v))),
+
+    key("keys", "prefix", Owner, Rule::Chord(|d, v| d.prefix = Some(v))),
+    key("keys", "help", Owner, Rule::Triggers(Action::Help)),
+    key("keys", "focus-next", Owner, Rule::Triggers(Action::FocusNext)),
+    key("keys", "focus-left", Owner, Rule::Triggers(Action::FocusDirection(Direction::Left))),
+    key("keys", "focus-right", Owner, Rule::Triggers(Action::FocusDirection(Direction::Right))),
+    key("keys", "focus-up", Owner, Rule::Triggers(Action::FocusDirection(Direction::Up))),
+    key("keys", "focus-down", Owner, Rule::Triggers(Action::FocusDirection(Direction::Down))),
+    key("keys", "scratchpad", Owner, Rule::Triggers(Action::Scratchpad)),
+    key("keys", "handoff", Owner, Rule::Triggers(Action::Handoff)),
+    key("keys", "history", Owner, Rule::Triggers(Action::History)),
+    key("keys", "reboot", Owner, Rule::Triggers(Action::Reboot)),
+    key("keys", "mode", Owner, Rule::Triggers(Action::Mode)),
+    key("keys", "zoom", Owner, Rule::Triggers(Action::Zoom)),
+    key("keys", "scroll", Owner, Rule::Triggers(Action::Scroll)),
+    key("keys", "checkpoint", Owner, Rule::Triggers(Action::Checkpoint)),
+    key("keys", "undo", Owner, Rule::Triggers(Action::Undo)),
+    key("keys", "edit-externally", Owner, Rule::Triggers(Action::EditExternally)),
+    key("keys", "quit", Owner, Rule::Triggers(Action::Quit)),
+
+    key("ui", "theme", Anyone, OneOf(&[
+        ("auto", |d| d.config.ui.theme = ThemeName::Auto),
+        ("dark", |d| d.config.ui.theme = ThemeName::Dark),
+        ("light", |d| d.config.ui.theme = ThemeName::Light),
+        ("colour-blind", |d| d.config.ui.theme = ThemeName::ColourBlind),
+        ("high-contrast", |d| d.config.ui.theme = ThemeName::HighContrast),
+        ("mono", |d| d.config.ui.theme = ThemeName::Mono),
+    ])),
+    key("ui", "scrollback_lines", Anyone, Whole(0, 100_000, |d, v| d.config.ui.scrollback_lines = v as usize)),
+    key("ui", "panel_width", Anyone, Whole(0, 60, |d, v| d.config.ui.panel_width = none_if_0(v as u16))),
+    key("ui", "clipboard", Owner, OneOf(&[
+        ("focused", |d| d.config.ui.clipboard = ClipboardPolicy::Focused),
+        ("allow", |d| d.config.ui.clipboard = ClipboardPolicy::Allow),
+        ("deny", |d| d.config.ui.clipboard = ClipboardPolicy::Deny),
+    ])),
+    key("ui", "notifications", Anyone, OneOf(&[
+        ("desktop", |d| d.config.ui.notifications = Notifications::Desktop),
+        ("bell", |d| d.config.ui.notifications = Notifications::Bell),
+        ("off", |d| d.config.ui.notifications = Notifications::Off),
+    ])),
+
+    key("recording", "enabled", Owner, Flag(|d, v| d.config.recording.enabled = v)),
+    key("recording", "record_input", Owner, Flag(|d, v| d.config.recording.record_input = v)),
+    key("recording", "max_size", Anyone, Size(64 * 1024, 1 << 30, |d, v| d.config.recording.max_size = v)),
+
+    key("log", "level", Owner, OneOf(&[
+        ("error", |d| d.config.log.level = LogLevel::Error),
+        ("warn", |d| d.config.log.level = LogLevel::Warn),
+        ("info", |d| d.config.log.level = LogLevel::Info),
+        ("debug", |d| d.config.log.level = LogLevel::Debug),
+        ("trace", |d| d.config.log.level = LogLevel::Trace),
+    ])),
+    key("log", "keep_days", Owner, Whole(1, 365, |d, v| d.config.log.keep_days = v as u32)),
+];
+
+/// The key of a table, by name.
+pub(super) fn find(table: &str, name: &str) -> Option<&'static Key> {
+    KEYS.iter()
+        .find(|key| key.table == table && key.name == name)
+}
+
+/// The keys of a table.
+pub(super) fn keys_of(table: &str) -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(move |key| key.table == table)
+}
+
+/// A value whose zero is written for "none".
+fn none_if_0<T: Default + PartialEq>(value: T) -> Option<T> {
+    (value != T::default()).then_some(value)
+}
+
+fn none_if_empty(text: String) -> Option<String> {
+    (!text.trim().is_empty()).then_some(text)
+}
+
+fn has_no_nul(text: &str) -> bool {
+    text.len() <= MAX_TEXT && !text.contains('\0')
+}
+
+fn has_no_controls(text: &str) -> bool {
+    text.len() <= MAX_TEXT && !text.chars().any(char::is_control)
+}
+
+fn is_program(text: &str) -> bool {
+    !text.trim().is_empty() && has_no_controls(text)
+}
+
+fn is_path(text: &str) -> bool {
+    !text.is_empty() && has_no_controls(text)
+}
+
+/// A prompt is typed for the user, so it may hold no control characters but line ends and tabs.
+fn is_prompt(text: &str) -> bool {
+    let allowed = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.len() <= MAX_TEXT && text.chars().all(allowed)
+}
+
+fn is_command_line(text: &str) -> bool {
+    has_no_nul(text)
+}
+
+/// Tools and models become arguments of the agent, where a leading dash would make them flags.
+fn is_tool(text: &str) -> bool {
+    !text.trim().is_empty() && !text.starts_with('-') && has_no_controls(text)
+}
+
+fn is_model(text: &str) -> bool {
+    !text.starts_with('-') && has_no_controls(text) && !text.contains(char::is_whitespace)
+}
+
+fn loopback(text: &str) -> Option<SocketAddr> {
+    let address = text.parse::<SocketAddr>().ok();
+    address.filter(|address| address.ip().is_loopback())
+}
+
+fn is_listen(text: &str) -> bool {
+    text.is_empty() || loopback(text).is_some()
+}
+
+fn is_store(text: &str) -> bool {
+    let known = ["sqlite:", "postgres://", "postgresql://"];
+    let named = known
+        .iter()
+        .any(|scheme| text.len() > scheme.len() && text.starts_with(scheme));
+    text.is_empty() || (named && has_no_controls(text))
+}
+
+/// The name of an environment variable.
+pub(super) fn is_variable(text: &str) -> bool {
+    !text.is_empty() && !text.contains('=') && has_no_controls(text)
+}
+
+/// The value of an environment variable.
+pub(super) fn is_variable_value(text: &str) -> bool {
+    has_no_nul(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_action_has_a_key_of_its_name() {
+        for action in Action::all() {
+            let key = find("keys", action.name()).unwrap_or_else(|| panic!("{action:?}"));
+            assert!(matches!(key.rule, Rule::Triggers(found) if found == action));
+        }
+        assert_eq!(keys_of("keys").count(), Action::all().count() + 1);
+    }
+
+    #[test]
+    fn every_key_stands_once_and_in_a_known_table() {
+        for (index, key) in KEYS.iter().enumerate() {
+            assert!(TABLES.contains(&key.table), "{key:?}");
+            let again = KEYS[index + 1..]
+                .iter()
+                .any(|other| (other.table, other.name) == (key.table, key.name));
+            assert!(!again, "{key:?}");
+        }
+    }
+
+    #[test]
+    fn a_project_may_set_looks_and_numbers_only() {
+        let open: Vec<String> = KEYS
+            .iter()
+            .filter(|key| key.voter == Voter::Anyone)
+            .map(|key| format!("{}.{}", key.table, key.name))
+            .collect();
+        assert_eq!(
+            open,
+            [
+                "context.window",
+                "context.reserve",
+                "context.max_recent_messages",
+                "context.checkpoint_interval",
+                "guard.preset",
+                "guard.notice",
+                "guard.warn",
+                "guard.compact",
+                "guard.notice_tokens",
+                "guard.warn_tokens",
+                "guard.compact_tokens",
+                "handoff.generate_handoff",
+                "handoff.max_state_size",
+                "handoff.include_git_history",
+                "handoff.git_history_count",
+                "handoff.include_test_state",
+                "ui.theme",
+                "ui.scrollback_lines",
+                "ui.panel_width",
+                "ui.notifications",
+                "recording.max_size",
+            ]
+        );
+    }
+}
