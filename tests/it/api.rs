@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -535,6 +536,8 @@ fn bodies_beyond_the_limit_are_refused_announced_or_not() {
 fn orders_with_a_torn_or_hostile_body_are_refused() {
     let supervisor = Supervisor::start();
     let deep = [b"{\"text\":".to_vec(), vec![b'['; 100_000]].concat();
+    // Valid, and within what the parser itself would take.
+    let folded = format!("{{\"x\": {}{}}}", "[".repeat(100), "]".repeat(100));
     let long = format!("{{\"text\": \"{}\"}}", "x".repeat(64 * 1024 + 1));
     for body in [
         &b""[..],
@@ -554,7 +557,14 @@ fn orders_with_a_torn_or_hostile_body_are_refused() {
     supervisor
         .request("control", "POST", "/control/say", long.as_bytes())
         .expect(413);
-    for body in [&b"{"[..], b"null", b"\xff", b"\"reboot\"", &deep] {
+    for body in [
+        &b"{"[..],
+        b"null",
+        b"\xff",
+        b"\"reboot\"",
+        &deep,
+        folded.as_bytes(),
+    ] {
         supervisor
             .request("control", "POST", "/control/reboot", body)
             .expect(400);
@@ -896,6 +906,34 @@ fn ending_removes_the_socket_and_the_secrets() {
     ];
     drop(supervisor);
     assert!(files.iter().all(|file| !file.exists()));
+}
+
+#[test]
+#[ignore = "needs root, to become another user, and python3"]
+fn another_users_connection_is_closed_unheard() {
+    let supervisor = Supervisor::start();
+    let socket = supervisor.socket();
+    // Doors wide open: what is left is the peer check alone.
+    for path in socket.ancestors().take(3) {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let request = format!(
+        "GET /status HTTP/1.1\r\nAuthorization: Bearer {}\r\n\r\n",
+        supervisor.token("control")
+    );
+    let script = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\n\
+                  s.connect(sys.argv[1])\ntry:\n s.sendall(sys.argv[2].encode())\n \
+                  print(s.recv(9))\nexcept OSError:\n print(b'')";
+    let as_user = |uid: u32| {
+        let output = Command::new("python3")
+            .args(["-c", script, socket.to_str().unwrap(), &request])
+            .uid(uid)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(as_user(0), "b'HTTP/1.1 '\n");
+    assert_eq!(as_user(65_534), "b''\n");
 }
 
 /// Runs a command with that input; with none, standard input stays open and silent.
