@@ -194,8 +194,12 @@ pub async fn serve(
                     tracing::error!(%error, "a connection's task panicked; the door stays open");
                 }
             }
-            accepted = admit(&listening, &seats) => match accepted {
+            accepted = listening.accept() => match accepted {
                 Ok(stream) => {
+                    tokio::select! {
+                        () = &mut shutdown => break,
+                        () = seats.room() => {}
+                    }
                     let seat = seats.take();
                     let (router, seats) = (router.clone(), Arc::clone(&seats));
                     connections.spawn(async move {
@@ -215,15 +219,6 @@ pub async fn serve(
         connections.abort_all();
     }
     listening.remove();
-}
-
-/// Waits for a connection of ours, with a seat free for it.
-async fn admit(listening: &Listening, seats: &Seats) -> io::Result<Box<dyn Stream>> {
-    // Seats first: dropping this future between accept and return would lose an accepted connection.
-    while !seats.make_room() {
-        sleep(CROWD_PAUSE).await;
-    }
-    listening.accept().await
 }
 
 /// A connection of either kind.
@@ -286,6 +281,13 @@ impl Seats {
     fn lock(&self) -> MutexGuard<'_, Table> {
         // The table is whole between any two statements, so a panic elsewhere cannot have torn it.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a seat is free for a newcomer.
+    async fn room(&self) {
+        while !self.make_room() {
+            sleep(CROWD_PAUSE).await;
+        }
     }
 
     /// Whether a seat is free, pushing out the oldest connection that has no request if need be.

@@ -2,4 +2,5 @@
 
 mod agent;
 mod config;
+mod api;
 mod kit;

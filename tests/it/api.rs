@@ -1,0 +1,1220 @@
+//! The doors, from outside: raw sockets against the served API, and the real commands as processes.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pitstop::api::client::{self, Door};
+use pitstop::api::server::{BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE, READ_LIMIT};
+use pitstop::api::wire::{
+    AgentReport, AgentState, ContextReport, Control, HandoffReport, HistoryReport, IterationReport,
+    RebootReport, Reply, Request, StatusLineReply, StatusReport, UsageAction, UsageActionKind,
+    UsageReply,
+};
+use pitstop::api::{Call, Secrets, bind_control_socket, bind_loopback, serve};
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot};
+
+/// What a hook command may take on a machine that is busy with other tests: its own budget is 300 ms.
+const HOOK_LIMIT: Duration = Duration::from_millis(300 + 500);
+
+/// How long to wait for what must happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How the stand-in for the loop behaves.
+#[derive(Clone, Copy, PartialEq)]
+enum Loop {
+    Answers,
+    /// Takes every call and keeps its reply open.
+    Silent,
+    /// Takes no call at all.
+    Stuck,
+}
+
+/// A served API with a stand-in for the loop behind it, for a project of its own.
+struct Supervisor {
+    dir: tempfile::TempDir,
+    secrets: Secrets,
+    heard: Arc<Mutex<Vec<Request>>>,
+    stop: Option<oneshot::Sender<()>>,
+    served: Option<tokio::task::JoinHandle<()>>,
+    port: Option<SocketAddr>,
+    runtime: Runtime,
+}
+
+impl Supervisor {
+    fn start() -> Self {
+        Self::with(Loop::Answers, None, false)
+    }
+
+    fn with(behaviour: Loop, status_line: Option<&str>, tcp: bool) -> Self {
+        let dir = private_dir();
+        fs::create_dir(dir.path().join("project")).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let run = dir.path().join("pitstop");
+        let hash = client::project_hash(&dir.path().join("project")).unwrap();
+        let socket = run.join(format!("{hash}.sock"));
+        let secrets =
+            Secrets::create(&run, &hash, &socket, status_line.map(AsRef::as_ref)).unwrap();
+        let listening = runtime.block_on(async {
+            if tcp {
+                bind_loopback("127.0.0.1:0".parse().unwrap()).await.unwrap()
+            } else {
+                bind_control_socket(&socket).unwrap()
+            }
+        });
+        let port = listening.address();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let (calls, queue) = mpsc::channel(8);
+        runtime.spawn(stand_in(behaviour, queue, Arc::clone(&heard)));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = runtime.spawn(serve(listening, secrets.keys(), calls, async {
+            stopped.await.ok();
+        }));
+        Self {
+            dir,
+            secrets,
+            heard,
+            stop: Some(stop),
+            served: Some(served),
+            port,
+            runtime,
+        }
+    }
+
+    fn socket(&self) -> PathBuf {
+        Door::from_observe_file(self.secrets.observe_file())
+            .unwrap()
+            .socket()
+            .to_owned()
+    }
+
+    fn observe(&self) -> Door {
+        Door::from_observe_file(self.secrets.observe_file()).unwrap()
+    }
+
+    fn token(&self, right: &str) -> String {
+        let file = match right {
+            "control" => self.secrets.control_file(),
+            _ => self.secrets.observe_file(),
+        };
+        let text = fs::read_to_string(file).unwrap();
+        text.lines().nth(1).unwrap().to_owned()
+    }
+
+    fn heard(&self) -> Vec<Request> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    /// What the loop was told, once it is that many: a hook is answered when its call is queued.
+    #[track_caller]
+    fn hears(&self, count: usize) -> Vec<Request> {
+        eventually("the loop hears of it", || self.heard().len() >= count);
+        let heard = self.heard();
+        assert_eq!(heard.len(), count);
+        heard
+    }
+
+    /// Sends bytes as they are and reads the answer to its end.
+    fn raw(&self, bytes: &[u8]) -> Answered {
+        match self.port {
+            Some(port) => exchange(TcpStream::connect(port).unwrap(), bytes),
+            None => exchange(UnixStream::connect(self.socket()).unwrap(), bytes),
+        }
+    }
+
+    /// A well-formed request with that right's token.
+    fn request(&self, right: &str, method: &str, path: &str, body: &[u8]) -> Answered {
+        self.raw(&message(
+            &format!("{method} {path} HTTP/1.1"),
+            &[
+                "Host: pitstop",
+                &format!("Authorization: Bearer {}", self.token(right)),
+                "Content-Type: application/json",
+                &format!("Content-Length: {}", body.len()),
+            ],
+            body,
+        ))
+    }
+
+    /// A command of ours, run in the project.
+    fn command(&self, args: &[&str]) -> Command {
+        command_in(self.dir.path(), args)
+    }
+
+    fn end(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            stop.send(()).ok();
+        }
+        if let Some(served) = self.served.take() {
+            self.runtime.block_on(served).unwrap();
+        }
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Takes calls as the loop would and answers each with something of the right kind.
+async fn stand_in(
+    behaviour: Loop,
+    mut queue: mpsc::Receiver<Call>,
+    heard: Arc<Mutex<Vec<Request>>>,
+) {
+    if behaviour == Loop::Stuck {
+        // The queue is kept open and never emptied.
+        return std::future::pending().await;
+    }
+    let mut kept = Vec::new();
+    while let Some(call) = queue.recv().await {
+        heard.lock().unwrap().push(call.request.clone());
+        if behaviour == Loop::Silent {
+            kept.push(call.reply);
+        } else {
+            call.reply.send(reply_to(&call.request)).ok();
+        }
+    }
+}
+
+fn reply_to(request: &Request) -> Reply {
+    match request {
+        Request::StatusLine { .. } => Reply::StatusLine(StatusLineReply {
+            line: "critical · 71 % · \u{1b}[31m5–8 turns · $4.12".into(),
+        }),
+        Request::Control(Control::Undo) => Reply::Refused {
+            why: "there is no reboot to undo".into(),
+        },
+        Request::Hook { .. } | Request::Control(_) => Reply::Accepted,
+        Request::Status => Reply::Status(Box::new(status())),
+        Request::History => Reply::History(HistoryReport {
+            run_id: Some("r1".into()),
+            iterations: vec![IterationReport {
+                iteration: 1,
+                session_id: Some("s-1".into()),
+                ..IterationReport::default()
+            }],
+        }),
+        Request::Handoff { session: None } => Reply::Handoff(Box::new(HandoffReport {
+            text: "# Handoff\ngo on\u{7}".into(),
+            ..HandoffReport::default()
+        })),
+        Request::Handoff { session: Some(_) } => Reply::NotFound {
+            why: "no such session in this lineage".into(),
+        },
+        Request::Usage(query) => Reply::Usage(UsageReply {
+            used: query.used_tokens,
+            max: query.max_tokens,
+            usable: None,
+            percent: None,
+            status: None,
+            action: UsageAction {
+                kind: UsageActionKind::None,
+                message: String::new(),
+                auto: false,
+            },
+        }),
+    }
+}
+
+fn status() -> StatusReport {
+    StatusReport {
+        version: "0.1.0".into(),
+        pid: 42,
+        project: "/p".into(),
+        run_id: Some("r1".into()),
+        mode: "ask".into(),
+        zoomed: false,
+        iteration: 1,
+        session_id: None,
+        agent: AgentReport {
+            kind: "demo".into(),
+            command: "pitstop demo".into(),
+            version: None,
+            state: AgentState::Idle,
+        },
+        context: ContextReport::default(),
+        reboot: RebootReport {
+            phase: "idle".into(),
+            ..RebootReport::default()
+        },
+        cost_usd: None,
+    }
+}
+
+fn private_dir() -> tempfile::TempDir {
+    let mode = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new()
+        .permissions(mode)
+        .tempdir()
+        .unwrap()
+}
+
+fn command_in(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pitstop"));
+    command
+        .args(args)
+        .current_dir(dir.join("project"))
+        .env("XDG_RUNTIME_DIR", dir)
+        .env_remove(client::OBSERVE_VARIABLE);
+    command
+}
+
+fn message(first: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("{first}\r\n{}\r\n\r\n", headers.join("\r\n")).into_bytes();
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// An answer, or none when the connection was closed without one (status 0).
+#[derive(Debug)]
+struct Answered {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+trait Wire: Read + Write {
+    fn limit(&self);
+}
+
+impl Wire for UnixStream {
+    fn limit(&self) {
+        self.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.set_write_timeout(Some(PATIENCE)).unwrap();
+    }
+}
+
+impl Wire for TcpStream {
+    fn limit(&self) {
+        self.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.set_write_timeout(Some(PATIENCE)).unwrap();
+    }
+}
+
+fn exchange(mut stream: impl Wire, bytes: &[u8]) -> Answered {
+    stream.limit();
+    // A server that refuses early may stop reading; its answer is what counts.
+    stream.write_all(bytes).ok();
+    receive(stream)
+}
+
+fn receive(mut stream: impl Read) -> Answered {
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok();
+    let text = String::from_utf8(answer).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.get(9..12).and_then(|code| code.parse().ok());
+    Answered {
+        status: status.unwrap_or(0),
+        head: head.to_ascii_lowercase(),
+        body: body.to_owned(),
+    }
+}
+
+impl Answered {
+    /// Checks the code, and for a refusal that it says what is wrong and invites no web page.
+    #[track_caller]
+    fn expect(&self, status: u16) {
+        assert_eq!(self.status, status, "{self:?}");
+        assert!(!self.head.contains("access-control"), "{self:?}");
+        if status >= 400 {
+            let told: serde_json::Value = serde_json::from_str(&self.body).unwrap();
+            assert!(!told["error"].as_str().unwrap().is_empty());
+            assert!(told["hint"].is_string());
+        }
+    }
+}
+
+/// Waits until something is so.
+#[track_caller]
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "never happened: {what}");
+        thread::yield_now();
+    }
+}
+
+const ENDPOINTS: [(&str, &str, u16); 16] = [
+    ("POST", "/hooks/claude/Stop", 202),
+    ("POST", "/statusline", 200),
+    ("GET", "/context/usage", 200),
+    ("GET", "/status", 200),
+    ("GET", "/history", 200),
+    ("GET", "/api/sessions/current/handoff", 200),
+    ("GET", "/api/sessions/0b1c-2d/handoff", 404),
+    ("POST", "/control/reboot", 202),
+    ("POST", "/control/approve", 202),
+    ("POST", "/control/defer", 202),
+    ("POST", "/control/save", 202),
+    ("POST", "/control/pause", 202),
+    ("POST", "/control/resume", 202),
+    ("POST", "/control/undo", 409),
+    ("POST", "/control/stop", 202),
+    ("POST", "/control/say", 202),
+];
+
+fn fitting_body(path: &str) -> &'static [u8] {
+    if path == "/control/say" {
+        br#"{"text": "go on"}"#
+    } else {
+        b"{}"
+    }
+}
+
+#[test]
+fn every_endpoint_answers_the_control_token() {
+    let supervisor = Supervisor::start();
+    for (method, path, status) in ENDPOINTS {
+        let body = if method == "GET" {
+            b""
+        } else {
+            fitting_body(path)
+        };
+        supervisor
+            .request("control", method, path, body)
+            .expect(status);
+    }
+    let heard = supervisor.heard();
+    assert_eq!(heard.len(), ENDPOINTS.len());
+    assert_eq!(
+        heard.last(),
+        Some(&Request::Control(Control::Say("go on".into())))
+    );
+}
+
+#[test]
+fn the_observe_token_opens_three_endpoints_and_gives_no_order() {
+    let supervisor = Supervisor::start();
+    for (method, path, _) in ENDPOINTS {
+        let answer = supervisor.request("observe", method, path, fitting_body(path));
+        if path.starts_with("/hooks/") || path == "/statusline" || path == "/context/usage" {
+            assert!(answer.status < 300, "{path}: {answer:?}");
+        } else {
+            answer.expect(403);
+        }
+    }
+    assert_eq!(supervisor.heard().len(), 3);
+}
+
+#[test]
+fn without_a_right_token_nothing_opens() {
+    let supervisor = Supervisor::start();
+    let token = supervisor.token("control");
+    let wrong = [
+        "X: y".to_owned(),
+        "Authorization: Bearer ".to_owned(),
+        format!("Authorization: Basic {token}"),
+        format!("Authorization: Bearer {}", "0".repeat(64)),
+        format!("Authorization: Bearer {}", &token[..63]),
+        format!("Authorization: Bearer {token}\r\nAuthorization: Bearer {token}"),
+        format!("Cookie: Bearer {token}"),
+    ];
+    for (method, path, _) in ENDPOINTS {
+        for header in &wrong {
+            let first = format!("{method} {path} HTTP/1.1");
+            let headers = [
+                "Content-Type: application/json",
+                "Content-Length: 2",
+                header,
+            ];
+            let answer = supervisor.raw(&message(&first, &headers, b"{}"));
+            answer.expect(401);
+            assert!(answer.head.contains("www-authenticate: bearer"));
+            assert!(!answer.body.contains(&token));
+        }
+    }
+    assert_eq!(supervisor.heard(), []);
+}
+
+#[test]
+fn an_earlier_runs_tokens_open_nothing() {
+    let first = Supervisor::start();
+    let old = first.token("control");
+    drop(first);
+    let second = Supervisor::start();
+    let header = format!("Authorization: Bearer {old}");
+    second
+        .raw(&message("GET /status HTTP/1.1", &[&header], b""))
+        .expect(401);
+}
+
+#[test]
+fn unknown_endpoints_and_methods_are_named_as_such() {
+    let supervisor = Supervisor::start();
+    for path in [
+        "/",
+        "/hooks/claude/",
+        "/control",
+        "/control/explode",
+        "/status/",
+        "//status",
+    ] {
+        supervisor
+            .request("control", "POST", path, b"{}")
+            .expect(404);
+    }
+    for (method, path) in [
+        ("GET", "/control/reboot"),
+        ("GET", "/hooks/claude/Stop"),
+        ("GET", "/statusline"),
+        ("DELETE", "/control/stop"),
+        ("PUT", "/control/stop"),
+        ("POST", "/status"),
+        ("OPTIONS", "/control/stop"),
+    ] {
+        let answer = supervisor.request("control", method, path, b"{}");
+        answer.expect(405);
+        assert!(answer.head.contains("allow: "), "{answer:?}");
+    }
+    assert_eq!(supervisor.heard(), []);
+}
+
+#[test]
+fn a_hooks_payload_goes_on_byte_for_byte_whatever_it_is() {
+    let supervisor = Supervisor::start();
+    let all: Vec<u8> = (0..=255).collect();
+    for (count, body) in [&b""[..], b"{\"cut\": ", &all, &vec![b'['; BODY_LIMIT]]
+        .into_iter()
+        .enumerate()
+    {
+        supervisor
+            .request("observe", "POST", "/hooks/claude/UserPromptSubmit", body)
+            .expect(202);
+        let expected = Request::Hook {
+            event: "UserPromptSubmit".into(),
+            body: body.to_vec(),
+        };
+        assert!(supervisor.hears(count + 1).last() == Some(&expected));
+    }
+    for name in ["St-op", "Stop%0d%0a", "%ff", "%2e%2e", &"a".repeat(41)] {
+        let path = format!("/hooks/claude/{name}");
+        supervisor
+            .request("observe", "POST", &path, b"{}")
+            .expect(400);
+    }
+}
+
+#[test]
+fn bodies_beyond_the_limit_are_refused_announced_or_not() {
+    let supervisor = Supervisor::start();
+    let body = vec![b'a'; BODY_LIMIT + 1];
+    for path in ["/hooks/claude/Stop", "/statusline", "/control/say"] {
+        supervisor
+            .request("control", "POST", path, &body)
+            .expect(413);
+        let token = format!("Authorization: Bearer {}", supervisor.token("control"));
+        let headers = [
+            "Content-Type: application/json",
+            &token,
+            "Transfer-Encoding: chunked",
+        ];
+        let mut chunked = message(&format!("POST {path} HTTP/1.1"), &headers, b"");
+        for chunk in body.chunks(64 * 1024) {
+            write!(chunked, "{:x}\r\n", chunk.len()).unwrap();
+            chunked.extend_from_slice(chunk);
+            chunked.extend_from_slice(b"\r\n");
+        }
+        chunked.extend_from_slice(b"0\r\n\r\n");
+        supervisor.raw(&chunked).expect(413);
+    }
+    assert_eq!(supervisor.heard(), []);
+}
+
+#[test]
+fn orders_with_a_torn_or_hostile_body_are_refused() {
+    let supervisor = Supervisor::start();
+    let deep = [b"{\"text\":".to_vec(), vec![b'['; 100_000]].concat();
+    // Valid, and within what the parser itself would take.
+    let folded = format!("{{\"x\": {}{}}}", "[".repeat(100), "]".repeat(100));
+    let long = format!("{{\"text\": \"{}\"}}", "x".repeat(64 * 1024 + 1));
+    for body in [
+        &b""[..],
+        b"{\"text\": \"cut",
+        b"\xff\xfe",
+        b"{\"text\": \"\xc3\x28\"}",
+        b"{\"text\": 7}",
+        b"{\"text\": \" \\n\"}",
+        b"[]",
+        b"{} {}",
+        &deep,
+    ] {
+        supervisor
+            .request("control", "POST", "/control/say", body)
+            .expect(400);
+    }
+    supervisor
+        .request("control", "POST", "/control/say", long.as_bytes())
+        .expect(413);
+    for body in [
+        &b"{"[..],
+        b"null",
+        b"\xff",
+        b"\"reboot\"",
+        &deep,
+        folded.as_bytes(),
+    ] {
+        supervisor
+            .request("control", "POST", "/control/reboot", body)
+            .expect(400);
+    }
+    assert_eq!(supervisor.heard(), []);
+}
+
+#[test]
+fn mutated_orders_never_break_the_server() {
+    let supervisor = Supervisor::start();
+    let seed = br#"{"text": "go \u00e9 on", "more": [1, {"a": null}]}"#;
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as usize
+    };
+    for _ in 0..1_000 {
+        let mut body = seed.to_vec();
+        for _ in 0..=random() % 4 {
+            let at = random() % body.len();
+            match random() % 3 {
+                0 => body[at] = random() as u8,
+                1 => body.truncate(at.max(1)),
+                _ => body.insert(at, random() as u8),
+            }
+        }
+        let answer = supervisor.request("control", "POST", "/control/say", &body);
+        assert!(matches!(answer.status, 202 | 400), "{answer:?} to {body:?}");
+    }
+}
+
+#[test]
+fn usage_is_asked_with_sane_numbers_only() {
+    let supervisor = Supervisor::start();
+    let answer = supervisor.request(
+        "observe",
+        "GET",
+        "/context/usage?used_tokens=130000&max_tokens=200000",
+        b"",
+    );
+    answer.expect(200);
+    let told: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!(
+        (&told["used"], &told["max"]),
+        (&130_000.into(), &200_000.into())
+    );
+    assert_eq!(told["action"]["type"], "none");
+    for query in [
+        "used_tokens=-1",
+        "used_tokens=x",
+        "max_tokens=0",
+        "max_tokens=1e3",
+        "used_tokens=99999999999999999999",
+        "used_tokens=1000000000001",
+        "used_tokens=1&used_tokens=2",
+    ] {
+        let path = format!("/context/usage?{query}");
+        supervisor.request("observe", "GET", &path, b"").expect(400);
+    }
+}
+
+#[test]
+fn too_many_headers_or_too_long_a_head_are_refused() {
+    let supervisor = Supervisor::start();
+    let token = format!("Authorization: Bearer {}", supervisor.token("control"));
+    let with = |count: usize| {
+        let more: Vec<_> = (1..count).map(|n| format!("X-{n}: y")).collect();
+        let mut headers: Vec<_> = more.iter().map(String::as_str).collect();
+        headers.push(&token);
+        supervisor
+            .raw(&message("GET /status HTTP/1.1", &headers, b""))
+            .status
+    };
+    assert_eq!(with(HEADER_LIMIT), 200);
+    assert_eq!(with(HEADER_LIMIT + 1), 431);
+    let long = format!("X: {}", "y".repeat(128 * 1024));
+    let answer = supervisor.raw(&message("GET /status HTTP/1.1", &[&token, &long], b""));
+    assert!(matches!(answer.status, 0 | 431), "{answer:?}");
+}
+
+#[test]
+fn hooks_arrive_in_the_order_in_which_they_were_posted() {
+    let supervisor = Supervisor::start();
+    let door = supervisor.observe();
+    for number in 0..300 {
+        let body = number.to_string();
+        let answer = door
+            .post(
+                "/hooks/claude/PreToolUse",
+                body.as_bytes(),
+                Instant::now() + PATIENCE,
+            )
+            .unwrap();
+        assert_eq!(answer.status, 202);
+    }
+    let order: Vec<_> = supervisor
+        .hears(300)
+        .into_iter()
+        .map(|request| match request {
+            Request::Hook { body, .. } => String::from_utf8(body).unwrap(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let expected: Vec<_> = (0..300).map(|number| number.to_string()).collect();
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn a_full_queue_is_told_and_never_waited_for() {
+    let supervisor = Supervisor::with(Loop::Stuck, None, false);
+    for _ in 0..8 {
+        supervisor
+            .request("observe", "POST", "/hooks/claude/Stop", b"{}")
+            .expect(202);
+    }
+    let began = Instant::now();
+    supervisor
+        .request("observe", "POST", "/hooks/claude/Stop", b"{}")
+        .expect(503);
+    supervisor
+        .request("observe", "POST", "/statusline", b"{}")
+        .expect(503);
+    supervisor
+        .request("control", "GET", "/status", b"")
+        .expect(503);
+    assert!(began.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn a_loop_that_does_not_answer_holds_up_nobody_for_long() {
+    let supervisor = Supervisor::with(Loop::Silent, None, false);
+    let began = Instant::now();
+    supervisor
+        .request("observe", "POST", "/hooks/claude/Stop", b"{}")
+        .expect(202);
+    supervisor
+        .request("observe", "POST", "/statusline", b"{}")
+        .expect(202);
+    assert!(began.elapsed() < Duration::from_secs(1));
+    supervisor
+        .request("control", "GET", "/status", b"")
+        .expect(504);
+}
+
+#[test]
+fn whoever_waits_for_the_loop_leaves_a_lane_for_hooks() {
+    let supervisor = Supervisor::with(Loop::Silent, None, false);
+    thread::scope(|scope| {
+        let crowd = CONNECTION_COUNT - HOOK_LANE;
+        for _ in 0..crowd {
+            scope.spawn(|| supervisor.request("control", "GET", "/status", b""));
+        }
+        eventually("the crowd waits", || supervisor.heard().len() == crowd);
+        supervisor
+            .request("control", "GET", "/status", b"")
+            .expect(503);
+        let began = Instant::now();
+        supervisor
+            .request("observe", "POST", "/hooks/claude/Stop", b"{}")
+            .expect(202);
+        assert!(began.elapsed() < Duration::from_secs(1));
+    });
+}
+
+#[test]
+fn two_hundred_connections_that_dawdle_do_not_delay_a_hook() {
+    let supervisor = Supervisor::start();
+    let token = supervisor.token("observe");
+    // A third says nothing, a third half a head, a third a head and half a body.
+    let starts = [
+        String::new(),
+        "POST /hooks/claude/Stop HTTP/1.1\r\nX".to_owned(),
+        format!(
+            "POST /hooks/claude/Stop HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
+        ),
+    ];
+    let mut dawdlers = Vec::new();
+    let mut times = Vec::new();
+    for number in 0..200 {
+        let mut stream = UnixStream::connect(supervisor.socket()).unwrap();
+        stream.write_all(starts[number % 3].as_bytes()).ok();
+        dawdlers.push(stream);
+        if number >= 100 {
+            let began = Instant::now();
+            supervisor
+                .request("observe", "POST", "/hooks/claude/Stop", b"{}")
+                .expect(202);
+            times.push(began.elapsed());
+        }
+    }
+    // Alone they take under a millisecond; the limit is for a machine busy with other tests, and far
+    // below the five seconds that a dawdler may keep its seat.
+    times.sort();
+    assert!(times[98] < Duration::from_millis(200), "{:?}", &times[90..]);
+}
+
+#[test]
+fn a_request_that_drips_is_cut_off() {
+    let supervisor = Supervisor::start();
+    let token = supervisor.token("observe");
+    let head = format!(
+        "POST /hooks/claude/Stop HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+    );
+    let began = Instant::now();
+    let streams = ["POST /hooks/cl", &head].map(|start| {
+        let mut stream = UnixStream::connect(supervisor.socket()).unwrap();
+        stream.write_all(start.as_bytes()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    });
+    for stream in streams {
+        let answer = receive(stream);
+        assert!(matches!(answer.status, 0 | 408), "{answer:?}");
+        let took = began.elapsed();
+        assert!(took < READ_LIMIT + Duration::from_secs(5), "{took:?}");
+    }
+    assert_eq!(supervisor.heard(), []);
+}
+
+#[test]
+fn requests_shaped_like_a_browsers_are_all_refused() {
+    let supervisor = Supervisor::with(Loop::Answers, None, true);
+    let port = supervisor.port.unwrap().port();
+    let host = format!("Host: 127.0.0.1:{port}");
+    // The token is right in all of them: what refuses is the shape alone.
+    let token = format!("Authorization: Bearer {}", supervisor.token("control"));
+    let json = "Content-Type: application/json";
+    let get = "GET /status HTTP/1.1";
+    let order = "POST /control/stop HTTP/1.1";
+    let absolute = format!("GET http://127.0.0.1:{port}/status HTTP/1.1");
+    let tunnel = format!("CONNECT 127.0.0.1:{port} HTTP/1.1");
+    let foreign = |name: &str| format!("Host: {name}:{port}");
+    let (host, token) = (host.as_str(), token.as_str());
+    let own_origin = format!("Origin: http://127.0.0.1:{port}");
+    let hosts = [
+        foreign("evil.example"),
+        foreign("localhost.evil.example"),
+        foreign("localhost."),
+        foreign("127.0.0.1."),
+        foreign("2130706433"),
+        foreign("0x7f.1"),
+        foreign("127.1"),
+        foreign("[::ffff:127.0.0.1]"),
+        foreign("0.0.0.0"),
+        "Host: 127.0.0.1".to_owned(),
+        format!("Host: 127.0.0.1:{}", port ^ 1),
+        format!("Host: evil@127.0.0.1:{port}"),
+        "Host: ".to_owned(),
+    ];
+    let mut attacks: Vec<(&str, Vec<&str>)> = hosts
+        .iter()
+        .map(|host| (get, vec![host.as_str(), token]))
+        .collect();
+    attacks.extend([
+        (get, vec![token]),
+        (get, vec![host, host, token]),
+        (get, vec![host, token, "Origin: null"]),
+        (get, vec![host, token, "Origin: https://evil.example"]),
+        (get, vec![host, token, own_origin.as_str()]),
+        (
+            order,
+            vec![host, token, "Content-Type: text/plain", "Content-Length: 2"],
+        ),
+        (
+            order,
+            vec![
+                host,
+                token,
+                "Content-Type: application/x-www-form-urlencoded",
+                "Content-Length: 2",
+            ],
+        ),
+        (
+            order,
+            vec![
+                host,
+                token,
+                "Content-Type: multipart/form-data; boundary=x",
+                "Content-Length: 2",
+            ],
+        ),
+        (order, vec![host, token, "Content-Length: 2"]),
+        (order, vec![host, json, "Content-Length: 2"]),
+        (
+            "OPTIONS /control/stop HTTP/1.1",
+            vec![
+                host,
+                "Origin: https://evil.example",
+                "Access-Control-Request-Method: POST",
+            ],
+        ),
+        (
+            get,
+            vec![
+                host,
+                token,
+                "Connection: Upgrade",
+                "Upgrade: websocket",
+                "Sec-WebSocket-Version: 13",
+            ],
+        ),
+        (&absolute, vec![host, token]),
+        (&tunnel, vec![host, token]),
+        ("GET /control/stop HTTP/1.1", vec![host, token]),
+    ]);
+    assert!(attacks.len() >= 24, "{}", attacks.len());
+    for (first, headers) in attacks {
+        let answer = supervisor.raw(&message(first, &headers, b"{}"));
+        assert!(
+            (400..500).contains(&answer.status),
+            "{first} {headers:?}: {answer:?}"
+        );
+        assert!(!answer.head.contains("access-control"), "{answer:?}");
+    }
+    assert_eq!(supervisor.heard(), []);
+    for name in ["127.0.0.1", "localhost", "[::1]"] {
+        let answer = supervisor.raw(&message(get, &[&foreign(name), token], b""));
+        answer.expect(200);
+    }
+}
+
+#[test]
+fn ending_removes_the_socket_and_the_secrets() {
+    let mut supervisor = Supervisor::start();
+    let socket = supervisor.socket();
+    assert_eq!(
+        fs::metadata(&socket).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    supervisor.end();
+    assert!(!socket.exists());
+    let files = [
+        supervisor.secrets.observe_file().to_owned(),
+        supervisor.secrets.control_file().to_owned(),
+    ];
+    drop(supervisor);
+    assert!(files.iter().all(|file| !file.exists()));
+}
+
+#[test]
+#[ignore = "needs root, to become another user, and python3"]
+fn another_users_connection_is_closed_unheard() {
+    let supervisor = Supervisor::start();
+    let socket = supervisor.socket();
+    // Doors wide open: what is left is the peer check alone.
+    for path in socket.ancestors().take(3) {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let request = format!(
+        "GET /status HTTP/1.1\r\nAuthorization: Bearer {}\r\n\r\n",
+        supervisor.token("control")
+    );
+    let script = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\n\
+                  s.connect(sys.argv[1])\ntry:\n s.sendall(sys.argv[2].encode())\n \
+                  print(s.recv(9))\nexcept OSError:\n print(b'')";
+    let as_user = |uid: u32| {
+        let output = Command::new("python3")
+            .args(["-c", script, socket.to_str().unwrap(), &request])
+            .uid(uid)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(as_user(0), "b'HTTP/1.1 '\n");
+    assert_eq!(as_user(65_534), "b''\n");
+}
+
+/// Runs a command with that input; with none, standard input stays open and silent.
+fn run(command: &mut Command, input: Option<&[u8]>) -> (Output, Duration) {
+    let began = Instant::now();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take();
+    if let Some(input) = input {
+        // A command that stops reading breaks the pipe; the callers look at what it did then.
+        stdin.take().unwrap().write_all(input).ok();
+    }
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    (output, began.elapsed())
+}
+
+#[track_caller]
+fn assert_inert(output: &Output, took: Duration) {
+    assert!(output.status.success(), "{output:?}");
+    assert!(
+        output.stdout.is_empty() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    assert!(took < HOOK_LIMIT, "{took:?}");
+}
+
+#[test]
+fn the_hook_command_reports_and_stays_silent() {
+    let supervisor = Supervisor::start();
+    let file = supervisor
+        .secrets
+        .observe_file()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let payload = br#"{"session_id": "s", "hook_event_name": "Stop"}"#;
+    let by_flag = supervisor.command(&["hook", "Stop", "--observe", &file]);
+    let mut by_variable = supervisor.command(&["hook", "Stop"]);
+    by_variable
+        .env(client::OBSERVE_VARIABLE, &file)
+        .env("XDG_RUNTIME_DIR", "/nowhere");
+    let by_directory = supervisor.command(&["hook", "Stop"]);
+    for mut command in [by_flag, by_variable, by_directory] {
+        let (output, took) = run(&mut command, Some(payload));
+        assert_inert(&output, took);
+    }
+    let expected = Request::Hook {
+        event: "Stop".into(),
+        body: payload.to_vec(),
+    };
+    assert_eq!(supervisor.hears(3), vec![expected; 3]);
+}
+
+#[test]
+fn the_hook_command_is_inert_in_every_fault() {
+    let supervisor = Supervisor::start();
+    let hook = |event: &str| supervisor.command(&["hook", event]);
+    let mut heard = 0;
+    for input in [
+        None,
+        Some(&b""[..]),
+        Some(b"{\"session_id\": \"cut"),
+        Some(b"\xff\x00\xfe"),
+        Some(&vec![b'a'; 10 * 1024 * 1024]),
+    ] {
+        let (output, took) = run(&mut hook("Stop"), input);
+        assert_inert(&output, took);
+        heard += 1;
+        // The event's name is news even when its payload is none.
+        supervisor.hears(heard);
+    }
+    let Some(Request::Hook { body, .. }) = supervisor.heard().pop() else {
+        panic!("not a hook");
+    };
+    assert_eq!(
+        body.len(),
+        BODY_LIMIT,
+        "the largest is cut to what is taken"
+    );
+    for event in ["", "../control/stop", "Stop HTTP/1.1\r\nX: y"] {
+        let (output, took) = run(&mut hook(event), Some(b"{}"));
+        assert_inert(&output, took);
+    }
+    let (output, took) = run(&mut supervisor.command(&["hook"]), Some(b"{}"));
+    assert_inert(&output, took);
+    assert_eq!(supervisor.heard().len(), heard);
+}
+
+#[test]
+fn the_hook_command_is_inert_when_the_supervisor_is_gone_or_stopped() {
+    let mut supervisor = Supervisor::start();
+    let copy = supervisor.dir.path().join("copy.observe");
+    fs::copy(supervisor.secrets.observe_file(), &copy).unwrap();
+    let socket = supervisor.socket();
+    supervisor.end();
+    let copy_text = copy.to_str().unwrap();
+    for file in [copy_text, "/nowhere/x.observe", "/dev/null", "/"] {
+        let mut command = supervisor.command(&["hook", "Stop", "--observe", file]);
+        let (output, took) = run(&mut command, Some(b"{}"));
+        assert_inert(&output, took);
+    }
+    // A stopped process's socket still takes connections and bytes, and says nothing.
+    let _stopped = UnixListener::bind(&socket).unwrap();
+    for input in [None, Some(&b"{}"[..]), Some(&vec![b'a'; 10 * 1024 * 1024])] {
+        let mut command = supervisor.command(&["hook", "Stop", "--observe", copy_text]);
+        let (output, took) = run(&mut command, input);
+        assert_inert(&output, took);
+    }
+}
+
+#[test]
+fn the_hook_command_survives_a_server_that_answers_nonsense() {
+    let supervisor = Supervisor::start();
+    let dir = supervisor.dir.path();
+    let socket = dir.join("odd.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let file = dir.join("odd.observe");
+    fs::write(&file, format!("{}\nab\n", socket.display())).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for nonsense in [
+                &b""[..],
+                b"\xff\xff\r\n\r\n",
+                b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
+            ] {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.write_all(nonsense).ok();
+            }
+        });
+        for _ in 0..3 {
+            let file = file.to_str().unwrap();
+            let mut command = supervisor.command(&["hook", "Stop", "--observe", file]);
+            let (output, took) = run(&mut command, Some(b"{}"));
+            assert_inert(&output, took);
+        }
+    });
+}
+
+#[test]
+fn the_status_line_is_the_supervisors_in_plain_text() {
+    let supervisor = Supervisor::start();
+    let (output, took) = run(
+        &mut supervisor.command(&["statusline"]),
+        Some(b"{\"cost\": 1}"),
+    );
+    assert!(output.status.success() && took < HOOK_LIMIT);
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "critical · 71 % · \\u{1b}[31m5–8 turns · $4.12\n"
+    );
+    let body = b"{\"cost\": 1}".to_vec();
+    assert_eq!(supervisor.heard(), [Request::StatusLine { body }]);
+}
+
+#[test]
+fn the_users_own_status_line_is_run_and_the_figures_still_arrive() {
+    let own = "printf '\\033[32mmine '; cat";
+    let mut supervisor = Supervisor::with(Loop::Answers, Some(own), false);
+    let (output, _) = run(&mut supervisor.command(&["statusline"]), Some(b"{}"));
+    assert!(output.status.success());
+    assert_eq!(output.stdout, b"\x1b[32mmine {}");
+    supervisor.hears(1);
+    // With the supervisor gone but its file left (a crash), the user still has their line.
+    let copy = supervisor.dir.path().join("copy.observe");
+    fs::copy(supervisor.secrets.observe_file(), &copy).unwrap();
+    supervisor.end();
+    let copy = copy.to_str().unwrap();
+    let (output, _) = run(
+        &mut supervisor.command(&["statusline", "--observe", copy]),
+        Some(b"x"),
+    );
+    assert_eq!(output.stdout, b"\x1b[32mmine x");
+}
+
+#[test]
+fn the_status_line_command_prints_nothing_when_there_is_nothing_to_say() {
+    let dir = private_dir();
+    fs::create_dir(dir.path().join("project")).unwrap();
+    let silent = Supervisor::with(Loop::Silent, None, false);
+    let nobody = command_in(dir.path(), &["statusline"]);
+    for mut command in [nobody, silent.command(&["statusline"])] {
+        for input in [None, Some(&b"{"[..])] {
+            let (output, took) = run(&mut command, input);
+            assert_inert(&output, took);
+        }
+    }
+}
+
+#[test]
+fn people_and_scripts_are_told_how_things_stand() {
+    let supervisor = Supervisor::start();
+    let stdout = |args: &[&str]| {
+        let (output, _) = run(&mut supervisor.command(args), Some(b""));
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let told: StatusReport = serde_json::from_str(&stdout(&["status", "--json"])).unwrap();
+    assert_eq!(told, status());
+    assert!(stdout(&["status"]).contains("agent       demo · idle\n"));
+    let told: HistoryReport = serde_json::from_str(&stdout(&["history", "--json"])).unwrap();
+    assert_eq!(told.iterations[0].session_id.as_deref(), Some("s-1"));
+    assert!(stdout(&["history"]).contains("running"));
+    let told: HandoffReport = serde_json::from_str(&stdout(&["handoff", "--json"])).unwrap();
+    assert_eq!(told.text, "# Handoff\ngo on\u{7}");
+    assert_eq!(stdout(&["handoff"]), "# Handoff\ngo on\\u{7}\n");
+}
+
+#[test]
+fn orders_end_with_a_code_that_tells_their_fate() {
+    let mut supervisor = Supervisor::start();
+    for (name, order) in Control::PLAIN {
+        let (output, _) = run(&mut supervisor.command(&["ctl", name]), Some(b""));
+        let refused = order == Control::Undo;
+        assert_eq!(
+            output.status.code(),
+            Some(i32::from(refused)),
+            "{name}: {output:?}"
+        );
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(complaint.contains("there is no reboot to undo"), refused);
+    }
+    supervisor.end();
+    for args in [
+        &["ctl", "save"][..],
+        &["status"],
+        &["history"],
+        &["handoff", "--json"],
+    ] {
+        let (output, _) = run(&mut supervisor.command(args), Some(b""));
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {output:?}");
+        assert!(output.stdout.is_empty());
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            complaint.contains("no supervisor runs for this directory"),
+            "{complaint}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_that_has_gone_away_is_no_fault() {
+    let supervisor = Supervisor::start();
+    for args in [&["status"][..], &["status", "--json"], &["statusline"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = supervisor.command(args);
+        let output = command
+            .stdin(Stdio::null())
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
+        assert!(output.stderr.is_empty(), "{output:?}");
+    }
+}
+
+#[test]
+fn a_hook_under_way_tells_its_token_to_nobody() {
+    let supervisor = Supervisor::start();
+    let token = supervisor.token("observe");
+    let mut child = supervisor
+        .command(&["hook", "Stop"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let proc = PathBuf::from(format!("/proc/{}", child.id()));
+    for file in ["cmdline", "environ"] {
+        let mut bytes = Vec::new();
+        if let Ok(mut file) = File::open(proc.join(file)) {
+            file.read_to_end(&mut bytes).ok();
+        }
+        assert!(!String::from_utf8_lossy(&bytes).contains(&token));
+    }
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
