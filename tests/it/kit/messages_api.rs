@@ -232,11 +232,11 @@ fn answer_call(shared: &Shared, out: &TcpStream, body: &Value) -> io::Result<boo
     let is_main = body["tools"]
         .as_array()
         .is_some_and(|tools| !tools.is_empty());
-    let (answer, context) = next_answer(shared, body, is_main);
+    let (answer, tokens) = next_answer(shared, body, is_main);
     let id = shared.ids.fetch_add(1, Ordering::Relaxed);
     let usage = json!({
         "input_tokens": 3, "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": context.saturating_sub(3), "output_tokens": 1,
+        "cache_read_input_tokens": tokens.saturating_sub(3), "output_tokens": 1,
     });
     let block = match &answer {
         Answer::Error {

@@ -188,9 +188,9 @@ impl Terminal {
         let mut input = pair.master.take_writer().expect("a writer");
         thread::spawn(move || {
             for bytes in writes {
-                if writer
+                if input
                     .write_all(&bytes)
-                    .and_then(|()| writer.flush())
+                    .and_then(|()| input.flush())
                     .is_err()
                 {
                     return;
