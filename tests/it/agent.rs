@@ -210,9 +210,8 @@ fn assert_same(found: &str, expected: &str) {
 /// A prompt with everything that could be mangled on its way, of about 50 KB and 1 500 lines.
 fn nasty_prompt() -> String {
     let mut text = String::from("pitstop handoff \u{b7} it's \"quoted\" $HOME `x` \\\n");
-    for line in 0..1500 {
-        text += &format!("{line}\t\u{1f469}\u{200d}\u{1f467} \u{65e5}\u{672c} e\u{301} --flag\n");
-    }
+    let line = "\t\u{1f469}\u{200d}\u{1f467} \u{65e5}\u{672c} e\u{301} --flag with words\n";
+    text.push_str(&line.repeat(1500));
     text
 }
 
@@ -261,10 +260,10 @@ fn a_prompt_pasted_into_the_client_is_answered_once_and_told_by_hooks() {
             .rfind(|line| line.usage.is_some())
     });
     assert_eq!(line.usage.unwrap().context().0, 100_020);
-    // Measured with 2.1.197: the prompt box turns a tab into four spaces and trims the end. Whoever
-    // needs every byte gives the prompt as an argument.
+    // Measured with 2.1.197: the prompt box turns a tab into four spaces. Whoever needs every byte
+    // gives the prompt as an argument.
     let [arrived] = prompts(&agent.home).try_into().expect("one prompt");
-    assert_same(&arrived, prompt.replace('\t', "    ").trim_end());
+    assert_same(&arrived, &prompt.replace('\t', "    "));
     assert_eq!(api.main_calls().len(), 1);
 }
 

@@ -232,11 +232,11 @@ fn answer_call(shared: &Shared, out: &TcpStream, body: &Value) -> io::Result<boo
     let is_main = body["tools"]
         .as_array()
         .is_some_and(|tools| !tools.is_empty());
-    let (answer, context) = next_answer(shared, body, is_main);
+    let (answer, tokens) = next_answer(shared, body, is_main);
     let id = shared.ids.fetch_add(1, Ordering::Relaxed);
     let usage = json!({
         "input_tokens": 3, "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": context.saturating_sub(3), "output_tokens": 1,
+        "cache_read_input_tokens": tokens.saturating_sub(3), "output_tokens": 1,
     });
     let block = match &answer {
         Answer::Error {
@@ -254,7 +254,7 @@ fn answer_call(shared: &Shared, out: &TcpStream, body: &Value) -> io::Result<boo
         })),
         Answer::Stall => None,
     };
-    let stop = if matches!(answer, Answer::Tool { .. }) {
+    let reason = if matches!(answer, Answer::Tool { .. }) {
         "tool_use"
     } else {
         "end_turn"
@@ -268,10 +268,15 @@ fn answer_call(shared: &Shared, out: &TcpStream, body: &Value) -> io::Result<boo
     };
     if body["stream"] != true {
         let content = block.map_or(json!([]), |block| json!([block]));
-        json_reply(out, 200, &message(content, json!(stop)))?;
+        json_reply(out, 200, &message(content, json!(reason)))?;
         return Ok(true);
     }
-    stream_reply(out, &message(json!([]), Value::Null), block.as_ref(), stop)?;
+    stream_reply(
+        out,
+        &message(json!([]), Value::Null),
+        block.as_ref(),
+        reason,
+    )?;
     Ok(false)
 }
 
@@ -298,7 +303,7 @@ fn stream_reply(
     mut out: &TcpStream,
     start: &Value,
     block: Option<&Value>,
-    stop: &str,
+    reason: &str,
 ) -> io::Result<()> {
     out.write_all(
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
@@ -330,7 +335,7 @@ fn stream_reply(
     )?;
     event("content_block_delta", json!({ "index": 0, "delta": delta }))?;
     event("content_block_stop", json!({ "index": 0 }))?;
-    let delta = json!({ "stop_reason": stop, "stop_sequence": null });
+    let delta = json!({ "stop_reason": reason, "stop_sequence": null });
     event(
         "message_delta",
         json!({ "delta": delta, "usage": { "output_tokens": 20 } }),

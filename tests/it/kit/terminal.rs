@@ -185,44 +185,44 @@ impl Terminal {
             changed: Condvar::new(),
         });
 
-        let mut writer = pair.master.take_writer().expect("a writer");
+        let mut input = pair.master.take_writer().expect("a writer");
         thread::spawn(move || {
             for bytes in writes {
-                if writer
+                if input
                     .write_all(&bytes)
-                    .and_then(|()| writer.flush())
+                    .and_then(|()| input.flush())
                     .is_err()
                 {
                     return;
                 }
             }
         });
-        let mut reader = pair.master.try_clone_reader().expect("a reader");
-        let for_reader = Arc::clone(&shared);
+        let mut output = pair.master.try_clone_reader().expect("a reader");
+        let reader_side = Arc::clone(&shared);
         let version = (spec.answers == Answers::All).then(|| to_child.clone());
         thread::spawn(move || {
             let mut buffer = vec![0; 65536];
             // Linux reports the last close of the other side as an error, EIO.
-            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+            while let Ok(count @ 1..) = output.read(&mut buffer) {
                 if let Some(to_child) = &version
                     && contains(&buffer[..count], b"\x1b[>0q")
                 {
                     let _ = to_child.send(b"\x1bP>|kit(1)\x1b\\".to_vec());
                 }
-                lock(&for_reader.outer).take(&buffer[..count]);
-                for_reader.changed.notify_all();
+                lock(&reader_side.outer).take(&buffer[..count]);
+                reader_side.changed.notify_all();
             }
-            lock(&for_reader.outer).read_to_end = true;
-            for_reader.changed.notify_all();
+            lock(&reader_side.outer).read_to_end = true;
+            reader_side.changed.notify_all();
         });
-        let for_waiter = Arc::clone(&shared);
+        let waiter_side = Arc::clone(&shared);
         thread::spawn(move || {
             let status = child.wait().expect("a child can be waited for");
-            lock(&for_waiter.outer).exit = Some(Exit {
+            lock(&waiter_side.outer).exit = Some(Exit {
                 code: status.exit_code(),
                 signal: status.signal().map(str::to_owned),
             });
-            for_waiter.changed.notify_all();
+            waiter_side.changed.notify_all();
         });
         Self {
             shared,
