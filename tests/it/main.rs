@@ -4,3 +4,4 @@ mod agent;
 mod config;
 mod api;
 mod kit;
+mod lineage;

@@ -1,0 +1,1142 @@
+//! The records on real disks and servers: what is acknowledged survives, whatever is killed.
+//!
+//! Every test of the store runs on `SQLite`, and on Postgres when `PITSTOP_TEST_POSTGRES` names a
+//! server whose user may create schemas: `PITSTOP_TEST_POSTGRES=postgres://… cargo test -- --ignored`.
+
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, BufReader, Write as _},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use chrono::{DateTime, TimeZone, Utc};
+use pitstop::{
+    lineage::{
+        Cause, EndReason, Iteration, IterationId, Lineage, ProcessStamp, Project, RebootRecord,
+        RunId, TokenTotals, Way,
+        checkpoint::Checkpoint,
+        files::PrivateDir,
+        journal::{JournalEntry, Step},
+        lock::{Holder, Lock, LockError},
+        process,
+        store::{
+            Checkpoints, HistoryOf, Opened, RunRecord, Store, StoreError, StoreOptions,
+            StoreTarget, StoreWarning, Written,
+        },
+    },
+    transcript::{SessionId, Tokens},
+};
+use sqlx::Connection;
+use uuid::Uuid;
+
+/// Long enough for the slowest machine; nothing waits this long when all is well.
+const LIMIT: Duration = Duration::from_secs(30);
+
+fn at(second: i64) -> DateTime<Utc> {
+    Utc.timestamp_millis_opt(1_795_000_000_000 + second * 1_000 + 123)
+        .unwrap()
+}
+
+fn project(name: &str) -> Project {
+    Project::new(&Path::new("/work").join(name), "machine")
+}
+
+fn run_at(second: i64) -> RunId {
+    RunId::new(at(second), [1, 2, 3])
+}
+
+fn record(run: &RunId, project: &Project) -> RunRecord {
+    RunRecord {
+        run: run.clone(),
+        project: project.clone(),
+        process: ProcessStamp {
+            pid: 4_242,
+            start_time: "777@boot".to_owned(),
+        },
+        agent: "claude".to_owned(),
+        version: "0.1.0".to_owned(),
+        task: None,
+        started_at: at(0),
+        ended_at: None,
+        end_reason: None,
+    }
+}
+
+fn session(n: u128) -> SessionId {
+    SessionId::new(Uuid::from_u128(n))
+}
+
+fn entry(run: &RunId, step: Step) -> JournalEntry {
+    JournalEntry {
+        reboot_id: Uuid::from_u128(99),
+        run: run.clone(),
+        iteration: IterationId::FIRST,
+        step,
+        way: Way::Fresh,
+        old_session: Some(session(1)),
+        new_session: Some(session(2)),
+        nonce: "n0nce".to_owned(),
+        handoff: "# Handoff \u{1f600}\n".repeat(1_000),
+        old_agent: None,
+        new_agent: None,
+        cause: Cause::Key,
+        at: at(5),
+        outcome: None,
+    }
+}
+
+fn checkpoint(n: u128, environment: &str) -> Checkpoint {
+    Checkpoint {
+        id: Uuid::from_u128(n),
+        environment: environment.to_owned(),
+        task: "the task".to_owned(),
+        context: "where it stands".to_owned(),
+        next_steps: vec!["first".to_owned(), "then".to_owned()],
+        tags: vec!["auto-save".to_owned()],
+        state: serde_json::json!({"custom": {"a": [1, null, "\u{0}"]}}),
+        created_at: at(i64::try_from(n).unwrap()),
+        run: None,
+        iteration: None,
+        session: None,
+    }
+}
+
+/// An iteration with every field set.
+fn full_iteration(run: &RunId) -> Iteration {
+    let mut lineage = Lineage::new(run.clone());
+    lineage.open(Some(session(1)), None, at(0)).unwrap();
+    lineage.close(at(1), EndReason::UserReboot).unwrap();
+    let id = lineage
+        .open(Some(session(2)), Some(Cause::Threshold), at(2))
+        .unwrap();
+    let open = lineage.current_mut().unwrap();
+    open.tokens = TokenTotals {
+        input: Tokens(1_000_000_000_000),
+        output: Tokens(7),
+    };
+    open.summary = Some("emoji \u{1f600}, CJK 漢字, 'quotes' and\r\nlines".to_owned());
+    open.tokens_at_birth = Some(Tokens(15_000));
+    open.tokens_at_end = Some(Tokens(0));
+    open.cost_usd = Some(4.12);
+    open.reboot = Some(RebootRecord {
+        old_session: Some(session(1)),
+        new_session: Some(session(2)),
+        way: Way::Fresh,
+        cause: Cause::Threshold,
+        transition_time_ms: [(Step::Ending, 200), (Step::Starting, 1_500)].into(),
+        handoff_bytes: 3_100,
+        handoff_tokens: Tokens(900),
+        verified: true,
+        warmed_up: false,
+        preserved_state: Some(serde_json::json!({"completed_items": ["a"]})),
+    });
+    lineage.close(at(60), EndReason::ContextLimit).unwrap();
+    lineage.get(id).unwrap().clone()
+}
+
+/// Where a test's database is, and what goes away with the test.
+struct Place {
+    target: StoreTarget,
+    _home: Option<tempfile::TempDir>,
+}
+
+impl Place {
+    fn sqlite() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("state/pitstop/pitstop.db");
+        Self {
+            target: StoreTarget::Sqlite(file),
+            _home: Some(home),
+        }
+    }
+
+    /// A schema of the test's own on the server.
+    async fn postgres() -> Self {
+        let url = std::env::var("PITSTOP_TEST_POSTGRES")
+            .expect("PITSTOP_TEST_POSTGRES must name a server");
+        let schema = format!("pitstop_{}", Uuid::new_v4().simple());
+        let mut server = sqlx::PgConnection::connect(&url).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(format!("CREATE SCHEMA {schema}")))
+            .execute(&mut server)
+            .await
+            .unwrap();
+        let join = if url.contains('?') { '&' } else { '?' };
+        Self {
+            target: StoreTarget::new(
+                Some(&format!("{url}{join}options[search_path]={schema}")),
+                Path::new("/unused"),
+            )
+            .unwrap(),
+            _home: None,
+        }
+    }
+
+    fn options(&self) -> StoreOptions {
+        StoreOptions::new(self.target.clone())
+    }
+
+    fn file(&self) -> &Path {
+        match &self.target {
+            StoreTarget::Sqlite(path) => path,
+            StoreTarget::Postgres(_) => panic!("no file"),
+        }
+    }
+
+    /// Opens the store, which must be well.
+    async fn open(&self) -> Store {
+        let Opened { store, warnings } = Store::open(self.options()).await.unwrap();
+        assert_eq!(warnings, []);
+        store
+    }
+
+    /// Runs one statement past the store.
+    async fn execute(&self, sql: &'static str) {
+        match &self.target {
+            StoreTarget::Sqlite(path) => {
+                let mut raw = raw_sqlite(path).await;
+                sqlx::raw_sql(sql).execute(&mut raw).await.unwrap();
+                raw.close().await.unwrap();
+            }
+            StoreTarget::Postgres(url) => {
+                let mut raw = sqlx::PgConnection::connect(url).await.unwrap();
+                sqlx::raw_sql(sql).execute(&mut raw).await.unwrap();
+                raw.close().await.unwrap();
+            }
+        }
+    }
+}
+
+async fn raw_sqlite(path: &Path) -> sqlx::SqliteConnection {
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+    sqlx::SqliteConnection::connect_with(&options)
+        .await
+        .unwrap()
+}
+
+fn durable(written: Result<Written, StoreError>) {
+    assert_eq!(written.unwrap(), Written::Durable);
+}
+
+fn queued(written: Result<Written, StoreError>) {
+    assert!(matches!(
+        written.unwrap(),
+        Written::Queued(StoreWarning::InMemory { .. })
+    ));
+}
+
+/// Waits until `holds`, or fails after [`LIMIT`].
+async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+    let deadline = Instant::now() + LIMIT;
+    while !holds().await {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Each test of the list runs on both databases.
+macro_rules! on_both {
+    ($($name:ident)+) => {
+        mod on_sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(super::Place::sqlite()).await;
+            })+
+        }
+
+        mod on_postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            #[ignore = "needs PITSTOP_TEST_POSTGRES=<url>"]
+            async fn $name() {
+                super::$name(super::Place::postgres().await).await;
+            })+
+        }
+    };
+}
+
+on_both! {
+    history_reads_back_as_it_was_written
+    history_is_of_the_project_and_newest_first
+    the_journal_is_open_until_its_last_step
+    a_reboot_that_is_over_is_not_opened_again_by_a_late_write
+    checkpoints_are_found_by_environment_and_project_newest_first
+    agents_are_known_until_they_are_gone
+    metrics_are_kept
+    a_schema_newer_than_ours_is_refused_and_left_alone
+    eight_starters_at_once_make_one_schema
+    two_projects_write_at_once_and_lose_nothing
+    a_write_that_makes_no_sense_is_an_error_and_not_queued
+    a_row_from_elsewhere_is_left_out
+}
+
+async fn history_reads_back_as_it_was_written(place: Place) {
+    let (run, project) = (run_at(0), project("a"));
+    let iteration = full_iteration(&run);
+    let mut begun = record(&run, &project);
+    begun.task = Some("a\u{0}b".to_owned());
+    let store = place.open().await;
+    durable(store.begin_run(&begun).await);
+    durable(store.put_iteration(&run, &iteration).await);
+    durable(store.end_run(&run, at(61), EndReason::Shutdown).await);
+    assert_eq!(store.close().await, 0);
+
+    let store = place.open().await;
+    let found = store.history(&HistoryOf::Run(run), 10).await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].iterations, [iteration]);
+    assert_eq!(found[0].run.end_reason, Some(EndReason::Shutdown));
+    assert_eq!(found[0].run.ended_at, Some(at(61)));
+    assert_eq!(found[0].run.project, project);
+    // Postgres takes no NUL: both keep the sign for a character that cannot be shown.
+    assert_eq!(found[0].run.task.as_deref(), Some("a\u{fffd}b"));
+}
+
+async fn history_is_of_the_project_and_newest_first(place: Place) {
+    let store = place.open().await;
+    let (ours, theirs) = (project("ours"), project("theirs"));
+    let elsewhere = Project {
+        host: "another".to_owned(),
+        ..ours.clone()
+    };
+    for second in 0..5 {
+        let run = run_at(second);
+        durable(store.begin_run(&record(&run, &ours)).await);
+        let mut iteration = full_iteration(&run);
+        iteration.iteration = IterationId::FIRST;
+        iteration.summary = None;
+        durable(store.put_iteration(&run, &iteration).await);
+        iteration.summary = Some("later".to_owned());
+        durable(store.put_iteration(&run, &iteration).await);
+    }
+    durable(store.begin_run(&record(&run_at(7), &theirs)).await);
+    durable(store.begin_run(&record(&run_at(8), &elsewhere)).await);
+
+    let found = store.history(&HistoryOf::Project(ours), 3).await.unwrap();
+    let runs: Vec<_> = found.iter().map(|one| one.run.run.clone()).collect();
+    assert_eq!(runs, [run_at(4), run_at(3), run_at(2)]);
+    assert_eq!(found[0].iterations.len(), 1);
+    assert_eq!(found[0].iterations[0].summary.as_deref(), Some("later"));
+}
+
+async fn the_journal_is_open_until_its_last_step(place: Place) {
+    let store = place.open().await;
+    let (run, ours) = (run_at(0), project("ours"));
+    durable(store.begin_run(&record(&run, &ours)).await);
+    assert_eq!(store.journal_open(&ours).await.unwrap(), None);
+    for step in Step::ALL {
+        if step.is_final() {
+            continue;
+        }
+        let entry = entry(&run, *step);
+        durable(store.journal_put(&entry).await);
+        assert_eq!(store.journal_open(&ours).await.unwrap(), Some(entry));
+        assert_eq!(store.journal_open(&project("theirs")).await.unwrap(), None);
+    }
+    durable(store.journal_put(&entry(&run, Step::Done)).await);
+    assert_eq!(store.journal_open(&ours).await.unwrap(), None);
+
+    let mut second = entry(&run, Step::Waiting);
+    second.reboot_id = Uuid::from_u128(100);
+    second.iteration = second.iteration.next();
+    durable(store.journal_put(&second).await);
+    assert_eq!(
+        store.journal_open(&ours).await.unwrap().as_ref(),
+        Some(&second)
+    );
+    durable(
+        store
+            .journal_close(second.reboot_id, at(9), "rolled back")
+            .await,
+    );
+    assert_eq!(store.journal_open(&ours).await.unwrap(), None);
+}
+
+async fn a_reboot_that_is_over_is_not_opened_again_by_a_late_write(place: Place) {
+    let store = place.open().await;
+    let (run, ours) = (run_at(0), project("ours"));
+    durable(store.begin_run(&record(&run, &ours)).await);
+    durable(store.journal_put(&entry(&run, Step::Failed)).await);
+    durable(store.journal_put(&entry(&run, Step::Verifying)).await);
+    assert_eq!(store.journal_open(&ours).await.unwrap(), None);
+}
+
+async fn checkpoints_are_found_by_environment_and_project_newest_first(place: Place) {
+    let store = place.open().await;
+    let (ours, theirs) = (project("ours"), project("theirs"));
+    for n in 1..=4 {
+        durable(store.put_checkpoint(&ours, &checkpoint(n, "web")).await);
+    }
+    durable(store.put_checkpoint(&ours, &checkpoint(5, "api")).await);
+    durable(store.put_checkpoint(&theirs, &checkpoint(6, "web")).await);
+    // The same id twice is the same checkpoint.
+    durable(store.put_checkpoint(&theirs, &checkpoint(6, "web")).await);
+
+    let ask = |environment: Option<&str>, project: Option<&Project>, limit| {
+        let which = Checkpoints {
+            environment: environment.map(ToOwned::to_owned),
+            project: project.cloned(),
+            limit,
+        };
+        let store = store.clone();
+        async move { store.checkpoints(&which).await.unwrap() }
+    };
+    assert_eq!(
+        ask(Some("web"), Some(&ours), 2).await,
+        [checkpoint(4, "web"), checkpoint(3, "web")]
+    );
+    assert_eq!(ask(Some("web"), None, 1).await, [checkpoint(6, "web")]);
+    assert_eq!(ask(None, None, 100).await.len(), 6);
+    assert_eq!(ask(None, Some(&ours), 100).await.len(), 5);
+    assert_eq!(ask(Some("none"), None, 100).await, []);
+}
+
+async fn agents_are_known_until_they_are_gone(place: Place) {
+    let store = place.open().await;
+    let (run, ours) = (run_at(0), project("ours"));
+    durable(store.begin_run(&record(&run, &ours)).await);
+    let stamp = |pid| ProcessStamp {
+        pid,
+        start_time: format!("{pid}@boot"),
+    };
+    durable(
+        store
+            .record_agent(&run, IterationId::FIRST, &stamp(10))
+            .await,
+    );
+    let second = IterationId::FIRST.next();
+    durable(store.record_agent(&run, second, &stamp(11)).await);
+    durable(store.agent_gone(&run, &stamp(10)).await);
+
+    let found = store.last_agents(&ours).await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].iteration, &found[0].process),
+        (second, &stamp(11))
+    );
+    assert_eq!(store.last_agents(&project("theirs")).await.unwrap(), []);
+}
+
+async fn metrics_are_kept(place: Place) {
+    let store = place.open().await;
+    let run = run_at(0);
+    durable(store.begin_run(&record(&run, &project("a"))).await);
+    for value in [1.5, 2.5] {
+        durable(
+            store
+                .put_metric(&run, None, "reboot_ms", at(0), value)
+                .await,
+        );
+    }
+    let health = store.health().await;
+    assert_eq!(
+        (health.schema, health.trouble, health.lost),
+        (Some(1), None, 0)
+    );
+    place
+        .execute("INSERT INTO metrics SELECT run_id, 1 / (CASE WHEN value = 2.5 THEN 1 ELSE 0 END), name, measured_at, value FROM metrics")
+        .await;
+}
+
+async fn a_schema_newer_than_ours_is_refused_and_left_alone(place: Place) {
+    place.open().await.close().await;
+    place
+        .execute("INSERT INTO pitstop_schema (version, applied_at) VALUES (99, 'later')")
+        .await;
+    let error = Store::open(place.options()).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::NewerSchema {
+                found: 99,
+                known: 1,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    let text = error.to_string();
+    assert!(
+        text.contains("version 99") && text.contains("upgrade"),
+        "{text}"
+    );
+    place
+        .execute("DELETE FROM pitstop_schema WHERE version = 99")
+        .await;
+    place.open().await;
+}
+
+async fn eight_starters_at_once_make_one_schema(place: Place) {
+    let starters: Vec<_> = (0..8)
+        .map(|_| tokio::spawn(Store::open(place.options())))
+        .collect();
+    for starter in starters {
+        let opened = starter.await.unwrap().unwrap();
+        assert_eq!(opened.warnings, []);
+        assert_eq!(opened.store.health().await.schema, Some(1));
+        opened.store.close().await;
+    }
+}
+
+async fn two_projects_write_at_once_and_lose_nothing(place: Place) {
+    const WRITES: u64 = 100;
+    let writers: Vec<_> = ["one", "two"]
+        .into_iter()
+        .zip(0..)
+        .map(|(name, second)| {
+            let options = place.options();
+            tokio::spawn(async move {
+                let store = Store::open(options).await.unwrap().store;
+                let run = run_at(second);
+                durable(store.begin_run(&record(&run, &project(name))).await);
+                for n in 1..=WRITES {
+                    let mut iteration = full_iteration(&run);
+                    iteration.iteration = IterationId::new(n).unwrap();
+                    durable(store.put_iteration(&run, &iteration).await);
+                }
+                store.close().await;
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let store = place.open().await;
+    for (name, second) in [("one", 0), ("two", 1)] {
+        let found = store
+            .history(&HistoryOf::Project(project(name)), 5)
+            .await
+            .unwrap();
+        assert_eq!(found[0].run.run, run_at(second));
+        assert_eq!(found[0].iterations.len() as u64, WRITES);
+    }
+}
+
+async fn a_write_that_makes_no_sense_is_an_error_and_not_queued(place: Place) {
+    let store = place.open().await;
+    let run = run_at(0);
+    let error = store
+        .put_iteration(&run, &full_iteration(&run))
+        .await
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("the database refused the iteration"),
+        "{error}"
+    );
+    assert_eq!(store.health().await.queued, 0);
+    durable(store.begin_run(&record(&run, &project("a"))).await);
+    durable(store.put_iteration(&run, &full_iteration(&run)).await);
+}
+
+async fn a_row_from_elsewhere_is_left_out(place: Place) {
+    let store = place.open().await;
+    let (run, ours) = (run_at(0), project("ours"));
+    durable(store.begin_run(&record(&run, &ours)).await);
+    durable(store.put_iteration(&run, &full_iteration(&run)).await);
+    durable(store.journal_put(&entry(&run, Step::Review)).await);
+    place
+        .execute("UPDATE iterations SET started_at = 'yesterday'")
+        .await;
+    place
+        .execute("UPDATE journal SET entry = '{\"step\":\"unheard\"}'")
+        .await;
+    let found = store.history(&HistoryOf::Run(run), 1).await.unwrap();
+    assert_eq!(found[0].iterations, []);
+    assert_eq!(store.journal_open(&ours).await.unwrap(), None);
+}
+
+// What only a file can suffer.
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[tokio::test]
+async fn the_database_and_all_beside_it_are_private() {
+    let place = Place::sqlite();
+    let store = place.open().await;
+    durable(store.begin_run(&record(&run_at(0), &project("a"))).await);
+    let dir = place.file().parent().unwrap();
+    assert_eq!(mode(dir), 0o700);
+    let mut names: Vec<_> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .collect();
+    names.sort_by_key(std::fs::DirEntry::file_name);
+    assert!(names.len() >= 3, "{names:?}");
+    for entry in names {
+        assert_eq!(mode(&entry.path()), 0o600, "{entry:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_left_open_to_others_is_closed_to_them() {
+    let place = Place::sqlite();
+    place.open().await.close().await;
+    std::fs::set_permissions(place.file(), std::fs::Permissions::from_mode(0o644)).unwrap();
+    place.open().await;
+    assert_eq!(mode(place.file()), 0o600);
+}
+
+#[tokio::test]
+async fn a_database_that_is_a_link_is_not_followed() {
+    let place = Place::sqlite();
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    let secret = elsewhere.path().join("secret");
+    std::fs::write(&secret, b"").unwrap();
+    std::os::unix::fs::symlink(&secret, place.file()).unwrap();
+    let opened = Store::open(place.options()).await.unwrap();
+    let [StoreWarning::InMemory { reason }] = &opened.warnings[..] else {
+        panic!("{:?}", opened.warnings);
+    };
+    assert!(reason.contains("expected no link"), "{reason}");
+    assert_eq!(std::fs::read(&secret).unwrap(), b"");
+}
+
+/// Fills a database with some hundred kilobytes and closes it.
+async fn fill(place: &Place) {
+    let store = place.open().await;
+    let run = run_at(0);
+    durable(store.begin_run(&record(&run, &project("a"))).await);
+    for n in 1..=50 {
+        let mut iteration = full_iteration(&run);
+        iteration.iteration = IterationId::new(n).unwrap();
+        iteration.summary = Some("x".repeat(8_000));
+        durable(store.put_iteration(&run, &iteration).await);
+    }
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_corrupt_database_is_set_aside_and_a_new_one_begun() {
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 4] = [
+        ("no database at all", |bytes| {
+            *bytes = b"hello, I am a text\n".repeat(500)
+        }),
+        ("header overwritten", |bytes| bytes[..100].fill(0xff)),
+        ("pages flipped", |bytes| {
+            for byte in bytes.iter_mut().skip(4_096).step_by(97) {
+                *byte ^= 0x5a;
+            }
+        }),
+        ("cut in the middle", |bytes| bytes.truncate(bytes.len() / 2)),
+    ];
+    for (name, damage) in damages {
+        let place = Place::sqlite();
+        fill(&place).await;
+        let mut bytes = std::fs::read(place.file()).unwrap();
+        damage(&mut bytes);
+        std::fs::write(place.file(), &bytes).unwrap();
+
+        let opened = Store::open(place.options()).await.unwrap();
+        let [StoreWarning::SetAside { kept }] = &opened.warnings[..] else {
+            panic!("{name}: {:?}", opened.warnings);
+        };
+        assert_eq!(std::fs::read(kept).unwrap(), bytes, "{name}");
+        assert!(
+            kept.to_string_lossy().contains("pitstop.db.corrupt-"),
+            "{name}"
+        );
+        let run = run_at(1);
+        durable(opened.store.begin_run(&record(&run, &project("a"))).await);
+        opened.store.close().await;
+        let store = place.open().await;
+        let found = store.history(&HistoryOf::Run(run), 1).await.unwrap();
+        assert_eq!(found.len(), 1, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_database_queues_what_is_written_and_takes_it_later() {
+    let place = Place::sqlite();
+    let (run, ours) = (run_at(0), project("ours"));
+    let store = Store::open(StoreOptions {
+        patience: Duration::from_millis(300),
+        ..place.options()
+    })
+    .await
+    .unwrap()
+    .store;
+    durable(store.begin_run(&record(&run, &ours)).await);
+
+    let mut other = raw_sqlite(place.file()).await;
+    sqlx::raw_sql("BEGIN IMMEDIATE")
+        .execute(&mut other)
+        .await
+        .unwrap();
+    let iteration = full_iteration(&run);
+    queued(store.put_iteration(&run, &iteration).await);
+    // Once it is known to be locked, nobody waits for it any more but the journal, and that briefly.
+    let begun = Instant::now();
+    queued(store.put_checkpoint(&ours, &checkpoint(1, "web")).await);
+    assert!(
+        begun.elapsed() < Duration::from_millis(200),
+        "{:?}",
+        begun.elapsed()
+    );
+    queued(store.journal_put(&entry(&run, Step::Waiting)).await);
+    queued(store.journal_put(&entry(&run, Step::Ending)).await);
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+
+    // Readers see what waits.
+    let found = store
+        .history(&HistoryOf::Project(ours.clone()), 5)
+        .await
+        .unwrap();
+    assert_eq!(found[0].iterations, [iteration.clone()]);
+    let open = store.journal_open(&ours).await.unwrap();
+    assert_eq!(open, Some(entry(&run, Step::Ending)));
+    let health = store.health().await;
+    assert_eq!((health.queued, health.lost), (3, 0));
+    assert!(health.trouble.unwrap().contains("locked"));
+
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+    until("the queue is written", || async {
+        store.health().await.queued == 0
+    })
+    .await;
+    assert_eq!(store.health().await.trouble, None);
+    durable(store.end_run(&run, at(9), EndReason::Natural).await);
+    store.close().await;
+
+    let store = place.open().await;
+    let found = store
+        .history(&HistoryOf::Run(run.clone()), 5)
+        .await
+        .unwrap();
+    assert_eq!(found[0].iterations, [iteration]);
+    let open = store.journal_open(&ours).await.unwrap();
+    assert_eq!(open, Some(entry(&run, Step::Ending)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_cannot_be_opened_is_memory_until_it_can() {
+    let place = Place::sqlite();
+    let (run, ours) = (run_at(0), project("ours"));
+    // A file where a directory should be: fails for every user, root too.
+    let state = place.file().parent().unwrap().parent().unwrap().to_owned();
+    std::fs::write(&state, b"").unwrap();
+    let opened = Store::open(place.options()).await.unwrap();
+    assert!(matches!(
+        &opened.warnings[..],
+        [StoreWarning::InMemory { .. }]
+    ));
+    let store = opened.store;
+    queued(store.begin_run(&record(&run, &ours)).await);
+    queued(store.put_iteration(&run, &full_iteration(&run)).await);
+    queued(store.journal_put(&entry(&run, Step::Starting)).await);
+    queued(
+        store
+            .record_agent(&run, IterationId::FIRST, &record(&run, &ours).process)
+            .await,
+    );
+    let found = store
+        .history(&HistoryOf::Project(ours.clone()), 5)
+        .await
+        .unwrap();
+    assert_eq!(found[0].iterations, [full_iteration(&run)]);
+    assert!(store.journal_open(&ours).await.unwrap().is_some());
+    assert_eq!(store.last_agents(&ours).await.unwrap().len(), 1);
+
+    std::fs::remove_file(&state).unwrap();
+    until("the queue is written", || async {
+        store.health().await.queued == 0
+    })
+    .await;
+    store.close().await;
+    let store = place.open().await;
+    assert_eq!(store.history(&HistoryOf::Run(run), 5).await.unwrap(), found);
+    assert!(store.journal_open(&ours).await.unwrap().is_some());
+    assert_eq!(store.last_agents(&ours).await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PITSTOP_TEST_SMALL_DISK=<a directory on a file system of about 1 MiB>"]
+async fn a_full_disk_queues_what_is_written_and_takes_it_once_there_is_room() {
+    let disk = PathBuf::from(std::env::var("PITSTOP_TEST_SMALL_DISK").expect("the small disk"));
+    let home = tempfile::tempdir_in(&disk).unwrap();
+    let options = StoreOptions::new(StoreTarget::new(None, &home.path().join("state")).unwrap());
+    let (run, ours) = (run_at(0), project("ours"));
+    let store = Store::open(options.clone()).await.unwrap().store;
+    durable(store.begin_run(&record(&run, &ours)).await);
+    let ballast = disk.join("ballast");
+    let mut filler = std::fs::File::create(&ballast).unwrap();
+    while filler.write_all(&[0; 1_024]).is_ok() {}
+
+    let mut acknowledged = 0;
+    for n in 1.. {
+        let mut iteration = full_iteration(&run);
+        iteration.iteration = IterationId::new(n).unwrap();
+        iteration.summary = Some("x".repeat(4_000));
+        if store.put_iteration(&run, &iteration).await.unwrap() != Written::Durable {
+            break;
+        }
+        acknowledged = n;
+    }
+    let dir = PrivateDir::open_project(home.path());
+    if let Ok(dir) = dir {
+        assert!(
+            dir.write_private("meta.json", &[b' '; 100_000])
+                .unwrap_err()
+                .is_disk_trouble()
+        );
+        assert!(
+            !dir.names()
+                .unwrap()
+                .iter()
+                .any(|name| name.contains("aside"))
+        );
+    }
+    drop(filler);
+    std::fs::remove_file(&ballast).unwrap();
+    let room = Instant::now();
+    until("the queue is written", || async {
+        store.health().await.queued == 0
+    })
+    .await;
+    assert!(
+        room.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        room.elapsed()
+    );
+    store.close().await;
+    let store = Store::open(options).await.unwrap().store;
+    let found = store.history(&HistoryOf::Run(run), 1).await.unwrap();
+    assert_eq!(found[0].iterations.len() as u64, acknowledged + 1);
+}
+
+#[test]
+fn a_target_is_a_file_or_a_server_and_never_tells_its_password() {
+    let state = Path::new("/state/pitstop");
+    let file = StoreTarget::new(None, state).unwrap();
+    assert_eq!(file.place(), "/state/pitstop/pitstop.db");
+    let server = StoreTarget::new(Some("postgres://me:s3cret@host/db"), state).unwrap();
+    assert!(!format!("{server:?} {}", server.place()).contains("s3cret"));
+    for wrong in [
+        "mysql://host/db",
+        "sqlite://relative.db",
+        "",
+        "postgres://[s3cret",
+    ] {
+        let error = StoreTarget::new(Some(wrong), state).unwrap_err();
+        assert!(!error.to_string().contains("s3cret"), "{error}");
+    }
+}
+
+// Parts played by child processes: this very executable, started again for one ignored test.
+
+const ROLE: &str = "PITSTOP_TEST_LINEAGE_ROLE";
+const PLACE: &str = "PITSTOP_TEST_LINEAGE_PLACE";
+
+/// A child that plays `role` on `place`.
+fn play(role: &str, place: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "lineage::a_part", "--ignored", "--nocapture"])
+        .env(ROLE, role)
+        .env(PLACE, place)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Says something to the parent, on a line of its own among those of the test harness.
+fn tell(word: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(format!("\n@{word}\n").as_bytes()).unwrap();
+    out.flush().unwrap();
+}
+
+/// The words a child tells, until it ends.
+fn told(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+    BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok)
+        .filter_map(|line| line.strip_prefix('@').map(ToOwned::to_owned))
+}
+
+fn was_killed(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    status.signal() == Some(9)
+}
+
+#[test]
+#[ignore = "a part played by the child processes of other tests"]
+fn a_part() {
+    let Ok(role) = std::env::var(ROLE) else {
+        return;
+    };
+    let place = PathBuf::from(std::env::var(PLACE).unwrap());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    match role.split_once(' ').unwrap_or((&role, "")) {
+        ("write", first) => runtime.block_on(write_on(place, first.parse().unwrap())),
+        ("reboot", crash) => runtime.block_on(reboot(place, crash.parse().unwrap())),
+        ("hold", _) => hold(&place),
+        ("race", rounds) => race(&place, rounds.parse().unwrap()),
+        _ => panic!("{role}"),
+    }
+}
+
+/// Writes 1 000 records and `meta.json`, and tells the number of each once it is acknowledged.
+async fn write_on(home: PathBuf, first: u64) {
+    let target = StoreTarget::new(None, &home.join("state")).unwrap();
+    let opened = Store::open(StoreOptions::new(target)).await.unwrap();
+    assert_eq!(opened.warnings, []);
+    let dir = PrivateDir::open_project(&home).unwrap();
+    let run = run_at(0);
+    for n in first..first + 1_000 {
+        let mut iteration = full_iteration(&run);
+        iteration.iteration = IterationId::new(n).unwrap();
+        if opened.store.put_iteration(&run, &iteration).await.unwrap() != Written::Durable {
+            continue;
+        }
+        dir.write_private("meta.json", &meta_of(n)).unwrap();
+        tell(&n.to_string());
+    }
+}
+
+/// A state file that tells its own number and whether it is whole.
+fn meta_of(n: u64) -> Vec<u8> {
+    format!("{n}\n{}end", "x".repeat(20_000)).into_bytes()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kill_9_in_the_middle_of_writes_loses_nothing_acknowledged() {
+    const ROUNDS: u64 = 20;
+    let home = tempfile::tempdir().unwrap();
+    let target = StoreTarget::new(None, &home.path().join("state")).unwrap();
+    let run = run_at(0);
+    let store = Store::open(StoreOptions::new(target.clone()))
+        .await
+        .unwrap()
+        .store;
+    durable(store.begin_run(&record(&run, &project("a"))).await);
+    store.close().await;
+
+    let mut acknowledged = BTreeSet::new();
+    for round in 0..ROUNDS {
+        let first = 1 + round * 1_000;
+        let mut child = play(&format!("write {first}"), home.path());
+        // How far it gets differs from round to round and from run to run.
+        let enough = usize::from(Uuid::new_v4().as_bytes()[0]) / 3;
+        let mut words = told(&mut child);
+        let mut seen: Vec<u64> = words
+            .by_ref()
+            .take(enough)
+            .map(|word| word.parse().unwrap())
+            .collect();
+        child.kill().unwrap();
+        // What it told before it died counts too.
+        seen.extend(words.map(|word| word.parse::<u64>().unwrap()));
+        assert!(was_killed(child.wait().unwrap()));
+        assert!(seen.len() >= enough);
+        let last = seen.last().copied();
+        acknowledged.extend(seen);
+
+        let opened = Store::open(StoreOptions::new(target.clone()))
+            .await
+            .unwrap();
+        assert_eq!(opened.warnings, [], "round {round}");
+        let found = opened
+            .store
+            .history(&HistoryOf::Run(run.clone()), 1)
+            .await
+            .unwrap();
+        let kept: BTreeSet<_> = found[0]
+            .iterations
+            .iter()
+            .map(|one| one.iteration.get())
+            .collect();
+        let lost: Vec<_> = acknowledged.difference(&kept).collect();
+        assert!(lost.is_empty(), "round {round}: {lost:?}");
+        opened.store.close().await;
+
+        let dir = PrivateDir::open_project(home.path()).unwrap();
+        if let Some(meta) = dir.read("meta.json", 1 << 20).unwrap() {
+            let n: u64 = String::from_utf8_lossy(&meta)
+                .lines()
+                .next()
+                .unwrap()
+                .parse()
+                .unwrap();
+            assert_eq!(meta, meta_of(n), "round {round}");
+            assert!(
+                last.is_none_or(|last| n >= last),
+                "round {round}: {n} < {last:?}"
+            );
+        }
+        dir.sweep_asides().unwrap();
+    }
+    assert!(acknowledged.len() as u64 > ROUNDS);
+}
+
+/// Writes every step of a reboot, telling each; dies where `crash` says.
+async fn reboot(home: PathBuf, crash: pitstop::lineage::store::CrashPoint) {
+    let target = StoreTarget::new(None, &home.join("state")).unwrap();
+    let store = Store::open(StoreOptions {
+        crash: Some(crash),
+        ..StoreOptions::new(target)
+    })
+    .await
+    .unwrap()
+    .store;
+    let run = run_at(0);
+    durable(store.begin_run(&record(&run, &project("a"))).await);
+    for step in Step::ALL {
+        durable(store.journal_put(&entry(&run, *step)).await);
+        tell(step.as_str());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crash_at_either_edge_of_a_step_leaves_the_journal_at_that_edge() {
+    // Steps after a final one cannot be reached by a reboot.
+    let reached: Vec<_> = Step::ALL
+        .iter()
+        .take_while(|step| **step <= Step::Done)
+        .collect();
+    assert_eq!(reached.len(), 10);
+    for (place, step) in reached.iter().enumerate() {
+        for edge in ["before", "after"] {
+            let home = tempfile::tempdir().unwrap();
+            let mut child = play(&format!("reboot {step}:{edge}"), home.path());
+            let told: Vec<_> = told(&mut child).collect();
+            assert!(was_killed(child.wait().unwrap()), "{step}:{edge}");
+            assert_eq!(told.len(), place, "{step}:{edge}");
+
+            let last = match edge {
+                "before" => place.checked_sub(1).map(|before| *reached[before]),
+                _ => Some(**step),
+            };
+            let target = StoreTarget::new(None, &home.path().join("state")).unwrap();
+            let store = Store::open(StoreOptions::new(target)).await.unwrap().store;
+            let open = store.journal_open(&project("a")).await.unwrap();
+            let expected = last.filter(|last| !last.is_final());
+            assert_eq!(open.map(|open| open.step), expected, "{step}:{edge}");
+        }
+    }
+}
+
+#[test]
+fn a_crash_point_is_a_step_and_an_edge() {
+    use pitstop::lineage::store::CrashPoint;
+    for step in Step::ALL {
+        for edge in ["before", "after"] {
+            assert!(format!("{step}:{edge}").parse::<CrashPoint>().is_ok());
+        }
+    }
+    for wrong in [
+        "",
+        "starting",
+        "starting:",
+        ":before",
+        "starting:during",
+        "x:after",
+    ] {
+        assert!(wrong.parse::<CrashPoint>().is_err(), "{wrong}");
+    }
+}
+
+fn me() -> Holder {
+    Holder {
+        process: process::stamp(std::process::id()).unwrap(),
+        since: Utc::now(),
+        run: run_at(0),
+    }
+}
+
+/// Takes the lock and keeps it until it dies.
+fn hold(place: &Path) {
+    let dir = PrivateDir::open_project(place).unwrap();
+    let _lock = Lock::acquire(&dir, &me()).unwrap();
+    tell("held");
+    let _ = std::io::stdin().read_line(&mut String::new());
+}
+
+#[test]
+fn the_lock_of_a_killed_supervisor_is_free_at_once() {
+    let project = tempfile::tempdir().unwrap();
+    let dir = PrivateDir::open_project(project.path()).unwrap();
+    for _ in 0..5 {
+        let mut child = play("hold", project.path());
+        assert_eq!(told(&mut child).next().as_deref(), Some("held"));
+        let error = Lock::acquire(&dir, &me()).unwrap_err();
+        assert!(
+            matches!(&error, LockError::Held(Some(holder)) if holder.process.pid == child.id()),
+            "{error}"
+        );
+        let known = pitstop::lineage::lock::holder(&dir).unwrap().unwrap();
+        assert_eq!(known.process.pid, child.id());
+
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(pitstop::lineage::lock::holder(&dir).unwrap(), None);
+        Lock::acquire(&dir, &me()).unwrap();
+    }
+}
+
+/// At each line from the parent: tries for the lock, tells how it went, and lets go at the next.
+fn race(place: &Path, rounds: usize) {
+    let dir = PrivateDir::open_project(place).unwrap();
+    let mut lines = std::io::stdin().lines();
+    tell("ready");
+    for _ in 0..rounds {
+        lines.next().unwrap().unwrap();
+        let lock = Lock::acquire(&dir, &me());
+        match &lock {
+            Ok(_) => tell("won"),
+            Err(LockError::Held(_)) => tell("lost"),
+            Err(error) => tell(&error.to_string()),
+        }
+        lines.next().unwrap().unwrap();
+        drop(lock);
+        tell("over");
+    }
+}
+
+#[test]
+fn of_eight_racing_processes_exactly_one_holds_the_lock_each_time() {
+    const ROUNDS: usize = 50;
+    let project = tempfile::tempdir().unwrap();
+    let mut racers: Vec<_> = (0..8)
+        .map(|_| {
+            let mut child = play(&format!("race {ROUNDS}"), project.path());
+            let words = told(&mut child);
+            let orders = child.stdin.take().unwrap();
+            (child, words, orders)
+        })
+        .collect();
+    for (_, words, _) in &mut racers {
+        assert_eq!(words.next().as_deref(), Some("ready"));
+    }
+    for round in 0..ROUNDS {
+        for (_, _, orders) in &mut racers {
+            orders.write_all(b"go\n").unwrap();
+        }
+        let outcomes: Vec<_> = racers
+            .iter_mut()
+            .map(|(_, words, _)| words.next().unwrap())
+            .collect();
+        let won = outcomes.iter().filter(|word| *word == "won").count();
+        let lost = outcomes.iter().filter(|word| *word == "lost").count();
+        assert_eq!((won, lost), (1, 7), "round {round}: {outcomes:?}");
+        for (_, words, orders) in &mut racers {
+            orders.write_all(b"end\n").unwrap();
+            assert_eq!(words.next().as_deref(), Some("over"));
+        }
+    }
+    for (mut child, _, orders) in racers {
+        drop(orders);
+        assert!(child.wait().unwrap().success());
+    }
+}
