@@ -7,6 +7,5 @@ pub mod hook;
 pub mod out;
 pub mod status;
 pub mod statusline;
-//! Room `cli`.
 
 pub mod check;
