@@ -1,3 +1,4 @@
 //! Room `cli`.
 
 pub mod check;
+pub mod trust;
