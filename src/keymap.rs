@@ -608,7 +608,8 @@ fn faults(prefix: Chord, bindings: &[Binding]) -> Vec<KeyFault> {
         for (index, &trigger) in triggers.iter().enumerate() {
             let action = *action;
             let (Trigger::Direct(chord) | Trigger::AfterPrefix(chord)) = trigger;
-            if chord == prefix {
+            // A letter as the prefix is fault enough.
+            if chord == prefix && !prefix.is_typing() {
                 faults.push(KeyFault::IsPrefix {
                     action,
                     index,

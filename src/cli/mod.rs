@@ -9,3 +9,4 @@ pub mod status;
 pub mod statusline;
 
 pub mod check;
+pub mod trust;

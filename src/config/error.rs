@@ -270,6 +270,25 @@ impl SourceText {
         }
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn line_count(&self) -> usize {
+        self.line_starts.len()
+    }
+
+    /// Whether a line, counted from 0, opens a table.
+    pub(super) fn is_header(&self, line: usize) -> bool {
+        let start = self.line_starts.get(line).copied();
+        let opens = |start: usize| {
+            self.text[start..]
+                .trim_start_matches([' ', '\t'])
+                .starts_with('[')
+        };
+        start.is_some_and(opens)
+    }
+
     /// The number of the line a byte stands in, counted from 0.
     pub(super) fn line_index(&self, at: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= at) - 1

@@ -3,7 +3,12 @@
 //! The walk goes over the spanned document, not through serde: a derived reader would stop at the
 //! first fault and could not tell the place of an unknown key.
 
-use std::{collections::BTreeMap, fmt, ops::Range, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    ops::Range,
+    time::Duration,
+};
 
 use toml::{
     Spanned,
@@ -11,7 +16,7 @@ use toml::{
 };
 
 use super::{
-    error::{Fault, MAX_FAULTS, SourceText, quoted},
+    error::{Fault, MAX_FAULTS, SourceText, printable, quoted},
     schema::{self, Choice, Draft, Key, Rule},
     units,
 };
@@ -66,12 +71,7 @@ pub(super) fn read(name: impl Into<String>, text: impl Into<String>) -> Written 
     let mut walk = Walk::default();
     let text = source.text().to_owned();
     let (document, errors) = DeTable::parse_recoverable(&text);
-    for error in errors {
-        let at = error.span().unwrap_or(0..0);
-        walk.broken_lines.push(source.line_index(at.start));
-        let message = format!("not valid TOML: {}", quoted(error.message()));
-        walk.faults.push((at, message, None));
-    }
+    walk.syntax(&source, &errors);
     walk.document(document.get_ref(), &source);
     walk.finish(source)
 }
@@ -81,7 +81,7 @@ struct Walk {
     entries: Vec<Entry>,
     faults: Vec<(Range<usize>, String, Option<String>)>,
     /// Lines with a syntax error: what the parser made up there is not worth a second fault.
-    broken_lines: Vec<usize>,
+    broken_lines: BTreeSet<usize>,
 }
 
 impl Walk {
@@ -132,6 +132,39 @@ impl Walk {
         }
     }
 
+    /// Syntax errors in our own words, as far as we have better ones.
+    fn syntax(&mut self, source: &SourceText, errors: &[toml::de::Error]) {
+        for error in errors {
+            let at = error.span().unwrap_or(0..0);
+            let line = source.line_index(at.start);
+            self.broken_lines.insert(line);
+            if source.is_header(line) {
+                // The keys below a broken header would be told as keys of another table.
+                let below = (line + 1..source.line_count()).take_while(|l| !source.is_header(*l));
+                self.broken_lines.extend(below);
+            }
+            let written = quoted(source.text().get(at.clone()).unwrap_or_default());
+            let (message, help) = match error.message() {
+                "duplicate key" => (
+                    format!("expected each name once, found `{written}` again"),
+                    None,
+                ),
+                text if !text.starts_with("string values must be quoted") => {
+                    (format!("not valid TOML: {}", printable(text)), None)
+                }
+                _ if written.trim().is_empty() => (
+                    "expected a value, found the end of the line".to_owned(),
+                    None,
+                ),
+                _ => (
+                    format!("expected a value, found `{written}`"),
+                    Some(format!("a text stands in quotation marks: \"{written}\"")),
+                ),
+            };
+            self.fault(at, message, help);
+        }
+    }
+
     fn document(&mut self, document: &DeTable<'_>, source: &SourceText) {
         for (name, value) in document {
             if self.is_broken(name.span().start, source) {
@@ -144,7 +177,11 @@ impl Walk {
                 (Some(table), DeValue::Table(keys)) => self.table(table, keys, source),
                 (Some(table), other) => {
                     let found = describe(other);
-                    self.expected(name.span(), &format!("the table [{table}]"), &found);
+                    let many = matches!(other, DeValue::Array(_));
+                    let help =
+                        many.then(|| format!("write it in single brackets, once: [{table}]"));
+                    let message = format!("expected the table [{table}], found {found}");
+                    self.fault(name.span(), message, help);
                 }
                 (None, _) => self.unknown_table(name.get_ref(), name.span()),
             }
@@ -235,7 +272,7 @@ impl Walk {
     fn flag(&mut self, value: &Spanned<DeValue<'_>>, set: fn(&mut Draft, bool)) -> Option<Change> {
         match value.get_ref().as_bool() {
             Some(flag) => Some(change(set, flag)),
-            None => self.refuse(value, "true or false", None),
+            None => self.refuse(value, "true or false", without_quotes(value.get_ref())),
         }
     }
 
@@ -246,10 +283,12 @@ impl Walk {
         to: u64,
         set: fn(&mut Draft, u64),
     ) -> Option<Change> {
-        match whole(value.get_ref()).filter(|number| (from..=to).contains(number)) {
-            Some(number) => Some(change(set, number)),
-            None => self.refuse(value, &format!("a whole number from {from} to {to}"), None),
+        let number = whole(value.get_ref()).filter(|number| (from..=to).contains(number));
+        if let Some(number) = number {
+            return Some(change(set, number));
         }
+        let help = without_quotes(value.get_ref());
+        self.refuse(value, &format!("a whole number from {from} to {to}"), help)
     }
 
     fn number(
@@ -259,10 +298,12 @@ impl Walk {
         to: f64,
         set: fn(&mut Draft, f64),
     ) -> Option<Change> {
-        match number(value.get_ref()).filter(|number| (from..=to).contains(number)) {
-            Some(number) => Some(change(set, number)),
-            None => self.refuse(value, &format!("a number from {from} to {to}"), None),
+        let number = number(value.get_ref()).filter(|number| (from..=to).contains(number));
+        if let Some(number) = number {
+            return Some(change(set, number));
         }
+        let help = without_quotes(value.get_ref());
+        self.refuse(value, &format!("a number from {from} to {to}"), help)
     }
 
     fn time(
@@ -478,6 +519,13 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
     }
 }
 
+/// The advice for a number or a flag that was written as a text.
+fn without_quotes(value: &DeValue<'_>) -> Option<String> {
+    let text = value.as_str()?;
+    let meant = text.parse::<f64>().is_ok() || text.parse::<bool>().is_ok();
+    meant.then(|| "leave the quotation marks out".to_owned())
+}
+
 /// What was found, for a message.
 fn describe(value: &DeValue<'_>) -> String {
     match value {
@@ -511,4 +559,76 @@ fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>) -> Option
 fn list(lead: &str, names: impl IntoIterator<Item = &'static str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     format!("{lead} {}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, DEFAULT_TOML, error::Style};
+    use proptest::prelude::*;
+    use std::time::Instant;
+
+    /// Checks a text and reads what is said about it, which must never hold a control character.
+    fn survives(text: &str) {
+        if let Err(errors) = Config::from_toml("c.toml", text) {
+            let shown = errors.render(Style::Plain);
+            let hidden = |c: char| c.is_control() && c != '\n';
+            assert!(!shown.chars().any(hidden), "{shown:?}");
+            assert!(!errors.faults.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_heap_of_nonsense_is_answered_in_time() {
+        // A quarter of what is read: enough to tell linear from quadratic, in a debug build, too.
+        let size = MAX_BYTES as usize / 4;
+        for piece in [
+            "[",
+            "]",
+            "=",
+            "\"",
+            "\n",
+            "a.",
+            "a=1\n",
+            "[a]\n",
+            "[[a]]\n",
+            "[ui]\nx=1\n",
+            "{",
+            "\'\'\'",
+            "x = = 1\n",
+            "[ui\nx=1\n",
+            "\u{feff}",
+            "\u{0}",
+            "[ui.a]\n",
+            "a = [1,\n",
+            "\\",
+        ] {
+            let started = Instant::now();
+            survives(&piece.repeat(size / piece.len()));
+            let took = started.elapsed();
+            assert!(took < Duration::from_secs(10), "{piece:?} took {took:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in "\\PC{0,200}") {
+            survives(&text);
+        }
+
+        #[test]
+        fn any_bytes_that_are_text_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            survives(&String::from_utf8_lossy(&bytes));
+        }
+
+        #[test]
+        fn any_slip_in_the_commented_file_is_answered(
+            at in 0..DEFAULT_TOML.len(),
+            cut in 0_usize..40,
+            put in "[\\[\\]{}=\"'#.,a0\\n\u{1b} -]{0,4}",
+        ) {
+            let end = (at + cut).min(DEFAULT_TOML.len());
+            survives(&format!("{}{put}{}", &DEFAULT_TOML[..at], &DEFAULT_TOML[end..]));
+        }
+    }
 }

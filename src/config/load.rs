@@ -209,7 +209,9 @@ fn read_project(paths: &Paths) -> Result<Option<String>, Fault> {
     let file = match found {
         Ok(descriptor) => File::from(descriptor),
         Err(rustix::io::Errno::NOENT) => return Ok(None),
-        Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => return Err(refused("a link")),
+        Err(rustix::io::Errno::LOOP) => return Err(refused("a link")),
+        // Linux says so of a link, too, when a directory is asked for.
+        Err(rustix::io::Errno::NOTDIR) => return Err(refused("a link or a file as its directory")),
         Err(error) => return Err(refused(&io::Error::from(error).to_string())),
     };
     let meta = file

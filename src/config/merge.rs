@@ -2,7 +2,7 @@
 
 use super::{
     Config, GuardConfig,
-    error::{ConfigErrors, Fault, MAX_FAULTS},
+    error::{ConfigErrors, Fault, MAX_FAULTS, Place},
     file::{Entry, Written},
     schema::{Draft, Voter},
 };
@@ -74,6 +74,7 @@ pub(super) fn merge(layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigEr
             errors.faults.extend(named);
         }
     }
+    origins.sort(&mut errors.faults);
     if errors.faults.is_empty() {
         Ok((config, warnings))
     } else {
@@ -99,6 +100,16 @@ impl Origins {
         self.entries
             .iter()
             .find(|(_, entry)| (entry.key.table, entry.key.name) == (table, name))
+    }
+
+    /// Puts faults into the order in which a reader meets them; those without a place come first.
+    fn sort(&self, faults: &mut [Fault]) {
+        faults.sort_by_key(|fault| {
+            let place = fault.place.as_ref()?;
+            let mut sources = self.sources.iter();
+            let file = sources.position(|source| source.name() == place.file);
+            Some((file, place.line, place.column))
+        });
     }
 
     /// A fault at the value of the first of some keys that somebody has set.
@@ -130,22 +141,17 @@ fn check_guard(guard: &GuardConfig, origins: &Origins, faults: &mut Vec<Fault>) 
         ("warn", guard.warn),
         ("compact", guard.compact),
     ];
+    let help = "the lines must rise: notice < warn < compact <= force_at";
     for [(low_name, low), (high_name, high)] in [[lines[0], lines[1]], [lines[1], lines[2]]] {
         if low >= high {
-            let message =
-                format!("expected `{high_name}` above `{low_name}` ({low}), found {high}");
-            let names = [high_name, low_name, "preset"];
-            let help = "the lines must rise: notice < warn < compact".to_owned();
-            faults.push(origins.fault("guard", &names, message, Some(help)));
+            let pair = [(low_name, low, "below"), (high_name, high, "above")];
+            faults.push(rising(origins, pair, help));
         }
     }
     if guard.force_at < guard.compact {
-        let message = format!(
-            "expected `force_at` at or above `compact` ({}), found {}",
-            guard.compact, guard.force_at
-        );
-        let names = ["force_at", "compact", "preset"];
-        faults.push(origins.fault("guard", &names, message, None));
+        let low = ("compact", guard.compact, "at or below");
+        let high = ("force_at", guard.force_at, "at or above");
+        faults.push(rising(origins, [low, high], help));
     }
     let caps = [
         ("notice_tokens", guard.notice_tokens),
@@ -156,16 +162,26 @@ fn check_guard(guard: &GuardConfig, origins: &Origins, faults: &mut Vec<Fault>) 
     let Some(mut below) = set.next() else { return };
     for (name, cap) in set {
         if cap <= below.1 {
-            let message = format!(
-                "expected `{name}` above `{}` ({}), found {cap}",
-                below.0, below.1
-            );
-            let help =
-                "the caps must rise: notice_tokens < warn_tokens < compact_tokens".to_owned();
-            faults.push(origins.fault("guard", &[name, below.0], message, Some(help)));
+            let pair = [(below.0, below.1, "below"), (name, cap, "above")];
+            let help = "the caps must rise: notice_tokens < warn_tokens < compact_tokens";
+            faults.push(rising(origins, pair, help));
         }
         below = (name, cap);
     }
+}
+
+/// A fault of two lines that do not rise, told from the side of the one that somebody has set.
+fn rising<N: std::fmt::Display>(
+    origins: &Origins,
+    [low, high]: [(&str, N, &str); 2],
+    help: &str,
+) -> Fault {
+    let ((name, found, how), (other, limit, _)) = match origins.get("guard", high.0) {
+        Some(_) => (high, low),
+        None => (low, high),
+    };
+    let message = format!("expected `{name}` {how} `{other}` ({limit}), found {found}");
+    origins.fault("guard", &[name, other], message, Some(help.to_owned()))
 }
 
 /// Something of the window is left to use.
@@ -215,10 +231,17 @@ fn key_fault(
                 Trigger::AfterPrefix(_) => None,
             },
         },
-        KeyFault::IsPrefix { action, index, .. } => Fault {
-            place: at_item(*action, *index).or_else(at_prefix),
-            message: fault.to_string(),
-            help: Some("the prefix pressed twice goes to the pane".to_owned()),
+        KeyFault::IsPrefix {
+            action,
+            index,
+            trigger,
+        } => match at_item(*action, *index) {
+            Some(place) => Fault {
+                place: Some(place),
+                message: fault.to_string(),
+                help: Some("the prefix pressed twice goes to the pane".to_owned()),
+            },
+            None => taken(at_prefix(), *trigger, *action, true),
         },
         KeyFault::Taken {
             action,
@@ -234,31 +257,27 @@ fn key_fault(
                 (at_item(*other, index.unwrap_or(0)), *action)
             };
             let by_default = origins.get("keys", other.name()).is_none();
-            let message = if by_default {
-                format!(
-                    "expected a free key, found `{trigger}`, which is `{}` by default",
-                    other.name()
-                )
-            } else {
-                format!(
-                    "expected a free key, found `{trigger}`, which is `{}`, too",
-                    other.name()
-                )
-            };
-            let help = by_default.then(|| {
-                let rest: Vec<String> = other
-                    .default_triggers()
-                    .iter()
-                    .filter(|one| *one != trigger)
-                    .map(|one| format!("\"{one}\""))
-                    .collect();
-                format!("free it with `{} = [{}]`", other.name(), rest.join(", "))
-            });
-            Fault {
-                place,
-                message,
-                help,
-            }
+            taken(place, *trigger, other, by_default)
         }
+    }
+}
+
+/// A key that another action has, and how to free it if nobody has set that one.
+fn taken(place: Option<Box<Place>>, trigger: Trigger, other: Action, by_default: bool) -> Fault {
+    let name = other.name();
+    let how = if by_default { " by default" } else { ", too" };
+    let help = by_default.then(|| {
+        let others = other.default_triggers();
+        let rest: Vec<String> = others
+            .iter()
+            .filter(|one| **one != trigger)
+            .map(|one| format!("\"{one}\""))
+            .collect();
+        format!("free it with `{name} = [{}]`", rest.join(", "))
+    });
+    Fault {
+        place,
+        message: format!("expected a free key, found `{trigger}`, which is `{name}`{how}"),
+        help,
     }
 }

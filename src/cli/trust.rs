@@ -1,0 +1,113 @@
+//! `pitstop trust`: let the project's config file set more than looks and numbers.
+
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use crate::config::{
+    error::{EXIT_CODE, printable},
+    load::{
+        paths::Paths,
+        trust::{self, Candidate, TrustError},
+    },
+};
+
+/// Let this project's .pitstop/config.toml set commands and all else, as it is now
+///
+/// A project's file may set looks and numbers only, because it may have come with a clone. Trust
+/// is given to the file exactly as it is: when it changes, its other keys are ignored again.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TrustArgs {
+    /// Take the trust back
+    #[arg(long, conflicts_with = "show")]
+    pub revoke: bool,
+    /// Show the file and whether it is trusted, and change nothing
+    #[arg(long)]
+    pub show: bool,
+}
+
+/// Shows, trusts or revokes; exit code 0 when done, 2 when there is nothing that can be trusted.
+#[must_use]
+pub fn run(args: &TrustArgs) -> ExitCode {
+    let outcome = paths().and_then(|paths| answer(args, &paths).map_err(|error| error.to_string()));
+    match outcome {
+        Ok(text) => {
+            // A reader that has gone away changes nothing about what was done.
+            let _ = io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            let _ = writeln!(io::stderr(), "error: {}", printable(&message));
+            ExitCode::from(EXIT_CODE)
+        }
+    }
+}
+
+fn paths() -> Result<Paths, String> {
+    let project = std::env::current_dir()
+        .map_err(|error| format!("cannot tell the current directory: {error}"))?;
+    Paths::of_process(&project).map_err(|error| error.to_string())
+}
+
+fn answer(args: &TrustArgs, paths: &Paths) -> Result<String, TrustError> {
+    if args.revoke {
+        let shown = paths.project_config().display().to_string();
+        return Ok(if trust::revoke(paths)? {
+            format!("no longer trusted: {}\n", printable(&shown))
+        } else {
+            format!("was not trusted: {}\n", printable(&shown))
+        });
+    }
+    let candidate = trust::candidate(paths)?;
+    let mut text = show(&candidate);
+    if !args.show {
+        trust::trust(paths, &candidate)?;
+        text.push_str("trusted as it is now; when it changes, this is asked again\n");
+    }
+    Ok(text)
+}
+
+/// The file as it would be trusted, line by line in a form no terminal acts on.
+fn show(candidate: &Candidate) -> String {
+    let path = candidate.path.display().to_string();
+    let mut text = format!("{}:\n", printable(&path));
+    for line in candidate.text.lines() {
+        text.push_str("  | ");
+        text.push_str(&printable(line));
+        text.push('\n');
+    }
+    let state = if candidate.trusted {
+        "trusted"
+    } else {
+        "not trusted"
+    };
+    if candidate.owner_keys.is_empty() {
+        text.push_str("sets looks and numbers only, which needs no trust\n");
+    } else {
+        let keys = candidate.owner_keys.join(", ");
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "counts only when trusted: {keys} ({state} until now)");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_cannot_hide_or_act() {
+        let candidate = Candidate {
+            path: "/w/.pitstop/config.toml".into(),
+            text: "[agent]\n# \u{1b}[2Jnothing here\u{202e}\ncommand = \"x\"\n".to_owned(),
+            owner_keys: vec!["agent.command".to_owned()],
+            trusted: false,
+        };
+        assert_eq!(
+            show(&candidate),
+            "/w/.pitstop/config.toml:\n  | [agent]\n  | # \\u{1b}[2Jnothing here\\u{202e}\n  | command = \"x\"\ncounts only when trusted: agent.command (not trusted until now)\n"
+        );
+    }
+}
