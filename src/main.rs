@@ -4,35 +4,58 @@ use std::ffi::OsString;
 use std::process::exit;
 
 use clap::{Parser, Subcommand};
-use pitstop::cli::{ctl, handoff, history, hook, status, statusline};
+use pitstop::agent::demo;
+use pitstop::cli::{check, ctl, exec_agent, handoff, history, hook, host, status, statusline, trust};
+use pitstop::runtime::agent::SHIM;
 
+/// A terminal supervisor for Claude Code: watches its context window fill and reboots it into a fresh
+/// session that carries on from a handoff you have seen.
 #[derive(Parser)]
 #[command(name = "pitstop", version, about)]
 struct Cli {
+    #[command(flatten)]
+    host: host::HostArgs,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    Status(status::StatusArgs),
+    /// Host the built-in scripted agent: the whole of pitstop without an account
+    Demo,
+    Check(check::CheckArgs),
     Ctl(ctl::CtlArgs),
-    History(history::HistoryArgs),
     Handoff(handoff::HandoffArgs),
+    History(history::HistoryArgs),
+    Status(status::StatusArgs),
+    Trust(trust::TrustArgs),
 }
 
 fn main() {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    // These two run inside the hosted agent's turn: they pay for no parser and no runtime.
-    match args.split_first() {
-        Some((name, rest)) if name == "hook" => exit(hook::run(rest)),
-        Some((name, rest)) if name == "statusline" => exit(statusline::run(rest)),
-        _ => {}
+    // These run inside the hosted agent's turn, or become the agent: they pay for no parser and no runtime.
+    if let Some((name, rest)) = args.split_first() {
+        match name.to_str() {
+            Some("hook") => exit(hook::run(rest)),
+            Some("statusline") => exit(statusline::run(rest)),
+            Some(SHIM) => exit(exec_agent::run(rest)),
+            Some("demo-agent") => exit(demo::main(words(rest))),
+            _ => {}
+        }
     }
-    exit(match Cli::parse().command {
-        Command::Status(args) => status::run(&args),
-        Command::Ctl(args) => ctl::run(&args),
-        Command::History(args) => history::run(&args),
-        Command::Handoff(args) => handoff::run(&args),
+    let cli = Cli::parse();
+    exit(match cli.command {
+        None => host::run(&cli.host, false),
+        Some(Command::Demo) => host::run(&cli.host, true),
+        Some(Command::Check(args)) => check::run(&args, &cli.host.flags()),
+        Some(Command::Ctl(args)) => ctl::run(&args),
+        Some(Command::Handoff(args)) => handoff::run(&args),
+        Some(Command::History(args)) => history::run(&args),
+        Some(Command::Status(args)) => status::run(&args),
+        Some(Command::Trust(args)) => trust::run(&args),
     })
+}
+
+fn words(args: &[OsString]) -> Vec<String> {
+    args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
 }

@@ -160,9 +160,9 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
     }
     model.agent.state = AgentState::Exited;
     model.agent.exit = Some(exit.to_string());
-    let process = model.agent.process.take();
+    model.agent.process = None;
     let was_ending = model.ending.take().is_some();
-    let mut effects: Vec<Effect> = process.map(Effect::FindLeftovers).into_iter().collect();
+    let mut effects = Vec::new();
     let rebooting = model
         .reboot
         .attempt

@@ -5,19 +5,19 @@ use std::time::Duration;
 use crate::{
     api::wire::Reply,
     lineage::{
-        Iteration, IterationId, Meta, ProcessStamp, checkpoint::Checkpoint, journal::JournalEntry,
+        Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry,
     },
-    pane::{PaneSize, screen::Scroll},
+    pane::{PaneSize, input::HostInput, screen::Scroll},
     transcript::SessionId,
 };
 
-use super::event::{CallId, Document, HostEvent, TimerId};
+use super::event::{CallId, Document, TimerId};
 
 /// An order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Send what the human did on to the child, in the form that the child asked for.
-    Forward(HostEvent),
+    Forward(HostInput),
     /// Write these bytes to the child, in one write of their own.
     Type(Vec<u8>),
     /// Paste a text into the child, with marks if it asked for them.
@@ -28,12 +28,10 @@ pub enum Effect {
     ScrollPane(Scroll),
     /// Tell the child that it got or lost the focus.
     FocusPane(bool),
-    /// Send a signal to the agent's process group.
+    /// Send a signal to the agent, from SIGHUP on to its whole process group.
     Signal(Rung),
     /// Start an agent process.
     Start(StartAgent),
-    /// List processes that outlived the agent.
-    FindLeftovers(ProcessStamp),
     /// Look for this text on the pane's screen until it is seen.
     WatchPane(String),
     /// Ask git how things stand.
@@ -107,7 +105,7 @@ pub struct StartAgent {
 pub enum Rung {
     /// Escape, to stop the running turn.
     Interrupt,
-    /// `/exit`, typed, then Enter.
+    /// SIGINT to the agent alone, on which the client exits cleanly.
     Exit,
     /// SIGHUP to the process group.
     Hangup,
@@ -134,8 +132,8 @@ impl Rung {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
-            Self::Interrupt => "interrupt",
-            Self::Exit => "/exit",
+            Self::Interrupt => "Escape",
+            Self::Exit => "SIGINT",
             Self::Hangup => "SIGHUP",
             Self::Terminate => "SIGTERM",
             Self::Kill => "SIGKILL",

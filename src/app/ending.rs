@@ -1,12 +1,14 @@
 //! Ending the agent: a ladder from the mildest means to the sternest, each rung with a deadline.
 //!
 //! ```text
-//! interrupt ─► /exit ─► SIGHUP ─► SIGTERM ─► SIGKILL        (DESIGN 6)
+//! Escape ─► SIGINT ─► SIGHUP ─► SIGTERM ─► SIGKILL
 //! ```
 //!
-//! Keys are only typed where they cannot be taken for something else: not into a dialog, which would answer
-//! it, and not behind a half-written prompt, which would be sent. Then the ladder begins at SIGHUP, on
-//! which the client ends just as cleanly (CLAUDE_CODE 6).
+//! `/exit` is not typed, for reasons measured on the client (2.1.197): it joins a half-typed draft and submits
+//! both; after an Escape early in a turn it submits the interrupted prompt a second time; and its Enter answers
+//! a dialog that happens to be open. SIGINT to the client itself ends it within 0.2 s idle, with a draft, in
+//! mid-turn and with a dialog open, and runs `SessionEnd` each time. A busy client gets Escape first: it
+//! then ends its running shell command, which otherwise goes on as an orphan in a session of its own.
 
 use std::time::Duration;
 
@@ -17,9 +19,6 @@ use super::{
     event::TimerId,
     model::Model,
 };
-
-/// How long the Enter waits behind the typed `/exit`: it must be a write of its own (CLAUDE_CODE 7).
-const ENTER_DELAY: Duration = Duration::from_millis(30);
 
 /// The deadline of each rung while the machine or the terminal is going away.
 const URGENT: Duration = Duration::from_millis(700);
@@ -54,11 +53,11 @@ pub fn begin(model: &mut Model, urgent: bool) -> Vec<Effect> {
 }
 
 fn first_rung(model: &Model) -> Rung {
-    let typing_is_safe = model.identity.agent_kind != "generic" && !model.agent.draft;
-    match model.agent.state {
-        AgentState::Busy if typing_is_safe => Rung::Interrupt,
-        AgentState::Idle | AgentState::Limit if typing_is_safe => Rung::Exit,
-        _ => Rung::Hangup,
+    match (model.identity.agent_kind, model.agent.state) {
+        // A program we know nothing about may take an interrupt for anything.
+        ("generic", _) => Rung::Hangup,
+        (_, AgentState::Busy) => Rung::Interrupt,
+        _ => Rung::Exit,
     }
 }
 
@@ -79,24 +78,11 @@ fn try_rung(model: &mut Model, rung: Rung, urgent: bool) -> Vec<Effect> {
         Rung::Terminate => reboot.terminate_timeout,
         Rung::Kill => KILL_TIMEOUT,
     };
-    let mut effects = match rung {
-        Rung::Interrupt => vec![Effect::Type(b"\x1b".to_vec())],
-        Rung::Exit => vec![
-            Effect::Type(b"/exit".to_vec()),
-            Effect::SetTimer(TimerId::Enter(epoch), ENTER_DELAY),
-        ],
-        Rung::Hangup | Rung::Terminate | Rung::Kill => vec![Effect::Signal(rung)],
+    let act = match rung {
+        Rung::Interrupt => Effect::Type(b"\x1b".to_vec()),
+        Rung::Exit | Rung::Hangup | Rung::Terminate | Rung::Kill => Effect::Signal(rung),
     };
-    effects.push(Effect::SetTimer(TimerId::EndRung(epoch), deadline));
-    effects
-}
-
-/// The Enter behind `/exit` is due.
-pub fn enter_due(model: &Model, epoch: u64) -> Vec<Effect> {
-    match model.ending {
-        Some(ending) if ending.epoch == epoch => vec![Effect::Type(b"\r".to_vec())],
-        _ => Vec::new(),
-    }
+    vec![act, Effect::SetTimer(TimerId::EndRung(epoch), deadline)]
 }
 
 /// A rung has had its time: the next one.
@@ -119,7 +105,7 @@ pub fn rung_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
     Vec::new()
 }
 
-/// The turn was interrupted: `/exit` need not wait any longer.
+/// The turn was interrupted: SIGINT need not wait any longer.
 pub fn turn_over(model: &mut Model) -> Vec<Effect> {
     match model.ending {
         Some(Ending {

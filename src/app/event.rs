@@ -1,7 +1,5 @@
 //! What happened: every fact the core is told, by who speaks.
 
-use crossterm::event::{KeyEvent, MouseEvent};
-
 use crate::{
     agent::AgentEvent,
     api::wire::Control,
@@ -9,7 +7,7 @@ use crate::{
     config::Config,
     guard::Reading,
     lineage::{IterationId, ProcessStamp, TokenTotals, journal::Step},
-    pane::screen::ScreenFact,
+    pane::{input::HostInput, screen::ScreenFact},
     transcript::{SessionId, Tokens},
 };
 
@@ -50,16 +48,8 @@ pub enum Event {
 /// What comes from the host terminal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostEvent {
-    /// A key with the bytes it came as.
-    Key(KeyEvent, Vec<u8>),
-    /// A piece of a bracketed paste.
-    Pasted(PastePiece),
-    /// The mouse.
-    Mouse(MouseEvent, Vec<u8>),
-    /// The host terminal got or lost the focus.
-    Focused(bool),
-    /// Bytes that are no key we know.
-    Raw(Vec<u8>),
+    /// The human did something.
+    Input(HostInput),
     /// The host terminal has a new size, in cells.
     Resized {
         /// Its width.
@@ -67,17 +57,6 @@ pub enum HostEvent {
         /// Its height.
         rows: u16,
     },
-}
-
-/// Pastes come in pieces, so that a large one needs no memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PastePiece {
-    /// It begins.
-    Start,
-    /// Some of its bytes.
-    Bytes(Vec<u8>),
-    /// It is over.
-    End,
 }
 
 /// What comes from the pane.

@@ -28,6 +28,15 @@ use event::{Document, PaneEvent, ReadEvent, StoreEvent, TimerId};
 /// Takes in one event: one line per event, naming the feature that answers it.
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
+    let mut effects = answer(model, event);
+    // Whoever said something in the footer now has it taken down again later.
+    if model.notices.back().is_some_and(|notice| notice.at == at) {
+        effects.extend(control::notice_timer(model));
+    }
+    effects
+}
+
+fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
     match event {
         Event::Host(event) => input::host(model, event),
         Event::Pane(event) => pane(model, event),
@@ -113,7 +122,6 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
             model.saying = None;
             vec![Effect::Type(b"\r".to_vec())]
         }
-        TimerId::Enter(epoch) if model.ending.is_some() => ending::enter_due(model, epoch),
         TimerId::Enter(_) | TimerId::Verify(_) | TimerId::AutoDelay(_) | TimerId::WarmUp(_) => {
             reboot::timer(model, id)
         }

@@ -10,3 +10,5 @@ pub mod statusline;
 
 pub mod check;
 pub mod trust;
+pub mod exec_agent;
+pub mod host;

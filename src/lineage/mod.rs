@@ -410,6 +410,16 @@ impl Lineage {
         }
     }
 
+    /// The chain of a run whose supervisor is gone, as it was recorded: what it left open is closed as a
+    /// crash at `at`.
+    #[must_use]
+    pub fn recorded(run: RunId, mut iterations: Vec<Iteration>, at: DateTime<Utc>) -> Self {
+        for left_open in iterations.iter_mut().filter(|one| one.is_open()) {
+            left_open.close(at, EndReason::Crash);
+        }
+        Self { run, iterations }
+    }
+
     /// The run this is the chain of.
     #[must_use]
     pub const fn run(&self) -> &RunId {

@@ -1,1 +1,662 @@
-//! Room `runtime`.
+//! The imperative shell: one loop that waits, drains, updates, obeys and draws.
+//!
+//! ```text
+//!   signals ─┐
+//!   keys    ─┤   in this order of urgency       ┌─► effects ──► the world, whose answers are events
+//!   answers ─┼─► loop ─► app::update(model) ────┤
+//!   calls   ─┤             │                    └─► (nothing)
+//!   bytes   ─┤             ▼
+//!   timers  ─┘          draw once, if anything changed and the last frame is out
+//! ```
+//!
+//! Everything that could block is on a thread or task of its own behind a bounded channel: reading the pane
+//! never waits for drawing, and a flood from the child fills its channel and slows the child, not the keys.
+
+pub mod agent;
+pub mod effects;
+pub mod follower;
+pub mod host;
+pub mod keeper;
+pub mod watcher;
+
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc},
+    time::{Duration, Instant},
+};
+
+use chrono::Utc;
+use ratatui::{Terminal, TerminalOptions, Viewport, backend::CrosstermBackend, layout::Rect};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::{mpsc, oneshot},
+};
+
+use crate::{
+    agent::{parse_hook, parse_status_line},
+    api::{
+        Call,
+        wire::{Reply, Request},
+    },
+    app::{
+        self, Effect, Event, Model,
+        event::{CallId, Exit, HostEvent, PaneEvent, ReadEvent, TimerId},
+        report,
+    },
+    clock::At,
+    config::load::{self, Flags, paths::Paths},
+    pane::{
+        input::{Decoder, HostInput, HostReply},
+        pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
+        screen::Screen,
+    },
+    transcript::Tokens,
+    ui::theme::Theme,
+};
+
+use agent::AgentPlan;
+use follower::Poke;
+use host::{Host, HostBytes};
+use keeper::Job;
+use watcher::Watcher;
+
+/// The shortest time between two frames: 60 a second.
+const FRAME_TIME: Duration = Duration::from_millis(16);
+
+/// How long a lone Escape may be the beginning of a longer key.
+const ESCAPE_TIME: Duration = Duration::from_millis(25);
+
+/// How many answers may wait for the loop.
+pub const ANSWERS_IN_FLIGHT: usize = 256;
+
+/// How often the pane's text is taken for an estimate, where nothing better is known.
+const ESTIMATE_TIME: Duration = Duration::from_secs(1);
+
+/// What the loop is started with.
+#[derive(Debug)]
+pub struct Setup {
+    /// The model.
+    pub model: Model,
+    /// What to do first.
+    pub first: Vec<Effect>,
+    /// How agents are started.
+    pub agent: AgentPlan,
+    /// The owner of everything kept.
+    pub keeper: mpsc::Sender<Job>,
+    /// Answers from tasks.
+    pub answers: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
+    /// What reaches us through the doors.
+    pub calls: mpsc::Receiver<Call>,
+    /// Where things lie.
+    pub paths: Paths,
+    /// What the command line says about the configuration, for reloads.
+    pub flags: Flags,
+    /// The look.
+    pub theme: Theme,
+}
+
+/// A frame under construction: what ratatui writes.
+#[derive(Clone, Debug, Default)]
+struct FrameBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl FrameBuffer {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for FrameBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The loop's own state: everything that is not the model.
+#[derive(Debug)]
+pub struct Shell {
+    pub(crate) model: Model,
+    pub(crate) screen: Screen,
+    pub(crate) pty: Option<Pty>,
+    pub(crate) agent: AgentPlan,
+    pub(crate) keeper: mpsc::Sender<Job>,
+    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) follower: std_mpsc::Sender<Poke>,
+    pub(crate) transcript: Option<PathBuf>,
+    pub(crate) watcher: Watcher,
+    pub(crate) paths: Paths,
+    pub(crate) host: Host,
+    pub(crate) pane_messages: mpsc::Sender<PtyMessage>,
+    pub(crate) calls_open: HashMap<CallId, oneshot::Sender<Reply>>,
+    pub(crate) timers: HashMap<TimerId, Instant>,
+    pub(crate) git_running: bool,
+    pub(crate) git_asked: bool,
+    pub(crate) palette: crate::pane::HostPalette,
+    pub(crate) scheme: Option<crate::pane::ColourScheme>,
+    pub(crate) watch_for: Option<String>,
+    pub(crate) quit: Option<i32>,
+    /// Bytes for the host terminal that are not cells: clipboard, bell.
+    pub(crate) aside: Vec<u8>,
+    pub(crate) recording: Option<crate::pane::recording::Recording>,
+    flags: Flags,
+    theme: Theme,
+    terminal: Terminal<CrosstermBackend<FrameBuffer>>,
+    frame: FrameBuffer,
+    decoder: Decoder,
+    escape_due: Option<Instant>,
+    host_kitty: bool,
+    host_synchronizes: bool,
+    cursor_shape: Option<u8>,
+    started: Instant,
+    dirty: bool,
+    drawn_revision: u64,
+    drawn_at: Option<Instant>,
+    next_call: u64,
+    estimate_due: Option<Instant>,
+    characters: u64,
+}
+
+/// What woke the loop.
+enum Woken {
+    Signal(&'static str),
+    Resized,
+    Suspend,
+    Host(HostBytes),
+    Written,
+    Answer(Event),
+    Call(Call),
+    Pane(PtyMessage),
+    Changed(PathBuf),
+    Timer,
+}
+
+struct Signals {
+    terminate: Signal,
+    hangup: Signal,
+    interrupt: Signal,
+    winch: Signal,
+    stop: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            winch: signal(SignalKind::window_change())?,
+            stop: signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
+        })
+    }
+
+    async fn next(&mut self) -> Woken {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => Woken::Signal("SIGTERM"),
+            _ = self.hangup.recv() => Woken::Signal("SIGHUP"),
+            _ = self.interrupt.recv() => Woken::Signal("SIGINT"),
+            _ = self.winch.recv() => Woken::Resized,
+            _ = self.stop.recv() => Woken::Suspend,
+        }
+    }
+}
+
+/// Runs the supervisor until it is told to leave; returns the exit code and the model as it was last.
+pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
+    let mut signals = Signals::new()?;
+    let (pane_messages, mut pane) = pty::channel();
+    let Setup { mut model, first, agent, keeper, answers, mut calls, paths, flags, theme } = setup;
+    let (events, mut answers) = answers;
+    let follower = follower::start(events.clone())?;
+    let mut watcher = Watcher::start();
+    for path in paths.watched() {
+        watcher.watch_beside(&path);
+    }
+    watcher.watch_beside(&agent.scratchpad);
+    let host = Host::enter()?;
+    model.host = host::size();
+    let frame = FrameBuffer::default();
+    let area = Rect::new(0, 0, model.host.0, model.host.1);
+    let options = TerminalOptions { viewport: Viewport::Fixed(area) };
+    let terminal = Terminal::with_options(CrosstermBackend::new(frame.clone()), options)?;
+    let size = app::layout::layout(&model).pane_size();
+    let screen = Screen::new(size, model.config.ui.scrollback_lines);
+    let mut shell = Shell {
+        model,
+        screen,
+        pty: None,
+        agent,
+        keeper,
+        events,
+        follower,
+        transcript: None,
+        watcher,
+        paths,
+        host,
+        pane_messages,
+        calls_open: HashMap::new(),
+        timers: HashMap::new(),
+        git_running: false,
+        git_asked: false,
+        palette: crate::pane::HostPalette::default(),
+        scheme: None,
+        watch_for: None,
+        quit: None,
+        aside: Vec::new(),
+        recording: None,
+        flags,
+        theme,
+        terminal,
+        frame,
+        decoder: Decoder::default(),
+        escape_due: None,
+        host_kitty: false,
+        host_synchronizes: false,
+        cursor_shape: None,
+        started: Instant::now(),
+        dirty: true,
+        drawn_revision: 0,
+        drawn_at: None,
+        next_call: 0,
+        estimate_due: None,
+        characters: 0,
+    };
+    for effect in first {
+        shell.obey(effect);
+    }
+    let mut calls_closed = false;
+    let code = loop {
+        if let Some(code) = shell.quit {
+            break code;
+        }
+        shell.draw_if_due();
+        let wake_at = shell.next_deadline();
+        let woken = tokio::select! {
+            biased;
+            woken = signals.next() => woken,
+            Some(bytes) = shell.host.bytes.recv() => Woken::Host(bytes),
+            Some(()) = shell.host.written.recv() => Woken::Written,
+            Some(event) = answers.recv() => Woken::Answer(event),
+            call = calls.recv(), if !calls_closed => match call {
+                Some(call) => Woken::Call(call),
+                None => { calls_closed = true; continue }
+            },
+            Some(message) = pane.recv() => Woken::Pane(message),
+            Some(path) = shell.watcher.changed.recv() => Woken::Changed(path),
+            () = sleep_until(wake_at) => Woken::Timer,
+        };
+        shell.serve(woken);
+    };
+    let Shell { model, pty, host, .. } = shell;
+    drop(pty);
+    drop(host);
+    Ok((code, model))
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Shell {
+    fn at(&self) -> At {
+        At { since_start: self.started.elapsed(), wall: Utc::now() }
+    }
+
+    /// Takes one event to the core and obeys.
+    pub(crate) fn tell(&mut self, event: Event) {
+        let at = self.at();
+        self.dirty = true;
+        for effect in app::update(&mut self.model, at, event) {
+            self.obey(effect);
+        }
+    }
+
+    fn serve(&mut self, woken: Woken) {
+        match woken {
+            Woken::Signal(signal) => self.tell(Event::ShutdownAsked { signal }),
+            Woken::Resized => self.resized(),
+            Woken::Suspend => self.suspend(),
+            Woken::Host(HostBytes::Read(bytes)) => self.typed(&bytes),
+            Woken::Host(HostBytes::Closed) => self.tell(Event::ShutdownAsked { signal: "SIGHUP" }),
+            Woken::Written => self.host.frame_written(),
+            Woken::Answer(event) => {
+                if matches!(event, Event::Read(ReadEvent::Git(_))) {
+                    self.git_answered();
+                }
+                self.tell(event);
+            }
+            Woken::Call(call) => self.called(call),
+            Woken::Pane(message) => self.pane(message),
+            Woken::Changed(path) => self.changed(&path),
+            Woken::Timer => self.timers(),
+        }
+    }
+
+    fn resized(&mut self) {
+        let (columns, rows) = host::size();
+        if self.model.host == (columns, rows) {
+            return;
+        }
+        let area = Rect::new(0, 0, columns, rows);
+        if let Err(error) = self.terminal.resize(area) {
+            tracing::warn!(%error, "cannot resize");
+        }
+        self.tell(Event::Host(HostEvent::Resized { columns, rows }));
+    }
+
+    fn suspend(&mut self) {
+        if let Err(error) = self.host.suspend() {
+            tracing::warn!(%error, "cannot suspend");
+        }
+        self.redraw();
+    }
+
+    /// Draws everything anew: somebody else has drawn on the host terminal.
+    pub(crate) fn redraw(&mut self) {
+        // It only writes to memory.
+        let _ = self.terminal.clear();
+        self.cursor_shape = None;
+        self.resized();
+        self.dirty = true;
+    }
+
+    /// Bytes from the host terminal.
+    fn typed(&mut self, bytes: &[u8]) {
+        for input in self.decoder.feed(bytes) {
+            self.input(input);
+        }
+        self.escape_due = self.decoder.pending().then(|| Instant::now() + ESCAPE_TIME);
+    }
+
+    fn input(&mut self, input: HostInput) {
+        if let HostInput::Reply(reply) = input {
+            self.host_reply(reply);
+            return;
+        }
+        self.tell(Event::Host(HostEvent::Input(input)));
+    }
+
+    /// The host terminal answers one of our questions.
+    fn host_reply(&mut self, reply: HostReply) {
+        match reply {
+            HostReply::ModeReport { mode: 2026, value } => {
+                self.host_synchronizes = matches!(value, 1 | 2);
+            }
+            HostReply::KittyFlags(_) if !self.host_kitty => {
+                self.host_kitty = true;
+                // "Disambiguate" tells Shift+Enter from Enter; taken back by the restoration.
+                self.aside.extend_from_slice(b"\x1b[>1u");
+                self.dirty = true;
+            }
+            reply => effects::learn_colour(self, &reply),
+        }
+    }
+
+    /// Whether the host terminal speaks the kitty keyboard protocol.
+    pub(crate) const fn host_kitty(&self) -> bool {
+        self.host_kitty
+    }
+
+    /// The look, to change it when the host terminal tells its colours.
+    pub(crate) const fn theme_mut(&mut self) -> &mut Theme {
+        &mut self.theme
+    }
+
+    /// Something reached us through a door.
+    fn called(&mut self, call: Call) {
+        let Call { request, reply } = call;
+        self.model.now = self.at();
+        let answer = match request {
+            Request::Hook { event, body } => {
+                match parse_hook(&event, &body) {
+                    Ok(event) => self.tell(Event::Agent(event)),
+                    Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
+                }
+                self.poke_transcript();
+                Reply::Accepted
+            }
+            Request::StatusLine { body } => {
+                match parse_status_line(&body) {
+                    Ok(line) => {
+                        self.tell(Event::Agent(crate::agent::AgentEvent::StatusLine(Box::new(line))));
+                    }
+                    Err(error) => tracing::warn!(%error, "a status line payload was ignored"),
+                }
+                Reply::StatusLine(report::status_line(&self.model))
+            }
+            Request::Control(control) => {
+                self.next_call += 1;
+                let call = CallId(self.next_call);
+                self.calls_open.insert(call, reply);
+                self.tell(Event::ControlAsked { call, control });
+                return;
+            }
+            Request::Status => Reply::Status(Box::new(report::status(&self.model))),
+            Request::History => Reply::History(report::history(&self.model)),
+            Request::Handoff { session } => match session {
+                Some(session) if session != self.model.session.to_string() => Reply::NotFound {
+                    why: format!("session {session} is not the present one, {}", self.model.session),
+                },
+                _ => Reply::Handoff(Box::new(report::handoff(&self.model))),
+            },
+            Request::Usage(query) => Reply::Usage(report::usage(&self.model, query)),
+        };
+        // Whoever asked may have gone away.
+        let _ = reply.send(answer);
+    }
+
+    /// The pane's process or its output.
+    fn pane(&mut self, message: PtyMessage) {
+        let PtyMessage { iteration, news } = message;
+        let current = iteration == self.model.iteration.get();
+        match news {
+            PtyNews::Output(bytes) if current => self.output(&bytes),
+            PtyNews::Stopped(_) if current => {
+                // The child leads its session: nobody else could continue it (RELIABILITY A3, Ctrl+Z).
+                if let Some(pty) = &self.pty {
+                    let _ = pty.signal(pty::Signal::Continue);
+                }
+            }
+            PtyNews::Exited(exit) if current => self.exited(exit),
+            PtyNews::Output(_) | PtyNews::OutputEnded | PtyNews::Stopped(_) | PtyNews::Exited(_) => {}
+        }
+    }
+
+    fn exited(&mut self, exit: PaneExit) {
+        self.screen.reset();
+        self.recording = None;
+        let leftovers = self.pty.take().map(|pty| effects::leftovers(&pty)).unwrap_or_default();
+        if let Some(process) = self.model.agent.process.clone() {
+            self.keep(Job::AgentGone(process));
+        }
+        let exit = match (exit.code, exit.signal) {
+            (_, Some(signal)) => Exit::Signal(signal.to_string()),
+            (code, None) => Exit::Code(code.and_then(|code| u32::try_from(code).ok()).unwrap_or(1)),
+        };
+        let iteration = self.model.iteration;
+        self.tell(Event::Pane(PaneEvent::Exited { iteration, exit }));
+        if !leftovers.is_empty() {
+            self.tell(Event::Pane(PaneEvent::LeftoversFound { processes: leftovers }));
+        }
+    }
+
+    fn output(&mut self, bytes: &[u8]) {
+        self.screen.feed(bytes, Instant::now());
+        if let Some(recording) = &mut self.recording {
+            recording.output(bytes, self.started.elapsed());
+        }
+        self.after_feed();
+        if !self.model.agent.hooked {
+            let text = bytes.iter().filter(|byte| !byte.is_ascii_control()).count();
+            self.characters += text as u64;
+            self.estimate_due.get_or_insert_with(|| Instant::now() + ESTIMATE_TIME);
+        }
+    }
+
+    /// What the emulator has to say after bytes or after a frame's time was up.
+    fn after_feed(&mut self) {
+        for reply in self.screen.take_replies() {
+            self.write_pane(reply);
+        }
+        for fact in self.screen.take_facts() {
+            self.tell(Event::Pane(PaneEvent::Screen(fact)));
+        }
+        if let Some(text) = &self.watch_for
+            && self.screen.tail_text(200).contains(text.as_str())
+        {
+            self.watch_for = None;
+            self.tell(Event::Pane(PaneEvent::MarkerSeen));
+        }
+    }
+
+    /// Writes to the child; a child that does not read is told of, not waited for.
+    pub(crate) fn write_pane(&mut self, bytes: Vec<u8>) {
+        let refused = self.pty.as_ref().is_some_and(|pty| pty.try_write(bytes).is_err());
+        if refused {
+            self.tell(Event::Pane(PaneEvent::InputRefused));
+        }
+    }
+
+    /// A watched file has changed.
+    fn changed(&mut self, path: &std::path::Path) {
+        if self.transcript.as_deref() == Some(path) {
+            self.poke_transcript();
+        } else if path == self.agent.scratchpad {
+            self.obey(Effect::ReadScratchpad);
+        } else if self.paths.watched().iter().any(|watched| watched == path) {
+            match load::load(&self.paths, &self.flags) {
+                Ok(loaded) if loaded.config != self.model.config => {
+                    self.tell(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
+                }
+                Ok(_) => {}
+                Err(errors) => {
+                    let first = errors.faults.first().map_or_else(String::new, |fault| fault.line());
+                    let what = format!("the configuration is not taken, the old one stays: {first}");
+                    self.tell(Event::Troubled { what });
+                }
+            }
+        }
+    }
+
+    pub(crate) fn poke_transcript(&self) {
+        if self.transcript.is_some() {
+            // The follower only ends with us.
+            let _ = self.follower.send(Poke::Grown);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let frame = self.wants_frame().then(|| self.drawn_at.map_or_else(Instant::now, |at| at + FRAME_TIME));
+        [frame, self.escape_due, self.screen.deadline(), self.estimate_due]
+            .into_iter()
+            .flatten()
+            .chain(self.timers.values().copied())
+            .min()
+    }
+
+    fn timers(&mut self) {
+        let now = Instant::now();
+        if self.escape_due.is_some_and(|due| due <= now) {
+            self.escape_due = None;
+            for input in self.decoder.flush() {
+                self.input(input);
+            }
+        }
+        if self.screen.deadline().is_some_and(|due| due <= now) {
+            self.screen.expire(now);
+            self.after_feed();
+        }
+        if self.estimate_due.is_some_and(|due| due <= now) {
+            self.estimate_due = None;
+            self.estimate();
+        }
+        let due: Vec<TimerId> =
+            self.timers.iter().filter(|(_, at)| **at <= now).map(|(id, _)| *id).collect();
+        for id in due {
+            self.timers.remove(&id);
+            self.tell(Event::TimerFired(id));
+        }
+    }
+
+    /// Estimates usage from the pane's text, where nothing better is known.
+    fn estimate(&mut self) {
+        if self.model.agent.hooked {
+            return;
+        }
+        let used: Tokens = crate::agent::generic::estimate(self.characters, 0);
+        let at = self.at();
+        let source = crate::guard::Source::Estimate;
+        let reading = crate::guard::Reading { used, window: None, source, at };
+        self.tell(Event::Read(ReadEvent::Estimate(reading)));
+    }
+
+    /// Forgets what was counted for the estimate: a new iteration begins.
+    pub(crate) const fn restart_estimate(&mut self) {
+        self.characters = 0;
+        self.estimate_due = None;
+    }
+
+    fn wants_frame(&self) -> bool {
+        let changed = self.dirty || self.screen.revision() != self.drawn_revision;
+        (changed || !self.aside.is_empty()) && self.host.is_ready()
+    }
+
+    /// Draws once if anything has changed, the last frame is out and its time is over.
+    fn draw_if_due(&mut self) {
+        let early = self.drawn_at.is_some_and(|at| at.elapsed() < FRAME_TIME);
+        if self.wants_frame() && !early {
+            self.draw();
+        }
+    }
+
+    fn draw(&mut self) {
+        self.model.now = self.at();
+        let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
+        // It only writes to memory.
+        if let Err(error) = self.terminal.draw(|frame| crate::ui::draw(frame, model, screen, theme)) {
+            tracing::error!(%error, "cannot draw");
+        }
+        let mut bytes = std::mem::take(&mut self.aside);
+        let cells = self.frame.take();
+        let cursor = self.cursor();
+        if !(cells.is_empty() && cursor.is_empty() && bytes.is_empty()) {
+            if self.host_synchronizes {
+                bytes.extend_from_slice(b"\x1b[?2026h");
+            }
+            bytes.extend_from_slice(&cells);
+            bytes.extend_from_slice(&cursor);
+            if self.host_synchronizes {
+                bytes.extend_from_slice(b"\x1b[?2026l");
+            }
+            self.host.write(bytes);
+        }
+        self.dirty = false;
+        self.drawn_revision = self.screen.revision();
+        self.drawn_at = Some(Instant::now());
+    }
+
+    /// The host's cursor stands at the child's also while it is hidden, because input methods open there, and
+    /// has its shape.
+    fn cursor(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let Some(cursor) = crate::ui::cursor(&self.model, &self.screen) else { return bytes };
+        if !cursor.visible {
+            bytes.extend_from_slice(format!("\x1b[{};{}H", cursor.row + 1, cursor.column + 1).as_bytes());
+        }
+        let shape = Some(cursor.style);
+        if self.cursor_shape != shape {
+            self.cursor_shape = shape;
+            bytes.extend_from_slice(format!("\x1b[{} q", cursor.style).as_bytes());
+        }
+        bytes
+    }
+}

@@ -1,0 +1,41 @@
+//! `pitstop exec-agent PROGRAM ARGS…`: becomes the agent, after making sure that it dies with us.
+//!
+//! Hidden: only our own panes start it. The wish to be told of the parent's death survives `exec`, and asking for
+//! it here, in a process of its own, needs no code between `fork` and `exec`.
+
+use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
+
+/// The code of a shell for a command that cannot be run.
+const CANNOT_RUN: i32 = 127;
+
+/// Becomes the program; returns only if that fails.
+#[must_use]
+pub fn run(args: &[OsString]) -> i32 {
+    let Some((program, args)) = args.split_first() else {
+        eprintln!("error: expected a program to run");
+        return CANNOT_RUN;
+    };
+    die_with_parent();
+    let error = Command::new(program).args(args).exec();
+    eprintln!("error: cannot run {}: {error}", program.display());
+    CANNOT_RUN
+}
+
+/// SIGTERM, not SIGKILL: the client then still writes its transcript and runs its hooks. One that ignores it is
+/// swept at our next start.
+#[cfg(target_os = "linux")]
+fn die_with_parent() {
+    use rustix::process::{Signal, getppid, kill_process, getpid, set_parent_process_death_signal};
+    let parent = getppid();
+    if let Err(error) = set_parent_process_death_signal(Some(Signal::TERM)) {
+        eprintln!("warning: the agent may outlive pitstop: {error}");
+    }
+    // The parent may have died before we asked.
+    if getppid() != parent || parent.is_none() {
+        let _ = kill_process(getpid(), Signal::TERM);
+    }
+}
+
+/// Elsewhere the closed terminal's SIGHUP and the sweep at the next start have to do.
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent() {}

@@ -1,0 +1,145 @@
+//! How the shell starts an agent: settings file, command line, environment.
+
+use std::{
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    agent::{self, AgentKind, Launch, Start, claude},
+    app::effect::StartAgent,
+    lineage::files::RunDir,
+    pane::{PaneSize, PaneSpec},
+    transcript::SessionId,
+};
+
+/// The hidden subcommand by which agents are started: it makes them die with us, then becomes them.
+pub const SHIM: &str = "exec-agent";
+
+/// How agents are started, the same for every iteration.
+#[derive(Debug)]
+pub struct AgentPlan {
+    /// Which program it is.
+    pub kind: AgentKind,
+    /// The program, found in the `PATH`.
+    pub program: PathBuf,
+    /// Arguments of ours before everything else.
+    pub lead_args: Vec<OsString>,
+    /// What the user wrote after `--`, and `[agent] args`.
+    pub user_args: Vec<String>,
+    /// Variables to set for it.
+    pub env: Vec<(OsString, OsString)>,
+    /// The `pitstop` executable.
+    pub exe: PathBuf,
+    /// The file with the observe right.
+    pub observe: PathBuf,
+    /// The scratchpad file.
+    pub scratchpad: PathBuf,
+    /// The project.
+    pub project: PathBuf,
+    /// The run's directory in the project.
+    pub files: Option<RunDir>,
+    /// Where settings go when the project cannot be written.
+    pub runtime_dir: PathBuf,
+    /// The agent's own configuration directory, below which transcripts may be read.
+    pub config_dir: Option<PathBuf>,
+}
+
+impl AgentPlan {
+    /// What to run in the pane for this start.
+    pub fn spec(&self, start: &StartAgent, size: PaneSize) -> io::Result<PaneSpec> {
+        let settings_file = self.write_settings(start)?;
+        let user_append = claude::user_append_file(&self.user_args)
+            .map(|file| std::fs::read_to_string(self.project.join(file)))
+            .transpose()?;
+        let launch = Launch {
+            kind: self.kind,
+            program: self.program.clone().into_os_string(),
+            lead_args: self.lead_args.clone(),
+            session: start.session,
+            way: if start.resume { Start::Resume } else { Start::Fresh },
+            first: start.first,
+            prompt: start.prompt.clone(),
+            user_args: self.user_args.clone(),
+            settings_file,
+            user_append,
+        };
+        let line = agent::command_line(&launch).map_err(io::Error::other)?;
+        let mut args = vec![OsString::from(SHIM), line.program];
+        args.extend(line.args);
+        Ok(PaneSpec {
+            program: self.exe.clone().into_os_string(),
+            args,
+            env: agent::child_env(std::env::vars_os(), &self.env),
+            cwd: self.project.clone(),
+            size,
+        })
+    }
+
+    /// Writes the per-run settings beside the iteration's other files, and nowhere else.
+    fn write_settings(&self, start: &StartAgent) -> io::Result<PathBuf> {
+        if !self.kind.tells() {
+            return Ok(PathBuf::new());
+        }
+        let user = self.user_settings()?;
+        let injection = claude::Injection {
+            exe: &self.exe,
+            observe: &self.observe,
+            scratchpad: &self.scratchpad,
+        };
+        let settings = claude::settings(injection, user.as_deref()).map_err(io::Error::other)?;
+        let bytes = settings.json.as_bytes();
+        let directory = match &self.files {
+            Some(files) => files.iteration(start.iteration).map_err(io::Error::other)?,
+            None => crate::lineage::files::PrivateDir::open_path(&self.runtime_dir)
+                .map_err(io::Error::other)?,
+        };
+        directory.write_private("settings.json", bytes).map_err(io::Error::other)?;
+        Ok(directory.path().join("settings.json"))
+    }
+
+    /// The text of the user's own `--settings`.
+    fn user_settings(&self) -> io::Result<Option<String>> {
+        match claude::user_settings(&self.user_args) {
+            None => Ok(None),
+            Some(claude::Given::Text(text)) => Ok(Some(text)),
+            Some(claude::Given::File(file)) => {
+                std::fs::read_to_string(self.project.join(file)).map(Some)
+            }
+        }
+    }
+
+    /// The user's own status line command, which ours runs: from their `--settings`, else from the settings in
+    /// the agent's configuration directory. The project's settings have no vote on commands of ours.
+    #[must_use]
+    pub fn user_status_line(&self) -> Option<String> {
+        let given = self.user_settings().ok().flatten();
+        let own = || std::fs::read_to_string(self.config_dir.as_ref()?.join("settings.json")).ok();
+        given
+            .as_deref()
+            .and_then(claude::user_status_line)
+            .or_else(|| claude::user_status_line(&own()?))
+    }
+
+    /// Whether a transcript at this path may be read: only below the agent's own configuration directory.
+    #[must_use]
+    pub fn may_read(&self, transcript: &Path) -> bool {
+        let plain = transcript
+            .components()
+            .all(|part| !matches!(part, std::path::Component::ParentDir | std::path::Component::CurDir));
+        let Some(config) = &self.config_dir else { return false };
+        let below = |root: &Path| transcript.starts_with(root.join("projects"));
+        plain
+            && transcript.extension().is_some_and(|ending| ending == "jsonl")
+            && (below(config) || config.canonicalize().is_ok_and(|real| below(&real)))
+    }
+
+    /// Where the client writes the transcript of a session: a guess for recovery, when no hook can tell.
+    #[must_use]
+    pub fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
+        let projects = self.config_dir.as_ref()?.join("projects");
+        let real = self.project.canonicalize().unwrap_or_else(|_| self.project.clone());
+        Some(projects.join(claude::project_slug(&real)).join(format!("{session}.jsonl")))
+    }
+}

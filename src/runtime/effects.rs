@@ -1,0 +1,429 @@
+//! One match: each effect to the room that does it.
+
+use std::{
+    io::Write as _,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use base64::Engine as _;
+use crossterm::event::{KeyModifiers, MouseEventKind};
+
+use crate::{
+    app::{
+        Effect, Event,
+        effect::{Rung, StartAgent},
+        event::{Document, Lots, PaneEvent, ReadEvent},
+        layout,
+    },
+    breakpoint::git,
+    lineage::{EndReason, files::PrivateDir, process},
+    pane::{
+        ColourScheme, HostPalette, MouseTracking, Rgb,
+        input::{self, HostInput, HostReply},
+        keys, pty,
+        recording::Recording,
+        screen::{Screen, Scroll},
+    },
+    scratchpad::{self, Merge, merge},
+    transcript::SessionId,
+};
+
+use super::{Shell, follower::Poke, keeper::Job, keeper::told};
+
+/// The scratchpad's name in `.pitstop`.
+pub const SCRATCHPAD: &str = "scratchpad.md";
+
+/// Where the agent's version of contradicting edits is kept.
+const THEIRS: &str = "scratchpad.agent.md";
+
+/// How many lines the wheel moves.
+const WHEEL_LINES: i32 = 3;
+
+impl Shell {
+    /// Does what the core orders.
+    pub(super) fn obey(&mut self, effect: Effect) {
+        match effect {
+            Effect::Forward(input) => self.forward(&input),
+            Effect::Type(bytes) => self.write_pane(bytes),
+            Effect::Paste(text) => {
+                let bytes = keys::encode_paste(text.as_bytes(), &self.screen.modes());
+                self.write_pane(bytes);
+            }
+            Effect::ResizePane(size) => self.resize_pane(size),
+            Effect::ScrollPane(scroll) => self.screen.scroll(scroll),
+            Effect::FocusPane(focused) => {
+                if let Some(bytes) = keys::encode_focus(focused, &self.screen.modes()) {
+                    self.write_pane(bytes);
+                }
+            }
+            Effect::Signal(rung) => self.signal(rung),
+            Effect::Start(start) => self.start(&start),
+            Effect::WatchPane(text) => self.watch_for = Some(text),
+            Effect::ReadGit => self.read_git(),
+            Effect::ReadScratchpad => self.read_scratchpad(),
+            Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, &text),
+            Effect::OpenEditor { document, text } => self.open_editor(document, &text),
+            Effect::FollowTranscript { session, path } => self.follow(session, path),
+            Effect::Journal(entry) => self.keep(Job::Journal(entry)),
+            Effect::SaveIteration(iteration, meta) => self.keep(Job::Iteration(iteration, meta)),
+            Effect::SaveHandoff { iteration, text } => self.keep(Job::Handoff(iteration, text)),
+            Effect::SaveCheckpoint(checkpoint) => self.keep(Job::Checkpoint(checkpoint)),
+            Effect::SetTimer(id, after) => {
+                self.timers.insert(id, Instant::now() + after);
+            }
+            Effect::Answer(call, reply) => {
+                if let Some(asked) = self.calls_open.remove(&call) {
+                    // Whoever asked may have gone away.
+                    let _ = asked.send(reply);
+                }
+            }
+            Effect::Copy(text) => self.copy(&text),
+            Effect::Bell => self.aside.push(7),
+            Effect::Quit(code) => self.quit = Some(code),
+        }
+    }
+
+    /// Hands something to the keeper. Its queue holds minutes of writes: full, it means a store that hangs.
+    pub(super) fn keep(&mut self, job: Job) {
+        if self.keeper.try_send(job).is_err() {
+            tracing::error!("the store does not keep up: a record is lost");
+            self.model.trouble("the store does not keep up: a record was not kept");
+        }
+    }
+
+    fn forward(&mut self, input: &HostInput) {
+        let modes = self.screen.modes();
+        if let HostInput::Mouse { event, .. } = input {
+            let ours = modes.mouse == MouseTracking::None || event.modifiers.contains(KeyModifiers::SHIFT);
+            let area = layout::layout(&self.model).pane_inner();
+            let mut moved = *event;
+            moved.column = event.column.saturating_sub(area.x).min(area.width.saturating_sub(1));
+            moved.row = event.row.saturating_sub(area.y).min(area.height.saturating_sub(1));
+            if ours && !modes.alternate_screen {
+                match event.kind {
+                    MouseEventKind::ScrollUp => self.screen.scroll(Scroll::Lines(WHEEL_LINES)),
+                    MouseEventKind::ScrollDown => self.screen.scroll(Scroll::Lines(-WHEEL_LINES)),
+                    _ => {}
+                }
+            } else if let Some(bytes) = keys::encode_mouse(&moved, &modes) {
+                self.write_pane(bytes);
+            }
+            return;
+        }
+        let bytes = input::forward(input, &modes, self.host_kitty());
+        if !bytes.is_empty() {
+            self.write_pane(bytes);
+        }
+    }
+
+    /// Grid and terminal change together; the child hears of it only when something has changed.
+    fn resize_pane(&mut self, size: crate::pane::PaneSize) {
+        if self.screen.size() == size {
+            return;
+        }
+        self.screen.resize(size);
+        if let Some(pty) = &self.pty
+            && let Err(error) = pty.resize(size)
+        {
+            tracing::warn!(error = told(&error), "the pane keeps its size");
+        }
+    }
+
+    fn signal(&mut self, rung: Rung) {
+        let Some(pty) = &self.pty else { return };
+        let signal = match rung {
+            Rung::Interrupt => return,
+            Rung::Exit => {
+                // To the agent alone: its children end by its own hand. The process is not reaped before we
+                // release it, so the number is still its own.
+                let pid = i32::try_from(pty.pid()).ok().and_then(rustix::process::Pid::from_raw);
+                if let Some(pid) = pid {
+                    let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
+                }
+                return;
+            }
+            Rung::Hangup => pty::Signal::Hangup,
+            Rung::Terminate => pty::Signal::Terminate,
+            Rung::Kill => pty::Signal::Kill,
+        };
+        if let Err(error) = pty.signal(signal) {
+            tracing::debug!(%error, ?rung, "not signalled");
+        }
+    }
+
+    fn start(&mut self, start: &StartAgent) {
+        let iteration = start.iteration;
+        let size = layout::layout(&self.model).pane_size();
+        let palette = self.palette;
+        self.screen = Screen::new(size, self.model.config.ui.scrollback_lines);
+        self.screen.set_palette(palette);
+        if let Some(scheme) = self.scheme {
+            self.screen.set_colour_scheme(scheme);
+        }
+        self.watch_for = None;
+        self.restart_estimate();
+        if let Some(path) = self.transcript.take() {
+            self.watcher.forget_beside(&path);
+        }
+        let spawned = self.agent.spec(start, size).and_then(|spec| {
+            pty::spawn(&spec, iteration.get(), &self.pane_messages)
+                .map_err(|error| std::io::Error::other(told(&error)))
+        });
+        let pty = match spawned {
+            Ok(pty) => pty,
+            Err(error) => {
+                let why = format!("the agent cannot be started: {}", told(&error));
+                self.tell(Event::Pane(PaneEvent::SpawnFailed { iteration, why }));
+                return;
+            }
+        };
+        // Before its number can be anybody else's: it is ours until we release it.
+        let process = process::stamp(pty.pid()).unwrap_or_else(|| crate::lineage::ProcessStamp {
+            pid: pty.pid(),
+            start_time: String::new(),
+        });
+        self.pty = Some(pty);
+        self.record(iteration, size);
+        self.keep(Job::Agent(iteration, process.clone()));
+        self.tell(Event::Pane(PaneEvent::Spawned { iteration, process, lots: draw_lots() }));
+    }
+
+    fn record(&mut self, iteration: crate::lineage::IterationId, size: crate::pane::PaneSize) {
+        if !self.model.config.recording.enabled {
+            return;
+        }
+        let Some(files) = &self.agent.files else { return };
+        let opened = files
+            .iteration(iteration)
+            .map_err(|error| told(&error))
+            .and_then(|directory| {
+                Recording::create(
+                    &directory.path().join("pane.cast"),
+                    size,
+                    chrono::Utc::now(),
+                    self.model.config.recording.max_size,
+                )
+                .map_err(|error| told(&error))
+            });
+        match opened {
+            Ok(recording) => self.recording = Some(recording),
+            Err(error) => tracing::warn!(error, "the pane is not recorded"),
+        }
+    }
+
+    /// One question to git at a time: its answer serves all who asked.
+    fn read_git(&mut self) {
+        if std::mem::replace(&mut self.git_running, true) {
+            self.git_asked = true;
+            return;
+        }
+        let events = self.events.clone();
+        let directory = self.agent.project.clone();
+        let commits = self.model.config.handoff.git_history_count;
+        tokio::spawn(async move {
+            let facts = git::facts(&directory, commits).await;
+            // The loop is gone, then.
+            let _ = events.send(Event::Read(ReadEvent::Git(facts))).await;
+        });
+    }
+
+    fn project_dir(&self) -> Result<PrivateDir, String> {
+        PrivateDir::open_project(&self.agent.project).map_err(|error| told(&error))
+    }
+
+    fn read_scratchpad(&mut self) {
+        match self.scratchpad_on_disk() {
+            Ok(text) => self.tell(Event::Read(ReadEvent::Scratchpad(text))),
+            Err(error) => {
+                tracing::warn!(error, "the scratchpad cannot be read");
+                self.model.trouble(format!("the scratchpad cannot be read: {error}"));
+            }
+        }
+    }
+
+    fn scratchpad_on_disk(&self) -> Result<String, String> {
+        let bytes = self
+            .project_dir()?
+            .read(SCRATCHPAD, scratchpad::MAX_BYTES)
+            .map_err(|error| told(&error))?;
+        Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
+    }
+
+    /// Writes the notes; what the agent has written meanwhile is merged in, or kept beside.
+    fn write_scratchpad(&mut self, base: &str, text: &str) {
+        let written = self.project_dir().and_then(|directory| {
+            let disk = self.scratchpad_on_disk()?;
+            let mut conflict = false;
+            let merged = if disk == base {
+                text.to_owned()
+            } else {
+                match merge(base, text, &disk) {
+                    Merge::Clean(merged) => merged,
+                    Merge::Conflict(_) => {
+                        conflict = true;
+                        directory.write_private(THEIRS, disk.as_bytes()).map_err(|error| told(&error))?;
+                        text.to_owned()
+                    }
+                }
+            };
+            directory.write_private(SCRATCHPAD, merged.as_bytes()).map_err(|error| told(&error))?;
+            Ok((merged, conflict))
+        });
+        match written {
+            Ok((merged, conflict)) => {
+                if conflict {
+                    self.model.trouble(format!(
+                        "the agent changed the same lines: its version is kept as .pitstop/{THEIRS}"
+                    ));
+                }
+                if merged != text {
+                    self.tell(Event::Read(ReadEvent::Scratchpad(merged)));
+                }
+            }
+            Err(error) => {
+                tracing::warn!(error, "the scratchpad cannot be written");
+                self.model.trouble(format!("the scratchpad is not saved: {error}"));
+            }
+        }
+    }
+
+    /// Lends the host terminal to `$EDITOR` with the text in a file of its own; the pane's output waits
+    /// meanwhile in its channel.
+    fn open_editor(&mut self, document: Document, text: &str) {
+        let edited = self.edit(text);
+        let text = edited.inspect_err(|error| tracing::warn!(%error, "the editor failed")).ok();
+        self.redraw();
+        self.tell(Event::Read(ReadEvent::EditorClosed { document, text }));
+    }
+
+    fn edit(&mut self, text: &str) -> std::io::Result<String> {
+        let mut file = tempfile::Builder::new().prefix("pitstop-").suffix(".md").tempfile()?;
+        file.write_all(text.as_bytes())?;
+        file.flush()?;
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let editor =
+            variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+        let path = file.path().to_owned();
+        // The variable may hold arguments, so a shell reads it, as git does.
+        let status = self.host.lend(|| {
+            std::process::Command::new("sh")
+                .arg("-c")
+                .arg(format!("{editor} \"$1\""))
+                .arg(&editor)
+                .arg(&path)
+                .status()
+        })??;
+        if !status.success() {
+            return Err(std::io::Error::other(format!("{editor}: {status}")));
+        }
+        std::fs::read_to_string(&path)
+    }
+
+    fn follow(&mut self, session: SessionId, path: String) {
+        let path = PathBuf::from(path);
+        if self.transcript.as_ref() == Some(&path) {
+            self.poke_transcript();
+            return;
+        }
+        if !self.agent.may_read(&path) {
+            let shown = crate::clean::one_line(&path.to_string_lossy()).into_owned();
+            tracing::warn!(path = shown, "a transcript outside the agent's own directory is not read");
+            return;
+        }
+        if let Some(old) = self.transcript.replace(path.clone()) {
+            self.watcher.forget_beside(&old);
+        }
+        self.watcher.watch_beside(&path);
+        // The follower only ends with us.
+        let _ = self.follower.send(Poke::Follow(session, path));
+    }
+
+    /// Puts a text on the host's clipboard by OSC 52, rebuilt from the text.
+    fn copy(&mut self, text: &str) {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+        self.aside.extend_from_slice(format!("\x1b]52;c;{encoded}\x1b\\").as_bytes());
+    }
+
+    /// A git question has been answered: the next may be asked.
+    pub(super) fn git_answered(&mut self) {
+        self.git_running = false;
+        if std::mem::take(&mut self.git_asked) {
+            self.read_git();
+        }
+    }
+}
+
+/// Random values for the next reboot.
+#[must_use]
+pub fn draw_lots() -> Lots {
+    let nonce = uuid::Uuid::new_v4().simple().to_string();
+    Lots {
+        reboot: uuid::Uuid::new_v4(),
+        session: SessionId::new(uuid::Uuid::new_v4()),
+        nonce: nonce.get(..8).unwrap_or(&nonce).to_owned(),
+    }
+}
+
+/// The processes of an ended agent that are still there, and its own number given back.
+pub(super) fn leftovers(pty: &pty::Pty) -> Vec<String> {
+    let pid = pty.pid();
+    let mut members = process::members_of_session(pid);
+    members.retain(|member| member.stamp.pid != pid);
+    pty.release();
+    members.into_iter().map(|member| format!("{} {}", member.stamp.pid, member.name)).collect()
+}
+
+/// The host terminal told a colour: the child's questions are answered with it, and our theme follows.
+pub(super) fn learn_colour(shell: &mut Shell, reply: &HostReply) {
+    match reply {
+        HostReply::Colour { which, rgb } => {
+            use crate::pane::input::ColourName;
+            match which {
+                ColourName::Foreground => shell.palette.foreground = Some(*rgb),
+                ColourName::Background => {
+                    shell.palette.background = Some(*rgb);
+                    let scheme = if is_dark(*rgb) { ColourScheme::Dark } else { ColourScheme::Light };
+                    set_scheme(shell, scheme);
+                }
+                ColourName::Cursor => shell.palette.cursor = Some(*rgb),
+                ColourName::Palette(index) => {
+                    if let Some(slot) = shell.palette.colours.get_mut(usize::from(*index)) {
+                        *slot = Some(*rgb);
+                    }
+                }
+            }
+            let palette: HostPalette = shell.palette;
+            shell.screen.set_palette(palette);
+        }
+        HostReply::ColourScheme(scheme) => set_scheme(shell, *scheme),
+        _ => {}
+    }
+}
+
+fn set_scheme(shell: &mut Shell, scheme: ColourScheme) {
+    shell.scheme = Some(scheme);
+    shell.screen.set_colour_scheme(scheme);
+    shell.theme_mut().set_dark(scheme == ColourScheme::Dark);
+    shell.dirty = true;
+}
+
+/// By the luminance of ITU-R BT.601, as terminals judge it.
+fn is_dark(Rgb(red, green, blue): Rgb) -> bool {
+    299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue) < 128_000
+}
+
+/// How long the keeper may take to write everything when we leave.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
+
+/// Has everything written and the database closed.
+pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) {
+    let (done, closed) = tokio::sync::oneshot::channel();
+    if keeper.send(Job::Close(chrono::Utc::now(), reason, done)).await.is_ok() {
+        match tokio::time::timeout(CLOSE_LIMIT, closed).await {
+            Ok(Ok(0)) => {}
+            Ok(Ok(lost)) => tracing::error!(lost, "records could not be written"),
+            _ => tracing::error!("the store could not be closed in time"),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The one owner of everything that is kept: writes keep the order in which they were asked for.
+//!
+//! ```text
+//!   loop ── Job ──► keeper task ──► database, meta.json, handoff.md
+//!                        └── Journaled ──► loop
+//! ```
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    app::{
+        Event,
+        event::StoreEvent,
+    },
+    clean,
+    lineage::{
+        EndReason, Iteration, IterationId, Lineage, Meta, ProcessStamp, Project, RunId,
+        checkpoint::Checkpoint,
+        files::RunDir,
+        journal::JournalEntry,
+        store::{Store, Written},
+    },
+};
+
+/// How many writes may wait; the core asks for a handful a second.
+const JOBS_IN_FLIGHT: usize = 1024;
+
+/// Something to keep.
+#[derive(Debug)]
+pub enum Job {
+    /// A step of a reboot, ahead of its being done.
+    Journal(Box<JournalEntry>),
+    /// An iteration's record.
+    Iteration(Box<Iteration>, Box<Meta>),
+    /// The handoff that an iteration is given.
+    Handoff(IterationId, String),
+    /// A checkpoint.
+    Checkpoint(Box<Checkpoint>),
+    /// A process that must not outlive us.
+    Agent(IterationId, ProcessStamp),
+    /// That process is gone.
+    AgentGone(ProcessStamp),
+    /// The run is over: everything is written, then the sender is told.
+    Close(chrono::DateTime<chrono::Utc>, EndReason, oneshot::Sender<usize>),
+}
+
+/// Where everything is kept.
+#[derive(Debug)]
+pub struct Keeper {
+    /// The database.
+    pub store: Store,
+    /// The run's directory in the project; `None` where the project cannot be written.
+    pub files: Option<RunDir>,
+    /// The run.
+    pub run: RunId,
+    /// The project.
+    pub project: Project,
+}
+
+impl Keeper {
+    /// Starts the task; its answers go to `events`.
+    pub fn start(self, events: mpsc::Sender<Event>) -> mpsc::Sender<Job> {
+        let (sender, jobs) = mpsc::channel(JOBS_IN_FLIGHT);
+        tokio::spawn(self.keep(jobs, events));
+        sender
+    }
+
+    async fn keep(mut self, mut jobs: mpsc::Receiver<Job>, events: mpsc::Sender<Event>) {
+        let mut warned = false;
+        while let Some(job) = jobs.recv().await {
+            let trouble = match job {
+                Job::Close(at, reason, done) => {
+                    let _ = self.store.end_run(&self.run, at, reason).await;
+                    // Nobody may be waiting any more.
+                    let _ = done.send(self.store.close().await);
+                    return;
+                }
+                Job::Journal(entry) => {
+                    let (reboot, step) = (entry.reboot_id, entry.step);
+                    let written = self.store.journal_put(&entry).await;
+                    let event = Event::Store(StoreEvent::Journaled { reboot, step });
+                    // A store in trouble must not stop a reboot: the human is warned instead.
+                    let _ = events.send(event).await;
+                    said(written)
+                }
+                job => self.write(job).await,
+            };
+            match trouble {
+                Some(what) if !warned => {
+                    tracing::warn!(what, "cannot keep everything");
+                    warned = true;
+                    let _ = events.send(Event::Troubled { what }).await;
+                }
+                Some(what) => tracing::warn!(what, "cannot keep everything"),
+                None => warned = false,
+            }
+        }
+    }
+
+    async fn write(&mut self, job: Job) -> Option<String> {
+        match job {
+            Job::Iteration(iteration, meta) => {
+                let stored = said(self.store.put_iteration(&self.run, &iteration).await);
+                let filed = self.files.as_ref().and_then(|files| files.write_meta(&meta).err());
+                stored.or(filed.map(|error| told(&error)))
+            }
+            Job::Handoff(iteration, text) => {
+                let files = self.files.as_ref()?;
+                let written = files.write(iteration, "handoff.md", text.as_bytes());
+                written.err().map(|error| told(&error))
+            }
+            Job::Checkpoint(checkpoint) => {
+                said(self.store.put_checkpoint(&self.project, &checkpoint).await)
+            }
+            Job::Agent(iteration, process) => {
+                said(self.store.record_agent(&self.run, iteration, &process).await)
+            }
+            Job::AgentGone(process) => said(self.store.agent_gone(&self.run, &process).await),
+            Job::Journal(_) | Job::Close(..) => None,
+        }
+    }
+}
+
+/// What a write has to tell the human, if anything.
+fn said<E: std::error::Error>(written: Result<Written, E>) -> Option<String> {
+    match written {
+        Ok(Written::Durable) => None,
+        Ok(Written::Queued(warning)) => Some(warning.to_string()),
+        Err(error) => Some(told(&error)),
+    }
+}
+
+/// An error with its causes, in one line.
+pub(super) fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    clean::one_line(&text).into_owned()
+}
+
+/// The chain of a run as the store has it.
+pub async fn recorded(store: &Store, run: &RunId, at: chrono::DateTime<chrono::Utc>) -> Lineage {
+    use crate::lineage::store::HistoryOf;
+    let found = store.history(&HistoryOf::Run(run.clone()), 1).await.unwrap_or_default();
+    let iterations = found.into_iter().next().map(|one| one.iterations).unwrap_or_default();
+    Lineage::recorded(run.clone(), iterations, at)
+}
