@@ -107,6 +107,18 @@ impl FilesError {
                 | io::ErrorKind::ReadOnlyFilesystem
         )
     }
+
+    /// Whether the place lets nobody, or not us, make files.
+    #[must_use]
+    pub fn is_unwritable(&self) -> bool {
+        let Self::Io { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            source.kind(),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+        )
+    }
 }
 
 /// The four steps of a private write.

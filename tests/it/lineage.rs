@@ -842,6 +842,8 @@ async fn a_database_destroyed_beneath_us_is_set_aside_and_the_run_goes_on_in_a_n
             Err(error) => panic!("{error}"),
         }
     }
+    // Not even the urgent may go into the ruin.
+    queued(store.journal_put(&entry(&run, Step::Ending)).await);
     until("the queue is written", || async {
         store.health().await.queued == 0
     })
@@ -855,6 +857,8 @@ async fn a_database_destroyed_beneath_us_is_set_aside_and_the_run_goes_on_in_a_n
         found[0].iterations.last().map(|one| one.iteration.get()),
         Some(n)
     );
+    let open = store.journal_open(&ours).await.unwrap();
+    assert_eq!(open, Some(entry(&run_at(1), Step::Ending)));
     let dir = std::fs::read_dir(place.file().parent().unwrap()).unwrap();
     let aside = dir.filter(|entry| {
         let name = entry.as_ref().unwrap().file_name();
