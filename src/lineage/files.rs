@@ -107,6 +107,18 @@ impl FilesError {
                 | io::ErrorKind::ReadOnlyFilesystem
         )
     }
+
+    /// Whether the place lets nobody, or not us, make files.
+    #[must_use]
+    pub fn is_unwritable(&self) -> bool {
+        let Self::Io { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            source.kind(),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+        )
+    }
 }
 
 /// The four steps of a private write.
@@ -681,14 +693,10 @@ mod tests {
     fn what_is_no_file_is_no_state_file() {
         let project = tempfile::tempdir().unwrap();
         let dir = PrivateDir::open_project(project.path()).unwrap();
-        rustix::fs::mknodat(
-            CWD,
-            dir.path().join("fifo"),
-            FileType::Fifo,
-            PRIVATE_FILE,
-            0,
-        )
-        .unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(dir.path().join("fifo"))
+            .status();
+        assert!(made.unwrap().success());
         assert!(matches!(dir.read("fifo", 10), Err(FilesError::Kind { .. })));
         fs::write(project.path().join(".pitstop/runs"), b"").unwrap();
         assert!(matches!(dir.dir("runs"), Err(FilesError::Kind { .. })));

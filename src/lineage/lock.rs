@@ -6,7 +6,7 @@
 use std::{
     fs::File,
     io::{Read, Seek, SeekFrom, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
@@ -14,7 +14,7 @@ use rustix::{fs::FlockOperation, io::Errno};
 use serde::{Deserialize, Serialize};
 
 use crate::lineage::{
-    ProcessStamp, RunId,
+    ProcessStamp, Project, RunId,
     files::{FilesError, PrivateDir},
     moment, process,
 };
@@ -78,10 +78,32 @@ pub struct Lock {
 }
 
 impl Lock {
+    /// Takes the lock of the project at `path` for `holder`, or says who has it: in its `.pitstop`,
+    /// or where that cannot be written, under the project's hash in `runtime_dir`.
+    pub fn acquire_project(
+        path: &Path,
+        runtime_dir: &Path,
+        project: &Project,
+        holder: &Holder,
+    ) -> Result<Self, LockError> {
+        match PrivateDir::open_project(path) {
+            Ok(dir) => Self::acquire(&dir, holder),
+            Err(error) if error.is_unwritable() => {
+                let dir = PrivateDir::open_path(runtime_dir)?;
+                Self::acquire_named(&dir, &format!("{}.{LOCK}", project.hash), holder)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Takes the lock in `dir` for `holder`, or says who has it. Never waits.
     pub fn acquire(dir: &PrivateDir, holder: &Holder) -> Result<Self, LockError> {
-        let mut file = dir.open_or_create(LOCK)?;
-        let path = dir.path().join(LOCK);
+        Self::acquire_named(dir, LOCK, holder)
+    }
+
+    fn acquire_named(dir: &PrivateDir, name: &str, holder: &Holder) -> Result<Self, LockError> {
+        let mut file = dir.open_or_create(name)?;
+        let path = dir.path().join(name);
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Err(LockError::Held(read(&mut file))),
@@ -198,6 +220,23 @@ mod tests {
         drop(lock);
         assert_eq!(holder(&dir).unwrap(), None);
         Lock::acquire(&dir, &me()).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_project_that_cannot_be_written_is_locked_in_the_runtime_directory() {
+        let runtime = tempfile::tempdir().unwrap();
+        let runtime = runtime.path().join("pitstop");
+        // Nobody may make directories there, root neither.
+        let path = Path::new("/sys");
+        let project = Project::new(path, "machine");
+        let lock = Lock::acquire_project(path, &runtime, &project, &me()).unwrap();
+        let other = Project::new(Path::new("/sys/kernel"), "machine");
+        Lock::acquire_project(path, &runtime, &other, &me()).unwrap();
+        let error = Lock::acquire_project(path, &runtime, &project, &me()).unwrap_err();
+        assert!(matches!(error, LockError::Held(Some(_))), "{error:?}");
+        drop(lock);
+        Lock::acquire_project(path, &runtime, &project, &me()).unwrap();
     }
 
     #[test]

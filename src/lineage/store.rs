@@ -57,6 +57,10 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a database in trouble is tried again: within the five seconds of RELIABILITY C2.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// How many tries in vain make the connections suspect: the file may have been damaged or replaced
+/// beneath them, which only opening it anew finds out.
+const SUSPECT: u32 = 3;
+
 /// Where the database is.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoreTarget {
@@ -304,6 +308,19 @@ pub struct AgentRecord {
     pub process: ProcessStamp,
 }
 
+/// One figure that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Metric {
+    /// The iteration it is of; none: of the run as a whole.
+    pub iteration: Option<IterationId>,
+    /// What was measured, with its unit, such as `reboot_ms`.
+    pub name: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// How much.
+    pub value: f64,
+}
+
 /// How the store is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Health {
@@ -353,6 +370,8 @@ struct Waiting {
     closed: bool,
     pending: Pending,
     trouble: Option<String>,
+    /// Tries in vain since the trouble began, or since the database was last opened.
+    failures: u32,
     refused: u64,
     /// The runs begun here: they tell whose project a journal entry that waits belongs to, and are
     /// written again when a corrupt database gave way to an empty one.
@@ -500,22 +519,25 @@ impl Store {
     }
 
     /// Records one figure of a run, or of one of its iterations.
-    pub async fn put_metric(
-        &self,
-        run: &RunId,
-        iteration: Option<IterationId>,
-        name: &str,
-        at: DateTime<Utc>,
-        value: f64,
-    ) -> Result<Written, StoreError> {
+    pub async fn put_metric(&self, run: &RunId, metric: &Metric) -> Result<Written, StoreError> {
         let write = Write::Metric {
             run: run.clone(),
-            iteration,
-            name: name.to_owned(),
-            at,
-            value,
+            metric: metric.clone(),
         };
         self.write(write, "the metric").await
+    }
+
+    /// The figures of a run, oldest first, at most the newest 10 000.
+    pub async fn metrics(&self, run: &RunId) -> Result<Vec<Metric>, StoreError> {
+        const WHAT: &str = "the metrics";
+        let rows = self.read(rows::read_metrics(run), WHAT).await?;
+        let mut found: Vec<_> = rows
+            .iter()
+            .filter_map(|row| known(rows::metric(row), WHAT))
+            .collect();
+        found.reverse();
+        self.shared.waiting().pending.over_metrics(run, &mut found);
+        Ok(found)
     }
 
     /// The runs asked for with their iterations, newest run first, at most `limit` runs.
@@ -603,7 +625,7 @@ impl Store {
     /// Writes what waits, if it can be written, and closes the database; how many writes are lost.
     pub async fn close(&self) -> usize {
         let _turn = self.shared.turn.lock().await;
-        self.shared.flush().await;
+        self.shared.mend().await;
         self.shared.waiting().closed = true;
         let db = self.shared.db();
         self.shared.set_db(None);
@@ -631,9 +653,8 @@ impl Store {
                 reason: error.to_string(),
             }),
             Err(error) => {
-                let reason = db::with_sources(&error);
-                tracing::warn!(%reason, "the database takes no writes; they wait in memory");
-                shared.waiting().trouble = Some(reason);
+                tracing::warn!(%error, "the database takes no writes; they wait in memory");
+                shared.waiting().failed(&error);
                 Ok(shared.queue(write))
             }
         }
@@ -700,10 +721,16 @@ impl Shared {
         let Some(db) = self.db() else {
             return false;
         };
+        if self.waiting().is_suspect() {
+            // A connection that still has sound pages in memory would acknowledge a write into a
+            // file that is ruined.
+            return false;
+        }
         loop {
             let Some(write) = self.waiting().pending.front().cloned() else {
-                let cause = self.waiting().trouble.take();
-                if let Some(reason) = cause {
+                let mut waiting = self.waiting();
+                waiting.failures = 0;
+                if let Some(reason) = waiting.trouble.take() {
                     tracing::info!(%reason, "the database is well again");
                 }
                 return true;
@@ -718,24 +745,32 @@ impl Shared {
                     waiting.refused += 1;
                 }
                 Err(error) => {
-                    self.waiting().trouble = Some(db::with_sources(&error));
-                    if matches!(error, DbError::Corrupt(_)) {
-                        // Opening it anew sets it aside.
-                        self.set_db(None);
-                        db.close().await;
-                    }
+                    self.waiting().failed(&error);
                     return false;
                 }
             }
         }
     }
 
-    /// Opens the database if it is not yet, and writes what waits; whether all is well now.
+    /// Gives up connections that fail again and again.
+    async fn drop_suspect(&self) {
+        if !self.waiting().is_suspect() {
+            return;
+        }
+        self.waiting().failures = 0;
+        if let Some(db) = self.db() {
+            self.set_db(None);
+            db.close().await;
+        }
+    }
+
+    /// Opens the database if it is not open or has become suspect, and writes what waits; whether
+    /// all is well now. The caller holds the turn.
     async fn mend(&self) -> bool {
-        let _turn = self.turn.lock().await;
         if self.waiting().closed {
             return true;
         }
+        self.drop_suspect().await;
         if self.db().is_none() {
             match open_db(&self.options).await {
                 Ok(OpenedDb { db, set_aside }) => {
@@ -767,6 +802,19 @@ impl Drop for Shared {
 }
 
 impl Waiting {
+    fn failed(&mut self, error: &DbError) {
+        self.trouble = Some(db::with_sources(error));
+        let weight = match error {
+            DbError::Corrupt(_) => SUSPECT,
+            _ => 1,
+        };
+        self.failures = self.failures.saturating_add(weight);
+    }
+
+    const fn is_suspect(&self) -> bool {
+        self.failures >= SUSPECT
+    }
+
     fn is_of(&self, run: &RunId, project: &Project) -> bool {
         self.begun
             .iter()
@@ -790,6 +838,7 @@ async fn try_again(shared: Weak<Shared>, wake: Arc<Notify>) {
             let Some(shared) = shared.upgrade() else {
                 return;
             };
+            let _turn = shared.turn.lock().await;
             if shared.mend().await {
                 break;
             }

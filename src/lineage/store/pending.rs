@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::VecDeque};
 
-use super::{AgentRecord, Checkpoints, HistoryOf, RunHistory, RunRecord, rows::Write};
+use super::{AgentRecord, Checkpoints, HistoryOf, Metric, RunHistory, RunRecord, rows::Write};
 use crate::lineage::{Iteration, RunId, checkpoint::Checkpoint, journal::JournalEntry};
 
 /// The most bytes that wait: half of what a full disk may cost in memory.
@@ -189,6 +189,17 @@ impl Pending {
         }
     }
 
+    /// Adds what waits to the figures that were read.
+    pub(super) fn over_metrics(&self, of: &RunId, found: &mut Vec<Metric>) {
+        for write in self.writes() {
+            if let Write::Metric { run, metric } = write
+                && run == of
+            {
+                found.push(metric.clone());
+            }
+        }
+    }
+
     /// Puts the beginnings of `runs` before all that waits: the new database knows none of them.
     pub(super) fn begin_again(&mut self, runs: Vec<RunRecord>) {
         for run in runs.into_iter().rev() {
@@ -268,10 +279,12 @@ mod tests {
     fn metric(n: u32) -> Write {
         Write::Metric {
             run: run(),
-            iteration: None,
-            name: n.to_string(),
-            at: at(),
-            value: 0.0,
+            metric: Metric {
+                iteration: None,
+                name: n.to_string(),
+                at: at(),
+                value: 0.0,
+            },
         }
     }
 

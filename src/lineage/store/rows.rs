@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{
-    AgentRecord, Checkpoints, HistoryOf, RunRecord,
+    AgentRecord, Checkpoints, HistoryOf, Metric, RunRecord,
     db::{Bind, Cell, Cells, Statement},
 };
 use crate::{
@@ -50,10 +50,7 @@ pub(super) enum Write {
     },
     Metric {
         run: RunId,
-        iteration: Option<IterationId>,
-        name: String,
-        at: DateTime<Utc>,
-        value: f64,
+        metric: Metric,
     },
 }
 
@@ -100,22 +97,16 @@ impl Write {
                     text(&process.start_time),
                 ],
             },
-            Self::Metric {
-                run,
-                iteration,
-                name,
-                at,
-                value,
-            } => Statement {
+            Self::Metric { run, metric } => Statement {
                 sql: "INSERT INTO metrics (run_id, iteration, name, measured_at, value) \
                       VALUES ($1, $2, $3, $4, $5) \
                       ON CONFLICT (run_id, iteration, name, measured_at) DO UPDATE SET value = excluded.value",
                 binds: vec![
                     text(run),
-                    number(iteration.map_or(0, IterationId::get)),
-                    text(name),
-                    time(*at),
-                    Bind::Real(Some(*value)),
+                    number(metric.iteration.map_or(0, IterationId::get)),
+                    text(&metric.name),
+                    time(metric.at),
+                    Bind::Real(Some(metric.value)),
                 ],
             },
         }
@@ -373,6 +364,25 @@ pub(super) fn agent(row: &Cells) -> Option<AgentRecord> {
             pid: row.number()?.try_into().ok()?,
             start_time: row.text()?,
         },
+    })
+}
+
+/// The newest figures of a run, newest first.
+pub(super) fn read_metrics(run: &RunId) -> Statement {
+    Statement {
+        sql: "SELECT iteration, name, measured_at, value FROM metrics WHERE run_id = $1 \
+              ORDER BY measured_at DESC, iteration DESC, name DESC LIMIT 10000",
+        binds: vec![text(run)],
+    }
+}
+
+pub(super) fn metric(row: &Cells) -> Option<Metric> {
+    let mut row = Reader::new(row);
+    Some(Metric {
+        iteration: IterationId::new(row.number()?),
+        name: row.text()?,
+        at: row.word()?,
+        value: row.real()?,
     })
 }
 
