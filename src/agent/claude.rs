@@ -10,44 +10,24 @@
 //! - Of two `--settings`, `--session-id` or `--append-system-prompt` the last wins, hence merging.
 //! - `--session-id` beside `--resume` or `--continue` is refused, and so is an id already in use.
 //! - `--append-system-prompt` beside its `-file` form is refused.
-//! - A permission for one absolute file is `Edit(//abs/path)` (it covers `Write` too) and
-//!   `Read(//abs/path)`; `Write(…)` rules and single slashes match nothing; `*?[]` and `\` are
-//!   pattern characters and take a backslash.
 
 use std::{
     ffi::OsString,
-    fmt::Write as _,
     path::{Path, PathBuf},
     time::Duration,
 };
-
-use serde_json::{Map, Value, json};
 
 use super::{
     CommandLine, EndAct, EndStep, Keys, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Signal, Start,
 };
 use crate::transcript::SessionId;
 
+mod settings;
+
+pub use settings::{EVENTS, Injection, Settings, SettingsError, settings, user_status_line};
+
 /// What the agent is told about notes and signals.
 pub const SYSTEM_PROMPT: &str = include_str!("../../assets/system_prompt.md");
-
-/// The hooks we ask for, in the order a session meets them.
-pub const EVENTS: [&str; 14] = [
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PermissionRequest",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "Notification",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-    "PostCompact",
-    "Stop",
-    "StopFailure",
-    "SessionEnd",
-];
 
 /// Words that the client takes for a subcommand when they are its first whole argument.
 const SUBCOMMANDS: [&str; 17] = [
@@ -70,8 +50,20 @@ const SUBCOMMANDS: [&str; 17] = [
     "upgrade",
 ];
 
+/// Options that take every following word up to the next dash.
+const VARIADIC: [&str; 9] = [
+    "--add-dir",
+    "--allowed-tools",
+    "--allowedTools",
+    "--betas",
+    "--disallowed-tools",
+    "--disallowedTools",
+    "--file",
+    "--mcp-config",
+    "--tools",
+];
+
 /// Options that take a value of their own, so that a following `-c` or `--resume` is no option.
-/// Variadic ones are not here: they end at the next dash by themselves.
 const WITH_VALUE: [&str; 24] = [
     "--agent",
     "--agents",
@@ -99,6 +91,35 @@ const WITH_VALUE: [&str; 24] = [
     "--system-prompt-file",
 ];
 
+/// Options that never take a word. Of an option we do not know, the next word is taken for its value:
+/// a prompt of the user's that is then kept once too often is better than half an option.
+const FLAGS: [&str; 24] = [
+    "--allow-dangerously-skip-permissions",
+    "--ax-screen-reader",
+    "--background",
+    "--bare",
+    "--bg",
+    "--brief",
+    "--chrome",
+    "--continue",
+    "--dangerously-skip-permissions",
+    "--disable-slash-commands",
+    "--fork-session",
+    "--help",
+    "--ide",
+    "--no-chrome",
+    "--no-session-persistence",
+    "--print",
+    "--safe-mode",
+    "--strict-mcp-config",
+    "--tmux",
+    "--verbose",
+    "--version",
+    "-c",
+    "-h",
+    "-p",
+];
+
 /// Flags that switch the client's hooks off, so that nothing is observed.
 const BLINDING: [&str; 2] = ["--bare", "--safe-mode"];
 
@@ -120,45 +141,6 @@ pub enum Given {
     Text(String),
     /// A file that the caller reads, relative to the agent's directory.
     File(PathBuf),
-}
-
-/// What the settings file points to.
-#[derive(Clone, Copy, Debug)]
-pub struct Injection<'a> {
-    /// The `pitstop` executable, absolute.
-    pub exe: &'a Path,
-    /// The file with the observe right, absolute.
-    pub observe: &'a Path,
-    /// The scratchpad file that the agent may read and edit without asking, absolute.
-    pub scratchpad: &'a Path,
-}
-
-/// The per-run settings file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// The text of the file.
-    pub json: String,
-    /// The status line command of the user's own `--settings`, to be chained by ours.
-    pub user_status_line: Option<String>,
-}
-
-/// Why no settings could be made.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
-    /// The user's own `--settings` is not JSON.
-    #[error("expected the text of --settings to be a JSON object: {0}")]
-    NotJson(#[from] serde_json::Error),
-    /// Part of the user's own `--settings` has another form than ours can join.
-    #[error("expected `{field}` in --settings to be {expected}")]
-    Shape {
-        /// Where.
-        field: &'static str,
-        /// What it should be.
-        expected: &'static str,
-    },
-    /// A path cannot stand in a settings file.
-    #[error("expected a path that is valid UTF-8, found {0}")]
-    Path(PathBuf),
 }
 
 /// Builds the command that starts or resumes Claude Code, or the demo that takes its flags.
@@ -311,17 +293,21 @@ fn append_prompt(args: &[String], file_text: Option<&str>) -> (String, Vec<Strin
 }
 
 /// Command-line arguments, read as the client reads them.
-struct Arguments<'a>(&'a [String]);
+pub(super) struct Arguments<'a>(pub(super) &'a [String]);
 
 /// One option with its value, or one bare word (then `name` is empty).
-struct Argument<'a> {
-    name: &'a str,
-    value: Option<&'a str>,
-    raw: &'a [String],
+pub(super) struct Argument<'a> {
+    /// The option without a glued value.
+    pub(super) name: &'a str,
+    /// The glued or following value; of a variadic option the first one.
+    pub(super) value: Option<&'a str>,
+    /// The words it takes up.
+    pub(super) raw: &'a [String],
 }
 
 impl<'a> Arguments<'a> {
-    fn iter(&self) -> impl Iterator<Item = Argument<'a>> + use<'a> {
+    /// All of them, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Argument<'a>> + use<'a> {
         let mut rest = self.0;
         let mut literal = false;
         std::iter::from_fn(move || {
@@ -332,132 +318,29 @@ impl<'a> Arguments<'a> {
                 _ => (first.as_str(), None),
             };
             literal |= name == "--";
-            let takes_next = glued.is_none()
-                && rest.get(1).is_some_and(|next| match name {
-                    "" | "--" => false,
-                    "--resume" | "-r" | "--from-pr" => !next.starts_with('-'),
-                    name => WITH_VALUE.contains(&name),
-                });
+            let words = rest[1..]
+                .iter()
+                .take_while(|word| !word.starts_with('-'))
+                .count();
+            let following = match name {
+                "" | "--" => 0,
+                name if VARIADIC.contains(&name) => words,
+                _ if glued.is_some() => 0,
+                name if FLAGS.contains(&name) => 0,
+                name if WITH_VALUE.contains(&name) => 1.min(rest.len() - 1),
+                _ => words.min(1),
+            };
             let raw;
-            (raw, rest) = rest.split_at(1 + usize::from(takes_next));
+            (raw, rest) = rest.split_at(1 + following);
             let value = glued.or_else(|| raw.get(1).map(String::as_str));
             Some(Argument { name, value, raw })
         })
     }
 
     /// The value of the last option called `name`, which is the one that counts.
-    fn last(&self, name: &str) -> Option<&'a str> {
+    pub(super) fn last(&self, name: &str) -> Option<&'a str> {
         self.iter().filter(|arg| arg.name == name).last()?.value
     }
-}
-
-/// Makes the per-run settings: hooks and status line that call `pitstop`, permission for the
-/// scratchpad, joined with the user's own `--settings` text.
-pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings, SettingsError> {
-    let mut root: Map<String, Value> = user.map_or(Ok(Map::new()), serde_json::from_str)?;
-    let user_status_line = root.get("statusLine").and_then(status_line_command);
-
-    let hooks = inner_object(&mut root, "hooks")?;
-    for event in EVENTS {
-        let command = command(injection, &["hook", event])?;
-        // Nothing of the user's is dropped: hooks of one event run side by side.
-        inner_list(hooks, event, "hooks")?
-            .push(json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5 }] }));
-    }
-
-    let allow = inner_list(
-        inner_object(&mut root, "permissions")?,
-        "allow",
-        "permissions.allow",
-    )?;
-    let file = rule_path(injection.scratchpad)?;
-    allow.extend(["Read", "Edit"].map(|tool| Value::from(format!("{tool}({file})"))));
-
-    let command = command(injection, &["statusline"])?;
-    root.insert(
-        "statusLine".into(),
-        json!({ "type": "command", "command": command }),
-    );
-    let json = serde_json::to_string_pretty(&root)?;
-    Ok(Settings {
-        json,
-        user_status_line,
-    })
-}
-
-fn inner_object<'a>(
-    root: &'a mut Map<String, Value>,
-    field: &'static str,
-) -> Result<&'a mut Map<String, Value>, SettingsError> {
-    root.entry(field)
-        .or_insert_with(|| json!({}))
-        .as_object_mut()
-        .ok_or(SettingsError::Shape {
-            field,
-            expected: "an object",
-        })
-}
-
-fn inner_list<'a>(
-    object: &'a mut Map<String, Value>,
-    key: &str,
-    field: &'static str,
-) -> Result<&'a mut Vec<Value>, SettingsError> {
-    object
-        .entry(key)
-        .or_insert_with(|| json!([]))
-        .as_array_mut()
-        .ok_or(SettingsError::Shape {
-            field,
-            expected: "made of lists",
-        })
-}
-
-/// One shell command that calls `pitstop` with `words`.
-fn command(injection: Injection<'_>, words: &[&str]) -> Result<String, SettingsError> {
-    let mut line = quoted(utf8(injection.exe)?);
-    for word in words {
-        let _ = write!(line, " {word}"); // writing to a String cannot fail
-    }
-    let _ = write!(line, " --observe {}", quoted(utf8(injection.observe)?));
-    Ok(line)
-}
-
-fn utf8(path: &Path) -> Result<&str, SettingsError> {
-    path.to_str()
-        .ok_or_else(|| SettingsError::Path(path.to_owned()))
-}
-
-/// `text` as one word of a POSIX shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// An absolute path in a permission rule: a second slash in front, pattern characters escaped.
-fn rule_path(path: &Path) -> Result<String, SettingsError> {
-    let mut rule = String::from("/");
-    for c in utf8(path)?.chars() {
-        if matches!(
-            c,
-            '\\' | '*' | '?' | '[' | ']' | '{' | '}' | '(' | ')' | '!'
-        ) {
-            rule.push('\\');
-        }
-        rule.push(c);
-    }
-    Ok(rule)
-}
-
-/// The status line command in the text of a settings file of the user's.
-#[must_use]
-pub fn user_status_line(settings_json: &str) -> Option<String> {
-    let root: Map<String, Value> = serde_json::from_str(settings_json).ok()?;
-    root.get("statusLine").and_then(status_line_command)
-}
-
-fn status_line_command(status_line: &Value) -> Option<String> {
-    let command = status_line.get("command")?.as_str()?;
-    (!command.trim().is_empty()).then(|| command.to_owned())
 }
 
 /// The directory name of a project under `<config dir>/projects/`: a guess for recovery only, for

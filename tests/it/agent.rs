@@ -124,6 +124,24 @@ impl Agent {
         }
     }
 
+    /// The demo at full speed, waiting for a prompt after each turn, with `control` set.
+    fn demo(control: &[(&str, &str)]) -> Self {
+        let home = Home::with_project("it's a [demo]").unwrap();
+        let mut env = home.env();
+        let calm = [("PITSTOP_DEMO_PACE_MS", "0"), ("PITSTOP_DEMO_AUTO", "0")];
+        env.extend(
+            calm.iter()
+                .chain(control)
+                .map(|(name, value)| (name.into(), value.into())),
+        );
+        Self {
+            home,
+            kind: AgentKind::Demo,
+            program: env!("CARGO_BIN_EXE_pitstop").into(),
+            env,
+        }
+    }
+
     fn scratchpad(&self) -> PathBuf {
         self.home.project().join(".pitstop/scratchpad.md")
     }
@@ -143,7 +161,10 @@ impl Agent {
         let line = command_line(&Launch {
             kind: self.kind,
             program: self.program.clone(),
-            lead_args: Vec::new(),
+            lead_args: match self.kind {
+                AgentKind::Demo => vec!["demo-agent".into()],
+                _ => Vec::new(),
+            },
             session: session.parse().unwrap(),
             way,
             first: true,
@@ -330,4 +351,208 @@ fn a_refused_call_is_a_failed_turn() {
         unreachable!()
     };
     assert_eq!(failure, pitstop::agent::Failure::ContextLimit);
+}
+
+/// Types a prompt as a person does: text, then Enter by itself.
+fn type_in(terminal: &Terminal, text: &str) {
+    terminal.send(text);
+    terminal.wait_for_text(text, LIMIT);
+    terminal.send("\r");
+}
+
+#[test]
+fn the_demo_takes_a_start_prompt_exactly_and_tells_its_turn_by_hooks() {
+    let agent = Agent::demo(&[("PITSTOP_DEMO_SCRIPT", "")]);
+    let prompt = nasty_prompt();
+    let terminal = agent.start(FIRST, Start::Fresh, Some(&prompt));
+    agent.wait_for_turns(1);
+    let [arrived] = prompts(&agent.home).try_into().expect("one prompt");
+    assert_same(&arrived, &prompt);
+    let kinds: Vec<_> = seen(&agent.home)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    for kind in ["SessionStart", "PreToolUse", "PostToolUse", "Stop"] {
+        assert!(kinds.iter().any(|name| name == kind), "{kind} in {kinds:?}");
+    }
+    let [transcript] = agent.home.transcripts().try_into().expect("one transcript");
+    assert!(transcript.ends_with(format!("{FIRST}.jsonl")));
+    terminal.signal(Signal::INT);
+    assert_eq!(terminal.wait_for_exit(LIMIT).code, 0);
+    assert_eq!(terminal.modes_left_on(), [""; 0]);
+}
+
+#[test]
+fn the_demo_reports_the_usage_it_was_given() {
+    let agent = Agent::demo(&[("PITSTOP_DEMO_USAGE", "100000,130000,155000")]);
+    let terminal = agent.start(FIRST, Start::Fresh, None);
+    agent.wait_for_start();
+    for (turn, used) in [100_000, 130_000, 155_000].into_iter().enumerate() {
+        type_in(&terminal, &format!("turn {turn}"));
+        eventually("the turn's usage in a status line", || {
+            let context = |line: StatusLine| line.usage.map(|usage| usage.context().0);
+            let lines = status_lines(&agent.home).into_iter();
+            lines
+                .filter_map(context)
+                .any(|context| context == used)
+                .then_some(())
+        });
+    }
+}
+
+#[test]
+fn the_demo_refuses_prompts_near_the_end_of_its_window_without_a_stop() {
+    let agent = Agent::demo(&[("PITSTOP_DEMO_USAGE", "177000")]);
+    let terminal = agent.start(FIRST, Start::Fresh, Some("fill it"));
+    agent.wait_for_turns(1);
+    type_in(&terminal, "one more");
+    terminal.wait_for_text("Context limit reached", LIMIT);
+    assert_eq!(prompts(&agent.home).len(), 2);
+    let ended = |event: &AgentEvent| matches!(event, AgentEvent::TurnEnded { .. });
+    assert_eq!(events(&agent.home).into_iter().filter(ended).count(), 1);
+}
+
+#[test]
+fn the_demo_resumes_what_it_wrote_and_refuses_unknown_and_used_ids() {
+    let agent = Agent::demo(&[("PITSTOP_DEMO_USAGE", "90000")]);
+    let unknown = agent.start(FIRST, Start::Resume, None);
+    assert_eq!(unknown.wait_for_exit(LIMIT).code, 1);
+    assert!(unknown.screen_text().contains("No conversation found"));
+
+    let first = agent.start(FIRST, Start::Fresh, Some("begin"));
+    agent.wait_for_turns(1);
+    type_in(&first, "/exit");
+    assert_eq!(first.wait_for_exit(LIMIT).code, 0);
+    let ended = agent.wait_for_event("SessionEnd", |e| {
+        matches!(e, AgentEvent::SessionEnded { .. })
+    });
+    let AgentEvent::SessionEnded { reason, .. } = ended else {
+        unreachable!()
+    };
+    assert_eq!(reason, pitstop::agent::EndReason::PromptExit);
+
+    let used = agent.start(FIRST, Start::Fresh, None);
+    assert_eq!(used.wait_for_exit(LIMIT).code, 1);
+    assert!(used.screen_text().contains("already in use"));
+
+    let before = status_lines(&agent.home).len();
+    let _resumed = agent.start(FIRST, Start::Resume, None);
+    let line = eventually("the first status line of the resumed session", || {
+        status_lines(&agent.home).into_iter().nth(before)
+    });
+    assert_eq!(line.usage.unwrap().context().0, 90_000);
+}
+
+#[test]
+fn the_demo_ends_by_each_signal_as_the_client_does() {
+    for (signal, code) in [(Signal::INT, 0), (Signal::HUP, 129), (Signal::TERM, 143)] {
+        let agent = Agent::demo(&[("PITSTOP_DEMO_PACE_MS", "1000")]);
+        let terminal = agent.start(FIRST, Start::Fresh, Some("go"));
+        agent.wait_for_start();
+        terminal.signal(signal);
+        assert_eq!(terminal.wait_for_exit(LIMIT).code, code, "{signal:?}");
+        assert_eq!(terminal.modes_left_on(), [""; 0], "{signal:?}");
+        agent.wait_for_event("SessionEnd", |e| {
+            matches!(e, AgentEvent::SessionEnded { .. })
+        });
+    }
+}
+
+#[test]
+fn a_stubborn_demo_ends_by_a_kill_only() {
+    let agent = Agent::demo(&[("PITSTOP_DEMO_STUBBORN", "1")]);
+    let terminal = agent.start(FIRST, Start::Fresh, None);
+    agent.wait_for_start();
+    terminal.signal(Signal::INT);
+    terminal.signal(Signal::HUP);
+    terminal.signal(Signal::TERM);
+    type_in(&terminal, "/exit");
+    type_in(&terminal, "still here");
+    agent.wait_for_event("the prompt", |e| {
+        matches!(e, AgentEvent::PromptSubmitted { .. })
+    });
+    terminal.kill();
+    assert!(terminal.wait_for_exit(LIMIT).signal.is_some());
+}
+
+#[test]
+fn a_pasted_prompt_needs_an_enter_of_its_own_in_the_demo_too() {
+    let agent = Agent::demo(&[("PITSTOP_DEMO_REPLY", "Heard.")]);
+    let terminal = agent.start(FIRST, Start::Fresh, None);
+    agent.wait_for_start();
+    terminal.wait_for_text("\u{276f}", LIMIT);
+    terminal.send("\x1b[200~one\ntwo\x1b[201~\r");
+    terminal.wait_for_text("two", LIMIT);
+    assert_eq!(prompts(&agent.home), [""; 0]);
+    terminal.send("\r");
+    terminal.wait_for_text("Heard.", LIMIT);
+    assert_eq!(prompts(&agent.home), ["one\ntwo\n"]);
+}
+
+#[test]
+fn a_start_prompt_waits_behind_the_demos_trust_dialog() {
+    let agent = Agent::demo(&[("PITSTOP_DEMO_DIALOG", "start")]);
+    let terminal = agent.start(FIRST, Start::Fresh, Some("go"));
+    terminal.wait_for_text("Do you trust", LIMIT);
+    terminal.send("typed into the dialog");
+    assert_eq!(events(&agent.home), []);
+    terminal.send("1");
+    agent.wait_for_turns(1);
+    assert_eq!(prompts(&agent.home), ["go"]);
+}
+
+#[test]
+fn the_demo_goes_on_from_a_handoff_where_the_last_session_stopped() {
+    let agent = Agent::demo(&[("PITSTOP_DEMO_USAGE", "150000")]);
+    let prompt = "pitstop handoff \u{b7} run \u{b7} 2\n\n- demo_next: 4\n";
+    let _terminal = agent.start(FIRST, Start::Fresh, Some(prompt));
+    let ended = agent.wait_for_event("Stop", |e| matches!(e, AgentEvent::TurnEnded { .. }));
+    let AgentEvent::TurnEnded { last_message, .. } = ended else {
+        unreachable!()
+    };
+    assert!(last_message.unwrap().contains("STATE demo_next=5"));
+    let line = eventually("usage", || {
+        status_lines(&agent.home)
+            .into_iter()
+            .rfind(|line| line.usage.is_some())
+    });
+    assert!(line.usage.unwrap().context().0 < 40_000);
+}
+
+#[test]
+fn the_demo_draws_in_frames_and_survives_any_size() {
+    let agent = Agent::demo(&[("PITSTOP_DEMO_PACE_MS", "20")]);
+    let terminal = agent.start(FIRST, Start::Fresh, Some("go"));
+    for (columns, rows) in [(20, 5), (3, 2), (200, 60), (1, 1), (100, 30)] {
+        terminal.resize(columns, rows);
+    }
+    agent.wait_for_turns(1);
+    terminal.wait_for_text("tests pass", LIMIT);
+    assert!(terminal.title().contains("pitstop demo"));
+    let output = terminal.output();
+    let count = |needle: &[u8]| {
+        output
+            .windows(needle.len())
+            .filter(|w| *w == needle)
+            .count()
+    };
+    assert!(count(b"\x1b[?2026h") > 3);
+    assert_eq!(count(b"\x1b[?2026h"), count(b"\x1b[?2026l"));
+}
+
+#[test]
+fn the_demo_answers_one_prompt_as_json() {
+    let home = Home::new().unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_pitstop"))
+        .args(["demo-agent", "-p", "--output-format", "json", "say hello"])
+        .env_clear()
+        .envs(home.env())
+        .env("PITSTOP_DEMO_REPLY", "hello")
+        .stdin(std::process::Stdio::null())
+        .current_dir(home.project())
+        .output()
+        .unwrap();
+    let envelope: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(envelope["result"], "hello");
+    assert_eq!(envelope["is_error"], false);
 }

@@ -93,6 +93,34 @@ fn the_users_own_resume_rules_the_first_start_only() {
 }
 
 #[test]
+fn a_later_start_keeps_every_flag_and_drops_the_users_prompt() {
+    let mut launch = launch(&[
+        "--add-dir",
+        "/a",
+        "/b",
+        "--model",
+        "opus",
+        "do it",
+        "-d",
+        "--",
+        "x",
+    ]);
+    launch.first = false;
+    assert_eq!(
+        args(&launch)[..6],
+        ["--add-dir", "/a", "/b", "--model", "opus", "-d"]
+    );
+}
+
+#[test]
+fn an_unknown_option_keeps_its_word() {
+    let mut launch = launch(&["--brandnew", "word", "--verbose", "a prompt"]);
+    launch.first = false;
+    assert_eq!(args(&launch)[..3], ["--brandnew", "word", "--verbose"]);
+    assert_eq!(args(&launch)[3], "--session-id");
+}
+
+#[test]
 fn a_value_that_looks_like_a_flag_is_no_flag() {
     let launch = launch(&["--append-system-prompt", "-c", "--model", "--resume"]);
     assert_eq!(user_session(&launch.user_args), UserSession::Ours);
@@ -174,90 +202,6 @@ fn flags_that_blind_us_or_need_no_pane_are_found() {
 #[test]
 fn the_system_prompt_keeps_to_400_tokens() {
     assert!(crate::agent::generic::estimate(SYSTEM_PROMPT.chars().count() as u64, 0).0 < 400);
-}
-
-fn injection() -> Injection<'static> {
-    Injection {
-        exe: Path::new("/opt/it's here/pitstop"),
-        observe: Path::new("/run/u 1/observe"),
-        scratchpad: Path::new("/w/a [b]*/.pitstop/scratchpad.md"),
-    }
-}
-
-fn value(settings: &Settings) -> Value {
-    serde_json::from_str(&settings.json).unwrap()
-}
-
-#[test]
-fn every_hook_calls_pitstop_with_quoted_paths() {
-    let settings = value(&settings(injection(), None).unwrap());
-    for event in EVENTS {
-        assert_eq!(
-            settings["hooks"][event][0]["hooks"][0]["command"],
-            format!(r"'/opt/it'\''s here/pitstop' hook {event} --observe '/run/u 1/observe'")
-        );
-    }
-    assert_eq!(
-        settings["statusLine"]["command"],
-        r"'/opt/it'\''s here/pitstop' statusline --observe '/run/u 1/observe'"
-    );
-}
-
-#[test]
-fn the_scratchpad_alone_is_allowed_by_an_absolute_rule() {
-    let settings = value(&settings(injection(), None).unwrap());
-    assert_eq!(
-        settings["permissions"]["allow"],
-        json!([
-            r"Read(//w/a \[b\]\*/.pitstop/scratchpad.md)",
-            r"Edit(//w/a \[b\]\*/.pitstop/scratchpad.md)"
-        ])
-    );
-}
-
-#[test]
-fn the_users_settings_keep_everything_but_the_status_line_which_is_chained() {
-    let user = r#"{"env":{"A":"b"},"statusLine":{"type":"command","command":"mine.sh"},
-        "hooks":{"Stop":[{"hooks":[{"type":"command","command":"theirs"}]}],"Else":[]},
-        "permissions":{"allow":["Bash(ls)"],"deny":["Read(x)"]}}"#;
-    let merged = settings(injection(), Some(user)).unwrap();
-    assert_eq!(merged.user_status_line.as_deref(), Some("mine.sh"));
-    let merged = value(&merged);
-    assert_eq!(merged["env"]["A"], "b");
-    assert_eq!(merged["hooks"]["Stop"][0]["hooks"][0]["command"], "theirs");
-    assert_eq!(merged["hooks"]["Stop"].as_array().unwrap().len(), 2);
-    assert_eq!(merged["hooks"]["Else"], json!([]));
-    assert_eq!(merged["permissions"]["deny"], json!(["Read(x)"]));
-    assert_eq!(merged["permissions"]["allow"][0], "Bash(ls)");
-}
-
-#[test]
-fn settings_of_another_shape_are_refused_with_the_place() {
-    let error = |user| settings(injection(), Some(user)).unwrap_err().to_string();
-    assert_eq!(
-        error(r#"{"hooks":[]}"#),
-        "expected `hooks` in --settings to be an object"
-    );
-    assert_eq!(
-        error(r#"{"hooks":{"Stop":1}}"#),
-        "expected `hooks` in --settings to be made of lists"
-    );
-    assert!(error("nope").starts_with("expected the text of --settings to be a JSON object"));
-}
-
-#[test]
-fn the_users_status_line_is_found_in_a_settings_file() {
-    let text = r#"{"statusLine":{"type":"command","command":"ccline --x"}}"#;
-    assert_eq!(user_status_line(text).as_deref(), Some("ccline --x"));
-    for none in [
-        "",
-        "[]",
-        "{}",
-        r#"{"statusLine":null}"#,
-        r#"{"statusLine":{"command":" "}}"#,
-    ] {
-        assert_eq!(user_status_line(none), None, "{none}");
-    }
 }
 
 #[test]

@@ -1,1 +1,333 @@
 //! The scripted stand-in behind `pitstop demo` and the tests.
+//!
+//! It draws like Claude Code, keeps a real transcript, calls the injected hooks and status line,
+//! takes the flags `--session-id --resume --settings --append-system-prompt --model -p` and ends by the
+//! same keys and signals. What it says is a story of its own making; it needs no account.
+//!
+//! The environment controls it, for tests and for `pitstop demo`:
+//!
+//! | variable | effect |
+//! |---|---|
+//! | `PITSTOP_DEMO_DIR` | config directory in place of `CLAUDE_CONFIG_DIR` or `~/.claude` |
+//! | `PITSTOP_DEMO_USAGE` | context after each turn, tokens with commas between; not used after a handoff |
+//! | `PITSTOP_DEMO_PACE_MS` | pause between steps, milliseconds (300) |
+//! | `PITSTOP_DEMO_REPLY` | the text of every reply, in place of the story |
+//! | `PITSTOP_DEMO_SCRIPT` | file with a line a turn: steps with tabs between; `$ CMD` runs CMD, `\n` breaks a line |
+//! | `PITSTOP_DEMO_AUTO` | `0`: waits for a prompt after each turn |
+//! | `PITSTOP_DEMO_STUBBORN` | `1`: ignores `/exit`, SIGINT, SIGHUP and SIGTERM |
+//! | `PITSTOP_DEMO_EXIT_MS` | pause before the end, milliseconds |
+//! | `PITSTOP_DEMO_CRASH` | dies in that turn (from 1), with its modes left on |
+//! | `PITSTOP_DEMO_GRANDCHILD` | `1`: leaves a process behind that holds the terminal for a minute |
+//! | `PITSTOP_DEMO_HOOKS` | `0`: calls neither hooks nor status line |
+//! | `PITSTOP_DEMO_OWN_ID` | `1`: ignores `--session-id`, as some versions of the client do |
+//! | `PITSTOP_DEMO_DIALOG` | `start`: a trust dialog first; `turn`: a permission dialog in each turn |
+
+use std::{
+    env, fs,
+    io::{self, IsTerminal as _, Read as _},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::claude::Arguments;
+use crate::transcript::SessionId;
+
+mod draw;
+mod hooks;
+mod keyboard;
+mod record;
+mod session;
+mod story;
+mod terminal;
+mod turn;
+mod view;
+
+/// What a fresh session holds before the first word, tokens.
+const BASE_LOAD: u64 = 18_000;
+
+/// What the client keeps back of the window, tokens.
+const RESERVE: u64 = 20_000;
+
+/// How far below the usable window prompts are refused, tokens.
+const REFUSED_BELOW: u64 = 3_000;
+
+/// What the command line asks for.
+#[derive(Clone, Debug, Default)]
+struct Options {
+    session: Option<SessionId>,
+    resume: Option<String>,
+    settings: Value,
+    model: String,
+    print: bool,
+    json: bool,
+    keep_no_session: bool,
+    prompt: Option<String>,
+}
+
+/// What the environment asks for.
+#[derive(Clone, Debug, Default)]
+struct Control {
+    config_dir: PathBuf,
+    cwd: PathBuf,
+    usage: Vec<u64>,
+    pace: Duration,
+    reply: Option<String>,
+    script: Vec<String>,
+    auto: bool,
+    stubborn: bool,
+    exit_pause: Duration,
+    crash: Option<usize>,
+    grandchild: bool,
+    hooks: bool,
+    own_id: bool,
+    dialog: String,
+}
+
+/// Runs the demo agent with `args`, which do not hold the program's name; gives its exit code.
+#[must_use]
+pub fn main(args: &[String]) -> i32 {
+    let outcome = options(args)
+        .and_then(|options| Ok((options, control()?)))
+        .and_then(|(options, control)| {
+            if options.print {
+                print(&options, &control)
+            } else {
+                session::run(options, control).map_err(|error| error.to_string())
+            }
+        });
+    outcome.unwrap_or_else(|message| {
+        eprintln!("{message}");
+        1
+    })
+}
+
+fn options(args: &[String]) -> Result<Options, String> {
+    let mut options = Options {
+        model: "claude-demo-1".into(),
+        ..Options::default()
+    };
+    for arg in Arguments(args).iter() {
+        let value = || {
+            let missing = || format!("error: option '{}' wants a value", arg.name);
+            arg.value.map(str::to_owned).ok_or_else(missing)
+        };
+        match arg.name {
+            "" => options.prompt = arg.raw.first().cloned(),
+            "--session-id" => {
+                let wrong = |_| "Error: Invalid session ID. Must be a valid UUID.".to_owned();
+                options.session = Some(value()?.parse().map_err(wrong)?);
+            }
+            "--resume" | "-r" => options.resume = Some(value()?),
+            "--settings" => options.settings = settings(&value()?)?,
+            "--model" => options.model = value()?,
+            "-p" | "--print" => options.print = true,
+            "--output-format" => options.json = value()? == "json",
+            "--no-session-persistence" => options.keep_no_session = true,
+            // The rest changes nothing that the demo shows.
+            _ => {}
+        }
+    }
+    Ok(options)
+}
+
+fn settings(given: &str) -> Result<Value, String> {
+    let text = if given.trim_start().starts_with('{') {
+        given.to_owned()
+    } else {
+        fs::read_to_string(given).map_err(|_| format!("Error: Settings file not found: {given}"))?
+    };
+    serde_json::from_str(&text).map_err(|error| format!("Error: Invalid settings: {error}"))
+}
+
+fn control() -> Result<Control, String> {
+    let text = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let number = |name: &str| text(name).and_then(|value| value.parse::<u64>().ok());
+    let is = |name: &str, value: &str| text(name).as_deref() == Some(value);
+    let home_config = || Some(Path::new(&text("HOME")?).join(".claude"));
+    let script = text("PITSTOP_DEMO_SCRIPT").map_or(Ok(String::new()), |path| {
+        fs::read_to_string(&path).map_err(|error| format!("Error: {path}: {error}"))
+    })?;
+    Ok(Control {
+        config_dir: text("PITSTOP_DEMO_DIR")
+            .or_else(|| text("CLAUDE_CONFIG_DIR"))
+            .map(PathBuf::from)
+            .or_else(home_config)
+            .ok_or("Error: no config directory: HOME is not set")?,
+        cwd: env::current_dir().map_err(|error| format!("Error: {error}"))?,
+        usage: text("PITSTOP_DEMO_USAGE")
+            .iter()
+            .flat_map(|list| list.split(','))
+            .filter_map(|n| n.trim().parse().ok())
+            .collect(),
+        pace: Duration::from_millis(number("PITSTOP_DEMO_PACE_MS").unwrap_or(300)),
+        reply: text("PITSTOP_DEMO_REPLY"),
+        script: script.lines().map(str::to_owned).collect(),
+        auto: !is("PITSTOP_DEMO_AUTO", "0"),
+        stubborn: is("PITSTOP_DEMO_STUBBORN", "1"),
+        exit_pause: Duration::from_millis(number("PITSTOP_DEMO_EXIT_MS").unwrap_or(0)),
+        crash: number("PITSTOP_DEMO_CRASH").map(|turn| turn as usize),
+        grandchild: is("PITSTOP_DEMO_GRANDCHILD", "1"),
+        hooks: !is("PITSTOP_DEMO_HOOKS", "0"),
+        own_id: is("PITSTOP_DEMO_OWN_ID", "1"),
+        dialog: text("PITSTOP_DEMO_DIALOG").unwrap_or_default(),
+    })
+}
+
+/// The id, the transcript's path and the context in use that a session starts with.
+fn opening(options: &Options, control: &Control) -> Result<(SessionId, PathBuf, u64), String> {
+    let path = |id| record::path_of(&control.config_dir, &control.cwd, id);
+    if let Some(wanted) = &options.resume {
+        let unknown = || format!("No conversation found with session ID: {wanted}");
+        let id = wanted.parse().map_err(|_| unknown())?;
+        // Like the real one, it resumes what was said, not a file of mode lines.
+        let context = record::context_of(&path(id)).ok_or_else(unknown)?;
+        return Ok((id, path(id), context));
+    }
+    let named = options.session.filter(|_| !control.own_id);
+    let id = named.unwrap_or_else(|| SessionId::new(Uuid::new_v4()));
+    if path(id).exists() {
+        return Err(format!("Error: Session ID {id} is already in use."));
+    }
+    Ok((id, path(id), BASE_LOAD))
+}
+
+/// Answers one prompt on stdout, as `claude -p` does.
+fn print(options: &Options, control: &Control) -> Result<i32, String> {
+    let began = Instant::now();
+    let mut prompt = options.prompt.clone().unwrap_or_default();
+    if !io::stdin().is_terminal() {
+        let mut input = String::new();
+        io::stdin()
+            .read_to_string(&mut input)
+            .map_err(|error| format!("Error: {error}"))?;
+        prompt = format!("{prompt}\n{input}");
+    }
+    let prompt = prompt.trim();
+    if prompt.is_empty() {
+        return Err("Error: Input must be provided either through stdin or as a prompt".into());
+    }
+    let (id, path, context) = opening(options, control)?;
+    let reply = control.reply.clone().unwrap_or_else(|| answer(prompt));
+    let usage = turn::split_usage(context + (prompt.len() / 4) as u64, context);
+    if !options.keep_no_session {
+        let block = json!({ "type": "text", "text": reply });
+        record::Record::open(path, id, &options.model, &control.cwd)
+            .and_then(|mut record| {
+                record.prompt(prompt)?;
+                record.block(
+                    &Uuid::new_v4().simple().to_string(),
+                    &block,
+                    usage,
+                    "end_turn",
+                )
+            })
+            .map_err(|error| format!("Error: {error}"))?;
+    }
+    if options.json {
+        let duration = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        println!(
+            "{}",
+            json!({
+                "type": "result", "subtype": "success", "is_error": false, "duration_ms": duration,
+                "duration_api_ms": duration, "num_turns": 1, "result": reply,
+                "session_id": id.to_string(), "total_cost_usd": turn::cost(usage),
+                "usage": record::wire(usage),
+            })
+        );
+    } else {
+        println!("{reply}");
+    }
+    Ok(0)
+}
+
+/// What `-p` says: a summary when one is asked for.
+fn answer(prompt: &str) -> String {
+    let sections = [
+        (
+            "User Intent",
+            "Build tidepool, a small command-line feed reader.",
+        ),
+        ("Technical Context", "Rust, SQLite, one binary."),
+        (
+            "Files & Code",
+            "`src/parse.rs`, `src/fetch.rs`, `src/store.rs`.",
+        ),
+        ("Errors & Fixes", "None open."),
+        ("Key Decisions", "One entry type for both feed formats."),
+        ("Pending Tasks", "The open items of the plan."),
+        ("Current State", "All tests pass."),
+    ];
+    if !sections.iter().all(|(title, _)| prompt.contains(title)) {
+        return "Understood.".into();
+    }
+    let section = |(title, text): &(&str, &str)| format!("## {title}\n\n{text}\n");
+    let summary: Vec<_> = sections.iter().map(section).collect();
+    format!(
+        "<analysis>Read it all.</analysis>\n\n{}",
+        summary.join("\n")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Options, String> {
+        options(&args.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_flags_of_a_hosted_start_are_understood() {
+        let id = "8f14e45f-ceea-467f-a8b5-2a8b9d3c1e70";
+        let options = parse(&[
+            "--add-dir",
+            "/a",
+            "/b",
+            "--session-id",
+            id,
+            "--settings",
+            r#"{"hooks":{}}"#,
+            "--append-system-prompt",
+            "-p",
+            "--model",
+            "m[1m]",
+            "--",
+            "--go",
+        ])
+        .unwrap();
+        assert_eq!(options.session, Some(id.parse().unwrap()));
+        assert_eq!(options.prompt.as_deref(), Some("--go"));
+        assert_eq!(options.model, "m[1m]");
+        assert!(!options.print);
+    }
+
+    #[test]
+    fn what_the_real_one_refuses_is_refused() {
+        assert!(
+            parse(&["--session-id", "x"])
+                .unwrap_err()
+                .contains("valid UUID")
+        );
+        assert!(
+            parse(&["--settings", "/nowhere.json"])
+                .unwrap_err()
+                .contains("not found")
+        );
+        assert!(
+            parse(&["--session-id"])
+                .unwrap_err()
+                .contains("wants a value")
+        );
+    }
+
+    #[test]
+    fn a_summary_has_the_seven_sections_when_they_are_asked_for() {
+        let prompt = "User Intent, Technical Context, Files & Code, Errors & Fixes, Key Decisions, \
+                      Pending Tasks, Current State";
+        assert_eq!(answer(prompt).matches("## ").count(), 7);
+        assert_eq!(answer("hello"), "Understood.");
+    }
+}

@@ -1,0 +1,271 @@
+//! The per-run settings file: hooks and status line that call `pitstop`, and one permission.
+//!
+//! Measured with Claude Code 2.1.197:
+//!
+//! - Of two `--settings` the last wins, so the user's own is merged into ours. Hooks of its settings
+//!   files run beside ours; its `statusLine` is replaced.
+//! - A permission for one absolute file is `Edit(//abs/path)` (it covers `Write` too) and
+//!   `Read(//abs/path)`; `Write(…)` rules and single slashes match nothing; `*?[]` and `\` are
+//!   pattern characters and take a backslash.
+
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Map, Value, json};
+
+/// The hooks we ask for, in the order a session meets them.
+pub const EVENTS: [&str; 14] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "Notification",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+    "PostCompact",
+    "Stop",
+    "StopFailure",
+    "SessionEnd",
+];
+
+/// What the settings file points to.
+#[derive(Clone, Copy, Debug)]
+pub struct Injection<'a> {
+    /// The `pitstop` executable, absolute.
+    pub exe: &'a Path,
+    /// The file with the observe right, absolute.
+    pub observe: &'a Path,
+    /// The scratchpad file that the agent may read and edit without asking, absolute.
+    pub scratchpad: &'a Path,
+}
+
+/// The per-run settings file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The text of the file.
+    pub json: String,
+    /// The status line command of the user's own `--settings`, to be chained by ours.
+    pub user_status_line: Option<String>,
+}
+
+/// Why no settings could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The user's own `--settings` is not JSON.
+    #[error("expected the text of --settings to be a JSON object: {0}")]
+    NotJson(#[from] serde_json::Error),
+    /// Part of the user's own `--settings` has another form than ours can join.
+    #[error("expected `{field}` in --settings to be {expected}")]
+    Shape {
+        /// Where.
+        field: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A path cannot stand in a settings file.
+    #[error("expected a path that is valid UTF-8, found {0}")]
+    Path(PathBuf),
+}
+
+/// Makes the per-run settings: hooks and status line that call `pitstop`, permission for the
+/// scratchpad, joined with the user's own `--settings` text.
+pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings, SettingsError> {
+    let mut root: Map<String, Value> = user.map_or(Ok(Map::new()), serde_json::from_str)?;
+    let user_status_line = root.get("statusLine").and_then(status_line_command);
+
+    let hooks = inner_object(&mut root, "hooks")?;
+    for event in EVENTS {
+        let command = command(injection, &["hook", event])?;
+        // Nothing of the user's is dropped: hooks of one event run side by side.
+        inner_list(hooks, event, "hooks")?
+            .push(json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5 }] }));
+    }
+
+    let allow = inner_list(
+        inner_object(&mut root, "permissions")?,
+        "allow",
+        "permissions.allow",
+    )?;
+    let file = rule_path(injection.scratchpad)?;
+    allow.extend(["Read", "Edit"].map(|tool| Value::from(format!("{tool}({file})"))));
+
+    let command = command(injection, &["statusline"])?;
+    root.insert(
+        "statusLine".into(),
+        json!({ "type": "command", "command": command }),
+    );
+    let json = serde_json::to_string_pretty(&root)?;
+    Ok(Settings {
+        json,
+        user_status_line,
+    })
+}
+
+fn inner_object<'a>(
+    root: &'a mut Map<String, Value>,
+    field: &'static str,
+) -> Result<&'a mut Map<String, Value>, SettingsError> {
+    root.entry(field)
+        .or_insert_with(|| json!({}))
+        .as_object_mut()
+        .ok_or(SettingsError::Shape {
+            field,
+            expected: "an object",
+        })
+}
+
+fn inner_list<'a>(
+    object: &'a mut Map<String, Value>,
+    key: &str,
+    field: &'static str,
+) -> Result<&'a mut Vec<Value>, SettingsError> {
+    object
+        .entry(key)
+        .or_insert_with(|| json!([]))
+        .as_array_mut()
+        .ok_or(SettingsError::Shape {
+            field,
+            expected: "made of lists",
+        })
+}
+
+/// One shell command that calls `pitstop` with `words`.
+fn command(injection: Injection<'_>, words: &[&str]) -> Result<String, SettingsError> {
+    let mut line = quoted(utf8(injection.exe)?);
+    for word in words {
+        let _ = write!(line, " {word}"); // writing to a String cannot fail
+    }
+    let _ = write!(line, " --observe {}", quoted(utf8(injection.observe)?));
+    Ok(line)
+}
+
+fn utf8(path: &Path) -> Result<&str, SettingsError> {
+    path.to_str()
+        .ok_or_else(|| SettingsError::Path(path.to_owned()))
+}
+
+/// `text` as one word of a POSIX shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// An absolute path in a permission rule: a second slash in front, pattern characters escaped.
+fn rule_path(path: &Path) -> Result<String, SettingsError> {
+    let mut rule = String::from("/");
+    for c in utf8(path)?.chars() {
+        if matches!(
+            c,
+            '\\' | '*' | '?' | '[' | ']' | '{' | '}' | '(' | ')' | '!'
+        ) {
+            rule.push('\\');
+        }
+        rule.push(c);
+    }
+    Ok(rule)
+}
+
+/// The status line command in the text of a settings file of the user's.
+#[must_use]
+pub fn user_status_line(settings_json: &str) -> Option<String> {
+    let root: Map<String, Value> = serde_json::from_str(settings_json).ok()?;
+    root.get("statusLine").and_then(status_line_command)
+}
+
+fn status_line_command(status_line: &Value) -> Option<String> {
+    let command = status_line.get("command")?.as_str()?;
+    (!command.trim().is_empty()).then(|| command.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn injection() -> Injection<'static> {
+        Injection {
+            exe: Path::new("/opt/it's here/pitstop"),
+            observe: Path::new("/run/u 1/observe"),
+            scratchpad: Path::new("/w/a [b]*/.pitstop/scratchpad.md"),
+        }
+    }
+
+    fn value(settings: &Settings) -> Value {
+        serde_json::from_str(&settings.json).unwrap()
+    }
+
+    #[test]
+    fn every_hook_calls_pitstop_with_quoted_paths() {
+        let settings = value(&settings(injection(), None).unwrap());
+        for event in EVENTS {
+            assert_eq!(
+                settings["hooks"][event][0]["hooks"][0]["command"],
+                format!(r"'/opt/it'\''s here/pitstop' hook {event} --observe '/run/u 1/observe'")
+            );
+        }
+        assert_eq!(
+            settings["statusLine"]["command"],
+            r"'/opt/it'\''s here/pitstop' statusline --observe '/run/u 1/observe'"
+        );
+    }
+
+    #[test]
+    fn the_scratchpad_alone_is_allowed_by_an_absolute_rule() {
+        let settings = value(&settings(injection(), None).unwrap());
+        assert_eq!(
+            settings["permissions"]["allow"],
+            json!([
+                r"Read(//w/a \[b\]\*/.pitstop/scratchpad.md)",
+                r"Edit(//w/a \[b\]\*/.pitstop/scratchpad.md)"
+            ])
+        );
+    }
+
+    #[test]
+    fn the_users_settings_keep_everything_but_the_status_line_which_is_chained() {
+        let user = r#"{"env":{"A":"b"},"statusLine":{"type":"command","command":"mine.sh"},
+            "hooks":{"Stop":[{"hooks":[{"type":"command","command":"theirs"}]}],"Else":[]},
+            "permissions":{"allow":["Bash(ls)"],"deny":["Read(x)"]}}"#;
+        let merged = settings(injection(), Some(user)).unwrap();
+        assert_eq!(merged.user_status_line.as_deref(), Some("mine.sh"));
+        let merged = value(&merged);
+        assert_eq!(merged["env"]["A"], "b");
+        assert_eq!(merged["hooks"]["Stop"][0]["hooks"][0]["command"], "theirs");
+        assert_eq!(merged["hooks"]["Stop"].as_array().unwrap().len(), 2);
+        assert_eq!(merged["hooks"]["Else"], json!([]));
+        assert_eq!(merged["permissions"]["deny"], json!(["Read(x)"]));
+        assert_eq!(merged["permissions"]["allow"][0], "Bash(ls)");
+    }
+
+    #[test]
+    fn settings_of_another_shape_are_refused_with_the_place() {
+        let error = |user| settings(injection(), Some(user)).unwrap_err().to_string();
+        assert_eq!(
+            error(r#"{"hooks":[]}"#),
+            "expected `hooks` in --settings to be an object"
+        );
+        assert_eq!(
+            error(r#"{"hooks":{"Stop":1}}"#),
+            "expected `hooks` in --settings to be made of lists"
+        );
+        assert!(error("nope").starts_with("expected the text of --settings to be a JSON object"));
+    }
+
+    #[test]
+    fn the_users_status_line_is_found_in_a_settings_file() {
+        let text = r#"{"statusLine":{"type":"command","command":"ccline --x"}}"#;
+        assert_eq!(user_status_line(text).as_deref(), Some("ccline --x"));
+        for none in [
+            "",
+            "[]",
+            "{}",
+            r#"{"statusLine":null}"#,
+            r#"{"statusLine":{"command":" "}}"#,
+        ] {
+            assert_eq!(user_status_line(none), None, "{none}");
+        }
+    }
+}

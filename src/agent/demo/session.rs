@@ -1,0 +1,550 @@
+//! The interactive session: one loop over keys, signals and the clock.
+
+use std::{
+    collections::VecDeque,
+    io,
+    os::unix::process::CommandExt as _,
+    process::{self, Command},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{
+    BASE_LOAD, Control, Options, REFUSED_BELOW, RESERVE,
+    draw::{Canvas, plain, wrap, write_all},
+    hooks::{self, Hooks},
+    keyboard::{Key, Keyboard},
+    opening,
+    record::{self, Record},
+    story::{GO_ON, Step, Story},
+    terminal::{Incoming, Terminal, catch_signals, read_input},
+    turn::{Turn, scripted},
+};
+use crate::{agent::CallUsage, transcript::SessionId};
+
+/// The real client waits that long for more news before it runs the status line command.
+const STATUS_DEBOUNCE: Duration = Duration::from_millis(300);
+
+/// How long an open dialog stays unanswered before the notification.
+const NOTIFY_AFTER: Duration = Duration::from_secs(6);
+
+/// How long a second Ctrl-C counts as the second.
+const TWICE: Duration = Duration::from_secs(1);
+
+/// How often the spinner turns.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Pause between two turns of the story, in steps' paces.
+const PAUSE_PACES: u32 = 5;
+
+/// The marker of a handoff in a prompt.
+const HANDOFF: &str = "pitstop handoff";
+
+/// An open dialog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialog {
+    /// Whether the folder is trusted, before anything else.
+    Trust,
+    /// Whether a tool may run.
+    Permission,
+}
+
+/// Everything the session knows.
+pub struct Session {
+    pub(super) options: Options,
+    pub(super) control: Control,
+    pub(super) hooks: Hooks,
+    pub(super) id: SessionId,
+    pub(super) record: Record,
+    pub(super) canvas: Canvas,
+    pub(super) keyboard: Keyboard,
+    pub(super) incoming: Sender<Incoming>,
+    /// Lines to be printed above the live part with the next frame.
+    pub(super) above: Vec<String>,
+    pub(super) status: Vec<String>,
+    pub(super) hint: String,
+    pub(super) draft: String,
+    pub(super) queue: VecDeque<String>,
+    pub(super) dialog: Option<Dialog>,
+    pub(super) turn: Option<Turn>,
+    pub(super) turns: usize,
+    pub(super) story: Story,
+    pub(super) handed_over: bool,
+    pub(super) context: u64,
+    pub(super) usage: CallUsage,
+    pub(super) has_usage: bool,
+    pub(super) cost: f64,
+    pub(super) last_message: String,
+    pub(super) began: Instant,
+    pub(super) asked_frames: bool,
+    pub(super) status_due: Option<Instant>,
+    pub(super) go_on_due: Option<Instant>,
+    pub(super) notify_due: Option<Instant>,
+    pub(super) quit_armed: Option<(Key, Instant)>,
+    pub(super) exit: Option<(&'static str, i32)>,
+    pub(super) dirty: bool,
+}
+
+/// Runs a session to its end; gives the exit code.
+pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
+    let (id, path, context) = match opening(&options, &control) {
+        Ok(opening) => opening,
+        Err(message) => {
+            eprintln!("{message}");
+            return Ok(1);
+        }
+    };
+    let (incoming, news) = channel();
+    catch_signals(&incoming)?;
+    let terminal = Terminal::open()?;
+    read_input(incoming.clone());
+    if control.grandchild {
+        // Its own process group, so that only who closes the terminal is rid of it.
+        Command::new("sleep").arg("60").process_group(0).spawn()?;
+    }
+    let resumed = if options.resume.is_some() {
+        record::conversation(&path)
+    } else {
+        Vec::new()
+    };
+    let record = Record::open(path, id, &options.model, &control.cwd)?;
+    let hooks = Hooks::new(
+        std::mem::take(&mut options.settings),
+        &control.cwd,
+        !control.hooks,
+    );
+    let (columns, rows) = Terminal::size();
+    let mut session = Session {
+        hooks,
+        id,
+        record,
+        canvas: Canvas::new(columns, rows),
+        keyboard: Keyboard::default(),
+        incoming,
+        above: Vec::new(),
+        status: Vec::new(),
+        hint: "? for shortcuts".into(),
+        draft: String::new(),
+        queue: VecDeque::new(),
+        dialog: (control.dialog == "start").then_some(Dialog::Trust),
+        turn: None,
+        turns: 0,
+        story: Story::default(),
+        handed_over: false,
+        context,
+        usage: CallUsage::default(),
+        has_usage: false,
+        cost: 0.0,
+        last_message: String::new(),
+        began: Instant::now(),
+        asked_frames: false,
+        status_due: None,
+        go_on_due: None,
+        notify_due: None,
+        quit_armed: None,
+        exit: None,
+        dirty: true,
+        options,
+        control,
+    };
+    session.welcome(&resumed);
+    let (reason, code) = session.live(&news)?;
+    session.close(reason, terminal);
+    Ok(code)
+}
+
+impl Session {
+    fn live(&mut self, news: &Receiver<Incoming>) -> io::Result<(&'static str, i32)> {
+        if self.dialog.is_none() {
+            self.begin()?;
+        }
+        loop {
+            if let Some(exit) = self.exit {
+                return Ok(exit);
+            }
+            self.on_time(Instant::now())?;
+            if self.dirty {
+                self.dirty = false;
+                let above = std::mem::take(&mut self.above);
+                let live = self.shown();
+                self.canvas.frame(&above, &live)?;
+            }
+            match news.recv_timeout(self.patience()) {
+                Ok(incoming) => self.take(incoming)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(("other", 0)),
+            }
+        }
+    }
+
+    /// Tells the start to the hooks and submits the start prompt.
+    fn begin(&mut self) -> io::Result<()> {
+        let resumed = self.options.resume.is_some();
+        let source = if resumed { "resume" } else { "startup" };
+        self.tell(
+            "SessionStart",
+            "",
+            json!({ "source": source, "model": self.options.model }),
+        );
+        self.status_due = Some(Instant::now());
+        self.has_usage = resumed;
+        if resumed {
+            self.usage = super::turn::split_usage(self.context, self.context);
+        }
+        match self.options.prompt.take() {
+            Some(prompt) => self.submit(prompt),
+            None => Ok(()),
+        }
+    }
+
+    /// How long nothing needs doing.
+    fn patience(&self) -> Duration {
+        let busy = self.turn.as_ref();
+        let step = busy.filter(|_| self.dialog.is_none()).map(|turn| turn.due);
+        let tick = busy.map(|_| Instant::now() + TICK);
+        let armed = self.quit_armed.as_ref().map(|(_, until)| *until);
+        let times = [
+            step,
+            tick,
+            self.status_due,
+            self.go_on_due,
+            self.notify_due,
+            armed,
+        ];
+        let next = times.into_iter().flatten().min();
+        next.map_or(Duration::from_secs(3600), |next| {
+            next.saturating_duration_since(Instant::now())
+        })
+    }
+
+    fn on_time(&mut self, now: Instant) -> io::Result<()> {
+        let due = |time: Option<Instant>| time.is_some_and(|time| time <= now);
+        if due(self.status_due) {
+            self.status_due = None;
+            self.run_status_line();
+        }
+        if due(self.notify_due) {
+            self.notify_due = None;
+            let told = json!({
+                "message": "Claude needs your permission", "notification_type": "permission_prompt",
+            });
+            self.tell("Notification", "", told);
+        }
+        if self
+            .quit_armed
+            .as_ref()
+            .is_some_and(|(_, until)| *until <= now)
+        {
+            self.quit_armed = None;
+            self.dirty = true;
+        }
+        // Whoever types is not interrupted by the story.
+        if due(self.go_on_due) && self.draft.is_empty() && self.turn.is_none() {
+            self.go_on_due = None;
+            self.submit(GO_ON.into())?;
+        }
+        if self.dialog.is_none() {
+            self.play_due(now)?;
+        }
+        self.dirty |= self.turn.is_some();
+        Ok(())
+    }
+
+    fn play_due(&mut self, now: Instant) -> io::Result<()> {
+        let Some(mut turn) = self.turn.take_if(|turn| turn.due <= now) else {
+            return Ok(());
+        };
+        if self.control.crash == Some(self.turns) && turn.spoke {
+            // A crash puts nothing in order.
+            process::exit(101);
+        }
+        if turn.calls_next() && self.control.dialog == "turn" && !self.last_message.is_empty() {
+            self.last_message.clear();
+            self.tell("PermissionRequest", "Bash", json!({ "tool_name": "Bash" }));
+            self.dialog = Some(Dialog::Permission);
+            self.notify_due = Some(now + NOTIFY_AFTER);
+            self.turn = Some(turn);
+            return Ok(());
+        }
+        if self.play(&mut turn)? {
+            turn.due = Instant::now() + self.control.pace;
+            self.turn = Some(turn);
+            return Ok(());
+        }
+        self.end_turn();
+        if let Some(prompt) = self.queue.pop_front() {
+            return self.submit(prompt);
+        }
+        if self.control.auto {
+            self.go_on_due = Some(Instant::now() + self.control.pace * PAUSE_PACES);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, incoming: Incoming) -> io::Result<()> {
+        self.dirty = true;
+        match incoming {
+            Incoming::Bytes(bytes) => {
+                for key in self.keyboard.read(&bytes) {
+                    self.press(key)?;
+                }
+            }
+            Incoming::Closed | Incoming::Hangup => self.quit("other", 129),
+            Incoming::Interrupt => self.quit("other", 0),
+            Incoming::Terminate => self.quit("other", 143),
+            Incoming::Resized => {
+                let (columns, rows) = Terminal::size();
+                self.canvas.resize(columns, rows);
+            }
+            Incoming::StatusLine(text) => {
+                self.status = text.lines().take(3).map(plain).collect();
+            }
+        }
+        Ok(())
+    }
+
+    fn quit(&mut self, reason: &'static str, code: i32) {
+        if !self.control.stubborn {
+            self.exit = Some((reason, code));
+        }
+    }
+
+    fn press(&mut self, key: Key) -> io::Result<()> {
+        match key {
+            Key::Attributes if !self.asked_frames => {
+                self.asked_frames = true;
+                return write_all("\x1b[?2026$p\x1b[c");
+            }
+            Key::Attributes => return Ok(()),
+            Key::KnowsFrames => {
+                self.canvas.bracket_frames();
+                return Ok(());
+            }
+            _ => {}
+        }
+        if let Some(dialog) = self.dialog {
+            return self.answer(dialog, &key);
+        }
+        match key {
+            Key::Text(text) | Key::Paste(text) => self.draft.push_str(&text),
+            Key::Newline => self.draft.push('\n'),
+            Key::Backspace => drop(self.draft.pop()),
+            Key::ClearLine => self.draft.clear(),
+            Key::Submit => return self.enter(),
+            Key::Escape => self.interrupt(),
+            Key::Interrupt if self.turn.is_some() => self.interrupt(),
+            Key::Interrupt if !self.draft.is_empty() => self.draft.clear(),
+            Key::EndOfInput if !self.draft.is_empty() => {}
+            Key::Interrupt | Key::EndOfInput => self.press_to_quit(key),
+            Key::Attributes | Key::KnowsFrames => {}
+        }
+        Ok(())
+    }
+
+    /// The first press arms, the second one quits.
+    fn press_to_quit(&mut self, key: Key) {
+        if self
+            .quit_armed
+            .take()
+            .is_some_and(|(armed, _)| armed == key)
+        {
+            self.quit("prompt_input_exit", 0);
+        } else {
+            self.quit_armed = Some((key, Instant::now() + TWICE));
+        }
+    }
+
+    fn answer(&mut self, dialog: Dialog, key: &Key) -> io::Result<()> {
+        let yes = *key == Key::Submit || *key == Key::Text("1".into());
+        let no = matches!(key, Key::Escape | Key::Interrupt) || *key == Key::Text("2".into());
+        if !yes && !no {
+            return Ok(());
+        }
+        self.dialog = None;
+        self.notify_due = None;
+        match dialog {
+            Dialog::Trust if yes => self.begin()?,
+            Dialog::Trust => self.exit = Some(("other", 1)),
+            Dialog::Permission if yes => {}
+            Dialog::Permission => self.interrupt(),
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self) -> io::Result<()> {
+        if self.draft.trim().is_empty() {
+            return Ok(());
+        }
+        let prompt = std::mem::take(&mut self.draft);
+        match prompt.trim() {
+            "/exit" | "/quit" => self.quit("prompt_input_exit", 0),
+            "/clear" if self.turn.is_none() => self.start_over()?,
+            "/compact" if self.turn.is_none() => self.compact()?,
+            command if command.starts_with('/') && !command.contains([' ', '\n']) => {
+                let name = wrap(command, self.canvas.columns()).swap_remove(0);
+                self.above
+                    .extend([format!("  ⎿  Unknown command: {name}"), String::new()]);
+            }
+            _ if self.turn.is_some() => self.queue.push_back(prompt),
+            _ => self.submit(prompt)?,
+        }
+        Ok(())
+    }
+
+    /// Stops the turn. A prompt that nothing was said to goes back into the box, as measured.
+    fn interrupt(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            if turn.spoke {
+                self.above
+                    .extend(["  \x1b[31m⎿  Interrupted by user".into(), String::new()]);
+            } else {
+                self.draft.insert_str(0, &turn.prompt);
+            }
+            self.go_on_due = None;
+        }
+    }
+
+    /// Takes a prompt, or refuses it when the window is full.
+    fn submit(&mut self, prompt: String) -> io::Result<()> {
+        self.go_on_due = None;
+        self.tell("UserPromptSubmit", "", json!({ "prompt": prompt }));
+        self.record.prompt(&prompt)?;
+        self.show_prompt(&prompt);
+        self.turns += 1;
+        if self.turns == 1 && prompt.contains(HANDOFF) {
+            self.handed_over = true;
+            self.story = Story::from_prompt(&prompt);
+        }
+        if self.context >= self.limit() {
+            self.hint = "Context low (0% remaining) · Run /compact to compact & continue".into();
+            let notice = "Context limit reached · /compact or /clear to continue";
+            self.above
+                .extend([format!("  \x1b[31m⎿  {notice}"), String::new()]);
+            return self.record.too_long();
+        }
+        let steps = self.steps();
+        let after = self.context_after(&prompt);
+        let due = Instant::now() + self.control.pace;
+        self.turn = Some(Turn::new(prompt, steps, self.context, after, due));
+        Ok(())
+    }
+
+    fn steps(&mut self) -> VecDeque<Step> {
+        if let Some(reply) = &self.control.reply {
+            return [Step::Say(reply.clone())].into();
+        }
+        if !self.control.script.is_empty() {
+            let line = self.control.script.get(self.turns - 1);
+            return scripted(line.map_or("Understood.", String::as_str));
+        }
+        self.story.turn(self.handed_over && self.turns == 1)
+    }
+
+    /// The context after a turn, tokens.
+    fn context_after(&self, prompt: &str) -> u64 {
+        let scripted = self
+            .control
+            .usage
+            .get(self.turns - 1)
+            .or(self.control.usage.last());
+        if let Some(usage) = scripted.filter(|_| !self.handed_over) {
+            return *usage;
+        }
+        // A window fills in about twenty turns, whatever its size.
+        let share = (self.window() - BASE_LOAD) / 20;
+        let growth = share * (80 + (self.turns as u64 * 37) % 41) / 100;
+        self.context + growth + (prompt.chars().count() / 4) as u64
+    }
+
+    /// The whole window, tokens: the model's mark decides.
+    pub(super) fn window(&self) -> u64 {
+        if self.options.model.ends_with("[1m]") {
+            1_000_000
+        } else {
+            200_000
+        }
+    }
+
+    /// From here on prompts are refused, tokens.
+    fn limit(&self) -> u64 {
+        self.window() - RESERVE - REFUSED_BELOW
+    }
+
+    /// `/clear`: the process lives on under a new session.
+    fn start_over(&mut self) -> io::Result<()> {
+        self.tell("SessionEnd", "", json!({ "reason": "clear" }));
+        self.id = SessionId::new(Uuid::new_v4());
+        let path = record::path_of(&self.control.config_dir, &self.control.cwd, self.id);
+        self.record = Record::open(path, self.id, &self.options.model, &self.control.cwd)?;
+        self.context = BASE_LOAD;
+        self.has_usage = false;
+        self.go_on_due = None;
+        self.tell("SessionStart", "", json!({ "source": "clear" }));
+        self.above.push("  ⎿  (no content)".into());
+        self.status_line_soon();
+        Ok(())
+    }
+
+    fn compact(&mut self) -> io::Result<()> {
+        self.tell(
+            "PreCompact",
+            "",
+            json!({ "trigger": "manual", "custom_instructions": null }),
+        );
+        self.record.compacted(self.context)?;
+        self.context = BASE_LOAD + (self.context - BASE_LOAD.min(self.context)) / 12;
+        self.has_usage = false;
+        self.hint = "? for shortcuts".into();
+        self.tell("PostCompact", "", json!({ "trigger": "manual" }));
+        self.tell(
+            "SessionStart",
+            "",
+            json!({ "source": "compact", "model": self.options.model }),
+        );
+        self.above.push("  ⎿  Compacted".into());
+        self.status_line_soon();
+        Ok(())
+    }
+
+    /// Runs the hooks of `event` with its own `fields`.
+    pub(super) fn tell(&self, event: &str, subject: &str, fields: Value) {
+        let mut payload = hooks::payload(event, self.id, self.record.path(), &self.control.cwd);
+        if let (Some(payload), Value::Object(fields)) = (payload.as_object_mut(), fields) {
+            payload.extend(fields);
+        }
+        self.hooks.run(event, self.id, subject, &payload);
+    }
+
+    /// Runs the status line command when nothing more has come for a while.
+    pub(super) fn status_line_soon(&mut self) {
+        self.status_due = Some(Instant::now() + STATUS_DEBOUNCE);
+    }
+
+    fn run_status_line(&self) {
+        if !self.hooks.has_status_line() {
+            return;
+        }
+        let payload = self.status_payload();
+        let (hooks, id, incoming) = (self.hooks.clone(), self.id, self.incoming.clone());
+        thread::spawn(move || {
+            if let Some(text) = hooks.status_line(id, &payload) {
+                // The session may be over.
+                let _ = incoming.send(Incoming::StatusLine(text));
+            }
+        });
+    }
+
+    /// Ends the session: the hooks are told, the terminal is given back.
+    fn close(mut self, reason: &str, terminal: Terminal) {
+        self.tell("SessionEnd", "", json!({ "reason": reason }));
+        thread::sleep(self.control.exit_pause);
+        // A terminal that is gone takes no farewell.
+        let farewell = format!("Resume this session with:\r\n--resume {}\r\n", self.id);
+        let _ = self.canvas.clear().and_then(|()| write_all(&farewell));
+        drop(terminal);
+    }
+}

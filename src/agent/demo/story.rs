@@ -1,0 +1,421 @@
+//! What the demo plays: a small project, item by item, so that a reboot has something to carry on.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+/// One thing the agent does in a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// It says something, in Markdown.
+    Say(String),
+    /// It calls a tool.
+    Tool {
+        /// The tool's name.
+        name: &'static str,
+        /// What it is called with.
+        input: Value,
+        /// What comes out; `None` runs the shell command for real.
+        output: Option<String>,
+    },
+}
+
+impl Step {
+    /// A shell command with a made-up output.
+    fn shell(command: &str, output: &str) -> Self {
+        let input = json!({ "command": command });
+        Self::Tool {
+            name: "Bash",
+            input,
+            output: Some(output.to_owned()),
+        }
+    }
+
+    /// A shell command that is run.
+    pub fn run(command: &str) -> Self {
+        Self::Tool {
+            name: "Bash",
+            input: json!({ "command": command }),
+            output: None,
+        }
+    }
+
+    fn file(name: &'static str, path: &str, output: &str) -> Self {
+        Self::Tool {
+            name,
+            input: json!({ "file_path": path }),
+            output: Some(output.to_owned()),
+        }
+    }
+}
+
+/// One item of the project's plan.
+struct Item {
+    title: &'static str,
+    file: &'static str,
+    test: &'static str,
+    thought: &'static str,
+    decision: Option<&'static str>,
+}
+
+const fn item(
+    title: &'static str,
+    file: &'static str,
+    test: &'static str,
+    thought: &'static str,
+    decision: Option<&'static str>,
+) -> Item {
+    Item {
+        title,
+        file,
+        test,
+        thought,
+        decision,
+    }
+}
+
+const OBJECTIVE: &str = "tidepool: a small command-line feed reader";
+
+const PLAN: [Item; 24] = [
+    item(
+        "Parse RSS and Atom feeds",
+        "src/parse.rs",
+        "parse",
+        "Both formats map onto one entry type; dates are the hard part.",
+        Some("keep entries in one type | two types would double every view"),
+    ),
+    item(
+        "Fetch feeds with conditional requests",
+        "src/fetch.rs",
+        "fetch",
+        "ETag and Last-Modified spare most of the traffic.",
+        Some("at most eight requests at a time | servers ban greedy readers"),
+    ),
+    item(
+        "Store entries in SQLite",
+        "src/store.rs",
+        "store",
+        "Entries are keyed by feed and guid, so a second fetch adds nothing.",
+        None,
+    ),
+    item(
+        "Mark entries read and starred",
+        "src/mark.rs",
+        "mark",
+        "Marks live in a table of their own.",
+        Some("marks survive a feed's deletion | users resubscribe"),
+    ),
+    item(
+        "List entries with filters",
+        "src/list.rs",
+        "list",
+        "Filters compose: unread, starred, feed, since.",
+        None,
+    ),
+    item(
+        "Import and export OPML",
+        "src/opml.rs",
+        "opml",
+        "Nested outlines become folders; unknown attributes are kept.",
+        None,
+    ),
+    item(
+        "Render articles as text",
+        "src/render.rs",
+        "render",
+        "Paragraphs must stay readable at any width.",
+        Some("footnotes for links | inline targets break the flow"),
+    ),
+    item(
+        "Search with a full-text index",
+        "src/search.rs",
+        "search",
+        "FTS5 does it; the index is filled by triggers.",
+        None,
+    ),
+    item(
+        "Refresh in the background",
+        "src/refresh.rs",
+        "refresh",
+        "A feed that fails waits twice as long, up to a day.",
+        Some("back off per feed | one dead host must not slow the rest"),
+    ),
+    item(
+        "Page through articles by key",
+        "src/page.rs",
+        "page",
+        "The keys follow less, which fingers know.",
+        None,
+    ),
+    item(
+        "Read the config file",
+        "src/config.rs",
+        "config",
+        "Unknown keys are errors that name the nearest known one.",
+        Some("durations are written as text | bare numbers hide their unit"),
+    ),
+    item(
+        "Group feeds in folders",
+        "src/folder.rs",
+        "folder",
+        "A feed may stand in several folders.",
+        None,
+    ),
+    item(
+        "Show counts of unread entries",
+        "src/count.rs",
+        "count",
+        "Counts come from one query, not one a feed.",
+        None,
+    ),
+    item(
+        "Find feeds from a page's address",
+        "src/discover.rs",
+        "discover",
+        "The link elements first, then the usual paths.",
+        None,
+    ),
+    item(
+        "Download enclosures",
+        "src/enclosure.rs",
+        "enclosure",
+        "A broken download goes on where it stopped.",
+        Some("name files by date and title | guids are unreadable"),
+    ),
+    item(
+        "Clean up old entries",
+        "src/prune.rs",
+        "prune",
+        "Starred entries are never removed.",
+        Some("keep starred entries for good | a star is a promise"),
+    ),
+    item(
+        "Send entries to a command",
+        "src/pipe.rs",
+        "pipe",
+        "The entry goes to stdin as JSON.",
+        None,
+    ),
+    item(
+        "Colour the list by age",
+        "src/colour.rs",
+        "colour",
+        "NO_COLOR is honoured.",
+        None,
+    ),
+    item(
+        "Complete names in the shell",
+        "src/complete.rs",
+        "complete",
+        "Feed names come from the store.",
+        None,
+    ),
+    item(
+        "Sync marks between machines",
+        "src/sync.rs",
+        "sync",
+        "The newest mark wins; clocks are not trusted.",
+        Some("logical clocks for marks | laptops sleep with wrong clocks"),
+    ),
+    item(
+        "Check feeds for errors",
+        "src/check.rs",
+        "check",
+        "Every fault has a line and a hint.",
+        None,
+    ),
+    item(
+        "Measure a refresh",
+        "benches/refresh.rs",
+        "refresh_bench",
+        "A thousand feeds in under a second, from disk.",
+        None,
+    ),
+    item(
+        "Write the manual page",
+        "doc/tidepool.1",
+        "manual",
+        "Every flag has an example.",
+        None,
+    ),
+    item(
+        "Package a release",
+        "Cargo.toml",
+        "release",
+        "A static binary for each platform.",
+        None,
+    ),
+];
+
+/// The prompt the demo gives itself when it goes on alone.
+pub const GO_ON: &str = "Go on with the next item.";
+
+/// Which item of the plan a session goes on with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Story {
+    next: usize,
+}
+
+impl Story {
+    /// Takes up the plan where a handoff says: its `demo_next` state, else behind the last item it
+    /// names as done, else from the start.
+    pub fn from_prompt(prompt: &str) -> Self {
+        let state = prompt.split("demo_next").skip(1).filter_map(|rest| {
+            let digits = rest.trim_start_matches(|c: char| !c.is_ascii_digit() && c != '\n');
+            let end = digits
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(digits.len());
+            digits[..end].parse().ok()
+        });
+        let done = |line: &&str| line.contains("DONE") || line.contains("[x]");
+        let named = prompt.lines().filter(done).filter_map(|line| {
+            let at = PLAN.iter().rposition(|item| line.contains(item.title))?;
+            Some(at + 1)
+        });
+        Self {
+            next: state.chain(named).max().unwrap_or(0),
+        }
+    }
+
+    /// The steps of the next turn.
+    pub fn turn(&mut self, handed_over: bool) -> VecDeque<Step> {
+        let number = self.next;
+        self.next += 1;
+        let item = &PLAN[number % PLAN.len()];
+        let mut steps = VecDeque::new();
+        if handed_over {
+            steps.push_back(Step::Say(format!(
+                "I have the handoff. Going on with item {}: **{}**.",
+                number + 1,
+                item.title
+            )));
+        } else if number == 0 {
+            steps.push_back(Step::Say(format!(
+                "I'll build it in small steps.\n\nOBJECTIVE: {OBJECTIVE}"
+            )));
+        }
+        steps.extend([
+            todo(number),
+            Step::file("Read", item.file, &listing(item, 60)),
+            Step::Say(item.thought.to_owned()),
+            Step::file("Edit", item.file, "The file has been updated."),
+            Step::shell(&format!("cargo test {}", item.test), &tests(item, number)),
+            Step::shell(&format!("git commit -qam \"{}\"", item.title), ""),
+            Step::Say(summary(item, number)),
+        ]);
+        steps
+    }
+}
+
+/// The to-do tool's list with the current item in progress.
+fn todo(number: usize) -> Step {
+    let at = number % PLAN.len();
+    let status = |index: usize| match index.cmp(&at) {
+        std::cmp::Ordering::Less => "completed",
+        std::cmp::Ordering::Equal => "in_progress",
+        std::cmp::Ordering::Greater => "pending",
+    };
+    let todos: Vec<_> = PLAN
+        .iter()
+        .enumerate()
+        .map(|(index, item)| {
+            json!({ "content": item.title, "status": status(index), "activeForm": item.title })
+        })
+        .collect();
+    let output = Some("Todos have been modified successfully.".to_owned());
+    Step::Tool {
+        name: "TodoWrite",
+        input: json!({ "todos": todos }),
+        output,
+    }
+}
+
+/// The lines of a file as the read tool numbers them.
+fn listing(item: &Item, lines: usize) -> String {
+    let line = |n: usize| format!("{n:>6}\u{2192}// {} ({})\n", item.thought, item.test);
+    (1..=lines).map(line).collect()
+}
+
+/// What `cargo test` prints.
+fn tests(item: &Item, number: usize) -> String {
+    let count = 3 + number * 2;
+    let name = item.test;
+    let line = |n| format!("test {name}::case_{n} ... ok");
+    let lines = (1..=count).map(line).collect::<Vec<_>>().join("\n");
+    format!(
+        "running {count} tests\n{lines}\n\ntest result: ok. {count} passed; 0 failed; 0 ignored; \
+         0 measured; 0 filtered out; finished in 0.0{}s\n",
+        number % 9 + 1
+    )
+}
+
+/// The last message of a turn, with its signals and now and then the whole scratchpad.
+fn summary(item: &Item, number: usize) -> String {
+    let next = PLAN[(number + 1) % PLAN.len()].title;
+    let mut text = format!(
+        "{} is in `{}`, and its tests pass.\n\nDONE: {}\nTODO: {next}\nSTATE demo_next={}",
+        item.title,
+        item.file,
+        item.title,
+        number + 1
+    );
+    if let Some(decision) = item.decision {
+        text.push_str("\nDECISION: ");
+        text.push_str(decision);
+    }
+    if number % 3 == 2 {
+        text.push_str(&scratchpad(number + 1));
+    }
+    text
+}
+
+/// The notes as the agent would keep them with `done` items behind it.
+fn scratchpad(done: usize) -> String {
+    let mark = |index: usize| if index < done { 'x' } else { ' ' };
+    let line = |(index, item): (usize, &Item)| format!("- [{}] {}", mark(index), item.title);
+    let plan = PLAN
+        .iter()
+        .enumerate()
+        .map(line)
+        .collect::<Vec<_>>()
+        .join("\n");
+    format!(
+        "\nSCRATCHPAD:\n## Current Understanding\n\n{OBJECTIVE}.\n\n## Current Plan\n\n{plan}\n\n\
+         ## Last Action\n\nFinished item {done} of {}.\nSIGNAL:\n",
+        PLAN.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handoff_says_where_the_story_goes_on() {
+        assert_eq!(
+            Story::from_prompt("pitstop handoff\n- demo_next: 7\n"),
+            Story { next: 7 }
+        );
+        assert_eq!(
+            Story::from_prompt("demo_next=3 … demo_next=12"),
+            Story { next: 12 }
+        );
+        let done = "- [x] Parse RSS and Atom feeds\n- [x] Store entries in SQLite\n- [ ] Package a release";
+        assert_eq!(Story::from_prompt(done), Story { next: 3 });
+        assert_eq!(
+            Story::from_prompt("demo_next: none\nbuild it"),
+            Story::default()
+        );
+    }
+
+    #[test]
+    fn a_turn_ends_with_a_message_and_its_signals() {
+        let mut story = Story::default();
+        for number in 1..=20 {
+            let Some(Step::Say(text)) = story.turn(false).pop_back() else {
+                panic!("a turn ends with words");
+            };
+            assert!(text.contains(&format!("STATE demo_next={number}")));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What the session shows and reports of itself.
+
+use std::path::Path;
+
+use chrono::Utc;
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{
+    draw::{Live, wrap},
+    keyboard::Key,
+    record,
+    session::{Dialog, Session},
+    turn::Turn,
+};
+
+impl Session {
+    /// The payload of the status line command.
+    pub(super) fn status_payload(&self) -> Value {
+        let window = self.window();
+        let input = self.context.saturating_sub(self.usage.output.0);
+        let share = input as f64 * 100.0 / window as f64;
+        let used = self.has_usage.then(|| share.round());
+        let usage = self.has_usage.then(|| record::wire(self.usage));
+        let (input, output) = if self.has_usage {
+            (input, self.usage.output.0)
+        } else {
+            (0, 0)
+        };
+        let age = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let cwd: &Path = &self.control.cwd;
+        let name = if window > 200_000 {
+            "Demo 1 (1M context)"
+        } else {
+            "Demo 1"
+        };
+        json!({
+            "session_id": self.id.to_string(), "cwd": cwd.to_string_lossy(),
+            "transcript_path": self.record.path().to_string_lossy(),
+            "model": { "id": self.options.model, "display_name": name },
+            "workspace": { "current_dir": cwd.to_string_lossy(), "project_dir": cwd.to_string_lossy() },
+            "version": record::VERSION,
+            "cost": { "total_cost_usd": self.cost, "total_duration_ms": age },
+            "context_window": {
+                "total_input_tokens": input, "total_output_tokens": output,
+                "context_window_size": window, "current_usage": usage, "used_percentage": used,
+                "remaining_percentage": used.map(|used| 100.0 - used),
+            },
+            "exceeds_200k_tokens": self.context > 200_000,
+            "rate_limits": { "five_hour": {
+                "used_percentage": (self.cost * 4.0).min(100.0).round(),
+                "resets_at": Utc::now().timestamp() + 3 * 3600,
+            } },
+        })
+    }
+
+    /// Prints the welcome box and the end of a resumed conversation.
+    pub(super) fn welcome(&mut self, conversation: &[(bool, String)]) {
+        let cwd = self.control.cwd.to_string_lossy().into_owned();
+        let lines = [
+            "✻ Welcome to the pitstop demo",
+            "",
+            "a scripted agent, no account needed",
+            &cwd,
+        ];
+        // Columns are counted without the frame; a narrow terminal gets what fits.
+        let width = self.canvas.columns().saturating_sub(5).clamp(1, 60);
+        let rule = "─".repeat(width + 2);
+        self.above.push(format!("\x1b[38;5;174m╭{rule}╮"));
+        for line in lines {
+            let line = wrap(line, width).swap_remove(0);
+            let pad = " ".repeat(width.saturating_sub(line.width()));
+            let edge = "\x1b[38;5;174m│\x1b[0m";
+            self.above.push(format!("{edge} {line}{pad} {edge}"));
+        }
+        self.above
+            .extend([format!("\x1b[38;5;174m╰{rule}╯"), String::new()]);
+        // What was said last is enough to see where one is.
+        for (by_user, text) in conversation.iter().rev().take(6).rev() {
+            let first = wrap(text, self.canvas.columns().saturating_sub(4)).swap_remove(0);
+            self.above.push(format!(
+                "{} {first}",
+                if *by_user { "\x1b[2m❯" } else { "⏺" }
+            ));
+        }
+    }
+
+    /// Prints a prompt as it was submitted.
+    pub(super) fn show_prompt(&mut self, prompt: &str) {
+        let lines = wrap(
+            &prompt.replace('\t', "    "),
+            self.canvas.columns().saturating_sub(3),
+        );
+        let shown = lines.len().min(12);
+        for (row, line) in lines.iter().take(shown).enumerate() {
+            let mark = if row == 0 { '❯' } else { ' ' };
+            self.above.push(format!("\x1b[48;5;237m{mark} {line} "));
+        }
+        if lines.len() > shown {
+            self.above
+                .push(format!("\x1b[2m  … +{} lines", lines.len() - shown));
+        }
+        self.above.push(String::new());
+    }
+
+    /// The live part as it should look now.
+    pub(super) fn shown(&self) -> Live {
+        let lines = |list: &[&str]| list.iter().map(ToString::to_string).collect();
+        let dialog = match self.dialog {
+            None => Vec::new(),
+            Some(Dialog::Trust) => lines(&[
+                "Do you trust the files in this folder?",
+                "❯ 1. Yes, I trust this folder",
+                "  2. No, exit",
+            ]),
+            Some(Dialog::Permission) => lines(&[
+                "Bash command",
+                "Do you want to proceed?",
+                "❯ 1. Yes",
+                "  2. No (esc)",
+            ]),
+        };
+        let hint = match &self.quit_armed {
+            Some((Key::EndOfInput, _)) => "Press Ctrl-D again to exit".into(),
+            Some(_) => "Press Ctrl-C again to exit".into(),
+            None => self.hint.clone(),
+        };
+        let tenths = |turn: &Turn| (turn.began.elapsed().as_millis() / 100) as u64;
+        Live {
+            busy: self
+                .turn
+                .as_ref()
+                .map(|turn| ("Working".into(), tenths(turn))),
+            draft: self.draft.clone(),
+            dialog,
+            status: self.status.clone(),
+            hint,
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What the agent tells us: plain data, made by [`super::hook`] and read by everyone.
+
+use crate::transcript::{SessionId, Tokens};
+
+/// What the agent told about itself: facts, with every text capped in length.
+///
+/// They come from outside and are untrusted: paths are plain strings that the caller checks, texts
+/// may hold control characters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AgentEvent {
+    /// A session began, or changed its id.
+    SessionStarted {
+        /// The id to follow from now on.
+        session: SessionId,
+        /// Why it began.
+        source: StartSource,
+        /// The model with its window mark, such as `claude-opus-4-8[1m]`; absent after `/clear`.
+        model: Option<String>,
+        /// Where the transcript will be.
+        transcript_path: Option<String>,
+    },
+    /// A prompt reached the agent: the proof that a handoff arrived.
+    PromptSubmitted {
+        /// The session that took it; a fork shows its new id here first.
+        session: SessionId,
+        /// The whole text, typed, pasted or given as an argument.
+        prompt: String,
+        /// Where the transcript is.
+        transcript_path: Option<String>,
+    },
+    /// A tool is about to run.
+    ToolStarted {
+        /// The session.
+        session: SessionId,
+        /// Which tool with what.
+        call: ToolCall,
+    },
+    /// A tool has run.
+    ToolFinished {
+        /// The session.
+        session: SessionId,
+        /// Which tool with what.
+        call: ToolCall,
+        /// What came out.
+        output: ToolOutput,
+    },
+    /// The turn is over: a safe moment if nothing runs in the background.
+    TurnEnded {
+        /// The session.
+        session: SessionId,
+        /// The last assistant message as raw Markdown.
+        last_message: Option<String>,
+        /// Tasks that go on in the background.
+        background_tasks: usize,
+        /// Where the transcript is.
+        transcript_path: Option<String>,
+    },
+    /// The turn ended with an error instead of an answer.
+    TurnFailed {
+        /// The session.
+        session: SessionId,
+        /// What kind of failure it was.
+        failure: Failure,
+        /// The client's own words.
+        message: String,
+    },
+    /// A dialog is open and waits for the human.
+    DialogOpened {
+        /// The session.
+        session: SessionId,
+        /// What it asks for: a tool's name or the notification's text.
+        about: String,
+    },
+    /// The client said something that is no dialog, such as that it waits for input.
+    Notified {
+        /// The session.
+        session: SessionId,
+        /// The client's word for the kind, such as `idle_prompt`.
+        kind: String,
+        /// The text.
+        message: String,
+    },
+    /// Compaction begins.
+    Compacting {
+        /// The session.
+        session: SessionId,
+        /// Whether the client chose it by itself.
+        automatic: bool,
+    },
+    /// Compaction is over.
+    Compacted {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session is over: a clean end, or a change of id by `/clear`.
+    SessionEnded {
+        /// The session.
+        session: SessionId,
+        /// Why.
+        reason: EndReason,
+    },
+    /// A subagent began.
+    SubagentStarted {
+        /// The session.
+        session: SessionId,
+    },
+    /// A subagent is done.
+    SubagentStopped {
+        /// The session.
+        session: SessionId,
+    },
+    /// The status line's figures.
+    StatusLine(Box<StatusLine>),
+    /// An event we do not know; it is counted and nothing else.
+    Unknown {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl AgentEvent {
+    /// The session the event speaks of; none for an unknown event.
+    #[must_use]
+    pub fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::SessionStarted { session, .. }
+            | Self::PromptSubmitted { session, .. }
+            | Self::ToolStarted { session, .. }
+            | Self::ToolFinished { session, .. }
+            | Self::TurnEnded { session, .. }
+            | Self::TurnFailed { session, .. }
+            | Self::DialogOpened { session, .. }
+            | Self::Notified { session, .. }
+            | Self::Compacting { session, .. }
+            | Self::Compacted { session }
+            | Self::SessionEnded { session, .. }
+            | Self::SubagentStarted { session }
+            | Self::SubagentStopped { session } => Some(*session),
+            Self::StatusLine(line) => Some(line.session),
+            Self::Unknown { .. } => None,
+        }
+    }
+}
+
+/// Why a session began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartSource {
+    /// The program was started.
+    Startup,
+    /// An existing session was resumed.
+    Resume,
+    /// `/clear` began a new one in the same process.
+    Clear,
+    /// Compaction rebuilt it.
+    Compact,
+    /// A word we do not know.
+    Other(String),
+}
+
+/// Why a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// `/exit` or its keys.
+    PromptExit,
+    /// `/clear`: the process lives on under a new session id.
+    Clear,
+    /// A signal, or a reason we do not know.
+    Other(String),
+}
+
+/// One tool call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The call's id, to pair start and end.
+    pub id: Option<String>,
+    /// The tool's name.
+    pub name: String,
+    /// The shell command, for a tool that runs one.
+    pub command: Option<String>,
+    /// The file, for a tool that touches one.
+    pub file: Option<String>,
+}
+
+/// What a tool gave back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// Standard output, or the plain result of a tool without streams.
+    pub stdout: String,
+    /// Standard error, or the error of a failed tool.
+    pub stderr: String,
+    /// Whether the human or the client stopped it.
+    pub interrupted: bool,
+    /// Whether the client calls it failed.
+    pub failed: bool,
+    /// How long it ran, milliseconds.
+    pub duration_ms: Option<u64>,
+}
+
+/// What kind of failure ended a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A usage or rate limit holds.
+    UsageLimit,
+    /// The context window is full.
+    ContextLimit,
+    /// The service is overloaded or failing.
+    Service,
+    /// Anything else.
+    Other,
+}
+
+/// The figures of one status line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusLine {
+    /// The session.
+    pub session: SessionId,
+    /// Where the transcript is.
+    pub transcript_path: Option<String>,
+    /// The model's id with its window mark, if it has one.
+    pub model_id: Option<String>,
+    /// The model's name for people.
+    pub model_name: Option<String>,
+    /// The whole context window.
+    pub window: Option<Tokens>,
+    /// What the last main-chain call used; none before the first call and after a compaction.
+    pub usage: Option<CallUsage>,
+    /// Input and cache against the whole window, percent; none with `usage`.
+    pub used_percentage: Option<f64>,
+    /// Cost of the session so far, US dollars.
+    pub cost_usd: Option<f64>,
+    /// Age of the session, milliseconds.
+    pub duration_ms: Option<u64>,
+    /// The five-hour usage limit of a subscription.
+    pub five_hour: Option<RateLimit>,
+    /// The seven-day usage limit of a subscription.
+    pub seven_day: Option<RateLimit>,
+    /// The client's version.
+    pub version: Option<String>,
+}
+
+/// Tokens of one API call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallUsage {
+    /// Input that no cache held.
+    pub input: Tokens,
+    /// Input written to the cache.
+    pub cache_creation: Tokens,
+    /// Input read from the cache.
+    pub cache_read: Tokens,
+    /// What the model wrote; it joins the next call's input.
+    pub output: Tokens,
+}
+
+impl CallUsage {
+    /// The context in use after the call.
+    #[must_use]
+    pub const fn context(self) -> Tokens {
+        Tokens(
+            self.input
+                .0
+                .saturating_add(self.cache_creation.0)
+                .saturating_add(self.cache_read.0)
+                .saturating_add(self.output.0),
+        )
+    }
+}
+
+/// One usage limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateLimit {
+    /// How much of it is used, percent.
+    pub used_percentage: f64,
+    /// When it begins anew, seconds since the Unix epoch.
+    pub resets_at: Option<u64>,
+}
