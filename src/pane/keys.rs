@@ -1,1 +1,651 @@
-//! keys
+//! Key, mouse, paste and focus to the bytes a child expects, by the modes its screen reports.
+//!
+//! Three keyboard languages, the richest in force wins: the kitty protocol (any flag pushed), then
+//! `modifyOtherKeys`, then what terminals always sent. Sources: the kitty keyboard protocol's
+//! specification and xterm's control sequences.
+//!
+//! One exception to legacy: Shift+Enter is `CSI 13;2u` even when nothing was negotiated, because
+//! Claude Code takes it for a new line, and the legacy form could not be told from Enter.
+
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyEventState, KeyModifiers, MediaKeyCode, ModifierKeyCode,
+    MouseButton, MouseEvent, MouseEventKind,
+};
+
+use super::{Modes, MouseTracking};
+
+const ESC: u8 = 0x1b;
+
+/// What begins a bracketed paste.
+pub const PASTE_START: &[u8] = b"\x1b[200~";
+
+/// What ends a bracketed paste.
+pub const PASTE_END: &[u8] = b"\x1b[201~";
+
+mod kitty {
+    pub const DISAMBIGUATE: u8 = 1;
+    pub const EVENT_TYPES: u8 = 2;
+    pub const ALTERNATES: u8 = 4;
+    pub const ALL_KEYS: u8 = 8;
+    pub const TEXT: u8 = 16;
+}
+
+/// How a key without text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// `CSI letter`, with modifiers `CSI 1;m letter`; `SS3 letter` in application cursor mode.
+    Cursor(char),
+    /// `SS3 letter`, with modifiers `CSI 1;m letter`.
+    Function(char),
+    /// `CSI number ~`, with modifiers `CSI number;m ~`.
+    Tilde(u8),
+}
+
+/// The bytes of a key for the child; empty if it has none in the language in force.
+#[must_use]
+pub fn encode_key(event: &KeyEvent, modes: &Modes) -> Vec<u8> {
+    if modes.kitty_flags != 0 {
+        return kitty_key(event, modes);
+    }
+    if event.kind == KeyEventKind::Release {
+        return Vec::new();
+    }
+    if modes.modify_other_keys > 0
+        && let Some(bytes) = other_key(event, modes.modify_other_keys)
+    {
+        return bytes;
+    }
+    legacy_key(event, modes)
+}
+
+/// xterm's number for the modifiers: 1 and a bit for each.
+fn modifier_number(modifiers: KeyModifiers) -> u8 {
+    let bits = [
+        (KeyModifiers::SHIFT, 1),
+        (KeyModifiers::ALT, 2),
+        (KeyModifiers::CONTROL, 4),
+        (KeyModifiers::SUPER, 8),
+        (KeyModifiers::HYPER, 16),
+        (KeyModifiers::META, 32),
+    ];
+    1 + bits
+        .iter()
+        .filter(|(one, _)| modifiers.contains(*one))
+        .map(|(_, bit)| bit)
+        .sum::<u8>()
+}
+
+fn form(code: KeyCode) -> Option<Form> {
+    Some(match code {
+        KeyCode::Up => Form::Cursor('A'),
+        KeyCode::Down => Form::Cursor('B'),
+        KeyCode::Right => Form::Cursor('C'),
+        KeyCode::Left => Form::Cursor('D'),
+        KeyCode::KeypadBegin => Form::Cursor('E'),
+        KeyCode::End => Form::Cursor('F'),
+        KeyCode::Home => Form::Cursor('H'),
+        KeyCode::Insert => Form::Tilde(2),
+        KeyCode::Delete => Form::Tilde(3),
+        KeyCode::PageUp => Form::Tilde(5),
+        KeyCode::PageDown => Form::Tilde(6),
+        KeyCode::F(number @ 1..=4) => Form::Function(char::from(b'O' + number)),
+        KeyCode::F(number @ 5..=20) => Form::Tilde(FUNCTION_NUMBERS[usize::from(number) - 5]),
+        _ => return None,
+    })
+}
+
+/// The numbers of F5 to F20, with the gaps of the VT220's keyboard.
+const FUNCTION_NUMBERS: [u8; 16] = [
+    15, 17, 18, 19, 20, 21, 23, 24, 25, 26, 28, 29, 31, 32, 33, 34,
+];
+
+fn legacy_key(event: &KeyEvent, modes: &Modes) -> Vec<u8> {
+    let modifiers = event.modifiers;
+    if modes.app_keypad
+        && let Some(bytes) = keypad_key(event)
+    {
+        return bytes;
+    }
+    if let Some(form) = form(event.code) {
+        return legacy_form(form, modifier_number(modifiers), modes.app_cursor);
+    }
+    let bytes = match event.code {
+        KeyCode::Enter if modifiers == KeyModifiers::SHIFT => return b"\x1b[13;2u".to_vec(),
+        KeyCode::Enter => vec![b'\r'],
+        KeyCode::Tab if modifiers.contains(KeyModifiers::SHIFT) => b"\x1b[Z".to_vec(),
+        KeyCode::Tab => vec![b'\t'],
+        KeyCode::BackTab => b"\x1b[Z".to_vec(),
+        KeyCode::Backspace if modifiers.contains(KeyModifiers::CONTROL) => vec![0x08],
+        KeyCode::Backspace => vec![0x7f],
+        KeyCode::Esc => vec![ESC],
+        KeyCode::Null => vec![0],
+        KeyCode::Char(c) => legacy_text(c, modifiers),
+        _ => return Vec::new(),
+    };
+    with_alt(modifiers, bytes)
+}
+
+fn with_alt(modifiers: KeyModifiers, mut bytes: Vec<u8>) -> Vec<u8> {
+    if modifiers.intersects(KeyModifiers::ALT | KeyModifiers::META) {
+        bytes.insert(0, ESC);
+    }
+    bytes
+}
+
+fn legacy_form(form: Form, number: u8, app_cursor: bool) -> Vec<u8> {
+    match (form, number) {
+        (Form::Cursor(letter), 1) if app_cursor => format!("\x1bO{letter}"),
+        (Form::Cursor(letter), 1) => format!("\x1b[{letter}"),
+        (Form::Function(letter), 1) => format!("\x1bO{letter}"),
+        (Form::Cursor(letter) | Form::Function(letter), _) => format!("\x1b[1;{number}{letter}"),
+        (Form::Tilde(key), 1) => format!("\x1b[{key}~"),
+        (Form::Tilde(key), _) => format!("\x1b[{key};{number}~"),
+    }
+    .into_bytes()
+}
+
+fn legacy_text(c: char, modifiers: KeyModifiers) -> Vec<u8> {
+    if modifiers.contains(KeyModifiers::CONTROL)
+        && let Some(control) = control_byte(c)
+    {
+        return vec![control];
+    }
+    text_bytes(shifted(c, modifiers))
+}
+
+fn text_bytes(c: char) -> Vec<u8> {
+    c.to_string().into_bytes()
+}
+
+/// The character as typed: some hosts report the key and Shift apart.
+fn shifted(c: char, modifiers: KeyModifiers) -> char {
+    if modifiers.contains(KeyModifiers::SHIFT) && c.is_ascii_lowercase() {
+        c.to_ascii_uppercase()
+    } else {
+        c
+    }
+}
+
+/// The control character Ctrl makes of a key, by the table terminals share.
+fn control_byte(c: char) -> Option<u8> {
+    Some(match c {
+        'a'..='z' => c as u8 - b'a' + 1,
+        'A'..='Z' => c as u8 - b'A' + 1,
+        ' ' | '@' | '2' => 0,
+        '[' | '3' => 0x1b,
+        '\\' | '4' => 0x1c,
+        ']' | '5' => 0x1d,
+        '^' | '~' | '6' => 0x1e,
+        '_' | '/' | '-' | '7' => 0x1f,
+        '?' | '8' => 0x7f,
+        _ => return None,
+    })
+}
+
+/// A key of the keypad in application mode.
+fn keypad_key(event: &KeyEvent) -> Option<Vec<u8>> {
+    if !event.state.contains(KeyEventState::KEYPAD) || !event.modifiers.is_empty() {
+        return None;
+    }
+    let letter = match event.code {
+        KeyCode::Char(digit @ '0'..='9') => char::from(b'p' + (digit as u8 - b'0')),
+        KeyCode::Char('*') => 'j',
+        KeyCode::Char('+') => 'k',
+        KeyCode::Char(',') => 'l',
+        KeyCode::Char('-') => 'm',
+        KeyCode::Char('.') => 'n',
+        KeyCode::Char('/') => 'o',
+        KeyCode::Char('=') => 'X',
+        KeyCode::Enter => 'M',
+        _ => return None,
+    };
+    Some(format!("\x1bO{letter}").into_bytes())
+}
+
+/// The `CSI 27` form where `modifyOtherKeys` asks for it.
+fn other_key(event: &KeyEvent, level: u8) -> Option<Vec<u8>> {
+    let modifiers = event.modifiers;
+    let number = modifier_number(modifiers);
+    let key = match event.code {
+        KeyCode::Enter => 13,
+        KeyCode::Tab | KeyCode::BackTab => 9,
+        KeyCode::Backspace => 127,
+        KeyCode::Esc => 27,
+        KeyCode::Null => 32,
+        KeyCode::Char(c) => u32::from(shifted(c, modifiers)),
+        _ => return None,
+    };
+    let number = match event.code {
+        KeyCode::BackTab => modifier_number(modifiers | KeyModifiers::SHIFT),
+        KeyCode::Null => modifier_number(modifiers | KeyModifiers::CONTROL),
+        _ => number,
+    };
+    let shift_only = number == 2;
+    let wanted = match event.code {
+        _ if number == 1 => false,
+        // Shift alone is in the text already; Shift+Tab has its own key.
+        KeyCode::Char(c) if shift_only => c == ' ' && level == 2,
+        KeyCode::Tab | KeyCode::BackTab if shift_only => false,
+        _ if level == 2 => true,
+        // Level 1 leaves alone what has a form of its own.
+        KeyCode::Char(c) => !has_legacy_form(c, modifiers),
+        KeyCode::Null | KeyCode::Backspace | KeyCode::Esc => false,
+        _ => number != 3,
+    };
+    wanted.then(|| format!("\x1b[27;{number};{key}~").into_bytes())
+}
+
+fn has_legacy_form(c: char, modifiers: KeyModifiers) -> bool {
+    let plain = modifiers.difference(KeyModifiers::ALT | KeyModifiers::META);
+    match plain {
+        _ if plain.is_empty() || plain == KeyModifiers::SHIFT => true,
+        // Ctrl makes no difference to Shift in the control characters, so both together have none.
+        KeyModifiers::CONTROL => control_byte(c).is_some() && !c.is_ascii_digit(),
+        _ => false,
+    }
+}
+
+/// A key's number in the kitty protocol, with the form that goes before `CSI number u`.
+enum KittyKey {
+    Text(char),
+    Legacy(Form),
+    Number(u32),
+}
+
+fn kitty_key(event: &KeyEvent, modes: &Modes) -> Vec<u8> {
+    let flags = modes.kitty_flags;
+    let all = flags & kitty::ALL_KEYS != 0;
+    if event.kind == KeyEventKind::Release && flags & kitty::EVENT_TYPES == 0 {
+        return Vec::new();
+    }
+    let mut modifiers = event.modifiers;
+    if event.code == KeyCode::BackTab {
+        modifiers |= KeyModifiers::SHIFT;
+    }
+    // Caps and Num Lock are told only with "all keys": else text programs see odd modifiers.
+    let locks = if all { lock_bits(event.state) } else { 0 };
+    let field = ModifierField {
+        number: u32::from(modifier_number(modifiers)) + locks,
+        kind: if flags & kitty::EVENT_TYPES == 0 {
+            KeyEventKind::Press
+        } else {
+            event.kind
+        },
+    };
+    let plain = modifiers.difference(KeyModifiers::SHIFT).is_empty();
+    match kitty_number(event) {
+        Some(KittyKey::Text(c)) if plain && !all => {
+            // Where text is text, its release has no form.
+            if event.kind == KeyEventKind::Release {
+                Vec::new()
+            } else {
+                text_bytes(shifted(c, modifiers))
+            }
+        }
+        Some(KittyKey::Text(c)) => kitty_text(c, event, modifiers, flags, field),
+        // Enter, Tab and Backspace stay what they are, so that a shell is usable after a crash.
+        Some(KittyKey::Number(13 | 9 | 127)) if modifiers.is_empty() && !all => {
+            if event.kind == KeyEventKind::Release {
+                Vec::new()
+            } else {
+                kitty_plain(event.code)
+            }
+        }
+        Some(KittyKey::Number(number)) if flags & (kitty::DISAMBIGUATE | kitty::ALL_KEYS) != 0 => {
+            field.csi(&number.to_string(), "", 'u')
+        }
+        Some(KittyKey::Number(_)) => legacy_key(event, modes),
+        Some(KittyKey::Legacy(form)) => kitty_form(form, field, flags, modes.app_cursor),
+        // Locks and modifiers by themselves are keys only when all keys are.
+        None if all => {
+            kitty_lone(event.code).map_or_else(Vec::new, |n| field.csi(&n.to_string(), "", 'u'))
+        }
+        None => Vec::new(),
+    }
+}
+
+fn kitty_plain(code: KeyCode) -> Vec<u8> {
+    match code {
+        KeyCode::Enter => vec![b'\r'],
+        KeyCode::Backspace => vec![0x7f],
+        _ => vec![b'\t'],
+    }
+}
+
+fn lock_bits(state: KeyEventState) -> u32 {
+    let caps = if state.contains(KeyEventState::CAPS_LOCK) {
+        64
+    } else {
+        0
+    };
+    let num = if state.contains(KeyEventState::NUM_LOCK) {
+        128
+    } else {
+        0
+    };
+    caps + num
+}
+
+/// The second field of a kitty sequence.
+#[derive(Clone, Copy)]
+struct ModifierField {
+    number: u32,
+    kind: KeyEventKind,
+}
+
+impl ModifierField {
+    /// `CSI key ; modifiers:event ; text end`, with what is the default left out.
+    fn csi(self, key: &str, text: &str, end: char) -> Vec<u8> {
+        let event = match self.kind {
+            KeyEventKind::Press => "",
+            KeyEventKind::Repeat => ":2",
+            KeyEventKind::Release => ":3",
+        };
+        let plain = self.number == 1 && event.is_empty();
+        let field = match (plain, text.is_empty()) {
+            (true, true) => String::new(),
+            (true, false) => format!(";;{text}"),
+            (false, true) => format!(";{}{event}", self.number),
+            (false, false) => format!(";{}{event};{text}", self.number),
+        };
+        // A letter form's key number is 1 and is left out when nothing follows.
+        let key = if field.is_empty() && key == "1" && end != 'u' {
+            ""
+        } else {
+            key
+        };
+        format!("\x1b[{key}{field}{end}").into_bytes()
+    }
+}
+
+fn kitty_text(
+    c: char,
+    event: &KeyEvent,
+    modifiers: KeyModifiers,
+    flags: u8,
+    field: ModifierField,
+) -> Vec<u8> {
+    if flags & (kitty::DISAMBIGUATE | kitty::ALL_KEYS) == 0 {
+        return with_alt(modifiers, legacy_text(c, modifiers));
+    }
+    // The number is that of the unshifted key. Only letters can be unshifted without the layout.
+    let base = if c.is_ascii_uppercase() {
+        c.to_ascii_lowercase()
+    } else {
+        lower(c)
+    };
+    let upper = shifted(c, modifiers);
+    let alternate =
+        flags & kitty::ALTERNATES != 0 && modifiers.contains(KeyModifiers::SHIFT) && upper != base;
+    let key = if alternate {
+        format!("{}:{}", u32::from(base), u32::from(upper))
+    } else {
+        u32::from(base).to_string()
+    };
+    let tells_text = flags & kitty::TEXT != 0
+        && flags & kitty::ALL_KEYS != 0
+        && event.kind != KeyEventKind::Release
+        && modifiers.difference(KeyModifiers::SHIFT).is_empty();
+    let text = if tells_text {
+        u32::from(upper).to_string()
+    } else {
+        String::new()
+    };
+    field.csi(&key, &text, 'u')
+}
+
+/// The one lower-case character, where there is exactly one.
+fn lower(c: char) -> char {
+    let mut all = c.to_lowercase();
+    match (all.next(), all.next()) {
+        (Some(one), None) => one,
+        _ => c,
+    }
+}
+
+fn kitty_form(form: Form, field: ModifierField, flags: u8, app_cursor: bool) -> Vec<u8> {
+    let legacy = flags & (kitty::DISAMBIGUATE | kitty::ALL_KEYS) == 0;
+    match form {
+        Form::Cursor(_) | Form::Function(_)
+            if legacy && field.number == 1 && field.kind == KeyEventKind::Press =>
+        {
+            legacy_form(form, 1, app_cursor)
+        }
+        // `CSI R` is the cursor's position report, so F3 has the number of its VT220 key.
+        Form::Function('R') => field.csi("13", "", '~'),
+        Form::Cursor(letter) | Form::Function(letter) => field.csi("1", "", letter),
+        Form::Tilde(key) => field.csi(&key.to_string(), "", '~'),
+    }
+}
+
+fn kitty_number(event: &KeyEvent) -> Option<KittyKey> {
+    Some(match event.code {
+        KeyCode::Char(c) => KittyKey::Text(c),
+        KeyCode::Null => KittyKey::Number(32),
+        KeyCode::Esc => KittyKey::Number(27),
+        KeyCode::Enter => KittyKey::Number(13),
+        KeyCode::Tab | KeyCode::BackTab => KittyKey::Number(9),
+        KeyCode::Backspace => KittyKey::Number(127),
+        KeyCode::F(number @ 13..=35) => KittyKey::Number(57376 + u32::from(number) - 13),
+        KeyCode::PrintScreen => KittyKey::Number(57361),
+        KeyCode::Pause => KittyKey::Number(57362),
+        KeyCode::Menu => KittyKey::Number(57363),
+        KeyCode::Media(media) => KittyKey::Number(57428 + media_number(media)),
+        code => KittyKey::Legacy(form(code)?),
+    })
+}
+
+fn media_number(media: MediaKeyCode) -> u32 {
+    match media {
+        MediaKeyCode::Play => 0,
+        MediaKeyCode::Pause => 1,
+        MediaKeyCode::PlayPause => 2,
+        MediaKeyCode::Reverse => 3,
+        MediaKeyCode::Stop => 4,
+        MediaKeyCode::FastForward => 5,
+        MediaKeyCode::Rewind => 6,
+        MediaKeyCode::TrackNext => 7,
+        MediaKeyCode::TrackPrevious => 8,
+        MediaKeyCode::Record => 9,
+        MediaKeyCode::LowerVolume => 10,
+        MediaKeyCode::RaiseVolume => 11,
+        MediaKeyCode::MuteVolume => 12,
+    }
+}
+
+fn kitty_lone(code: KeyCode) -> Option<u32> {
+    Some(match code {
+        KeyCode::CapsLock => 57358,
+        KeyCode::ScrollLock => 57359,
+        KeyCode::NumLock => 57360,
+        KeyCode::Modifier(modifier) => match modifier {
+            ModifierKeyCode::LeftShift => 57441,
+            ModifierKeyCode::LeftControl => 57442,
+            ModifierKeyCode::LeftAlt => 57443,
+            ModifierKeyCode::LeftSuper => 57444,
+            ModifierKeyCode::LeftHyper => 57445,
+            ModifierKeyCode::LeftMeta => 57446,
+            ModifierKeyCode::RightShift => 57447,
+            ModifierKeyCode::RightControl => 57448,
+            ModifierKeyCode::RightAlt => 57449,
+            ModifierKeyCode::RightSuper => 57450,
+            ModifierKeyCode::RightHyper => 57451,
+            ModifierKeyCode::RightMeta => 57452,
+            ModifierKeyCode::IsoLevel3Shift => 57453,
+            ModifierKeyCode::IsoLevel5Shift => 57454,
+        },
+        _ => return None,
+    })
+}
+
+/// A whole paste by the human, as the child expects it; see [`paste_text`] for its parts.
+#[must_use]
+pub fn encode_paste(text: &[u8], modes: &Modes) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len() + 12);
+    bytes.extend_from_slice(paste_start(modes));
+    bytes.extend_from_slice(&paste_text(&without_marks(text), modes));
+    bytes.extend_from_slice(paste_end(modes));
+    bytes
+}
+
+/// What goes before a paste.
+#[must_use]
+pub fn paste_start(modes: &Modes) -> &'static [u8] {
+    if modes.bracketed_paste {
+        PASTE_START
+    } else {
+        b""
+    }
+}
+
+/// What goes behind a paste.
+#[must_use]
+pub fn paste_end(modes: &Modes) -> &'static [u8] {
+    if modes.bracketed_paste {
+        PASTE_END
+    } else {
+        b""
+    }
+}
+
+/// A part of a paste: without control characters but TAB, LF and CR. To a child that does not know
+/// pastes, each line's end is typed as Enter (CR), as terminals do.
+#[must_use]
+pub fn paste_text(part: &[u8], modes: &Modes) -> Vec<u8> {
+    let mut bytes: Vec<u8> = Vec::with_capacity(part.len());
+    for &byte in part {
+        match byte {
+            b'\n' if !modes.bracketed_paste => {
+                if bytes.last() != Some(&b'\r') {
+                    bytes.push(b'\r');
+                }
+            }
+            b'\t' | b'\n' | b'\r' => bytes.push(byte),
+            0x00..=0x1f | 0x7f => {}
+            _ => bytes.push(byte),
+        }
+    }
+    bytes
+}
+
+/// The text without end marks, also without those that removing one would make.
+fn without_marks(text: &[u8]) -> Vec<u8> {
+    let mut kept: Vec<u8> = Vec::with_capacity(text.len());
+    for &byte in text {
+        kept.push(byte);
+        if kept.ends_with(PASTE_END) {
+            kept.truncate(kept.len() - PASTE_END.len());
+        }
+    }
+    kept
+}
+
+/// Text that pitstop types for the user, made harmless: the marks that end a paste and the control
+/// characters (C0, DEL, C1) but TAB and LF are removed, and nothing else.
+#[must_use]
+pub fn sanitize_typed(text: &str) -> String {
+    let bytes = without_marks(text.as_bytes());
+    String::from_utf8_lossy(&bytes)
+        .chars()
+        .filter(|&c| !c.is_control() || c == '\t' || c == '\n')
+        .collect()
+}
+
+/// A focus change, if the child asked for them.
+#[must_use]
+pub fn encode_focus(gained: bool, modes: &Modes) -> Option<&'static [u8]> {
+    modes
+        .focus_events
+        .then_some(if gained { b"\x1b[I" } else { b"\x1b[O" })
+}
+
+/// How many arrows one step of the wheel is, as in other terminals.
+const WHEEL_ARROWS: usize = 3;
+
+/// A mouse event at a cell of the pane, counted from 0, if the child asked for it.
+///
+/// On the alternate screen of a child that did not ask for the mouse the wheel sends arrows, if
+/// mode 1007 is on. `None` means that the event is ours.
+#[must_use]
+pub fn encode_mouse(event: &MouseEvent, column: u16, row: u16, modes: &Modes) -> Option<Vec<u8>> {
+    if modes.mouse == MouseTracking::None {
+        return wheel_arrows(event.kind, modes);
+    }
+    let (button, pressed) = mouse_button(event.kind, modes)?;
+    let number = button + mouse_modifiers(event.modifiers, modes);
+    if modes.sgr_mouse {
+        let end = if pressed { 'M' } else { 'm' };
+        return Some(format!("\x1b[<{number};{};{}{end}", column + 1, row + 1).into_bytes());
+    }
+    // Without SGR a release does not say which button.
+    let number = if pressed { number } else { (number & !3) | 3 };
+    let mut bytes = b"\x1b[M".to_vec();
+    for value in [number, u32::from(column) + 1, u32::from(row) + 1] {
+        push_coordinate(&mut bytes, value + 32, modes.utf8_mouse)?;
+    }
+    Some(bytes)
+}
+
+/// One byte, or one character in the UTF-8 form; what does not fit is not reported.
+fn push_coordinate(bytes: &mut Vec<u8>, value: u32, utf8: bool) -> Option<()> {
+    if utf8 {
+        let c = char::from_u32(value).filter(|_| value <= 0x7ff)?;
+        bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+    } else {
+        bytes.push(u8::try_from(value).ok()?);
+    }
+    Some(())
+}
+
+/// The button's number and whether it is down; `None` if the mode in force does not report it.
+fn mouse_button(kind: MouseEventKind, modes: &Modes) -> Option<(u32, bool)> {
+    let button = |button: MouseButton| match button {
+        MouseButton::Left => 0,
+        MouseButton::Middle => 1,
+        MouseButton::Right => 2,
+    };
+    let tracking = modes.mouse;
+    match kind {
+        MouseEventKind::Down(which) => Some((button(which), true)),
+        MouseEventKind::ScrollUp => Some((64, true)),
+        MouseEventKind::ScrollDown => Some((65, true)),
+        _ if tracking == MouseTracking::X10 => None,
+        MouseEventKind::ScrollLeft => Some((66, true)),
+        MouseEventKind::ScrollRight => Some((67, true)),
+        MouseEventKind::Up(which) => Some((button(which), false)),
+        MouseEventKind::Drag(which) => {
+            (tracking != MouseTracking::Click).then(|| (32 + button(which), true))
+        }
+        MouseEventKind::Moved => (tracking == MouseTracking::Motion).then_some((35, true)),
+    }
+}
+
+fn mouse_modifiers(modifiers: KeyModifiers, modes: &Modes) -> u32 {
+    if modes.mouse == MouseTracking::X10 {
+        return 0;
+    }
+    let bits = [
+        (KeyModifiers::SHIFT, 4),
+        (KeyModifiers::ALT, 8),
+        (KeyModifiers::CONTROL, 16),
+    ];
+    bits.iter()
+        .filter(|(one, _)| modifiers.contains(*one))
+        .map(|(_, bit)| bit)
+        .sum()
+}
+
+fn wheel_arrows(kind: MouseEventKind, modes: &Modes) -> Option<Vec<u8>> {
+    let code = match kind {
+        MouseEventKind::ScrollUp => KeyCode::Up,
+        MouseEventKind::ScrollDown => KeyCode::Down,
+        _ => return None,
+    };
+    (modes.alternate_screen && modes.alternate_scroll).then(|| {
+        let arrow = encode_key(&KeyEvent::new(code, KeyModifiers::NONE), modes);
+        arrow.repeat(WHEEL_ARROWS)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,592 @@
-//! pty
+//! The PTY behind a pane: spawn, read, write, resize, signal, and the news of the end.
+//!
+//! ```text
+//!            reader thread ── Output, OutputEnded ──▶┐
+//!   child ──  wait thread  ── Stopped, Exited ──────▶├─ bounded channel ──▶ loop
+//!            writer thread ◀── bounded queue ◀── try_write ───────────────── loop
+//! ```
+//!
+//! - The reader never writes and never waits for drawing; when the channel is full it stops reading,
+//!   so a flood slows the child.
+//! - Input and replies go through one queue with one writer. A child that does not read fills the
+//!   queue; the caller is told and goes on. What is queued by one call is never joined with what
+//!   another call queued: Claude Code takes Enter only as a write of its own.
+//! - The exit is learned from the process, not from the end of output: a grandchild may hold the
+//!   PTY open for ever.
+//! - The dead child is left unreaped until [`Pty::release`], so that its process group's number
+//!   cannot pass to somebody else while we may still signal it.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus};
+use rustix::termios::{Action, OptionalActions, QueueSelector, SpecialCodeIndex};
+use tokio::sync::mpsc;
+
+use super::{PaneSize, PaneSpec};
+
+/// The most bytes of one read.
+const READ_BUFFER: usize = 64 * 1024;
+
+/// How many messages may wait for the loop: with [`READ_BUFFER`] at most 1 MiB of output.
+const CHANNEL_CAPACITY: usize = 16;
+
+/// The most bytes that may wait for the child: a 4 MiB paste, and keys typed meanwhile.
+pub const WRITE_QUEUE_LIMIT: usize = 5 << 20;
+
+/// The most bytes of one write: what a PTY's line discipline holds. A write that blocks is given
+/// up at such a border.
+const WRITE_CHUNK: usize = 4096;
+
+/// Why a pane could not be started or resized.
+#[derive(Debug, thiserror::Error)]
+pub enum PtyError {
+    /// No PTY could be opened.
+    #[error("could not open a pseudo-terminal")]
+    Open(#[source] Source),
+    /// The working directory is none.
+    #[error("the working directory {} does not exist or is no directory", .0.display())]
+    Directory(PathBuf),
+    /// The program could not be started.
+    #[error("could not start {program}")]
+    Spawn {
+        /// The program as it was given.
+        program: String,
+        /// The cause.
+        source: Source,
+    },
+    /// A thread could not be started.
+    #[error("could not start a thread for the pseudo-terminal")]
+    Thread(#[source] std::io::Error),
+    /// The size could not be set.
+    #[error("could not resize the pseudo-terminal")]
+    Resize(#[source] Source),
+}
+
+/// The cause of a [`PtyError`].
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a signal was not sent.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SignalError {
+    /// The child is gone and its number may belong to another process.
+    #[error("the process is gone")]
+    Gone,
+    /// The system refused.
+    #[error("could not signal the process group")]
+    Refused(#[source] rustix::io::Errno),
+}
+
+/// Why bytes were not queued for the child.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum WriteRefused {
+    /// The child does not read; this many bytes wait already.
+    #[error("the program in the pane does not read: {queued} bytes wait for it")]
+    Full {
+        /// Bytes waiting.
+        queued: usize,
+    },
+    /// The PTY is closed.
+    #[error("the pseudo-terminal is closed")]
+    Closed,
+}
+
+/// What a pane's threads tell the loop; each message names the iteration it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PtyMessage {
+    /// As handed to [`spawn`].
+    pub iteration: u64,
+    /// What happened.
+    pub news: PtyNews,
+}
+
+/// What happened in a pane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PtyNews {
+    /// The child wrote.
+    Output(Vec<u8>),
+    /// Nothing will be written any more: all who had the terminal open are gone.
+    OutputEnded,
+    /// The child was stopped by a signal of this number and waits for [`Signal::Continue`].
+    Stopped(i32),
+    /// The child ended. Output may still follow.
+    Exited(PaneExit),
+}
+
+/// How a child ended: with an exit code, or by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PaneExit {
+    /// The exit code, if it ended by itself.
+    pub code: Option<i32>,
+    /// The signal's number, if one ended it.
+    pub signal: Option<i32>,
+}
+
+/// The signals a pane's process group is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGINT.
+    Interrupt,
+    /// SIGHUP.
+    Hangup,
+    /// SIGTERM.
+    Terminate,
+    /// SIGKILL.
+    Kill,
+    /// SIGCONT.
+    Continue,
+}
+
+/// The channel of a pane's messages, bounded so that at most 1 MiB of output is on its way.
+#[must_use]
+pub fn channel() -> (mpsc::Sender<PtyMessage>, mpsc::Receiver<PtyMessage>) {
+    mpsc::channel(CHANNEL_CAPACITY)
+}
+
+/// A running (or just ended) pane. Dropping it closes the terminal: who is left gets SIGHUP.
+pub struct Pty {
+    master: Box<dyn MasterPty + Send>,
+    terminal: Option<PathBuf>,
+    queue: Arc<Queue>,
+    life: Arc<Mutex<Life>>,
+    closing: Arc<AtomicBool>,
+    pid: Pid,
+}
+
+/// The child's process entry.
+struct Life {
+    child: Box<dyn Child + Send + Sync>,
+    exited: bool,
+    released: bool,
+    reaped: bool,
+}
+
+impl Life {
+    fn reap_if_done(&mut self) {
+        if self.exited && self.released && !self.reaped {
+            // Returns at once: the process is dead.
+            if let Err(error) = self.child.wait() {
+                tracing::warn!(%error, "the ended program in the pane could not be reaped");
+            }
+            self.reaped = true;
+        }
+    }
+}
+
+/// A lock that a panic elsewhere does not take away: the data is valid between statements.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a program on a PTY of its own, as the leader of a new session.
+///
+/// Its news go to `messages`, marked with `iteration`. It gets no open files but the terminal.
+/// Known limit of portable-pty: `SHELL` is added to the environment if it is not in it, and a file
+/// that the system refuses to execute is seen as an exit with a code, not as an error here.
+pub fn spawn(
+    spec: &PaneSpec,
+    iteration: u64,
+    messages: &mpsc::Sender<PtyMessage>,
+) -> Result<Pty, PtyError> {
+    // portable-pty would silently start in the home directory instead.
+    if !spec.cwd.is_dir() {
+        return Err(PtyError::Directory(spec.cwd.clone()));
+    }
+    let pair = native_pty_system()
+        .openpty(pty_size(spec.size))
+        .map_err(|error| PtyError::Open(error.into()))?;
+    let reader = pair
+        .master
+        .try_clone_reader()
+        .map_err(|error| PtyError::Open(error.into()))?;
+    let writer = pair
+        .master
+        .take_writer()
+        .map_err(|error| PtyError::Open(error.into()))?;
+    let program = || spec.program.to_string_lossy().into_owned();
+    let mut child = pair
+        .slave
+        .spawn_command(command(spec))
+        .map_err(|error| PtyError::Spawn {
+            program: program(),
+            source: error.into(),
+        })?;
+    // Our own copy would keep the terminal open behind the child's back.
+    drop(pair.slave);
+    let pid = child
+        .process_id()
+        .and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+    let Some(pid) = pid else {
+        let _ = child.kill();
+        return Err(PtyError::Spawn {
+            program: program(),
+            source: "it has no process id".into(),
+        });
+    };
+    let pty = Pty {
+        terminal: pair.master.tty_name(),
+        master: pair.master,
+        queue: Arc::default(),
+        life: Arc::new(Mutex::new(Life {
+            child,
+            exited: false,
+            released: false,
+            reaped: false,
+        })),
+        closing: Arc::default(),
+        pid,
+    };
+    pty.start_threads(
+        reader,
+        writer,
+        &Sender {
+            iteration,
+            messages: messages.clone(),
+        },
+    )
+    .inspect_err(|_| drop(pty.signal(Signal::Kill)))?;
+    Ok(pty)
+}
+
+fn command(spec: &PaneSpec) -> CommandBuilder {
+    let mut command = CommandBuilder::new(&spec.program);
+    command.args(&spec.args);
+    command.env_clear();
+    for (name, value) in &spec.env {
+        command.env(name, value);
+    }
+    command.cwd(&spec.cwd);
+    command
+}
+
+fn pty_size(size: PaneSize) -> PtySize {
+    PtySize {
+        rows: size.rows(),
+        cols: size.columns(),
+        pixel_width: 0,
+        pixel_height: 0,
+    }
+}
+
+/// The channel with the iteration's mark.
+#[derive(Clone)]
+struct Sender {
+    iteration: u64,
+    messages: mpsc::Sender<PtyMessage>,
+}
+
+impl Sender {
+    /// False if nobody listens any more.
+    fn send(&self, news: PtyNews) -> bool {
+        self.messages
+            .blocking_send(PtyMessage {
+                iteration: self.iteration,
+                news,
+            })
+            .is_ok()
+    }
+}
+
+impl Pty {
+    fn start_threads(
+        &self,
+        reader: Box<dyn Read + Send>,
+        writer: Box<dyn Write + Send>,
+        sender: &Sender,
+    ) -> Result<(), PtyError> {
+        let (closing, to_loop) = (Arc::clone(&self.closing), sender.clone());
+        start_thread("pane-reader", move || read_all(reader, &closing, &to_loop))?;
+        let queue = Arc::clone(&self.queue);
+        start_thread("pane-writer", move || write_all(writer, &queue))?;
+        let (life, pid, to_loop) = (Arc::clone(&self.life), self.pid, sender.clone());
+        start_thread("pane-wait", move || await_end(pid, &life, &to_loop))
+    }
+
+    /// Queues bytes for the child; they are written as they are, by a write of their own.
+    pub fn try_write(&self, bytes: Vec<u8>) -> Result<(), WriteRefused> {
+        self.queue.push(bytes)
+    }
+
+    /// How many bytes wait for the child.
+    #[must_use]
+    pub fn queued_bytes(&self) -> usize {
+        locked(&self.queue.state).bytes
+    }
+
+    /// Forgets what waits for a child that does not read, and gives the number of bytes dropped.
+    ///
+    /// The kernel's buffer is emptied too, or the writer would stay blocked. A paste may have lost
+    /// its end mark: queue one behind it.
+    pub fn cancel_writes(&self) -> usize {
+        let dropped = self.queue.cancel();
+        if let Some(terminal) = self.open_terminal() {
+            let _ = rustix::termios::tcflush(&terminal, QueueSelector::IFlush);
+        }
+        dropped
+    }
+
+    /// Tells the child its size.
+    pub fn resize(&self, size: PaneSize) -> Result<(), PtyError> {
+        self.master
+            .resize(pty_size(size))
+            .map_err(|error| PtyError::Resize(error.into()))
+    }
+
+    /// The child's process id, which is also its session's and its process group's.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// The process group that has the terminal now; another than the child's if it runs jobs.
+    #[must_use]
+    pub fn foreground_group(&self) -> Option<u32> {
+        self.master
+            .process_group_leader()
+            .and_then(|group| u32::try_from(group).ok())
+    }
+
+    /// Signals the child's whole process group, also what is left of it when the child is dead.
+    pub fn signal(&self, signal: Signal) -> Result<(), SignalError> {
+        let life = locked(&self.life);
+        if life.reaped {
+            return Err(SignalError::Gone);
+        }
+        let number = match signal {
+            Signal::Interrupt => rustix::process::Signal::INT,
+            Signal::Hangup => rustix::process::Signal::HUP,
+            Signal::Terminate => rustix::process::Signal::TERM,
+            Signal::Kill => rustix::process::Signal::KILL,
+            Signal::Continue => rustix::process::Signal::CONT,
+        };
+        rustix::process::kill_process_group(self.pid, number).map_err(|error| match error {
+            rustix::io::Errno::SRCH => SignalError::Gone,
+            other => SignalError::Refused(other),
+        })
+    }
+
+    /// Gives the child's process number back, at once if it is dead, else when it dies. From then
+    /// on a dead child's group cannot be signalled.
+    pub fn release(&self) {
+        let mut life = locked(&self.life);
+        life.released = true;
+        life.reap_if_done();
+    }
+
+    /// The child's side of the terminal. While we hold the other side, the name is ours.
+    fn open_terminal(&self) -> Option<OwnedFd> {
+        open_terminal(self.terminal.as_deref()?)
+            .inspect_err(|error| tracing::debug!(%error, "the pane's terminal cannot be opened"))
+            .ok()
+    }
+
+    /// Frees reader and writer from calls that would never return.
+    fn wake_threads(&self) {
+        let Some(terminal) = self.open_terminal() else {
+            return;
+        };
+        // portable-pty types a line end and EOF into the terminal when its writer is dropped. To a
+        // program in raw mode that would be Enter.
+        if let Ok(mut settings) = rustix::termios::tcgetattr(&terminal) {
+            settings.special_codes[SpecialCodeIndex::VEOF] = 0;
+            let _ = rustix::termios::tcsetattr(&terminal, OptionalActions::Now, &settings);
+        }
+        let _ = rustix::termios::tcflush(&terminal, QueueSelector::IFlush);
+        // A byte from this side ends the reader's read, though a grandchild may hold the terminal
+        // open without a word.
+        let _ = rustix::termios::tcflow(&terminal, Action::OOn);
+        let _ = rustix::io::write(&terminal, b"\0");
+    }
+}
+
+fn open_terminal(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        self.closing.store(true, Ordering::Release);
+        // The end mark of the terminal must be gone before the writer is.
+        self.wake_threads();
+        self.queue.close();
+        self.release();
+    }
+}
+
+fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), PtyError> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(run)
+        .map(drop)
+        .map_err(PtyError::Thread)
+}
+
+fn read_all(mut reader: Box<dyn Read + Send>, closing: &AtomicBool, sender: &Sender) {
+    let mut buffer = vec![0; READ_BUFFER];
+    loop {
+        match reader.read(&mut buffer) {
+            _ if closing.load(Ordering::Acquire) => return,
+            Ok(0) => break,
+            Ok(count) => {
+                if !sender.send(PtyNews::Output(buffer[..count].to_vec())) {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                tracing::warn!(%error, "reading from the pane failed");
+                break;
+            }
+        }
+    }
+    sender.send(PtyNews::OutputEnded);
+}
+
+/// What waits to be written.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<QueueState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct QueueState {
+    parts: VecDeque<Vec<u8>>,
+    /// All bytes not written yet, those in the writer's hand included.
+    bytes: usize,
+    /// Counts the cancellations, so that the writer drops what it has in hand.
+    cancellations: u64,
+    closed: bool,
+}
+
+impl Queue {
+    fn push(&self, bytes: Vec<u8>) -> Result<(), WriteRefused> {
+        let mut state = locked(&self.state);
+        if state.closed {
+            return Err(WriteRefused::Closed);
+        }
+        if state.bytes + bytes.len() > WRITE_QUEUE_LIMIT {
+            return Err(WriteRefused::Full {
+                queued: state.bytes,
+            });
+        }
+        if !bytes.is_empty() {
+            state.bytes += bytes.len();
+            state.parts.push_back(bytes);
+            self.changed.notify_one();
+        }
+        Ok(())
+    }
+
+    fn cancel(&self) -> usize {
+        let mut state = locked(&self.state);
+        state.parts.clear();
+        state.cancellations += 1;
+        std::mem::take(&mut state.bytes)
+    }
+
+    fn close(&self) {
+        self.cancel();
+        locked(&self.state).closed = true;
+        self.changed.notify_one();
+    }
+
+    /// The next part with the number of cancellations so far; waits for one, `None` when closed.
+    fn next(&self) -> Option<(Vec<u8>, u64)> {
+        let mut state = locked(&self.state);
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(part) = state.parts.pop_front() {
+                return Some((part, state.cancellations));
+            }
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Takes note of written bytes; false if they were cancelled meanwhile.
+    fn written(&self, count: usize, cancellations: u64) -> bool {
+        let mut state = locked(&self.state);
+        let current = state.cancellations == cancellations;
+        if current {
+            state.bytes -= count;
+        }
+        current
+    }
+}
+
+fn write_all(mut writer: Box<dyn Write + Send>, queue: &Queue) {
+    while let Some((part, cancellations)) = queue.next() {
+        let mut rest = part.as_slice();
+        while !rest.is_empty() {
+            match writer.write(&rest[..rest.len().min(WRITE_CHUNK)]) {
+                Ok(count) => {
+                    rest = &rest[count..];
+                    if !queue.written(count, cancellations) {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    // Usual when the child is gone; its exit is told by another thread.
+                    tracing::debug!(%error, "writing to the pane failed");
+                    queue.close();
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn await_end(pid: Pid, life: &Mutex<Life>, sender: &Sender) {
+    let end = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+    let exit = loop {
+        match rustix::process::waitid(WaitId::Pid(pid), end) {
+            Ok(Some(status)) if status.stopped() => {
+                // Take the news of the stop, or the next wait would return it again.
+                let take = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+                let _ = rustix::process::waitid(WaitId::Pid(pid), take);
+                sender.send(PtyNews::Stopped(
+                    status.stopping_signal().unwrap_or_default(),
+                ));
+            }
+            Ok(Some(status)) => break exit_of(&status),
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => {
+                tracing::warn!(%error, "waiting for the program in the pane failed");
+                break PaneExit {
+                    code: None,
+                    signal: None,
+                };
+            }
+        }
+    };
+    {
+        let mut life = locked(life);
+        life.exited = true;
+        life.reap_if_done();
+    }
+    sender.send(PtyNews::Exited(exit));
+}
+
+fn exit_of(status: &WaitIdStatus) -> PaneExit {
+    PaneExit {
+        code: status.exit_status(),
+        signal: status.terminating_signal(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

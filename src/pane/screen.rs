@@ -193,6 +193,8 @@ pub struct Screen {
     processor: Processor<NeverHold>,
     tap: Tap,
     cap: StringCap,
+    /// The first bytes of a character whose last ones have not come yet.
+    held: Vec<u8>,
     frozen: Option<Frozen>,
     deadline: Option<Instant>,
     revision: u64,
@@ -252,6 +254,7 @@ impl Screen {
             processor: Processor::new(),
             tap: Tap::default(),
             cap: StringCap::default(),
+            held: Vec::new(),
             frozen: None,
             deadline: None,
             revision: 0,
@@ -261,6 +264,44 @@ impl Screen {
     /// Takes bytes from the child; `now` only serves the deadline of synchronized frames.
     pub fn feed(&mut self, bytes: &[u8], now: Instant) {
         self.expire(now);
+        let rest = self.complete_held(bytes, now);
+        let (whole, begun) = rest.split_at(rest.len() - begun_character(rest));
+        self.guard(whole, now);
+        self.held.extend_from_slice(begun);
+        if self.frozen.is_none() && !bytes.is_empty() {
+            self.revision += 1;
+        }
+    }
+
+    /// Joins a character cut by the end of the last bytes, and gives what follows it. The parser
+    /// would do it itself, but (vte 0.15) it loses a character that follows within the next three
+    /// bytes.
+    fn complete_held<'a>(&mut self, bytes: &'a [u8], now: Instant) -> &'a [u8] {
+        let mut rest = bytes;
+        while !self.held.is_empty() && !rest.is_empty() {
+            self.held.push(rest[0]);
+            if begun_character(&self.held) == self.held.len() {
+                rest = &rest[1..];
+                continue;
+            }
+            // Whole, or broken by this byte: then the byte begins something of its own.
+            if std::str::from_utf8(&self.held).is_ok() {
+                rest = &rest[1..];
+            } else {
+                self.held.pop();
+            }
+            let character = std::mem::take(&mut self.held);
+            self.guard(&character, now);
+            if std::str::from_utf8(&character).is_err() {
+                // The parser would wait for more of a character that does not go on.
+                self.processor.advance(&mut self.engine, &[0]);
+            }
+        }
+        rest
+    }
+
+    /// Lets through what the string cap passes.
+    fn guard(&mut self, bytes: &[u8], now: Instant) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let passage = self.cap.next(rest);
@@ -271,9 +312,6 @@ impl Screen {
                 self.tap.forget_sequence();
             }
             rest = &rest[passage.consumed..];
-        }
-        if self.frozen.is_none() && !bytes.is_empty() {
-            self.revision += 1;
         }
     }
 
@@ -400,6 +438,7 @@ impl Screen {
         self.processor = Processor::new();
         self.tap = Tap::default();
         self.cap = StringCap::default();
+        self.held.clear();
         self.end_frame();
         self.engine.reset_modes();
     }
@@ -485,11 +524,14 @@ impl Screen {
         let mut cluster = String::new();
         let colours = self.engine.term.colors();
         for row in 0..self.shown_size().rows() {
-            for (column, cell) in (0_u16..).zip(self.shown_row(row)) {
-                if cell.flags.contains(Flags::WIDE_CHAR_SPACER) && column > 0 {
+            let cells = self.shown_row(row);
+            let mut taken = 0;
+            for (column, cell) in (0_u16..).zip(cells) {
+                if column < taken {
                     continue;
                 }
-                let width = shown_width(cell, column, self.shown_size());
+                let width = shown_width(cell, cells.get(usize::from(column) + 1));
+                taken = column + width;
                 let link = cell.hyperlink();
                 visit(CellView {
                     column,
@@ -564,6 +606,22 @@ impl Screen {
     }
 }
 
+/// The length of an unfinished character at the end of the bytes.
+fn begun_character(bytes: &[u8]) -> usize {
+    let tail = &bytes[bytes.len().saturating_sub(3)..];
+    let Some(lead) = tail.iter().rposition(|byte| *byte >= 0xc0) else {
+        return 0;
+    };
+    match std::str::from_utf8(&tail[lead..]) {
+        Err(error) if error.error_len().is_none() => tail.len() - lead,
+        _ => 0,
+    }
+}
+
+fn is_blank(row: &[Cell]) -> bool {
+    row.iter().all(|cell| *cell == Cell::default())
+}
+
 fn is_wrapped(row: &[Cell]) -> bool {
     row.last()
         .is_some_and(|cell| cell.flags.contains(Flags::WRAPLINE))
@@ -586,15 +644,21 @@ fn printable(c: char) -> char {
     if c.is_control() { ' ' } else { c }
 }
 
-/// A wide character has one cell only where a pane of one column cuts it.
-fn shown_width(cell: &Cell, column: u16, size: PaneSize) -> u16 {
-    let wide = cell.flags.contains(Flags::WIDE_CHAR) && column + 1 < size.columns();
-    if wide { 2 } else { 1 }
+/// A wide character is shown only with its second half behind it: a pane of one column cuts it off,
+/// and the engine's reflow may tear the two apart.
+fn shown_width(cell: &Cell, next: Option<&Cell>) -> u16 {
+    let spacer = next.is_some_and(|next| next.flags.contains(Flags::WIDE_CHAR_SPACER));
+    if cell.flags.contains(Flags::WIDE_CHAR) && spacer {
+        2
+    } else {
+        1
+    }
 }
 
 fn cell_text<'a>(cell: &Cell, width: u16, cluster: &'a mut String) -> &'a str {
     cluster.clear();
-    if cell.flags.contains(Flags::WIDE_CHAR) && width == 1 {
+    let spacers = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
+    if cell.flags.intersects(spacers) || (cell.flags.contains(Flags::WIDE_CHAR) && width == 1) {
         cluster.push(' ');
     } else {
         cluster.push(printable(cell.c));
@@ -736,9 +800,35 @@ impl Engine {
     }
 
     fn resize(&mut self, size: PaneSize) {
+        let narrower = size.columns() < self.size.columns();
+        let history = self.term.grid().history_size();
         self.size = size;
         self.region_top = 0;
         self.term.resize(GridSize(size));
+        if narrower && !self.mode(TermMode::ALT_SCREEN) {
+            self.pull_back(self.term.grid().history_size().saturating_sub(history));
+        }
+    }
+
+    /// Brings lines back from the scrollback into the empty rows at the bottom.
+    ///
+    /// When lines wrap in a narrower grid, the engine pushes as many out at the top even if there
+    /// is room below; widening it again would then leave them out of sight. Taking rows away from
+    /// the bottom and adding them again makes it fetch lines from the scrollback.
+    fn pull_back(&mut self, lines: usize) {
+        let grid = self.term.grid();
+        let used = (0..grid.screen_lines() as i32)
+            .rev()
+            .find(|&line| line <= grid.cursor.point.line.0 || !is_blank(&grid[Line(line)][..]))
+            .unwrap_or(0);
+        let spare = grid.screen_lines() - 1 - usize::try_from(used).unwrap_or(0);
+        let rows = self.size.rows();
+        let pulled = spare.min(lines) as u16;
+        if pulled > 0 {
+            self.term
+                .resize(GridSize(PaneSize::new(self.size.columns(), rows - pulled)));
+            self.term.resize(GridSize(self.size));
+        }
     }
 
     /// A row of the viewport, as wide as the pane.

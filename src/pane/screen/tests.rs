@@ -626,15 +626,9 @@ fn resizing_keeps_the_text() {
     let mut screen = screen(20, 4);
     feed(&mut screen, "hello world");
     screen.resize(PaneSize::new(5, 4));
-    assert_eq!(screen.tail_text(10), "hello world");
+    assert_eq!(screen.text(), "hello\n worl\nd");
+    assert_eq!(screen.cursor().row, 2);
     screen.resize(PaneSize::new(20, 4));
-    eprintln!(
-        "{} {} {:?} {:?}",
-        screen.history_len(),
-        screen.scroll_offset(),
-        screen.cursor(),
-        screen.tail_text(5)
-    );
     assert_eq!(screen.text(), "hello world");
 }
 
@@ -665,6 +659,9 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
+    // Grids of up to 500×200 are slow to build and read; a run of thousands is for a free machine.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn any_bytes_at_any_size_leave_the_cursor_inside(
         steps in prop::collection::vec((output(), 1_u16..=500, 1_u16..=200, -30_i32..30), 1..8),
@@ -687,7 +684,9 @@ proptest! {
             screen.tail_text(20);
         }
     }
+}
 
+proptest! {
     #[test]
     fn a_small_pane_survives_any_bytes(
         steps in prop::collection::vec((output(), 1_u16..=4, 1_u16..=3), 1..12),
