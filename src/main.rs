@@ -39,7 +39,7 @@ fn main() {
             Some("hook") => exit(hook::run(rest)),
             Some("statusline") => exit(statusline::run(rest)),
             Some(SHIM) => exit(exec_agent::run(rest)),
-            Some("demo-agent") => exit(demo::main(words(rest))),
+            Some("demo-agent") => exit(demo::main(&words(rest))),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use crate::{
     agent::AgentEvent,
     api::wire::Control,
-    breakpoint::git::GitFacts,
+    breakpoint::git::GitState,
     config::Config,
     guard::Reading,
     lineage::{IterationId, ProcessStamp, TokenTotals, journal::Step},
@@ -129,7 +129,7 @@ pub enum ReadEvent {
         text: Option<String>,
     },
     /// The state of the git repository.
-    Git(GitFacts),
+    Git(GitState),
     /// What the transcript says by now.
     Transcript {
         /// Whose transcript.

@@ -1,7 +1,7 @@
 //! The handoff as it would be sent now: drafted anew whenever one of its sources changes.
 
 use crate::{
-    breakpoint::git::GitFacts,
+    breakpoint::git::GitState,
     clean,
     handoff::{Handoff, Limits, Marker, PreservedState, Sources},
 };
@@ -53,15 +53,15 @@ fn preserve(model: &Model) -> PreservedState {
     {
         state.set_objective(prompt);
     }
-    if let GitFacts::Repository(repository) = &model.git {
+    if let GitState::Facts(repository) = &model.git {
         state.modified_files.clone_from(&repository.modified);
         state.created_files.clone_from(&repository.created);
     }
     state
 }
 
-fn git_lines(git: &GitFacts, settings: &crate::config::HandoffConfig) -> Vec<String> {
-    let GitFacts::Repository(repository) = git else {
+fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec<String> {
+    let GitState::Facts(repository) = git else {
         return Vec::new();
     };
     if !settings.include_git_history {

@@ -14,13 +14,13 @@ use crate::{
     api::wire::AgentState,
     keymap::{Action, Direction},
     lineage::Cause,
-    pane::screen::Scroll,
+    pane::{input::HostInput, screen::Scroll},
 };
 
 use super::{
     agent, control,
     effect::Effect,
-    event::{Document, HostEvent, PastePiece},
+    event::{Document, HostEvent},
     handoff, layout,
     model::{Editor, Focus, Model, Overlay},
     reboot::{self, Approval},
@@ -33,12 +33,17 @@ const WHEEL_LINES: i32 = 3;
 /// The host terminal spoke.
 pub fn host(model: &mut Model, event: HostEvent) -> Vec<Effect> {
     match event {
-        HostEvent::Key(key, raw) => self::key(model, key, raw),
-        HostEvent::Pasted(piece) => paste(model, piece),
-        HostEvent::Mouse(mouse, raw) => self::mouse(model, mouse, raw),
-        HostEvent::Focused(focused) => vec![Effect::FocusPane(focused && has_pane(model))],
-        HostEvent::Raw(bytes) if has_pane(model) => vec![Effect::Forward(HostEvent::Raw(bytes))],
-        HostEvent::Raw(_) => Vec::new(),
+        HostEvent::Input(input) => match input {
+            HostInput::Key { event, raw } => key(model, event, raw),
+            HostInput::PasteStart | HostInput::PasteChunk(_) | HostInput::PasteEnd => {
+                paste(model, input)
+            }
+            HostInput::Mouse { event, .. } => mouse(model, event, input),
+            HostInput::Focus(focused) => vec![Effect::FocusPane(focused && has_pane(model))],
+            HostInput::Raw(_) if has_pane(model) => vec![Effect::Forward(input)],
+            // Answers of the host terminal are the shell's.
+            HostInput::Raw(_) | HostInput::Reply { .. } => Vec::new(),
+        },
         HostEvent::Resized { columns, rows } => {
             model.host = (columns, rows);
             vec![Effect::ResizePane(layout::layout(model).pane_size())]
@@ -98,7 +103,7 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
     model.agent.backslash = key.code == KeyCode::Char('\\');
     let mut effects = vec![
         Effect::ScrollPane(Scroll::Bottom),
-        Effect::Forward(HostEvent::Key(key, raw)),
+        Effect::Forward(HostInput::Key { event: key, raw }),
     ];
     // A dialog that was answered is over; the next hook tells what came of it.
     if model.agent.state == AgentState::Dialog && (plain_enter || key.code == KeyCode::Esc) {
@@ -457,7 +462,7 @@ fn moved(editor: &mut Editor, to: CursorMove) -> Edited {
 }
 
 /// A paste is text, never keys: it goes to the child, into an editor, or nowhere.
-fn paste(model: &mut Model, piece: PastePiece) -> Vec<Effect> {
+fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
     let in_editor = match (model.overlay, model.focus) {
         (Some(Overlay::Review { .. }), _) | (None, Focus::Handoff) => {
             model.handoff.editor.is_some()
@@ -468,17 +473,17 @@ fn paste(model: &mut Model, piece: PastePiece) -> Vec<Effect> {
     if has_pane(model) {
         model.agent.typed_at = Some(model.now);
         model.agent.draft = true;
-        return vec![Effect::Forward(HostEvent::Pasted(piece))];
+        return vec![Effect::Forward(piece)];
     }
     match piece {
-        PastePiece::Start => model.pasting.clear(),
-        PastePiece::Bytes(bytes) => {
+        HostInput::PasteStart => model.pasting.clear(),
+        HostInput::PasteChunk(bytes) => {
             let room = crate::scratchpad::MAX_BYTES.saturating_sub(model.pasting.len());
             model
                 .pasting
                 .extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
-        PastePiece::End => {
+        HostInput::PasteEnd => {
             let text = String::from_utf8_lossy(&std::mem::take(&mut model.pasting)).into_owned();
             let text = text.replace("\r\n", "\n").replace('\r', "\n");
             if !in_editor {
@@ -498,11 +503,12 @@ fn paste(model: &mut Model, piece: PastePiece) -> Vec<Effect> {
                 return scratchpad::edited(model);
             }
         }
+        _ => {}
     }
     Vec::new()
 }
 
-fn mouse(model: &mut Model, mouse: MouseEvent, raw: Vec<u8>) -> Vec<Effect> {
+fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> {
     if model.overlay.is_some() {
         let step = match mouse.kind {
             MouseEventKind::ScrollDown => WHEEL_LINES,
@@ -523,7 +529,7 @@ fn mouse(model: &mut Model, mouse: MouseEvent, raw: Vec<u8>) -> Vec<Effect> {
     };
     match (under, wheel) {
         (Some(Focus::Pane), _) if model.focus == Focus::Pane => {
-            vec![Effect::Forward(HostEvent::Mouse(mouse, raw))]
+            vec![Effect::Forward(input)]
         }
         (Some(Focus::Scratchpad), Some(step)) => {
             scroll_by(&mut model.notes.scroll, step);
@@ -536,7 +542,7 @@ fn mouse(model: &mut Model, mouse: MouseEvent, raw: Vec<u8>) -> Vec<Effect> {
         (Some(focus), None) if mouse.kind == MouseEventKind::Down(MouseButton::Left) => {
             set_focus(model, focus)
         }
-        (Some(Focus::Pane), Some(_)) => vec![Effect::Forward(HostEvent::Mouse(mouse, raw))],
+        (Some(Focus::Pane), Some(_)) => vec![Effect::Forward(input)],
         _ => Vec::new(),
     }
 }

@@ -6,7 +6,7 @@ use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
     api::wire::AgentState,
-    breakpoint::git::GitFacts,
+    breakpoint::git::GitState,
     clock::At,
     config::{Config, RebootMode},
     guard::Guard,
@@ -258,7 +258,7 @@ pub struct Model {
     /// What the transcript says.
     pub transcript: TranscriptFacts,
     /// Git.
-    pub git: GitFacts,
+    pub git: GitState,
     /// The first prompt that a human gave in this run: the objective of last resort.
     pub first_prompt: Option<String>,
     /// The preserved facts as of the last drafting.
@@ -373,7 +373,7 @@ impl Model {
             iteration,
             session,
             transcript: TranscriptFacts::default(),
-            git: GitFacts::default(),
+            git: GitState::NoRepository,
             first_prompt,
             preserved: PreservedState::default(),
             notes: NotesPanel {

@@ -310,7 +310,7 @@ fn resume(model: &mut Model, kind: Kind, cause: Cause) -> Vec<Effect> {
 /// approved, the handoff has not arrived.
 pub fn take_up(
     model: &mut Model,
-    entry: JournalEntry,
+    entry: &JournalEntry,
     handoff: Handoff,
     new: SessionId,
 ) -> Vec<Effect> {

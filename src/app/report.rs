@@ -8,7 +8,7 @@ use crate::{
         RebootReport, StatusLineReply, StatusReport, UsageAction, UsageActionKind, UsageQuery,
         UsageReply,
     },
-    breakpoint::git::GitFacts,
+    breakpoint::git::GitState,
     config::RebootMode,
     guard::{Advice, Assessment, assess},
     lineage::Iteration,
@@ -159,7 +159,7 @@ pub fn handoff(model: &Model) -> HandoffReport {
     let handoff = model.handoff.current();
     let state = &model.preserved;
     let (branch, head) = match &model.git {
-        GitFacts::Repository(repository) => (repository.branch.clone(), repository.head.clone()),
+        GitState::Facts(repository) => (repository.branch.clone(), repository.head.clone()),
         _ => (None, None),
     };
     HandoffReport {

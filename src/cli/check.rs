@@ -3,7 +3,6 @@
 use std::{
     io::{self, IsTerminal as _, Write},
     path::PathBuf,
-    process::ExitCode,
 };
 
 use serde_json::{Value, json};
@@ -25,16 +24,11 @@ pub struct CheckArgs {
 
 /// Checks and prints; exit code 0 when the configuration can be used, 2 when not.
 #[must_use]
-pub fn run(args: &CheckArgs, flags: &Flags) -> ExitCode {
+pub fn run(args: &CheckArgs, flags: &Flags) -> i32 {
     let outcome = check(args, flags);
     let usable = outcome.is_ok();
-    let coloured =
-        io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
-    let style = if coloured {
-        Style::Colour
-    } else {
-        Style::Plain
-    };
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+    let style = Style::for_terminal(io::stdout().is_terminal(), no_color);
     let text = if args.json {
         format!("{}\n", as_json(&outcome))
     } else {
@@ -43,9 +37,9 @@ pub fn run(args: &CheckArgs, flags: &Flags) -> ExitCode {
     // A reader that has gone away is no fault of the configuration.
     let _ = io::stdout().write_all(text.as_bytes());
     if usable {
-        ExitCode::SUCCESS
+        super::out::OK
     } else {
-        ExitCode::from(EXIT_CODE)
+        EXIT_CODE.into()
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
     clock::At,
     config::{
         Config,
-        error::{EXIT_CODE as CONFIG_ERROR, Style},
+        error::{EXIT_CODE, Fault, Style},
         load::{self, Flags, paths::{Paths, project_hash}},
     },
     handoff::{Generator, Handoff, Marker, generate::DEFAULT_TEMPLATE},
@@ -49,6 +49,8 @@ use crate::{
 
 use super::out::complain;
 
+/// The configuration has faults.
+const CONFIG_ERROR: i32 = EXIT_CODE as i32;
 /// Something failed.
 const FAILED: i32 = 1;
 /// The command line asks for something that cannot be.
@@ -138,13 +140,16 @@ fn host_agent(args: &HostArgs, demo: bool) -> Result<i32, Failure> {
     let paths = Paths::of_process(&project).map_err(|error| Failure::of(&error))?;
     let flags = args.flags();
     let loaded = load::load(&paths, &flags).map_err(|errors| {
-        let style = Style::for_terminal(std::io::stderr().is_terminal());
+        let style = Style::for_terminal(
+            std::io::stderr().is_terminal(),
+            env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty()),
+        );
         eprint!("{}", errors.render(style));
         Failure::new("the configuration has faults", "`pitstop check` shows them again", CONFIG_ERROR)
     })?;
     let filter = env::var("PITSTOP_LOG").ok();
     let log = logging::start(&paths.log_dir(), &loaded.config.log, filter.as_deref());
-    let mut warnings: Vec<String> = loaded.warnings.iter().map(load::Fault::line).collect();
+    let mut warnings: Vec<String> = loaded.warnings.iter().map(Fault::line).collect();
     let _log = match log {
         Ok(guard) => Some(guard),
         Err(error) => {

@@ -3,7 +3,6 @@
 use std::{
     fmt::Write as _,
     io::{self, Write as _},
-    process::ExitCode,
 };
 
 use crate::config::{
@@ -30,17 +29,17 @@ pub struct TrustArgs {
 
 /// Shows, trusts or revokes; exit code 0 when done, 2 when there is nothing that can be trusted.
 #[must_use]
-pub fn run(args: &TrustArgs) -> ExitCode {
+pub fn run(args: &TrustArgs) -> i32 {
     let outcome = paths().and_then(|paths| answer(args, &paths).map_err(|error| error.to_string()));
     match outcome {
         Ok(text) => {
             // A reader that has gone away changes nothing about what was done.
             let _ = io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
+            super::out::OK
         }
         Err(message) => {
             let _ = writeln!(io::stderr(), "error: {}", printable(&message));
-            ExitCode::from(EXIT_CODE)
+            EXIT_CODE.into()
         }
     }
 }

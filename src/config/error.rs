@@ -153,6 +153,12 @@ const BLUE: &str = "1;34";
 const BOLD: &str = "1";
 
 impl Style {
+    /// Colour on a terminal, unless `NO_COLOR` is set.
+    #[must_use]
+    pub const fn for_terminal(is_terminal: bool, no_color: bool) -> Self {
+        if is_terminal && !no_color { Self::Colour } else { Self::Plain }
+    }
+
     fn paint(self, colour: &str, text: &str) -> String {
         match self {
             Self::Plain => text.to_owned(),

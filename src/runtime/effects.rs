@@ -54,7 +54,7 @@ impl Shell {
             Effect::ScrollPane(scroll) => self.screen.scroll(scroll),
             Effect::FocusPane(focused) => {
                 if let Some(bytes) = keys::encode_focus(focused, &self.screen.modes()) {
-                    self.write_pane(bytes);
+                    self.write_pane(bytes.to_vec());
                 }
             }
             Effect::Signal(rung) => self.signal(rung),
@@ -97,16 +97,15 @@ impl Shell {
         if let HostInput::Mouse { event, .. } = input {
             let ours = modes.mouse == MouseTracking::None || event.modifiers.contains(KeyModifiers::SHIFT);
             let area = layout::layout(&self.model).pane_inner();
-            let mut moved = *event;
-            moved.column = event.column.saturating_sub(area.x).min(area.width.saturating_sub(1));
-            moved.row = event.row.saturating_sub(area.y).min(area.height.saturating_sub(1));
+            let column = event.column.saturating_sub(area.x).min(area.width.saturating_sub(1));
+            let row = event.row.saturating_sub(area.y).min(area.height.saturating_sub(1));
             if ours && !modes.alternate_screen {
                 match event.kind {
                     MouseEventKind::ScrollUp => self.screen.scroll(Scroll::Lines(WHEEL_LINES)),
                     MouseEventKind::ScrollDown => self.screen.scroll(Scroll::Lines(-WHEEL_LINES)),
                     _ => {}
                 }
-            } else if let Some(bytes) = keys::encode_mouse(&moved, &modes) {
+            } else if let Some(bytes) = keys::encode_mouse(event, column, row, &modes) {
                 self.write_pane(bytes);
             }
             return;
@@ -378,16 +377,16 @@ pub(super) fn leftovers(pty: &pty::Pty) -> Vec<String> {
 pub(super) fn learn_colour(shell: &mut Shell, reply: &HostReply) {
     match reply {
         HostReply::Colour { which, rgb } => {
-            use crate::pane::input::ColourName;
+            use crate::pane::input::HostColour;
             match which {
-                ColourName::Foreground => shell.palette.foreground = Some(*rgb),
-                ColourName::Background => {
+                HostColour::Foreground => shell.palette.foreground = Some(*rgb),
+                HostColour::Background => {
                     shell.palette.background = Some(*rgb);
                     let scheme = if is_dark(*rgb) { ColourScheme::Dark } else { ColourScheme::Light };
                     set_scheme(shell, scheme);
                 }
-                ColourName::Cursor => shell.palette.cursor = Some(*rgb),
-                ColourName::Palette(index) => {
+                HostColour::Cursor => shell.palette.cursor = Some(*rgb),
+                HostColour::Palette(index) => {
                     if let Some(slot) = shell.palette.colours.get_mut(usize::from(*index)) {
                         *slot = Some(*rgb);
                     }

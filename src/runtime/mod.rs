@@ -119,7 +119,6 @@ impl Write for FrameBuffer {
 }
 
 /// The loop's own state: everything that is not the model.
-#[derive(Debug)]
 pub struct Shell {
     pub(crate) model: Model,
     pub(crate) screen: Screen,
@@ -378,7 +377,7 @@ impl Shell {
     }
 
     fn input(&mut self, input: HostInput) {
-        if let HostInput::Reply(reply) = input {
+        if let HostInput::Reply { reply, .. } = input {
             self.host_reply(reply);
             return;
         }
