@@ -104,6 +104,8 @@ pub fn history(model: &Model) -> HistoryReport {
                     let lived = model.now.wall.signed_duration_since(iteration.started_at);
                     report.duration_ms = u64::try_from(lived.num_milliseconds()).unwrap_or(0);
                     report.tokens.at_end = model.used().map(|used| used.0);
+                    report.tokens.input = Some(model.transcript.totals.input.0);
+                    report.tokens.output = Some(model.transcript.totals.output.0);
                     report.cost_usd = model.agent.cost_usd;
                 }
                 report

@@ -38,6 +38,7 @@ pub fn start(events: mpsc::Sender<Event>) -> std::io::Result<std_mpsc::Sender<Po
 fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
     let mut following: Option<(SessionId, PathBuf, Tail)> = None;
     let mut skipped = 0;
+    let mut seen = false;
     while let Ok(first) = pokes.recv() {
         // Many pokes at once are one.
         for poke in std::iter::once(first).chain(pokes.try_iter()) {
@@ -46,6 +47,7 @@ fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
                 continue;
             }
             skipped = 0;
+            seen = false;
             following = match Tail::open(path.clone()) {
                 Ok(tail) => Some((session, path, tail)),
                 Err(error) => {
@@ -63,11 +65,17 @@ fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
                     break;
                 }
             };
+            if report.vanished && !seen {
+                // The agent names its transcript before it writes it.
+                break;
+            }
             if report.vanished {
+                seen = false;
                 let why = "it is not there".to_owned();
                 send(events, ReadEvent::TranscriptLost { session: *session, why });
                 break;
             }
+            seen = true;
             let changed = report.records > 0 || report.figure != Figure::Same || report.reset;
             let facts = facts(tail);
             if facts.skipped > skipped {
