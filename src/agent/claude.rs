@@ -235,7 +235,7 @@ pub fn user_session(args: &[String]) -> UserSession {
     found
 }
 
-/// The user's own `--settings`, to be merged by [`settings`].
+/// The user's own `--settings`, to be merged by [`settings()`].
 #[must_use]
 pub fn user_settings(args: &[String]) -> Option<Given> {
     let value = Arguments(args).last("--settings")?;

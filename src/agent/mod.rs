@@ -80,7 +80,7 @@ pub struct Launch {
     pub prompt: Option<String>,
     /// What the user wrote after `--`.
     pub user_args: Vec<String>,
-    /// The per-run settings file, see [`claude::settings`].
+    /// The per-run settings file, see [`claude::settings()`].
     pub settings_file: std::path::PathBuf,
     /// The text of the user's own `--append-system-prompt-file`, read by the caller
     /// ([`claude::user_append_file`] names it).

@@ -276,6 +276,7 @@ impl Session {
             return Ok(());
         }
         self.end_turn();
+        self.dirty = true;
         if let Some(prompt) = self.queue.pop_front() {
             return self.submit(prompt);
         }
@@ -411,6 +412,7 @@ impl Session {
     /// Takes a prompt, or refuses it when the window is full.
     fn submit(&mut self, prompt: String) -> io::Result<()> {
         self.go_on_due = None;
+        self.dirty = true;
         self.tell("UserPromptSubmit", "", json!({ "prompt": prompt }));
         self.record.prompt(&prompt)?;
         self.show_prompt(&prompt);

@@ -332,8 +332,19 @@ fn todo(number: usize) -> Step {
 
 /// The lines of a file as the read tool numbers them.
 fn listing(item: &Item, lines: usize) -> String {
-    let line = |n: usize| format!("{n:>6}\u{2192}// {} ({})\n", item.thought, item.test);
-    (1..=lines).map(line).collect()
+    let line = |n: usize| match n % 6 {
+        1 => format!("/// {}", item.thought),
+        2 => format!(
+            "pub fn {}_{n}(feed: &Feed) -> Result<Vec<Entry>, Error> {{",
+            item.test
+        ),
+        3 => "    let entries = feed.entries()?;".to_owned(),
+        4 => format!("    entries.iter().map({}::check).collect()", item.test),
+        5 => "}".to_owned(),
+        _ => String::new(),
+    };
+    let lines = (1..=lines).map(|n| format!("{n:>6}\u{2192}{}", line(n)));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// What `cargo test` prints.
