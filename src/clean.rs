@@ -143,7 +143,7 @@ mod tests {
         #[test]
         fn nothing_unsafe_survives_and_cleaning_twice_changes_nothing(raw in any::<String>()) {
             let line = one_line(&raw).into_owned();
-            prop_assert!(!line.chars().any(|c| c.is_control()));
+            prop_assert!(!line.chars().any(char::is_control));
             let turned = line.chars().any(|c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
             prop_assert!(!turned);
             let again = one_line(&line).into_owned();

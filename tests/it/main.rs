@@ -1,3 +1,4 @@
 //! The integration tests: one binary, a module per feature.
 
+mod breakpoint;
 mod kit;
