@@ -2,3 +2,4 @@
 
 mod breakpoint;
 mod kit;
+mod transcript;
