@@ -5,3 +5,6 @@ mod config;
 mod api;
 mod kit;
 mod lineage;
+mod breakpoint;
+mod kit;
+mod transcript;

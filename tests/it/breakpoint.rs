@@ -1,0 +1,402 @@
+//! Git is asked safely: real repositories, some of them with booby traps.
+
+use std::{
+    fs,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use pitstop::breakpoint::git::{self, GitFacts, GitState, Renamed};
+use tempfile::TempDir;
+
+/// A repository of its own, made by the real git with no config but ours.
+struct Repo {
+    dir: TempDir,
+}
+
+impl Repo {
+    fn new() -> Self {
+        let repo = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir(repo.path()).unwrap();
+        repo.git(&["init", "--quiet", "--initial-branch=main"]);
+        repo
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("repo")
+    }
+
+    /// Where traps leave their mark.
+    fn sprung(&self) -> Vec<String> {
+        let marks = self.dir.path().join("sprung");
+        let Ok(entries) = fs::read_dir(marks) else {
+            return Vec::new();
+        };
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// A program that leaves a mark when it runs.
+    fn trap(&self, name: &str) -> String {
+        let marks = self.dir.path().join("sprung");
+        fs::create_dir_all(&marks).unwrap();
+        let program = self.dir.path().join(format!("trap-{name}"));
+        fs::write(
+            &program,
+            format!("#!/bin/sh\n: > '{}/{name}'\n", marks.display()),
+        )
+        .unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        program.display().to_string()
+    }
+
+    fn try_git(&self, args: &[&str]) -> Output {
+        Command::new("git")
+            .current_dir(self.path())
+            .args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org"])
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.dir.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_COMMITTER_DATE", "1700000000 +0000")
+            .env("GIT_AUTHOR_DATE", "1700000000 +0000")
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        let output = self.try_git(args);
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    fn write(&self, name: impl AsRef<Path>, text: &str) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn commit(&self, subject: &str) -> String {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "--message", subject]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    fn state(&self) -> GitState {
+        ask(&self.path(), 10)
+    }
+
+    fn facts(&self) -> GitFacts {
+        match self.state() {
+            GitState::Facts(facts) => *facts,
+            other => panic!("expected facts, found {other:?}"),
+        }
+    }
+}
+
+fn ask(dir: &Path, commits: usize) -> GitState {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(git::facts(dir, commits))
+}
+
+#[test]
+fn a_directory_outside_any_repository_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(ask(dir.path(), 10), GitState::NoRepository);
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_a_reason_and_no_panic() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(matches!(
+        ask(&dir.path().join("gone"), 10),
+        GitState::Unreadable(_)
+    ));
+}
+
+#[test]
+fn a_repository_without_commits_has_a_branch_and_no_head() {
+    let repo = Repo::new();
+    repo.write("first.txt", "x");
+    let facts = repo.facts();
+    assert_eq!(
+        (facts.branch.as_deref(), facts.head, facts.commits.len()),
+        (Some("main"), None, 0)
+    );
+    assert_eq!(facts.created, ["first.txt"]);
+}
+
+#[test]
+fn commits_branch_and_changes_are_told() {
+    let repo = Repo::new();
+    for name in ["kept.rs", "with space.rs", "gone.rs", "staged gone.rs"] {
+        repo.write(name, name);
+    }
+    repo.write("old name.rs", &"the same long content\n".repeat(20));
+    let first = repo.commit("first: one");
+    let second = repo.commit("second: two \u{1b}[31mred\u{202e}");
+    repo.write("with space.rs", "changed");
+    fs::remove_file(repo.path().join("gone.rs")).unwrap();
+    repo.git(&["rm", "--quiet", "staged gone.rs"]);
+    repo.git(&["mv", "old name.rs", "new name.rs"]);
+    repo.write("new/deep/file.rs", "x");
+    repo.write("staged.rs", "x");
+    repo.git(&["add", "staged.rs"]);
+
+    let facts = repo.facts();
+    assert_eq!(
+        (facts.branch.as_deref(), facts.head.as_deref()),
+        (Some("main"), Some(second.as_str()))
+    );
+    assert_eq!(facts.modified, ["with space.rs"]);
+    assert_eq!(facts.created, ["staged.rs", "new/deep/file.rs"]);
+    assert_eq!(facts.deleted, ["gone.rs", "staged gone.rs"]);
+    assert_eq!(
+        facts.renamed,
+        [Renamed {
+            from: "old name.rs".into(),
+            to: "new name.rs".into()
+        }]
+    );
+    let told: Vec<_> = facts
+        .commits
+        .iter()
+        .map(|commit| (commit.sha.as_str(), commit.subject.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (second.as_str(), "second: two \\u{1b}[31mred\\u{202e}"),
+            (first.as_str(), "first: one")
+        ]
+    );
+    assert_eq!(facts.commits[0].at.timestamp(), 1_700_000_000);
+    let GitState::Facts(one) = ask(&repo.path(), 1) else {
+        panic!("no facts")
+    };
+    assert_eq!(one.commits.len(), 1);
+}
+
+#[test]
+fn a_detached_head_has_no_branch() {
+    let repo = Repo::new();
+    let sha = repo.commit("only");
+    repo.git(&["checkout", "--quiet", "--detach"]);
+    let facts = repo.facts();
+    assert_eq!(
+        (facts.detached, facts.branch, facts.head),
+        (true, None, Some(sha))
+    );
+}
+
+#[test]
+fn names_that_are_hostile_or_no_utf8_stay_on_their_line() {
+    let repo = Repo::new();
+    repo.commit("only");
+    let names: [&[u8]; 6] = [
+        b"line\nfeed",
+        b"esc\x1b[2Jape",
+        b"bell\x07",
+        b"bidi\xe2\x80\xaetxt.exe",
+        b"-rf",
+        b"# branch.head evil",
+    ];
+    for name in names {
+        repo.write(std::ffi::OsStr::from_bytes(name), "x");
+    }
+    let no_utf8 = repo
+        .path()
+        .join(std::ffi::OsStr::from_bytes(b"bytes\xff\xfe"));
+    // Some file systems refuse such names; the parser's own tests cover them too.
+    let has_bytes = fs::write(no_utf8, "x").is_ok();
+    let facts = repo.facts();
+    assert_eq!(facts.branch.as_deref(), Some("main"));
+    assert_eq!(facts.created.len(), names.len() + usize::from(has_bytes));
+    assert!(
+        facts
+            .created
+            .iter()
+            .all(|name| !name.chars().any(|c| c.is_control() || c == '\u{202e}'))
+    );
+    assert_eq!(
+        facts.created.contains(&"bytes\\xff\\xfe".to_owned()),
+        has_bytes
+    );
+}
+
+#[test]
+fn more_files_than_anyone_reads_are_cut_and_said_to_be() {
+    let repo = Repo::new();
+    for n in 0..2_100 {
+        repo.write(format!("many/{n}"), "");
+    }
+    let facts = repo.facts();
+    assert_eq!((facts.created.len(), facts.truncated), (2_000, true));
+}
+
+fn set_traps(repo: &Repo) {
+    repo.write("watched.txt", "one\n");
+    repo.commit("only");
+    repo.write(
+        ".gitattributes",
+        "*.txt filter=evil diff=evil\n*.md filter=a.b=c\n*.log filter=long\n",
+    );
+    for name in ["a.md", "z.log"] {
+        repo.write(name, "x\n");
+    }
+    repo.git(&["add", "--all"]);
+    repo.git(&["commit", "--quiet", "--message", "attributes"]);
+    fs::write(
+        repo.path().join(".git/info/attributes"),
+        "watched.txt filter=evil\n",
+    )
+    .unwrap();
+    // A commit that claims to be signed, so that `log.showSignature` has something to verify.
+    let commit = repo.git(&["cat-file", "commit", "HEAD"]);
+    let signature =
+        "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\nsigned\n";
+    let (head, _) = commit.split_once("\n\n").unwrap();
+    repo.write("../signed", &format!("{head}\n{signature}"));
+    let signed = repo.git(&["hash-object", "-t", "commit", "-w", "../signed"]);
+    repo.git(&["update-ref", "HEAD", &signed]);
+
+    let hooks = repo.path().join("hooks");
+    fs::create_dir(&hooks).unwrap();
+    for hook in [
+        "post-index-change",
+        "fsmonitor-watchman",
+        "post-checkout",
+        "reference-transaction",
+    ] {
+        for dir in [&hooks, &repo.path().join(".git/hooks")] {
+            fs::create_dir_all(dir).unwrap();
+            fs::copy(repo.trap(hook), dir.join(hook)).unwrap();
+        }
+    }
+    for (key, name) in [
+        ("core.fsmonitor", "fsmonitor"),
+        ("core.pager", "pager"),
+        ("pager.status", "pager-status"),
+        ("pager.log", "pager-log"),
+        ("core.editor", "editor"),
+        ("core.askPass", "askpass"),
+        ("core.sshCommand", "ssh"),
+        ("credential.helper", "credential"),
+        ("diff.external", "diff-external"),
+        ("diff.evil.textconv", "textconv"),
+        ("diff.evil.command", "diff-command"),
+        ("filter.evil.clean", "clean"),
+        ("filter.evil.smudge", "smudge"),
+        ("filter.a.b=c.clean", "clean-odd-name"),
+        ("filter.long.process", "process"),
+        ("gpg.program", "gpg"),
+    ] {
+        repo.git(&["config", key, &repo.trap(name)]);
+    }
+    for (key, value) in [
+        ("core.hooksPath", hooks.to_str().unwrap()),
+        ("filter.evil.required", "true"),
+        ("log.showSignature", "true"),
+        ("status.submoduleSummary", "true"),
+        ("alias.status", "!touch ../sprung/alias"),
+    ] {
+        repo.git(&["config", key, value]);
+    }
+    // Setting the traps may have sprung some.
+    for mark in repo.sprung() {
+        fs::remove_file(repo.dir.path().join("sprung").join(mark)).unwrap();
+    }
+    // Same size, new time: git must compare the content, for which it would run the filters.
+    for name in ["watched.txt", "a.md", "z.log"] {
+        let file = fs::File::options()
+            .append(true)
+            .open(repo.path().join(name))
+            .unwrap();
+        file.set_modified(
+            std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000),
+        )
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_repository_with_booby_traps_fires_none() {
+    let repo = Repo::new();
+    set_traps(&repo);
+    let facts = repo.facts();
+    assert_eq!(
+        facts.commits.first().map(|commit| commit.subject.as_str()),
+        Some("signed")
+    );
+    assert_eq!(repo.sprung(), [""; 0]);
+
+    // The traps are real: plain git springs them.
+    repo.try_git(&["status"]);
+    repo.try_git(&["log", "-1"]);
+    let sprung = repo.sprung();
+    for trap in ["clean", "clean-odd-name", "process", "gpg", "fsmonitor"] {
+        assert!(
+            sprung.iter().any(|mark| mark == trap),
+            "{trap} is no trap; sprung: {sprung:?}"
+        );
+    }
+}
+
+#[test]
+fn a_missing_object_is_not_fetched() {
+    let repo = Repo::new();
+    repo.write("a.txt", "x");
+    repo.commit("only");
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+    let ssh = repo.trap("ssh");
+    for (key, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.url", "ssh://nowhere.invalid/x"),
+        ("remote.origin.promisor", "true"),
+        ("protocol.ssh.allow", "always"),
+        ("core.sshCommand", ssh.as_str()),
+    ] {
+        repo.git(&["config", key, value]);
+    }
+    fs::remove_file(
+        repo.path()
+            .join(format!(".git/objects/{}/{}", &tree[..2], &tree[2..])),
+    )
+    .unwrap();
+    assert!(matches!(repo.state(), GitState::Unreadable(_)));
+    assert_eq!(repo.sprung(), [""; 0]);
+    repo.try_git(&["status"]);
+    assert_eq!(repo.sprung(), ["ssh"], "plain git springs the trap");
+}
+
+#[test]
+fn the_index_is_not_written() {
+    let repo = Repo::new();
+    repo.write("a.txt", "x");
+    repo.commit("only");
+    let file = fs::File::options()
+        .append(true)
+        .open(repo.path().join("a.txt"))
+        .unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let before = fs::read(repo.path().join(".git/index")).unwrap();
+    repo.facts();
+    assert_eq!(fs::read(repo.path().join(".git/index")).unwrap(), before);
+}

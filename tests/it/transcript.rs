@@ -1,0 +1,627 @@
+//! A transcript is followed whatever happens to its file.
+//!
+//! The bad inputs under `tests/fixtures/transcript/` each come with the outcome they must have.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{Seek, SeekFrom, Write},
+    os::unix::fs::symlink,
+    path::PathBuf,
+};
+
+use pitstop::transcript::{
+    Tokens,
+    record::{Faults, LINE_CAP},
+    tail::{Figure, Tail, TailError, find_prompt, scan_all},
+    usage::{Usage, UsageScan},
+};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+const EVERYTHING: u64 = u64::MAX;
+
+struct Session {
+    dir: TempDir,
+}
+
+impl Session {
+    fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn with(bytes: impl AsRef<[u8]>) -> Self {
+        let session = Self::new();
+        session.append(bytes);
+        session
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("session.jsonl")
+    }
+
+    fn append(&self, bytes: impl AsRef<[u8]>) {
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(self.path())
+            .unwrap();
+        file.write_all(bytes.as_ref()).unwrap();
+    }
+
+    fn cut(&self, length: u64) {
+        OpenOptions::new()
+            .write(true)
+            .open(self.path())
+            .unwrap()
+            .set_len(length)
+            .unwrap();
+    }
+
+    /// Another file under the same name.
+    fn replace(&self, bytes: impl AsRef<[u8]>) {
+        let aside = self.dir.path().join("aside");
+        fs::write(&aside, bytes).unwrap();
+        fs::rename(aside, self.path()).unwrap();
+    }
+
+    /// The same file with other contents.
+    fn rewrite(&self, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(), bytes).unwrap();
+    }
+
+    fn tail(&self) -> Tail {
+        Tail::open(self.path()).unwrap()
+    }
+}
+
+fn call(id: u64) -> String {
+    format!(
+        "{{\"type\":\"assistant\",\"requestId\":\"req_{id}\",\"message\":{{\"id\":\"msg_{id}\",\"model\":\"claude-opus-4-8\",\"content\":[{{\"type\":\"text\",\"text\":\"answer {id}\"}}],\"usage\":{{\"input_tokens\":1,\"cache_read_input_tokens\":{},\"output_tokens\":10}}}}}}\n",
+        id * 1000
+    )
+}
+
+fn prompt(text: &str) -> String {
+    format!(
+        "{{\"type\":\"user\",\"uuid\":\"u\",\"message\":{{\"role\":\"user\",\"content\":\"{text}\"}}}}\n"
+    )
+}
+
+fn tool_result(size: usize) -> String {
+    format!(
+        "{{\"type\":\"user\",\"message\":{{\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"t\",\"content\":\"{}\"}}]}},\"toolUseResult\":\"x\"}}\n",
+        "y\\n".repeat(size / 3)
+    )
+}
+
+fn context(id: u64) -> Tokens {
+    Tokens(id * 1000 + 11)
+}
+
+fn used(tail: &Tail) -> Option<Tokens> {
+    tail.latest().map(Usage::context)
+}
+
+/// What someone who reads the file for the first time makes of it.
+fn fresh(session: &Session) -> (UsageScan, Faults) {
+    let mut tail = session.tail();
+    tail.read_new(EVERYTHING).unwrap();
+    (tail.scan().clone(), tail.faults())
+}
+
+fn assert_as_fresh(tail: &Tail, session: &Session) {
+    assert_eq!((tail.scan().clone(), tail.faults()), fresh(session));
+}
+
+#[test]
+fn only_what_is_new_is_read() {
+    let session = Session::with(prompt("go") + &call(1));
+    let mut tail = session.tail();
+    let first = tail.read_new(EVERYTHING).unwrap();
+    assert_eq!(
+        (first.records, first.reset, first.vanished, first.more),
+        (2, false, false, false)
+    );
+    assert!(matches!(first.figure, Figure::Now(usage) if usage.context() == context(1)));
+
+    let again = tail.read_new(EVERYTHING).unwrap();
+    assert_eq!(
+        (again.bytes, again.records, again.figure),
+        (0, 0, Figure::Same)
+    );
+
+    session.append(call(2));
+    let next = tail.read_new(EVERYTHING).unwrap();
+    assert_eq!((next.bytes, next.records), (call(2).len() as u64, 1));
+    assert!(matches!(next.figure, Figure::Now(usage) if usage.context() == context(2)));
+    assert_as_fresh(&tail, &session);
+}
+
+#[test]
+fn the_records_themselves_can_be_had() {
+    let session = Session::with(prompt("go") + &tool_result(9_000) + &call(1));
+    let mut seen = Vec::new();
+    let mut tail = session.tail();
+    tail.read_each(EVERYTHING, |record| {
+        seen.push(format!("{record:?}").chars().take(5).collect::<String>());
+    })
+    .unwrap();
+    assert_eq!(seen, ["User(", "User(", "Assis"]);
+    assert_as_fresh(&tail, &session);
+}
+
+#[test]
+fn a_file_that_is_not_there_yet_is_waited_for() {
+    let session = Session::new();
+    let mut tail = session.tail();
+    let none = tail.read_new(EVERYTHING).unwrap();
+    assert_eq!((none.vanished, none.figure), (true, Figure::Same));
+    session.append(call(1));
+    let some = tail.read_new(EVERYTHING).unwrap();
+    assert!(!some.vanished && !some.reset);
+    assert_eq!(used(&tail), Some(context(1)));
+}
+
+// The eight mutations: after each, the totals are those of a fresh full read.
+
+#[test]
+fn mutation_1_a_torn_last_line_waits_for_its_end() {
+    let line = call(2);
+    for cut in [1, line.len() / 2, line.len() - 1] {
+        let session = Session::with(call(1) + &line[..cut]);
+        let mut tail = session.tail();
+        let report = tail.read_new(EVERYTHING).unwrap();
+        assert_eq!(
+            (report.records, report.faults),
+            (1, Faults::default()),
+            "cut at {cut}"
+        );
+        session.append(&line[cut..]);
+        tail.read_new(EVERYTHING).unwrap();
+        assert_eq!(used(&tail), Some(context(2)));
+        assert_as_fresh(&tail, &session);
+    }
+}
+
+#[test]
+fn mutation_2_a_cut_in_mid_line_is_read_again() {
+    let session = Session::with(call(1) + &call(2));
+    let mut tail = session.tail();
+    tail.read_new(EVERYTHING).unwrap();
+    session.cut(call(1).len() as u64 + 30);
+    let report = tail.read_new(EVERYTHING).unwrap();
+    assert!(report.reset);
+    assert_eq!(used(&tail), Some(context(1)));
+    assert_as_fresh(&tail, &session);
+    // The client goes on behind the torn record, on its line.
+    session.append(call(3));
+    assert!(!tail.read_new(EVERYTHING).unwrap().reset);
+    assert_as_fresh(&tail, &session);
+}
+
+#[test]
+fn mutation_3_a_cut_to_nothing_takes_the_figure_back() {
+    let session = Session::with(call(1));
+    let mut tail = session.tail();
+    tail.read_new(EVERYTHING).unwrap();
+    session.cut(0);
+    let report = tail.read_new(EVERYTHING).unwrap();
+    assert_eq!((report.reset, report.figure), (true, Figure::Gone));
+    assert_as_fresh(&tail, &session);
+}
+
+#[test]
+fn mutation_4_another_file_under_the_name_is_read_from_its_start() {
+    let session = Session::with(call(1) + &call(2));
+    let mut tail = session.tail();
+    tail.read_new(EVERYTHING).unwrap();
+    session.replace(call(7) + &call(8) + &call(9));
+    assert!(tail.read_new(EVERYTHING).unwrap().reset);
+    assert_eq!((used(&tail), tail.scan().calls()), (Some(context(9)), 3));
+    assert_as_fresh(&tail, &session);
+}
+
+#[test]
+fn mutation_5_shrunk_and_grown_past_the_offset_is_noticed() {
+    let session = Session::with(call(1) + &call(2));
+    let mut tail = session.tail();
+    tail.read_new(EVERYTHING).unwrap();
+    session.cut(call(1).len() as u64);
+    session.append(call(3) + &call(4) + &call(5));
+    assert!(tail.read_new(EVERYTHING).unwrap().reset);
+    assert_eq!(tail.scan().calls(), 4);
+    assert_as_fresh(&tail, &session);
+}
+
+#[test]
+fn mutation_6_copied_and_truncated_in_place_is_noticed() {
+    let session = Session::with(call(1) + &call(2));
+    let mut tail = session.tail();
+    tail.read_new(EVERYTHING).unwrap();
+    session.rewrite(call(5) + &call(6) + &call(7));
+    assert!(tail.read_new(EVERYTHING).unwrap().reset);
+    assert_as_fresh(&tail, &session);
+}
+
+#[test]
+fn mutation_7_gone_and_back_is_told_and_survived() {
+    let session = Session::with(call(1));
+    let mut tail = session.tail();
+    tail.read_new(EVERYTHING).unwrap();
+    let elsewhere = session.dir.path().join("elsewhere");
+    fs::rename(session.path(), &elsewhere).unwrap();
+    let gone = tail.read_new(EVERYTHING).unwrap();
+    assert_eq!((gone.vanished, gone.figure), (true, Figure::Gone));
+    assert_eq!(tail.read_new(EVERYTHING).unwrap().figure, Figure::Same);
+    fs::rename(&elsewhere, session.path()).unwrap();
+    session.append(call(2));
+    let back = tail.read_new(EVERYTHING).unwrap();
+    assert!(
+        !back.reset && matches!(back.figure, Figure::Now(usage) if usage.context() == context(2))
+    );
+    assert_as_fresh(&tail, &session);
+}
+
+#[test]
+fn mutation_8_nul_runs_joined_records_and_bad_bytes_are_passed() {
+    let session = Session::with(call(1));
+    let mut tail = session.tail();
+    tail.read_new(EVERYTHING).unwrap();
+    session.append([0; 5000]);
+    session.append(call(2));
+    session.append(prompt("a").trim_end());
+    session.append(call(3));
+    session.append(b"\xff\xfe\x80 not json\n");
+    session.append(b"{\"type\":\"user\",\"message\":{\"content\":\"bad \xff text\"}}\r\n");
+    session.append(call(4));
+    let report = tail.read_new(EVERYTHING).unwrap();
+    assert!(!report.reset);
+    assert_eq!(
+        report.faults,
+        Faults {
+            broken: 1,
+            joined: 1,
+            nul_runs: 1,
+            oversized: 0
+        }
+    );
+    assert_eq!((tail.scan().calls(), tail.scan().turns()), (4, 2));
+    assert_as_fresh(&tail, &session);
+}
+
+#[test]
+fn the_last_figure_of_a_large_file_is_there_at_once() {
+    let session = Session::with(prompt("go"));
+    for id in 1..=40 {
+        session.append(call(id) + &tool_result(400_000));
+    }
+    session.append("{\"type\":\"assistant\",\"message\":{\"to");
+    let mut tail = session.tail();
+    let first = tail.read_new(1).unwrap();
+    assert!(matches!(first.figure, Figure::Now(usage) if usage.context() == context(40)));
+    assert!(first.more && !tail.caught_up());
+    session.append("rn\":1}}\n".to_owned() + &call(41));
+    let mut rounds = 0;
+    loop {
+        let report = tail.read_new(1 << 20).unwrap();
+        rounds += 1;
+        assert!(
+            matches!(used(&tail), Some(found) if found == context(41)),
+            "round {rounds}"
+        );
+        if !report.more {
+            break;
+        }
+    }
+    assert!(rounds > 10);
+    assert_as_fresh(&tail, &session);
+}
+
+#[test]
+fn a_compaction_at_the_end_of_a_large_file_leaves_no_figure() {
+    let session = Session::with(call(1) + &tool_result(6_000_000));
+    session.append(
+        "{\"type\":\"system\",\"subtype\":\"compact_boundary\"}\n".to_owned() + &prompt("x"),
+    );
+    let mut tail = session.tail();
+    let report = tail.read_new(1).unwrap();
+    assert_eq!((report.figure, used(&tail)), (Figure::Same, None));
+    tail.read_new(EVERYTHING).unwrap();
+    assert_eq!((used(&tail), tail.scan().compactions()), (None, 1));
+}
+
+/// The most memory this process ever held, in kilobytes; none where the system does not tell.
+fn peak_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
+}
+
+/// Set in the process that measures, in which no other test runs beside.
+const ALONE: &str = "PITSTOP_TEST_ALONE";
+
+#[test]
+fn a_line_of_50_mb_costs_its_own_size_in_memory_and_no_more() {
+    if std::env::var_os(ALONE).is_none() {
+        let name = "transcript::a_line_of_50_mb_costs_its_own_size_in_memory_and_no_more";
+        let alone = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env(ALONE, "1")
+            .output()
+            .unwrap();
+        assert!(
+            alone.status.success(),
+            "{}",
+            String::from_utf8_lossy(&alone.stdout)
+        );
+        return;
+    }
+    let session = Session::with(call(1));
+    session.append(
+        "{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\",\"content\":\"",
+    );
+    let megabyte = vec![b'z'; 1 << 20];
+    for _ in 0..50 {
+        session.append(&megabyte);
+    }
+    session.append("\"}]}}\n".to_owned() + &call(2));
+    let before = peak_memory();
+    let mut tail = session.tail();
+    assert!(
+        matches!(tail.read_new(1).unwrap().figure, Figure::Now(usage) if usage.context() == context(2))
+    );
+    while tail.read_each(1 << 24, |_| {}).unwrap().more {}
+    assert_eq!(
+        (tail.scan().records(), tail.faults()),
+        (3, Faults::default())
+    );
+    if let (Some(before), Some(after)) = (before, peak_memory()) {
+        assert!(
+            after - before < 70 * 1024,
+            "{} MB for a line of 50 MB",
+            (after - before) / 1024
+        );
+    }
+}
+
+#[test]
+fn a_line_over_the_cap_is_streamed_past_and_counted() {
+    let session = Session::with(call(1));
+    let mut file = OpenOptions::new()
+        .append(true)
+        .open(session.path())
+        .unwrap();
+    file.write_all(b"{\"type\":\"user\",\"x\":\"").unwrap();
+    let megabyte = vec![b'z'; 1 << 20];
+    for _ in 0..=(LINE_CAP >> 20) {
+        file.write_all(&megabyte).unwrap();
+    }
+    file.write_all(("\"}\n".to_owned() + &call(2)).as_bytes())
+        .unwrap();
+    let mut tail = session.tail();
+    tail.read_new(EVERYTHING).unwrap();
+    assert_eq!(
+        (used(&tail), tail.faults().oversized),
+        (Some(context(2)), 1)
+    );
+}
+
+#[test]
+fn a_hole_of_gigabytes_is_passed() {
+    let session = Session::with(call(1));
+    let mut file = OpenOptions::new().write(true).open(session.path()).unwrap();
+    file.seek(SeekFrom::Start(1 << 30)).unwrap();
+    file.write_all(call(2).as_bytes()).unwrap();
+    let mut tail = session.tail();
+    assert!(
+        matches!(tail.read_new(1).unwrap().figure, Figure::Now(usage) if usage.context() == context(2))
+    );
+    tail.read_new(EVERYTHING).unwrap();
+    assert_eq!((tail.scan().calls(), tail.faults().nul_runs), (2, 1));
+}
+
+#[test]
+fn links_directories_and_pipes_are_refused() {
+    let session = Session::with(call(1));
+    let link = session.dir.path().join("link.jsonl");
+    symlink(session.path(), &link).unwrap();
+    let pipe = session.dir.path().join("pipe.jsonl");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    for path in [&link, &pipe, &session.dir.path().to_owned()] {
+        assert!(
+            matches!(Tail::open(path), Err(TailError::Refused { .. })),
+            "{}",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn a_transcript_that_turns_into_a_link_is_refused_and_comes_back() {
+    let session = Session::with(call(1));
+    let mut tail = session.tail();
+    tail.read_new(EVERYTHING).unwrap();
+    let target = session.dir.path().join("target");
+    fs::rename(session.path(), &target).unwrap();
+    symlink(&target, session.path()).unwrap();
+    assert!(matches!(
+        tail.read_new(EVERYTHING),
+        Err(TailError::Refused { .. })
+    ));
+    fs::remove_file(session.path()).unwrap();
+    fs::rename(&target, session.path()).unwrap();
+    session.append(call(2));
+    tail.read_new(EVERYTHING).unwrap();
+    assert_as_fresh(&tail, &session);
+}
+
+#[test]
+fn a_handoff_is_found_in_a_prompt_and_nowhere_else() {
+    let marker = "pitstop handoff · run-7 · 3 · 9f8e7d6c5b";
+    let prompt_with = |text: &str| prompt(&format!("{text} {marker} more"));
+    let escaped = prompt_with("x").replace('·', "\\u00b7");
+    let cases = [
+        (prompt_with("x"), true),
+        (escaped, true),
+        (prompt_with("x").trim_end().to_owned(), true),
+        (call(1) + &prompt_with("x") + &call(2), true),
+        (prompt("nothing"), false),
+        (call(1).replace("answer", marker), false),
+        (tool_result(10).replace("y\\n", marker), false),
+        (
+            prompt_with("x").replace(
+                "\"type\":\"user\"",
+                "\"isSidechain\":true,\"type\":\"user\"",
+            ),
+            false,
+        ),
+        (
+            prompt_with("x").replace("\"type\":\"user\"", "\"type\":\"queue-operation\""),
+            false,
+        ),
+        (String::new(), false),
+    ];
+    for (text, expected) in cases {
+        let session = Session::with(&text);
+        assert_eq!(
+            find_prompt(session.path(), marker).unwrap(),
+            expected,
+            "{text}"
+        );
+    }
+    assert!(!find_prompt(Session::new().path(), marker).unwrap());
+}
+
+#[test]
+fn a_full_scan_counts_a_last_line_that_was_not_ended() {
+    let session = Session::with(call(1) + call(2).trim_end());
+    let scan = scan_all(session.path()).unwrap();
+    assert_eq!(scan.last().map(Usage::context), Some(context(2)));
+    assert_eq!(
+        scan_all(Session::new().path()).unwrap(),
+        UsageScan::default()
+    );
+}
+
+/// Every fixture is fed whole, byte by byte, and in pieces, and must give what stands in its `.expected` file.
+#[test]
+fn the_fixtures_give_what_is_written_beside_them() {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/transcript");
+    let mut count = 0;
+    for entry in fs::read_dir(fixtures).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_none_or(|extension| extension != "jsonl")
+        {
+            continue;
+        }
+        count += 1;
+        let expected = fs::read_to_string(path.with_extension("expected")).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        for step in [bytes.len().max(1), 1, 7] {
+            let session = Session::new();
+            File::create(session.path()).unwrap();
+            let mut tail = session.tail();
+            for piece in bytes.chunks(step) {
+                session.append(piece);
+                tail.read_new(EVERYTHING).unwrap();
+            }
+            let (scan, faults) = (tail.scan(), tail.faults());
+            let found = format!(
+                "records {}\nturns {}\ncalls {}\ncompactions {}\nused {}\noutput {}\nbroken {}\njoined {}\nnul {}\n",
+                scan.records(),
+                scan.turns(),
+                scan.calls(),
+                scan.compactions(),
+                scan.last().map_or(0, |usage| usage.context().0),
+                scan.totals().output.0,
+                faults.broken,
+                faults.joined,
+                faults.nul_runs,
+            );
+            assert_eq!(found, expected, "{} in steps of {step}", path.display());
+        }
+    }
+    assert!(count >= 20, "only {count} fixtures");
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Append(Vec<u8>),
+    Cut(prop::sample::Index),
+    Replace(Vec<u8>),
+    Remove,
+    Read(u64),
+}
+
+fn line() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        6 => (1u64..60).prop_map(|id| call(id).into_bytes()),
+        2 => "[a-z]{0,9}".prop_map(|text| prompt(&text).into_bytes()),
+        1 => Just(tool_result(3000).into_bytes()),
+        1 => Just(b"{\"type\":\"system\",\"subtype\":\"compact_boundary\"}\n".to_vec()),
+        1 => Just(vec![0; 70]),
+        1 => proptest::collection::vec(any::<u8>(), 0..90),
+        1 => (1u64..60, any::<prop::sample::Index>()).prop_map(|(id, at)| {
+            let mut line = call(id).into_bytes();
+            line.truncate(at.index(line.len()));
+            line
+        }),
+    ]
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        5 => proptest::collection::vec(line(), 1..5).prop_map(|lines| Change::Append(lines.concat())),
+        1 => any::<prop::sample::Index>().prop_map(Change::Cut),
+        1 => proptest::collection::vec(line(), 0..5).prop_map(|lines| Change::Replace(lines.concat())),
+        1 => Just(Change::Remove),
+        5 => prop_oneof![Just(EVERYTHING), 1u64..400].prop_map(Change::Read),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    /// Between two reads the file may be cut and grown again. What a cut leaves and what is appended behind it may by
+    /// chance be the very bytes that were there; then nothing has changed, and both ways of reading agree as well.
+    #[test]
+    fn any_history_of_the_file_gives_what_a_fresh_read_gives(changes in proptest::collection::vec(change(), 1..30)) {
+        let session = Session::new();
+        let mut tail = session.tail();
+        for change in changes {
+            match change {
+                Change::Append(bytes) => session.append(bytes),
+                Change::Cut(at) => {
+                    if let Ok(metadata) = fs::metadata(session.path()) {
+                        session.cut(at.index(metadata.len() as usize + 1) as u64);
+                    }
+                }
+                Change::Replace(bytes) => session.replace(bytes),
+                Change::Remove => drop(fs::remove_file(session.path())),
+                Change::Read(budget) => {
+                    tail.read_new(budget).unwrap();
+                }
+            }
+        }
+        while tail.read_new(EVERYTHING).unwrap().more {}
+        if session.path().exists() {
+            prop_assert_eq!((tail.scan().clone(), tail.faults()), fresh(&session));
+        }
+    }
+}
