@@ -1,25 +1,164 @@
-//! stub
+//! The views, one file per panel: they read the model and the screen, and never change anything.
+//!
+//! ```text
+//!   Model, Screen ──▶ app::layout ──▶ pane · context · scratchpad · handoff · history · footer
+//!                                     and what lies over them: review, help, questions
+//! ```
+//!
+//! Every text that was chosen outside passes through [`crate::clean`]; the child's cells are copied one by
+//! one. Views write into ratatui's buffer, which is compared with the last one: what has not changed costs the
+//! host terminal nothing.
+
+mod footer;
+mod frame;
+mod gauge;
+mod handoff;
+mod help;
+mod history;
+mod markdown;
+pub mod pane;
+mod review;
+mod scratchpad;
+mod text;
 pub mod theme;
-use crate::{app::{Model, layout}, pane::screen::Screen};
-/// stub
-pub fn draw(frame: &mut ratatui::Frame, model: &Model, screen: &Screen, _: &theme::Theme) {
-    let l = layout::layout(model);
-    let inner = l.pane_inner();
-    let buffer = frame.buffer_mut();
-    screen.for_each_cell(|cell| {
-        let (x, y) = (inner.x + cell.column, inner.y + cell.row);
-        if let Some(c) = buffer.cell_mut((x, y)) { c.set_symbol(cell.text); }
-    });
-    let status = crate::app::report::status(model);
-    let text = format!("{:?} {:?} {:?} {:?}", status.agent.state, status.context, status.reboot, model.notices.back().map(|n| &n.text));
-    buffer.set_stringn(l.footer.x, l.footer.y, &text, l.footer.width as usize, ratatui::style::Style::default());
-    if let Some(o) = &model.overlay { buffer.set_stringn(0, 0, format!("{o:?}"), 80, ratatui::style::Style::default()); }
+
+use ratatui::{Frame, buffer::Buffer, layout::Rect};
+
+use crate::{
+    app::{
+        Model,
+        layout::{self, Layout},
+        model::{Focus, Overlay},
+    },
+    pane::screen::{CursorShape, Screen},
+};
+
+pub use theme::{Depth, Theme};
+
+/// The host terminal's cursor as it is to stand after a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostCursor {
+    /// Column in cells, from 0.
+    pub column: u16,
+    /// Row in cells, from 0.
+    pub row: u16,
+    /// Whether it is to be shown. The position counts even when not: input methods open there.
+    pub visible: bool,
+    /// Its shape.
+    pub shape: CursorShape,
+    /// Whether it blinks.
+    pub blinking: bool,
 }
-/// stub
-pub struct Cursor { /// s
- pub visible: bool, /// s
- pub row: u16, /// s
- pub column: u16, /// s
- pub style: u8 }
-/// stub
-pub fn cursor(_: &Model, _: &Screen) -> Option<Cursor> { None }
+
+/// Draws everything: the layout, then each rectangle, then what lies over them.
+pub fn draw(frame: &mut Frame, model: &Model, screen: &Screen, theme: &Theme) {
+    let area = frame.area();
+    let buf = frame.buffer_mut();
+    let layout = clipped(layout::layout(model), area);
+    if layout.too_small {
+        footer::too_small(buf, area, theme);
+        return;
+    }
+    rectangles(buf, &layout, model, screen, theme);
+    overlay(buf, &layout, model, theme);
+    footer::draw(buf, &layout, model, screen, theme);
+    let inside = |cursor: &HostCursor| cursor.column < area.width && cursor.row < area.height;
+    if let Some(cursor) = cursor(model, screen).filter(|cursor| cursor.visible && inside(cursor)) {
+        frame.set_cursor_position((cursor.column, cursor.row));
+    }
+}
+
+/// The layout as far as it lies on the host terminal: between a resize and the word of it they may differ.
+fn clipped(mut layout: Layout, area: Rect) -> Layout {
+    if layout.whole == area {
+        return layout;
+    }
+    let clip = |rect: Rect| rect.intersection(area);
+    layout.too_small |= area.width < layout::SMALLEST.0 || area.height < layout::SMALLEST.1;
+    layout.whole = area;
+    layout.pane = clip(layout.pane);
+    layout.context = layout.context.map(clip).filter(|rect| !rect.is_empty());
+    for (_, rect) in &mut layout.panels {
+        *rect = clip(*rect);
+    }
+    layout.panels.retain(|(_, rect)| !rect.is_empty());
+    layout.footer = clip(layout.footer);
+    layout
+}
+
+fn rectangles(buf: &mut Buffer, layout: &Layout, model: &Model, screen: &Screen, theme: &Theme) {
+    pane::draw(buf, layout, model, screen, theme);
+    if let Some(area) = layout.context {
+        gauge::draw(buf, area, model, theme);
+    }
+    for (panel, area) in &layout.panels {
+        // A panel may lie over the pane.
+        frame::clear(buf, *area);
+        match panel {
+            Focus::Pane => {}
+            Focus::Scratchpad => scratchpad::draw(buf, *area, model, theme),
+            Focus::Handoff => handoff::draw(buf, *area, model, theme),
+            Focus::History => history::draw(buf, *area, model, theme),
+        }
+    }
+    if model.history.detail && model.focus == Focus::History {
+        history::draw_detail(buf, layout.pane, model, theme);
+    }
+}
+
+fn overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
+    match model.overlay {
+        None => {}
+        Some(Overlay::Help { scroll }) => help::draw(buf, layout.whole, model, scroll, theme),
+        Some(Overlay::Review { .. }) => review::draw(buf, layout.whole, model, theme),
+        Some(Overlay::Quit) => help::draw_quit(buf, layout.whole, model, theme),
+        Some(Overlay::Exited) => help::draw_exited(buf, layout.whole, model, theme),
+    }
+}
+
+/// Where the host terminal's cursor belongs: at the child's, or at the editor's while one has the keys.
+/// Ask after [`draw`]: an editor knows how far it is scrolled only once it was drawn.
+#[must_use]
+pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
+    let layout = layout::layout(model);
+    if layout.too_small {
+        return None;
+    }
+    let typing = |(column, row)| HostCursor {
+        column,
+        row,
+        visible: true,
+        shape: CursorShape::Bar,
+        blinking: false,
+    };
+    match (model.overlay, model.focus) {
+        (Some(Overlay::Review { .. }), _) => {
+            review::cursor(layout.whole, model, &Theme::default()).map(typing)
+        }
+        (Some(_), _) => None,
+        (None, Focus::Pane) => pane_cursor(&layout, screen),
+        (None, focus) => {
+            let (_, area) = layout.panels.iter().find(|(panel, _)| *panel == focus)?;
+            let inner = ratatui::widgets::Block::bordered().inner(*area);
+            let (editor, conflict) = match focus {
+                Focus::Scratchpad => (model.notes.editor.as_ref()?, model.notes.theirs.is_some()),
+                Focus::Handoff => (model.handoff.editor.as_ref()?, false),
+                Focus::Pane | Focus::History => return None,
+            };
+            scratchpad::cursor(inner, editor, conflict).map(typing)
+        }
+    }
+}
+
+fn pane_cursor(layout: &Layout, screen: &Screen) -> Option<HostCursor> {
+    let inner = layout.pane_inner();
+    let cursor = screen.cursor();
+    let inside = cursor.column < inner.width && cursor.row < inner.height;
+    inside.then(|| HostCursor {
+        column: inner.x + cursor.column,
+        row: inner.y + cursor.row,
+        visible: cursor.visible,
+        shape: cursor.shape,
+        blinking: cursor.blinking,
+    })
+}

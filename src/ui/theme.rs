@@ -1,10 +1,461 @@
-//! stub
-/// stub
-#[derive(Debug)]
-pub struct Theme;
+//! Meaning to style: what calm, warning or focused looks like, and how colours shrink to what the host
+//! terminal can show.
+//!
+//! A colour never stands alone for a meaning: every level is also a word, every check also a sign, and the
+//! focused rectangle has a heavier border. So a theme may have no colours at all.
+
+use ratatui::style::{Color, Modifier, Style};
+
+use crate::{config::ThemeName, guard::Level, pane::screen::Colour};
+
+/// How many colours the host terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// None (`NO_COLOR`, `TERM=vt100`): attributes only.
+    Mono,
+    /// The sixteen named ones.
+    Ansi16,
+    /// The palette of 256.
+    Indexed256,
+    /// All of them.
+    #[default]
+    TrueColor,
+}
+
+/// The sixteen named colours in the order of their numbers.
+const NAMED: [Color; 16] = [
+    Color::Black,
+    Color::Red,
+    Color::Green,
+    Color::Yellow,
+    Color::Blue,
+    Color::Magenta,
+    Color::Cyan,
+    Color::Gray,
+    Color::DarkGray,
+    Color::LightRed,
+    Color::LightGreen,
+    Color::LightYellow,
+    Color::LightBlue,
+    Color::LightMagenta,
+    Color::LightCyan,
+    Color::White,
+];
+
+/// What the sixteen look like on most terminals (xterm's values); users change them, but hardly their hue.
+const NAMED_PARTS: [(u8, u8, u8); 16] = [
+    (0, 0, 0),
+    (205, 0, 0),
+    (0, 205, 0),
+    (205, 205, 0),
+    (0, 0, 238),
+    (205, 0, 205),
+    (0, 205, 205),
+    (229, 229, 229),
+    (127, 127, 127),
+    (255, 0, 0),
+    (0, 255, 0),
+    (255, 255, 0),
+    (92, 92, 255),
+    (255, 0, 255),
+    (0, 255, 255),
+    (255, 255, 255),
+];
+
+/// The steps of the 6×6×6 cube in the palette of 256.
+const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
+
+impl Depth {
+    /// The nearest colour to the child's that the host terminal can show.
+    #[must_use]
+    pub fn shown(self, colour: Colour) -> Color {
+        match (self, colour) {
+            (Self::Mono, _) | (_, Colour::Default) => Color::Reset,
+            (Self::TrueColor, Colour::Rgb(r, g, b)) => Color::Rgb(r, g, b),
+            (Self::TrueColor | Self::Indexed256, Colour::Indexed(index)) => Color::Indexed(index),
+            (Self::Indexed256, Colour::Rgb(r, g, b)) => Color::Indexed(nearest_256(r, g, b)),
+            (Self::Ansi16, Colour::Indexed(index)) => {
+                let named = NAMED.get(usize::from(index)).copied();
+                named.unwrap_or_else(|| {
+                    let (r, g, b) = parts_of_256(index);
+                    nearest_16(r, g, b)
+                })
+            }
+            (Self::Ansi16, Colour::Rgb(r, g, b)) => nearest_16(r, g, b),
+        }
+    }
+
+    /// One of our own colours, chosen by hand for sixteen colours because the nearest is often not the best.
+    fn ink(self, (r, g, b): (u8, u8, u8), named: Color) -> Option<Color> {
+        match self {
+            Self::Mono => None,
+            Self::Ansi16 => Some(named),
+            Self::Indexed256 | Self::TrueColor => Some(self.shown(Colour::Rgb(r, g, b))),
+        }
+    }
+}
+
+/// Distance as the eye sees it, roughly: green counts most, red more the redder both are.
+fn distance(a: (u8, u8, u8), b: (u8, u8, u8)) -> u32 {
+    let part = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
+    let red = u32::midpoint(u32::from(a.0), u32::from(b.0));
+    ((512 + red) * part(a.0, b.0)) / 256 + 4 * part(a.1, b.1) + ((767 - red) * part(a.2, b.2)) / 256
+}
+
+fn nearest_16(r: u8, g: u8, b: u8) -> Color {
+    let nearest = (0..16).min_by_key(|index| distance((r, g, b), NAMED_PARTS[*index]));
+    NAMED[nearest.unwrap_or(7)]
+}
+
+fn nearest_256(r: u8, g: u8, b: u8) -> u8 {
+    let step = |value: u8| {
+        (0..6)
+            .min_by_key(|step| CUBE[*step].abs_diff(value))
+            .unwrap_or(0)
+    };
+    let cube = [step(r), step(g), step(b)];
+    let cube_parts = (CUBE[cube[0]], CUBE[cube[1]], CUBE[cube[2]]);
+    let mean = (u16::from(r) + u16::from(g) + u16::from(b)) / 3;
+    let grey = (mean.saturating_sub(3) / 10).min(23) as u8;
+    let level = 8 + 10 * grey;
+    if distance((r, g, b), (level, level, level)) < distance((r, g, b), cube_parts) {
+        232 + grey
+    } else {
+        (16 + 36 * cube[0] + 6 * cube[1] + cube[2]) as u8
+    }
+}
+
+fn parts_of_256(index: u8) -> (u8, u8, u8) {
+    match index {
+        0..16 => NAMED_PARTS[usize::from(index)],
+        16..232 => {
+            let rest = usize::from(index - 16);
+            (CUBE[rest / 36], CUBE[rest / 6 % 6], CUBE[rest % 6])
+        }
+        232.. => {
+            let level = 8 + 10 * (index - 232);
+            (level, level, level)
+        }
+    }
+}
+
+/// What each meaning looks like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Theme {
+    /// How many colours there are.
+    pub depth: Depth,
+    /// The border of a rectangle.
+    pub border: Style,
+    /// The border of the rectangle that has the keys.
+    pub focus: Style,
+    /// The name of a rectangle.
+    pub title: Style,
+    /// Text.
+    pub text: Style,
+    /// Text that is there if one looks for it.
+    pub dim: Style,
+    /// What can be pressed, and what stands out.
+    pub accent: Style,
+    /// What is well.
+    pub good: Style,
+    /// What is not.
+    pub bad: Style,
+    /// Headings in documents.
+    pub heading: Style,
+    /// Code in documents.
+    pub code: Style,
+    /// What is selected.
+    pub selection: Style,
+    /// What a search has found.
+    pub found: Style,
+    /// The part of the gauge that is not used.
+    pub unused: Style,
+    levels: [Style; 4],
+}
+
+type Parts = (u8, u8, u8);
+
+/// The colours of one theme, each with its name among the sixteen.
+struct Palette {
+    border: (Parts, Color),
+    focus: (Parts, Color),
+    dim: (Parts, Color),
+    accent: (Parts, Color),
+    heading: (Parts, Color),
+    code: (Parts, Color),
+    good: (Parts, Color),
+    bad: (Parts, Color),
+    selection: (Parts, Color),
+    levels: [(Parts, Color); 4],
+}
+
+const DARK: Palette = Palette {
+    border: ((84, 92, 112), Color::DarkGray),
+    focus: ((130, 170, 255), Color::LightBlue),
+    dim: ((139, 147, 167), Color::DarkGray),
+    accent: ((130, 170, 255), Color::LightBlue),
+    heading: ((199, 170, 255), Color::LightMagenta),
+    code: ((137, 212, 220), Color::Cyan),
+    good: ((134, 201, 120), Color::Green),
+    bad: ((255, 117, 110), Color::LightRed),
+    selection: ((54, 68, 102), Color::Blue),
+    levels: [
+        ((134, 201, 120), Color::Green),
+        ((232, 198, 92), Color::Yellow),
+        ((250, 158, 88), Color::LightYellow),
+        ((255, 104, 104), Color::LightRed),
+    ],
+};
+
+const LIGHT: Palette = Palette {
+    border: ((176, 182, 194), Color::Gray),
+    focus: ((36, 92, 200), Color::Blue),
+    dim: ((98, 106, 124), Color::DarkGray),
+    accent: ((36, 92, 200), Color::Blue),
+    heading: ((120, 62, 180), Color::Magenta),
+    code: ((10, 110, 122), Color::Cyan),
+    good: ((38, 122, 52), Color::Green),
+    bad: ((190, 32, 40), Color::Red),
+    selection: ((200, 216, 250), Color::Cyan),
+    levels: [
+        ((38, 122, 52), Color::Green),
+        ((140, 104, 0), Color::Yellow),
+        ((188, 82, 0), Color::Magenta),
+        ((190, 32, 40), Color::Red),
+    ],
+};
+
+/// Blue against orange, and lighter against darker: told apart with any common colour blindness (after the
+/// palette of Okabe and Ito).
+const COLOUR_BLIND_DARK: Palette = Palette {
+    accent: ((120, 190, 240), Color::LightCyan),
+    focus: ((120, 190, 240), Color::LightCyan),
+    heading: ((240, 228, 66), Color::LightYellow),
+    code: ((120, 190, 240), Color::LightCyan),
+    good: ((86, 180, 233), Color::LightBlue),
+    bad: ((230, 120, 30), Color::LightYellow),
+    levels: [
+        ((86, 180, 233), Color::LightBlue),
+        ((240, 228, 66), Color::LightYellow),
+        ((230, 159, 0), Color::Yellow),
+        ((235, 110, 40), Color::LightRed),
+    ],
+    ..DARK
+};
+
+const COLOUR_BLIND_LIGHT: Palette = Palette {
+    accent: ((0, 94, 150), Color::Blue),
+    focus: ((0, 94, 150), Color::Blue),
+    heading: ((0, 64, 110), Color::Blue),
+    code: ((0, 94, 150), Color::Blue),
+    good: ((0, 114, 178), Color::Blue),
+    bad: ((176, 70, 0), Color::Red),
+    levels: [
+        ((0, 114, 178), Color::Blue),
+        ((120, 100, 0), Color::Yellow),
+        ((176, 90, 0), Color::Magenta),
+        ((140, 50, 0), Color::Red),
+    ],
+    ..LIGHT
+};
+
+const CONTRAST_DARK: Palette = Palette {
+    border: ((255, 255, 255), Color::White),
+    focus: ((255, 255, 0), Color::LightYellow),
+    dim: ((220, 220, 220), Color::Gray),
+    accent: ((255, 255, 0), Color::LightYellow),
+    heading: ((255, 255, 255), Color::White),
+    code: ((0, 255, 255), Color::LightCyan),
+    good: ((0, 255, 0), Color::LightGreen),
+    bad: ((255, 110, 110), Color::LightRed),
+    selection: ((0, 0, 190), Color::Blue),
+    levels: [
+        ((0, 255, 0), Color::LightGreen),
+        ((255, 255, 0), Color::LightYellow),
+        ((255, 180, 0), Color::LightMagenta),
+        ((255, 110, 110), Color::LightRed),
+    ],
+};
+
+const CONTRAST_LIGHT: Palette = Palette {
+    border: ((0, 0, 0), Color::Black),
+    focus: ((0, 0, 200), Color::Blue),
+    dim: ((40, 40, 40), Color::Black),
+    accent: ((0, 0, 200), Color::Blue),
+    heading: ((0, 0, 0), Color::Black),
+    code: ((0, 80, 90), Color::Blue),
+    good: ((0, 90, 0), Color::Green),
+    bad: ((160, 0, 0), Color::Red),
+    selection: ((170, 200, 255), Color::Cyan),
+    levels: [
+        ((0, 90, 0), Color::Green),
+        ((100, 75, 0), Color::Blue),
+        ((140, 55, 0), Color::Magenta),
+        ((160, 0, 0), Color::Red),
+    ],
+};
+
 impl Theme {
-    /// stub
-    pub fn from_env(_: crate::config::ThemeName, _: impl Fn(&str) -> Option<String>) -> Self { Self }
-    /// stub
-    pub fn set_dark(&mut self, _: bool) {}
+    /// The theme of that name for a host terminal of this depth; `dark` says whether its background is.
+    #[must_use]
+    pub fn new(name: ThemeName, depth: Depth, dark: bool) -> Self {
+        let palette = match (name, dark) {
+            (ThemeName::Dark, _) | (ThemeName::Auto | ThemeName::Mono, true) => &DARK,
+            (ThemeName::Light, _) | (ThemeName::Auto | ThemeName::Mono, false) => &LIGHT,
+            (ThemeName::ColourBlind, true) => &COLOUR_BLIND_DARK,
+            (ThemeName::ColourBlind, false) => &COLOUR_BLIND_LIGHT,
+            (ThemeName::HighContrast, true) => &CONTRAST_DARK,
+            (ThemeName::HighContrast, false) => &CONTRAST_LIGHT,
+        };
+        // The mono theme is about our colours; the child keeps its own unless the host has none.
+        let ours = if name == ThemeName::Mono {
+            Depth::Mono
+        } else {
+            depth
+        };
+        Self::painted(palette, ours, depth, name == ThemeName::HighContrast)
+    }
+
+    fn painted(palette: &Palette, ours: Depth, depth: Depth, strong: bool) -> Self {
+        let mono = ours == Depth::Mono;
+        let ink = |(parts, named): (Parts, Color)| {
+            let plain = Style::new();
+            ours.ink(parts, named).map_or(plain, |ink| plain.fg(ink))
+        };
+        let only_mono = |style: Style, attribute: Modifier| {
+            if mono {
+                style.add_modifier(attribute)
+            } else {
+                style
+            }
+        };
+        let bold = Modifier::BOLD;
+        let dim = ink(palette.dim);
+        let selection = match ours.ink(palette.selection.0, palette.selection.1) {
+            // Among sixteen colours none is sure to be readable on another.
+            Some(ground) if ours > Depth::Ansi16 => Style::new().bg(ground),
+            _ => Style::new().add_modifier(Modifier::REVERSED),
+        };
+        Self {
+            depth,
+            border: if strong {
+                ink(palette.border)
+            } else {
+                only_mono(ink(palette.border), Modifier::DIM)
+            },
+            focus: ink(palette.focus).add_modifier(bold),
+            title: Style::new().add_modifier(bold),
+            text: Style::new(),
+            dim: if strong {
+                dim
+            } else {
+                only_mono(dim, Modifier::DIM)
+            },
+            accent: only_mono(ink(palette.accent), bold),
+            good: ink(palette.good),
+            bad: ink(palette.bad).add_modifier(bold),
+            heading: ink(palette.heading).add_modifier(bold),
+            code: ink(palette.code),
+            selection,
+            found: Style::new().add_modifier(Modifier::REVERSED),
+            unused: only_mono(ink(palette.border), Modifier::DIM),
+            levels: palette.levels.map(ink),
+        }
+    }
+
+    /// The style of a level; its word stands beside it wherever it is used.
+    #[must_use]
+    pub const fn level(&self, level: Level) -> Style {
+        self.levels[level as usize]
+    }
+}
+
+impl Default for Theme {
+    /// Dark, with all colours.
+    fn default() -> Self {
+        Self::new(ThemeName::Dark, Depth::TrueColor, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn named_colours_stay_what_they_are_at_every_depth_that_has_them() {
+        for (index, named) in (0..16).zip(NAMED) {
+            assert_eq!(Depth::Ansi16.shown(Colour::Indexed(index)), named);
+            assert_eq!(
+                Depth::Indexed256.shown(Colour::Indexed(index)),
+                Color::Indexed(index)
+            );
+            assert_eq!(Depth::Mono.shown(Colour::Indexed(index)), Color::Reset);
+        }
+    }
+
+    #[test]
+    fn colours_shrink_to_the_nearest() {
+        let cases = [
+            ((255, 0, 0), Color::LightRed, 196),
+            ((0, 0, 0), Color::Black, 16),
+            ((255, 255, 255), Color::White, 231),
+            ((128, 128, 128), Color::DarkGray, 244),
+            ((10, 200, 30), Color::Green, 40),
+        ];
+        for ((r, g, b), named, index) in cases {
+            assert_eq!(
+                Depth::Ansi16.shown(Colour::Rgb(r, g, b)),
+                named,
+                "{r} {g} {b}"
+            );
+            assert_eq!(
+                Depth::Indexed256.shown(Colour::Rgb(r, g, b)),
+                Color::Indexed(index)
+            );
+        }
+    }
+
+    #[test]
+    fn every_colour_of_the_256_is_nearest_to_itself() {
+        for index in 16..=255_u8 {
+            let (r, g, b) = parts_of_256(index);
+            let found = nearest_256(r, g, b);
+            assert_eq!(parts_of_256(found), (r, g, b), "{index} became {found}");
+        }
+    }
+
+    #[test]
+    fn levels_differ_from_each_other_in_every_theme_with_colours() {
+        for name in [
+            ThemeName::Dark,
+            ThemeName::Light,
+            ThemeName::ColourBlind,
+            ThemeName::HighContrast,
+        ] {
+            for (depth, dark) in [
+                (Depth::Ansi16, true),
+                (Depth::TrueColor, false),
+                (Depth::Indexed256, true),
+            ] {
+                let levels = Theme::new(name, depth, dark).levels;
+                for (at, level) in levels.iter().enumerate() {
+                    assert!(!levels[..at].contains(level), "{name:?} {depth:?} {dark}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_depth_shows_what_it_cannot(r: u8, g: u8, b: u8, index: u8) {
+            for colour in [Colour::Rgb(r, g, b), Colour::Indexed(index), Colour::Default] {
+                prop_assert_eq!(Depth::Mono.shown(colour), Color::Reset);
+                let few = Depth::Ansi16.shown(colour);
+                prop_assert!(few == Color::Reset || NAMED.contains(&few));
+                prop_assert!(!matches!(Depth::Indexed256.shown(colour), Color::Rgb(..)));
+            }
+        }
+    }
 }

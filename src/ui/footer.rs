@@ -1,0 +1,302 @@
+//! The footer: one line with the mode, the agent's state, whether the moment is safe, news, and keys.
+//!
+//! ```text
+//!  ask · idle · safe ✓turn ✓dialog ✓typing   ! the newest notice    F1 help  F5 reboot  F8 zoom
+//! ```
+//!
+//! What matters less gives way: the hints first, then the check-list, then the gauge's bar; the notice is cut.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::Modifier,
+    text::{Line, Span},
+};
+
+use crate::{
+    api::wire::AgentState,
+    app::{Model, layout::Layout, reboot, report::mode_word},
+    keymap::Action,
+    lineage::journal::Step,
+    pane::screen::Screen,
+};
+
+use super::{frame, gauge, pane, text, theme::Theme};
+
+/// What can block a reboot, in the words of [`reboot::blocked_by`], with the shorter words of the list.
+const BLOCKS: [(&str, &str); 4] = [
+    ("turn", "turn"),
+    ("background task", "background"),
+    ("dialog", "dialog"),
+    ("typing", "typing"),
+];
+
+/// Draws the footer.
+pub(super) fn draw(
+    buf: &mut Buffer,
+    layout: &Layout,
+    model: &Model,
+    screen: &Screen,
+    theme: &Theme,
+) {
+    let area = layout.footer.intersection(buf.area);
+    if area.is_empty() {
+        return;
+    }
+    let cells = usize::from(area.width);
+    let mut left: Vec<Span<'static>> = Vec::new();
+    let state = state(model);
+    if layout.strip {
+        left.push(Span::raw(" "));
+        let room = if cells >= 100 {
+            32
+        } else {
+            (cells / 4).clamp(12, 24)
+        };
+        left.extend(gauge::strip(model, theme, room).spans);
+        left.push(Span::styled(" ·", theme.dim));
+    }
+    left.extend([
+        Span::styled(
+            format!(" {}", mode(model)),
+            theme.accent.add_modifier(Modifier::BOLD),
+        ),
+        Span::styled(format!(" · {state}"), state_style(model, theme)),
+    ]);
+    if layout.strip && !layout.bordered && (model.scrolling || screen.scroll_offset() > 0) {
+        left.push(Span::styled(" ·", theme.dim));
+        left.push(Span::styled(
+            pane::scroll_mark(screen).trim_end().to_owned(),
+            theme.accent,
+        ));
+    }
+    let news = news(model, theme);
+    let used = width(&left);
+    let wanted = news
+        .as_ref()
+        .map_or(0, |news| text::width(&news.content) + 3);
+    let mut marks = vec![Span::styled(" · ", theme.dim)];
+    marks.extend(safe_marks(model, theme));
+    if used + width(&marks) + wanted.min(24) <= cells {
+        left.extend(marks);
+    } else {
+        let short = short_mark(model, theme);
+        if used + width(&short) + wanted.min(16) <= cells {
+            left.extend(short);
+        }
+    }
+    let left = frame::cut(Line::from(left), cells);
+    let used = left.width();
+    buf.set_line(area.x, area.y, &left, area.width);
+
+    let hints = hints(model, theme, cells.saturating_sub(used + wanted + 2));
+    let hint_cells = hints.width();
+    if hint_cells > 0 {
+        let x = area.right() - hint_cells as u16;
+        buf.set_line(x, area.y, &hints, hint_cells as u16);
+    }
+    if let Some(news) = news {
+        let room = cells.saturating_sub(used + hint_cells + 3);
+        if room >= 4 {
+            let news = frame::row(text::fit(&news.content, room), news.style);
+            buf.set_line(area.x + used as u16 + 2, area.y, &news, room as u16);
+        }
+    }
+}
+
+fn width(spans: &[Span<'_>]) -> usize {
+    spans.iter().map(|span| text::width(&span.content)).sum()
+}
+
+fn mode(model: &Model) -> String {
+    let paused = if model.paused { " (paused)" } else { "" };
+    format!("{}{paused}", mode_word(model.mode))
+}
+
+fn state(model: &Model) -> &'static str {
+    if model.quitting.is_some() {
+        "quitting"
+    } else {
+        model.agent.state.word()
+    }
+}
+
+fn state_style(model: &Model, theme: &Theme) -> ratatui::style::Style {
+    match model.agent.state {
+        AgentState::Idle | AgentState::Busy | AgentState::Starting => theme.text,
+        AgentState::Dialog | AgentState::Limit | AgentState::Exited => theme.bad,
+    }
+}
+
+/// The safe-moment check-list: `safe ✓turn ✓dialog ✓typing`, with `✗` for what blocks.
+pub(super) fn safe_marks(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
+    let blocked = reboot::blocked_by(model);
+    let word = if blocked.is_empty() {
+        "safe"
+    } else {
+        "not safe"
+    };
+    let style = if blocked.is_empty() {
+        theme.good
+    } else {
+        theme.bad
+    };
+    let mut spans = vec![Span::styled(word, style)];
+    for (block, name) in BLOCKS {
+        let blocks = blocked.contains(&block);
+        // Background tasks are rare: they are named when there are some.
+        if block == "background task" && !blocks {
+            continue;
+        }
+        let (sign, style) = if blocks {
+            ("✗", theme.bad)
+        } else {
+            ("✓", theme.good)
+        };
+        spans.push(Span::styled(format!(" {sign}"), style));
+        spans.push(Span::styled(
+            name,
+            if blocks { theme.bad } else { theme.dim },
+        ));
+    }
+    spans
+}
+
+/// The check-list in one sign.
+fn short_mark(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
+    let blocked = reboot::blocked_by(model);
+    match blocked.first() {
+        None => vec![Span::styled(" ✓safe", theme.good)],
+        Some(block) => {
+            let name = BLOCKS
+                .iter()
+                .find(|(word, _)| word == block)
+                .map_or(*block, |(_, name)| name);
+            vec![Span::styled(format!(" ✗{name}"), theme.bad)]
+        }
+    }
+}
+
+/// The reboot under way, else the newest notice.
+fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
+    if let Some(step) = reboot_step(model) {
+        return Some(Span::styled(step, theme.accent));
+    }
+    if let Some(ending) = model.ending.filter(|_| model.quitting.is_some()) {
+        return Some(Span::styled(
+            format!("ending the agent: {}", ending.rung.word()),
+            theme.accent,
+        ));
+    }
+    let notice = model.notices.back()?;
+    let said = text::safe(&notice.text);
+    Some(if notice.bad {
+        Span::styled(format!("! {said}"), theme.bad)
+    } else {
+        Span::styled(said.into_owned(), theme.text)
+    })
+}
+
+fn reboot_step(model: &Model) -> Option<String> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    let blocks = || reboot::blocked_by(model).join(", ");
+    // What needs a person is told by the notice, and by the review itself.
+    let newest_bad = model.notices.back().is_some_and(|notice| notice.bad);
+    match attempt.step {
+        Step::Review | Step::Drafting if model.overlay.is_some() => None,
+        _ if newest_bad && attempt.overdue => None,
+        Step::Armed if model.overlay.is_some() => None,
+        Step::Armed => Some(format!("reboot: waits for {}", blocks())),
+        Step::Review => {
+            let key = model.keys().hint(Action::Reboot)?;
+            Some(format!("reboot: {key} opens the review"))
+        }
+        Step::Waiting => {
+            let key = model.keys().hint(Action::Reboot).unwrap_or_default();
+            Some(format!(
+                "reboot: waits for {} · {key} Enter interrupts",
+                blocks()
+            ))
+        }
+        step => {
+            let since = attempt.entered.last().map_or(model.now, |(_, at)| *at);
+            let ms = u64::try_from(model.now.since(since).as_millis()).unwrap_or(u64::MAX);
+            let word = step.as_str().replace('_', " ");
+            Some(format!("reboot: {word} {:.1} s", ms as f64 / 1e3))
+        }
+    }
+}
+
+/// The most useful keys that fit, or what the prefix waits for.
+fn hints(model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
+    if model.prefixed {
+        let prefix = model.keys().prefix().label();
+        let full = format!(" {prefix} … then a key, ? for help ");
+        let short = format!(" {prefix} … ");
+        let said = if text::width(&full) <= cells {
+            full
+        } else {
+            short
+        };
+        let style = theme.accent.add_modifier(Modifier::REVERSED);
+        return frame::row(text::fit(&said, cells.max(12)), style);
+    }
+    let wanted: &[(Action, &str)] = if model.scrolling {
+        &[(Action::Scroll, "end scrolling")]
+    } else {
+        &[
+            (Action::Reboot, "reboot"),
+            (Action::Help, "help"),
+            (Action::Zoom, "zoom"),
+            (Action::FocusNext, "focus"),
+            (Action::Mode, "mode"),
+            (Action::Quit, "quit"),
+        ]
+    };
+    let mut shown: Vec<(usize, String, &str)> = Vec::new();
+    let mut used = 1;
+    for (action, word) in wanted {
+        let Some(key) = model.keys().hint(*action) else {
+            continue;
+        };
+        let wide = text::width(&key) + 1 + word.len() + usize::from(!shown.is_empty()) * 2;
+        if used + wide > cells {
+            break;
+        }
+        used += wide;
+        let order = Action::all().position(|one| one == *action).unwrap_or(0);
+        shown.push((order, key, word));
+    }
+    shown.sort_by_key(|(order, _, _)| *order);
+    let mut spans = Vec::new();
+    for (at, (_, key, word)) in shown.into_iter().enumerate() {
+        spans.push(Span::raw(if at == 0 { "" } else { "  " }));
+        spans.push(Span::styled(key, theme.accent));
+        spans.push(Span::styled(format!(" {word}"), theme.dim));
+    }
+    if !spans.is_empty() {
+        spans.push(Span::raw(" "));
+    }
+    Line::from(spans)
+}
+
+/// Draws a footer into a rectangle that is too small for anything else.
+pub(super) fn too_small(buf: &mut Buffer, area: Rect, theme: &Theme) {
+    let (columns, rows) = crate::app::layout::SMALLEST;
+    let said = format!(
+        "pitstop needs {columns}×{rows} cells, this terminal has {}×{}",
+        area.width, area.height
+    );
+    let lines = text::wrap(
+        &[(said, theme.text)],
+        &text::Lead::default(),
+        usize::from(area.width.max(1)),
+    );
+    let above = area.height.saturating_sub(lines.len() as u16) / 2;
+    let middle = Rect {
+        y: area.y + above,
+        height: area.height - above,
+        ..area
+    };
+    frame::rows(buf, middle, &lines);
+}

@@ -1,0 +1,150 @@
+//! Borders, titles and boxes: what all rectangles have in common.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::{Block, BorderType, Widget},
+};
+use unicode_width::UnicodeWidthStr;
+
+use super::{
+    text::{self, Window},
+    theme::Theme,
+};
+
+/// A rectangle's name; the sign says that it has the keys.
+pub(super) fn title(name: &str, focused: bool, theme: &Theme) -> Line<'static> {
+    let sign = if focused { "▸" } else { " " };
+    let style = if focused { theme.focus } else { theme.title };
+    Line::from(Span::styled(format!("{sign}{name} "), style))
+}
+
+/// Draws a border; the one of the focused rectangle is heavier, not only in another colour.
+pub(super) fn border(
+    buf: &mut Buffer,
+    area: Rect,
+    title: Line<'static>,
+    focused: bool,
+    theme: &Theme,
+) -> Rect {
+    let (kind, style) = if focused {
+        (BorderType::Thick, theme.focus)
+    } else {
+        (BorderType::Rounded, theme.border)
+    };
+    let room = usize::from(area.width.saturating_sub(2));
+    let block = Block::bordered()
+        .border_type(kind)
+        .border_style(style)
+        .title_top(cut(title, room));
+    let inner = block.inner(area);
+    block.render(area, buf);
+    inner
+}
+
+/// Cuts a line so that the cut is seen.
+pub(super) fn cut(line: Line<'static>, cells: usize) -> Line<'static> {
+    if line.width() <= cells {
+        return line;
+    }
+    let mut left = cells;
+    let mut spans = Vec::new();
+    for span in line.spans {
+        let kept = text::fit(&span.content, left).into_owned();
+        let whole = kept == span.content;
+        left -= text::width(&kept).min(left);
+        spans.push(Span::styled(kept, span.style));
+        if !whole || left == 0 {
+            break;
+        }
+    }
+    Line::from(spans)
+}
+
+/// Writes into the top border, at its right end, if the title leaves room.
+pub(super) fn corner(buf: &mut Buffer, area: Rect, line: Line<'static>) {
+    let wide = line.width() as u16;
+    if area.height == 0 || wide + 2 > area.width {
+        return;
+    }
+    let x = area.right() - wide - 1;
+    buf.set_line(x, area.y, &line, wide);
+}
+
+/// Writes into the bottom border: hints at the left, a mark at the right, as far as they fit.
+pub(super) fn foot(buf: &mut Buffer, area: Rect, hints: &[String], mark: &str, theme: &Theme) {
+    if area.height < 2 || area.width < 6 {
+        return;
+    }
+    let y = area.bottom() - 1;
+    let room = usize::from(area.width - 2);
+    let mut left = room;
+    if !mark.is_empty() && text::width(mark) + 2 <= room {
+        let mark = format!(" {mark} ");
+        let wide = text::width(&mark) as u16;
+        buf.set_stringn(area.right() - 1 - wide, y, &mark, room, theme.dim);
+        left -= usize::from(wide);
+    }
+    let hints = text::join(hints, left.saturating_sub(2));
+    if !hints.is_empty() && left > 4 {
+        buf.set_stringn(area.x + 1, y, format!(" {hints} "), left, theme.dim);
+    }
+}
+
+/// Where a window stands in its document: `12–40 of 340`, or nothing if all of it is seen.
+pub(super) fn position(window: &Window, document: &str) -> String {
+    if !window.above && !window.below {
+        return String::new();
+    }
+    let lines = memchr::memchr_iter(b'\n', document.as_bytes()).count() + 1;
+    let arrows = match (window.above, window.below) {
+        (true, true) => "↑↓",
+        (true, false) => "↑",
+        _ => "↓",
+    };
+    format!("{arrows} {} of {lines}", window.last_line)
+}
+
+/// Writes rows into a rectangle from its top.
+pub(super) fn rows(buf: &mut Buffer, area: Rect, rows: &[Line<'static>]) {
+    for (y, row) in (area.y..area.bottom()).zip(rows) {
+        buf.set_line(area.x, y, row, area.width);
+    }
+}
+
+/// One styled row.
+pub(super) fn row(text: impl Into<String>, style: Style) -> Line<'static> {
+    Line::from(Span::styled(text.into(), style))
+}
+
+/// A rectangle of this size in the middle of another, no larger than that.
+pub(super) fn centred(whole: Rect, width: u16, height: u16) -> Rect {
+    let (width, height) = (width.min(whole.width), height.min(whole.height));
+    Rect {
+        x: whole.x + (whole.width - width) / 2,
+        y: whole.y + (whole.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+/// Empties a rectangle that lies over others.
+pub(super) fn clear(buf: &mut Buffer, area: Rect) {
+    let area = area.intersection(buf.area);
+    for y in area.top()..area.bottom() {
+        // A wide character cut by our left edge would still be drawn over it.
+        if area.x > buf.area.x
+            && let Some(before) = buf.cell_mut((area.x - 1, y))
+            && before.symbol().width() > 1
+        {
+            before.set_char(' ');
+        }
+        for x in area.left()..area.right() {
+            if let Some(cell) = buf.cell_mut((x, y)) {
+                cell.reset();
+            }
+        }
+    }
+}

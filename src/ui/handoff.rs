@@ -1,0 +1,108 @@
+//! The handoff panel: the message as it would be sent now.
+
+use ratatui::{buffer::Buffer, layout::Rect, text::Line};
+
+use crate::{
+    app::{
+        Model,
+        model::{Focus, Overlay},
+    },
+    handoff::Handoff,
+    keymap::Action,
+};
+
+use super::{
+    frame,
+    markdown::{self, Marks},
+    scratchpad, text,
+    theme::Theme,
+};
+
+/// Draws the handoff panel.
+pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
+    let focused = model.focus == Focus::Handoff && model.overlay.is_none();
+    let handoff = model.handoff.current();
+    // The review has the editor while it is open.
+    let editor = model
+        .handoff
+        .editor
+        .as_ref()
+        .filter(|_| !matches!(model.overlay, Some(Overlay::Review { .. })));
+    let name = if editor.is_some() {
+        "Handoff · editing".to_owned()
+    } else {
+        format!("Handoff · {}", size(model, handoff))
+    };
+    let inner = frame::border(
+        buf,
+        area,
+        frame::title(&name, focused, theme),
+        focused,
+        theme,
+    );
+    if let Some(editor) = editor {
+        scratchpad::editor(buf, inner, editor, false, theme);
+        frame::foot(buf, area, &scratchpad::editor_hints(editor), "", theme);
+        return;
+    }
+    if !focused && let Some(key) = model.keys().hint(Action::Handoff) {
+        frame::corner(buf, area, frame::row(format!(" {key} "), theme.dim));
+    }
+    // The message itself keeps at least half of the panel.
+    let mut remarks = remarks(handoff, usize::from(inner.width), theme);
+    remarks.truncate(usize::from(inner.height / 2));
+    let above = remarks.len() as u16;
+    frame::rows(buf, inner, &remarks);
+    let body = Rect {
+        y: inner.y + above,
+        height: inner.height - above,
+        ..inner
+    };
+    let rows = markdown::rows(&handoff.text, body.width, Marks::Kept, theme);
+    let window = text::window(rows, model.handoff.scroll, body.height);
+    frame::rows(buf, body, &window.rows);
+    let mut hints = Vec::new();
+    if focused {
+        hints.push("e edit".to_owned());
+        if model.handoff.edited.is_some() {
+            hints.push("x drop edit".to_owned());
+        }
+        hints.extend(["p paste into the prompt", "Esc back"].map(str::to_owned));
+    }
+    frame::foot(
+        buf,
+        area,
+        &hints,
+        &frame::position(&window, &handoff.text),
+        theme,
+    );
+}
+
+/// `3.1k tokens · 12.4 KB`, and whether a human has rewritten it.
+pub(super) fn size(model: &Model, handoff: &Handoff) -> String {
+    let edited = if model.handoff.edited.is_some() {
+        " · edited"
+    } else {
+        ""
+    };
+    let (tokens, bytes) = (text::tokens(handoff.tokens()), text::bytes(handoff.bytes()));
+    format!("{tokens} tokens · {bytes}{edited}")
+}
+
+/// What a reader should know before sending it: warnings, and what was left out.
+pub(super) fn remarks(handoff: &Handoff, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let lead = text::Lead {
+        first: vec![("! ".to_owned(), theme.bad)],
+        rest: vec![("  ".to_owned(), theme.bad)],
+    };
+    let mut lines = Vec::new();
+    for warning in &handoff.warnings {
+        let warning = text::safe(warning).into_owned();
+        lines.extend(text::wrap(&[(warning, theme.bad)], &lead, cells));
+    }
+    if !handoff.left_out.is_empty() {
+        let list = format!("left out: {}", text::safe(&handoff.left_out.join(", ")));
+        lines.extend(text::wrap(&[(list, theme.dim)], &lead, cells));
+    }
+    lines
+}

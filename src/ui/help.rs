@@ -1,0 +1,221 @@
+//! What lies over everything: the keys in force, and the two questions that stop the work.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use crate::{app::Model, keymap::Action};
+
+use super::{frame, text, theme::Theme};
+
+/// Keys that cannot be set, by where they count.
+const FIXED: [(&str, &[(&str, &str)]); 5] = [
+    (
+        "In the review",
+        &[
+            (
+                "Enter a",
+                "approve; once more while it waits: interrupt the turn",
+            ),
+            ("e", "edit the handoff"),
+            ("x", "drop your edit"),
+            ("d", "defer by some turns"),
+            ("Esc", "cancel"),
+        ],
+    ),
+    (
+        "In a panel",
+        &[
+            ("e i Enter", "edit in place"),
+            ("↑↓ j k", "scroll or select"),
+            ("PgUp PgDn", "a page"),
+            ("g G", "to the beginning, to the end"),
+            ("p", "handoff: paste it into the agent's prompt"),
+            ("x", "handoff: drop your edit"),
+            ("Esc q", "back to the pane"),
+        ],
+    ),
+    (
+        "In an editor",
+        &[
+            ("Esc", "save and leave"),
+            ("Ctrl-S", "save"),
+            ("Ctrl-F Ctrl-G", "find, find next"),
+            ("Ctrl-Z Ctrl-Y", "undo, redo"),
+            ("Ctrl-A", "select all; Shift with arrows selects"),
+            ("Ctrl-C Ctrl-X", "copy, cut"),
+            ("Ctrl-T", "in a conflict: take the agent's version"),
+        ],
+    ),
+    (
+        "While scrolling",
+        &[
+            ("↑↓ j k", "a line"),
+            ("PgUp PgDn b f", "a page"),
+            ("g G", "to the oldest line, to the present"),
+            ("Esc q", "end scrolling"),
+        ],
+    ),
+    ("Mouse", &[("click", "focus"), ("wheel", "scroll")]),
+];
+
+/// Draws the help page.
+pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, theme: &Theme) {
+    let body = Rect {
+        height: whole.height.saturating_sub(1),
+        ..whole
+    };
+    let page = page(model, theme);
+    let height = (page.len() as u16).saturating_add(2);
+    let area = frame::centred(body, 76, height);
+    frame::clear(buf, area);
+    let inner = frame::border(buf, area, frame::title("Keys", true, theme), true, theme);
+    let count = page.len();
+    let window = text::window(page.into_iter().enumerate(), scroll, inner.height);
+    frame::rows(buf, inner, &window.rows);
+    let mark = if window.above || window.below {
+        format!("{} of {count}", window.last_line)
+    } else {
+        String::new()
+    };
+    frame::foot(
+        buf,
+        area,
+        &["any other key closes".to_owned(), "↑↓ PgDn read".to_owned()],
+        &mark,
+        theme,
+    );
+}
+
+fn page(model: &Model, theme: &Theme) -> Vec<Line<'static>> {
+    let keys = model.keys();
+    let mut page = vec![
+        frame::row(" Everywhere", theme.heading),
+        entry(
+            &keys.prefix().label(),
+            "prefix; pressed twice it goes to the agent",
+            theme,
+        ),
+    ];
+    for action in Action::all() {
+        let binding = keys
+            .bindings()
+            .iter()
+            .find(|binding| binding.action == action);
+        let triggers: Vec<String> = binding
+            .into_iter()
+            .flat_map(|binding| &binding.triggers)
+            .map(|trigger| keys.label(*trigger))
+            .collect();
+        let labels = if triggers.is_empty() {
+            "–".to_owned()
+        } else {
+            triggers.join(", ")
+        };
+        page.push(entry(&labels, action.description(), theme));
+    }
+    page.push(entry(
+        "anything else",
+        "goes to the focused pane as it is",
+        theme,
+    ));
+    for (place, entries) in FIXED {
+        page.push(Line::default());
+        page.push(frame::row(format!(" {place}"), theme.heading));
+        page.extend(entries.iter().map(|(key, does)| entry(key, does, theme)));
+    }
+    page
+}
+
+fn entry(keys: &str, does: &str, theme: &Theme) -> Line<'static> {
+    let keys = text::safe(keys);
+    let gap = 20_usize.saturating_sub(text::width(&keys)).max(1);
+    Line::from(vec![
+        Span::styled(format!("  {keys}"), theme.accent),
+        Span::raw(" ".repeat(gap)),
+        Span::styled(does.to_owned(), theme.text),
+    ])
+}
+
+/// Asks whether to quit while the agent works.
+pub(super) fn draw_quit(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
+    let doing = match (&model.agent.dialog, model.agent.background_tasks) {
+        (Some(_), _) => "A dialog of the agent is open.".to_owned(),
+        (None, 0) => "A turn is running.".to_owned(),
+        (None, count) => format!("The agent has {count} background task(s) running."),
+    };
+    let said = [
+        doing,
+        "Quitting interrupts it and ends the agent cleanly; the session can be resumed.".to_owned(),
+    ];
+    question(
+        buf,
+        whole,
+        "Quit?",
+        &said,
+        &["Enter/y quit", "any other key stays"],
+        theme,
+    );
+}
+
+/// Says that the agent's process is gone, and what can be done.
+pub(super) fn draw_exited(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
+    let how = model.agent.exit.as_deref().unwrap_or("it is not known how");
+    let mut said = vec![format!(
+        "The agent is not running: {}.",
+        text::safe(how).trim_end_matches('.')
+    )];
+    said.push(format!("Session {}", model.session));
+    said.push("Its conversation is kept; what it wrote last is still in the pane.".to_owned());
+    let reboot = model.keys().hint(Action::Reboot);
+    let reboot = reboot
+        .map(|key| format!("{key} reboot with handoff"))
+        .unwrap_or_default();
+    let keys = ["Enter resume", &reboot, "q quit", "Esc look"];
+    question(buf, whole, "The agent has ended", &said, &keys, theme);
+}
+
+fn question(
+    buf: &mut Buffer,
+    whole: Rect,
+    title: &str,
+    said: &[String],
+    keys: &[&str],
+    theme: &Theme,
+) {
+    let body = Rect {
+        height: whole.height.saturating_sub(1),
+        ..whole
+    };
+    let wide = 64.min(body.width);
+    let cells = usize::from(wide.saturating_sub(4));
+    let mut lines: Vec<Line<'static>> = said
+        .iter()
+        .flat_map(|one| text::wrap(&[(one.clone(), theme.text)], &text::Lead::default(), cells))
+        .collect();
+    lines.push(Line::default());
+    let keys: Vec<(String, _)> = keys
+        .iter()
+        .filter(|key| !key.is_empty())
+        .enumerate()
+        .flat_map(|(at, key)| {
+            let gap = if at == 0 { "" } else { " · " };
+            [
+                (gap.to_owned(), theme.dim),
+                ((*key).to_owned(), theme.accent),
+            ]
+        })
+        .collect();
+    lines.extend(text::wrap(&keys, &text::Lead::default(), cells));
+    let area = frame::centred(body, wide, (lines.len() as u16).saturating_add(2));
+    frame::clear(buf, area);
+    let inner = frame::border(buf, area, frame::title(title, true, theme), true, theme);
+    let inner = Rect {
+        x: inner.x + 1,
+        width: inner.width.saturating_sub(2),
+        ..inner
+    };
+    frame::rows(buf, inner, &lines);
+}

@@ -1,0 +1,251 @@
+//! The history panel: the iterations of this run, newest first, and the details of one.
+
+use std::time::Duration;
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+};
+
+use crate::{
+    app::{Model, model::Focus},
+    keymap::Action,
+    lineage::Iteration,
+    transcript::Tokens,
+};
+
+use super::{frame, text, text::tokens, theme::Theme};
+
+/// Draws the history panel.
+pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
+    let focused = model.focus == Focus::History && model.overlay.is_none();
+    let iterations = model.lineage.iterations();
+    let name = match iterations.len() {
+        0 | 1 => "History".to_owned(),
+        count => format!("History · {count} iterations"),
+    };
+    let inner = frame::border(
+        buf,
+        area,
+        frame::title(&name, focused, theme),
+        focused,
+        theme,
+    );
+    if focused {
+        let hints = ["↑↓ select", "Enter details", "Esc back"].map(str::to_owned);
+        frame::foot(buf, area, &hints, "", theme);
+    } else if let Some(key) = model.keys().hint(Action::History) {
+        frame::corner(buf, area, frame::row(format!(" {key} "), theme.dim));
+    }
+    if iterations.is_empty() {
+        frame::rows(buf, inner, &[frame::row("nothing has run yet", theme.dim)]);
+        return;
+    }
+    let roomy = iterations.len() * 2 <= usize::from(inner.height);
+    let selected = model.history.selected.min(iterations.len() - 1);
+    let cells = usize::from(inner.width);
+    let mut lines = Vec::new();
+    let mut selected_row = 0;
+    // No more than can be seen: a run may have hundreds.
+    let reach = selected + usize::from(inner.height) + 1;
+    for (at, iteration) in iterations.iter().rev().enumerate().take(reach) {
+        let chosen = focused && at == selected;
+        let line = summary(iteration, model, chosen, cells, theme);
+        if chosen {
+            selected_row = lines.len();
+        }
+        lines.push(line);
+        if roomy || chosen {
+            lines.push(detail(iteration, cells, theme));
+        }
+    }
+    let height = usize::from(inner.height);
+    let first = (selected_row + 2).saturating_sub(height).min(selected_row);
+    frame::rows(buf, inner, &lines[first..]);
+}
+
+/// `#3 now · 12m · 18k→128k · $4.12`.
+fn summary(
+    iteration: &Iteration,
+    model: &Model,
+    chosen: bool,
+    cells: usize,
+    theme: &Theme,
+) -> Line<'static> {
+    let open = iteration.is_open();
+    let sign = if chosen { "▸" } else { " " };
+    let number = format!("{sign}#{} ", iteration.iteration);
+    let ended = match iteration.end_reason {
+        Some(reason) => reason.as_str(),
+        None => "now",
+    };
+    let parts = [
+        ended.to_owned(),
+        text::span(lived(iteration, model)),
+        figures(iteration, model),
+        cost(iteration, model)
+            .map(text::dollars)
+            .unwrap_or_default(),
+    ];
+    let rest = text::join(&parts, cells.saturating_sub(text::width(&number)));
+    let row = if chosen {
+        theme.selection
+    } else {
+        Style::new()
+    };
+    let number_style = if open { theme.accent } else { theme.dim };
+    let style = if open { theme.text } else { theme.dim };
+    let gap = cells.saturating_sub(text::width(&number) + text::width(&rest));
+    Line::from(vec![
+        Span::styled(number, number_style.patch(row)),
+        Span::styled(rest, style.patch(row)),
+        Span::styled(" ".repeat(gap), row),
+    ])
+}
+
+/// Why it began and how long that took.
+fn detail(iteration: &Iteration, cells: usize, theme: &Theme) -> Line<'static> {
+    let mut parts = vec![begun_by(iteration)];
+    if let Some(record) = &iteration.reboot {
+        parts.push(text::short(record.total_ms()));
+        let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
+        parts.push(format!("handoff {}", text::bytes(bytes)));
+    }
+    let rest = text::join(&parts, cells.saturating_sub(4));
+    frame::row(format!("    {rest}"), theme.dim)
+}
+
+fn begun_by(iteration: &Iteration) -> String {
+    iteration.cause.map_or_else(
+        || "first start".to_owned(),
+        |cause| format!("by {}", cause.as_str().replace('_', " ")),
+    )
+}
+
+fn lived(iteration: &Iteration, model: &Model) -> Duration {
+    let end = iteration.ended_at.unwrap_or(model.now.wall);
+    end.signed_duration_since(iteration.started_at)
+        .to_std()
+        .unwrap_or_default()
+}
+
+fn figures(iteration: &Iteration, model: &Model) -> String {
+    let end = if iteration.is_open() {
+        model.used()
+    } else {
+        iteration.tokens_at_end
+    };
+    let word = |figure: Option<Tokens>| figure.map_or_else(|| "–".to_owned(), tokens);
+    match (iteration.tokens_at_birth, end) {
+        (None, None) => String::new(),
+        (birth, end) => format!("{}→{}", word(birth), word(end)),
+    }
+}
+
+fn cost(iteration: &Iteration, model: &Model) -> Option<f64> {
+    if iteration.is_open() {
+        model.agent.cost_usd.or(iteration.cost_usd)
+    } else {
+        iteration.cost_usd
+    }
+}
+
+/// Draws the details of the selected iteration over the pane.
+pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
+    let iterations = model.lineage.iterations();
+    let Some(iteration) = iterations
+        .iter()
+        .rev()
+        .nth(model.history.selected)
+        .or(iterations.last())
+    else {
+        return;
+    };
+    let lines = facts(iteration, model);
+    let height = (lines.len() as u16).saturating_add(2);
+    let area = frame::centred(pane, pane.width.saturating_sub(4).clamp(36, 76), height);
+    frame::clear(buf, area);
+    let title = frame::title(&format!("Iteration {}", iteration.iteration), false, theme);
+    let inner = frame::border(buf, area, title, false, theme);
+    frame::foot(
+        buf,
+        area,
+        &["Enter close".to_owned(), "↑↓ other".to_owned()],
+        "",
+        theme,
+    );
+    let cells = usize::from(inner.width);
+    let rows: Vec<Line<'static>> = lines
+        .into_iter()
+        .map(|(name, value)| {
+            let room = cells.saturating_sub(14);
+            Line::from(vec![
+                Span::styled(format!(" {name:<12} "), theme.dim),
+                Span::styled(text::fit(&value, room).into_owned(), theme.text),
+            ])
+        })
+        .collect();
+    frame::rows(buf, inner, &rows);
+}
+
+fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
+    let id = |session: &Option<crate::transcript::SessionId>| {
+        session.map_or_else(|| "–".to_owned(), |id| id.to_string())
+    };
+    let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
+    let mut facts = vec![
+        ("session", id(&iteration.session_id)),
+        (
+            "started",
+            format!("{}, {}", time(iteration.started_at), begun_by(iteration)),
+        ),
+    ];
+    if let Some(ended) = iteration.ended_at {
+        let reason = iteration.end_reason.map_or("", |reason| reason.as_str());
+        facts.push(("ended", format!("{}, {reason}", time(ended))));
+    }
+    facts.push(("lived", text::span(lived(iteration, model))));
+    facts.push(("context", figures(iteration, model)));
+    let totals = if iteration.is_open() {
+        model.transcript.totals
+    } else {
+        iteration.tokens
+    };
+    facts.push((
+        "tokens",
+        format!("{} in, {} out", tokens(totals.input), tokens(totals.output)),
+    ));
+    facts.extend(cost(iteration, model).map(|cost| ("cost", text::dollars(cost))));
+    facts.extend(
+        iteration
+            .parent
+            .map(|parent| ("carries on", format!("iteration {parent}"))),
+    );
+    if let Some(record) = &iteration.reboot {
+        facts.push(("from session", id(&record.old_session)));
+        let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
+        let arrived = if record.verified {
+            "seen to arrive"
+        } else {
+            "not confirmed"
+        };
+        facts.push((
+            "handoff",
+            format!(
+                "{} · {} tokens · {arrived}",
+                text::bytes(bytes),
+                tokens(record.handoff_tokens)
+            ),
+        ));
+        facts.push(("transition", text::short(record.total_ms())));
+        for (step, ms) in &record.transition_time_ms {
+            facts.push(("", format!("{step} {}", text::short(*ms))));
+        }
+    }
+    if let Some(said) = &iteration.summary {
+        facts.push(("summary", text::safe(said).into_owned()));
+    }
+    facts
+}

@@ -1,0 +1,483 @@
+//! Markdown to rows of styled text, one line of the document after the other.
+//!
+//! Only what notes and handoffs are made of: headings, lists, checklists, quotes, fences, rules, emphasis
+//! and code. Every line stands for itself but for fences, so rows can be made lazily: a document of a
+//! megabyte costs what is looked at.
+
+use std::collections::VecDeque;
+
+use ratatui::{
+    style::{Modifier, Style},
+    text::Line,
+};
+
+use super::{
+    text::{Lead, safe_line, wrap},
+    theme::Theme,
+};
+
+/// How much of the document's own marks is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marks {
+    /// Marks become signs: bullets, boxes.
+    Rendered,
+    /// Every character stays: what is approved must be seen as it is sent.
+    Kept,
+}
+
+/// The longest piece of a line that is wrapped at once, in bytes: it bounds the work for one row.
+const PIECE: usize = 2_048;
+
+/// The rows of a document, each with the number of the line it belongs to, from 0.
+pub(super) struct Rows<'a> {
+    lines: std::iter::Enumerate<std::str::Split<'a, char>>,
+    piece: Option<(usize, &'a str)>,
+    ready: VecDeque<(usize, Line<'static>)>,
+    fence: Option<(char, usize)>,
+    cells: usize,
+    marks: Marks,
+    theme: &'a Theme,
+}
+
+/// Lays a document out in rows of this many cells.
+pub(super) fn rows<'a>(text: &'a str, cells: u16, marks: Marks, theme: &'a Theme) -> Rows<'a> {
+    Rows {
+        lines: text.split('\n').enumerate(),
+        piece: None,
+        ready: VecDeque::new(),
+        fence: None,
+        cells: usize::from(cells.max(1)),
+        marks,
+        theme,
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = (usize, Line<'static>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.ready.is_empty() {
+            let (number, rest, whole) = match self.piece.take() {
+                Some((number, rest)) => (number, rest, false),
+                None => {
+                    let (number, line) = self.lines.next()?;
+                    (number, line, true)
+                }
+            };
+            let cut = rest.floor_char_boundary(PIECE);
+            let (now, later) = rest.split_at(cut);
+            if !later.is_empty() {
+                self.piece = Some((number, later));
+            }
+            let rows = self.line(&safe_line(now.trim_end_matches('\r')), whole);
+            self.ready.extend(rows.into_iter().map(|row| (number, row)));
+        }
+        self.ready.pop_front()
+    }
+}
+
+impl Rows<'_> {
+    fn line(&mut self, line: &str, begins: bool) -> Vec<Line<'static>> {
+        let theme = self.theme;
+        let stripped = line.trim_start();
+        if begins && let Some(rows) = self.fence(line, stripped) {
+            return rows;
+        }
+        if self.fence.is_some() {
+            return self.wrap(vec![(line.to_owned(), theme.code)], Lead::default());
+        }
+        if stripped.is_empty() || !begins {
+            return self.wrap(
+                vec![(line.trim_end().to_owned(), theme.text)],
+                Lead::default(),
+            );
+        }
+        let indent = line.len() - stripped.len();
+        if let Some((depth, title)) = heading(stripped) {
+            return self.heading(depth, title, stripped);
+        }
+        if self.marks == Marks::Rendered && is_rule(stripped) {
+            return vec![Line::styled("─".repeat(self.cells), theme.border)];
+        }
+        if let Some(quoted) = stripped.strip_prefix('>') {
+            let style = theme.dim.add_modifier(Modifier::ITALIC);
+            return match self.marks {
+                Marks::Kept => self.wrap(vec![(line.to_owned(), style)], Lead::default()),
+                Marks::Rendered => {
+                    let bar = vec![("▎ ".to_owned(), theme.accent)];
+                    let lead = Lead {
+                        first: bar.clone(),
+                        rest: bar,
+                    };
+                    self.wrap(self.inline(quoted.trim_start(), style), lead)
+                }
+            };
+        }
+        match item(stripped) {
+            Some(item) => self.item(indent, &item),
+            None => {
+                let lead = Lead {
+                    first: blanks(indent),
+                    rest: blanks(indent),
+                };
+                self.wrap(self.inline(stripped, theme.text), lead)
+            }
+        }
+    }
+
+    /// Opens or closes a fence; its own line is shown faintly.
+    fn fence(&mut self, line: &str, stripped: &str) -> Option<Vec<Line<'static>>> {
+        let mark = stripped.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let run = stripped.chars().take_while(|c| *c == mark).count();
+        match self.fence {
+            None if run >= 3 => self.fence = Some((mark, run)),
+            Some((open, least)) if open == mark && run >= least => self.fence = None,
+            _ => return None,
+        }
+        Some(self.wrap(vec![(line.to_owned(), self.theme.dim)], Lead::default()))
+    }
+
+    fn heading(&self, depth: usize, title: &str, whole: &str) -> Vec<Line<'static>> {
+        let style = if depth == 1 {
+            self.theme.heading.add_modifier(Modifier::UNDERLINED)
+        } else {
+            self.theme.heading
+        };
+        let text = if self.marks == Marks::Kept {
+            whole
+        } else {
+            title
+        };
+        self.wrap(self.inline(text, style), Lead::default())
+    }
+
+    fn item(&self, indent: usize, item: &Item<'_>) -> Vec<Line<'static>> {
+        let theme = self.theme;
+        let (sign, sign_style, style) = match (item.mark, item.done) {
+            (_, Some(true)) => ("☑ ", theme.good, theme.dim),
+            (_, Some(false)) => ("☐ ", theme.accent, theme.text),
+            ("-" | "*" | "+", None) => ("• ", theme.accent, theme.text),
+            _ => ("", theme.accent, theme.text),
+        };
+        let sign = match self.marks {
+            Marks::Rendered if !sign.is_empty() => sign.to_owned(),
+            _ => {
+                let tick = match item.done {
+                    Some(_) => format!("{} ", item.tick),
+                    None => String::new(),
+                };
+                format!("{} {tick}", item.mark)
+            }
+        };
+        let hang = indent + super::text::width(&sign);
+        let mut first = blanks(indent);
+        first.push((sign, sign_style));
+        self.wrap(
+            self.inline(item.text, style),
+            Lead {
+                first,
+                rest: blanks(hang),
+            },
+        )
+    }
+
+    fn wrap(&self, runs: Vec<(String, Style)>, lead: Lead) -> Vec<Line<'static>> {
+        wrap(&runs, &lead, self.cells)
+    }
+
+    fn inline(&self, text: &str, base: Style) -> Vec<(String, Style)> {
+        let mut inline = Inline {
+            text,
+            at: 0,
+            base,
+            code: self.theme.code,
+            keep: self.marks == Marks::Kept,
+            bold: false,
+            italic: false,
+            strike: false,
+            plain: String::new(),
+            runs: Vec::new(),
+        };
+        inline.read();
+        inline.runs
+    }
+}
+
+fn blanks(count: usize) -> Vec<(String, Style)> {
+    if count == 0 {
+        return Vec::new();
+    }
+    vec![(" ".repeat(count), Style::new())]
+}
+
+fn heading(line: &str) -> Option<(usize, &str)> {
+    let depth = line.bytes().take_while(|byte| *byte == b'#').count();
+    let title = line.get(depth..)?;
+    ((1..=6).contains(&depth) && title.starts_with(' ')).then(|| (depth, title.trim()))
+}
+
+fn is_rule(line: &str) -> bool {
+    let mut marks = line.chars().filter(|c| !c.is_whitespace());
+    let Some(first) = marks.next().filter(|c| matches!(c, '-' | '*' | '_')) else {
+        return false;
+    };
+    let rest = marks.try_fold(1, |count, c| (c == first).then_some(count + 1));
+    rest.is_some_and(|count: usize| count >= 3)
+}
+
+/// A list item.
+struct Item<'a> {
+    /// `-`, `*`, `+` or `12.`.
+    mark: &'a str,
+    /// `[x]` or `[ ]`, if it has one.
+    tick: &'a str,
+    /// Whether it is ticked, if it can be.
+    done: Option<bool>,
+    text: &'a str,
+}
+
+fn item(line: &str) -> Option<Item<'_>> {
+    let (mark, rest) = line.split_once(' ')?;
+    let number = mark.strip_suffix(['.', ')']);
+    let ordered =
+        number.is_some_and(|n| (1..=4).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()));
+    if !ordered && !matches!(mark, "-" | "*" | "+") {
+        return None;
+    }
+    let rest = rest.trim_start();
+    let (done, tick, text) = match rest.get(..3) {
+        Some(tick @ ("[x]" | "[X]")) => (Some(true), tick, &rest[3..]),
+        Some(tick @ "[ ]") => (Some(false), tick, &rest[3..]),
+        _ => (None, "", rest),
+    };
+    Some(Item {
+        mark,
+        tick,
+        done,
+        text: text.trim_start(),
+    })
+}
+
+/// Emphasis and code within a line.
+struct Inline<'a> {
+    text: &'a str,
+    at: usize,
+    base: Style,
+    code: Style,
+    keep: bool,
+    bold: bool,
+    italic: bool,
+    strike: bool,
+    plain: String,
+    runs: Vec<(String, Style)>,
+}
+
+impl Inline<'_> {
+    fn read(&mut self) {
+        while let Some(c) = self.text[self.at..].chars().next() {
+            let taken = match c {
+                '`' => self.code(),
+                '\\' => self.escape(),
+                '*' | '_' | '~' => self.emphasis(c),
+                _ => false,
+            };
+            if !taken {
+                self.plain.push(c);
+                self.at += c.len_utf8();
+            }
+        }
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        if self.plain.is_empty() {
+            return;
+        }
+        let mut style = self.base;
+        for (on, attribute) in [
+            (self.bold, Modifier::BOLD),
+            (self.italic, Modifier::ITALIC),
+            (self.strike, Modifier::CROSSED_OUT),
+        ] {
+            if on {
+                style = style.add_modifier(attribute);
+            }
+        }
+        self.runs.push((std::mem::take(&mut self.plain), style));
+    }
+
+    fn code(&mut self) -> bool {
+        let rest = &self.text[self.at..];
+        let run = rest.bytes().take_while(|byte| *byte == b'`').count();
+        let (marks, after) = rest.split_at(run);
+        let Some(end) = after.find(marks) else {
+            self.plain.push_str(marks);
+            self.at += run;
+            return true;
+        };
+        let inside = if self.keep {
+            &rest[..run + end + run]
+        } else {
+            after[..end].trim()
+        };
+        let inside = inside.to_owned();
+        self.flush();
+        self.runs.push((inside, self.code));
+        self.at += run + end + run;
+        true
+    }
+
+    fn escape(&mut self) -> bool {
+        let next = self.text[self.at + 1..].chars().next();
+        match next.filter(char::is_ascii_punctuation) {
+            Some(next) if !self.keep => {
+                self.plain.push(next);
+                self.at += 2;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn emphasis(&mut self, mark: char) -> bool {
+        let rest = &self.text[self.at..];
+        let double = rest[1..].starts_with(mark);
+        let count = if double { 2 } else { 1 };
+        let before = self.text[..self.at].chars().next_back();
+        let after = rest[count..].chars().next();
+        // Names such as `max_state_size` and sums such as `a * b` are no emphasis.
+        let inner = mark == '_'
+            && before.is_some_and(char::is_alphanumeric)
+            && after.is_some_and(char::is_alphanumeric);
+        if inner || (mark == '~' && !double) {
+            return false;
+        }
+        let on = match (mark, double) {
+            ('~', _) => self.strike,
+            (_, true) => self.bold,
+            (_, false) => self.italic,
+        };
+        let opens = !on
+            && after.is_some_and(|c| !c.is_whitespace())
+            && rest[count..].contains(&rest[..count]);
+        let closes = on && before.is_some_and(|c| !c.is_whitespace());
+        if !opens && !closes {
+            return false;
+        }
+        let marks = rest[..count].to_owned();
+        if closes && self.keep {
+            self.plain.push_str(&marks);
+        }
+        self.flush();
+        match (mark, double) {
+            ('~', _) => self.strike = opens,
+            (_, true) => self.bold = opens,
+            (_, false) => self.italic = opens,
+        }
+        if opens && self.keep {
+            self.plain.push_str(&marks);
+        }
+        self.at += count;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(text: &str, cells: u16, marks: Marks) -> Vec<String> {
+        let theme = Theme::default();
+        rows(text, cells, marks, &theme)
+            .map(|(_, row)| row.to_string().trim_end().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn notes_become_headings_boxes_and_bullets() {
+        let text = "# Plan\n- [x] done **well**\n- [ ] to do\n  * `code` here\n1. first\n> said\n---\n```rust\nlet a = *b;\n```\nmax_state_size";
+        assert_eq!(
+            shown(text, 20, Marks::Rendered),
+            [
+                "Plan",
+                "☑ done well",
+                "☐ to do",
+                "  • code here",
+                "1. first",
+                "▎ said",
+                "────────────────────",
+                "```rust",
+                "let a = *b;",
+                "```",
+                "max_state_size"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_sent_is_shown_as_it_is() {
+        let text = "# Plan\n- [x] done **well** and `so`\n> said\n---\n1. a\\*b *c* ~~d~~";
+        assert_eq!(
+            shown(text, 60, Marks::Kept),
+            text.lines().collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn emphasis_has_its_attribute() {
+        let theme = Theme::default();
+        let (_, row) = rows("a **b** *c* ~~d~~", 40, Marks::Rendered, &theme)
+            .next()
+            .expect("a row");
+        let find = |text: &str| {
+            row.spans
+                .iter()
+                .find(|span| span.content == text)
+                .expect("a span")
+                .style
+        };
+        assert!(find("b").add_modifier.contains(Modifier::BOLD));
+        assert!(find("c").add_modifier.contains(Modifier::ITALIC));
+        assert!(find("d").add_modifier.contains(Modifier::CROSSED_OUT));
+    }
+
+    #[test]
+    fn long_items_hang_under_their_text() {
+        assert_eq!(
+            shown("- [ ] one two three", 10, Marks::Rendered),
+            ["☐ one two", "  three"]
+        );
+    }
+
+    #[test]
+    fn rows_know_their_line() {
+        let theme = Theme::default();
+        let lines: Vec<usize> = rows("aa bb\ncc", 3, Marks::Rendered, &theme)
+            .map(|(line, _)| line)
+            .collect();
+        assert_eq!(lines, [0, 0, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_at_any_width_is_laid_out(text in any::<String>(), cells in 0_u16..40) {
+            let _ = shown(&text, cells, Marks::Rendered);
+        }
+
+        #[test]
+        fn kept_marks_keep_every_character(text in "[-#*_`~>\\[\\]x1. ab\\\\]{0,60}") {
+            let squeeze = |text: &str| text.replace([' ', '\n'], "");
+            prop_assert_eq!(squeeze(&shown(&text, 30, Marks::Kept).concat()), squeeze(&text));
+        }
+
+        #[test]
+        fn a_line_of_a_megabyte_is_begun_at_once(head in "[a-z ]{1,9}") {
+            let text = head.repeat(100_000);
+            let theme = Theme::default();
+            let shown = super::super::text::window(rows(&text, 30, Marks::Rendered, &theme), 0, 5);
+            prop_assert_eq!(shown.rows.len(), 5);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The pane: the child's cells, copied one by one into their rectangle, and the border around them.
+//!
+//! Nothing of the child is passed through raw: a cell is a character with attributes, and what could move
+//! the host's cursor or reorder its line is dropped here, whatever the emulator let into a cell.
+
+use ratatui::{
+    buffer::{Buffer, Cell, CellDiffOption},
+    layout::Rect,
+    style::{Color, Modifier},
+    text::{Line, Span},
+};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::{
+    app::{Model, layout::Layout, model::Focus},
+    clean,
+    pane::screen::{Attributes, CellView, Screen, Underline},
+};
+
+use super::{
+    frame, text,
+    theme::{Depth, Theme},
+};
+
+/// Draws the pane with its border, if it has one.
+pub(super) fn draw(
+    buf: &mut Buffer,
+    layout: &Layout,
+    model: &Model,
+    screen: &Screen,
+    theme: &Theme,
+) {
+    if layout.bordered {
+        let focused = model.focus == Focus::Pane && model.overlay.is_none();
+        let mut title = frame::title(&title(model), focused, theme);
+        // The child chose these words: they stand apart from ours.
+        let own = text::safe(&model.title);
+        let room = usize::from(layout.pane.width).saturating_sub(title.width() + 8);
+        if !own.trim().is_empty() && room > 8 {
+            title.push_span(Span::styled(
+                format!("“{}” ", text::fit(&own, room)),
+                theme.dim,
+            ));
+        }
+        frame::border(buf, layout.pane, title, focused, theme);
+        let offset = screen.scroll_offset();
+        if model.scrolling || offset > 0 {
+            let mark = scroll_mark(screen);
+            frame::corner(buf, layout.pane, Line::styled(mark, theme.accent));
+        }
+    }
+    cells(buf, layout.pane_inner(), screen, theme.depth);
+}
+
+/// Where the view stands in the scrollback: `scroll −123`.
+pub(super) fn scroll_mark(screen: &Screen) -> String {
+    let (offset, history) = (screen.scroll_offset(), screen.history_len());
+    if offset == 0 {
+        " scroll: at the end ".to_owned()
+    } else {
+        format!(" scroll −{offset} of {history} ")
+    }
+}
+
+/// `claude · iteration 3 · Opus 4.8 (1M)`.
+fn title(model: &Model) -> String {
+    let identity = &model.identity;
+    let agent = if identity.agent_kind == "generic" {
+        let command = identity.agent_command.rsplit('/').next();
+        command.unwrap_or(&identity.agent_command)
+    } else {
+        identity.agent_kind
+    };
+    let mut title = format!("{} · iteration {}", text::safe(agent), model.iteration);
+    if let Some(name) = &model.agent.model {
+        title.push_str(" · ");
+        title.push_str(&text::safe(name));
+    }
+    title
+}
+
+/// Copies the screen's cells into a rectangle; what does not fit is cut, and no cell outside is touched.
+pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
+    let area = area.intersection(buf.area);
+    let stride = usize::from(buf.area.width);
+    let origin = usize::from(area.y - buf.area.y) * stride + usize::from(area.x - buf.area.x);
+    screen.for_each_cell(|view| {
+        if view.column >= area.width || view.row >= area.height {
+            return;
+        }
+        let at = origin + usize::from(view.row) * stride + usize::from(view.column);
+        let whole = view.column + view.width <= area.width;
+        let ink = Ink::of(&view, depth);
+        let cell = &mut buf.content[at];
+        if whole {
+            set_symbol(cell, &view);
+        } else {
+            // Half of a wide character cannot be shown.
+            cell.set_char(' ');
+        }
+        ink.apply(cell);
+        if whole && view.width == 2 {
+            // Ratatui skips the cell behind a wide character; the blank in it is what it expects there.
+            let second = &mut buf.content[at + 1];
+            second.set_char(' ');
+            ink.apply(second);
+        }
+    });
+}
+
+fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
+    if let [byte @ 0x20..=0x7e] = view.text.as_bytes() {
+        cell.set_char(char::from(*byte));
+        return;
+    }
+    let wanted = usize::from(view.width);
+    let mut chars = view.text.chars();
+    let base = chars.next().unwrap_or(' ');
+    let single = chars.next().is_none();
+    // A host terminal that joins or widens what the emulator did not would shift the rest of the row: a
+    // cluster stays whole only where both agree on its width.
+    let agreed = view.text.width() == wanted
+        && !view.text.contains(['\u{fe0e}', '\u{fe0f}', '\u{200d}'])
+        && clean::one_line(view.text) == view.text;
+    let mut bytes = [0; 4];
+    let alone = &*base.encode_utf8(&mut bytes);
+    if agreed {
+        cell.set_symbol(view.text);
+    } else if base.width() == Some(wanted) && clean::one_line(alone) == alone {
+        if single {
+            cell.set_char(base);
+        } else {
+            set_with_accents(cell, view.text);
+        }
+    } else {
+        cell.set_char(if wanted == 1 { '\u{fffd}' } else { ' ' });
+    }
+}
+
+/// The base character with its combining accents, without what joins, selects or hides.
+fn set_with_accents(cell: &mut Cell, cluster: &str) {
+    let mut kept = [0_u8; 24];
+    let mut length = 0;
+    for (at, c) in cluster.chars().enumerate() {
+        let mut bytes = [0; 4];
+        let piece = c.encode_utf8(&mut bytes);
+        let accent = c.width() == Some(0)
+            && !matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{200c}' | '\u{200d}')
+            && clean::one_line(piece) == *piece;
+        if (at == 0 || accent) && length + piece.len() <= kept.len() {
+            kept[length..length + piece.len()].copy_from_slice(piece.as_bytes());
+            length += piece.len();
+        }
+    }
+    cell.set_symbol(std::str::from_utf8(&kept[..length]).unwrap_or(" "));
+}
+
+/// Colours and attributes as the host terminal is given them.
+struct Ink {
+    foreground: Color,
+    background: Color,
+    underline: Color,
+    modifier: Modifier,
+}
+
+impl Ink {
+    fn of(view: &CellView<'_>, depth: Depth) -> Self {
+        let mut foreground = depth.shown(view.foreground);
+        let background = depth.shown(view.background);
+        if foreground == background
+            && view.foreground != view.background
+            && foreground != Color::Reset
+        {
+            foreground = readable_on(background);
+        }
+        Self {
+            foreground,
+            background,
+            underline: view
+                .underline_colour
+                .map_or(Color::Reset, |own| depth.shown(own)),
+            modifier: modifier(view.attributes),
+        }
+    }
+
+    fn apply(&self, cell: &mut Cell) {
+        cell.fg = self.foreground;
+        cell.bg = self.background;
+        cell.underline_color = self.underline;
+        cell.modifier = self.modifier;
+        cell.diff_option = CellDiffOption::None;
+    }
+}
+
+/// Two colours that shrank to one would hide the text.
+fn readable_on(background: Color) -> Color {
+    match background {
+        Color::Black | Color::DarkGray | Color::Blue | Color::Red | Color::Magenta => Color::White,
+        Color::Indexed(16..=59 | 232..=243) => Color::Indexed(231),
+        Color::Indexed(_) => Color::Indexed(16),
+        _ => Color::Black,
+    }
+}
+
+fn modifier(attributes: Attributes) -> Modifier {
+    let mut modifier = Modifier::empty();
+    for (on, one) in [
+        (attributes.bold, Modifier::BOLD),
+        (attributes.dim, Modifier::DIM),
+        (attributes.italic, Modifier::ITALIC),
+        (attributes.inverse, Modifier::REVERSED),
+        (attributes.hidden, Modifier::HIDDEN),
+        (attributes.strike, Modifier::CROSSED_OUT),
+        // Ratatui knows one kind of underline.
+        (
+            attributes.underline != Underline::None,
+            Modifier::UNDERLINED,
+        ),
+    ] {
+        modifier.set(one, on);
+    }
+    modifier
+}

@@ -1,0 +1,174 @@
+//! The review: the whole handoff before it is sent, what it waits for, and the keys that decide.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use crate::{
+    app::{Model, reboot},
+    lineage::{Cause, journal::Step},
+};
+
+use super::{
+    footer, frame, handoff,
+    markdown::{self, Marks},
+    scratchpad, text,
+    theme::Theme,
+};
+
+/// Where the review lies.
+fn area(whole: Rect) -> Rect {
+    let body = Rect {
+        height: whole.height.saturating_sub(1),
+        ..whole
+    };
+    let margin = if body.width >= 80 { 4 } else { 0 };
+    frame::centred(
+        body,
+        body.width.saturating_sub(margin).min(116),
+        body.height,
+    )
+}
+
+/// The rows of the review: facts at the top, the message, the keys.
+struct Parts {
+    head: Vec<Line<'static>>,
+    head_area: Rect,
+    body: Rect,
+}
+
+fn parts(whole: Rect, model: &Model, theme: &Theme) -> Parts {
+    let area = area(whole);
+    let inner = Rect {
+        x: area.x + 2,
+        y: area.y + 1,
+        width: area.width.saturating_sub(4),
+        height: area.height.saturating_sub(2),
+    };
+    let mut head = head(model, usize::from(inner.width), theme);
+    head.truncate(usize::from(inner.height / 2));
+    let above = head.len() as u16;
+    Parts {
+        head,
+        head_area: Rect {
+            height: above,
+            ..inner
+        },
+        body: Rect {
+            y: inner.y + above,
+            height: inner.height - above,
+            ..inner
+        },
+    }
+}
+
+/// Draws the review over everything but the footer.
+pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
+    let area = area(whole);
+    frame::clear(buf, area);
+    let title = frame::title("Reboot: review the handoff", true, theme);
+    frame::border(buf, area, title, true, theme);
+    let parts = parts(whole, model, theme);
+    frame::rows(buf, parts.head_area, &parts.head);
+    if let Some(editor) = &model.handoff.editor {
+        scratchpad::editor(buf, parts.body, editor, false, theme);
+        let hints = ["Esc done", "Ctrl-F find", "Ctrl-Z undo"].map(str::to_owned);
+        frame::foot(buf, area, &hints, "", theme);
+        return;
+    }
+    let message = &model.handoff.current().text;
+    let rows = markdown::rows(message, parts.body.width, Marks::Kept, theme);
+    let window = text::window(rows, model.handoff.scroll, parts.body.height);
+    frame::rows(buf, parts.body, &window.rows);
+    frame::foot(
+        buf,
+        area,
+        &keys(model),
+        &frame::position(&window, message),
+        theme,
+    );
+}
+
+/// Where the text cursor stands while the message is edited in the review.
+pub(super) fn cursor(whole: Rect, model: &Model, theme: &Theme) -> Option<(u16, u16)> {
+    let editor = model.handoff.editor.as_ref()?;
+    scratchpad::cursor(parts(whole, model, theme).body, editor, false)
+}
+
+fn head(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let handoff = model.handoff.current();
+    let next = model.iteration.next();
+    let facts = [
+        format!("iteration {} → {next}", model.iteration),
+        cause(model).to_owned(),
+        handoff::size(model, handoff),
+    ];
+    let mut lines = vec![frame::row(text::join(&facts, cells), theme.title)];
+    let mut safe = footer::safe_marks(model, theme);
+    safe.push(Span::styled(format!("  {}", waits(model)), theme.dim));
+    lines.push(frame::cut(Line::from(safe), cells));
+    lines.extend(handoff::remarks(handoff, cells, theme));
+    lines.push(Line::styled("─".repeat(cells), theme.border));
+    lines
+}
+
+fn cause(model: &Model) -> &'static str {
+    match model.reboot.attempt.as_ref().map(|attempt| attempt.cause) {
+        None | Some(Cause::Key) => "asked by key",
+        Some(Cause::Ctl) => "asked by pitstop ctl",
+        Some(Cause::Api) => "asked through the API",
+        Some(Cause::Threshold) => "the compact line is reached",
+        Some(Cause::Autopilot) => "asked by the unattended run",
+        Some(Cause::AgentExit) => "the agent has ended",
+        Some(Cause::AgentCrash) => "the agent has died",
+        Some(Cause::ContextLimit) => "the context window is full",
+        Some(Cause::Undo) => "undo",
+        Some(Cause::Recovery) => "recovery",
+    }
+}
+
+/// What happens after the approval.
+fn waits(model: &Model) -> String {
+    let blocks = reboot::blocked_by(model);
+    let blocks: Vec<&str> = blocks
+        .into_iter()
+        .filter(|block| *block != "typing")
+        .collect();
+    let approved = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| attempt.step == Step::Waiting);
+    match (approved, blocks.is_empty()) {
+        (true, false) => format!(
+            "approved; waits for the {} to end: Enter interrupts",
+            blocks.join(", ")
+        ),
+        (true, true) => "approved".to_owned(),
+        (false, true) => "goes ahead at once".to_owned(),
+        (false, false) => format!("waits for the {} to end", blocks.join(", ")),
+    }
+}
+
+fn keys(model: &Model) -> Vec<String> {
+    let approved = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| attempt.step == Step::Waiting);
+    let mut keys = vec![
+        if approved {
+            "Enter/a interrupt"
+        } else {
+            "Enter/a approve"
+        },
+        "e edit",
+    ];
+    if model.handoff.edited.is_some() {
+        keys.push("x drop edit");
+    }
+    keys.extend(["d defer", "Esc cancel", "↑↓ PgDn read"]);
+    keys.into_iter().map(str::to_owned).collect()
+}

@@ -1,0 +1,203 @@
+//! The scratchpad panel, and the editor that the handoff shares with it.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::{Color, Modifier},
+    text::{Line, Span},
+    widgets::Widget,
+};
+
+use crate::{
+    app::{
+        Model,
+        model::{Editor, Focus},
+    },
+    clean,
+    keymap::Action,
+};
+
+use super::{
+    frame,
+    markdown::{self, Marks},
+    text,
+    theme::Theme,
+};
+
+/// The colour that the text area gives to selected text. It is ours to restyle, because a text area can be
+/// styled only by its owner.
+const SELECTED: Color = Color::LightBlue;
+
+/// The colour that the text area gives to what a search has found.
+const FOUND: Color = Color::Blue;
+
+/// Draws the scratchpad panel.
+pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
+    let focused = model.focus == Focus::Scratchpad && model.overlay.is_none();
+    let notes = &model.notes;
+    let name = match (&notes.editor, &notes.theirs) {
+        (Some(_), Some(_)) => "Scratchpad · editing · conflict",
+        (Some(editor), None) if editor.text() != notes.text => "Scratchpad · editing · not saved",
+        (Some(_), None) => "Scratchpad · editing",
+        _ => "Scratchpad",
+    };
+    let inner = frame::border(
+        buf,
+        area,
+        frame::title(name, focused, theme),
+        focused,
+        theme,
+    );
+    if let Some(editor) = &notes.editor {
+        self::editor(buf, inner, editor, notes.theirs.is_some(), theme);
+        frame::foot(buf, area, &editor_hints(editor), "", theme);
+        return;
+    }
+    if !focused && let Some(key) = model.keys().hint(Action::Scratchpad) {
+        frame::corner(buf, area, frame::row(format!(" {key} "), theme.dim));
+    }
+    if notes.text.trim().is_empty() {
+        frame::rows(buf, inner, &invitation(model, inner, theme));
+    } else {
+        let rows = markdown::rows(&notes.text, inner.width, Marks::Rendered, theme);
+        let window = text::window(rows, notes.scroll, inner.height);
+        frame::rows(buf, inner, &window.rows);
+        let mark = frame::position(&window, &notes.text);
+        let hints: &[&str] = if focused {
+            &["e edit", "↑↓ read", "Esc back"]
+        } else {
+            &[]
+        };
+        let hints: Vec<String> = hints.iter().map(ToString::to_string).collect();
+        frame::foot(buf, area, &hints, &mark, theme);
+    }
+}
+
+/// What an empty scratchpad says.
+fn invitation(model: &Model, inner: Rect, theme: &Theme) -> Vec<Line<'static>> {
+    let key = model.keys().hint(Action::Scratchpad).unwrap_or_default();
+    let how = format!(
+        "Nothing noted yet. {key} then e to write what the next session must know; the agent writes here too."
+    );
+    let lead = text::Lead::default();
+    text::wrap(&[(how, theme.dim)], &lead, usize::from(inner.width))
+}
+
+/// What the editor's keys do, or the pattern that is being searched.
+pub(super) fn editor_hints(editor: &Editor) -> Vec<String> {
+    if editor.search.is_some() {
+        return ["Enter done", "Ctrl-G next"].map(str::to_owned).to_vec();
+    }
+    ["Esc done", "Ctrl-S save", "Ctrl-F find", "Ctrl-Z undo"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// The editor's text, and the lines below it that ask or tell something.
+fn parts(area: Rect, editor: &Editor, conflict: bool) -> (Rect, Rect) {
+    let below = u16::from(editor.search.is_some()) + u16::from(conflict);
+    let below = below.min(area.height.saturating_sub(1));
+    let text = Rect {
+        height: area.height - below,
+        ..area
+    };
+    let rest = Rect {
+        y: text.bottom(),
+        height: below,
+        ..area
+    };
+    (text, rest)
+}
+
+/// Draws an editor.
+pub(super) fn editor(buf: &mut Buffer, area: Rect, editor: &Editor, conflict: bool, theme: &Theme) {
+    let area = area.intersection(buf.area);
+    if area.is_empty() {
+        return;
+    }
+    let (body, below) = parts(area, editor, conflict);
+    (&editor.area).render(body, buf);
+    restyle(buf, body, theme);
+    if let Some(cell) = position(body, editor).and_then(|at| buf.cell_mut(at)) {
+        // The host's own cursor stands here; two would cancel each other out.
+        cell.modifier.remove(Modifier::REVERSED);
+    }
+    let mut lines = Vec::new();
+    if conflict {
+        let said =
+            "the agent changed these lines too: Ctrl-T takes its version, Ctrl-S keeps yours";
+        lines.push(frame::row(
+            text::fit(said, usize::from(area.width)),
+            theme.bad,
+        ));
+    }
+    if let Some(pattern) = &editor.search {
+        lines.push(Line::from(vec![
+            Span::styled("find: ", theme.accent),
+            Span::styled(search_tail(pattern, area.width).into_owned(), theme.text),
+        ]));
+    }
+    frame::rows(buf, below, &lines);
+}
+
+/// The end of the pattern, which is where the typing happens.
+fn search_tail(pattern: &str, cells: u16) -> std::borrow::Cow<'_, str> {
+    let shown = text::safe(pattern);
+    let room = usize::from(cells).saturating_sub(8);
+    if text::width(&shown) <= room {
+        return shown;
+    }
+    let mut kept: Vec<char> = Vec::new();
+    let mut used = 0;
+    for c in shown.chars().rev() {
+        used += text::width(c.encode_utf8(&mut [0; 4]));
+        if used > room {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.into_iter().rev().collect::<String>().into()
+}
+
+/// Gives the text area's cells the theme's colours, and takes out what is not safe to show.
+fn restyle(buf: &mut Buffer, area: Rect, theme: &Theme) {
+    for position in area.positions() {
+        let Some(cell) = buf.cell_mut(position) else {
+            continue;
+        };
+        let (selected, found) = (cell.bg == SELECTED, cell.bg == FOUND);
+        cell.modifier.remove(Modifier::UNDERLINED);
+        cell.fg = Color::Reset;
+        cell.bg = Color::Reset;
+        if selected {
+            cell.set_style(theme.selection);
+        } else if found {
+            cell.set_style(theme.found);
+        }
+        if !cell.symbol().is_ascii() && clean::one_line(cell.symbol()) != cell.symbol() {
+            let wide = text::width(cell.symbol());
+            cell.set_char(if wide > 1 { ' ' } else { '\u{fffd}' });
+        }
+    }
+}
+
+/// Where the text cursor of an editor stands that is drawn into this rectangle.
+pub(super) fn cursor(area: Rect, editor: &Editor, conflict: bool) -> Option<(u16, u16)> {
+    let (body, below) = parts(area, editor, conflict);
+    if let Some(pattern) = &editor.search {
+        let typed = text::width(&search_tail(pattern, area.width)) as u16;
+        let x = (area.x + 6 + typed).min(area.right().saturating_sub(1));
+        return (below.height > 0).then(|| (x, below.bottom() - 1));
+    }
+    position(body, editor)
+}
+
+fn position(body: Rect, editor: &Editor) -> Option<(u16, u16)> {
+    let at = editor.area.screen_cursor();
+    let (top, left) = editor.area.scroll_offset();
+    let row = u16::try_from(at.row).ok()?.checked_sub(top)?;
+    let column = u16::try_from(at.col).ok()?.checked_sub(left)?;
+    let inside = row < body.height && body.width > 0;
+    // At the end of a full row the cursor rests on its last cell.
+    inside.then(|| (body.x + column.min(body.width - 1), body.y + row))
+}

@@ -1,0 +1,379 @@
+//! Text in cells: figures for people, fitting, wrapping, and windows on long documents.
+
+use std::{borrow::Cow, collections::VecDeque, time::Duration};
+
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::{clean, transcript::Tokens};
+
+/// The width of a text in cells.
+pub(super) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Tokens for people: `950`, `128.4k`, `153k`, `1M`, `1.25M`.
+pub(super) fn tokens(Tokens(count): Tokens) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        // From here on the rounded figure would read `1000k`.
+        1_000..999_950 => format!("{}k", decimals(count as f64 / 1e3, 1)),
+        _ => format!("{}M", decimals(count as f64 / 1e6, 2)),
+    }
+}
+
+/// Bytes for people: `950 B`, `12.4 KB`, `1.2 MB`.
+pub(super) fn bytes(count: usize) -> String {
+    match count {
+        0..1_000 => format!("{count} B"),
+        1_000..999_950 => format!("{} KB", decimals(count as f64 / 1e3, 1)),
+        _ => format!("{} MB", decimals(count as f64 / 1e6, 1)),
+    }
+}
+
+fn decimals(value: f64, places: usize) -> String {
+    let text = format!("{value:.places$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A span of time for people: `45s`, `12m`, `2h03m`, `3d4h`.
+pub(super) fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{minutes}m"),
+        3_600..86_400 => format!("{hours}h{:02}m", minutes % 60),
+        _ => format!("{days}d{}h", hours % 24),
+    }
+}
+
+/// An age for people: `now`, `2 s ago`, `3 min ago`, `2 h ago`.
+pub(super) fn ago(age: Duration) -> String {
+    match age.as_secs() {
+        0 => "now".to_owned(),
+        seconds @ 1..60 => format!("{seconds} s ago"),
+        seconds @ 60..3_600 => format!("{} min ago", seconds / 60),
+        seconds => format!("{} h ago", seconds / 3_600),
+    }
+}
+
+/// A short time for people: `412 ms`, `1.2 s`.
+pub(super) fn short(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1_000 => format!("{milliseconds} ms"),
+        1_000..60_000 => format!("{:.1} s", milliseconds as f64 / 1e3),
+        _ => span(Duration::from_millis(milliseconds)),
+    }
+}
+
+/// US dollars; an absurd figure from outside stays short.
+pub(super) fn dollars(cost: f64) -> String {
+    if cost.abs() < 1e6 {
+        format!("${cost:.2}")
+    } else {
+        format!("${cost:.1e}")
+    }
+}
+
+/// As much of a text as fits, with `…` where it was cut.
+pub(super) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
+    if width(text) <= cells {
+        return Cow::Borrowed(text);
+    }
+    if cells == 0 {
+        return Cow::Borrowed("");
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for grapheme in text.graphemes(true) {
+        used += width(grapheme);
+        if used > cells - 1 {
+            break;
+        }
+        kept.push_str(grapheme);
+    }
+    kept.push('…');
+    Cow::Owned(kept)
+}
+
+/// The longest list of parts, joined by ` · `, that fits; parts are dropped from the end.
+pub(super) fn join(parts: &[String], cells: usize) -> String {
+    let mut joined = String::new();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let gap = if joined.is_empty() { "" } else { " · " };
+        if width(&joined) + width(gap) + width(part) > cells {
+            if joined.is_empty() {
+                return fit(part, cells).into_owned();
+            }
+            break;
+        }
+        joined.push_str(gap);
+        joined.push_str(part);
+    }
+    joined
+}
+
+/// Text from outside on one line, safe to show.
+pub(super) fn safe(text: &str) -> Cow<'_, str> {
+    clean::one_line(text)
+}
+
+/// A line of a document with its tabs as blanks and everything unsafe as escapes.
+pub(super) fn safe_line(line: &str) -> Cow<'_, str> {
+    if !line.contains('\t') {
+        return clean::one_line(line);
+    }
+    let mut out = String::with_capacity(line.len() + 8);
+    let mut column = 0;
+    for (at, piece) in line.split('\t').enumerate() {
+        if at > 0 {
+            let blanks = 4 - column % 4;
+            out.extend(std::iter::repeat_n(' ', blanks));
+            column += blanks;
+        }
+        let piece = clean::one_line(piece);
+        column += width(&piece);
+        out.push_str(&piece);
+    }
+    Cow::Owned(out)
+}
+
+/// What a paragraph begins with: on its first row, and as an indent on the others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lead {
+    /// The first row's beginning.
+    pub first: Vec<(String, Style)>,
+    /// The beginning of rows after it.
+    pub rest: Vec<(String, Style)>,
+}
+
+/// Wraps styled text at blanks, and within words that are longer than a row.
+pub(super) fn wrap(runs: &[(String, Style)], lead: &Lead, cells: usize) -> Vec<Line<'static>> {
+    let lead_width =
+        |parts: &[(String, Style)]| parts.iter().map(|(text, _)| width(text)).sum::<usize>();
+    // A lead that leaves no room for text is dropped.
+    let (first, rest) = (lead_width(&lead.first), lead_width(&lead.rest));
+    let (first, rest) = (
+        if first + 4 > cells { 0 } else { first },
+        if rest + 4 > cells { 0 } else { rest },
+    );
+    let mut rows: Vec<Vec<(&str, Style)>> = vec![Vec::new()];
+    let mut used = first;
+    // Where the row could be broken: after this many pieces, whose width is this.
+    let mut blank: Option<(usize, usize)> = None;
+    for (text, style) in runs {
+        for grapheme in text.graphemes(true) {
+            let wide = width(grapheme);
+            let row = rows.last_mut().expect("there is always a row");
+            if used + wide > cells && !row.is_empty() {
+                let carried = match blank {
+                    _ if grapheme == " " => Vec::new(),
+                    Some((at, _)) => row.split_off(at),
+                    None => Vec::new(),
+                };
+                used = rest + carried.iter().map(|(piece, _)| width(piece)).sum::<usize>();
+                blank = None;
+                rows.push(carried);
+                if grapheme == " " {
+                    continue;
+                }
+            }
+            let row = rows.last_mut().expect("there is always a row");
+            row.push((grapheme, *style));
+            used += wide;
+            if grapheme == " " {
+                blank = Some((row.len(), used));
+            }
+        }
+    }
+    let mut lines = Vec::with_capacity(rows.len());
+    for (at, row) in rows.into_iter().enumerate() {
+        let (lead, wide) = if at == 0 {
+            (&lead.first, first)
+        } else {
+            (&lead.rest, rest)
+        };
+        let lead = if wide == 0 { &[][..] } else { lead };
+        let mut spans: Vec<Span<'static>> = Vec::new();
+        for (piece, style) in row {
+            match spans.last_mut().filter(|last| last.style == style) {
+                Some(last) => last.content.to_mut().push_str(piece),
+                None => spans.push(Span::styled(piece.to_owned(), style)),
+            }
+        }
+        let lead = lead
+            .iter()
+            .map(|(text, style)| Span::styled(text.clone(), *style));
+        lines.push(lead.chain(spans).collect());
+    }
+    lines
+}
+
+/// The part of a long document that is on the screen.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    /// Its rows.
+    pub rows: Vec<Line<'static>>,
+    /// Whether there is more above.
+    pub above: bool,
+    /// Whether there is more below.
+    pub below: bool,
+    /// The number of the document's line in the last row, from 1.
+    pub last_line: usize,
+}
+
+/// Takes the rows from `scroll` on, or the last ones if there are fewer: no further than the eye can see, so
+/// that the cost is what is read and not what there is.
+pub(super) fn window(
+    rows: impl Iterator<Item = (usize, Line<'static>)>,
+    scroll: u16,
+    height: u16,
+) -> Window {
+    let height = usize::from(height);
+    let wanted = usize::from(scroll) + height;
+    let mut kept: VecDeque<(usize, Line<'static>)> = VecDeque::with_capacity(height + 1);
+    let mut seen = 0;
+    let mut rows = rows;
+    while seen < wanted {
+        let Some(row) = rows.next() else { break };
+        seen += 1;
+        kept.push_back(row);
+        if kept.len() > height {
+            kept.pop_front();
+        }
+    }
+    Window {
+        above: seen > kept.len(),
+        below: rows.next().is_some(),
+        last_line: kept.back().map_or(0, |(line, _)| line + 1),
+        rows: kept.into_iter().map(|(_, row)| row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plain(lines: &[Line<'_>]) -> Vec<String> {
+        lines.iter().map(ToString::to_string).collect()
+    }
+
+    fn wrapped(text: &str, cells: usize) -> Vec<String> {
+        plain(&wrap(
+            &[(text.to_owned(), Style::new())],
+            &Lead::default(),
+            cells,
+        ))
+    }
+
+    #[test]
+    fn figures_are_short_and_exact_enough() {
+        let cases = [
+            (950, "950"),
+            (1_000, "1k"),
+            (128_400, "128.4k"),
+            (180_000, "180k"),
+            (999_949, "999.9k"),
+            (999_950, "1M"),
+            (1_250_000, "1.25M"),
+        ];
+        for (count, shown) in cases {
+            assert_eq!(tokens(Tokens(count)), shown);
+        }
+        assert_eq!(
+            (bytes(12), bytes(12_440)),
+            ("12 B".into(), "12.4 KB".into())
+        );
+        let times = [0, 45, 60, 7_380, 273_600].map(|seconds| span(Duration::from_secs(seconds)));
+        assert_eq!(times, ["0s", "45s", "1m", "2h03m", "3d4h"]);
+        let ages = [0, 2, 200, 8_000].map(|seconds| ago(Duration::from_secs(seconds)));
+        assert_eq!(ages, ["now", "2 s ago", "3 min ago", "2 h ago"]);
+        assert_eq!(
+            (short(412), short(1_240)),
+            ("412 ms".into(), "1.2 s".into())
+        );
+    }
+
+    #[test]
+    fn a_text_that_does_not_fit_is_cut_at_a_character() {
+        assert_eq!(fit("abc", 3), "abc");
+        assert_eq!(fit("abcd", 3), "ab…");
+        assert_eq!(fit("日本語", 5), "日本…");
+        assert_eq!(fit("日本語", 4), "日…");
+        assert_eq!(fit("abc", 0), "");
+    }
+
+    #[test]
+    fn parts_are_dropped_from_the_end() {
+        let parts = ["one".to_owned(), "two".to_owned(), "three".to_owned()];
+        assert_eq!(join(&parts, 40), "one · two · three");
+        assert_eq!(join(&parts, 16), "one · two");
+        assert_eq!(join(&parts, 2), "o…");
+    }
+
+    #[test]
+    fn words_wrap_at_blanks_and_long_ones_within() {
+        assert_eq!(
+            wrapped("the quick brown fox", 10),
+            ["the quick ", "brown fox"]
+        );
+        assert_eq!(wrapped("abcdefghij kl", 4), ["abcd", "efgh", "ij ", "kl"]);
+        assert_eq!(wrapped("日本語です", 5), ["日本", "語で", "す"]);
+        assert_eq!(wrapped("", 5), [""]);
+    }
+
+    #[test]
+    fn rows_after_the_first_hang_under_the_text() {
+        let style = Style::new();
+        let lead = Lead {
+            first: vec![("• ".to_owned(), style)],
+            rest: vec![("  ".to_owned(), style)],
+        };
+        let rows = wrap(&[("one two three".to_owned(), style)], &lead, 9);
+        assert_eq!(plain(&rows), ["• one two ", "  three"]);
+    }
+
+    #[test]
+    fn a_window_past_the_end_shows_the_end() {
+        let rows = || (0..10).map(|n| (n, Line::from(n.to_string())));
+        let shown = window(rows(), u16::MAX, 3);
+        assert_eq!(plain(&shown.rows), ["7", "8", "9"]);
+        assert!(shown.above && !shown.below && shown.last_line == 10);
+        let shown = window(rows(), 2, 3);
+        assert_eq!(plain(&shown.rows), ["2", "3", "4"]);
+        assert!(shown.above && shown.below);
+    }
+
+    #[test]
+    fn tabs_reach_the_next_stop() {
+        assert_eq!(safe_line("a\tb\tcd"), "a   b   cd");
+        assert_eq!(safe_line("a\x1bb"), "a\\u{1b}b");
+    }
+
+    proptest! {
+        #[test]
+        fn no_row_is_wider_than_it_may_be(text in "[ab日é ]{0,80}", cells in 2_usize..20) {
+            for row in wrapped(&text, cells) {
+                prop_assert!(width(row.trim_end()) <= cells, "{row:?}");
+            }
+        }
+
+        #[test]
+        fn wrapping_loses_nothing_but_blanks(text in "[ab日é ]{0,80}", cells in 2_usize..20) {
+            let squeeze = |text: &str| text.replace(' ', "");
+            prop_assert_eq!(squeeze(&wrapped(&text, cells).concat()), squeeze(&text));
+        }
+
+        #[test]
+        fn what_is_fitted_fits(text in any::<String>(), cells in 0_usize..30) {
+            prop_assert!(width(&fit(&text, cells)) <= cells);
+        }
+    }
+}
