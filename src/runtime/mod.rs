@@ -1,1 +1,3 @@
 //! Room `runtime`.
+
+pub mod input;
