@@ -659,3 +659,6 @@ impl Shell {
         bytes
     }
 }
+//! Room `runtime`.
+
+pub mod input;

@@ -1,0 +1,941 @@
+//! The host terminal's bytes to keys, pastes, mouse events and answers. Pure: no clock, no file.
+//!
+//! **Byte-exactness** is the point: what is typed goes to the pane as it came, so every item keeps
+//! its raw bytes, and those of all items joined are exactly the bytes fed in. What is not understood
+//! comes out raw, never lost, as soon as it is certain that it will not be understood.
+//!
+//! ```text
+//!   bytes ─▶ Decoder ─▶ HostInput ─▶ our own keys and panels
+//!                           └──────▶ forward: the child's bytes, by its modes
+//! ```
+//!
+//! An ESC may be the key or the start of a sequence: [`Decoder::pending`] says that the loop should
+//! call [`Decoder::flush`] when nothing follows for some 25 ms.
+
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyEventState, KeyModifiers, MediaKeyCode, ModifierKeyCode,
+    MouseButton, MouseEvent, MouseEventKind,
+};
+use memchr::memchr;
+
+use crate::pane::keys::{self, PASTE_END, PASTE_START};
+use crate::pane::{ColourScheme, Modes, Rgb};
+
+const ESC: u8 = 0x1b;
+const BEL: u8 = 0x07;
+
+/// The longest control sequence waited for, in bytes. Keys with text are the longest real ones.
+const SEQUENCE_LIMIT: usize = 256;
+
+/// The longest string answer waited for, in bytes: a colour or a version has a few dozen.
+const STRING_LIMIT: usize = 4096;
+
+/// One thing the host terminal sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostInput {
+    /// A key.
+    Key {
+        /// The key, as far as its bytes tell.
+        event: KeyEvent,
+        /// Its bytes.
+        raw: Vec<u8>,
+    },
+    /// A bracketed paste begins.
+    PasteStart,
+    /// A part of the paste's text; large pastes come in many.
+    PasteChunk(Vec<u8>),
+    /// The paste ends.
+    PasteEnd,
+    /// The mouse; column and row are the host terminal's, from 0.
+    Mouse {
+        /// What it did.
+        event: MouseEvent,
+        /// Its bytes.
+        raw: Vec<u8>,
+    },
+    /// The host terminal gained or lost the focus.
+    Focus(bool),
+    /// An answer to a question of ours.
+    Reply {
+        /// The answer.
+        reply: HostReply,
+        /// Its bytes.
+        raw: Vec<u8>,
+    },
+    /// Bytes with no meaning to us.
+    Raw(Vec<u8>),
+}
+
+/// The colours a terminal can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostColour {
+    /// OSC 10.
+    Foreground,
+    /// OSC 11.
+    Background,
+    /// OSC 12.
+    Cursor,
+    /// OSC 4, with the palette's index.
+    Palette(u8),
+}
+
+/// The host terminal's answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostReply {
+    /// A colour.
+    Colour {
+        /// Which one.
+        which: HostColour,
+        /// Its value.
+        rgb: Rgb,
+    },
+    /// DA1, with its numbers.
+    DeviceAttributes(Vec<u16>),
+    /// XTVERSION: untrusted text, printable ASCII only.
+    Version(String),
+    /// DECRPM.
+    ModeReport {
+        /// The private mode.
+        mode: u16,
+        /// 0 unknown, 1 set, 2 reset, 3 always set, 4 always reset.
+        value: u8,
+    },
+    /// The kitty keyboard flags in force.
+    KittyFlags(u8),
+    /// The colour scheme, asked for or changed.
+    ColourScheme(ColourScheme),
+    /// CPR in its private form: column and row from 0. The plain form cannot be told from F3.
+    CursorPosition {
+        /// Column from 0.
+        column: u16,
+        /// Row from 0.
+        row: u16,
+    },
+    /// The size of a cell in pixels (`CSI 6 t`).
+    CellPixels {
+        /// Width in pixels.
+        width: u16,
+        /// Height in pixels.
+        height: u16,
+    },
+}
+
+impl HostInput {
+    /// The bytes it came as.
+    #[must_use]
+    pub fn raw(&self) -> &[u8] {
+        match self {
+            Self::Key { raw, .. }
+            | Self::Mouse { raw, .. }
+            | Self::Reply { raw, .. }
+            | Self::PasteChunk(raw)
+            | Self::Raw(raw) => raw,
+            Self::PasteStart => PASTE_START,
+            Self::PasteEnd => PASTE_END,
+            Self::Focus(true) => b"\x1b[I",
+            Self::Focus(false) => b"\x1b[O",
+        }
+    }
+}
+
+/// Cuts the host terminal's bytes into items. Holds at most 4 KiB back.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    held: Vec<u8>,
+    in_paste: bool,
+}
+
+/// What the next bytes are.
+enum Step {
+    /// An item of this many bytes.
+    Item(usize, HostInput),
+    /// Nothing certain yet.
+    Wait,
+}
+
+impl Decoder {
+    /// Takes bytes and gives the items that are certain.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<HostInput> {
+        let mut items = Vec::new();
+        if self.held.is_empty() {
+            let used = self.decode(bytes, &mut items);
+            self.held.extend_from_slice(&bytes[used..]);
+        } else {
+            let mut joined = std::mem::take(&mut self.held);
+            joined.extend_from_slice(bytes);
+            let used = self.decode(&joined, &mut items);
+            joined.drain(..used);
+            self.held = joined;
+        }
+        items
+    }
+
+    fn decode(&mut self, bytes: &[u8], items: &mut Vec<HostInput>) -> usize {
+        let mut used = 0;
+        while used < bytes.len() {
+            let rest = &bytes[used..];
+            let step = if self.in_paste {
+                paste_step(rest)
+            } else {
+                step(rest)
+            };
+            let Step::Item(length, item) = step else {
+                break;
+            };
+            self.in_paste = match item {
+                HostInput::PasteStart => true,
+                HostInput::PasteEnd => false,
+                _ => self.in_paste,
+            };
+            used += length;
+            items.push(item);
+        }
+        used
+    }
+
+    /// Bytes are held back that mean something else if nothing follows them soon.
+    #[must_use]
+    pub fn pending(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Gives what was held back: nothing followed it.
+    pub fn flush(&mut self) -> Vec<HostInput> {
+        let mut items = Vec::new();
+        while !self.held.is_empty() {
+            let held = std::mem::take(&mut self.held);
+            if self.in_paste {
+                items.push(HostInput::PasteChunk(held));
+                break;
+            }
+            let (item, length) = cut_short(&held);
+            items.push(item);
+            let used = length + self.decode(&held[length..], &mut items);
+            self.held.extend_from_slice(&held[used..]);
+        }
+        items
+    }
+}
+
+/// A sequence that did not go on: a lone ESC, Alt with the introducer's key, or nothing known.
+fn cut_short(held: &[u8]) -> (HostInput, usize) {
+    match held {
+        [ESC] => (key_item(KeyCode::Esc, KeyModifiers::NONE, held), 1),
+        [ESC, key @ 0x20..=0x7e] => (
+            key_item(KeyCode::Char(char::from(*key)), alt_of(*key), held),
+            2,
+        ),
+        _ => (HostInput::Raw(held.to_vec()), held.len()),
+    }
+}
+
+fn alt_of(key: u8) -> KeyModifiers {
+    let shift = if key.is_ascii_uppercase() {
+        KeyModifiers::SHIFT
+    } else {
+        KeyModifiers::NONE
+    };
+    KeyModifiers::ALT | shift
+}
+
+fn key_item(code: KeyCode, modifiers: KeyModifiers, raw: &[u8]) -> HostInput {
+    HostInput::Key {
+        event: KeyEvent::new(code, modifiers),
+        raw: raw.to_vec(),
+    }
+}
+
+/// In a paste everything is text up to the end mark.
+fn paste_step(bytes: &[u8]) -> Step {
+    let mut from = 0;
+    loop {
+        match memchr(ESC, &bytes[from..]).map(|at| from + at) {
+            None => return text(bytes),
+            Some(at) if bytes[at..].starts_with(PASTE_END) => {
+                return if at == 0 {
+                    Step::Item(PASTE_END.len(), HostInput::PasteEnd)
+                } else {
+                    text(&bytes[..at])
+                };
+            }
+            Some(at) if PASTE_END.starts_with(&bytes[at..]) => {
+                return if at == 0 {
+                    Step::Wait
+                } else {
+                    text(&bytes[..at])
+                };
+            }
+            Some(at) => from = at + 1,
+        }
+    }
+
+    fn text(bytes: &[u8]) -> Step {
+        Step::Item(bytes.len(), HostInput::PasteChunk(bytes.to_vec()))
+    }
+}
+
+fn step(bytes: &[u8]) -> Step {
+    match bytes {
+        [ESC] => Step::Wait,
+        [ESC, b'[', ..] => control_sequence(bytes),
+        [ESC, b'O', ..] => single_shift(bytes),
+        [ESC, b']' | b'P' | b'_', ..] => string(bytes),
+        // ESC twice: the first is the key, or Alt with the key behind it; the bytes are the same.
+        [ESC, ESC, ..] => Step::Item(1, key_item(KeyCode::Esc, KeyModifiers::NONE, &bytes[..1])),
+        [ESC, rest @ ..] => alt_key(rest),
+        _ => plain_key(bytes),
+    }
+}
+
+fn raw(bytes: &[u8]) -> Step {
+    Step::Item(bytes.len(), HostInput::Raw(bytes.to_vec()))
+}
+
+/// A character or a control character.
+fn plain_key(bytes: &[u8]) -> Step {
+    match character(bytes) {
+        Character::Whole(c, length) => {
+            let (code, modifiers) = key_of(c);
+            Step::Item(length, key_item(code, modifiers, &bytes[..length]))
+        }
+        Character::Broken(length) => raw(&bytes[..length]),
+        Character::Begun => Step::Wait,
+    }
+}
+
+fn alt_key(rest: &[u8]) -> Step {
+    match character(rest) {
+        Character::Whole(c, length) => {
+            let (code, modifiers) = key_of(c);
+            let whole = [&[ESC], &rest[..length]].concat();
+            Step::Item(
+                whole.len(),
+                key_item(code, modifiers | KeyModifiers::ALT, &whole),
+            )
+        }
+        Character::Broken(_) => Step::Item(1, key_item(KeyCode::Esc, KeyModifiers::NONE, &[ESC])),
+        Character::Begun => Step::Wait,
+    }
+}
+
+enum Character {
+    Whole(char, usize),
+    Broken(usize),
+    Begun,
+}
+
+fn character(bytes: &[u8]) -> Character {
+    let head = &bytes[..bytes.len().min(4)];
+    let valid = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) if error.valid_up_to() > 0 => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(error) => {
+            return error
+                .error_len()
+                .map_or(Character::Begun, Character::Broken);
+        }
+    };
+    valid
+        .chars()
+        .next()
+        .map_or(Character::Begun, |c| Character::Whole(c, c.len_utf8()))
+}
+
+/// The key that types this character.
+fn key_of(c: char) -> (KeyCode, KeyModifiers) {
+    let control = |key: char| (KeyCode::Char(key), KeyModifiers::CONTROL);
+    match c {
+        '\r' => (KeyCode::Enter, KeyModifiers::NONE),
+        '\t' => (KeyCode::Tab, KeyModifiers::NONE),
+        '\u{7f}' => (KeyCode::Backspace, KeyModifiers::NONE),
+        '\u{1b}' => (KeyCode::Esc, KeyModifiers::NONE),
+        '\0' => control(' '),
+        '\u{1}'..='\u{1a}' => control(char::from(c as u8 - 1 + b'a')),
+        '\u{1c}'..='\u{1f}' => control(char::from(c as u8 - 0x1c + b'\\')),
+        _ if c.is_uppercase() => (KeyCode::Char(c), KeyModifiers::SHIFT),
+        _ => (KeyCode::Char(c), KeyModifiers::NONE),
+    }
+}
+
+/// `SS3`: function, cursor and keypad keys.
+fn single_shift(bytes: &[u8]) -> Step {
+    let Some(&letter) = bytes.get(2) else {
+        return Step::Wait;
+    };
+    let (code, state) = match letter {
+        b'M' => (KeyCode::Enter, KeyEventState::KEYPAD),
+        b'X' => (KeyCode::Char('='), KeyEventState::KEYPAD),
+        b'j'..=b'o' => (
+            KeyCode::Char(char::from(letter - b'j' + b'*')),
+            KeyEventState::KEYPAD,
+        ),
+        b'p'..=b'y' => (
+            KeyCode::Char(char::from(letter - b'p' + b'0')),
+            KeyEventState::KEYPAD,
+        ),
+        _ => match letter_key(letter) {
+            Some(code) => (code, KeyEventState::NONE),
+            None => return alt_key(&bytes[1..]),
+        },
+    };
+    let event =
+        KeyEvent::new_with_kind_and_state(code, KeyModifiers::NONE, KeyEventKind::Press, state);
+    Step::Item(
+        3,
+        HostInput::Key {
+            event,
+            raw: bytes[..3].to_vec(),
+        },
+    )
+}
+
+fn letter_key(letter: u8) -> Option<KeyCode> {
+    Some(match letter {
+        b'A' => KeyCode::Up,
+        b'B' => KeyCode::Down,
+        b'C' => KeyCode::Right,
+        b'D' => KeyCode::Left,
+        b'E' => KeyCode::KeypadBegin,
+        b'F' => KeyCode::End,
+        b'H' => KeyCode::Home,
+        b'P'..=b'S' => KeyCode::F(letter - b'O'),
+        _ => return None,
+    })
+}
+
+/// A string answer: `ESC ]`, `ESC P` or `ESC _` up to its end.
+fn string(bytes: &[u8]) -> Step {
+    // No answer begins with anything else, so this is Alt with the introducer's key.
+    match bytes.get(2) {
+        None => return Step::Wait,
+        Some(b'0'..=b'9' | b'>' | b'!' | b'$' | b'+' | b'|' | b'G') => {}
+        Some(_) => return alt_key(&bytes[1..]),
+    }
+    let body = bytes
+        .iter()
+        .skip(2)
+        .position(|byte| !matches!(byte, 0x20..=0x7e));
+    let Some(end) = body.map(|length| length + 2) else {
+        return if bytes.len() > STRING_LIMIT {
+            raw(&bytes[..STRING_LIMIT])
+        } else {
+            Step::Wait
+        };
+    };
+    match &bytes[end..] {
+        _ if end > STRING_LIMIT => raw(&bytes[..STRING_LIMIT]),
+        [BEL, ..] => string_item(bytes, end, 1),
+        [ESC, b'\\', ..] => string_item(bytes, end, 2),
+        [ESC] => Step::Wait,
+        _ => raw(&bytes[..end]),
+    }
+}
+
+fn string_item(bytes: &[u8], end: usize, terminator: usize) -> Step {
+    let whole = &bytes[..end + terminator];
+    let body = std::str::from_utf8(&bytes[2..end]).unwrap_or_default();
+    let reply = match bytes[1] {
+        b']' => colour_reply(body),
+        b'P' => body
+            .strip_prefix(">|")
+            .map(|version| HostReply::Version(version.to_owned())),
+        _ => None,
+    };
+    Step::Item(whole.len(), reply_item(reply, whole))
+}
+
+fn reply_item(reply: Option<HostReply>, whole: &[u8]) -> HostInput {
+    let raw = whole.to_vec();
+    match reply {
+        Some(reply) => HostInput::Reply { reply, raw },
+        None => HostInput::Raw(raw),
+    }
+}
+
+fn colour_reply(body: &str) -> Option<HostReply> {
+    let (number, value) = body.split_once(';')?;
+    let (which, value) = match number {
+        "10" => (HostColour::Foreground, value),
+        "11" => (HostColour::Background, value),
+        "12" => (HostColour::Cursor, value),
+        "4" => {
+            let (index, value) = value.split_once(';')?;
+            (HostColour::Palette(index.parse().ok()?), value)
+        }
+        _ => return None,
+    };
+    Some(HostReply::Colour {
+        which,
+        rgb: colour(value)?,
+    })
+}
+
+/// `rgb:r/g/b` with one to four digits a part, also with an alpha part, or `#rrggbb`.
+fn colour(value: &str) -> Option<Rgb> {
+    if let Some(digits) = value.strip_prefix('#').filter(|digits| digits.len() == 6) {
+        let part = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+        return Some(Rgb(part(0)?, part(2)?, part(4)?));
+    }
+    let parts = value.strip_prefix("rgb:").or(value.strip_prefix("rgba:"))?;
+    let mut parts = parts.split('/').map(|part| {
+        let digits = u32::try_from(part.len())
+            .ok()
+            .filter(|digits| (1..=4).contains(digits))?;
+        let most = 16_u32.pow(digits) - 1;
+        let level = u32::from_str_radix(part, 16).ok()?;
+        Some(((level * 255 + most / 2) / most) as u8)
+    });
+    Some(Rgb(parts.next()??, parts.next()??, parts.next()??))
+}
+
+/// `CSI`: keys, mouse, focus, paste marks and answers.
+fn control_sequence(bytes: &[u8]) -> Step {
+    // The Linux console's F1 to F5 are `CSI [ letter`.
+    match bytes.get(2..) {
+        Some([b'[', letter @ b'A'..=b'E', ..]) => {
+            let code = KeyCode::F(letter - b'@');
+            return Step::Item(4, key_item(code, KeyModifiers::NONE, &bytes[..4]));
+        }
+        Some([b'[']) => return Step::Wait,
+        Some([b'M', rest @ ..]) => return old_mouse(bytes, rest),
+        _ => {}
+    }
+    let Some(end) = bytes
+        .iter()
+        .skip(2)
+        .position(|byte| !matches!(byte, 0x20..=0x3f))
+    else {
+        return if bytes.len() > SEQUENCE_LIMIT {
+            raw(bytes)
+        } else {
+            Step::Wait
+        };
+    };
+    let end = end + 2;
+    if !matches!(bytes[end], 0x40..=0x7e) {
+        // Broken: what follows begins something new. `ESC [` alone is Alt and the key.
+        return if end == 2 {
+            Step::Item(2, cut_short(&bytes[..2]).0)
+        } else {
+            raw(&bytes[..end])
+        };
+    }
+    let whole = &bytes[..=end];
+    let body = std::str::from_utf8(&bytes[2..end]).unwrap_or_default();
+    Step::Item(whole.len(), sequence_item(body, bytes[end], whole))
+}
+
+/// `CSI M` with three bytes, from a terminal that does not know the SGR form.
+fn old_mouse(bytes: &[u8], rest: &[u8]) -> Step {
+    let [button, column, row] = match rest {
+        &[button, column, row, ..] if button >= 0x20 && column > 0x20 && row > 0x20 => {
+            [button, column, row].map(u16::from)
+        }
+        short if short.len() < 3 && short.iter().all(|byte| *byte >= 0x20) => return Step::Wait,
+        _ => return raw(&bytes[..3]),
+    };
+    let number = button - 0x20;
+    let released = number & 3 == 3 && number & 0x60 == 0;
+    Step::Item(
+        6,
+        mouse_item(number, (column - 0x21, row - 0x21), !released, &bytes[..6]),
+    )
+}
+
+fn sequence_item(body: &str, end: u8, whole: &[u8]) -> HostInput {
+    let unknown = || HostInput::Raw(whole.to_vec());
+    match (body, end) {
+        ("", b'I') => HostInput::Focus(true),
+        ("", b'O') => HostInput::Focus(false),
+        ("200", b'~') => HostInput::PasteStart,
+        // An end without a start is none.
+        ("201", b'~') => unknown(),
+        _ => {
+            if let Some(rest) = body.strip_prefix('<') {
+                return sgr_mouse(rest, end, whole).unwrap_or_else(unknown);
+            }
+            if body.starts_with(['?', '>', '=']) || matches!(end, b't' | b'y') {
+                return reply_item(sequence_reply(body, end), whole);
+            }
+            match key_sequence(body, end) {
+                Some(event) => HostInput::Key {
+                    event,
+                    raw: whole.to_vec(),
+                },
+                None => unknown(),
+            }
+        }
+    }
+}
+
+fn numbers(text: &str) -> Option<Vec<u16>> {
+    text.split(';').map(|part| part.parse().ok()).collect()
+}
+
+fn sequence_reply(body: &str, end: u8) -> Option<HostReply> {
+    if end == b't' {
+        let [6, height, width] = numbers(body)?[..] else {
+            return None;
+        };
+        return Some(HostReply::CellPixels { width, height });
+    }
+    let body = body.strip_prefix('?')?;
+    match end {
+        b'c' => Some(HostReply::DeviceAttributes(numbers(body)?)),
+        b'u' => Some(HostReply::KittyFlags(body.parse().ok()?)),
+        b'y' => {
+            let [mode, value] = numbers(body.strip_suffix('$')?)?[..] else {
+                return None;
+            };
+            Some(HostReply::ModeReport {
+                mode,
+                value: u8::try_from(value).ok()?,
+            })
+        }
+        b'n' => match numbers(body)?[..] {
+            [997, 1] => Some(HostReply::ColourScheme(ColourScheme::Dark)),
+            [997, 2] => Some(HostReply::ColourScheme(ColourScheme::Light)),
+            _ => None,
+        },
+        b'R' => match numbers(body)?[..] {
+            [row, column, ..] if row > 0 && column > 0 => Some(HostReply::CursorPosition {
+                column: column - 1,
+                row: row - 1,
+            }),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn sgr_mouse(body: &str, end: u8, whole: &[u8]) -> Option<HostInput> {
+    let [number, column, row] = numbers(body)?[..] else {
+        return None;
+    };
+    let pressed = match end {
+        b'M' => true,
+        b'm' => false,
+        _ => return None,
+    };
+    let position = (column.checked_sub(1)?, row.checked_sub(1)?);
+    Some(mouse_item(number, position, pressed, whole))
+}
+
+/// A mouse event from its number: two bits of button, three of modifiers, motion, wheel, others.
+fn mouse_item(number: u16, (column, row): (u16, u16), pressed: bool, whole: &[u8]) -> HostInput {
+    let button = match number & 3 {
+        0 => Some(MouseButton::Left),
+        1 => Some(MouseButton::Middle),
+        2 => Some(MouseButton::Right),
+        _ => None,
+    };
+    let motion = number & 32 != 0;
+    let kind = match (number & 0xc0, button) {
+        (64, _) => match number & 3 {
+            0 => MouseEventKind::ScrollUp,
+            1 => MouseEventKind::ScrollDown,
+            2 => MouseEventKind::ScrollLeft,
+            _ => MouseEventKind::ScrollRight,
+        },
+        (0, Some(button)) if motion => MouseEventKind::Drag(button),
+        (0, None) if motion => MouseEventKind::Moved,
+        (0, Some(button)) if pressed => MouseEventKind::Down(button),
+        (0, button) => MouseEventKind::Up(button.unwrap_or(MouseButton::Left)),
+        // Buttons beyond the third have no name here.
+        _ => return HostInput::Raw(whole.to_vec()),
+    };
+    let bits = [
+        (4, KeyModifiers::SHIFT),
+        (8, KeyModifiers::ALT),
+        (16, KeyModifiers::CONTROL),
+    ];
+    let modifiers = bits
+        .iter()
+        .filter(|(bit, _)| number & bit != 0)
+        .fold(KeyModifiers::NONE, |all, (_, one)| all | *one);
+    let event = MouseEvent {
+        kind,
+        column,
+        row,
+        modifiers,
+    };
+    HostInput::Mouse {
+        event,
+        raw: whole.to_vec(),
+    }
+}
+
+/// A key as `CSI … letter`, `CSI … ~` or `CSI … u`.
+fn key_sequence(body: &str, end: u8) -> Option<KeyEvent> {
+    let mut fields = body.split(';');
+    let first = fields.next().unwrap_or_default();
+    let second = fields.next();
+    let third = fields.next();
+    match end {
+        b'Z' if body.is_empty() => Some(KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT)),
+        b'u' => kitty_key(first, Attached::parse(second)?),
+        b'~' if first == "27" && second.is_some() && third.is_some() => {
+            kitty_key(third?, Attached::parse(second)?)
+        }
+        b'~' => Attached::parse(second)?.event(tilde_key(first.parse().ok()?)?),
+        letter if first.is_empty() || first == "1" => {
+            Attached::parse(second)?.event(letter_key(letter)?)
+        }
+        _ => None,
+    }
+}
+
+/// What a key's second field says: modifiers, locks and whether it is a press.
+#[derive(Clone, Copy)]
+struct Attached {
+    modifiers: KeyModifiers,
+    state: KeyEventState,
+    kind: KeyEventKind,
+}
+
+impl Attached {
+    fn parse(field: Option<&str>) -> Option<Self> {
+        let mut parts = field.unwrap_or_default().split(':');
+        let number = match parts.next() {
+            None | Some("") => 1,
+            Some(digits) => digits
+                .parse::<u16>()
+                .ok()
+                .filter(|number| (1..=256).contains(number))?,
+        };
+        let kind = match parts.next() {
+            None | Some("" | "1") => KeyEventKind::Press,
+            Some("2") => KeyEventKind::Repeat,
+            Some("3") => KeyEventKind::Release,
+            Some(_) => return None,
+        };
+        let bits = number - 1;
+        let names = [
+            (1, KeyModifiers::SHIFT),
+            (2, KeyModifiers::ALT),
+            (4, KeyModifiers::CONTROL),
+            (8, KeyModifiers::SUPER),
+            (16, KeyModifiers::HYPER),
+            (32, KeyModifiers::META),
+        ];
+        let modifiers = names
+            .iter()
+            .filter(|(bit, _)| bits & bit != 0)
+            .fold(KeyModifiers::NONE, |all, (_, one)| all | *one);
+        let mut state = KeyEventState::NONE;
+        state.set(KeyEventState::CAPS_LOCK, bits & 64 != 0);
+        state.set(KeyEventState::NUM_LOCK, bits & 128 != 0);
+        Some(Self {
+            modifiers,
+            state,
+            kind,
+        })
+    }
+
+    /// `Some`, so that it ends a chain of `?`.
+    #[allow(clippy::unnecessary_wraps)]
+    fn event(self, code: KeyCode) -> Option<KeyEvent> {
+        Some(KeyEvent::new_with_kind_and_state(
+            code,
+            self.modifiers,
+            self.kind,
+            self.state,
+        ))
+    }
+}
+
+fn tilde_key(number: u8) -> Option<KeyCode> {
+    Some(match number {
+        1 | 7 => KeyCode::Home,
+        2 => KeyCode::Insert,
+        3 => KeyCode::Delete,
+        4 | 8 => KeyCode::End,
+        5 => KeyCode::PageUp,
+        6 => KeyCode::PageDown,
+        11..=15 => KeyCode::F(number - 10),
+        17..=21 => KeyCode::F(number - 11),
+        23..=26 => KeyCode::F(number - 12),
+        28 | 29 => KeyCode::F(number - 13),
+        31..=34 => KeyCode::F(number - 14),
+        _ => return None,
+    })
+}
+
+/// A key by its number, from the kitty protocol or `modifyOtherKeys`.
+fn kitty_key(numbers: &str, attached: Attached) -> Option<KeyEvent> {
+    let mut alternates = numbers.split(':');
+    let number: u32 = alternates.next()?.parse().ok()?;
+    let shifted = alternates
+        .next()
+        .and_then(|digits| digits.parse().ok())
+        .and_then(char::from_u32);
+    let shift = attached.modifiers.contains(KeyModifiers::SHIFT);
+    let code = match number {
+        9 if shift => KeyCode::BackTab,
+        9 => KeyCode::Tab,
+        13 => KeyCode::Enter,
+        27 => KeyCode::Esc,
+        127 => KeyCode::Backspace,
+        57358..=57454 => return named_key(number, attached),
+        _ => KeyCode::Char(match char::from_u32(number)? {
+            c if c.is_control() => return None,
+            // Keys are named by what they type, as legacy bytes do.
+            c if shift => shifted.unwrap_or_else(|| c.to_uppercase().next().unwrap_or(c)),
+            c => c,
+        }),
+    };
+    attached.event(code)
+}
+
+fn named_key(number: u32, attached: Attached) -> Option<KeyEvent> {
+    let keypad = |code| {
+        let state = attached.state | KeyEventState::KEYPAD;
+        Some(KeyEvent::new_with_kind_and_state(
+            code,
+            attached.modifiers,
+            attached.kind,
+            state,
+        ))
+    };
+    let code = match number {
+        57358 => KeyCode::CapsLock,
+        57359 => KeyCode::ScrollLock,
+        57360 => KeyCode::NumLock,
+        57361 => KeyCode::PrintScreen,
+        57362 => KeyCode::Pause,
+        57363 => KeyCode::Menu,
+        57376..=57398 => KeyCode::F((number - 57376 + 13) as u8),
+        57399..=57408 => return keypad(KeyCode::Char(char::from(b'0' + (number - 57399) as u8))),
+        57409..=57427 => return keypad(KEYPAD[(number - 57409) as usize]),
+        57428..=57440 => KeyCode::Media(MEDIA[(number - 57428) as usize]),
+        57441..=57454 => KeyCode::Modifier(MODIFIERS[(number - 57441) as usize]),
+        _ => return None,
+    };
+    attached.event(code)
+}
+
+const KEYPAD: [KeyCode; 19] = [
+    KeyCode::Char('.'),
+    KeyCode::Char('/'),
+    KeyCode::Char('*'),
+    KeyCode::Char('-'),
+    KeyCode::Char('+'),
+    KeyCode::Enter,
+    KeyCode::Char('='),
+    KeyCode::Char(','),
+    KeyCode::Left,
+    KeyCode::Right,
+    KeyCode::Up,
+    KeyCode::Down,
+    KeyCode::PageUp,
+    KeyCode::PageDown,
+    KeyCode::Home,
+    KeyCode::End,
+    KeyCode::Insert,
+    KeyCode::Delete,
+    KeyCode::KeypadBegin,
+];
+
+const MEDIA: [MediaKeyCode; 13] = [
+    MediaKeyCode::Play,
+    MediaKeyCode::Pause,
+    MediaKeyCode::PlayPause,
+    MediaKeyCode::Reverse,
+    MediaKeyCode::Stop,
+    MediaKeyCode::FastForward,
+    MediaKeyCode::Rewind,
+    MediaKeyCode::TrackNext,
+    MediaKeyCode::TrackPrevious,
+    MediaKeyCode::Record,
+    MediaKeyCode::LowerVolume,
+    MediaKeyCode::RaiseVolume,
+    MediaKeyCode::MuteVolume,
+];
+
+const MODIFIERS: [ModifierKeyCode; 14] = [
+    ModifierKeyCode::LeftShift,
+    ModifierKeyCode::LeftControl,
+    ModifierKeyCode::LeftAlt,
+    ModifierKeyCode::LeftSuper,
+    ModifierKeyCode::LeftHyper,
+    ModifierKeyCode::LeftMeta,
+    ModifierKeyCode::RightShift,
+    ModifierKeyCode::RightControl,
+    ModifierKeyCode::RightAlt,
+    ModifierKeyCode::RightSuper,
+    ModifierKeyCode::RightHyper,
+    ModifierKeyCode::RightMeta,
+    ModifierKeyCode::IsoLevel3Shift,
+    ModifierKeyCode::IsoLevel5Shift,
+];
+
+/// The child's bytes for an item: as they came where host and child speak the same language, else
+/// encoded anew. `host_kitty` says that we pushed kitty keyboard flags to the host terminal.
+///
+/// Mouse events give nothing: they need the pane's cell ([`keys::encode_mouse`]). Neither do
+/// answers: they are to us.
+#[must_use]
+pub fn forward(item: &HostInput, modes: &Modes, host_kitty: bool) -> Vec<u8> {
+    match item {
+        HostInput::Key { event, raw } => forward_key(event, raw, modes, host_kitty),
+        HostInput::Raw(raw) => raw.clone(),
+        HostInput::PasteStart => keys::paste_start(modes).to_vec(),
+        HostInput::PasteChunk(text) => keys::paste_text(text, modes),
+        HostInput::PasteEnd => keys::paste_end(modes).to_vec(),
+        HostInput::Focus(gained) => keys::encode_focus(*gained, modes)
+            .unwrap_or_default()
+            .to_vec(),
+        HostInput::Mouse { .. } | HostInput::Reply { .. } => Vec::new(),
+    }
+}
+
+fn forward_key(event: &KeyEvent, raw: &[u8], modes: &Modes, host_kitty: bool) -> Vec<u8> {
+    let rich = modes.kitty_flags != 0 || modes.modify_other_keys != 0;
+    // These forms come only from a host that was asked for them; from another they were typed.
+    let locks = event
+        .state
+        .intersects(KeyEventState::CAPS_LOCK | KeyEventState::NUM_LOCK);
+    let foreign = host_kitty && (locks || is_kitty_form(raw));
+    let numbered = matches!(event.code, KeyCode::Char(_)) && event.kind != KeyEventKind::Release;
+    let text = numbered && !foreign && raw.first().is_some_and(|byte| *byte >= 0x20);
+    // Text is text in every language but one.
+    if text && modes.kitty_flags & 8 == 0 && !event.state.contains(KeyEventState::KEYPAD) {
+        return raw.to_vec();
+    }
+    if rich || foreign {
+        return keys::encode_key(event, modes);
+    }
+    let moved = modes.app_cursor && is_cursor_key(event);
+    let keypad = event.state.contains(KeyEventState::KEYPAD) && raw.starts_with(b"\x1bO");
+    if moved || (keypad && !modes.app_keypad) {
+        return keys::encode_key(event, modes);
+    }
+    // The host was left in application mode, the child is not: say it in the plain form.
+    if !modes.app_cursor && raw.starts_with(b"\x1bO") && is_cursor_key(event) {
+        return keys::encode_key(event, modes);
+    }
+    raw.to_vec()
+}
+
+/// Forms that only a host with pushed flags sends: `CSI … u`, F1 to F4 as `CSI letter` or
+/// `CSI 13 ~`, and any with an event type or lock bits.
+fn is_kitty_form(raw: &[u8]) -> bool {
+    let Some(body) = raw.strip_prefix(b"\x1b[") else {
+        return false;
+    };
+    match body {
+        [b'P' | b'Q' | b'S'] | b"13~" => true,
+        [.., b'u'] => true,
+        _ => body.contains(&b':') || body.starts_with(b"13;"),
+    }
+}
+
+fn is_cursor_key(event: &KeyEvent) -> bool {
+    use KeyCode::{Down, End, Home, Left, Right, Up};
+    event.modifiers.is_empty() && matches!(event.code, Up | Down | Right | Left | Home | End)
+}
+
+#[cfg(test)]
+mod tests;
