@@ -44,7 +44,7 @@ use crate::{
     },
     scratchpad,
     transcript::{SessionId, tail::find_prompt},
-    ui::theme::Theme,
+    ui::Depth,
 };
 
 use super::out::complain;
@@ -384,7 +384,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         agent_command: who.shown,
     };
     let generator = generator(&paths)?;
-    let theme = theme(&config);
+    let depth = Depth::of_terminal(|name| env::var(name).ok());
     let lots = draw_lots();
     let session = match claude::user_session(&plan.user_args) {
         claude::UserSession::Named(session) if who.kind.tells() => session,
@@ -409,7 +409,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         Some(entry) => recover(&mut model, &plan, entry),
         None => app::agent::begin(&mut model, false, None, who.prompt),
     };
-    let setup = Setup { model, first, agent: plan, keeper: keeper.clone(), answers, calls, paths, flags, theme };
+    let setup = Setup { model, first, agent: plan, keeper: keeper.clone(), answers, calls, paths, flags, depth };
     let ran = runtime::run(setup).await;
     host::restore();
     let _ = stop_doors.send(true);
@@ -578,10 +578,6 @@ fn generator(paths: &Paths) -> Result<Generator, Failure> {
     Generator::new(&text).map_err(|error| {
         Failure::new(format!("{}: {error}", own.display()), "mend it, or remove it to use the built-in one", CONFIG_ERROR)
     })
-}
-
-fn theme(config: &Config) -> Theme {
-    Theme::from_env(config.ui.theme, |name| env::var(name).ok())
 }
 
 /// What a person who has left wants to know: how to go on.

@@ -403,8 +403,7 @@ pub(super) fn learn_colour(shell: &mut Shell, reply: &HostReply) {
 fn set_scheme(shell: &mut Shell, scheme: ColourScheme) {
     shell.scheme = Some(scheme);
     shell.screen.set_colour_scheme(scheme);
-    shell.theme_mut().set_dark(scheme == ColourScheme::Dark);
-    shell.dirty = true;
+    shell.choose_theme();
 }
 
 /// By the luminance of ITU-R BT.601, as terminals judge it.

@@ -50,10 +50,10 @@ use crate::{
     pane::{
         input::{Decoder, HostInput, HostReply},
         pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
-        screen::Screen,
+        screen::{CursorShape, Screen},
     },
     transcript::Tokens,
-    ui::theme::Theme,
+    ui::{Depth, Theme},
 };
 
 use agent::AgentPlan;
@@ -93,8 +93,8 @@ pub struct Setup {
     pub paths: Paths,
     /// What the command line says about the configuration, for reloads.
     pub flags: Flags,
-    /// The look.
-    pub theme: Theme,
+    /// The colours that the host terminal can show.
+    pub depth: Depth,
 }
 
 /// A frame under construction: what ratatui writes.
@@ -144,6 +144,7 @@ pub struct Shell {
     pub(crate) aside: Vec<u8>,
     pub(crate) recording: Option<crate::pane::recording::Recording>,
     flags: Flags,
+    depth: Depth,
     theme: Theme,
     terminal: Terminal<CrosstermBackend<FrameBuffer>>,
     frame: FrameBuffer,
@@ -210,7 +211,8 @@ impl Signals {
 pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let mut signals = Signals::new()?;
     let (pane_messages, mut pane) = pty::channel();
-    let Setup { mut model, first, agent, keeper, answers, mut calls, paths, flags, theme } = setup;
+    let Setup { mut model, first, agent, keeper, answers, mut calls, paths, flags, depth } = setup;
+    let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
     let follower = follower::start(events.clone())?;
     let mut watcher = Watcher::start();
@@ -250,6 +252,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         aside: Vec::new(),
         recording: None,
         flags,
+        depth,
         theme,
         terminal,
         frame,
@@ -405,9 +408,11 @@ impl Shell {
         self.host_kitty
     }
 
-    /// The look, to change it when the host terminal tells its colours.
-    pub(crate) const fn theme_mut(&mut self) -> &mut Theme {
-        &mut self.theme
+    /// Chooses the colours anew: by the user's wish, and by whether the host terminal is dark.
+    pub(crate) fn choose_theme(&mut self) {
+        let dark = self.scheme != Some(crate::pane::ColourScheme::Light);
+        self.theme = Theme::new(self.model.config.ui.theme, self.depth, dark);
+        self.dirty = true;
     }
 
     /// Something reached us through a door.
@@ -535,6 +540,7 @@ impl Shell {
             match load::load(&self.paths, &self.flags) {
                 Ok(loaded) if loaded.config != self.model.config => {
                     self.tell(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
+                    self.choose_theme();
                 }
                 Ok(_) => {}
                 Err(errors) => {
@@ -647,18 +653,23 @@ impl Shell {
     /// has its shape.
     fn cursor(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let Some(cursor) = crate::ui::cursor(&self.model, &self.screen) else { return bytes };
+        let Some(cursor) = crate::ui::cursor(&self.model, &self.screen) else {
+            return bytes;
+        };
         if !cursor.visible {
             bytes.extend_from_slice(format!("\x1b[{};{}H", cursor.row + 1, cursor.column + 1).as_bytes());
         }
-        let shape = Some(cursor.style);
+        // DECSCUSR: the blinking form of a shape is the one before its steady form.
+        let steady = match cursor.shape {
+            CursorShape::Block => 2,
+            CursorShape::Underline => 4,
+            CursorShape::Bar => 6,
+        };
+        let shape = Some(steady - u8::from(cursor.blinking));
         if self.cursor_shape != shape {
             self.cursor_shape = shape;
-            bytes.extend_from_slice(format!("\x1b[{} q", cursor.style).as_bytes());
+            bytes.extend_from_slice(format!("\x1b[{} q", shape.unwrap_or(0)).as_bytes());
         }
         bytes
     }
 }
-//! Room `runtime`.
-
-pub mod input;

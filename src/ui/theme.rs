@@ -66,6 +66,29 @@ const NAMED_PARTS: [(u8, u8, u8); 16] = [
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
 impl Depth {
+    /// What a terminal with these variables can show. `COLORTERM` is how terminals tell of true colour, the
+    /// name in `TERM` is the rest of the evidence; `NO_COLOR` (no-color.org) wins if it is not empty.
+    #[must_use]
+    pub fn of_terminal(variable: impl Fn(&str) -> Option<String>) -> Self {
+        /// Terminals that show all colours and say so in their name only.
+        const ALL_COLOURS: [&str; 6] = ["-direct", "kitty", "ghostty", "wezterm", "alacritty", "foot"];
+        let term = variable("TERM").unwrap_or_default();
+        let told = variable("COLORTERM").unwrap_or_default();
+        if variable("NO_COLOR").is_some_and(|set| !set.is_empty()) {
+            Self::Mono
+        } else if matches!(told.as_str(), "truecolor" | "24bit")
+            || ALL_COLOURS.iter().any(|name| term.contains(name))
+        {
+            Self::TrueColor
+        } else if term.contains("256") {
+            Self::Indexed256
+        } else if term.is_empty() || term == "dumb" || term.starts_with("vt") {
+            Self::Mono
+        } else {
+            Self::Ansi16
+        }
+    }
+
     /// The nearest colour to the child's that the host terminal can show.
     #[must_use]
     pub fn shown(self, colour: Colour) -> Color {
@@ -382,6 +405,23 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_depth_is_read_from_the_variables() {
+        let depth = |set: &[(&str, &str)]| {
+            Depth::of_terminal(|name| {
+                set.iter().find(|(one, _)| *one == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(depth(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]), Depth::TrueColor);
+        assert_eq!(depth(&[("TERM", "xterm-kitty")]), Depth::TrueColor);
+        assert_eq!(depth(&[("TERM", "screen-256color")]), Depth::Indexed256);
+        assert_eq!(depth(&[("TERM", "xterm")]), Depth::Ansi16);
+        assert_eq!(depth(&[("TERM", "vt100")]), Depth::Mono);
+        assert_eq!(depth(&[]), Depth::Mono);
+        let no_color = [("TERM", "xterm-kitty"), ("NO_COLOR", "1")];
+        assert_eq!(depth(&no_color), Depth::Mono);
+    }
 
     #[test]
     fn named_colours_stay_what_they_are_at_every_depth_that_has_them() {
