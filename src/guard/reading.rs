@@ -63,6 +63,16 @@ pub struct Reading {
     pub at: At,
 }
 
+/// Estimates tokens from text: four characters a token, and fifty tokens for the frame of each tool call.
+#[must_use]
+pub const fn estimate(characters: u64, tool_calls: u64) -> Tokens {
+    Tokens(
+        characters
+            .div_ceil(4)
+            .saturating_add(tool_calls.saturating_mul(50)),
+    )
+}
+
 /// How much newer a lower source must be before it is believed against a better one.
 ///
 /// The status line is debounced by 300 ms and the transcript is written late; within a few seconds the two are one event.
@@ -305,6 +315,12 @@ pub(super) mod tests {
     fn an_estimate_never_overrules_a_real_figure() {
         let all = heard(&[said(StatusLine, 40_000, 0), said(Estimate, 150_000, 900)]);
         assert_eq!(all.best().map(|best| best.source), Some(StatusLine));
+    }
+
+    #[test]
+    fn an_estimate_counts_characters_and_tool_calls() {
+        assert_eq!(estimate(0, 0), Tokens(0));
+        assert_eq!(estimate(4_001, 3), Tokens(1_151));
     }
 
     #[test]
