@@ -5,7 +5,9 @@ use std::process::exit;
 
 use clap::{Parser, Subcommand};
 use pitstop::agent::demo;
-use pitstop::cli::{check, ctl, exec_agent, handoff, history, hook, host, status, statusline, trust};
+use pitstop::cli::{
+    check, ctl, exec_agent, handoff, history, hook, host, status, statusline, trust,
+};
 use pitstop::runtime::agent::SHIM;
 
 /// A terminal supervisor for Claude Code: watches its context window fill and reboots it into a fresh
@@ -57,5 +59,7 @@ fn main() {
 }
 
 fn words(args: &[OsString]) -> Vec<String> {
-    args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
+    args.iter()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect()
 }

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use crate::{
     api::wire::Reply,
-    lineage::{
-        Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry,
-    },
+    lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
     pane::{PaneSize, input::HostInput, screen::Scroll},
     transcript::SessionId,
 };

@@ -25,7 +25,7 @@ pub fn run(args: &[OsString]) -> i32 {
 /// swept at our next start.
 #[cfg(target_os = "linux")]
 fn die_with_parent() {
-    use rustix::process::{Signal, getppid, kill_process, getpid, set_parent_process_death_signal};
+    use rustix::process::{Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
     let parent = getppid();
     if let Err(error) = set_parent_process_death_signal(Some(Signal::TERM)) {
         eprintln!("warning: the agent may outlive pitstop: {error}");

@@ -23,7 +23,10 @@ use crate::{
     config::{
         Config,
         error::{EXIT_CODE, Fault, Style},
-        load::{self, Flags, paths::{Paths, project_hash}},
+        load::{
+            self, Flags,
+            paths::{Paths, project_hash},
+        },
     },
     handoff::{Generator, Handoff, Marker, generate::DEFAULT_TEMPLATE},
     lineage::{
@@ -59,7 +62,8 @@ const USAGE: i32 = 2;
 const NO_AGENT: i32 = 5;
 
 /// What the demo is asked to do at its start.
-const DEMO_TASK: &str = "Build a small command-line tool that counts words, with tests and a README";
+const DEMO_TASK: &str =
+    "Build a small command-line tool that counts words, with tests and a README";
 
 /// What to host.
 #[derive(Clone, Debug, clap::Args)]
@@ -82,7 +86,10 @@ impl HostArgs {
     /// What they say about the configuration.
     #[must_use]
     pub fn flags(&self) -> Flags {
-        Flags { file: self.config.clone(), settings: self.settings.clone() }
+        Flags {
+            file: self.config.clone(),
+            settings: self.settings.clone(),
+        }
     }
 }
 
@@ -95,7 +102,11 @@ struct Failure {
 
 impl Failure {
     fn new(error: impl Into<String>, hint: impl Into<String>, code: i32) -> Self {
-        Self { error: error.into(), hint: hint.into(), code }
+        Self {
+            error: error.into(),
+            hint: hint.into(),
+            code,
+        }
     }
 
     fn of(error: &dyn std::error::Error) -> Self {
@@ -136,7 +147,13 @@ fn host_agent(args: &HostArgs, demo: bool) -> Result<i32, Failure> {
     }
     let project = env::current_dir()
         .and_then(|here| here.canonicalize())
-        .map_err(|error| Failure::new(format!("cannot find the current directory: {error}"), "", FAILED))?;
+        .map_err(|error| {
+            Failure::new(
+                format!("cannot find the current directory: {error}"),
+                "",
+                FAILED,
+            )
+        })?;
     let paths = Paths::of_process(&project).map_err(|error| Failure::of(&error))?;
     let flags = args.flags();
     let loaded = load::load(&paths, &flags).map_err(|errors| {
@@ -145,7 +162,11 @@ fn host_agent(args: &HostArgs, demo: bool) -> Result<i32, Failure> {
             env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty()),
         );
         eprint!("{}", errors.render(style));
-        Failure::new("the configuration has faults", "`pitstop check` shows them again", CONFIG_ERROR)
+        Failure::new(
+            "the configuration has faults",
+            "`pitstop check` shows them again",
+            CONFIG_ERROR,
+        )
     })?;
     let filter = env::var("PITSTOP_LOG").ok();
     let log = logging::start(&paths.log_dir(), &loaded.config.log, filter.as_deref());
@@ -164,7 +185,13 @@ fn host_agent(args: &HostArgs, demo: bool) -> Result<i32, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::of(&error))?;
-    let here = Here { project, paths, flags, config: loaded.config, warnings };
+    let here = Here {
+        project,
+        paths,
+        flags,
+        config: loaded.config,
+        warnings,
+    };
     let outcome = runtime.block_on(supervise(here, who));
     // Tasks that still run (a git question, a store that hangs) must not keep us.
     runtime.shutdown_background();
@@ -211,7 +238,11 @@ fn who(args: &HostArgs, demo: bool, config: &Config) -> Result<Who, Failure> {
         Some(command) => (AgentKind::Generic, split_words(command)),
     };
     if words.is_empty() {
-        return Err(Failure::new("expected a command after --agent, found nothing", "", USAGE));
+        return Err(Failure::new(
+            "expected a command after --agent, found nothing",
+            "",
+            USAGE,
+        ));
     }
     let name = words.remove(0);
     let program = find_program(OsStr::new(&name)).ok_or_else(|| {
@@ -230,7 +261,15 @@ fn who(args: &HostArgs, demo: bool, config: &Config) -> Result<Who, Failure> {
         ));
     }
     words.extend(all);
-    Ok(Who { kind, program, lead_args: Vec::new(), args: words, shown: name, exe, prompt: None })
+    Ok(Who {
+        kind,
+        program,
+        lead_args: Vec::new(),
+        args: words,
+        shown: name,
+        exe,
+        prompt: None,
+    })
 }
 
 /// A command as a shell would split it at spaces, with quotes for words that hold some.
@@ -261,19 +300,31 @@ fn find_program(name: &OsStr) -> Option<PathBuf> {
     if path.components().count() > 1 {
         return runs(path).then(|| path.canonicalize().ok()).flatten();
     }
-    env::split_paths(&env::var_os("PATH")?).map(|dir| dir.join(name)).find(|path| runs(path))
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|dir| dir.join(name))
+        .find(|path| runs(path))
 }
 
 /// Takes the project, finishes what a dead supervisor left, runs the loop, closes everything.
 async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
-    let Here { project, paths, flags, config, mut warnings } = here;
+    let Here {
+        project,
+        paths,
+        flags,
+        config,
+        mut warnings,
+    } = here;
     let now = Utc::now();
     let files = PrivateDir::open_project(&project).map_err(|error| Failure::of(&error))?;
     let own = process::stamp(std::process::id())
         .ok_or_else(|| Failure::new("cannot see our own process", "is /proc mounted?", FAILED))?;
     let random = *Uuid::new_v4().as_bytes();
     let mut run = RunId::new(now, [random[0], random[1], random[2]]);
-    let holder = Holder { process: own.clone(), since: now, run: run.clone() };
+    let holder = Holder {
+        process: own.clone(),
+        since: now,
+        run: run.clone(),
+    };
     let _lock = Lock::acquire(&files, &holder).map_err(|error| match &error {
         LockError::Held(_) => Failure::new(
             chain(&error),
@@ -283,7 +334,9 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         _ => Failure::of(&error),
     })?;
     // A scratchpad that is a link, or not ours, is refused before anything is started.
-    let notes = files.read(SCRATCHPAD, scratchpad::MAX_BYTES).map_err(|error| Failure::of(&error))?;
+    let notes = files
+        .read(SCRATCHPAD, scratchpad::MAX_BYTES)
+        .map_err(|error| Failure::of(&error))?;
     let notes = match notes {
         Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         None => {
@@ -296,10 +349,19 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
 
     let target = StoreTarget::new(config.store.url.as_deref(), paths.state_dir())
         .map_err(|error| Failure::of(&error))?;
-    let crash = env::var("PITSTOP_CRASH_AT").ok().and_then(|point| point.parse::<CrashPoint>().ok());
-    let options = StoreOptions { crash, ..StoreOptions::new(target) };
-    let Opened { store, warnings: told } =
-        Store::open(options).await.map_err(|error| Failure::of(&error))?;
+    let crash = env::var("PITSTOP_CRASH_AT")
+        .ok()
+        .and_then(|point| point.parse::<CrashPoint>().ok());
+    let options = StoreOptions {
+        crash,
+        ..StoreOptions::new(target)
+    };
+    let Opened {
+        store,
+        warnings: told,
+    } = Store::open(options)
+        .await
+        .map_err(|error| Failure::of(&error))?;
     warnings.extend(told.iter().map(ToString::to_string));
     let this_project = Project::new(&project, &process::host_name());
     sweep(&store, &this_project, &mut warnings).await;
@@ -365,14 +427,21 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let (stop_doors, doors_stopped) = tokio::sync::watch::channel(false);
     let mut doors = vec![open_door(listening, &secrets, &calls_in, &doors_stopped)];
     if let Some(address) = config.api.listen {
-        let listening = server::bind_loopback(address).await.map_err(|error| Failure::of(&error))?;
+        let listening = server::bind_loopback(address)
+            .await
+            .map_err(|error| Failure::of(&error))?;
         doors.push(open_door(listening, &secrets, &calls_in, &doors_stopped));
     }
     drop(calls_in);
 
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
     let files_of_run = RunDir::open(&files, &run).ok();
-    let keeper = Keeper { store, files: files_of_run, run: run.clone(), project: this_project };
+    let keeper = Keeper {
+        store,
+        files: files_of_run,
+        run: run.clone(),
+        project: this_project,
+    };
     let keeper = keeper.start(answers.0.clone());
 
     let identity = Identity {
@@ -399,7 +468,10 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         notes,
         generator,
         host: host::size(),
-        now: At { since_start: std::time::Duration::ZERO, wall: now },
+        now: At {
+            since_start: std::time::Duration::ZERO,
+            wall: now,
+        },
     });
     for warning in warnings {
         tracing::warn!(warning);
@@ -409,7 +481,17 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         Some(entry) => recover(&mut model, &plan, entry),
         None => app::agent::begin(&mut model, false, None, who.prompt),
     };
-    let setup = Setup { model, first, agent: plan, keeper: keeper.clone(), answers, calls, paths, flags, depth };
+    let setup = Setup {
+        model,
+        first,
+        agent: plan,
+        keeper: keeper.clone(),
+        answers,
+        calls,
+        paths,
+        flags,
+        depth,
+    };
     let ran = runtime::run(setup).await;
     host::restore();
     let _ = stop_doors.send(true);
@@ -456,7 +538,9 @@ async fn sweep(store: &Store, project: &Project, warnings: &mut Vec<String>) {
                 process::end_group(&stamp, &process::LEFTOVER_LADDER)
             })
             .await;
-            warnings.push(format!("an agent of a run that died was still alive and was ended: pid {pid} ({ended:?})"));
+            warnings.push(format!(
+                "an agent of a run that died was still alive and was ended: pid {pid} ({ended:?})"
+            ));
         }
         if let Err(error) = store.agent_gone(&agent.run, &agent.process).await {
             warnings.push(chain(&error));
@@ -467,7 +551,11 @@ async fn sweep(store: &Store, project: &Project, warnings: &mut Vec<String>) {
 /// Finishes or rolls back the reboot that a dead supervisor left unfinished.
 fn recover(model: &mut Model, plan: &AgentPlan, entry: JournalEntry) -> Vec<Effect> {
     let marker = marker_in_transcript(plan, &entry);
-    let evidence = Evidence { old_agent_alive: false, new_agent_alive: false, marker };
+    let evidence = Evidence {
+        old_agent_alive: false,
+        new_agent_alive: false,
+        marker,
+    };
     let decided = journal::recover(&entry, evidence);
     tracing::warn!(step = %entry.step, ?marker, plan = decided.sentence, "recovering a reboot");
     model.notice(decided.sentence.clone());
@@ -487,11 +575,19 @@ fn recover(model: &mut Model, plan: &AgentPlan, entry: JournalEntry) -> Vec<Effe
                 model.session = session;
             }
             effects.push(closed(Step::Failed, "rolled back at the next start"));
-            effects.extend(app::agent::begin(model, resume.is_some(), Some(Cause::Recovery), None));
+            effects.extend(app::agent::begin(
+                model,
+                resume.is_some(),
+                Some(Cause::Recovery),
+                None,
+            ));
         }
         Recovery::FinishResume { session } => {
             model.session = session;
-            effects.push(closed(Step::Done, "the handoff had arrived: resumed at the next start"));
+            effects.push(closed(
+                Step::Done,
+                "the handoff had arrived: resumed at the next start",
+            ));
             effects.extend(app::agent::begin(model, true, Some(Cause::Recovery), None));
         }
         Recovery::FinishDeliver { session } => {
@@ -515,7 +611,10 @@ fn recover(model: &mut Model, plan: &AgentPlan, entry: JournalEntry) -> Vec<Effe
 
 /// Whether the handoff is in the new session's transcript.
 fn marker_in_transcript(plan: &AgentPlan, entry: &JournalEntry) -> journal::Marker {
-    let Some(path) = entry.new_session.and_then(|session| plan.transcript_of(session)) else {
+    let Some(path) = entry
+        .new_session
+        .and_then(|session| plan.transcript_of(session))
+    else {
         return journal::Marker::NoTranscript;
     };
     if !path.exists() {
@@ -525,7 +624,10 @@ fn marker_in_transcript(plan: &AgentPlan, entry: &JournalEntry) -> journal::Mark
         Ok(true) => journal::Marker::Seen,
         Ok(false) => journal::Marker::Absent,
         Err(error) => {
-            tracing::warn!(error = chain(&error), "the new session's transcript cannot be read");
+            tracing::warn!(
+                error = chain(&error),
+                "the new session's transcript cannot be read"
+            );
             journal::Marker::Unknown
         }
     }
@@ -534,8 +636,12 @@ fn marker_in_transcript(plan: &AgentPlan, entry: &JournalEntry) -> journal::Mark
 /// Variables for the agent: what the user set, and for the demo a directory of its own, so that it leaves the
 /// user's files alone.
 fn agent_env(kind: AgentKind, config: &Config, paths: &Paths) -> Vec<(OsString, OsString)> {
-    let mut env: Vec<(OsString, OsString)> =
-        config.agent.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let mut env: Vec<(OsString, OsString)> = config
+        .agent
+        .env
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
     if kind == AgentKind::Demo {
         env.push(("PITSTOP_DEMO_DIR".into(), demo_dir(paths).into()));
     }
@@ -560,9 +666,15 @@ fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
 
 /// What checkpoints are filed under: `PITSTOP_ENV`, else the project directory's name.
 fn environment(project: &Path) -> String {
-    env::var("PITSTOP_ENV").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| {
-        project.file_name().map_or_else(|| "/".to_owned(), |name| name.to_string_lossy().into_owned())
-    })
+    env::var("PITSTOP_ENV")
+        .ok()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| {
+            project.file_name().map_or_else(
+                || "/".to_owned(),
+                |name| name.to_string_lossy().into_owned(),
+            )
+        })
 }
 
 /// The user's own template, else ours; a broken one is told before anything is started.
@@ -572,11 +684,19 @@ fn generator(paths: &Paths) -> Result<Generator, Failure> {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => DEFAULT_TEMPLATE.to_owned(),
         Err(error) => {
-            return Err(Failure::new(format!("cannot read {}: {error}", own.display()), "", CONFIG_ERROR));
+            return Err(Failure::new(
+                format!("cannot read {}: {error}", own.display()),
+                "",
+                CONFIG_ERROR,
+            ));
         }
     };
     Generator::new(&text).map_err(|error| {
-        Failure::new(format!("{}: {error}", own.display()), "mend it, or remove it to use the built-in one", CONFIG_ERROR)
+        Failure::new(
+            format!("{}: {error}", own.display()),
+            "mend it, or remove it to use the built-in one",
+            CONFIG_ERROR,
+        )
     })
 }
 
@@ -584,9 +704,15 @@ fn generator(paths: &Paths) -> Result<Generator, Failure> {
 fn farewell(model: &Model, kind: AgentKind) {
     let iterations = model.lineage.iterations().len();
     let plural = if iterations == 1 { "" } else { "s" };
-    let mut text = format!("pitstop: {iterations} iteration{plural} in run {}\n", model.run());
+    let mut text = format!(
+        "pitstop: {iterations} iteration{plural} in run {}\n",
+        model.run()
+    );
     if kind == AgentKind::Claude && model.agent.hooked {
-        text.push_str(&format!("to go on: pitstop -- --resume {}\n", model.session));
+        text.push_str(&format!(
+            "to go on: pitstop -- --resume {}\n",
+            model.session
+        ));
     }
     let _ = super::out::print(&text);
 }

@@ -9,6 +9,6 @@ pub mod status;
 pub mod statusline;
 
 pub mod check;
-pub mod trust;
 pub mod exec_agent;
 pub mod host;
+pub mod trust;

@@ -156,7 +156,11 @@ impl Style {
     /// Colour on a terminal, unless `NO_COLOR` is set.
     #[must_use]
     pub const fn for_terminal(is_terminal: bool, no_color: bool) -> Self {
-        if is_terminal && !no_color { Self::Colour } else { Self::Plain }
+        if is_terminal && !no_color {
+            Self::Colour
+        } else {
+            Self::Plain
+        }
     }
 
     fn paint(self, colour: &str, text: &str) -> String {

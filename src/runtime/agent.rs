@@ -58,7 +58,11 @@ impl AgentPlan {
             program: self.program.clone().into_os_string(),
             lead_args: self.lead_args.clone(),
             session: start.session,
-            way: if start.resume { Start::Resume } else { Start::Fresh },
+            way: if start.resume {
+                Start::Resume
+            } else {
+                Start::Fresh
+            },
             first: start.first,
             prompt: start.prompt.clone(),
             user_args: self.user_args.clone(),
@@ -95,7 +99,9 @@ impl AgentPlan {
             None => crate::lineage::files::PrivateDir::open_path(&self.runtime_dir)
                 .map_err(io::Error::other)?,
         };
-        directory.write_private("settings.json", bytes).map_err(io::Error::other)?;
+        directory
+            .write_private("settings.json", bytes)
+            .map_err(io::Error::other)?;
         Ok(directory.path().join("settings.json"))
     }
 
@@ -125,13 +131,20 @@ impl AgentPlan {
     /// Whether a transcript at this path may be read: only below the agent's own configuration directory.
     #[must_use]
     pub fn may_read(&self, transcript: &Path) -> bool {
-        let plain = transcript
-            .components()
-            .all(|part| !matches!(part, std::path::Component::ParentDir | std::path::Component::CurDir));
-        let Some(config) = &self.config_dir else { return false };
+        let plain = transcript.components().all(|part| {
+            !matches!(
+                part,
+                std::path::Component::ParentDir | std::path::Component::CurDir
+            )
+        });
+        let Some(config) = &self.config_dir else {
+            return false;
+        };
         let below = |root: &Path| transcript.starts_with(root.join("projects"));
         plain
-            && transcript.extension().is_some_and(|ending| ending == "jsonl")
+            && transcript
+                .extension()
+                .is_some_and(|ending| ending == "jsonl")
             && (below(config) || config.canonicalize().is_ok_and(|real| below(&real)))
     }
 
@@ -139,7 +152,14 @@ impl AgentPlan {
     #[must_use]
     pub fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
         let projects = self.config_dir.as_ref()?.join("projects");
-        let real = self.project.canonicalize().unwrap_or_else(|_| self.project.clone());
-        Some(projects.join(claude::project_slug(&real)).join(format!("{session}.jsonl")))
+        let real = self
+            .project
+            .canonicalize()
+            .unwrap_or_else(|_| self.project.clone());
+        Some(
+            projects
+                .join(claude::project_slug(&real))
+                .join(format!("{session}.jsonl")),
+        )
     }
 }

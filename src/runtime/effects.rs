@@ -88,17 +88,25 @@ impl Shell {
     pub(super) fn keep(&mut self, job: Job) {
         if self.keeper.try_send(job).is_err() {
             tracing::error!("the store does not keep up: a record is lost");
-            self.model.trouble("the store does not keep up: a record was not kept");
+            self.model
+                .trouble("the store does not keep up: a record was not kept");
         }
     }
 
     fn forward(&mut self, input: &HostInput) {
         let modes = self.screen.modes();
         if let HostInput::Mouse { event, .. } = input {
-            let ours = modes.mouse == MouseTracking::None || event.modifiers.contains(KeyModifiers::SHIFT);
+            let ours =
+                modes.mouse == MouseTracking::None || event.modifiers.contains(KeyModifiers::SHIFT);
             let area = layout::layout(&self.model).pane_inner();
-            let column = event.column.saturating_sub(area.x).min(area.width.saturating_sub(1));
-            let row = event.row.saturating_sub(area.y).min(area.height.saturating_sub(1));
+            let column = event
+                .column
+                .saturating_sub(area.x)
+                .min(area.width.saturating_sub(1));
+            let row = event
+                .row
+                .saturating_sub(area.y)
+                .min(area.height.saturating_sub(1));
             if ours && !modes.alternate_screen {
                 match event.kind {
                     MouseEventKind::ScrollUp => self.screen.scroll(Scroll::Lines(WHEEL_LINES)),
@@ -136,7 +144,9 @@ impl Shell {
             Rung::Exit => {
                 // To the agent alone: its children end by its own hand. The process is not reaped before we
                 // release it, so the number is still its own.
-                let pid = i32::try_from(pty.pid()).ok().and_then(rustix::process::Pid::from_raw);
+                let pid = i32::try_from(pty.pid())
+                    .ok()
+                    .and_then(rustix::process::Pid::from_raw);
                 if let Some(pid) = pid {
                     let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
                 }
@@ -185,14 +195,20 @@ impl Shell {
         self.pty = Some(pty);
         self.record(iteration, size);
         self.keep(Job::Agent(iteration, process.clone()));
-        self.tell(Event::Pane(PaneEvent::Spawned { iteration, process, lots: draw_lots() }));
+        self.tell(Event::Pane(PaneEvent::Spawned {
+            iteration,
+            process,
+            lots: draw_lots(),
+        }));
     }
 
     fn record(&mut self, iteration: crate::lineage::IterationId, size: crate::pane::PaneSize) {
         if !self.model.config.recording.enabled {
             return;
         }
-        let Some(files) = &self.agent.files else { return };
+        let Some(files) = &self.agent.files else {
+            return;
+        };
         let opened = files
             .iteration(iteration)
             .map_err(|error| told(&error))
@@ -236,7 +252,8 @@ impl Shell {
             Ok(text) => self.tell(Event::Read(ReadEvent::Scratchpad(text))),
             Err(error) => {
                 tracing::warn!(error, "the scratchpad cannot be read");
-                self.model.trouble(format!("the scratchpad cannot be read: {error}"));
+                self.model
+                    .trouble(format!("the scratchpad cannot be read: {error}"));
             }
         }
     }
@@ -261,12 +278,16 @@ impl Shell {
                     Merge::Clean(merged) => merged,
                     Merge::Conflict(_) => {
                         conflict = true;
-                        directory.write_private(THEIRS, disk.as_bytes()).map_err(|error| told(&error))?;
+                        directory
+                            .write_private(THEIRS, disk.as_bytes())
+                            .map_err(|error| told(&error))?;
                         text.to_owned()
                     }
                 }
             };
-            directory.write_private(SCRATCHPAD, merged.as_bytes()).map_err(|error| told(&error))?;
+            directory
+                .write_private(SCRATCHPAD, merged.as_bytes())
+                .map_err(|error| told(&error))?;
             Ok((merged, conflict))
         });
         match written {
@@ -282,7 +303,8 @@ impl Shell {
             }
             Err(error) => {
                 tracing::warn!(error, "the scratchpad cannot be written");
-                self.model.trouble(format!("the scratchpad is not saved: {error}"));
+                self.model
+                    .trouble(format!("the scratchpad is not saved: {error}"));
             }
         }
     }
@@ -291,18 +313,28 @@ impl Shell {
     /// meanwhile in its channel.
     fn open_editor(&mut self, document: Document, text: &str) {
         let edited = self.edit(text);
-        let text = edited.inspect_err(|error| tracing::warn!(%error, "the editor failed")).ok();
+        let text = edited
+            .inspect_err(|error| tracing::warn!(%error, "the editor failed"))
+            .ok();
         self.redraw();
         self.tell(Event::Read(ReadEvent::EditorClosed { document, text }));
     }
 
     fn edit(&mut self, text: &str) -> std::io::Result<String> {
-        let mut file = tempfile::Builder::new().prefix("pitstop-").suffix(".md").tempfile()?;
+        let mut file = tempfile::Builder::new()
+            .prefix("pitstop-")
+            .suffix(".md")
+            .tempfile()?;
         file.write_all(text.as_bytes())?;
         file.flush()?;
-        let variable = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-        let editor =
-            variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+        let variable = |name| {
+            std::env::var(name)
+                .ok()
+                .filter(|value| !value.trim().is_empty())
+        };
+        let editor = variable("VISUAL")
+            .or_else(|| variable("EDITOR"))
+            .unwrap_or_else(|| "vi".to_owned());
         let path = file.path().to_owned();
         // The variable may hold arguments, so a shell reads it, as git does.
         let status = self.host.lend(|| {
@@ -327,7 +359,10 @@ impl Shell {
         }
         if !self.agent.may_read(&path) {
             let shown = crate::clean::one_line(&path.to_string_lossy()).into_owned();
-            tracing::warn!(path = shown, "a transcript outside the agent's own directory is not read");
+            tracing::warn!(
+                path = shown,
+                "a transcript outside the agent's own directory is not read"
+            );
             return;
         }
         if let Some(old) = self.transcript.replace(path.clone()) {
@@ -341,7 +376,8 @@ impl Shell {
     /// Puts a text on the host's clipboard by OSC 52, rebuilt from the text.
     fn copy(&mut self, text: &str) {
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-        self.aside.extend_from_slice(format!("\x1b]52;c;{encoded}\x1b\\").as_bytes());
+        self.aside
+            .extend_from_slice(format!("\x1b]52;c;{encoded}\x1b\\").as_bytes());
     }
 
     /// A git question has been answered: the next may be asked.
@@ -370,7 +406,10 @@ pub(super) fn leftovers(pty: &pty::Pty) -> Vec<String> {
     let mut members = process::members_of_session(pid);
     members.retain(|member| member.stamp.pid != pid);
     pty.release();
-    members.into_iter().map(|member| format!("{} {}", member.stamp.pid, member.name)).collect()
+    members
+        .into_iter()
+        .map(|member| format!("{} {}", member.stamp.pid, member.name))
+        .collect()
 }
 
 /// The host terminal told a colour: the child's questions are answered with it, and our theme follows.
@@ -382,7 +421,11 @@ pub(super) fn learn_colour(shell: &mut Shell, reply: &HostReply) {
                 HostColour::Foreground => shell.palette.foreground = Some(*rgb),
                 HostColour::Background => {
                     shell.palette.background = Some(*rgb);
-                    let scheme = if is_dark(*rgb) { ColourScheme::Dark } else { ColourScheme::Light };
+                    let scheme = if is_dark(*rgb) {
+                        ColourScheme::Dark
+                    } else {
+                        ColourScheme::Light
+                    };
                     set_scheme(shell, scheme);
                 }
                 HostColour::Cursor => shell.palette.cursor = Some(*rgb),
@@ -417,7 +460,11 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 /// Has everything written and the database closed.
 pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) {
     let (done, closed) = tokio::sync::oneshot::channel();
-    if keeper.send(Job::Close(chrono::Utc::now(), reason, done)).await.is_ok() {
+    if keeper
+        .send(Job::Close(chrono::Utc::now(), reason, done))
+        .await
+        .is_ok()
+    {
         match tokio::time::timeout(CLOSE_LIMIT, closed).await {
             Ok(Ok(0)) => {}
             Ok(Ok(lost)) => tracing::error!(lost, "records could not be written"),

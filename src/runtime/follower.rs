@@ -31,7 +31,9 @@ pub enum Poke {
 /// Starts the follower; it ends when the sender is dropped.
 pub fn start(events: mpsc::Sender<Event>) -> std::io::Result<std_mpsc::Sender<Poke>> {
     let (sender, pokes) = std_mpsc::channel();
-    thread::Builder::new().name("transcript".to_owned()).spawn(move || follow(&pokes, &events))?;
+    thread::Builder::new()
+        .name("transcript".to_owned())
+        .spawn(move || follow(&pokes, &events))?;
     Ok(sender)
 }
 
@@ -42,8 +44,13 @@ fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
     while let Ok(first) = pokes.recv() {
         // Many pokes at once are one.
         for poke in std::iter::once(first).chain(pokes.try_iter()) {
-            let Poke::Follow(session, path) = poke else { continue };
-            if following.as_ref().is_some_and(|(one, at, _)| *one == session && *at == path) {
+            let Poke::Follow(session, path) = poke else {
+                continue;
+            };
+            if following
+                .as_ref()
+                .is_some_and(|(one, at, _)| *one == session && *at == path)
+            {
                 continue;
             }
             skipped = 0;
@@ -56,7 +63,9 @@ fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
                 }
             };
         }
-        let Some((session, _, tail)) = &mut following else { continue };
+        let Some((session, _, tail)) = &mut following else {
+            continue;
+        };
         loop {
             let report = match tail.read_new(BUDGET) {
                 Ok(report) => report,
@@ -72,7 +81,13 @@ fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
             if report.vanished {
                 seen = false;
                 let why = "it is not there".to_owned();
-                send(events, ReadEvent::TranscriptLost { session: *session, why });
+                send(
+                    events,
+                    ReadEvent::TranscriptLost {
+                        session: *session,
+                        why,
+                    },
+                );
                 break;
             }
             seen = true;
@@ -80,12 +95,22 @@ fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
             let facts = facts(tail);
             if facts.skipped > skipped {
                 let path = tail.path().display().to_string();
-                tracing::warn!(path, lines = facts.skipped, "lines of the transcript were skipped");
+                tracing::warn!(
+                    path,
+                    lines = facts.skipped,
+                    "lines of the transcript were skipped"
+                );
                 skipped = facts.skipped;
             }
             if changed {
                 let facts = Box::new(facts);
-                send(events, ReadEvent::Transcript { session: *session, facts });
+                send(
+                    events,
+                    ReadEvent::Transcript {
+                        session: *session,
+                        facts,
+                    },
+                );
             }
             if !report.more {
                 break;
@@ -100,7 +125,10 @@ fn facts(tail: &Tail) -> TranscriptFacts {
     TranscriptFacts {
         used: tail.latest().map(crate::transcript::usage::Usage::context),
         model: scan.model().map(str::to_owned),
-        totals: TokenTotals { input: totals.prompt(), output: Tokens(totals.output.0) },
+        totals: TokenTotals {
+            input: totals.prompt(),
+            output: Tokens(totals.output.0),
+        },
         turns: scan.turns(),
         compactions: scan.compactions(),
         first_prompt: scan.first_prompt().map(str::to_owned),
@@ -110,7 +138,13 @@ fn facts(tail: &Tail) -> TranscriptFacts {
 }
 
 fn lost(events: &mpsc::Sender<Event>, session: SessionId, error: &dyn std::error::Error) {
-    send(events, ReadEvent::TranscriptLost { session, why: super::keeper::told(error) });
+    send(
+        events,
+        ReadEvent::TranscriptLost {
+            session,
+            why: super::keeper::told(error),
+        },
+    );
 }
 
 fn send(events: &mpsc::Sender<Event>, event: ReadEvent) {

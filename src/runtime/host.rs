@@ -31,12 +31,12 @@ const READS_IN_FLIGHT: usize = 16;
 
 /// What is asked of the host terminal for our time: alternate screen, hidden cursor, bracketed paste, focus,
 /// buttons and drags in the SGR form, changes of the colour scheme.
-const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?2031h\x1b[2J";
+const ENTER: &str =
+    "\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?2031h\x1b[2J";
 
 /// What we want to know of it; DA1 comes last because every terminal answers it. The answers come in with
 /// the keys: nothing waits for them.
-const QUERIES: &str =
-    "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[?u\x1b[?2026$p\x1b[?996n\x1b[c";
+const QUERIES: &str = "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[?u\x1b[?2026$p\x1b[?996n\x1b[c";
 
 /// Everything of `ENTER` taken back, and what frames may have left: keyboard flags, attributes, cursor shape,
 /// a synchronized frame.
@@ -108,16 +108,18 @@ impl Host {
         let (sender, bytes) = mpsc::channel(READS_IN_FLIGHT);
         let (frames, to_write) = std_mpsc::channel::<Vec<u8>>();
         let (done, written) = mpsc::channel(4);
-        let writer = thread::Builder::new().name("host writer".to_owned()).spawn(move || {
-            while let Ok(frame) = to_write.recv() {
-                let mut out = io::stdout().lock();
-                // A terminal that is gone is noticed by the reader.
-                let _ = out.write_all(&frame).and_then(|()| out.flush());
-                if done.blocking_send(()).is_err() {
-                    break;
+        let writer = thread::Builder::new()
+            .name("host writer".to_owned())
+            .spawn(move || {
+                while let Ok(frame) = to_write.recv() {
+                    let mut out = io::stdout().lock();
+                    // A terminal that is gone is noticed by the reader.
+                    let _ = out.write_all(&frame).and_then(|()| out.flush());
+                    if done.blocking_send(()).is_err() {
+                        break;
+                    }
                 }
-            }
-        })?;
+            })?;
         let paused = Arc::new(Paused::default());
         let (woken, wake) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         read_in_background(sender.clone(), Arc::clone(&paused), woken)?;
@@ -155,7 +157,11 @@ impl Host {
     /// Leaves the terminal to another program, runs it, and takes the terminal again.
     pub fn lend<T>(&mut self, run: impl FnOnce() -> T) -> io::Result<T> {
         let (reached, wait) = std_mpsc::channel();
-        *self.paused.reached.lock().unwrap_or_else(PoisonError::into_inner) = Some(reached);
+        *self
+            .paused
+            .reached
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(reached);
         self.paused.wanted.store(true, Ordering::SeqCst);
         rustix::io::write(&self.wake, b"p")?;
         // A reader that has ended (terminal gone) never answers.
@@ -186,7 +192,10 @@ impl Host {
     /// Stops itself as a shell's job, as `kill -TSTP` asks; returns when it is continued.
     pub fn suspend(&mut self) -> io::Result<()> {
         self.lend(|| {
-            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+            let _ = rustix::process::kill_process(
+                rustix::process::getpid(),
+                rustix::process::Signal::STOP,
+            );
         })
     }
 }
@@ -213,51 +222,68 @@ fn read_in_background(
     paused: Arc<Paused>,
     woken: rustix::fd::OwnedFd,
 ) -> io::Result<()> {
-    thread::Builder::new().name("host reader".to_owned()).spawn(move || {
-        let stdin = io::stdin();
-        let mut buffer = vec![0; READ_SIZE];
-        loop {
-            let pausing = paused.wanted.load(Ordering::SeqCst);
-            if pausing
-                && let Some(reached) =
-                    paused.reached.lock().unwrap_or_else(PoisonError::into_inner).take()
-            {
-                let _ = reached.send(());
-            }
-            let (wake, input) = (woken.as_fd(), stdin.as_fd());
-            let mut both = [PollFd::new(&wake, PollFlags::IN), PollFd::new(&input, PollFlags::IN)];
-            let watched = if pausing { &mut both[..1] } else { &mut both[..] };
-            match poll(watched, None) {
-                Ok(_) => {}
-                Err(Errno::INTR) => continue,
-                Err(_) => break,
-            }
-            let (wake_ready, input_ready) =
-                (!both[0].revents().is_empty(), !pausing && !both[1].revents().is_empty());
-            if wake_ready {
-                let mut byte = [0; 16];
-                // The other end is closed when the host is dropped.
-                if !matches!(rustix::io::read(&woken, &mut byte), Ok(1..)) {
-                    return;
+    thread::Builder::new()
+        .name("host reader".to_owned())
+        .spawn(move || {
+            let stdin = io::stdin();
+            let mut buffer = vec![0; READ_SIZE];
+            loop {
+                let pausing = paused.wanted.load(Ordering::SeqCst);
+                if pausing
+                    && let Some(reached) = paused
+                        .reached
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .take()
+                {
+                    let _ = reached.send(());
                 }
-                continue;
-            }
-            if !input_ready {
-                continue;
-            }
-            match rustix::io::read(&stdin, &mut buffer[..]) {
-                Ok(0) => break,
-                Ok(count) => {
-                    if sender.blocking_send(HostBytes::Read(buffer[..count].to_vec())).is_err() {
+                let (wake, input) = (woken.as_fd(), stdin.as_fd());
+                let mut both = [
+                    PollFd::new(&wake, PollFlags::IN),
+                    PollFd::new(&input, PollFlags::IN),
+                ];
+                let watched = if pausing {
+                    &mut both[..1]
+                } else {
+                    &mut both[..]
+                };
+                match poll(watched, None) {
+                    Ok(_) => {}
+                    Err(Errno::INTR) => continue,
+                    Err(_) => break,
+                }
+                let (wake_ready, input_ready) = (
+                    !both[0].revents().is_empty(),
+                    !pausing && !both[1].revents().is_empty(),
+                );
+                if wake_ready {
+                    let mut byte = [0; 16];
+                    // The other end is closed when the host is dropped.
+                    if !matches!(rustix::io::read(&woken, &mut byte), Ok(1..)) {
                         return;
                     }
+                    continue;
                 }
-                Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(_) => break,
+                if !input_ready {
+                    continue;
+                }
+                match rustix::io::read(&stdin, &mut buffer[..]) {
+                    Ok(0) => break,
+                    Ok(count) => {
+                        if sender
+                            .blocking_send(HostBytes::Read(buffer[..count].to_vec()))
+                            .is_err()
+                        {
+                            return;
+                        }
+                    }
+                    Err(Errno::INTR | Errno::AGAIN) => {}
+                    Err(_) => break,
+                }
             }
-        }
-        let _ = sender.blocking_send(HostBytes::Closed);
-    })?;
+            let _ = sender.blocking_send(HostBytes::Closed);
+        })?;
     Ok(())
 }
 

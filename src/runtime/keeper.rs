@@ -8,10 +8,7 @@
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    app::{
-        Event,
-        event::StoreEvent,
-    },
+    app::{Event, event::StoreEvent},
     clean,
     lineage::{
         EndReason, Iteration, IterationId, Lineage, Meta, ProcessStamp, Project, RunId,
@@ -41,7 +38,11 @@ pub enum Job {
     /// That process is gone.
     AgentGone(ProcessStamp),
     /// The run is over: everything is written, then the sender is told.
-    Close(chrono::DateTime<chrono::Utc>, EndReason, oneshot::Sender<usize>),
+    Close(
+        chrono::DateTime<chrono::Utc>,
+        EndReason,
+        oneshot::Sender<usize>,
+    ),
 }
 
 /// Where everything is kept.
@@ -101,7 +102,10 @@ impl Keeper {
         match job {
             Job::Iteration(iteration, meta) => {
                 let stored = said(self.store.put_iteration(&self.run, &iteration).await);
-                let filed = self.files.as_ref().and_then(|files| files.write_meta(&meta).err());
+                let filed = self
+                    .files
+                    .as_ref()
+                    .and_then(|files| files.write_meta(&meta).err());
                 stored.or(filed.map(|error| told(&error)))
             }
             Job::Handoff(iteration, text) => {
@@ -112,9 +116,11 @@ impl Keeper {
             Job::Checkpoint(checkpoint) => {
                 said(self.store.put_checkpoint(&self.project, &checkpoint).await)
             }
-            Job::Agent(iteration, process) => {
-                said(self.store.record_agent(&self.run, iteration, &process).await)
-            }
+            Job::Agent(iteration, process) => said(
+                self.store
+                    .record_agent(&self.run, iteration, &process)
+                    .await,
+            ),
             Job::AgentGone(process) => said(self.store.agent_gone(&self.run, &process).await),
             Job::Journal(_) | Job::Close(..) => None,
         }
@@ -145,7 +151,14 @@ pub(super) fn told(error: &dyn std::error::Error) -> String {
 /// The chain of a run as the store has it.
 pub async fn recorded(store: &Store, run: &RunId, at: chrono::DateTime<chrono::Utc>) -> Lineage {
     use crate::lineage::store::HistoryOf;
-    let found = store.history(&HistoryOf::Run(run.clone()), 1).await.unwrap_or_default();
-    let iterations = found.into_iter().next().map(|one| one.iterations).unwrap_or_default();
+    let found = store
+        .history(&HistoryOf::Run(run.clone()), 1)
+        .await
+        .unwrap_or_default();
+    let iterations = found
+        .into_iter()
+        .next()
+        .map(|one| one.iterations)
+        .unwrap_or_default();
     Lineage::recorded(run.clone(), iterations, at)
 }

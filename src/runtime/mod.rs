@@ -109,7 +109,10 @@ impl FrameBuffer {
 
 impl Write for FrameBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -211,7 +214,17 @@ impl Signals {
 pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let mut signals = Signals::new()?;
     let (pane_messages, mut pane) = pty::channel();
-    let Setup { mut model, first, agent, keeper, answers, mut calls, paths, flags, depth } = setup;
+    let Setup {
+        mut model,
+        first,
+        agent,
+        keeper,
+        answers,
+        mut calls,
+        paths,
+        flags,
+        depth,
+    } = setup;
     let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
     let follower = follower::start(events.clone())?;
@@ -224,7 +237,9 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     model.host = host::size();
     let frame = FrameBuffer::default();
     let area = Rect::new(0, 0, model.host.0, model.host.1);
-    let options = TerminalOptions { viewport: Viewport::Fixed(area) };
+    let options = TerminalOptions {
+        viewport: Viewport::Fixed(area),
+    };
     let terminal = Terminal::with_options(CrosstermBackend::new(frame.clone()), options)?;
     let size = app::layout::layout(&model).pane_size();
     let screen = Screen::new(size, model.config.ui.scrollback_lines);
@@ -295,7 +310,9 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         };
         shell.serve(woken);
     };
-    let Shell { model, pty, host, .. } = shell;
+    let Shell {
+        model, pty, host, ..
+    } = shell;
     drop(pty);
     drop(host);
     Ok((code, model))
@@ -310,7 +327,10 @@ async fn sleep_until(at: Option<Instant>) {
 
 impl Shell {
     fn at(&self) -> At {
-        At { since_start: self.started.elapsed(), wall: Utc::now() }
+        At {
+            since_start: self.started.elapsed(),
+            wall: Utc::now(),
+        }
     }
 
     /// Takes one event to the core and obeys.
@@ -431,7 +451,9 @@ impl Shell {
             Request::StatusLine { body } => {
                 match parse_status_line(&body) {
                     Ok(line) => {
-                        self.tell(Event::Agent(crate::agent::AgentEvent::StatusLine(Box::new(line))));
+                        self.tell(Event::Agent(crate::agent::AgentEvent::StatusLine(
+                            Box::new(line),
+                        )));
                     }
                     Err(error) => tracing::warn!(%error, "a status line payload was ignored"),
                 }
@@ -448,7 +470,10 @@ impl Shell {
             Request::History => Reply::History(report::history(&self.model)),
             Request::Handoff { session } => match session {
                 Some(session) if session != self.model.session.to_string() => Reply::NotFound {
-                    why: format!("session {session} is not the present one, {}", self.model.session),
+                    why: format!(
+                        "session {session} is not the present one, {}",
+                        self.model.session
+                    ),
                 },
                 _ => Reply::Handoff(Box::new(report::handoff(&self.model))),
             },
@@ -471,14 +496,21 @@ impl Shell {
                 }
             }
             PtyNews::Exited(exit) if current => self.exited(exit),
-            PtyNews::Output(_) | PtyNews::OutputEnded | PtyNews::Stopped(_) | PtyNews::Exited(_) => {}
+            PtyNews::Output(_)
+            | PtyNews::OutputEnded
+            | PtyNews::Stopped(_)
+            | PtyNews::Exited(_) => {}
         }
     }
 
     fn exited(&mut self, exit: PaneExit) {
         self.screen.reset();
         self.recording = None;
-        let leftovers = self.pty.take().map(|pty| effects::leftovers(&pty)).unwrap_or_default();
+        let leftovers = self
+            .pty
+            .take()
+            .map(|pty| effects::leftovers(&pty))
+            .unwrap_or_default();
         if let Some(process) = self.model.agent.process.clone() {
             self.keep(Job::AgentGone(process));
         }
@@ -489,7 +521,9 @@ impl Shell {
         let iteration = self.model.iteration;
         self.tell(Event::Pane(PaneEvent::Exited { iteration, exit }));
         if !leftovers.is_empty() {
-            self.tell(Event::Pane(PaneEvent::LeftoversFound { processes: leftovers }));
+            self.tell(Event::Pane(PaneEvent::LeftoversFound {
+                processes: leftovers,
+            }));
         }
     }
 
@@ -502,7 +536,8 @@ impl Shell {
         if !self.model.agent.hooked {
             let text = bytes.iter().filter(|byte| !byte.is_ascii_control()).count();
             self.characters += text as u64;
-            self.estimate_due.get_or_insert_with(|| Instant::now() + ESTIMATE_TIME);
+            self.estimate_due
+                .get_or_insert_with(|| Instant::now() + ESTIMATE_TIME);
         }
     }
 
@@ -524,7 +559,10 @@ impl Shell {
 
     /// Writes to the child; a child that does not read is told of, not waited for.
     pub(crate) fn write_pane(&mut self, bytes: Vec<u8>) {
-        let refused = self.pty.as_ref().is_some_and(|pty| pty.try_write(bytes).is_err());
+        let refused = self
+            .pty
+            .as_ref()
+            .is_some_and(|pty| pty.try_write(bytes).is_err());
         if refused {
             self.tell(Event::Pane(PaneEvent::InputRefused));
         }
@@ -544,8 +582,12 @@ impl Shell {
                 }
                 Ok(_) => {}
                 Err(errors) => {
-                    let first = errors.faults.first().map_or_else(String::new, |fault| fault.line());
-                    let what = format!("the configuration is not taken, the old one stays: {first}");
+                    let first = errors
+                        .faults
+                        .first()
+                        .map_or_else(String::new, |fault| fault.line());
+                    let what =
+                        format!("the configuration is not taken, the old one stays: {first}");
                     self.tell(Event::Troubled { what });
                 }
             }
@@ -560,12 +602,20 @@ impl Shell {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let frame = self.wants_frame().then(|| self.drawn_at.map_or_else(Instant::now, |at| at + FRAME_TIME));
-        [frame, self.escape_due, self.screen.deadline(), self.estimate_due]
-            .into_iter()
-            .flatten()
-            .chain(self.timers.values().copied())
-            .min()
+        let frame = self.wants_frame().then(|| {
+            self.drawn_at
+                .map_or_else(Instant::now, |at| at + FRAME_TIME)
+        });
+        [
+            frame,
+            self.escape_due,
+            self.screen.deadline(),
+            self.estimate_due,
+        ]
+        .into_iter()
+        .flatten()
+        .chain(self.timers.values().copied())
+        .min()
     }
 
     fn timers(&mut self) {
@@ -584,8 +634,12 @@ impl Shell {
             self.estimate_due = None;
             self.estimate();
         }
-        let due: Vec<TimerId> =
-            self.timers.iter().filter(|(_, at)| **at <= now).map(|(id, _)| *id).collect();
+        let due: Vec<TimerId> = self
+            .timers
+            .iter()
+            .filter(|(_, at)| **at <= now)
+            .map(|(id, _)| *id)
+            .collect();
         for id in due {
             self.timers.remove(&id);
             self.tell(Event::TimerFired(id));
@@ -600,7 +654,12 @@ impl Shell {
         let used: Tokens = crate::agent::generic::estimate(self.characters, 0);
         let at = self.at();
         let source = crate::guard::Source::Estimate;
-        let reading = crate::guard::Reading { used, window: None, source, at };
+        let reading = crate::guard::Reading {
+            used,
+            window: None,
+            source,
+            at,
+        };
         self.tell(Event::Read(ReadEvent::Estimate(reading)));
     }
 
@@ -627,7 +686,10 @@ impl Shell {
         self.model.now = self.at();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         // It only writes to memory.
-        if let Err(error) = self.terminal.draw(|frame| crate::ui::draw(frame, model, screen, theme)) {
+        if let Err(error) = self
+            .terminal
+            .draw(|frame| crate::ui::draw(frame, model, screen, theme))
+        {
             tracing::error!(%error, "cannot draw");
         }
         let mut bytes = std::mem::take(&mut self.aside);
@@ -657,7 +719,9 @@ impl Shell {
             return bytes;
         };
         if !cursor.visible {
-            bytes.extend_from_slice(format!("\x1b[{};{}H", cursor.row + 1, cursor.column + 1).as_bytes());
+            bytes.extend_from_slice(
+                format!("\x1b[{};{}H", cursor.row + 1, cursor.column + 1).as_bytes(),
+            );
         }
         // DECSCUSR: the blinking form of a shape is the one before its steady form.
         let steady = match cursor.shape {

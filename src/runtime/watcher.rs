@@ -41,13 +41,22 @@ impl Watcher {
         let watcher = watcher
             .inspect_err(|error| tracing::warn!(%error, "files cannot be watched"))
             .ok();
-        Self { watcher, directories: BTreeSet::new(), changed, _keep: keep }
+        Self {
+            watcher,
+            directories: BTreeSet::new(),
+            changed,
+            _keep: keep,
+        }
     }
 
     /// Watches the directory of a file.
     pub fn watch_beside(&mut self, file: &Path) {
-        let Some(directory) = file.parent() else { return };
-        let Some(watcher) = &mut self.watcher else { return };
+        let Some(directory) = file.parent() else {
+            return;
+        };
+        let Some(watcher) = &mut self.watcher else {
+            return;
+        };
         if self.directories.contains(directory) {
             return;
         }
@@ -62,7 +71,9 @@ impl Watcher {
 
     /// Stops watching the directory of a file.
     pub fn forget_beside(&mut self, file: &Path) {
-        let (Some(directory), Some(watcher)) = (file.parent(), &mut self.watcher) else { return };
+        let (Some(directory), Some(watcher)) = (file.parent(), &mut self.watcher) else {
+            return;
+        };
         if self.directories.remove(directory) {
             // It is gone, then.
             let _ = watcher.unwatch(directory);

@@ -71,7 +71,14 @@ impl Depth {
     #[must_use]
     pub fn of_terminal(variable: impl Fn(&str) -> Option<String>) -> Self {
         /// Terminals that show all colours and say so in their name only.
-        const ALL_COLOURS: [&str; 6] = ["-direct", "kitty", "ghostty", "wezterm", "alacritty", "foot"];
+        const ALL_COLOURS: [&str; 6] = [
+            "-direct",
+            "kitty",
+            "ghostty",
+            "wezterm",
+            "alacritty",
+            "foot",
+        ];
         let term = variable("TERM").unwrap_or_default();
         let told = variable("COLORTERM").unwrap_or_default();
         if variable("NO_COLOR").is_some_and(|set| !set.is_empty()) {
@@ -410,10 +417,15 @@ mod tests {
     fn the_depth_is_read_from_the_variables() {
         let depth = |set: &[(&str, &str)]| {
             Depth::of_terminal(|name| {
-                set.iter().find(|(one, _)| *one == name).map(|(_, value)| (*value).to_owned())
+                set.iter()
+                    .find(|(one, _)| *one == name)
+                    .map(|(_, value)| (*value).to_owned())
             })
         };
-        assert_eq!(depth(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]), Depth::TrueColor);
+        assert_eq!(
+            depth(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]),
+            Depth::TrueColor
+        );
         assert_eq!(depth(&[("TERM", "xterm-kitty")]), Depth::TrueColor);
         assert_eq!(depth(&[("TERM", "screen-256color")]), Depth::Indexed256);
         assert_eq!(depth(&[("TERM", "xterm")]), Depth::Ansi16);

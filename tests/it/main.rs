@@ -1,10 +1,9 @@
 //! The integration tests: one binary, a module per feature.
 
 mod agent;
-mod config;
 mod api;
+mod breakpoint;
+mod config;
 mod kit;
 mod lineage;
-mod breakpoint;
-mod kit;
 mod transcript;
