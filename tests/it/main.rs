@@ -5,5 +5,6 @@ mod api;
 mod breakpoint;
 mod config;
 mod kit;
+mod layering;
 mod lineage;
 mod transcript;
