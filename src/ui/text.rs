@@ -35,6 +35,14 @@ pub(super) fn bytes(count: usize) -> String {
     }
 }
 
+/// Tokens where a glance is enough: `950`, `19k`, `1.25M`.
+pub(super) fn rough(Tokens(count): Tokens) -> String {
+    match count {
+        10_000..999_500 => format!("{}k", (count + 500) / 1_000),
+        _ => tokens(Tokens(count)),
+    }
+}
+
 fn decimals(value: f64, places: usize) -> String {
     let text = format!("{value:.places$}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,7 +1,10 @@
 //! Scenes for frames: a model in the middle of its work, built by events, and a screen fed with bytes like those of
 //! a coding agent. Shared by the tests and `examples/screenshot.rs`.
 
-use std::time::{Duration, Instant};
+use std::{
+    fmt::Write,
+    time::{Duration, Instant},
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use pitstop::{
@@ -20,9 +23,10 @@ use pitstop::{
         Cause, EndReason, IterationId, Lineage, ProcessStamp, RebootRecord, RunId, Way,
         journal::Step,
     },
-    pane::screen::Screen,
+    pane::screen::{Screen, ScreenFact},
     transcript::{SessionId, Tokens},
 };
+use unicode_width::UnicodeWidthStr;
 use uuid::Uuid;
 
 /// The notes of the scene.
@@ -52,7 +56,7 @@ pub fn at(seconds: u64) -> At {
     let start: DateTime<Utc> = "2026-11-21T09:00:00Z".parse().expect("a time");
     At {
         since_start: Duration::from_secs(seconds),
-        wall: start + TimeDelta::seconds(seconds as i64),
+        wall: start + TimeDelta::seconds(seconds.cast_signed()),
     }
 }
 
@@ -187,6 +191,8 @@ pub fn working(host: (u16, u16)) -> Model {
             transcript_path: None,
         },
     );
+    let title = ScreenFact::Title("✳ Stream the importer".to_owned());
+    tell(&mut model, 3, Event::Pane(PaneEvent::Screen(title)));
     let figures = [
         19_300, 31_000, 35_400, 39_100, 52_800, 57_000, 61_900, 66_000, 83_700, 88_100, 92_000,
         109_300, 115_000, 119_200, 124_300, 128_400,
@@ -285,6 +291,14 @@ pub fn screen(model: &Model) -> Screen {
     screen
 }
 
+/// A line of code as wide as its coloured ground.
+fn padded(text: &str) -> String {
+    format!(
+        "{text}{}",
+        " ".repeat(58_usize.saturating_sub(text.width()))
+    )
+}
+
 /// What a coding agent's terminal looks like after some work, in the sequences that such programs send.
 pub fn session_bytes(columns: u16, rows: u16) -> Vec<u8> {
     const GREY: &str = "\x1b[38;2;139;147;167m";
@@ -293,10 +307,16 @@ pub fn session_bytes(columns: u16, rows: u16) -> Vec<u8> {
     const END: &str = "\x1b[0m";
     let rule = "─".repeat(usize::from(columns));
     let added = |number: u16, text: &str| {
-        format!("    {GREY}{number:>3}{END} \x1b[48;2;34;92;43m+ {text:<58}{END}")
+        format!(
+            "    {GREY}{number:>3}{END} \x1b[48;2;34;92;43m+ {}{END}",
+            padded(text)
+        )
     };
     let removed = |number: u16, text: &str| {
-        format!("    {GREY}{number:>3}{END} \x1b[48;2;122;41;54m- {text:<58}{END}")
+        format!(
+            "    {GREY}{number:>3}{END} \x1b[48;2;122;41;54m- {}{END}",
+            padded(text)
+        )
     };
     let lines = [
         format!(
@@ -340,12 +360,13 @@ pub fn session_bytes(columns: u16, rows: u16) -> Vec<u8> {
         bytes.push_str("\r\n");
     }
     let base = rows.saturating_sub(3).max(1);
-    bytes.push_str(&format!(
+    let _ = write!(
+        bytes,
         "\x1b[{base};1H{GREY}{rule}{END}\x1b[{};1H{GREY}❯{END} \x1b[{};1H{GREY}{rule}{END}\x1b[{};1H  {GREY}? for shortcuts{END}",
         base + 1,
         base + 2,
         base + 3,
-    ));
-    bytes.push_str(&format!("\x1b[{};3H", base + 1));
+    );
+    let _ = write!(bytes, "\x1b[{};3H", base + 1);
     bytes.into_bytes()
 }
