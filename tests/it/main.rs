@@ -8,3 +8,4 @@ mod kit;
 mod layering;
 mod lineage;
 mod transcript;
+mod ui;
