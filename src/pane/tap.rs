@@ -155,7 +155,7 @@ impl Tap {
 
 /// The length of a whole control sequence at the start that means nothing to the tap: without a
 /// private mark and with another end than REP and the window questions. Most sequences of a frame
-/// are of this kind (colours, moves, erasures); reading them here makes frames half as fast again.
+/// are of this kind (colours, moves, erasures) and need not be parsed twice.
 fn ordinary_sequence(bytes: &[u8]) -> Option<usize> {
     let body = bytes.strip_prefix(b"\x1b[")?;
     let length = body.iter().position(|byte| !matches!(byte, b'0'..=b';'))?;
