@@ -183,10 +183,10 @@ fn each_queued_part_is_a_write_of_its_own() {
         queue.push(part.into()).unwrap();
     }
     let writes = Arc::new(Mutex::new(Vec::new()));
-    let writer = Recorder(Arc::clone(&writes));
+    let recorder = Recorder(Arc::clone(&writes));
     let thread = {
         let queue = Arc::clone(&queue);
-        thread::spawn(move || write_all(Box::new(writer), &queue))
+        thread::spawn(move || write_all(Box::new(recorder), &queue))
     };
     let deadline = Instant::now() + LIMIT;
     while locked(&queue.state).bytes > 0 {
