@@ -50,6 +50,7 @@ use crate::{
     pane::{
         input::{Decoder, HostInput, HostReply},
         pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
+        recording::Recording,
         screen::{CursorShape, Screen},
     },
     transcript::Tokens,
@@ -145,7 +146,7 @@ pub struct Shell {
     pub(crate) quit: Option<i32>,
     /// Bytes for the host terminal that are not cells: clipboard, bell.
     pub(crate) aside: Vec<u8>,
-    pub(crate) recording: Option<crate::pane::recording::Recording>,
+    pub(crate) recording: Option<(Instant, Recording)>,
     flags: Flags,
     depth: Depth,
     theme: Theme,
@@ -529,8 +530,10 @@ impl Shell {
 
     fn output(&mut self, bytes: &[u8]) {
         self.screen.feed(bytes, Instant::now());
-        if let Some(recording) = &mut self.recording {
-            recording.output(bytes, self.started.elapsed());
+        if let Some((begun, recording)) = &mut self.recording
+            && let Err(error) = recording.output(begun.elapsed(), bytes)
+        {
+            tracing::warn!(error = keeper::told(&error), "the pane is not recorded any more");
         }
         self.after_feed();
         if !self.model.agent.hooked {
