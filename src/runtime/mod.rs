@@ -738,7 +738,7 @@ impl Shell {
         let shape: u8 = steady - u8::from(cursor.blinking);
         if self.cursor_shape != Some(shape) {
             self.cursor_shape = Some(shape);
-            bytes.extend_from_slice(format!("\x1b[{} q", shape).as_bytes());
+            bytes.extend_from_slice(format!("\x1b[{shape} q").as_bytes());
         }
         bytes
     }

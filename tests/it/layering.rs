@@ -241,7 +241,7 @@ fn used_rooms(code: &str) -> BTreeSet<String> {
                 }
                 // Behind `room::` come names of that room, up to the next comma at this depth.
                 if c == ':' {
-                    word = "\u{0}".to_owned();
+                    word.push('\u{0}');
                 }
                 if c == ',' {
                     word.clear();
@@ -263,7 +263,7 @@ fn used_rooms(code: &str) -> BTreeSet<String> {
 
 fn is_in(file: &str, places: &[&str]) -> bool {
     places.iter().any(|place| {
-        if place.ends_with(".rs") {
+        if !place.ends_with('/') && place.contains('.') {
             file == *place
         } else {
             file.starts_with(place)
