@@ -6,7 +6,11 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::{config::ThemeName, guard::Level, pane::screen::Colour};
+use crate::{
+    config::ThemeName,
+    guard::Level,
+    pane::{Rgb, screen::Colour},
+};
 
 /// How many colours the host terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +70,35 @@ const NAMED_PARTS: [(u8, u8, u8); 16] = [
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
 impl Depth {
+    /// The depth of a host terminal by what its environment says: `NO_COLOR` (no-color.org: any text but an
+    /// empty one), `COLORTERM`, `TERM` and `TERM_PROGRAM`. Texts that are not set are empty.
+    #[must_use]
+    pub fn of(no_color: &str, colorterm: &str, term: &str, program: &str) -> Self {
+        let names = |known: &[&str]| known.iter().any(|name| term.contains(name));
+        if !no_color.is_empty()
+            || matches!(term, "" | "dumb" | "vt52" | "vt100" | "vt102" | "vt220")
+        {
+            Self::Mono
+        } else if matches!(colorterm, "truecolor" | "24bit")
+            || names(&[
+                "direct",
+                "truecolor",
+                "kitty",
+                "ghostty",
+                "alacritty",
+                "foot",
+                "wezterm",
+            ])
+            || matches!(program, "iTerm.app" | "WezTerm" | "ghostty" | "vscode")
+        {
+            Self::TrueColor
+        } else if names(&["256"]) {
+            Self::Indexed256
+        } else {
+            Self::Ansi16
+        }
+    }
+
     /// The nearest colour to the child's that the host terminal can show.
     #[must_use]
     pub fn shown(self, colour: Colour) -> Color {
@@ -137,6 +170,21 @@ fn parts_of_256(index: u8) -> (u8, u8, u8) {
             (level, level, level)
         }
     }
+}
+
+/// Whether the host terminal is dark: by its background if it told one, else by `COLORFGBG` (`15;0`, text then
+/// ground), else it is taken for dark, as most are.
+#[must_use]
+pub fn is_dark(background: Option<Rgb>, colorfgbg: &str) -> bool {
+    if let Some(Rgb(r, g, b)) = background {
+        let light = 299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b);
+        return light < 500 * 255;
+    }
+    let ground = colorfgbg
+        .rsplit(';')
+        .next()
+        .and_then(|ground| ground.parse::<u8>().ok());
+    !matches!(ground, Some(7 | 9..=15))
 }
 
 /// What each meaning looks like.
@@ -446,6 +494,40 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_environment_tells_the_depth() {
+        let cases = [
+            (["1", "truecolor", "xterm-256color", ""], Depth::Mono),
+            (["", "truecolor", "xterm-256color", ""], Depth::TrueColor),
+            (["", "", "xterm-kitty", ""], Depth::TrueColor),
+            (["", "", "xterm-256color", "iTerm.app"], Depth::TrueColor),
+            (
+                ["", "", "xterm-256color", "Apple_Terminal"],
+                Depth::Indexed256,
+            ),
+            (["", "", "screen-256color", ""], Depth::Indexed256),
+            (["", "", "linux", ""], Depth::Ansi16),
+            (["", "", "xterm", ""], Depth::Ansi16),
+            (["", "", "dumb", ""], Depth::Mono),
+            (["", "", "", ""], Depth::Mono),
+        ];
+        for ([no_color, colorterm, term, program], depth) in cases {
+            let found = Depth::of(no_color, colorterm, term, program);
+            assert_eq!(
+                found, depth,
+                "{no_color:?} {colorterm:?} {term:?} {program:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_background_tells_dark_from_light() {
+        assert!(is_dark(Some(Rgb(30, 30, 46)), "0;15"));
+        assert!(!is_dark(Some(Rgb(253, 246, 227)), "15;0"));
+        assert!(!is_dark(None, "0;15") && is_dark(None, "15;0") && is_dark(None, "15;default;0"));
+        assert!(is_dark(None, "") && is_dark(None, "nonsense"));
     }
 
     proptest! {

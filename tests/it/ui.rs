@@ -575,7 +575,11 @@ fn every_small_size_is_drawn_without_a_panic() {
     let mut models = variants((80, 24));
     for columns in 1..=60 {
         for rows in 1..=30 {
-            for model in &mut models {
+            // Below the smallest size all are the same notice.
+            let (least_columns, least_rows) = layout::SMALLEST;
+            let notice = columns < least_columns || rows < least_rows;
+            let count = if notice { 1 } else { models.len() };
+            for model in &mut models[..count] {
                 model.host = (columns, rows);
                 assert_rows_are_exact(drawn(model, &screen, &theme).backend().buffer());
             }
@@ -616,6 +620,85 @@ fn a_frame_of_another_size_than_the_model_believes_is_drawn() {
             .draw(|frame| ui::draw(frame, &model, &screen, &Theme::default()))
             .expect("drawing");
     }
+}
+
+/// What stands in the context panel, and how high it is inside.
+fn context(model: &Model) -> (Vec<String>, usize) {
+    let area = layout::layout(model).context.expect("a context panel");
+    let shown = shot(model);
+    let rows = shown
+        .lines()
+        .skip(usize::from(area.y))
+        .take(usize::from(area.height));
+    let lines: Vec<String> = rows
+        .filter_map(|row| row.strip_suffix('│')?.rsplit_once(['┃', '│']))
+        .map(|(_, line)| line.trim().to_owned())
+        .collect();
+    (lines, usize::from(area.height) - 2)
+}
+
+fn said(model: &Model, words: &str) -> bool {
+    context(model).0.iter().any(|line| line.contains(words))
+}
+
+#[test]
+fn the_gauge_tells_the_figure_of_the_contract() {
+    let (lines, _) = context(&working((132, 50)));
+    assert_eq!(lines[0], "█████████████████████████┊▍····┊·····");
+    assert_eq!(lines[1], "128.4k of 180k usable             71%");
+    for line in [
+        "warn 126k · compact 153k",
+        "+4.7k/turn · 4–6 turns left",
+        "status line · 2 s ago · $4.12",
+        "window 200k · base 19.3k",
+        "Opus 4.8",
+    ] {
+        assert!(lines.contains(&line.to_owned()), "{line} in {lines:?}");
+    }
+}
+
+#[test]
+fn three_lines_of_the_gauge_make_sense() {
+    let mut model = working((132, 18));
+    let (lines, height) = context(&model);
+    assert_eq!((height, lines.len()), (3, 3));
+    assert!(
+        lines[1].starts_with("128.4k of 180k") && lines[2].contains("turns left"),
+        "{lines:?}"
+    );
+    model.mode = pitstop::config::RebootMode::Manual;
+    scene::say(&mut model, 720, scene::figure(160_000));
+    let (lines, _) = context(&model);
+    assert_eq!(lines[2], "time for a reboot · F5");
+}
+
+#[test]
+fn a_stale_figure_and_a_disagreement_are_marked() {
+    let mut model = working((132, 50));
+    assert!(!said(&model, "stale") && !said(&model, "≠"));
+    model.now = at(5_000);
+    assert!(said(&model, "stale"));
+    model.now = at(712);
+    let reading = pitstop::guard::Reading {
+        used: Tokens(110_000),
+        window: None,
+        source: pitstop::guard::Source::Transcript,
+        at: at(711),
+    };
+    model.guard.observe(reading);
+    model.now = at(716);
+    assert!(
+        said(&model, "≠ transcript says 110k (−10 points)"),
+        "{:?}",
+        context(&model)
+    );
+}
+
+#[test]
+fn usage_limits_are_shown_where_there_is_room() {
+    let mut model = working((132, 50));
+    model.agent.limits = vec!["5-hour limit 40 %, resets 14:00 UTC".to_owned()];
+    assert!(said(&model, "5-hour limit 40 %, resets 14:00 UTC"));
 }
 
 #[test]
