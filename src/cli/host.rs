@@ -452,7 +452,13 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         agent_command: who.shown,
     };
     let generator = generator(&paths)?;
-    let depth = Depth::of_terminal(|name| env::var(name).ok());
+    let variable = |name| env::var(name).unwrap_or_default();
+    let depth = Depth::of(
+        &variable("NO_COLOR"),
+        &variable("COLORTERM"),
+        &variable("TERM"),
+        &variable("TERM_PROGRAM"),
+    );
     let lots = draw_lots();
     let session = match claude::user_session(&plan.user_args) {
         claude::UserSession::Named(session) if who.kind.tells() => session,
