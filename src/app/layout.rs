@@ -120,9 +120,10 @@ pub fn layout(model: &Model) -> Layout {
             body,
             panel_width(columns, &model.config.ui),
             &Focus::ALL[1..],
+            model.focus,
         );
     } else if columns >= 118 {
-        column(&mut layout, body, columns - 82, &[news(model)]);
+        column(&mut layout, body, columns - 82, &[news(model)], model.focus);
     } else {
         strip(&mut layout, body, news(model));
     }
@@ -146,15 +147,32 @@ fn news(model: &Model) -> Focus {
     }
 }
 
+/// The fewest rows in which the context panel makes sense, and those in which another panel does.
+const LEAST: (u16, u16) = (5, 4);
+
 /// Panels in a column at the right: the gauge as high as it needs, the rest shared.
-fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus]) {
+fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], focus: Focus) {
     layout.strip = false;
     layout.pane = Rect {
         width: body.width - width,
         ..body
     };
     let x = layout.pane.right();
-    let gauge = 8.min(body.height);
+    let mut panels = panels.to_vec();
+    let least = |count: usize| LEAST.1 * count as u16;
+    // A panel of a row or two tells nothing: it gives way, the focused one last.
+    while panels.len() > 1 && body.height < LEAST.0 + least(panels.len()) {
+        let dropped = panels.iter().rposition(|panel| *panel != focus);
+        panels.remove(dropped.unwrap_or(0));
+    }
+    // Limits, the curve over the turns and the base load come where the other panels do not miss the rows.
+    let wanted = match body.height {
+        44.. => 11,
+        34..44 => 9,
+        _ => 8,
+    };
+    let room = body.height.saturating_sub(least(panels.len()));
+    let gauge = wanted.min(room.max(LEAST.0)).min(body.height);
     layout.context = Some(Rect {
         x,
         y: body.y,
@@ -163,15 +181,19 @@ fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus]) {
     });
     let mut y = body.y + gauge;
     let mut left = body.height - gauge;
-    // The scratchpad and the handoff are read; the history is glanced at.
-    let shares = |focus: Focus| if focus == Focus::History { 2 } else { 3 };
+    // The scratchpad and the handoff are read; the history is glanced at; what has the keys is worked in.
+    let shares = |panel: Focus| match panel {
+        Focus::History => 2,
+        panel if panel == focus => 6,
+        _ => 3,
+    };
     let mut total: u16 = panels.iter().map(|panel| shares(*panel)).sum();
     for panel in panels {
-        let height = left * shares(*panel) / total.max(1);
-        total -= shares(*panel);
+        let height = left * shares(panel) / total.max(1);
+        total -= shares(panel);
         if height > 0 {
             layout.panels.push((
-                *panel,
+                panel,
                 Rect {
                     x,
                     y,

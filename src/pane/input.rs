@@ -250,28 +250,28 @@ fn paste_step(bytes: &[u8]) -> Step {
     let mut from = 0;
     loop {
         match memchr(ESC, &bytes[from..]).map(|at| from + at) {
-            None => return text(bytes),
+            None => return paste_text(bytes),
             Some(at) if bytes[at..].starts_with(PASTE_END) => {
                 return if at == 0 {
                     Step::Item(PASTE_END.len(), HostInput::PasteEnd)
                 } else {
-                    text(&bytes[..at])
+                    paste_text(&bytes[..at])
                 };
             }
             Some(at) if PASTE_END.starts_with(&bytes[at..]) => {
                 return if at == 0 {
                     Step::Wait
                 } else {
-                    text(&bytes[..at])
+                    paste_text(&bytes[..at])
                 };
             }
             Some(at) => from = at + 1,
         }
     }
+}
 
-    fn text(bytes: &[u8]) -> Step {
-        Step::Item(bytes.len(), HostInput::PasteChunk(bytes.to_vec()))
-    }
+fn paste_text(bytes: &[u8]) -> Step {
+    Step::Item(bytes.len(), HostInput::PasteChunk(bytes.to_vec()))
 }
 
 fn step(bytes: &[u8]) -> Step {
@@ -926,8 +926,7 @@ fn is_kitty_form(raw: &[u8]) -> bool {
         return false;
     };
     match body {
-        [b'P' | b'Q' | b'S'] | b"13~" => true,
-        [.., b'u'] => true,
+        [b'P' | b'Q' | b'S'] | b"13~" | [.., b'u'] => true,
         _ => body.contains(&b':') || body.starts_with(b"13;"),
     }
 }

@@ -324,6 +324,7 @@ impl Pty {
     ///
     /// The kernel's buffer is emptied too, or the writer would stay blocked. A paste may have lost
     /// its end mark: queue one behind it.
+    #[allow(clippy::must_use_candidate)] // called for what it does
     pub fn cancel_writes(&self) -> usize {
         let dropped = self.queue.cancel();
         if let Some(terminal) = self.open_terminal() {

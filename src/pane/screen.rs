@@ -817,12 +817,12 @@ impl Engine {
     /// the bottom and adding them again makes it fetch lines from the scrollback.
     fn pull_back(&mut self, lines: usize) {
         let grid = self.term.grid();
-        let used = (0..grid.screen_lines() as i32)
-            .rev()
-            .find(|&line| line <= grid.cursor.point.line.0 || !is_blank(&grid[Line(line)][..]))
-            .unwrap_or(0);
-        let spare = grid.screen_lines() - 1 - usize::try_from(used).unwrap_or(0);
         let rows = self.size.rows();
+        let spare = (0..rows)
+            .rev()
+            .map(|row| Line(i32::from(row)))
+            .take_while(|&line| line > grid.cursor.point.line && is_blank(&grid[line][..]))
+            .count();
         let pulled = spare.min(lines) as u16;
         if pulled > 0 {
             self.term
@@ -1160,7 +1160,7 @@ impl Engine {
     /// Forgets the links no cell has any more; false if that made no room. A sweep reads the whole
     /// grid, so after a vain one the next waits for as many links as the table holds.
     fn sweep_links(&mut self) -> bool {
-        if self.links.refused % LINK_COUNT == 0 {
+        if self.links.refused.is_multiple_of(LINK_COUNT) {
             let grid = self.term.grid();
             let mut live = HashMap::new();
             for line in grid.topmost_line().0..=grid.bottommost_line().0 {
@@ -1216,7 +1216,11 @@ fn rendition_colour(colour: Color, base: u8) -> String {
 }
 
 fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02X}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    text.bytes()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
 }
 
 /// xterm's palette, for what the host did not tell.

@@ -128,6 +128,10 @@ impl Tap {
                     break;
                 };
                 done += text;
+                if let Some(length) = ordinary_sequence(&bytes[done..]) {
+                    done += length;
+                    continue;
+                }
                 self.watch.ground = false;
             }
             self.watch.stop = false;
@@ -147,6 +151,16 @@ impl Tap {
         self.watch.ground = true;
         self.watch.question = None;
     }
+}
+
+/// The length of a whole control sequence at the start that means nothing to the tap: without a
+/// private mark and with another end than REP and the window questions. Most sequences of a frame
+/// are of this kind (colours, moves, erasures) and need not be parsed twice.
+fn ordinary_sequence(bytes: &[u8]) -> Option<usize> {
+    let body = bytes.strip_prefix(b"\x1b[")?;
+    let length = body.iter().position(|byte| !matches!(byte, b'0'..=b';'))?;
+    matches!(body[length], b'@'..=b'~' if !matches!(body[length], b'b' | b't'))
+        .then_some(length + 3)
 }
 
 /// The longest OSC string let through, in bytes: what tmux allows. The parser's own buffer has no

@@ -130,6 +130,11 @@ impl Shell {
             return;
         }
         self.screen.resize(size);
+        if let Some((begun, recording)) = &mut self.recording
+            && let Err(error) = recording.resize(begun.elapsed(), size)
+        {
+            tracing::warn!(error = told(&error), "the pane is not recorded any more");
+        }
         if let Some(pty) = &self.pty
             && let Err(error) = pty.resize(size)
         {
@@ -216,13 +221,13 @@ impl Shell {
                 Recording::create(
                     &directory.path().join("pane.cast"),
                     size,
-                    chrono::Utc::now(),
+                    chrono::Utc::now().timestamp(),
                     self.model.config.recording.max_size,
                 )
                 .map_err(|error| told(&error))
             });
         match opened {
-            Ok(recording) => self.recording = Some(recording),
+            Ok(recording) => self.recording = Some((Instant::now(), recording)),
             Err(error) => tracing::warn!(error, "the pane is not recorded"),
         }
     }

@@ -50,6 +50,7 @@ use crate::{
     pane::{
         input::{Decoder, HostInput, HostReply},
         pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
+        recording::Recording,
         screen::{CursorShape, Screen},
     },
     transcript::Tokens,
@@ -145,7 +146,7 @@ pub struct Shell {
     pub(crate) quit: Option<i32>,
     /// Bytes for the host terminal that are not cells: clipboard, bell.
     pub(crate) aside: Vec<u8>,
-    pub(crate) recording: Option<crate::pane::recording::Recording>,
+    pub(crate) recording: Option<(Instant, Recording)>,
     flags: Flags,
     depth: Depth,
     theme: Theme,
@@ -300,10 +301,10 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
             Some(bytes) = shell.host.bytes.recv() => Woken::Host(bytes),
             Some(()) = shell.host.written.recv() => Woken::Written,
             Some(event) = answers.recv() => Woken::Answer(event),
-            call = calls.recv(), if !calls_closed => match call {
-                Some(call) => Woken::Call(call),
-                None => { calls_closed = true; continue }
-            },
+            call = calls.recv(), if !calls_closed => {
+                let Some(call) = call else { calls_closed = true; continue };
+                Woken::Call(call)
+            }
             Some(message) = pane.recv() => Woken::Pane(message),
             Some(path) = shell.watcher.changed.recv() => Woken::Changed(path),
             () = sleep_until(wake_at) => Woken::Timer,
@@ -529,8 +530,13 @@ impl Shell {
 
     fn output(&mut self, bytes: &[u8]) {
         self.screen.feed(bytes, Instant::now());
-        if let Some(recording) = &mut self.recording {
-            recording.output(bytes, self.started.elapsed());
+        if let Some((begun, recording)) = &mut self.recording
+            && let Err(error) = recording.output(begun.elapsed(), bytes)
+        {
+            tracing::warn!(
+                error = keeper::told(&error),
+                "the pane is not recorded any more"
+            );
         }
         self.after_feed();
         if !self.model.agent.hooked {
@@ -585,7 +591,7 @@ impl Shell {
                     let first = errors
                         .faults
                         .first()
-                        .map_or_else(String::new, |fault| fault.line());
+                        .map_or_else(String::new, crate::config::error::Fault::line);
                     let what =
                         format!("the configuration is not taken, the old one stays: {first}");
                     self.tell(Event::Troubled { what });
@@ -729,10 +735,10 @@ impl Shell {
             CursorShape::Underline => 4,
             CursorShape::Bar => 6,
         };
-        let shape = Some(steady - u8::from(cursor.blinking));
-        if self.cursor_shape != shape {
-            self.cursor_shape = shape;
-            bytes.extend_from_slice(format!("\x1b[{} q", shape.unwrap_or(0)).as_bytes());
+        let shape: u8 = steady - u8::from(cursor.blinking);
+        if self.cursor_shape != Some(shape) {
+            self.cursor_shape = Some(shape);
+            bytes.extend_from_slice(format!("\x1b[{} q", shape).as_bytes());
         }
         bytes
     }

@@ -3,7 +3,7 @@
 use ratatui::{
     buffer::Buffer,
     layout::Rect,
-    style::Style,
+    style::{Modifier, Style},
     text::{Line, Span},
     widgets::{Block, BorderType, Widget},
 };
@@ -64,13 +64,13 @@ pub(super) fn cut(line: Line<'static>, cells: usize) -> Line<'static> {
 }
 
 /// Writes into the top border, at its right end, if the title leaves room.
-pub(super) fn corner(buf: &mut Buffer, area: Rect, line: Line<'static>) {
+pub(super) fn corner(buf: &mut Buffer, area: Rect, line: &Line<'static>) {
     let wide = line.width() as u16;
     if area.height == 0 || wide + 2 > area.width {
         return;
     }
     let x = area.right() - wide - 1;
-    buf.set_line(x, area.y, &line, wide);
+    buf.set_line(x, area.y, line, wide);
 }
 
 /// Writes into the bottom border: hints at the left, a mark at the right, as far as they fit.
@@ -82,15 +82,46 @@ pub(super) fn foot(buf: &mut Buffer, area: Rect, hints: &[String], mark: &str, t
     let room = usize::from(area.width - 2);
     let mut left = room;
     if !mark.is_empty() && text::width(mark) + 2 <= room {
-        let mark = format!(" {mark} ");
-        let wide = text::width(&mark) as u16;
-        buf.set_stringn(area.right() - 1 - wide, y, &mark, room, theme.dim);
+        let mark = framed(row(mark, theme.dim));
+        let wide = mark.width() as u16;
+        buf.set_line(area.right() - 1 - wide, y, &mark, wide);
         left -= usize::from(wide);
     }
-    let hints = text::join(hints, left.saturating_sub(2));
-    if !hints.is_empty() && left > 4 {
-        buf.set_stringn(area.x + 1, y, format!(" {hints} "), left, theme.dim);
+    let line = hint_line(hints, left.saturating_sub(2), theme);
+    if line.width() > 0 && left > 4 {
+        let line = framed(line);
+        buf.set_line(area.x + 1, y, &line, left as u16);
     }
+}
+
+/// `e edit · Esc back`, as much of it as fits; the first word of each is the key.
+fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'static> {
+    let mut spans = Vec::new();
+    let mut used = 0;
+    for hint in hints {
+        let gap = if spans.is_empty() { "" } else { " · " };
+        used += text::width(gap) + text::width(hint);
+        if used > cells {
+            break;
+        }
+        let (key, does) = hint.split_at(hint.find(' ').unwrap_or(hint.len()));
+        spans.push(Span::styled(gap, theme.dim));
+        spans.push(Span::styled(key.to_owned(), theme.accent));
+        spans.push(Span::styled(does.to_owned(), theme.dim));
+    }
+    Line::from(spans)
+}
+
+/// A line with a blank on each side, in its own weight and not that of the border it stands in.
+fn framed(mut line: Line<'static>) -> Line<'static> {
+    for span in &mut line.spans {
+        if !span.style.add_modifier.contains(Modifier::BOLD) {
+            span.style = span.style.remove_modifier(Modifier::BOLD);
+        }
+    }
+    line.spans.insert(0, Span::raw(" "));
+    line.push_span(Span::raw(" "));
+    line
 }
 
 /// Where a window stands in its document: `12–40 of 340`, or nothing if all of it is seen.

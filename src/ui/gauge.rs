@@ -87,7 +87,7 @@ fn known(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<(u8
         (
             1,
             between(
-                format!(
+                &format!(
                     "{} of {} usable",
                     tokens(figure.used),
                     tokens(figure.usable)
@@ -221,14 +221,14 @@ fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'sta
 
 /// Two texts at the two ends of a row.
 fn between(
-    left: String,
+    left: &str,
     left_style: Style,
     right: String,
     right_style: Style,
     cells: usize,
 ) -> Line<'static> {
     let room = cells.saturating_sub(text::width(&right) + 1);
-    let left = text::fit(&left, room).into_owned();
+    let left = text::fit(left, room).into_owned();
     let gap = cells.saturating_sub(text::width(&left) + text::width(&right));
     Line::from(vec![
         Span::styled(left, left_style),
@@ -253,8 +253,9 @@ fn bar(
     let spans = (0..cells).map(|at| {
         let filled = eighths.saturating_sub(at * 8).min(8);
         match (filled, ticks.contains(&at)) {
-            (8, true) => Span::styled("┊", fill.add_modifier(Modifier::REVERSED)),
-            (0, true) => Span::styled("┊", theme.accent),
+            // A cell holds one sign: a tick in a cell that is partly used counts by its larger part.
+            (5..=8, true) => Span::styled("┊", fill.add_modifier(Modifier::REVERSED)),
+            (_, true) => Span::styled("┊", theme.accent),
             (0, false) => Span::styled("·", theme.unused),
             (part, _) => Span::styled(EIGHTHS[part - 1], fill),
         }

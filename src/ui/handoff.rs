@@ -46,7 +46,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         return;
     }
     if !focused && let Some(key) = model.keys().hint(Action::Handoff) {
-        frame::corner(buf, area, frame::row(format!(" {key} "), theme.dim));
+        frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
     // The message itself keeps at least half of the panel.
     let mut remarks = remarks(handoff, usize::from(inner.width), theme);
@@ -58,7 +58,9 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         height: inner.height - above,
         ..inner
     };
-    let rows = markdown::rows(&handoff.text, body.width, Marks::Kept, theme);
+    // The marker line is for machines; the review shows it too.
+    let shown = handoff.body().trim_start_matches('\n');
+    let rows = markdown::rows(shown, body.width, Marks::Kept, theme);
     let window = text::window(rows, model.handoff.scroll, body.height);
     frame::rows(buf, body, &window.rows);
     let mut hints = Vec::new();
@@ -69,13 +71,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         }
         hints.extend(["p paste into the prompt", "Esc back"].map(str::to_owned));
     }
-    frame::foot(
-        buf,
-        area,
-        &hints,
-        &frame::position(&window, &handoff.text),
-        theme,
-    );
+    frame::foot(buf, area, &hints, &frame::position(&window, shown), theme);
 }
 
 /// `3.1k tokens · 12.4 KB`, and whether a human has rewritten it.

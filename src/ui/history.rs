@@ -37,7 +37,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         let hints = ["↑↓ select", "Enter details", "Esc back"].map(str::to_owned);
         frame::foot(buf, area, &hints, "", theme);
     } else if let Some(key) = model.keys().hint(Action::History) {
-        frame::corner(buf, area, frame::row(format!(" {key} "), theme.dim));
+        frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
     if iterations.is_empty() {
         frame::rows(buf, inner, &[frame::row("nothing has run yet", theme.dim)]);
@@ -137,7 +137,7 @@ fn figures(iteration: &Iteration, model: &Model) -> String {
     } else {
         iteration.tokens_at_end
     };
-    let word = |figure: Option<Tokens>| figure.map_or_else(|| "–".to_owned(), tokens);
+    let word = |figure: Option<Tokens>| figure.map_or_else(|| "–".to_owned(), text::rough);
     match (iteration.tokens_at_birth, end) {
         (None, None) => String::new(),
         (birth, end) => format!("{}→{}", word(birth), word(end)),

@@ -57,14 +57,13 @@ impl Iterator for Rows<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.ready.is_empty() {
-            let (number, rest, whole) = match self.piece.take() {
-                Some((number, rest)) => (number, rest, false),
-                None => {
-                    let (number, line) = self.lines.next()?;
-                    (number, line, true)
-                }
+            let (number, rest, whole) = if let Some((number, rest)) = self.piece.take() {
+                (number, rest, false)
+            } else {
+                let (number, line) = self.lines.next()?;
+                (number, line, true)
             };
-            let cut = rest.floor_char_boundary(PIECE);
+            let cut = boundary(rest, PIECE);
             let (now, later) = rest.split_at(cut);
             if !later.is_empty() {
                 self.piece = Some((number, later));
@@ -84,12 +83,12 @@ impl Rows<'_> {
             return rows;
         }
         if self.fence.is_some() {
-            return self.wrap(vec![(line.to_owned(), theme.code)], Lead::default());
+            return self.wrap(&[(line.to_owned(), theme.code)], &Lead::default());
         }
         if stripped.is_empty() || !begins {
             return self.wrap(
-                vec![(line.trim_end().to_owned(), theme.text)],
-                Lead::default(),
+                &[(line.trim_end().to_owned(), theme.text)],
+                &Lead::default(),
             );
         }
         let indent = line.len() - stripped.len();
@@ -102,27 +101,25 @@ impl Rows<'_> {
         if let Some(quoted) = stripped.strip_prefix('>') {
             let style = theme.dim.add_modifier(Modifier::ITALIC);
             return match self.marks {
-                Marks::Kept => self.wrap(vec![(line.to_owned(), style)], Lead::default()),
+                Marks::Kept => self.wrap(&[(line.to_owned(), style)], &Lead::default()),
                 Marks::Rendered => {
                     let bar = vec![("▎ ".to_owned(), theme.accent)];
                     let lead = Lead {
                         first: bar.clone(),
                         rest: bar,
                     };
-                    self.wrap(self.inline(quoted.trim_start(), style), lead)
+                    self.wrap(&self.inline(quoted.trim_start(), style), &lead)
                 }
             };
         }
-        match item(stripped) {
-            Some(item) => self.item(indent, &item),
-            None => {
-                let lead = Lead {
-                    first: blanks(indent),
-                    rest: blanks(indent),
-                };
-                self.wrap(self.inline(stripped, theme.text), lead)
-            }
+        if let Some(item) = item(stripped) {
+            return self.item(indent, &item);
         }
+        let lead = Lead {
+            first: blanks(indent),
+            rest: blanks(indent),
+        };
+        self.wrap(&self.inline(stripped, theme.text), &lead)
     }
 
     /// Opens or closes a fence; its own line is shown faintly.
@@ -134,7 +131,7 @@ impl Rows<'_> {
             Some((open, least)) if open == mark && run >= least => self.fence = None,
             _ => return None,
         }
-        Some(self.wrap(vec![(line.to_owned(), self.theme.dim)], Lead::default()))
+        Some(self.wrap(&[(line.to_owned(), self.theme.dim)], &Lead::default()))
     }
 
     fn heading(&self, depth: usize, title: &str, whole: &str) -> Vec<Line<'static>> {
@@ -148,7 +145,7 @@ impl Rows<'_> {
         } else {
             title
         };
-        self.wrap(self.inline(text, style), Lead::default())
+        self.wrap(&self.inline(text, style), &Lead::default())
     }
 
     fn item(&self, indent: usize, item: &Item<'_>) -> Vec<Line<'static>> {
@@ -173,16 +170,16 @@ impl Rows<'_> {
         let mut first = blanks(indent);
         first.push((sign, sign_style));
         self.wrap(
-            self.inline(item.text, style),
-            Lead {
+            &self.inline(item.text, style),
+            &Lead {
                 first,
                 rest: blanks(hang),
             },
         )
     }
 
-    fn wrap(&self, runs: Vec<(String, Style)>, lead: Lead) -> Vec<Line<'static>> {
-        wrap(&runs, &lead, self.cells)
+    fn wrap(&self, runs: &[(String, Style)], lead: &Lead) -> Vec<Line<'static>> {
+        wrap(runs, lead, self.cells)
     }
 
     fn inline(&self, text: &str, base: Style) -> Vec<(String, Style)> {
@@ -201,6 +198,12 @@ impl Rows<'_> {
         inline.read();
         inline.runs
     }
+}
+
+/// The last place up to `limit` bytes at which a text can be cut.
+fn boundary(text: &str, limit: usize) -> usize {
+    let mut places = (0..=limit.min(text.len())).rev();
+    places.find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 fn blanks(count: usize) -> Vec<(String, Style)> {

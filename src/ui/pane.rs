@@ -39,14 +39,14 @@ pub(super) fn draw(
         if !own.trim().is_empty() && room > 8 {
             title.push_span(Span::styled(
                 format!("“{}” ", text::fit(&own, room)),
-                theme.dim,
+                theme.dim.remove_modifier(Modifier::BOLD),
             ));
         }
         frame::border(buf, layout.pane, title, focused, theme);
         let offset = screen.scroll_offset();
         if model.scrolling || offset > 0 {
             let mark = scroll_mark(screen);
-            frame::corner(buf, layout.pane, Line::styled(mark, theme.accent));
+            frame::corner(buf, layout.pane, &Line::styled(mark, theme.accent));
         }
     }
     cells(buf, layout.pane_inner(), screen, theme.depth);

@@ -15,6 +15,7 @@ use crate::{
     },
     clean,
     keymap::Action,
+    scratchpad,
 };
 
 use super::{
@@ -37,7 +38,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let notes = &model.notes;
     let name = match (&notes.editor, &notes.theirs) {
         (Some(_), Some(_)) => "Scratchpad · editing · conflict",
-        (Some(editor), None) if editor.text() != notes.text => "Scratchpad · editing · not saved",
+        (Some(editor), None) if differs(editor, &notes.text) => "Scratchpad · editing · not saved",
         (Some(_), None) => "Scratchpad · editing",
         _ => "Scratchpad",
     };
@@ -54,15 +55,16 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         return;
     }
     if !focused && let Some(key) = model.keys().hint(Action::Scratchpad) {
-        frame::corner(buf, area, frame::row(format!(" {key} "), theme.dim));
+        frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
-    if notes.text.trim().is_empty() {
+    if notes.text.trim().is_empty() || notes.text == scratchpad::TEMPLATE {
         frame::rows(buf, inner, &invitation(model, inner, theme));
     } else {
-        let rows = markdown::rows(&notes.text, inner.width, Marks::Rendered, theme);
+        let shown = without_title(&notes.text);
+        let rows = markdown::rows(shown, inner.width, Marks::Rendered, theme);
         let window = text::window(rows, notes.scroll, inner.height);
         frame::rows(buf, inner, &window.rows);
-        let mark = frame::position(&window, &notes.text);
+        let mark = frame::position(&window, shown);
         let hints: &[&str] = if focused {
             &["e edit", "↑↓ read", "Esc back"]
         } else {
@@ -71,6 +73,24 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         let hints: Vec<String> = hints.iter().map(ToString::to_string).collect();
         frame::foot(buf, area, &hints, &mark, theme);
     }
+}
+
+/// The notes without a heading that only repeats the panel's name.
+fn without_title(notes: &str) -> &str {
+    match notes.strip_prefix("# Scratchpad") {
+        Some(rest) if rest.starts_with('\n') => rest.trim_start_matches('\n'),
+        _ => notes,
+    }
+}
+
+/// Whether what is being edited is not what is on disk; compared in place, because it may be large.
+fn differs(editor: &Editor, saved: &str) -> bool {
+    !editor
+        .area
+        .lines()
+        .iter()
+        .map(String::as_str)
+        .eq(saved.split('\n'))
 }
 
 /// What an empty scratchpad says.

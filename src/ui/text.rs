@@ -35,6 +35,14 @@ pub(super) fn bytes(count: usize) -> String {
     }
 }
 
+/// Tokens where a glance is enough: `950`, `19k`, `1.25M`.
+pub(super) fn rough(Tokens(count): Tokens) -> String {
+    match count {
+        10_000..999_500 => format!("{}k", (count + 500) / 1_000),
+        _ => tokens(Tokens(count)),
+    }
+}
+
 fn decimals(value: f64, places: usize) -> String {
     let text = format!("{value:.places$}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -164,30 +172,31 @@ pub(super) fn wrap(runs: &[(String, Style)], lead: &Lead, cells: usize) -> Vec<L
     );
     let mut rows: Vec<Vec<(&str, Style)>> = vec![Vec::new()];
     let mut used = first;
-    // Where the row could be broken: after this many pieces, whose width is this.
-    let mut blank: Option<(usize, usize)> = None;
+    // Where the row could be broken: after this many pieces.
+    let mut blank: Option<usize> = None;
     for (text, style) in runs {
         for grapheme in text.graphemes(true) {
             let wide = width(grapheme);
-            let row = rows.last_mut().expect("there is always a row");
-            if used + wide > cells && !row.is_empty() {
-                let carried = match blank {
-                    _ if grapheme == " " => Vec::new(),
-                    Some((at, _)) => row.split_off(at),
-                    None => Vec::new(),
+            let mut dropped = false;
+            while used + wide > cells && rows.last().is_some_and(|row| !row.is_empty()) {
+                let row = rows.last_mut().expect("there is always a row");
+                dropped = grapheme == " ";
+                let carried = match blank.take() {
+                    Some(at) if !dropped => row.split_off(at),
+                    _ => Vec::new(),
                 };
                 used = rest + carried.iter().map(|(piece, _)| width(piece)).sum::<usize>();
-                blank = None;
                 rows.push(carried);
-                if grapheme == " " {
-                    continue;
-                }
+            }
+            // A blank where the row ends is what the break stands for.
+            if dropped {
+                continue;
             }
             let row = rows.last_mut().expect("there is always a row");
             row.push((grapheme, *style));
             used += wide;
             if grapheme == " " {
-                blank = Some((row.len(), used));
+                blank = Some(row.len());
             }
         }
     }
@@ -337,7 +346,7 @@ mod tests {
             rest: vec![("  ".to_owned(), style)],
         };
         let rows = wrap(&[("one two three".to_owned(), style)], &lead, 9);
-        assert_eq!(plain(&rows), ["• one two ", "  three"]);
+        assert_eq!(plain(&rows), ["• one two", "  three"]);
     }
 
     #[test]

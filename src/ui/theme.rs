@@ -374,8 +374,9 @@ impl Theme {
                 only_mono(ink(palette.border), Modifier::DIM)
             },
             focus: ink(palette.focus).add_modifier(bold),
-            title: Style::new().add_modifier(bold),
-            text: Style::new(),
+            // Named, or they would take the colour of the border that they stand in.
+            title: Style::new().fg(Color::Reset).add_modifier(bold),
+            text: Style::new().fg(Color::Reset),
             dim: if strong {
                 dim
             } else {

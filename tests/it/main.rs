@@ -6,5 +6,7 @@ mod breakpoint;
 mod config;
 mod context;
 mod kit;
+mod layering;
 mod lineage;
 mod transcript;
+mod ui;

@@ -282,7 +282,7 @@ fn what_is_broken_comes_out_raw_and_hides_nothing() {
     assert_eq!(decode(b"\x1b[999z"), [raw(b"\x1b[999z")]);
     assert_eq!(decode(b"\x1b]11;rgb:x\x07"), [raw(b"\x1b]11;rgb:x\x07")]);
     assert_eq!(decode(b"\x1b]11;abc\ra")[0], raw(b"\x1b]11;abc"));
-    let endless = [b"\x1b]11;".as_slice(), &[b'x'; 100_000]].concat();
+    let endless = [b"\x1b]11;".as_slice(), &vec![b'x'; 100_000]].concat();
     let mut decoder = Decoder::default();
     let items = decoder.feed(&endless);
     assert!(decoder.held.len() <= STRING_LIMIT);
@@ -442,7 +442,7 @@ fn merged(items: Vec<HostInput>) -> Vec<HostInput> {
     for item in items {
         match (all.last_mut(), item) {
             (Some(HostInput::PasteChunk(before)), HostInput::PasteChunk(after)) => {
-                before.extend(after)
+                before.extend(after);
             }
             (_, item) => all.push(item),
         }

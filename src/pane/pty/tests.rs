@@ -183,10 +183,10 @@ fn each_queued_part_is_a_write_of_its_own() {
         queue.push(part.into()).unwrap();
     }
     let writes = Arc::new(Mutex::new(Vec::new()));
-    let writer = Recorder(Arc::clone(&writes));
+    let recorder = Recorder(Arc::clone(&writes));
     let thread = {
         let queue = Arc::clone(&queue);
-        thread::spawn(move || write_all(Box::new(writer), &queue))
+        thread::spawn(move || write_all(Box::new(recorder), &queue))
     };
     let deadline = Instant::now() + LIMIT;
     while locked(&queue.state).bytes > 0 {
@@ -258,7 +258,11 @@ fn a_flood_waits_for_the_loop() {
 
 #[test]
 fn the_exit_is_seen_though_a_grandchild_holds_the_terminal() {
-    let mut pane = Pane::run("setsid sleep 1000 & echo grandchild=$!; exit 3");
+    let mut pane = Pane::run(
+        // The shell must not end before the grandchild has left its session, or the hangup ends both.
+        "setsid sh -c 'echo $$ > new; mv new pid; exec sleep 1000' & \
+         while [ ! -e pid ]; do :; done; echo grandchild=$(cat pid); exit 3",
+    );
     pane.until("exit", |pane| {
         pane.exit.is_some() && pane.says("grandchild=")
     });

@@ -26,6 +26,13 @@ fn replies(screen: &mut Screen, bytes: impl AsRef<[u8]>) -> Vec<String> {
         .collect()
 }
 
+/// This many numbered lines.
+fn counted(prefix: &str, lines: usize) -> String {
+    (0..lines)
+        .flat_map(|line| [prefix.to_owned(), line.to_string(), "\r\n".to_owned()])
+        .collect()
+}
+
 /// The replies of a fresh 80×24 screen.
 fn answer(bytes: &str) -> Vec<String> {
     replies(&mut screen(80, 24), bytes)
@@ -276,12 +283,7 @@ fn modes_are_reported_as_set() {
 #[test]
 fn a_dead_childs_modes_are_forgotten_and_its_text_kept() {
     let mut screen = screen(20, 5);
-    feed(
-        &mut screen,
-        (0..50)
-            .map(|line| format!("line {line}\r\n"))
-            .collect::<String>(),
-    );
+    feed(&mut screen, counted("line ", 50));
     let (text, history) = (screen.text(), screen.history_len());
     feed(
         &mut screen,
@@ -330,7 +332,7 @@ fn a_frame_that_never_ends_is_shown_at_its_deadline() {
         Some(*NOW + FRAME_LIMIT),
         "a second begin does not extend it"
     );
-    screen.expire(*NOW + FRAME_LIMIT - Duration::from_millis(1));
+    screen.expire(*NOW + FRAME_LIMIT.saturating_sub(Duration::from_millis(1)));
     assert_eq!(screen.text(), "old");
     screen.expire(*NOW + FRAME_LIMIT);
     assert_eq!(screen.text(), "new");
@@ -560,12 +562,7 @@ fn a_repeat_costs_no_more_than_a_row() {
 #[test]
 fn the_scrollback_holds_ten_thousand_lines_and_scrolls() {
     let mut screen = screen(20, 5);
-    feed(
-        &mut screen,
-        (0..=10_100)
-            .map(|line| format!("{line}\r\n"))
-            .collect::<String>(),
-    );
+    feed(&mut screen, counted("", 10_101));
     assert_eq!(screen.history_len(), 10_000);
     assert_eq!(screen.scroll_offset(), 0);
     screen.scroll(Scroll::Lines(3));
@@ -680,8 +677,8 @@ proptest! {
                 area += u32::from(cell.width);
             });
             prop_assert!(area <= u32::from(columns) * u32::from(rows));
-            screen.text();
-            screen.tail_text(20);
+            assert!(screen.text().lines().count() <= 200);
+            assert!(screen.tail_text(20).lines().count() <= 20);
         }
     }
 }
@@ -695,7 +692,7 @@ proptest! {
         for (bytes, columns, rows) in steps {
             screen.resize(PaneSize::new(columns, rows));
             feed(&mut screen, bytes);
-            screen.text();
+            assert!(screen.text().lines().count() <= 200);
         }
         screen.reset();
     }

@@ -1,0 +1,387 @@
+//! The walls between the rooms, as data: who may use whom, who may touch the world, which file is a crate's door.
+//!
+//! The lists are read against the imports and paths in `src/`; unit tests (`#[cfg(test)]`, `tests.rs`) are left
+//! out, because they may reach for anything.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Each room with the rooms it may use. `clock` and `clean` are words that everybody may use.
+const ROOMS: [(&str, &[&str]); 18] = [
+    ("clock", &[]),
+    ("clean", &[]),
+    ("transcript", &[]),
+    ("keymap", &[]),
+    ("scratchpad", &[]),
+    ("pane", &[]),
+    ("agent", &["transcript"]),
+    ("breakpoint", &["transcript"]),
+    ("guard", &["transcript", "breakpoint"]),
+    ("handoff", &["transcript", "scratchpad", "breakpoint"]),
+    ("lineage", &["transcript", "guard", "handoff"]),
+    ("config", &["keymap", "agent", "guard", "handoff", "pane"]),
+    (
+        "api",
+        &["transcript", "agent", "guard", "handoff", "lineage"],
+    ),
+    (
+        "app",
+        &[
+            "transcript",
+            "keymap",
+            "scratchpad",
+            "pane",
+            "agent",
+            "breakpoint",
+            "guard",
+            "handoff",
+            "lineage",
+            "config",
+            "api",
+        ],
+    ),
+    (
+        "ui",
+        &[
+            "transcript",
+            "keymap",
+            "scratchpad",
+            "pane",
+            "agent",
+            "breakpoint",
+            "guard",
+            "handoff",
+            "lineage",
+            "config",
+            "api",
+            "app",
+        ],
+    ),
+    ("logging", &["config"]),
+    (
+        "runtime",
+        &[
+            "transcript",
+            "keymap",
+            "scratchpad",
+            "pane",
+            "agent",
+            "breakpoint",
+            "guard",
+            "handoff",
+            "lineage",
+            "config",
+            "api",
+            "app",
+            "ui",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "transcript",
+            "keymap",
+            "scratchpad",
+            "pane",
+            "agent",
+            "breakpoint",
+            "guard",
+            "handoff",
+            "lineage",
+            "config",
+            "api",
+            "app",
+            "ui",
+            "logging",
+            "runtime",
+        ],
+    ),
+];
+
+/// Words that every room may use.
+const COMMON: [&str; 2] = ["clock", "clean"];
+
+/// Files and directories that may touch the world.
+const WORLD: [&str; 18] = [
+    "main.rs",
+    "logging.rs",
+    "cli/",
+    "config/load.rs",
+    "config/load/",
+    "transcript/tail.rs",
+    "agent/demo/",
+    "breakpoint/git.rs",
+    "lineage/store.rs",
+    "lineage/store/db.rs",
+    "lineage/files.rs",
+    "lineage/lock.rs",
+    "lineage/process.rs",
+    "pane/pty.rs",
+    "pane/recording.rs",
+    "api/server",
+    "api/client.rs",
+    "runtime/",
+];
+
+/// What touching the world looks like.
+const WORLDLY: [&str; 14] = [
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "std::env",
+    "std::os::unix::net",
+    "tokio::",
+    "rustix::",
+    "Instant::now",
+    "SystemTime",
+    "Utc::now",
+    "Local::now",
+    "Uuid::new_v4",
+    "notify::",
+];
+
+/// Each crate with the files that may use it.
+const DOORS: [(&str, &[&str]); 10] = [
+    ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
+    ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
+    ("portable_pty", &["pane/pty.rs"]),
+    ("sqlx", &["lineage/store/db.rs"]),
+    ("axum", &["api/server.rs", "api/server/routes.rs"]),
+    ("hyper", &["api/server.rs", "api/server/"]),
+    (
+        "ratatui_textarea",
+        &["app/model.rs", "app/input.rs", "ui/scratchpad.rs"],
+    ),
+    (
+        "ratatui",
+        &["ui/", "app/layout.rs", "runtime/host.rs", "runtime/mod.rs"],
+    ),
+    ("notify", &["runtime/watcher.rs"]),
+    ("minijinja", &["handoff/generate.rs"]),
+];
+
+fn source_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// Every source file by its path below `src/`, without comments and unit tests.
+fn sources() -> BTreeMap<String, String> {
+    fn walk(directory: &Path, root: &Path, found: &mut BTreeMap<String, String>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, root, found);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let name = path
+                    .strip_prefix(root)
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
+                if !name.ends_with("tests.rs") {
+                    found.insert(name, code(&fs::read_to_string(&path).unwrap()));
+                }
+            }
+        }
+    }
+    let root = source_root();
+    let mut found = BTreeMap::new();
+    walk(&root, &root, &mut found);
+    assert!(
+        found.len() > 50,
+        "expected the whole crate, found {} files",
+        found.len()
+    );
+    found
+}
+
+/// The code of a file up to its unit tests, without line comments.
+fn code(text: &str) -> String {
+    let end = text
+        .find("\n#[cfg(test)]\nmod ")
+        .or_else(|| text.find("\n#[cfg(test)]\npub(crate) mod "));
+    text[..end.unwrap_or(text.len())]
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn room_of(file: &str) -> &str {
+    file.split(['/', '.']).next().unwrap()
+}
+
+/// The rooms that a file names behind `crate::`, also in groups.
+fn used_rooms(code: &str) -> BTreeSet<String> {
+    let mut rooms = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        // `pub(crate)` and `$crate::` name no room of ours by themselves.
+        let rest = &code[at + "crate::".len()..];
+        if let Some(group) = rest.strip_prefix('{') {
+            let mut depth = 0;
+            let mut word = String::new();
+            for c in group.chars() {
+                match c {
+                    '{' => depth += 1,
+                    '}' if depth == 0 => break,
+                    '}' => depth -= 1,
+                    _ => {}
+                }
+                if depth == 0 && (c.is_alphanumeric() || c == '_') {
+                    word.push(c);
+                } else if !word.is_empty() {
+                    if depth == 0 || c == '{' || c == ':' {
+                        rooms.insert(std::mem::take(&mut word));
+                    }
+                    word.clear();
+                }
+                // Behind `room::` come names of that room, up to the next comma at this depth.
+                if c == ':' {
+                    word = "\u{0}".to_owned();
+                }
+                if c == ',' {
+                    word.clear();
+                }
+            }
+            rooms.insert(word);
+        } else {
+            rooms.insert(
+                rest.chars()
+                    .take_while(|c| c.is_alphanumeric() || *c == '_')
+                    .collect(),
+            );
+        }
+    }
+    let known: BTreeSet<&str> = ROOMS.iter().map(|(room, _)| *room).collect();
+    rooms.retain(|room| known.contains(room.as_str()));
+    rooms
+}
+
+fn is_in(file: &str, places: &[&str]) -> bool {
+    places.iter().any(|place| {
+        if place.ends_with(".rs") {
+            file == *place
+        } else {
+            file.starts_with(place)
+        }
+    })
+}
+
+/// Whether the code uses a crate by its path.
+fn uses_crate(code: &str, name: &str) -> bool {
+    code.match_indices(&format!("{name}::")).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
+    })
+}
+
+#[test]
+fn rooms_use_only_rooms_before_them() {
+    let mut wrong = Vec::new();
+    for (file, code) in sources() {
+        let room = room_of(&file);
+        let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| *name == room) else {
+            continue;
+        };
+        for used in used_rooms(&code) {
+            if used != room && !allowed.contains(&used.as_str()) && !COMMON.contains(&used.as_str())
+            {
+                wrong.push(format!("{file} uses {used}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "walls broken:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_list_of_rooms_has_no_circles() {
+    for (at, (room, allowed)) in ROOMS.iter().enumerate() {
+        for used in *allowed {
+            let place = ROOMS.iter().position(|(name, _)| name == used);
+            assert!(
+                place.is_some_and(|place| place < at),
+                "{room} may use {used}, which is not before it"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_listed_files_touch_the_world() {
+    let mut wrong = Vec::new();
+    for (file, code) in sources() {
+        if is_in(&file, &WORLD) {
+            continue;
+        }
+        wrong.extend(
+            WORLDLY
+                .iter()
+                .filter(|sign| code.contains(**sign))
+                .map(|sign| format!("{file}: {sign}")),
+        );
+    }
+    assert!(
+        wrong.is_empty(),
+        "pure files touch the world:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn every_crate_has_its_one_door() {
+    let mut wrong = Vec::new();
+    for (file, code) in sources() {
+        for (name, doors) in DOORS {
+            if uses_crate(&code, name) && !is_in(&file, doors) {
+                wrong.push(format!("{file} uses {name}"));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "used outside their doors:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn the_map_names_every_room() {
+    let map = fs::read_to_string(source_root().join("lib.rs")).unwrap();
+    let rooms: BTreeSet<String> = fs::read_dir(source_root())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .map(|name| name.trim_end_matches(".rs").to_owned())
+        .filter(|name| !matches!(name.as_str(), "lib" | "main"))
+        .collect();
+    for room in &rooms {
+        assert!(
+            map.contains(&format!("//! - [`{room}`]: ")),
+            "lib.rs does not name {room}"
+        );
+        assert!(
+            map.contains(&format!("pub mod {room};")),
+            "lib.rs does not have {room}"
+        );
+        assert!(
+            ROOMS.iter().any(|(name, _)| name == room),
+            "{room} has no walls"
+        );
+    }
+    assert_eq!(rooms.len(), ROOMS.len());
+}
+
+#[test]
+fn imports_in_groups_are_seen() {
+    let code = "use crate::{\n    app::{Model, layout},\n    clean, pane::screen::Screen,\n};\nlet x = crate::guard::assess();";
+    let rooms: Vec<String> = used_rooms(code).into_iter().collect();
+    assert_eq!(rooms, ["app", "clean", "guard", "pane"]);
+    assert!(uses_crate("use vte::ansi;", "vte"));
+    assert!(!uses_crate(
+        "use alacritty_terminal::vte::ansi; my_vte::x",
+        "vte"
+    ));
+}

@@ -1,0 +1,698 @@
+//! Whole frames: how they look, that they fit at any size, and what never happens to them.
+
+mod scene;
+
+use std::time::Instant;
+
+use crossterm::event::KeyCode;
+use pitstop::{
+    app::{
+        Event, Model,
+        event::{HostEvent, PaneEvent, ReadEvent},
+        layout,
+        model::{Focus, Overlay},
+    },
+    config::ThemeName,
+    keymap::Action,
+    lineage::IterationId,
+    pane::{PaneSize, screen::Screen},
+    transcript::Tokens,
+    ui::{self, Depth, Theme},
+};
+use proptest::prelude::*;
+use ratatui::{
+    Terminal,
+    backend::TestBackend,
+    buffer::{Buffer, Cell},
+    layout::Rect,
+    style::{Color, Modifier},
+};
+use scene::{act, at, beginning, press, screen, tell, working};
+use unicode_width::UnicodeWidthStr;
+
+const NORMAL: (u16, u16) = (132, 40);
+
+fn drawn(model: &Model, screen: &Screen, theme: &Theme) -> Terminal<TestBackend> {
+    let (columns, rows) = model.host;
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a test terminal");
+    terminal
+        .draw(|frame| ui::draw(frame, model, screen, theme))
+        .expect("drawing");
+    terminal
+}
+
+fn frame(model: &Model) -> Terminal<TestBackend> {
+    drawn(model, &screen(model), &Theme::default())
+}
+
+/// The frame as text: one line a row, without blanks at the ends, the second cells of wide characters left out.
+fn text(terminal: &Terminal<TestBackend>) -> String {
+    let buffer = terminal.backend().buffer();
+    let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
+    let lines = rows.map(|row| {
+        let mut line = String::new();
+        let mut skip = 0;
+        for cell in row {
+            if skip == 0 {
+                line.push_str(cell.symbol());
+                skip = cell.symbol().width().max(1);
+            }
+            skip -= 1;
+        }
+        line.trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn shot(model: &Model) -> String {
+    text(&frame(model))
+}
+
+macro_rules! snapshot {
+    ($name:literal, $model:expr) => {
+        insta::with_settings!({ snapshot_path => "snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!($name, shot($model));
+        });
+    };
+}
+
+#[test]
+fn the_screen_at_every_layout() {
+    snapshot!("frame_40x12", &working((40, 12)));
+    snapshot!("frame_80x24", &working((80, 24)));
+    snapshot!("frame_100x30", &working((100, 30)));
+    snapshot!("frame_120x40", &working((120, 40)));
+    snapshot!("frame_132x24", &working((132, 24)));
+    snapshot!("frame_132x40", &working((132, 40)));
+    snapshot!("frame_200x50", &working((200, 50)));
+}
+
+#[test]
+fn before_the_first_figure_the_gauge_says_what_is_awaited() {
+    let model = beginning(NORMAL, "");
+    snapshot!("no_figure_yet", &model);
+}
+
+#[test]
+fn the_review_shows_the_whole_handoff_and_what_blocks() {
+    let mut model = working(NORMAL);
+    scene::begin_turn(&mut model, 713);
+    act(&mut model, Action::Reboot);
+    snapshot!("review", &model);
+    model.host = (60, 20);
+    snapshot!("review_small", &model);
+    press(&mut model, KeyCode::Char('e'));
+    press(&mut model, KeyCode::Char('X'));
+    snapshot!("review_editing", &model);
+    press(&mut model, KeyCode::Esc);
+    model.now = at(720);
+    press(&mut model, KeyCode::Enter);
+    let shown = shot(&model);
+    assert!(!shown.contains("review the handoff"), "{shown}");
+}
+
+#[test]
+fn help_lists_the_keys_in_force() {
+    let mut model = working(NORMAL);
+    act(&mut model, Action::Help);
+    snapshot!("help", &model);
+    model.host = (60, 16);
+    model.overlay = Some(Overlay::Help { scroll: u16::MAX });
+    snapshot!("help_end", &model);
+}
+
+#[test]
+fn quitting_in_a_turn_asks() {
+    let mut model = working((90, 24));
+    scene::begin_turn(&mut model, 713);
+    act(&mut model, Action::Quit);
+    snapshot!("quit", &model);
+}
+
+#[test]
+fn an_agent_that_ended_is_told_with_what_can_be_done() {
+    let mut model = working((90, 24));
+    let exit = pitstop::app::event::Exit::Code(1);
+    let iteration = IterationId::new(3).expect("not 0");
+    tell(
+        &mut model,
+        713,
+        Event::Pane(PaneEvent::Exited { iteration, exit }),
+    );
+    snapshot!("exited", &model);
+}
+
+#[test]
+fn a_panel_without_a_place_lies_over_the_pane() {
+    let mut model = working((80, 24));
+    act(&mut model, Action::Scratchpad);
+    snapshot!("scratchpad_overlay", &model);
+    press(&mut model, KeyCode::Char('e'));
+    snapshot!("scratchpad_editing_overlay", &model);
+}
+
+#[test]
+fn editing_marks_the_panel_and_keeps_conflicts_in_sight() {
+    let mut model = working(NORMAL);
+    act(&mut model, Action::Scratchpad);
+    press(&mut model, KeyCode::Char('e'));
+    press(&mut model, KeyCode::Char('M'));
+    tell(
+        &mut model,
+        714,
+        Event::Read(ReadEvent::Scratchpad(scene::NOTES.replacen(
+            "# Scratchpad",
+            "# Theirs",
+            1,
+        ))),
+    );
+    assert!(model.notes.theirs.is_some());
+    snapshot!("conflict", &model);
+}
+
+#[test]
+fn history_shows_an_iteration_in_detail() {
+    let mut model = working(NORMAL);
+    act(&mut model, Action::History);
+    press(&mut model, KeyCode::Down);
+    press(&mut model, KeyCode::Enter);
+    snapshot!("history_detail", &model);
+}
+
+#[test]
+fn the_handoff_panel_shows_the_message() {
+    let mut model = working(NORMAL);
+    act(&mut model, Action::Handoff);
+    snapshot!("handoff", &model);
+}
+
+#[test]
+fn the_footer_follows_a_reboot() {
+    let mut model = working(NORMAL);
+    scene::begin_turn(&mut model, 713);
+    act(&mut model, Action::Reboot);
+    let id = model.reboot.attempt.as_ref().expect("a reboot").id;
+    for round in 0..4 {
+        if round == 1 {
+            press(&mut model, KeyCode::Enter);
+        }
+        let step = model.reboot.attempt.as_ref().expect("a reboot").step;
+        let stored = pitstop::app::event::StoreEvent::Journaled { reboot: id, step };
+        tell(&mut model, 714, Event::Store(stored));
+    }
+    let shown = shot(&model);
+    let footer = shown.lines().last().expect("a footer");
+    assert!(
+        footer.contains("reboot: waits for turn") && footer.contains("✗turn"),
+        "{footer}"
+    );
+    assert!(footer.contains("F5 Enter interrupts"), "{footer}");
+}
+
+#[test]
+fn the_footer_has_what_counts_at_every_width() {
+    for columns in 40..=220 {
+        let mut model = working((columns, 24));
+        model.trouble("the transcript cannot be followed any more, the gauge falls back");
+        let shown = shot(&model);
+        let footer = shown.lines().last().expect("a footer");
+        assert!(footer.contains("ask · idle"), "{columns}: {footer}");
+        assert!(footer.contains("! the tr"), "{columns}: {footer}");
+        assert!(footer.width() <= usize::from(columns));
+    }
+}
+
+#[test]
+fn the_prefix_shows_that_it_waits() {
+    for host in [(40, 12), (80, 24), NORMAL] {
+        let mut model = working(host);
+        model.prefixed = true;
+        let shown = shot(&model);
+        assert!(
+            shown
+                .lines()
+                .last()
+                .is_some_and(|footer| footer.contains("Ctrl-q …")),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn a_host_terminal_that_is_too_small_says_what_is_needed() {
+    let shown = shot(&working((38, 9)));
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words, "pitstop needs 40×10 cells, this terminal has 38×9");
+}
+
+#[test]
+fn scroll_mode_is_told_with_and_without_a_border() {
+    for host in [NORMAL, (80, 24)] {
+        let mut model = working(host);
+        let mut screen = screen(&model);
+        screen.feed("\r\nline".repeat(200).as_bytes(), Instant::now());
+        act(&mut model, Action::Scroll);
+        screen.scroll(pitstop::pane::screen::Scroll::Lines(123));
+        let shown = text(&drawn(&model, &screen, &Theme::default()));
+        assert!(shown.contains("scroll −123 of"), "{shown}");
+    }
+}
+
+#[test]
+fn the_cursor_is_the_childs_while_the_pane_has_the_focus() {
+    let mut model = working(NORMAL);
+    let mut screen = screen(&model);
+    let inner = layout::layout(&model).pane_inner();
+    screen.feed(b"\x1b[5;7H\x1b[6 q", Instant::now());
+    let cursor = ui::cursor(&model, &screen).expect("a cursor");
+    assert_eq!((cursor.column, cursor.row), (inner.x + 6, inner.y + 4));
+    assert!(cursor.visible && cursor.shape == pitstop::pane::screen::CursorShape::Bar);
+    let mut terminal = drawn(&model, &screen, &Theme::default());
+    terminal
+        .backend_mut()
+        .assert_cursor_position((inner.x + 6, inner.y + 4));
+
+    screen.feed(b"\x1b[?25l", Instant::now());
+    let hidden = ui::cursor(&model, &screen).expect("a place for input methods");
+    assert_eq!(
+        (hidden.column, hidden.row, hidden.visible),
+        (inner.x + 6, inner.y + 4, false)
+    );
+
+    act(&mut model, Action::Help);
+    assert_eq!(ui::cursor(&model, &screen), None);
+}
+
+#[test]
+fn the_cursor_is_the_editors_while_one_has_the_keys() {
+    let mut model = working(NORMAL);
+    act(&mut model, Action::Scratchpad);
+    let screen = screen(&model);
+    assert_eq!(
+        ui::cursor(&model, &screen),
+        None,
+        "a panel that is only read has none"
+    );
+    press(&mut model, KeyCode::Char('e'));
+    for _ in 0..4 {
+        press(&mut model, KeyCode::Right);
+    }
+    let area = layout::layout(&model)
+        .panels
+        .iter()
+        .find(|(panel, _)| *panel == Focus::Scratchpad)
+        .expect("a panel")
+        .1;
+    let mut terminal = drawn(&model, &screen, &Theme::default());
+    let cursor = ui::cursor(&model, &screen).expect("a cursor");
+    assert_eq!((cursor.column, cursor.row), (area.x + 1 + 4, area.y + 1));
+    terminal
+        .backend_mut()
+        .assert_cursor_position((cursor.column, cursor.row));
+    for _ in 0..30 {
+        press(&mut model, KeyCode::Down);
+    }
+    drawn(&model, &screen, &Theme::default());
+    let cursor = ui::cursor(&model, &screen).expect("a cursor");
+    assert!(
+        area.contains((cursor.column, cursor.row).into()),
+        "{cursor:?} in {area}"
+    );
+}
+
+#[test]
+fn the_focused_rectangle_differs_by_more_than_colour() {
+    let theme = Theme::new(ThemeName::Dark, Depth::Mono, true);
+    let mut model = working(NORMAL);
+    let of = |model: &Model| text(&drawn(model, &screen(model), &theme));
+    assert!(of(&model).contains("▸claude"));
+    act(&mut model, Action::Handoff);
+    let shown = of(&model);
+    assert!(
+        shown.contains("▸Handoff") && !shown.contains("▸claude") && shown.contains('┏'),
+        "{shown}"
+    );
+}
+
+fn colours(buffer: &Buffer) -> impl Iterator<Item = Color> + '_ {
+    buffer
+        .content
+        .iter()
+        .flat_map(|cell| [cell.fg, cell.bg, cell.underline_color])
+}
+
+/// Scenes that together show every style.
+fn scenes() -> Vec<Model> {
+    let mut scenes: Vec<Model> = vec![working(NORMAL), working((80, 24)), beginning(NORMAL, "")];
+    for action in [
+        Action::Help,
+        Action::Reboot,
+        Action::Scratchpad,
+        Action::Handoff,
+        Action::History,
+    ] {
+        let mut model = working(NORMAL);
+        model.trouble("something is wrong");
+        act(&mut model, action);
+        scenes.push(model);
+    }
+    let mut editing = working(NORMAL);
+    act(&mut editing, Action::Scratchpad);
+    press(&mut editing, KeyCode::Char('e'));
+    if let Some(editor) = &mut editing.notes.editor {
+        editor.area.set_search_pattern("batch").expect("a pattern");
+        editor.area.select_all();
+    }
+    scenes.push(editing);
+    scenes
+}
+
+#[test]
+fn no_colour_leaves_us_that_the_host_terminal_cannot_show() {
+    let themes = [
+        ThemeName::Dark,
+        ThemeName::Light,
+        ThemeName::ColourBlind,
+        ThemeName::HighContrast,
+        ThemeName::Mono,
+    ];
+    for model in scenes() {
+        for name in themes {
+            for dark in [true, false] {
+                let buffer = |depth| {
+                    let theme = Theme::new(name, depth, dark);
+                    drawn(&model, &screen(&model), &theme)
+                        .backend()
+                        .buffer()
+                        .clone()
+                };
+                assert!(colours(&buffer(Depth::Mono)).all(|colour| colour == Color::Reset));
+                let few = buffer(Depth::Ansi16);
+                assert!(
+                    colours(&few).all(|one| !matches!(one, Color::Rgb(..) | Color::Indexed(_)))
+                );
+                let some = buffer(Depth::Indexed256);
+                assert!(colours(&some).all(|one| !matches!(one, Color::Rgb(..))));
+            }
+        }
+    }
+}
+
+#[test]
+fn our_mono_theme_leaves_the_child_its_colours() {
+    let model = working(NORMAL);
+    let theme = Theme::new(ThemeName::Mono, Depth::TrueColor, true);
+    let inner = layout::layout(&model).pane_inner();
+    let terminal = drawn(&model, &screen(&model), &theme);
+    let buffer = terminal.backend().buffer();
+    let coloured = |cell: &Cell| cell.fg != Color::Reset || cell.bg != Color::Reset;
+    for position in buffer.area.positions() {
+        assert!(
+            inner.contains(position) || !coloured(&buffer[position]),
+            "{position}"
+        );
+    }
+    assert!(
+        inner
+            .positions()
+            .any(|position| coloured(&buffer[position]))
+    );
+}
+
+#[test]
+fn hostile_text_reaches_no_cell_raw() {
+    let hostile = "a\u{1b}[2Jb\u{202e}c\u{200b}d\u{9b}e\tf\u{2066}g";
+    let mut model = working(NORMAL);
+    model.title = hostile.to_owned();
+    model.agent.model = Some(hostile.to_owned());
+    model.agent.limits = vec![hostile.to_owned()];
+    model.agent.exit = Some(hostile.to_owned());
+    model.notices.clear();
+    model.trouble(hostile);
+    model.notes.text = format!("# {hostile}\n- [ ] {hostile}\n```\n{hostile}\n```");
+    model.handoff.generated.warnings = vec![hostile.to_owned()];
+    model.handoff.generated.left_out = vec![hostile.to_owned()];
+    model.handoff.generated.text = hostile.to_owned();
+    let check = |model: &Model| {
+        let mut screen = screen(model);
+        screen.feed(
+            "e\u{301}\u{202e}x\u{200d}y\u{ad}⚠\u{fe0f}|👩\u{200d}👩".as_bytes(),
+            Instant::now(),
+        );
+        let terminal = drawn(model, &screen, &Theme::default());
+        for cell in &terminal.backend().buffer().content {
+            let bad = |c: char| {
+                c.is_control()
+                    || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            };
+            assert!(!cell.symbol().contains(bad), "{:?}", cell.symbol());
+        }
+    };
+    check(&model);
+    for action in [
+        Action::Scratchpad,
+        Action::Handoff,
+        Action::History,
+        Action::Reboot,
+    ] {
+        act(&mut model, action);
+        check(&model);
+        press(&mut model, KeyCode::Char('e'));
+        check(&model);
+    }
+    model.overlay = Some(Overlay::Exited);
+    check(&model);
+}
+
+#[test]
+fn attributes_and_colours_of_the_child_arrive() {
+    let mut screen = Screen::new(PaneSize::new(20, 2), 0);
+    let bytes =
+        "\x1b[1;2;3;4;7;8;9;38;2;1;2;3;48;5;200;58;2;9;8;7mX\x1b[0m\x1b[31mr\x1b[0m日e\u{301}";
+    screen.feed(bytes.as_bytes(), Instant::now());
+    let area = Rect::new(0, 0, 20, 2);
+    let mut buffer = Buffer::empty(area);
+    ui::pane::cells(&mut buffer, area, &screen, Depth::TrueColor);
+    let cell = &buffer[(0, 0)];
+    assert_eq!(
+        (cell.symbol(), cell.fg, cell.bg),
+        ("X", Color::Rgb(1, 2, 3), Color::Indexed(200))
+    );
+    assert_eq!(cell.underline_color, Color::Rgb(9, 8, 7));
+    let all = Modifier::BOLD
+        | Modifier::DIM
+        | Modifier::ITALIC
+        | Modifier::UNDERLINED
+        | Modifier::REVERSED
+        | Modifier::HIDDEN
+        | Modifier::CROSSED_OUT;
+    assert_eq!(cell.modifier, all);
+    assert_eq!(
+        (buffer[(1, 0)].symbol(), buffer[(1, 0)].fg),
+        ("r", Color::Indexed(1))
+    );
+    assert_eq!(
+        (
+            buffer[(2, 0)].symbol(),
+            buffer[(3, 0)].symbol(),
+            buffer[(4, 0)].symbol()
+        ),
+        ("日", " ", "e\u{301}")
+    );
+}
+
+#[test]
+fn a_wide_character_is_cut_at_the_edge_and_at_an_overlay() {
+    let mut screen = Screen::new(PaneSize::new(20, 1), 0);
+    screen.feed("日本語日本語日本語".as_bytes(), Instant::now());
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 20, 1));
+    ui::pane::cells(
+        &mut buffer,
+        Rect::new(0, 0, 5, 1),
+        &screen,
+        Depth::TrueColor,
+    );
+    let symbols: Vec<&str> = buffer.content.iter().take(6).map(Cell::symbol).collect();
+    assert_eq!(symbols, ["日", " ", "本", " ", " ", " "]);
+
+    let mut model = working((80, 24));
+    let mut screen = Screen::new(layout::layout(&model).pane_size(), 0);
+    screen.feed("x".as_bytes(), Instant::now());
+    screen.feed("日本語".repeat(500).as_bytes(), Instant::now());
+    act(&mut model, Action::Help);
+    assert_rows_are_exact(drawn(&model, &screen, &Theme::default()).backend().buffer());
+    act(&mut model, Action::Help);
+    act(&mut model, Action::Handoff);
+    assert_rows_are_exact(drawn(&model, &screen, &Theme::default()).backend().buffer());
+}
+
+/// No wide character hides a cell that has something to say.
+fn assert_rows_are_exact(buffer: &Buffer) {
+    for row in buffer.content.chunks(usize::from(buffer.area.width.max(1))) {
+        for pair in row.windows(2) {
+            if pair[0].symbol().width() > 1 {
+                assert_eq!(pair[1].symbol(), " ", "behind {}", pair[0].symbol());
+            }
+        }
+        let last = row.last().expect("a row has cells");
+        assert!(
+            last.symbol().width() <= 1,
+            "half of {} is outside",
+            last.symbol()
+        );
+    }
+}
+
+fn variants(host: (u16, u16)) -> Vec<Model> {
+    let mut all = Vec::new();
+    for overlay in 0..7 {
+        let mut model = working(host);
+        model.trouble("a notice that is too long for most of the terminals that it is shown on");
+        match overlay {
+            0 => {}
+            1 => act(&mut model, Action::Help),
+            2 => act(&mut model, Action::Reboot),
+            3 => model.overlay = Some(Overlay::Quit),
+            4 => model.overlay = Some(Overlay::Exited),
+            5 => {
+                act(&mut model, Action::Scratchpad);
+                press(&mut model, KeyCode::Char('e'));
+            }
+            _ => {
+                act(&mut model, Action::History);
+                press(&mut model, KeyCode::Enter);
+            }
+        }
+        all.push(model);
+    }
+    all
+}
+
+#[test]
+fn every_small_size_is_drawn_without_a_panic() {
+    let screen = screen(&working((80, 24)));
+    let theme = Theme::default();
+    let mut models = variants((80, 24));
+    for columns in 1..=60 {
+        for rows in 1..=30 {
+            for model in &mut models {
+                model.host = (columns, rows);
+                assert_rows_are_exact(drawn(model, &screen, &theme).backend().buffer());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_large_size_is_drawn_without_a_panic() {
+    let screen = screen(&working((80, 24)));
+    for host in [
+        (61, 31),
+        (99, 10),
+        (100, 10),
+        (100, 28),
+        (117, 29),
+        (118, 10),
+        (131, 11),
+        (132, 10),
+        (133, 17),
+        (250, 80),
+        (500, 200),
+        (1000, 12),
+    ] {
+        for model in variants(host) {
+            assert_rows_are_exact(drawn(&model, &screen, &Theme::default()).backend().buffer());
+        }
+    }
+}
+
+#[test]
+fn a_frame_of_another_size_than_the_model_believes_is_drawn() {
+    let model = working((200, 50));
+    let screen = screen(&model);
+    for (columns, rows) in [(1, 1), (40, 10), (90, 60), (250, 20)] {
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a test terminal");
+        terminal
+            .draw(|frame| ui::draw(frame, &model, &screen, &Theme::default()))
+            .expect("drawing");
+    }
+}
+
+#[test]
+fn a_figure_of_any_size_fits_its_panel() {
+    for used in [0, 1, 89_999, 180_000, 1_000_000, u64::MAX / 4] {
+        let mut model = working(NORMAL);
+        scene::say(&mut model, 800, scene::figure(used));
+        let reading = pitstop::guard::Reading {
+            used: Tokens(used / 2),
+            window: None,
+            source: pitstop::guard::Source::Transcript,
+            at: at(801),
+        };
+        model.guard.observe(reading);
+        model.now = at(900);
+        assert_rows_are_exact(frame(&model).backend().buffer());
+    }
+}
+
+#[test]
+fn a_resize_before_the_screen_follows_is_harmless() {
+    let mut model = working(NORMAL);
+    let screen = screen(&model);
+    tell(
+        &mut model,
+        713,
+        Event::Host(HostEvent::Resized {
+            columns: 90,
+            rows: 20,
+        }),
+    );
+    assert_rows_are_exact(drawn(&model, &screen, &Theme::default()).backend().buffer());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_cell_outside_the_pane_is_ever_touched(
+        bytes in prop::collection::vec(prop_oneof![
+            any::<u8>().prop_map(|byte| vec![byte]),
+            any::<char>().prop_map(|c| c.to_string().into_bytes()),
+            Just("日本👩‍👩‍👧⚠️é".as_bytes().to_vec()),
+            (0_u8..110).prop_map(|n| format!("\x1b[{n}m").into_bytes()),
+            (1_u16..40, 1_u16..90).prop_map(|(y, x)| format!("\x1b[{y};{x}H").into_bytes()),
+        ], 0..200),
+        size in (1_u16..60, 1_u16..20),
+        rect in (0_u16..50, 0_u16..20, 0_u16..60, 0_u16..25),
+        depth in prop::sample::select(vec![Depth::Mono, Depth::Ansi16, Depth::Indexed256, Depth::TrueColor]),
+    ) {
+        let mut screen = Screen::new(PaneSize::new(size.0, size.1), 10);
+        screen.feed(&bytes.concat(), Instant::now());
+        let whole = Rect::new(0, 0, 50, 20);
+        let area = Rect::new(rect.0, rect.1, rect.2, rect.3);
+        let mut buffer = Buffer::filled(whole, Cell::new("#"));
+        ui::pane::cells(&mut buffer, area, &screen, depth);
+        for position in whole.positions() {
+            let cell = &buffer[position];
+            if area.contains(position) {
+                prop_assert!(!cell.symbol().contains(char::is_control), "{:?}", cell.symbol());
+            } else {
+                prop_assert_eq!(cell, &Cell::new("#"));
+            }
+        }
+        // Nor does a wide character reach over the edge.
+        let inside = area.intersection(whole);
+        for y in inside.top()..inside.bottom() {
+            let last = &buffer[(inside.right() - 1, y)];
+            prop_assert!(last.symbol().width() <= 1, "{:?}", last.symbol());
+        }
+    }
+
+    #[test]
+    fn any_notes_and_title_fit(notes in any::<String>(), title in any::<String>(), columns in 40_u16..220, rows in 10_u16..50) {
+        let mut model = working((columns, rows));
+        model.title = title;
+        model.notes.text = notes;
+        assert_rows_are_exact(frame(&model).backend().buffer());
+    }
+}
