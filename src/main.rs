@@ -24,13 +24,21 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Host the built-in scripted agent: the whole of pitstop without an account
-    Demo,
+    Demo(DemoArgs),
     Check(check::CheckArgs),
     Ctl(ctl::CtlArgs),
     Handoff(handoff::HandoffArgs),
     History(history::HistoryArgs),
     Status(status::StatusArgs),
     Trust(trust::TrustArgs),
+}
+
+/// What the demo takes.
+#[derive(clap::Args)]
+struct DemoArgs {
+    /// Arguments for the scripted agent; with any it begins without its task
+    #[arg(last = true, value_name = "ARGS")]
+    args: Vec<String>,
 }
 
 fn main() {
@@ -48,7 +56,11 @@ fn main() {
     let cli = Cli::parse();
     exit(match cli.command {
         None => host::run(&cli.host, false),
-        Some(Command::Demo) => host::run(&cli.host, true),
+        Some(Command::Demo(demo)) => {
+            let mut host = cli.host;
+            host.args.extend(demo.args);
+            host::run(&host, true)
+        }
         Some(Command::Check(args)) => check::run(&args, &cli.host.flags()),
         Some(Command::Ctl(args)) => ctl::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args),

@@ -4,6 +4,7 @@ mod agent;
 mod api;
 mod breakpoint;
 mod config;
+mod context;
 mod kit;
 mod layering;
 mod lineage;

@@ -2,4 +2,5 @@
 
 pub mod home;
 pub mod messages_api;
+pub mod supervisor;
 pub mod terminal;

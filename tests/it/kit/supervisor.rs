@@ -1,0 +1,555 @@
+//! The whole program in a terminal: `pitstop` with its home, its agent and its sub-commands.
+
+// The kit is shared, and each test uses a part of it.
+#![allow(dead_code)]
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    io::Write as _,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+
+use super::{
+    home::Home,
+    messages_api::MessagesApi,
+    terminal::{Answers, Exit, Spec, Terminal},
+};
+
+/// The program under test.
+pub const PITSTOP: &str = env!("CARGO_BIN_EXE_pitstop");
+
+/// How long anything that should take a moment may take on a machine that others use too.
+pub const SOON: Duration = Duration::from_secs(20);
+
+/// How long a supervisor has to leave after SIGTERM: the sum of its ladder, and some.
+const LEAVING: Duration = Duration::from_secs(20);
+
+/// Keys as a terminal sends them.
+pub mod key {
+    pub const F1: &str = "\x1bOP";
+    pub const F2: &str = "\x1bOQ";
+    pub const F3: &str = "\x1bOR";
+    pub const F4: &str = "\x1bOS";
+    pub const F5: &str = "\x1b[15~";
+    pub const F6: &str = "\x1b[17~";
+    pub const F7: &str = "\x1b[18~";
+    pub const F8: &str = "\x1b[19~";
+    pub const F9: &str = "\x1b[20~";
+    pub const F10: &str = "\x1b[21~";
+    pub const ENTER: &str = "\r";
+    /// Escape by the kitty protocol, so that what follows at once cannot make it Alt.
+    pub const ESC: &str = "\x1b[27u";
+    pub const END: &str = "\x1b[F";
+    pub const CTRL_END: &str = "\x1b[1;5F";
+    pub const CTRL_C: &str = "\x03";
+    pub const PREFIX: &str = "\x11";
+}
+
+/// The path of the real client; a live test that runs without it fails.
+#[track_caller]
+pub fn live_client() -> PathBuf {
+    let path = env::var_os("PITSTOP_CLAUDE")
+        .expect("a live test needs PITSTOP_CLAUDE, the path of the claude binary");
+    PathBuf::from(path)
+}
+
+/// Which agent is hosted.
+#[derive(Clone)]
+enum Hosted {
+    Demo,
+    Claude(PathBuf),
+    Generic(String),
+}
+
+/// How a supervisor is started; the same home can be started again and again.
+#[derive(Clone)]
+pub struct Launch {
+    home: Arc<Home>,
+    api: Option<Arc<MessagesApi>>,
+    hosted: Hosted,
+    settings: Vec<String>,
+    agent_args: Vec<String>,
+    env: Vec<(OsString, OsString)>,
+    size: (u16, u16),
+    answers: Answers,
+}
+
+impl Launch {
+    fn new(hosted: Hosted) -> Self {
+        Self {
+            home: Arc::new(Home::new().expect("a home")),
+            api: None,
+            hosted,
+            settings: Vec::new(),
+            agent_args: Vec::new(),
+            env: Vec::new(),
+            size: (140, 45),
+            answers: Answers::All,
+        }
+    }
+
+    /// `pitstop demo` with quick steps; it goes on by itself until told otherwise.
+    pub fn demo() -> Self {
+        Self::new(Hosted::Demo).env("PITSTOP_DEMO_PACE_MS", "20")
+    }
+
+    /// `pitstop demo` whose agent waits for each prompt and has no task at its start.
+    pub fn quiet_demo() -> Self {
+        Self::demo()
+            .env("PITSTOP_DEMO_AUTO", "0")
+            .agent_args(["--model", "claude-demo-1"])
+    }
+
+    /// `pitstop` with the real client and a stand-in API; needs `PITSTOP_CLAUDE`.
+    #[track_caller]
+    pub fn live() -> Self {
+        let mut launch = Self::new(Hosted::Claude(live_client()));
+        let api = MessagesApi::start().expect("a stand-in API");
+        launch.api = Some(Arc::new(api));
+        launch
+    }
+
+    /// `pitstop --agent COMMAND`.
+    pub fn generic(command: &str) -> Self {
+        Self::new(Hosted::Generic(command.to_owned()))
+    }
+
+    /// In the home of another supervisor.
+    pub fn home(mut self, home: &Arc<Home>) -> Self {
+        self.home = Arc::clone(home);
+        self
+    }
+
+    /// With `--set setting`, such as `reboot.mode="manual"`.
+    pub fn set(mut self, setting: &str) -> Self {
+        self.settings.push(setting.to_owned());
+        self
+    }
+
+    /// With these arguments for the agent after `--`.
+    pub fn agent_args<'a>(mut self, args: impl IntoIterator<Item = &'a str>) -> Self {
+        self.agent_args.extend(args.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// With a variable more in the environment; the last one of a name counts.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.env.retain(|(known, _)| known != name);
+        self.env.push((name.into(), value.as_ref().into()));
+        self
+    }
+
+    /// Without this variable.
+    pub fn without_env(mut self, name: &str) -> Self {
+        self.env.retain(|(known, _)| known != name);
+        self
+    }
+
+    /// In a terminal of this size.
+    pub fn size(mut self, columns: u16, rows: u16) -> Self {
+        self.size = (columns, rows);
+        self
+    }
+
+    /// In a terminal that answers no questions.
+    pub fn mute(mut self) -> Self {
+        self.answers = Answers::None;
+        self
+    }
+
+    /// The project directory.
+    pub fn project(&self) -> &Path {
+        self.home.project()
+    }
+
+    /// The home that it starts in.
+    pub fn the_home(&self) -> &Arc<Home> {
+        &self.home
+    }
+
+    /// The stand-in API of a live one.
+    #[track_caller]
+    pub fn api(&self) -> &MessagesApi {
+        self.api.as_ref().expect("only the real client has an API")
+    }
+
+    /// The scratchpad file.
+    pub fn scratchpad(&self) -> PathBuf {
+        self.project().join(".pitstop/scratchpad.md")
+    }
+
+    /// Writes the scratchpad before the start.
+    pub fn notes(self, text: &str) -> Self {
+        let file = self.scratchpad();
+        fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+        fs::write(file, text).expect("the scratchpad is written");
+        self
+    }
+
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut env = match &self.api {
+            Some(api) => self.home.claude_env(&api.base_url()),
+            None => self.home.env(),
+        };
+        env.retain(|(name, _)| !self.env.iter().any(|(own, _)| own == name));
+        env.extend(self.env.clone());
+        env
+    }
+
+    /// A sub-command in the project directory, ready to run.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(PITSTOP);
+        command
+            .args(args)
+            .env_clear()
+            .envs(self.environment())
+            .current_dir(self.project())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Starts the supervisor.
+    pub fn start(&self) -> Supervisor {
+        let mut args: Vec<OsString> = Vec::new();
+        match &self.hosted {
+            Hosted::Demo => args.push("demo".into()),
+            Hosted::Claude(path) => {
+                let path = path.display();
+                args.extend(["--set".into(), format!("agent.command=\"{path}\"").into()]);
+            }
+            Hosted::Generic(command) => args.extend(["--agent".into(), command.into()]),
+        }
+        for setting in &self.settings {
+            args.extend(["--set".into(), setting.into()]);
+        }
+        if !self.agent_args.is_empty() {
+            args.push("--".into());
+            args.extend(self.agent_args.iter().map(OsString::from));
+        }
+        let terminal = Terminal::spawn(&Spec {
+            program: OsStr::new(PITSTOP),
+            args: &args,
+            env: &self.environment(),
+            dir: self.project(),
+            columns: self.size.0,
+            rows: self.size.1,
+            answers: self.answers,
+        });
+        Supervisor {
+            launch: self.clone(),
+            terminal,
+            checks: true,
+        }
+    }
+}
+
+/// A running supervisor. Dropped, it is told to end and must leave no process behind.
+pub struct Supervisor {
+    pub launch: Launch,
+    pub terminal: Terminal,
+    checks: bool,
+}
+
+impl Supervisor {
+    /// Sends keys, each as a write of its own.
+    pub fn keys<'a>(&self, keys: impl IntoIterator<Item = &'a str>) {
+        for key in keys {
+            self.terminal.send(key);
+        }
+    }
+
+    /// Runs a sub-command to its end.
+    #[track_caller]
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.launch
+            .command(args)
+            .output()
+            .expect("a sub-command runs")
+    }
+
+    /// Runs a sub-command with this on its standard input.
+    #[track_caller]
+    pub fn run_with_input(&self, args: &[&str], input: &[u8]) -> Output {
+        let mut command = self.launch.command(args);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("a sub-command starts");
+        let mut pipe = child.stdin.take().expect("a pipe");
+        // It need not read all of it.
+        let _ = pipe.write_all(input);
+        drop(pipe);
+        child.wait_with_output().expect("a sub-command ends")
+    }
+
+    fn json(&self, args: &[&str]) -> Option<Value> {
+        let output = self.run(args);
+        let parsed = || serde_json::from_slice(&output.stdout).expect("it prints JSON");
+        output.status.success().then(parsed)
+    }
+
+    /// `pitstop status --json`, if a supervisor answers.
+    pub fn try_status(&self) -> Option<Value> {
+        self.json(&["status", "--json"])
+    }
+
+    /// `pitstop status --json`.
+    #[track_caller]
+    pub fn status(&self) -> Value {
+        let status = self.try_status();
+        status.unwrap_or_else(|| panic!("no status; the screen:\n{}", self.screen()))
+    }
+
+    /// Waits until the status fulfils a condition; gives that status.
+    #[track_caller]
+    pub fn wait_for_status(&self, holds: impl Fn(&Value) -> bool, limit: Duration) -> Value {
+        let end = Instant::now() + limit;
+        let mut last = None;
+        // Each question is a process of its own, which is pause enough.
+        while Instant::now() < end {
+            if let Some(status) = self.try_status() {
+                if holds(&status) {
+                    return status;
+                }
+                last = Some(status);
+            }
+        }
+        panic!(
+            "waited {limit:?} in vain; the last status: {last:#?}\nthe screen:\n{}\nthe log:\n{}",
+            self.screen(),
+            self.log()
+        );
+    }
+
+    /// Waits for the agent's state's word.
+    #[track_caller]
+    pub fn wait_for_state(&self, word: &str, limit: Duration) -> Value {
+        self.wait_for_status(|status| status["agent"]["state"] == word, limit)
+    }
+
+    /// Waits until the reboot's phase has this word.
+    #[track_caller]
+    pub fn wait_for_phase(&self, word: &str, limit: Duration) -> Value {
+        self.wait_for_status(|status| status["reboot"]["phase"] == word, limit)
+    }
+
+    /// Waits until iteration `number` runs and no reboot is under way.
+    #[track_caller]
+    pub fn wait_for_iteration(&self, number: u64, limit: Duration) -> Value {
+        self.wait_for_status(
+            |status| status["iteration"] == number && status["reboot"]["phase"] == "idle",
+            limit,
+        )
+    }
+
+    /// `pitstop history --json`.
+    #[track_caller]
+    pub fn history(&self) -> Value {
+        self.json(&["history", "--json"]).expect("a history")
+    }
+
+    /// `pitstop handoff --json`.
+    #[track_caller]
+    pub fn handoff(&self) -> Value {
+        self.json(&["handoff", "--json"]).expect("a handoff")
+    }
+
+    /// The text of the handoff as it would be sent now.
+    #[track_caller]
+    pub fn handoff_text(&self) -> String {
+        self.handoff()["text"].as_str().expect("a text").to_owned()
+    }
+
+    /// `pitstop ctl ACTION`: the exit code and what it says.
+    pub fn ctl(&self, action: &str) -> (i32, String) {
+        let output = self.run(&["ctl", action]);
+        let told = [output.stdout, output.stderr].concat();
+        (
+            output.status.code().unwrap_or(-1),
+            String::from_utf8_lossy(&told).into_owned(),
+        )
+    }
+
+    /// Types a prompt into the pane and submits it.
+    pub fn prompt(&self, text: &str) {
+        self.keys([text]);
+        self.terminal.wait_for_text(text, SOON);
+        self.keys([key::ENTER]);
+    }
+
+    /// What is on the screen.
+    pub fn screen(&self) -> String {
+        self.terminal.screen_text()
+    }
+
+    /// The project's scratchpad as it is on disk.
+    pub fn notes(&self) -> String {
+        fs::read_to_string(self.launch.scratchpad()).unwrap_or_default()
+    }
+
+    /// All that was logged so far.
+    pub fn log(&self) -> String {
+        let directory = self.launch.home.path("state").join("pitstop/log");
+        let files = fs::read_dir(directory).into_iter().flatten().flatten();
+        files
+            .filter_map(|file| fs::read_to_string(file.path()).ok())
+            .collect()
+    }
+
+    /// Waits until the log holds `needle`.
+    #[track_caller]
+    pub fn wait_for_log(&self, needle: &str, limit: Duration) {
+        self.wait_until(needle, || self.log().contains(needle), limit);
+    }
+
+    /// Waits until something outside is so; `what` is told when it is not.
+    #[track_caller]
+    pub fn wait_until(&self, what: &str, holds: impl Fn() -> bool, limit: Duration) {
+        let end = Instant::now() + limit;
+        while !holds() {
+            assert!(
+                Instant::now() < end,
+                "waited {limit:?} in vain: {what}\nthe screen:\n{}\nthe log:\n{}",
+                self.screen(),
+                self.log()
+            );
+            thread::park_timeout(Duration::from_millis(10));
+        }
+    }
+
+    /// The hosted agent's process, by the supervisor's children.
+    #[track_caller]
+    pub fn agent_pid(&self) -> Pid {
+        let own = self.terminal.pid().as_raw_nonzero().get();
+        let pane = processes_of(&self.launch.home)
+            .into_iter()
+            .find(|one| one.parent == own && one.group == one.pid);
+        let found = pane.and_then(|one| Pid::from_raw(one.pid));
+        found.unwrap_or_else(|| panic!("no agent runs; the screen:\n{}", self.screen()))
+    }
+
+    /// Kills the supervisor as a crash would; the same home can be started again.
+    pub fn kill(mut self) -> Launch {
+        self.checks = false;
+        self.terminal.kill();
+        self.terminal.wait_for_exit(SOON);
+        self.launch.clone()
+    }
+
+    /// Waits for the supervisor's own end.
+    #[track_caller]
+    pub fn wait_for_exit(&self, limit: Duration) -> Exit {
+        self.terminal.wait_for_exit(limit)
+    }
+
+    /// Leaves other processes of this home alone when dropped.
+    pub fn check_nothing(&mut self) {
+        self.checks = false;
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        if !self.checks {
+            return;
+        }
+        self.terminal.signal(Signal::TERM);
+        if thread::panicking() {
+            // The test has failed already: no more than order is wanted.
+            let end = Instant::now() + Duration::from_secs(5);
+            while !processes_of(&self.launch.home).is_empty() && Instant::now() < end {
+                thread::park_timeout(Duration::from_millis(20));
+            }
+            kill_all(&self.launch.home);
+            return;
+        }
+        self.terminal.wait_for_exit(LEAVING);
+        let end = Instant::now() + Duration::from_secs(3);
+        loop {
+            let left = processes_of(&self.launch.home);
+            if left.is_empty() {
+                return;
+            }
+            if Instant::now() > end {
+                kill_all(&self.launch.home);
+                panic!("processes left behind: {left:#?}");
+            }
+            thread::park_timeout(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A process of a home.
+#[derive(Clone, Debug)]
+pub struct Process {
+    pub pid: i32,
+    pub parent: i32,
+    pub group: i32,
+    pub command: String,
+}
+
+/// All living processes whose `HOME` is this one.
+pub fn processes_of(home: &Home) -> Vec<Process> {
+    let mut mark = b"HOME=".to_vec();
+    mark.extend_from_slice(home.path("").as_os_str().as_bytes());
+    while mark.last() == Some(&b'/') {
+        mark.pop();
+    }
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| {
+            let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environ.split(|byte| *byte == 0).any(|one| one == mark)
+        })
+        .filter_map(look)
+        .collect()
+}
+
+/// A living process by its number; none for a zombie.
+pub fn look(pid: i32) -> Option<Process> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything.
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = words.next()?;
+    let parent = words.next()?.parse().ok()?;
+    let group = words.next()?.parse().ok()?;
+    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let command = String::from_utf8_lossy(&command).replace('\0', " ");
+    (!matches!(state, "Z" | "X")).then_some(Process {
+        pid,
+        parent,
+        group,
+        command: command.chars().take(200).collect(),
+    })
+}
+
+/// The living processes of a process group.
+pub fn group_members(group: Pid) -> Vec<Process> {
+    let group = group.as_raw_nonzero().get();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| look(entry.file_name().to_str()?.parse().ok()?))
+        .filter(|one| one.group == group)
+        .collect()
+}
+
+fn kill_all(home: &Home) {
+    for one in processes_of(home) {
+        if let Some(pid) = Pid::from_raw(one.pid) {
+            // It may end at this very moment.
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+    }
+}
