@@ -36,7 +36,7 @@ use super::{
 /// How long a review that opened by itself takes no Enter: whoever was typing must see it first.
 const OPENING_GUARD: Duration = Duration::from_millis(800);
 
-/// How long a pasted handoff may stay unsubmitted before one more lone Enter (CLAUDE_CODE 7).
+/// How long a pasted handoff may stay unsubmitted before one more lone Enter: a busy client loses the first.
 const SECOND_ENTER: Duration = Duration::from_millis(1500);
 
 /// How many turns `d` puts a reboot off.

@@ -1,6 +1,6 @@
 //! What scripts and people elsewhere are told: the model as data.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use crate::{
     api::wire::{
@@ -253,7 +253,8 @@ pub fn status_line(model: &Model) -> StatusLineReply {
         line.push_str(&turns);
     }
     if let Some(cost) = model.agent.cost_usd {
-        line.push_str(&format!(" · ${cost:.2}"));
+        // Writing to a string cannot fail.
+        let _ = write!(line, " · ${cost:.2}");
     }
     StatusLineReply { line }
 }

@@ -28,21 +28,25 @@ pub fn read(model: &mut Model, disk: String) {
         return;
     }
     let mine = editor.text();
-    match merge(&editor.base, &mine, &disk) {
+    let merged = merge(&editor.base, &mine, &disk);
+    let news = match &merged {
+        Merge::Clean(text) if *text == mine => None,
         Merge::Clean(text) => {
-            if text != mine {
-                editor.replace(&text);
-                model.notice("the agent changed the scratchpad: merged with your edit");
-            }
-            disk.clone_into(&mut model.notes.editor.as_mut().expect("it was there").base);
+            editor.replace(text);
+            Some("the agent changed the scratchpad: merged with your edit")
         }
         Merge::Conflict(_) => {
-            disk.clone_into(&mut editor.base);
             model.notes.theirs = Some(disk.clone());
-            model.trouble(
+            Some(
                 "the agent changed lines that you edit: Ctrl-T takes its version, saving keeps yours",
-            );
+            )
         }
+    };
+    disk.clone_into(&mut editor.base);
+    match news {
+        Some(news) if matches!(merged, Merge::Conflict(_)) => model.trouble(news),
+        Some(news) => model.notice(news),
+        None => {}
     }
     model.notes.text = disk;
     handoff::draft(model);

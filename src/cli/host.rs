@@ -337,14 +337,13 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let notes = files
         .read(SCRATCHPAD, scratchpad::MAX_BYTES)
         .map_err(|error| Failure::of(&error))?;
-    let notes = match notes {
-        Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        None => {
-            files
-                .write_private(SCRATCHPAD, scratchpad::TEMPLATE.as_bytes())
-                .map_err(|error| Failure::of(&error))?;
-            scratchpad::TEMPLATE.to_owned()
-        }
+    let notes = if let Some(bytes) = notes {
+        String::from_utf8_lossy(&bytes).into_owned()
+    } else {
+        files
+            .write_private(SCRATCHPAD, scratchpad::TEMPLATE.as_bytes())
+            .map_err(|error| Failure::of(&error))?;
+        scratchpad::TEMPLATE.to_owned()
     };
 
     let target = StoreTarget::new(config.store.url.as_deref(), paths.state_dir())
@@ -478,7 +477,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         model.trouble(warning);
     }
     let first = match unfinished {
-        Some(entry) => recover(&mut model, &plan, entry),
+        Some(entry) => recover(&mut model, &plan, &entry),
         None => app::agent::begin(&mut model, false, None, who.prompt),
     };
     let setup = Setup {
@@ -492,7 +491,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         flags,
         depth,
     };
-    let ran = runtime::run(setup).await;
+    let ran = Box::pin(runtime::run(setup)).await;
     host::restore();
     let _ = stop_doors.send(true);
     let reason = EndReason::Shutdown;
@@ -549,15 +548,15 @@ async fn sweep(store: &Store, project: &Project, warnings: &mut Vec<String>) {
 }
 
 /// Finishes or rolls back the reboot that a dead supervisor left unfinished.
-fn recover(model: &mut Model, plan: &AgentPlan, entry: JournalEntry) -> Vec<Effect> {
-    let marker = marker_in_transcript(plan, &entry);
+fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry) -> Vec<Effect> {
+    let marker = marker_in_transcript(plan, entry);
     let evidence = Evidence {
         old_agent_alive: false,
         new_agent_alive: false,
         old_resumable: entry.old_session.is_some_and(|old| plan.can_resume(old)),
         marker,
     };
-    let decided = journal::recover(&entry, evidence);
+    let decided = journal::recover(entry, evidence);
     tracing::warn!(step = %entry.step, ?marker, plan = decided.sentence, "recovering a reboot");
     model.notice(decided.sentence.clone());
     let closed = |step, outcome: &str| {
@@ -604,7 +603,7 @@ fn recover(model: &mut Model, plan: &AgentPlan, entry: JournalEntry) -> Vec<Effe
             };
             let session = session.unwrap_or_else(|| SessionId::new(Uuid::new_v4()));
             effects.push(Effect::ReadGit);
-            effects.extend(reboot::take_up(model, &entry, handoff, session));
+            effects.extend(reboot::take_up(model, entry, handoff, session));
         }
     }
     effects
@@ -707,10 +706,9 @@ fn farewell(model: &Model, kind: AgentKind) {
         model.run()
     );
     if kind == AgentKind::Claude && model.agent.hooked {
-        text.push_str(&format!(
-            "to go on: pitstop -- --resume {}\n",
-            model.session
-        ));
+        let session = model.session;
+        text = format!("{text}to go on: pitstop -- --resume {session}\n");
     }
+    // Nobody is left to be told that even this could not be written.
     let _ = super::out::print(&text);
 }

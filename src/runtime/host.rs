@@ -138,6 +138,7 @@ impl Host {
     }
 
     /// Whether a frame may be sent: the last one is out.
+    #[must_use]
     pub const fn is_ready(&self) -> bool {
         !self.frame_in_flight
     }

@@ -60,6 +60,7 @@ pub struct Keeper {
 
 impl Keeper {
     /// Starts the task; its answers go to `events`.
+    #[must_use]
     pub fn start(self, events: mpsc::Sender<Event>) -> mpsc::Sender<Job> {
         let (sender, jobs) = mpsc::channel(JOBS_IN_FLIGHT);
         tokio::spawn(self.keep(jobs, events));

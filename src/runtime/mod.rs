@@ -301,10 +301,10 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
             Some(bytes) = shell.host.bytes.recv() => Woken::Host(bytes),
             Some(()) = shell.host.written.recv() => Woken::Written,
             Some(event) = answers.recv() => Woken::Answer(event),
-            call = calls.recv(), if !calls_closed => match call {
-                Some(call) => Woken::Call(call),
-                None => { calls_closed = true; continue }
-            },
+            call = calls.recv(), if !calls_closed => {
+                let Some(call) = call else { calls_closed = true; continue };
+                Woken::Call(call)
+            }
             Some(message) = pane.recv() => Woken::Pane(message),
             Some(path) = shell.watcher.changed.recv() => Woken::Changed(path),
             () = sleep_until(wake_at) => Woken::Timer,
@@ -533,7 +533,10 @@ impl Shell {
         if let Some((begun, recording)) = &mut self.recording
             && let Err(error) = recording.output(begun.elapsed(), bytes)
         {
-            tracing::warn!(error = keeper::told(&error), "the pane is not recorded any more");
+            tracing::warn!(
+                error = keeper::told(&error),
+                "the pane is not recorded any more"
+            );
         }
         self.after_feed();
         if !self.model.agent.hooked {
@@ -588,7 +591,7 @@ impl Shell {
                     let first = errors
                         .faults
                         .first()
-                        .map_or_else(String::new, |fault| fault.line());
+                        .map_or_else(String::new, crate::config::error::Fault::line);
                     let what =
                         format!("the configuration is not taken, the old one stays: {first}");
                     self.tell(Event::Troubled { what });
@@ -732,10 +735,10 @@ impl Shell {
             CursorShape::Underline => 4,
             CursorShape::Bar => 6,
         };
-        let shape = Some(steady - u8::from(cursor.blinking));
-        if self.cursor_shape != shape {
-            self.cursor_shape = shape;
-            bytes.extend_from_slice(format!("\x1b[{} q", shape.unwrap_or(0)).as_bytes());
+        let shape: u8 = steady - u8::from(cursor.blinking);
+        if self.cursor_shape != Some(shape) {
+            self.cursor_shape = Some(shape);
+            bytes.extend_from_slice(format!("\x1b[{shape} q").as_bytes());
         }
         bytes
     }

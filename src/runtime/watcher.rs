@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 /// Notices of changed paths.
 #[derive(Debug)]
 pub struct Watcher {
-    watcher: Option<RecommendedWatcher>,
+    notices: Option<RecommendedWatcher>,
     directories: BTreeSet<PathBuf>,
     /// Paths that changed.
     pub changed: mpsc::Receiver<PathBuf>,
@@ -42,7 +42,7 @@ impl Watcher {
             .inspect_err(|error| tracing::warn!(%error, "files cannot be watched"))
             .ok();
         Self {
-            watcher,
+            notices: watcher,
             directories: BTreeSet::new(),
             changed,
             _keep: keep,
@@ -54,7 +54,7 @@ impl Watcher {
         let Some(directory) = file.parent() else {
             return;
         };
-        let Some(watcher) = &mut self.watcher else {
+        let Some(watcher) = &mut self.notices else {
             return;
         };
         if self.directories.contains(directory) {
@@ -71,7 +71,7 @@ impl Watcher {
 
     /// Stops watching the directory of a file.
     pub fn forget_beside(&mut self, file: &Path) {
-        let (Some(directory), Some(watcher)) = (file.parent(), &mut self.watcher) else {
+        let (Some(directory), Some(watcher)) = (file.parent(), &mut self.notices) else {
             return;
         };
         if self.directories.remove(directory) {

@@ -23,7 +23,10 @@ use pitstop::{
         Cause, EndReason, IterationId, Lineage, ProcessStamp, RebootRecord, RunId, Way,
         journal::Step,
     },
-    pane::screen::{Screen, ScreenFact},
+    pane::{
+        input::HostInput,
+        screen::{Screen, ScreenFact},
+    },
     transcript::{SessionId, Tokens},
 };
 use unicode_width::UnicodeWidthStr;
@@ -280,7 +283,14 @@ pub fn act(model: &mut Model, action: Action) {
 pub fn press(model: &mut Model, code: crossterm::event::KeyCode) {
     let key = crossterm::event::KeyEvent::new(code, crossterm::event::KeyModifiers::NONE);
     let now = model.now;
-    app::update(model, now, Event::Host(HostEvent::Key(key, Vec::new())));
+    app::update(
+        model,
+        now,
+        Event::Host(HostEvent::Input(HostInput::Key {
+            event: key,
+            raw: Vec::new(),
+        })),
+    );
 }
 
 /// A screen of the size that the layout gives the pane, with an agent's work on it.
