@@ -8,9 +8,7 @@
 //! A file that names a socket and a token is believed only if it is ours, regular, no link and closed
 //! to others: otherwise somebody else could have the user's events sent to a socket of theirs.
 
-use std::env;
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -25,7 +23,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
-use sha2::{Digest, Sha256};
 
 /// The variable that names the observe file, for hooks that are not given it as an argument.
 pub const OBSERVE_VARIABLE: &str = "PITSTOP_OBSERVE";
@@ -209,36 +206,6 @@ impl Door {
 pub fn is_answered(path: &Path) -> bool {
     let outcome = connect(path, Instant::now() + PROBE_LIMIT);
     !matches!(outcome, Err(ClientError::NobodyThere { .. }))
-}
-
-/// Where this user's sockets and secrets are: `$XDG_RUNTIME_DIR/pitstop`, else `/tmp/pitstop-UID`.
-// To be one with the function of the same rule in `config::load`, once both are merged.
-#[must_use]
-pub fn runtime_dir() -> PathBuf {
-    match env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
-        Some(dir) if dir.is_absolute() => dir.join("pitstop"),
-        _ => PathBuf::from(format!(
-            "/tmp/pitstop-{}",
-            rustix::process::geteuid().as_raw()
-        )),
-    }
-}
-
-/// A project's name in the runtime directory: 16 hexadecimal digits of the hash of its path.
-pub fn project_hash(project: &Path) -> io::Result<String> {
-    let canonical = project.canonicalize()?;
-    let digest = Sha256::digest(canonical.as_os_str().as_bytes());
-    let mut hash = String::with_capacity(16);
-    for byte in &digest[..8] {
-        write!(hash, "{byte:02x}").expect("writing to a string cannot fail");
-    }
-    Ok(hash)
-}
-
-/// The secrets file of the project we stand in: `ending` is `observe` or `control`.
-pub fn file_here(ending: &str) -> io::Result<PathBuf> {
-    let hash = project_hash(&env::current_dir()?)?;
-    Ok(runtime_dir().join(format!("{hash}.{ending}")))
 }
 
 fn read_private(path: &Path) -> Result<Vec<u8>, ClientError> {
@@ -540,17 +507,5 @@ mod tests {
         assert!(!is_answered(&path));
         let _alive = UnixListener::bind(dir.path().join("q.sock")).unwrap();
         assert!(is_answered(&dir.path().join("q.sock")));
-    }
-
-    #[test]
-    fn a_projects_hash_is_of_its_real_path() {
-        let dir = tempfile::tempdir().unwrap();
-        let link = dir.path().join("link");
-        symlink(dir.path(), &link).unwrap();
-        let hash = project_hash(dir.path()).unwrap();
-        assert_eq!(hash.len(), 16);
-        assert_eq!(project_hash(&link).unwrap(), hash);
-        // The first eight bytes of the SHA-256 of "/".
-        assert_eq!(project_hash(Path::new("/")).unwrap(), "8a5edab282632443");
     }
 }

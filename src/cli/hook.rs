@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use crate::api::client::{self, Door};
 use crate::api::wire;
+use crate::config::load::paths::secrets_file_here;
 
 /// How long the whole of it may take.
 pub(super) const BUDGET: Duration = Duration::from_millis(300);
@@ -76,7 +77,7 @@ pub(super) fn observe_file(given: Option<&OsStr>) -> Option<PathBuf> {
     given
         .map(PathBuf::from)
         .or_else(|| env::var_os(client::OBSERVE_VARIABLE).map(PathBuf::from))
-        .or_else(|| client::file_here("observe").ok())
+        .or_else(|| secrets_file_here("observe").ok())
 }
 
 /// Standard input as far as it comes before the limits of time and size; beyond the latter it is read

@@ -416,7 +416,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     }
 
     let hash = project_hash(&project).map_err(|error| Failure::of(&error))?;
-    let socket = paths.runtime_dir().join(format!("{hash}.sock"));
+    let socket = paths.control_socket(&hash);
     let listening = server::bind_control_socket(&socket).map_err(|error| Failure::of(&error))?;
     let own_line = plan.user_status_line().map(OsString::from);
     let secrets = Secrets::create(paths.runtime_dir(), &hash, &socket, own_line.as_deref())
@@ -559,6 +559,7 @@ fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry) -> Vec<Eff
     let evidence = Evidence {
         old_agent_alive: false,
         new_agent_alive: false,
+        old_resumable: entry.old_session.is_some_and(|old| plan.can_resume(old)),
         marker,
     };
     let decided = journal::recover(entry, evidence);
@@ -622,9 +623,6 @@ fn marker_in_transcript(plan: &AgentPlan, entry: &JournalEntry) -> journal::Mark
     else {
         return journal::Marker::NoTranscript;
     };
-    if !path.exists() {
-        return journal::Marker::NoTranscript;
-    }
     match find_prompt(&path, &entry.nonce) {
         Ok(true) => journal::Marker::Seen,
         Ok(false) => journal::Marker::Absent,

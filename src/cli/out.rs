@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use unicode_width::UnicodeWidthStr;
 
-use crate::api::client::{self, Answer, ClientError, Door};
+use crate::api::client::{Answer, ClientError, Door};
 use crate::api::wire::ErrorBody;
+use crate::config::load::paths::secrets_file_here;
 
 /// All went well.
 pub const OK: i32 = 0;
@@ -114,7 +115,7 @@ pub fn duration(ms: u64) -> String {
 pub fn ask(
     exchange: impl Fn(&Door, Instant) -> Result<Answer, ClientError>,
 ) -> Result<Answer, i32> {
-    let answer = client::file_here("control")
+    let answer = secrets_file_here("control")
         .map_err(|source| ClientError::Io {
             act: "tell which directory this is",
             source,

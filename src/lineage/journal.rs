@@ -127,6 +127,9 @@ pub struct Evidence {
     pub old_agent_alive: bool,
     /// The new agent still lives.
     pub new_agent_alive: bool,
+    /// The old session has something to resume: the client keeps no transcript before the first prompt, and
+    /// refuses to resume a session without one.
+    pub old_resumable: bool,
     /// What the new transcript says.
     pub marker: Marker,
 }
@@ -138,7 +141,7 @@ pub enum Recovery {
     Nothing,
     /// Resume the old session; the handoff text is kept, so that the review can be opened again.
     RollBack {
-        /// The session to resume; none where the agent has no sessions: start it plainly.
+        /// The session to resume; none where there is nothing to resume: start plainly.
         resume: Option<SessionId>,
     },
     /// Start a new session and tell it the handoff.
@@ -170,7 +173,7 @@ pub struct Plan {
 /// Decides what to do about `entry`, which was found unfinished, in the light of `evidence`.
 #[must_use]
 pub fn recover(entry: &JournalEntry, evidence: Evidence) -> Plan {
-    let recovery = decide(entry, evidence.marker);
+    let recovery = decide(entry, evidence);
     // A finished entry says nothing of leftovers; those are swept by the record of agents.
     let unfinished = recovery != Recovery::Nothing;
     Plan {
@@ -181,9 +184,10 @@ pub fn recover(entry: &JournalEntry, evidence: Evidence) -> Plan {
     }
 }
 
-fn decide(entry: &JournalEntry, marker: Marker) -> Recovery {
+fn decide(entry: &JournalEntry, evidence: Evidence) -> Recovery {
+    let marker = evidence.marker;
     let roll_back = Recovery::RollBack {
-        resume: entry.old_session,
+        resume: entry.old_session.filter(|_| evidence.old_resumable),
     };
     if entry.step.is_final() {
         return Recovery::Nothing;
@@ -201,9 +205,11 @@ fn decide(entry: &JournalEntry, marker: Marker) -> Recovery {
         Step::Ending | Step::Starting | Step::Delivering | Step::Verifying => {
             finish(entry, marker).unwrap_or(roll_back)
         }
-        Step::Warming => entry
-            .new_session
-            .map_or(roll_back, |session| Recovery::FinishResume { session }),
+        // It had arrived; but what the client had not written when it died can only be told again.
+        Step::Warming => match (entry.new_session, marker) {
+            (Some(session), Marker::Unknown) => Recovery::FinishResume { session },
+            _ => finish(entry, marker).unwrap_or(roll_back),
+        },
         Step::Done | Step::Failed => Recovery::Nothing,
     }
 }
@@ -269,7 +275,7 @@ fn sentence(entry: &JournalEntry, recovery: &Recovery) -> String {
             format!("the old session {old} is resumed and the handoff is kept for another review")
         }
         Recovery::RollBack { resume: None } => {
-            "the agent is started again and the handoff is kept for another review".to_owned()
+            "nothing had been said that could be resumed, so the agent is started afresh".to_owned()
         }
         Recovery::FinishDeliver { .. } => {
             "a new session is started and told the approved handoff".to_owned()
@@ -324,6 +330,7 @@ mod tests {
         Evidence {
             old_agent_alive: false,
             new_agent_alive: false,
+            old_resumable: true,
             marker,
         }
     }
@@ -356,7 +363,7 @@ mod tests {
             (Step::Starting,    [RESUME,  TELL_FRESH, TELL,          BACK]),
             (Step::Delivering,  [RESUME,  TELL_FRESH, TELL,          BACK]),
             (Step::Verifying,   [RESUME,  TELL_FRESH, TELL,          BACK]),
-            (Step::Warming,     [RESUME,  RESUME,     RESUME,        RESUME]),
+            (Step::Warming,     [RESUME,  TELL_FRESH, TELL,          RESUME]),
             (Step::Done,        [NOTHING, NOTHING,    NOTHING,       NOTHING]),
             (Step::RollingBack, [BACK,    BACK,       BACK,          BACK]),
             (Step::Failed,      [NOTHING, NOTHING,    NOTHING,       NOTHING]),
@@ -372,6 +379,19 @@ mod tests {
             for (marker, expected) in markers.into_iter().zip(expected) {
                 assert_eq!(recovery(step, marker), expected(), "{step} {marker:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_session_without_a_transcript_is_not_resumed() {
+        for step in Step::ALL {
+            let evidence = Evidence {
+                old_resumable: false,
+                ..evidence(Marker::NoTranscript)
+            };
+            let found = recover(&entry(*step), evidence).recovery;
+            assert_ne!(found, BACK(), "{step}");
+            assert_ne!(found, RESUME(), "{step}");
         }
     }
 
@@ -451,6 +471,7 @@ mod tests {
                 Evidence {
                     old_agent_alive: true,
                     new_agent_alive: true,
+                    old_resumable: true,
                     marker: Marker::NoTranscript,
                 },
             );

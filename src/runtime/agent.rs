@@ -11,7 +11,7 @@ use crate::{
     app::effect::StartAgent,
     lineage::files::RunDir,
     pane::{PaneSize, PaneSpec},
-    transcript::SessionId,
+    transcript::{SessionId, tail::holds_conversation},
 };
 
 /// The hidden subcommand by which agents are started: it makes them die with us, then becomes them.
@@ -48,7 +48,10 @@ pub struct AgentPlan {
 
 impl AgentPlan {
     /// What to run in the pane for this start.
+    ///
+    /// A session that has nothing to resume is begun anew: the client would refuse it and end.
     pub fn spec(&self, start: &StartAgent, size: PaneSize) -> io::Result<PaneSpec> {
+        let (session, way) = self.way(start);
         let settings_file = self.write_settings(start)?;
         let user_append = claude::user_append_file(&self.user_args)
             .map(|file| std::fs::read_to_string(self.project.join(file)))
@@ -57,12 +60,8 @@ impl AgentPlan {
             kind: self.kind,
             program: self.program.clone().into_os_string(),
             lead_args: self.lead_args.clone(),
-            session: start.session,
-            way: if start.resume {
-                Start::Resume
-            } else {
-                Start::Fresh
-            },
+            session,
+            way,
             first: start.first,
             prompt: start.prompt.clone(),
             user_args: self.user_args.clone(),
@@ -79,6 +78,35 @@ impl AgentPlan {
             cwd: self.project.clone(),
             size,
         })
+    }
+
+    fn way(&self, start: &StartAgent) -> (SessionId, Start) {
+        if !start.resume {
+            return (start.session, Start::Fresh);
+        }
+        if !self.kind.tells() || self.can_resume(start.session) {
+            return (start.session, Start::Resume);
+        }
+        tracing::warn!(session = %start.session, "nothing was said that could be resumed: begun anew");
+        // An id whose file exists is taken; the hooks will tell the new one.
+        let taken = self.transcript_of(start.session).is_some();
+        let session = if taken {
+            SessionId::new(uuid::Uuid::new_v4())
+        } else {
+            start.session
+        };
+        (session, Start::Fresh)
+    }
+
+    /// Whether the session has a conversation on disk. One that cannot be read is taken to have.
+    #[must_use]
+    pub fn can_resume(&self, session: SessionId) -> bool {
+        let Some(path) = self.transcript_of(session) else {
+            return false;
+        };
+        holds_conversation(path)
+            .inspect_err(|error| tracing::warn!(%error, %session, "the transcript cannot be read"))
+            .unwrap_or(true)
     }
 
     /// Writes the per-run settings beside the iteration's other files, and nowhere else.
@@ -148,18 +176,15 @@ impl AgentPlan {
             && (below(config) || config.canonicalize().is_ok_and(|real| below(&real)))
     }
 
-    /// Where the client writes the transcript of a session: a guess for recovery, when no hook can tell.
+    /// The transcript of a session, if there is one. Its place is looked for and not computed, because the
+    /// client's rule for naming a project's directory may change; the id is unique.
     #[must_use]
     pub fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
-        let projects = self.config_dir.as_ref()?.join("projects");
-        let real = self
-            .project
-            .canonicalize()
-            .unwrap_or_else(|_| self.project.clone());
-        Some(
-            projects
-                .join(claude::project_slug(&real))
-                .join(format!("{session}.jsonl")),
-        )
+        let name = format!("{session}.jsonl");
+        let projects = std::fs::read_dir(self.config_dir.as_ref()?.join("projects")).ok()?;
+        projects
+            .flatten()
+            .map(|project| project.path().join(&name))
+            .find(|path| path.is_file())
     }
 }

@@ -405,6 +405,28 @@ pub fn find_prompt(path: impl Into<PathBuf>, marker: &str) -> Result<bool, TailE
     Ok(found)
 }
 
+/// Whether the transcript at `path` holds anything that was said: only then can its session be resumed.
+///
+/// Measured with the client (2.1.197): one prompt suffices; mode lines and snapshots alone do not, though
+/// they make its id taken. A file that is not there holds nothing.
+pub fn holds_conversation(path: impl Into<PathBuf>) -> Result<bool, TailError> {
+    /// Bytes read at a time: the first prompt stands near the beginning.
+    const STEP: u64 = 1 << 20;
+    let mut tail = Tail::open(path)?;
+    let said = |scan: &UsageScan| scan.first_prompt().is_some() || scan.turns() > 0;
+    loop {
+        let report = tail.read_new(STEP)?;
+        if said(&tail.scan) {
+            return Ok(true);
+        }
+        if !report.more {
+            break;
+        }
+    }
+    tail.scan.feed_line(tail.splitter.pending());
+    Ok(said(&tail.scan))
+}
+
 /// The longest part of `marker` that JSON never writes in another way.
 fn plain_part(marker: &str) -> &str {
     marker

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pitstop::api::client::{self, Door};
+use pitstop::config::load::paths::project_hash;
 use pitstop::api::server::{BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE, READ_LIMIT};
 use pitstop::api::wire::{
     AgentReport, AgentState, ContextReport, Control, HandoffReport, HistoryReport, IterationReport,
@@ -60,7 +61,7 @@ impl Supervisor {
         fs::create_dir(dir.path().join("project")).unwrap();
         let runtime = Runtime::new().unwrap();
         let run = dir.path().join("pitstop");
-        let hash = client::project_hash(&dir.path().join("project")).unwrap();
+        let hash = project_hash(&dir.path().join("project")).unwrap();
         let socket = run.join(format!("{hash}.sock"));
         let secrets =
             Secrets::create(&run, &hash, &socket, status_line.map(AsRef::as_ref)).unwrap();

@@ -55,6 +55,7 @@ impl Place {
         let surroundings = Surroundings {
             variable: &|name| (name == "HOME").then(|| home.clone().into_os_string()),
             home: &|| None,
+            is_directory: &|_| false,
             uid: 1000,
         };
         let paths = Paths::find(&surroundings, &project).expect("a home");
@@ -385,6 +386,7 @@ fn a_copy_of_a_trusted_file_in_another_project_is_not_trusted() {
     let surroundings = Surroundings {
         variable: &|name| (name == "HOME").then(|| home.clone().into_os_string()),
         home: &|| None,
+        is_directory: &|_| false,
         uid: 1000,
     };
     let paths = Paths::find(&surroundings, &other).expect("a home");
@@ -556,7 +558,11 @@ fn directories_follow_the_environment() {
             runtime: "/tmp/pitstop-1000",
         },
         Case {
-            variables: &[("HOME", ""), ("XDG_STATE_HOME", "/s")],
+            variables: &[
+                ("HOME", ""),
+                ("XDG_STATE_HOME", "/s"),
+                ("XDG_RUNTIME_DIR", "/run/user/0"),
+            ],
             database: Some("/home/ada"),
             config: "/home/ada/.config/pitstop",
             state: "/s/pitstop",
@@ -575,6 +581,7 @@ fn directories_follow_the_environment() {
         let surroundings = Surroundings {
             variable: &|name| variables.get(name).map(OsString::from),
             home: &|| case.database.map(PathBuf::from),
+            is_directory: &|path| path == "/run/user/1000",
             uid: 1000,
         };
         let paths = Paths::find(&surroundings, Path::new("/w")).expect("a home");
@@ -587,11 +594,34 @@ fn directories_follow_the_environment() {
 }
 
 #[test]
+fn a_socket_whose_path_would_be_too_long_lies_in_the_fallback() {
+    for (length, expected) in [(50, "/r"), (87, "/tmp/pitstop-1000/0123456789abcdef.sock")] {
+        let runtime = format!("/r{}", "x".repeat(length));
+        let surroundings = Surroundings {
+            variable: &|name| (name == "XDG_RUNTIME_DIR").then(|| runtime.clone().into()),
+            home: &|| Some(PathBuf::from("/h")),
+            is_directory: &|_| true,
+            uid: 1000,
+        };
+        let paths = Paths::find(&surroundings, Path::new("/w")).expect("a home");
+        let socket = paths.control_socket("0123456789abcdef");
+        assert!(
+            socket
+                .to_str()
+                .is_some_and(|path| path.starts_with(expected) && path.len() <= 103)
+        );
+        // The secrets stay where every client looks for them.
+        assert!(paths.runtime_dir().starts_with(&runtime));
+    }
+}
+
+#[test]
 fn without_any_home_the_error_says_what_to_set() {
     for home in [None, Some(PathBuf::from("relative"))] {
         let surroundings = Surroundings {
             variable: &|name| (name == "XDG_CONFIG_HOME").then(|| "/c".into()),
             home: &|| home.clone(),
+            is_directory: &|_| false,
             uid: 1000,
         };
         let error = Paths::find(&surroundings, Path::new("/w")).expect_err("no home");

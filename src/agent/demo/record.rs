@@ -180,12 +180,17 @@ fn last_uuid(path: &Path) -> Option<String> {
         .find_map(|line| Some(line["uuid"].as_str()?.to_owned()))
 }
 
-/// The context in use at the end of an existing transcript, tokens; none if it says nothing.
+/// The context in use at the end of an existing transcript, tokens; none if it says nothing. Like the real
+/// one, it takes a prompt without an answer for a conversation.
 pub fn context_of(path: &Path) -> Option<u64> {
     let lines = lines(path);
     let last = lines
         .iter()
-        .rfind(|line| line["type"] == "assistant" && line["isApiErrorMessage"] != true)?;
+        .rfind(|line| line["type"] == "assistant" && line["isApiErrorMessage"] != true);
+    let Some(last) = last else {
+        let asked = lines.iter().any(|line| line["type"] == "user");
+        return asked.then_some(super::BASE_LOAD);
+    };
     let usage = last["message"]["usage"].as_object()?;
     let fields = [
         "input_tokens",

@@ -14,6 +14,9 @@ use sha2::{Digest as _, Sha256};
 /// The name of our directory in each of the user's directories.
 const NAME: &str = "pitstop";
 
+/// The longest path of a socket in bytes: macOS holds 104 with the closing NUL, Linux 108.
+const SOCKET_PATH_MAX: usize = 103;
+
 /// The directories of one user and one project. Nothing here is created or checked; see
 /// [`ensure_private_dir`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +24,7 @@ pub struct Paths {
     config: PathBuf,
     state: PathBuf,
     runtime: PathBuf,
+    fallback: PathBuf,
     project: PathBuf,
 }
 
@@ -41,28 +45,58 @@ pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// The home directory by the password database, for when `HOME` is not set.
     pub home: &'a dyn Fn() -> Option<PathBuf>,
+    /// Whether a path names an existing directory.
+    pub is_directory: &'a dyn Fn(&Path) -> bool,
     /// The user's number.
     pub uid: u32,
+}
+
+impl Surroundings<'_> {
+    /// The XDG base directory rules: relative paths count as not set.
+    fn directory(&self, name: &str) -> Option<PathBuf> {
+        let path = PathBuf::from((self.variable)(name)?);
+        path.is_absolute().then_some(path)
+    }
+
+    /// `$XDG_RUNTIME_DIR/pitstop`, else `/tmp/pitstop-UID`: also when the variable names a directory that is
+    /// not there, as it does after `su` and in containers. It is the system's to make, never ours.
+    fn runtime(&self) -> PathBuf {
+        self.directory("XDG_RUNTIME_DIR")
+            .filter(|path| (self.is_directory)(path))
+            .map_or_else(|| self.fallback(), |path| path.join(NAME))
+    }
+
+    fn fallback(&self) -> PathBuf {
+        PathBuf::from(format!("/tmp/{NAME}-{}", self.uid))
+    }
+}
+
+/// This process's own surroundings.
+fn of_this_process() -> Surroundings<'static> {
+    Surroundings {
+        variable: &|name| std::env::var_os(name),
+        home: &std::env::home_dir,
+        is_directory: &|path| path.is_dir(),
+        uid: rustix::process::geteuid().as_raw(),
+    }
+}
+
+/// The secrets file of the project we stand in: `ending` is `observe` or `control`. Needs no home and reads
+/// nothing, for hooks are in a hurry.
+pub fn secrets_file_here(ending: &str) -> io::Result<PathBuf> {
+    let hash = project_hash(&std::env::current_dir()?)?;
+    Ok(of_this_process().runtime().join(format!("{hash}.{ending}")))
 }
 
 impl Paths {
     /// The directories as this process sees them, for a project directory.
     pub fn of_process(project: &Path) -> Result<Self, PathsError> {
-        let surroundings = Surroundings {
-            variable: &|name| std::env::var_os(name),
-            home: &std::env::home_dir,
-            uid: rustix::process::geteuid().as_raw(),
-        };
-        Self::find(&surroundings, project)
+        Self::find(&of_this_process(), project)
     }
 
     /// The directories in given surroundings, for a project directory.
     pub fn find(surroundings: &Surroundings<'_>, project: &Path) -> Result<Self, PathsError> {
-        // The XDG base directory rules: relative paths count as not set.
-        let directory = |name: &str| {
-            let path = PathBuf::from((surroundings.variable)(name)?);
-            path.is_absolute().then_some(path)
-        };
+        let directory = |name: &str| surroundings.directory(name);
         let home = || {
             let by_database = || (surroundings.home)().filter(|home| home.is_absolute());
             directory("HOME")
@@ -73,14 +107,11 @@ impl Paths {
             Some(path) => Ok(path.join(NAME)),
             None => home().map(|home| home.join(below_home).join(NAME)),
         };
-        let runtime = directory("XDG_RUNTIME_DIR").map_or_else(
-            || PathBuf::from(format!("/tmp/{NAME}-{}", surroundings.uid)),
-            |path| path.join(NAME),
-        );
         Ok(Self {
             config: user("XDG_CONFIG_HOME", ".config")?,
             state: user("XDG_STATE_HOME", ".local/state")?,
-            runtime,
+            runtime: surroundings.runtime(),
+            fallback: surroundings.fallback(),
             project: project.to_owned(),
         })
     }
@@ -125,6 +156,19 @@ impl Paths {
     #[must_use]
     pub fn runtime_dir(&self) -> &Path {
         &self.runtime
+    }
+
+    /// The control socket of the project with this hash: in the runtime directory, or where the path would be
+    /// too long for a socket's address, in `/tmp/pitstop-UID`. Clients read its place from the secrets file.
+    #[must_use]
+    pub fn control_socket(&self, hash: &str) -> PathBuf {
+        let name = format!("{hash}.sock");
+        let socket = self.runtime.join(&name);
+        if socket.as_os_str().len() <= SOCKET_PATH_MAX {
+            socket
+        } else {
+            self.fallback.join(name)
+        }
     }
 
     /// The project's directory itself.
