@@ -124,6 +124,12 @@ impl Launch {
         Self::new(Hosted::Generic(command.to_owned()))
     }
 
+    /// With this program in the place of the client.
+    pub fn client(mut self, program: &Path) -> Self {
+        self.hosted = Hosted::Claude(program.to_owned());
+        self
+    }
+
     /// In the home of another supervisor.
     pub fn home(mut self, home: &Arc<Home>) -> Self {
         self.home = Arc::clone(home);
