@@ -359,6 +359,8 @@ impl Shell {
     fn follow(&mut self, session: SessionId, path: String) {
         let path = PathBuf::from(path);
         if self.transcript.as_ref() == Some(&path) {
+            // A client that is new here makes the directory long after it has named the file.
+            self.watcher.watch_beside(&path);
             self.poke_transcript();
             return;
         }
