@@ -301,6 +301,8 @@ pub struct Model {
     pub saying: Option<u64>,
     /// The epoch of the timer that waits for the human to stop typing.
     pub quiet_epoch: u64,
+    /// The epoch of the timer that waits for a calm title to stay.
+    pub calm_epoch: u64,
     /// The epoch of the timer that writes the scratchpad.
     pub save_epoch: u64,
     /// The moment of the last event, for views that show ages.
@@ -403,6 +405,7 @@ impl Model {
             generator,
             saying: None,
             quiet_epoch: 0,
+            calm_epoch: 0,
             save_epoch: 0,
             now,
             epoch: 0,
