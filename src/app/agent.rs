@@ -10,6 +10,7 @@ use crate::{
         GuardSettings, Reading, Source,
         threshold::{self, Thresholds},
     },
+    handoff::signal::{self, Signal},
     lineage::{Cause, EndReason, IterationId},
     transcript::{SessionId, Tokens},
 };
@@ -20,7 +21,7 @@ use super::{
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    reboot,
+    reboot, scratchpad,
 };
 
 /// How the guard measures, by the user's settings.
@@ -379,12 +380,32 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
     set_state(model, AgentState::Idle);
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.agent.background_tasks = background;
-    model.agent.last_message = message.or_else(|| model.agent.last_message.take());
     model.guard.end_turn();
     let mut effects = vec![Effect::ReadGit];
+    if let Some(message) = message {
+        effects.extend(signalled(model, &message));
+        model.agent.last_message = Some(message);
+    }
     effects.extend(ending::turn_over(model));
     effects.extend(save_iteration(model));
     effects.extend(wait_for_quiet(model));
+    effects
+}
+
+/// Takes in the signals of an assistant message.
+fn signalled(model: &mut Model, message: &str) -> Vec<Effect> {
+    let signals = signal::parse(message);
+    if signals.is_empty() {
+        return Vec::new();
+    }
+    let mut effects = Vec::new();
+    for signal in signals {
+        model.told.feed_signal(&signal, model.now.wall);
+        if let Signal::Scratchpad(text) = signal {
+            effects.extend(scratchpad::signalled(model, text));
+        }
+    }
+    handoff::draft(model);
     effects
 }
 

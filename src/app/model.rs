@@ -261,6 +261,8 @@ pub struct Model {
     pub git: GitState,
     /// The first prompt that a human gave in this run: the objective of last resort.
     pub first_prompt: Option<String>,
+    /// What the agent's signals said in this run.
+    pub told: PreservedState,
     /// The preserved facts as of the last drafting.
     pub preserved: PreservedState,
     /// The scratchpad panel.
@@ -377,6 +379,7 @@ impl Model {
             transcript: TranscriptFacts::default(),
             git: GitState::NoRepository,
             first_prompt,
+            told: PreservedState::default(),
             preserved: PreservedState::default(),
             notes: NotesPanel {
                 text: notes,

@@ -58,7 +58,10 @@ impl Bench {
 
     fn with(config: Config) -> Self {
         let wall = Utc.timestamp_opt(1_795_000_000, 0).unwrap();
-        let now = At { since_start: Duration::ZERO, wall };
+        let now = At {
+            since_start: Duration::ZERO,
+            wall,
+        };
         let model = Model::new(Beginning {
             identity: Identity {
                 version: "0",
@@ -91,7 +94,10 @@ impl Bench {
 
     fn at(&self) -> At {
         let wall = Utc.timestamp_opt(1_795_000_000, 0).unwrap() + self.since_start;
-        At { since_start: self.since_start, wall }
+        At {
+            since_start: self.since_start,
+            wall,
+        }
     }
 
     fn wait(&mut self, time: Duration) {
@@ -127,13 +133,23 @@ impl Bench {
 
     fn spawned(&mut self, next: u128) -> Vec<Effect> {
         let iteration = self.model.iteration;
-        let process = ProcessStamp { pid: 77, start_time: "x".to_owned() };
-        self.tell(Event::Pane(PaneEvent::Spawned { iteration, process, lots: lots(next) }))
+        let process = ProcessStamp {
+            pid: 77,
+            start_time: "x".to_owned(),
+        };
+        self.tell(Event::Pane(PaneEvent::Spawned {
+            iteration,
+            process,
+            lots: lots(next),
+        }))
     }
 
     fn exited(&mut self, code: u32) -> Vec<Effect> {
         let iteration = self.model.iteration;
-        self.tell(Event::Pane(PaneEvent::Exited { iteration, exit: Exit::Code(code) }))
+        self.tell(Event::Pane(PaneEvent::Exited {
+            iteration,
+            exit: Exit::Code(code),
+        }))
     }
 
     fn started(&mut self, number: u128) -> Vec<Effect> {
@@ -164,13 +180,21 @@ impl Bench {
 
     fn used(&mut self, used: u64) -> Vec<Effect> {
         let at = self.at();
-        let reading = Reading { used: Tokens(used), window: None, source: Source::StatusLine, at };
+        let reading = Reading {
+            used: Tokens(used),
+            window: None,
+            source: Source::StatusLine,
+            at,
+        };
         self.tell(Event::Read(ReadEvent::Estimate(reading)))
     }
 
     fn press(&mut self, code: KeyCode) -> Vec<Effect> {
         let event = KeyEvent::new(code, KeyModifiers::NONE);
-        self.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw: vec![b'?'] })))
+        self.tell(Event::Host(HostEvent::Input(HostInput::Key {
+            event,
+            raw: vec![b'?'],
+        })))
     }
 
     fn git(&mut self) -> Vec<Effect> {
@@ -178,7 +202,11 @@ impl Bench {
     }
 
     fn step(&self) -> Option<Step> {
-        self.model.reboot.attempt.as_ref().map(|attempt| attempt.step)
+        self.model
+            .reboot
+            .attempt
+            .as_ref()
+            .map(|attempt| attempt.step)
     }
 
     /// Goes as far as the order to start the new agent, and returns it.
@@ -209,7 +237,10 @@ fn signals(effects: &[Effect]) -> Vec<Rung> {
 fn a_reboot_by_key_goes_through_every_step_in_order() {
     let mut bench = Bench::new();
     bench.press(KeyCode::F(5));
-    assert!(matches!(bench.model.overlay, Some(Overlay::Review { asked: true, .. })));
+    assert!(matches!(
+        bench.model.overlay,
+        Some(Overlay::Review { asked: true, .. })
+    ));
     bench.git();
     assert_eq!(bench.step(), Some(Step::Review));
     let shown = bench.model.handoff.current().text.clone();
@@ -250,7 +281,10 @@ fn a_reboot_by_key_goes_through_every_step_in_order() {
     assert_eq!(iterations[0].end_reason, Some(EndReason::UserReboot));
     let record = iterations[1].reboot.as_ref().unwrap();
     assert!(record.verified);
-    assert_eq!((record.old_session, record.new_session), (Some(session(OLD)), Some(session(NEW))));
+    assert_eq!(
+        (record.old_session, record.new_session),
+        (Some(session(OLD)), Some(session(NEW)))
+    );
     assert_eq!(record.handoff_bytes, shown.len() as u64);
 }
 
@@ -264,10 +298,16 @@ fn nothing_is_done_before_its_step_is_on_disk() {
     assert_eq!(bench.step(), Some(Step::Waiting));
     assert!(signals(&effects).is_empty());
     let reboot = bench.model.reboot.attempt.as_ref().unwrap().id;
-    let effects = bench.tell(Event::Store(StoreEvent::Journaled { reboot, step: Step::Waiting }));
+    let effects = bench.tell(Event::Store(StoreEvent::Journaled {
+        reboot,
+        step: Step::Waiting,
+    }));
     assert_eq!(bench.step(), Some(Step::Ending));
     assert!(signals(&effects).is_empty(), "ending is not on disk yet");
-    let effects = bench.tell(Event::Store(StoreEvent::Journaled { reboot, step: Step::Ending }));
+    let effects = bench.tell(Event::Store(StoreEvent::Journaled {
+        reboot,
+        step: Step::Ending,
+    }));
     assert_eq!(signals(&effects), [Rung::Exit]);
 }
 
@@ -278,7 +318,11 @@ fn a_proof_that_comes_early_counts() {
     bench.journal_answers = false;
     bench.started(NEW);
     bench.prompted(NEW, &start.prompt.unwrap());
-    assert_eq!(bench.step(), Some(Step::Starting), "not spawned yet, as far as we know");
+    assert_eq!(
+        bench.step(),
+        Some(Step::Starting),
+        "not spawned yet, as far as we know"
+    );
     bench.journal_answers = true;
     bench.spawned(3);
     assert_eq!(bench.step(), None, "all steps follow at once");
@@ -308,7 +352,11 @@ fn a_late_proof_is_told_and_still_counts() {
     });
     bench.wait(Duration::from_secs(20));
     let effects = bench.tell(Event::TimerFired(timer.unwrap()));
-    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Type(_) | Effect::Paste(_))));
+    assert!(
+        !effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Type(_) | Effect::Paste(_)))
+    );
     assert!(bench.model.notices.back().unwrap().bad);
     assert_eq!(bench.step(), Some(Step::Verifying));
     bench.started(NEW);
@@ -327,12 +375,26 @@ fn a_new_agent_that_dies_takes_the_reboot_back() {
         _ => None,
     });
     let start = start.expect("the old session is resumed");
-    assert_eq!((start.session, start.resume, start.prompt), (session(OLD), true, None));
-    assert_eq!(bench.model.lineage.iterations()[1].end_reason, Some(EndReason::Crash));
+    assert_eq!(
+        (start.session, start.resume, start.prompt),
+        (session(OLD), true, None)
+    );
+    assert_eq!(
+        bench.model.lineage.iterations()[1].end_reason,
+        Some(EndReason::Crash)
+    );
     bench.spawned(4);
     assert_eq!(bench.step(), None);
     assert_eq!(bench.journaled.last(), Some(&Step::Failed));
-    assert!(bench.model.reboot.failure.as_ref().unwrap().contains("exit code 1"));
+    assert!(
+        bench
+            .model
+            .reboot
+            .failure
+            .as_ref()
+            .unwrap()
+            .contains("exit code 1")
+    );
 }
 
 #[test]
@@ -342,7 +404,10 @@ fn a_running_turn_holds_an_approved_reboot_back_until_it_ends() {
     bench.press(KeyCode::F(5));
     bench.git();
     let effects = bench.press(KeyCode::Enter);
-    assert_eq!((bench.step(), signals(&effects)), (Some(Step::Waiting), vec![]));
+    assert_eq!(
+        (bench.step(), signals(&effects)),
+        (Some(Step::Waiting), vec![])
+    );
     let effects = bench.turn_ended(OLD);
     assert_eq!(signals(&effects), [Rung::Exit]);
 }
@@ -356,8 +421,14 @@ fn a_second_approval_interrupts_the_turn() {
     bench.press(KeyCode::Enter);
     bench.press(KeyCode::F(5));
     let effects = bench.press(KeyCode::Enter);
-    assert!(effects.contains(&Effect::Type(b"\x1b".to_vec())), "{effects:?}");
-    assert_eq!(bench.model.ending.map(|ending| ending.rung), Some(Rung::Interrupt));
+    assert!(
+        effects.contains(&Effect::Type(b"\x1b".to_vec())),
+        "{effects:?}"
+    );
+    assert_eq!(
+        bench.model.ending.map(|ending| ending.rung),
+        Some(Rung::Interrupt)
+    );
     let effects = bench.turn_ended(OLD);
     assert_eq!(signals(&effects), [Rung::Exit]);
 }
@@ -378,7 +449,11 @@ fn a_rung_that_does_not_help_is_followed_by_the_next() {
     }
     assert_eq!(bench.step(), None, "given up");
     assert!(bench.model.reboot.failure.is_some());
-    assert_eq!(bench.model.iteration.get(), 1, "no second agent was started");
+    assert_eq!(
+        bench.model.iteration.get(),
+        1,
+        "no second agent was started"
+    );
 }
 
 #[test]
@@ -387,7 +462,10 @@ fn the_compact_line_opens_the_review_at_a_safe_moment_only() {
     bench.prompted(OLD, "work");
     bench.used(155_000);
     bench.tell(Event::TimerFired(TimerId::Age));
-    assert_eq!((bench.step(), bench.model.overlay), (Some(Step::Armed), None));
+    assert_eq!(
+        (bench.step(), bench.model.overlay),
+        (Some(Step::Armed), None)
+    );
     bench.press(KeyCode::Char('x'));
     bench.turn_ended(OLD);
     assert_eq!(bench.model.overlay, None, "the human types");
@@ -395,14 +473,24 @@ fn the_compact_line_opens_the_review_at_a_safe_moment_only() {
     let quiet = TimerId::Quiet(bench.model.quiet_epoch);
     bench.tell(Event::TimerFired(quiet));
     bench.git();
-    assert!(matches!(bench.model.overlay, Some(Overlay::Review { asked: false, .. })));
+    assert!(matches!(
+        bench.model.overlay,
+        Some(Overlay::Review { asked: false, .. })
+    ));
     bench.press(KeyCode::Enter);
-    assert_eq!(bench.step(), Some(Step::Review), "an Enter that was under way approves nothing");
+    assert_eq!(
+        bench.step(),
+        Some(Step::Review),
+        "an Enter that was under way approves nothing"
+    );
     bench.wait(Duration::from_secs(1));
     let effects = bench.press(KeyCode::Enter);
     assert_eq!(signals(&effects), [Rung::Exit]);
     bench.exited(0);
-    assert_eq!(bench.model.lineage.iterations()[0].end_reason, Some(EndReason::ContextLimit));
+    assert_eq!(
+        bench.model.lineage.iterations()[0].end_reason,
+        Some(EndReason::ContextLimit)
+    );
 }
 
 #[test]
@@ -437,7 +525,10 @@ fn manual_mode_and_a_pause_leave_it_to_the_human() {
     assert_eq!(bench.step(), None);
 
     let mut bench = Bench::new();
-    let pause = Event::ControlAsked { call: CallId(1), control: Control::Pause };
+    let pause = Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Pause,
+    };
     let effects = bench.tell(pause);
     assert!(effects.contains(&Effect::Answer(CallId(1), Reply::Accepted)));
     bench.used(155_000);
@@ -477,8 +568,18 @@ fn the_breaker_stops_reboots_by_themselves_and_not_those_by_key() {
     bench.turn_ended(NEW);
     bench.used(170_000);
     bench.tell(Event::TimerFired(TimerId::Age));
-    assert_eq!(bench.step(), None, "full again after one turn: a reboot would not help");
-    assert!(bench.model.notices.iter().any(|notice| notice.text.contains("only 1 turns")));
+    assert_eq!(
+        bench.step(),
+        None,
+        "full again after one turn: a reboot would not help"
+    );
+    assert!(
+        bench
+            .model
+            .notices
+            .iter()
+            .any(|notice| notice.text.contains("only 1 turns"))
+    );
     bench.press(KeyCode::F(5));
     assert!(bench.step().is_some());
 }
@@ -523,7 +624,11 @@ fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
     assert_eq!(bench.model.agent.state, AgentState::Busy);
     let effects = bench.tell(title("✳ work"));
     let calm = TimerId::Calm(bench.model.calm_epoch);
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::SetTimer(id, _) if *id == calm)));
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::SetTimer(id, _) if *id == calm))
+    );
     assert_eq!(bench.model.agent.state, AgentState::Busy);
     bench.tell(Event::TimerFired(calm));
     assert_eq!(bench.model.agent.state, AgentState::Idle);
@@ -536,7 +641,10 @@ fn a_refused_prompt_is_a_context_limit_and_asks_for_a_reboot() {
     bench.model.mode = RebootMode::Manual;
     bench.used(178_000);
     bench.prompted(OLD, "more");
-    assert_eq!((bench.model.agent.state, bench.step()), (AgentState::Limit, None));
+    assert_eq!(
+        (bench.model.agent.state, bench.step()),
+        (AgentState::Limit, None)
+    );
     bench.model.mode = RebootMode::Ask;
     bench.prompted(OLD, "more");
     assert!(bench.step().is_some());
@@ -547,7 +655,10 @@ fn an_agent_that_ends_by_itself_can_be_resumed() {
     let mut bench = Bench::new();
     bench.exited(0);
     assert_eq!(bench.model.overlay, Some(Overlay::Exited));
-    assert_eq!(bench.model.lineage.iterations()[0].end_reason, Some(EndReason::Natural));
+    assert_eq!(
+        bench.model.lineage.iterations()[0].end_reason,
+        Some(EndReason::Natural)
+    );
     let effects = bench.press(KeyCode::Enter);
     let start = effects.iter().find_map(|effect| match effect {
         Effect::Start(start) => Some(start.clone()),
@@ -555,7 +666,11 @@ fn an_agent_that_ends_by_itself_can_be_resumed() {
     });
     let start = start.unwrap();
     assert_eq!((start.session, start.resume), (session(OLD), true));
-    assert!(bench.journaled.is_empty(), "nothing is at stake: {:?}", bench.journaled);
+    assert!(
+        bench.journaled.is_empty(),
+        "nothing is at stake: {:?}",
+        bench.journaled
+    );
 }
 
 #[test]
@@ -565,7 +680,10 @@ fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
     assert!(signals(&bench.press(KeyCode::F(10))).is_empty());
     assert_eq!(bench.model.overlay, Some(Overlay::Quit));
     bench.press(KeyCode::Enter);
-    assert_eq!(bench.model.ending.map(|ending| ending.rung), Some(Rung::Interrupt));
+    assert_eq!(
+        bench.model.ending.map(|ending| ending.rung),
+        Some(Rung::Interrupt)
+    );
     let effects = bench.exited(0);
     assert!(effects.contains(&Effect::Quit(0)));
     let ended = bench.model.lineage.iterations()[0].end_reason;
@@ -585,16 +703,29 @@ fn keys_in_a_panel_never_reach_the_child() {
     let mut bench = Bench::new();
     bench.press(KeyCode::F(3));
     assert_eq!(bench.model.focus, Focus::Scratchpad);
-    for code in [KeyCode::Char('j'), KeyCode::Char('e'), KeyCode::Char('z'), KeyCode::Enter] {
+    for code in [
+        KeyCode::Char('j'),
+        KeyCode::Char('e'),
+        KeyCode::Char('z'),
+        KeyCode::Enter,
+    ] {
         let effects = bench.press(code);
-        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Forward(_))), "{code:?}");
+        assert!(
+            !effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Forward(_))),
+            "{code:?}"
+        );
     }
     let effects = bench.press(KeyCode::Esc);
     let written = effects.iter().find_map(|effect| match effect {
         Effect::WriteScratchpad { base, text } => Some((base.clone(), text.clone())),
         _ => None,
     });
-    assert_eq!(written, Some(("- [ ] next".to_owned(), "z\n- [ ] next".to_owned())));
+    assert_eq!(
+        written,
+        Some(("- [ ] next".to_owned(), "z\n- [ ] next".to_owned()))
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 pub mod generate;
 pub mod preserved;
+pub mod signal;
 
 use std::fmt;
 
