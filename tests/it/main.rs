@@ -8,5 +8,6 @@ mod context;
 mod kit;
 mod layering;
 mod lineage;
+mod recovery;
 mod transcript;
 mod ui;
