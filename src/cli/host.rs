@@ -601,12 +601,14 @@ fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry) -> Vec<Eff
             effects.extend(app::agent::begin(model, true, Some(Cause::Recovery), None));
         }
         Recovery::FinishDeliver { session } => {
+            // The journal's iteration may be the new one already: the text knows which one wrote it.
+            let marker = Marker::read(&entry.handoff).unwrap_or_else(|| Marker {
+                run: entry.run.to_string(),
+                iteration: entry.iteration.get(),
+                nonce: entry.nonce.clone(),
+            });
             let handoff = Handoff {
-                marker: Marker {
-                    run: entry.run.to_string(),
-                    iteration: entry.iteration.get(),
-                    nonce: entry.nonce.clone(),
-                },
+                marker,
                 text: entry.handoff.clone(),
                 left_out: Vec::new(),
                 warnings: Vec::new(),

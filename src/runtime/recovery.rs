@@ -46,11 +46,11 @@ pub async fn close_dead_run(
     };
     let hint = match session {
         Some(session) if plan.can_resume(session) => {
-            format!("to go on with its session: {command} -- --resume {session}")
+            format!("{command} -- --resume {session}")
         }
         _ => "nothing had been said in it".to_owned(),
     };
-    Some(format!("the last run ended without notice; {hint}"))
+    Some(format!("the last run ended without notice: {hint}"))
 }
 
 /// The chain of a run whose supervisor is gone, as the store has it, with what was left open closed.

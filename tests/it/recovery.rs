@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::kit::{
     home::Home,
-    supervisor::{Launch, Process, SOON, Supervisor, key, processes_of},
+    supervisor::{Launch, Process, SOON, Supervisor, group_members, key, processes_of},
 };
 
 /// What the demo says in these tests, to be waited for.
@@ -69,7 +69,8 @@ fn handoffs(home: &Home) -> BTreeMap<String, usize> {
 }
 
 fn stem(path: &PathBuf) -> String {
-    path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+    path.file_stem()
+        .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
 /// How many prompts of a transcript are handoffs.
@@ -89,7 +90,8 @@ fn told(path: &PathBuf) -> usize {
 /// The living agents of a home; the supervisor itself is not one.
 fn agents(home: &Home) -> Vec<Process> {
     let is_agent = |one: &Process| {
-        one.group == one.pid && (one.command.contains("demo-agent") || one.command.contains("--settings"))
+        one.group == one.pid
+            && (one.command.contains("demo-agent") || one.command.contains("--settings"))
     };
     processes_of(home).into_iter().filter(is_agent).collect()
 }
@@ -100,9 +102,15 @@ fn open_reboot(launch: &Launch) -> Option<JournalEntry> {
     runtime.block_on(async {
         let state = launch.the_home().path("state/pitstop");
         let target = StoreTarget::new(None, &state).expect("a target");
-        let opened = Store::open(StoreOptions::new(target)).await.expect("a store");
+        let opened = Store::open(StoreOptions::new(target))
+            .await
+            .expect("a store");
         let project = Project::new(launch.project(), &process::host_name());
-        let open = opened.store.journal_open(&project).await.expect("a journal");
+        let open = opened
+            .store
+            .journal_open(&project)
+            .await
+            .expect("a journal");
         opened.store.close().await;
         open
     })
@@ -113,7 +121,11 @@ fn reboot_until_death(supervisor: Supervisor, step: &str) -> Launch {
     supervisor.keys([key::F5]);
     if !matches!(step, "armed" | "drafting" | "review") {
         supervisor.wait_for_phase("review", SOON);
-        supervisor.keys([if step == "failed" { key::ESC } else { key::ENTER }]);
+        supervisor.keys([if step == "failed" {
+            key::ESC
+        } else {
+            key::ENTER
+        }]);
     }
     let exit = supervisor.wait_for_exit(SOON);
     assert!(exit.signal.is_some(), "it died: {exit:?}");
@@ -126,9 +138,7 @@ fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
     let began = Instant::now();
     let supervisor = launch.start();
     let status = supervisor.wait_for_status(
-        |status| {
-            status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle"
-        },
+        |status| status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle",
         SOON * 2,
     );
     println!("recovered as {outcome:?} in {:?}", began.elapsed());
@@ -138,26 +148,42 @@ fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
     match outcome {
         Outcome::Back => {
             assert_eq!(session, old, "the old session is back");
-            assert_eq!(handoffs(home).values().sum::<usize>(), 0, "nothing was sent");
-            supervisor.terminal.wait_for_text("pitstop was stopped while the reboot", SOON);
+            assert_eq!(
+                handoffs(home).values().sum::<usize>(),
+                0,
+                "nothing was sent"
+            );
+            supervisor
+                .terminal
+                .wait_for_text("pitstop was stopped while the reboot", SOON);
             assert!(log.contains("recovering a reboot"), "{log}");
         }
         Outcome::Forth => {
             assert_ne!(session, old, "a new session");
             let told = handoffs(home);
             assert_eq!(told.get(&session), Some(&1), "it has the handoff: {told:?}");
-            assert_eq!(told.values().sum::<usize>(), 1, "told once in all: {told:?}");
+            assert_eq!(
+                told.values().sum::<usize>(),
+                1,
+                "told once in all: {told:?}"
+            );
             assert!(log.contains("recovering a reboot"), "{log}");
         }
         Outcome::Afresh => {
             assert_ne!(session, old, "a new run");
-            supervisor.terminal.wait_for_text("ended without notice", SOON);
+            supervisor
+                .terminal
+                .wait_for_text("ended without notice", SOON);
             assert!(handoffs(home).values().sum::<usize>() <= 1);
         }
     }
     let alive = agents(home);
     assert_eq!(alive.len(), 1, "one agent: {alive:#?}");
-    supervisor.wait_until("the journal is closed", || open_reboot(launch).is_none(), SOON);
+    supervisor.wait_until(
+        "the journal is closed",
+        || open_reboot(launch).is_none(),
+        SOON,
+    );
     check_history(&supervisor, &session);
 }
 
@@ -165,7 +191,10 @@ fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
 #[track_caller]
 fn check_history(supervisor: &Supervisor, session: &str) {
     let history = supervisor.history();
-    let iterations = history["iterations"].as_array().expect("iterations").clone();
+    let iterations = history["iterations"]
+        .as_array()
+        .expect("iterations")
+        .clone();
     for (index, one) in iterations.iter().enumerate() {
         let last = index + 1 == iterations.len();
         assert_eq!(one["iteration"], index + 1, "{history:#}");
@@ -230,11 +259,12 @@ fn broken_by_handoffs() -> Launch {
     let launch = demo();
     let script = launch.the_home().path("agent.sh");
     let text = format!(
-        "#!/bin/sh\ncase \"$*\" in *'pitstop handoff'*) exit 9 ;; esac\nexec {} demo-agent \"$@\"\n",
+        "#!/bin/sh\ncase \"$*\" in *'pitstop handoff ·'*) exit 9 ;; esac\nexec {} demo-agent \"$@\"\n",
         crate::kit::supervisor::PITSTOP
     );
     fs::write(&script, text).expect("a script");
-    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("a mode");
     launch.agent(&script)
 }
 
@@ -279,7 +309,12 @@ fn a_reboot_that_fails_goes_back_and_keeps_its_message() {
 
 #[test]
 fn without_any_turn_there_is_nothing_to_resume_and_a_fresh_session_begins() {
-    for border in ["review:after", "failed:before", "ending:after", "done:before"] {
+    for border in [
+        "review:after",
+        "failed:before",
+        "ending:after",
+        "done:before",
+    ] {
         let launch = demo();
         let supervisor = launch.clone().env("PITSTOP_CRASH_AT", border).start();
         supervisor.wait_for_state("idle", SOON);
@@ -289,7 +324,11 @@ fn without_any_turn_there_is_nothing_to_resume_and_a_fresh_session_begins() {
         supervisor.wait_for_state("idle", SOON);
         supervisor.wait_for_phase("idle", SOON);
         let expected = usize::from(matches!(step, "ending" | "done"));
-        assert_eq!(handoffs(launch.the_home()).values().sum::<usize>(), expected, "{border}");
+        assert_eq!(
+            handoffs(launch.the_home()).values().sum::<usize>(),
+            expected,
+            "{border}"
+        );
         assert_eq!(agents(launch.the_home()).len(), 1, "{border}");
     }
 }
@@ -306,14 +345,20 @@ fn a_handoff_that_was_lost_with_its_transcript_is_told_again() {
     let old = session_of(&supervisor.status());
     let launch_after = reboot_until_death(supervisor, "warming");
     // What a client does that dies before it writes.
-    let new = open_reboot(&launch).and_then(|entry| entry.new_session).expect("a session");
+    let new = open_reboot(&launch)
+        .and_then(|entry| entry.new_session)
+        .expect("a session");
     let demo = launch.the_home().path("state/pitstop/demo/projects");
     let gone = wait_for_end(launch.the_home());
     println!("the agent was gone after {gone:?}");
     for project in fs::read_dir(demo).expect("projects").flatten() {
         let _ = fs::remove_file(project.path().join(format!("{new}.jsonl")));
     }
-    check_recovered(&launch_after.without_env("PITSTOP_CRASH_AT"), &old, Outcome::Forth);
+    check_recovered(
+        &launch_after.without_env("PITSTOP_CRASH_AT"),
+        &old,
+        Outcome::Forth,
+    );
 }
 
 /// Waits until no process of the home lives; how long that took.
@@ -339,7 +384,9 @@ fn ten_kills_at_any_moment_leave_no_agent_and_the_next_start_says_so() {
     for round in 0..10 {
         let supervisor = launch.start();
         if round > 0 {
-            supervisor.terminal.wait_for_text("ended without notice", SOON);
+            supervisor
+                .terminal
+                .wait_for_text("ended without notice", SOON);
         }
         supervisor.wait_for_status(|status| status["agent"]["state"] != "starting", SOON);
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -360,7 +407,9 @@ fn the_next_start_names_the_session_of_a_run_that_died() {
     let session = session_of(&supervisor.status());
     let launch = supervisor.kill();
     let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("ended without notice", SOON);
+    supervisor
+        .terminal
+        .wait_for_text("ended without notice", SOON);
     supervisor.wait_for_state("idle", SOON);
     let hint = format!("pitstop demo -- --resume {session}");
     assert!(supervisor.log().contains(&hint), "{}", supervisor.log());
@@ -376,16 +425,19 @@ fn the_next_start_names_the_session_of_a_run_that_died() {
 
 #[test]
 fn an_agent_that_ignores_every_signal_is_swept_at_the_next_start() {
-    let launch = demo().env("PITSTOP_DEMO_STUBBORN", "1");
+    let launch =
+        Launch::generic("sh -c \"trap '' HUP INT TERM; echo deaf; while :; do sleep 1; done\"");
     let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.terminal.wait_for_text("deaf", SOON);
     let agent = supervisor.agent_pid();
     let launch = supervisor.kill();
-    assert_eq!(agents(launch.the_home()).len(), 1, "it outlived its supervisor");
+    assert!(
+        !group_members(agent).is_empty(),
+        "it outlives its supervisor"
+    );
     let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
-    let alive = agents(launch.the_home());
-    assert_eq!(alive.len(), 1, "{alive:#?}");
-    assert_ne!(alive[0].pid, agent.as_raw_nonzero().get());
+    supervisor.terminal.wait_for_text("deaf", SOON);
+    assert_eq!(group_members(agent).len(), 0, "swept");
+    assert_ne!(supervisor.agent_pid(), agent);
     supervisor.wait_for_log("was still alive and was ended", SOON);
 }
