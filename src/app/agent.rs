@@ -131,10 +131,15 @@ pub fn spawned(
     if model.identity.agent_kind == "generic" {
         model.agent.state = AgentState::Idle;
     }
+    // Asked before it is told, for telling it may end the attempt.
+    let kept = reboot::undelivered(model);
     let mut effects = reboot::spawned(model);
     // The next handoff has a nonce of its own; the one on its way keeps its own.
     model.handoff.edited = None;
     handoff::draft(model);
+    if let Some(body) = kept {
+        handoff::keep(model, &body);
+    }
     effects.extend(save_iteration(model));
     effects
 }

@@ -101,6 +101,11 @@ pub fn take_edit(model: &mut Model, body: &str) {
     model.notice("the handoff is yours now: it is sent as you wrote it");
 }
 
+/// Keeps a body without a word about it: the message of a reboot that was taken back.
+pub fn keep(model: &mut Model, body: &str) {
+    model.handoff.edited = Some(model.handoff.generated.edited(body));
+}
+
 /// Drops the human's version.
 pub fn discard_edit(model: &mut Model) {
     if model.handoff.edited.take().is_some() {

@@ -17,6 +17,7 @@ pub mod effects;
 pub mod follower;
 pub mod host;
 pub mod keeper;
+pub mod recovery;
 pub mod watcher;
 
 use std::{

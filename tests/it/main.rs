@@ -9,5 +9,6 @@ mod kit;
 mod layering;
 mod lineage;
 mod reboot;
+mod recovery;
 mod transcript;
 mod ui;

@@ -124,6 +124,12 @@ impl Launch {
         Self::new(Hosted::Generic(command.to_owned()))
     }
 
+    /// With this program as `[agent] command`: what pitstop takes for Claude Code.
+    pub fn agent(mut self, program: &Path) -> Self {
+        self.hosted = Hosted::Claude(program.to_owned());
+        self
+    }
+
     /// In the home of another supervisor.
     pub fn home(mut self, home: &Arc<Home>) -> Self {
         self.home = Arc::clone(home);
