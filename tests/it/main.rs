@@ -5,6 +5,8 @@ mod api;
 mod breakpoint;
 mod config;
 mod context;
+mod hooks;
 mod kit;
 mod lineage;
+mod pane;
 mod transcript;
