@@ -64,7 +64,7 @@ const NO_AGENT: i32 = 5;
 
 /// What the demo is asked to do at its start.
 const DEMO_TASK: &str =
-    "Build a small command-line tool that counts words, with tests and a README";
+    "Build tidepool, a small command-line feed reader, with tests and a README";
 
 /// What to host.
 #[derive(Clone, Debug, clap::Args)]
