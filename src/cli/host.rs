@@ -388,7 +388,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         }
     };
     let kept = unfinished.as_ref().map(|entry| &entry.run);
-    let died = recovery::close_dead_run(&store, &this_project, kept, &files, &plan, now).await;
+    let died = recovery::close_dead_runs(&store, &this_project, kept, &files, &plan, now).await;
     let lineage = match &unfinished {
         Some(entry) => {
             run = entry.run.clone();

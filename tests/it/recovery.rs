@@ -153,9 +153,11 @@ fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
                 0,
                 "nothing was sent"
             );
-            supervisor
-                .terminal
-                .wait_for_text("pitstop was stopped while the reboot", SOON);
+            let taken_back = ["pitstop was stopped while the reboot", "reboot rolled back"];
+            supervisor.terminal.wait_for(
+                |text| taken_back.iter().any(|words| text.contains(words)),
+                SOON,
+            );
             assert!(log.contains("recovering a reboot"), "{log}");
         }
         Outcome::Forth => {
@@ -384,9 +386,11 @@ fn ten_kills_at_any_moment_leave_no_agent_and_the_next_start_says_so() {
     for round in 0..10 {
         let supervisor = launch.start();
         if round > 0 {
-            supervisor
-                .terminal
-                .wait_for_text("ended without notice", SOON);
+            supervisor.wait_until(
+                "the notice of each death",
+                || supervisor.log().matches("ended without notice").count() == round,
+                SOON,
+            );
         }
         supervisor.wait_for_status(|status| status["agent"]["state"] != "starting", SOON);
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
