@@ -5,6 +5,7 @@
 
 pub mod generate;
 pub mod preserved;
+pub mod signal;
 
 use std::fmt;
 
@@ -28,6 +29,19 @@ pub struct Marker {
 }
 
 impl Marker {
+    /// The marker in the first line of a handoff, as [`fmt::Display`] wrote it.
+    #[must_use]
+    pub fn read(handoff: &str) -> Option<Self> {
+        let rest = handoff.lines().next()?.strip_prefix("pitstop handoff · ")?;
+        let (rest, nonce) = rest.rsplit_once(" · ")?;
+        let (run, iteration) = rest.rsplit_once(" · iteration ")?;
+        Some(Self {
+            run: run.to_owned(),
+            iteration: iteration.parse().ok()?,
+            nonce: nonce.to_owned(),
+        })
+    }
+
     /// Whether this text carries the marker.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
@@ -124,6 +138,14 @@ mod tests {
     fn sendable_removes_what_could_end_a_paste_and_nothing_else() {
         let text = "a\tb\n\u{1b}[201~c\u{1b}[\u{1b}[201~201~d 'q' \"q\" 🚀👩‍👩‍👧 漢字\u{9b}201~\u{7f}";
         assert_eq!(sendable(text), "a\tb\ncd 'q' \"q\" 🚀👩‍👩‍👧 漢字201~");
+    }
+
+    #[test]
+    fn a_marker_reads_back_from_its_handoff() {
+        let text = format!("{}\n\nbody", marker());
+        assert_eq!(Marker::read(&text), Some(marker()));
+        assert_eq!(Marker::read("body"), None);
+        assert_eq!(Marker::read(""), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod effects;
 pub mod follower;
 pub mod host;
 pub mod keeper;
+pub mod recovery;
 pub mod watcher;
 
 use std::{
@@ -74,6 +75,10 @@ pub const ANSWERS_IN_FLIGHT: usize = 256;
 
 /// How often the pane's text is taken for an estimate, where nothing better is known.
 const ESTIMATE_TIME: Duration = Duration::from_secs(1);
+
+/// How long the scratchpad must have stayed as it is before it is read: many programs write a file in place,
+/// and between the cut and the text it is empty, which an open editor would merge as a deletion of everything.
+const NOTES_SETTLE: Duration = Duration::from_millis(60);
 
 /// What the loop is started with.
 #[derive(Debug)]
@@ -163,6 +168,7 @@ pub struct Shell {
     drawn_at: Option<Instant>,
     next_call: u64,
     estimate_due: Option<Instant>,
+    notes_due: Option<Instant>,
     characters: u64,
 }
 
@@ -283,6 +289,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         drawn_at: None,
         next_call: 0,
         estimate_due: None,
+        notes_due: None,
         characters: 0,
     };
     for effect in first {
@@ -293,6 +300,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         if let Some(code) = shell.quit {
             break code;
         }
+        // Not only when nothing else is ready: a flood from the child must not hold up a deadline.
+        shell.timers();
         shell.draw_if_due();
         let wake_at = shell.next_deadline();
         let woken = tokio::select! {
@@ -360,7 +369,8 @@ impl Shell {
             Woken::Call(call) => self.called(call),
             Woken::Pane(message) => self.pane(message),
             Woken::Changed(path) => self.changed(&path),
-            Woken::Timer => self.timers(),
+            // The loop looks at the clock each time round.
+            Woken::Timer => {}
         }
     }
 
@@ -385,8 +395,10 @@ impl Shell {
 
     /// Draws everything anew: somebody else has drawn on the host terminal.
     pub(crate) fn redraw(&mut self) {
-        // It only writes to memory.
-        let _ = self.terminal.clear();
+        let area = Rect::new(0, 0, self.model.host.0, self.model.host.1);
+        // `Terminal::clear` would ask the terminal for its cursor and read the answer itself, which our reader
+        // has taken: a resize to the same size clears without asking, and only writes to memory.
+        let _ = self.terminal.resize(area);
         self.cursor_shape = None;
         self.resized();
         self.dirty = true;
@@ -579,7 +591,7 @@ impl Shell {
         if self.transcript.as_deref() == Some(path) {
             self.poke_transcript();
         } else if path == self.agent.scratchpad {
-            self.obey(Effect::ReadScratchpad);
+            self.notes_due = Some(Instant::now() + NOTES_SETTLE);
         } else if self.paths.watched().iter().any(|watched| watched == path) {
             match load::load(&self.paths, &self.flags) {
                 Ok(loaded) if loaded.config != self.model.config => {
@@ -617,6 +629,7 @@ impl Shell {
             self.escape_due,
             self.screen.deadline(),
             self.estimate_due,
+            self.notes_due,
         ]
         .into_iter()
         .flatten()
@@ -639,6 +652,10 @@ impl Shell {
         if self.estimate_due.is_some_and(|due| due <= now) {
             self.estimate_due = None;
             self.estimate();
+        }
+        if self.notes_due.is_some_and(|due| due <= now) {
+            self.notes_due = None;
+            self.obey(Effect::ReadScratchpad);
         }
         let due: Vec<TimerId> = self
             .timers

@@ -124,6 +124,12 @@ impl Launch {
         Self::new(Hosted::Generic(command.to_owned()))
     }
 
+    /// With this program as `[agent] command`: what pitstop takes for Claude Code.
+    pub fn agent(mut self, program: &Path) -> Self {
+        self.hosted = Hosted::Claude(program.to_owned());
+        self
+    }
+
     /// In the home of another supervisor.
     pub fn home(mut self, home: &Arc<Home>) -> Self {
         self.home = Arc::clone(home);
@@ -181,6 +187,11 @@ impl Launch {
     #[track_caller]
     pub fn api(&self) -> &MessagesApi {
         self.api.as_ref().expect("only the real client has an API")
+    }
+
+    /// Whether it has a stand-in API.
+    pub fn has_api(&self) -> bool {
+        self.api.is_some()
     }
 
     /// The scratchpad file.
