@@ -43,10 +43,10 @@ pub fn draft(model: &mut Model) {
     model.preserved = state;
 }
 
-/// The objective, first that exists (DESIGN 4): an *Objective* section of the scratchpad, else the first
-/// prompt of the lineage. Everything else from the scratchpad's checklist and from git.
+/// The objective, first that exists (DESIGN 4): the last `OBJECTIVE:` signal, an *Objective* section of the scratchpad, the
+/// first prompt of the lineage. Everything else from the signals, the scratchpad's checklist and git.
 fn preserve(model: &Model) -> PreservedState {
-    let mut state = PreservedState::default();
+    let mut state = model.told.clone();
     state.feed_scratchpad(&model.notes.text);
     if state.current_objective.is_none()
         && let Some(prompt) = &model.first_prompt
@@ -99,6 +99,11 @@ pub fn take_edit(model: &mut Model, body: &str) {
     }
     model.handoff.edited = (edited.text != model.handoff.generated.text).then_some(edited);
     model.notice("the handoff is yours now: it is sent as you wrote it");
+}
+
+/// Keeps a body without a word about it: the message of a reboot that was taken back.
+pub fn keep(model: &mut Model, body: &str) {
+    model.handoff.edited = Some(model.handoff.generated.edited(body));
 }
 
 /// Drops the human's version.

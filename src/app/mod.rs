@@ -136,6 +136,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
                 Vec::new()
             }
         }
+        TimerId::Calm(epoch) => agent::calm(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),
         TimerId::SaveNotes(epoch) => {
@@ -147,3 +148,6 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

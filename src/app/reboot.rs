@@ -479,6 +479,18 @@ pub fn drafted(model: &mut Model) -> Vec<Effect> {
     advance(model)
 }
 
+/// The body of a message that was not delivered, while the old session is being resumed: it stays at hand for
+/// another review.
+#[must_use]
+pub fn undelivered(model: &Model) -> Option<String> {
+    let message = match &model.reboot.attempt {
+        Some(attempt) if attempt.rolling_back.is_some() => attempt.handoff.as_ref(),
+        Some(_) => None,
+        None => model.handoff.edited.as_ref(),
+    };
+    message.map(|one| one.body().to_owned())
+}
+
 /// The new agent's process runs.
 pub fn spawned(model: &mut Model) -> Vec<Effect> {
     if let Some(attempt) = &mut model.reboot.attempt {

@@ -43,7 +43,8 @@ use crate::{
         agent::AgentPlan,
         effects::{self, SCRATCHPAD, draw_lots},
         host,
-        keeper::{self, Keeper},
+        keeper::Keeper,
+        recovery,
     },
     scratchpad,
     transcript::{SessionId, tail::find_prompt},
@@ -62,8 +63,7 @@ const USAGE: i32 = 2;
 const NO_AGENT: i32 = 5;
 
 /// What the demo is asked to do at its start.
-const DEMO_TASK: &str =
-    "Build a small command-line tool that counts words, with tests and a README";
+const DEMO_TASK: &str = "Build tidepool, a small command-line feed reader, with tests and a README";
 
 /// What to host.
 #[derive(Clone, Debug, clap::Args)]
@@ -386,10 +386,12 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
             None
         }
     };
+    let kept = unfinished.as_ref().map(|entry| &entry.run);
+    let died = recovery::close_dead_runs(&store, &this_project, kept, &files, &plan, now).await;
     let lineage = match &unfinished {
         Some(entry) => {
             run = entry.run.clone();
-            keeper::recorded(&store, &run, now).await
+            recovery::recorded(&store, &run, now).await
         }
         None => Lineage::new(run.clone()),
     };
@@ -481,6 +483,10 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     for warning in warnings {
         tracing::warn!(warning);
         model.trouble(warning);
+    }
+    if let Some(died) = died {
+        tracing::warn!(died);
+        model.notice(died);
     }
     let first = match unfinished {
         Some(entry) => recover(&mut model, &plan, &entry),
@@ -580,6 +586,9 @@ fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry) -> Vec<Eff
             if let Some(session) = resume {
                 model.session = session;
             }
+            if let Some((_, body)) = entry.handoff.split_once('\n') {
+                app::handoff::keep(model, body);
+            }
             effects.push(closed(Step::Failed, "rolled back at the next start"));
             effects.extend(app::agent::begin(
                 model,
@@ -597,12 +606,14 @@ fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry) -> Vec<Eff
             effects.extend(app::agent::begin(model, true, Some(Cause::Recovery), None));
         }
         Recovery::FinishDeliver { session } => {
+            // The journal's iteration may be the new one already: the text knows which one wrote it.
+            let marker = Marker::read(&entry.handoff).unwrap_or_else(|| Marker {
+                run: entry.run.to_string(),
+                iteration: entry.iteration.get(),
+                nonce: entry.nonce.clone(),
+            });
             let handoff = Handoff {
-                marker: Marker {
-                    run: entry.run.to_string(),
-                    iteration: entry.iteration.get(),
-                    nonce: entry.nonce.clone(),
-                },
+                marker,
                 text: entry.handoff.clone(),
                 left_out: Vec::new(),
                 warnings: Vec::new(),

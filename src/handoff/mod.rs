@@ -5,10 +5,11 @@
 
 pub mod generate;
 pub mod preserved;
+pub mod signal;
 
 use std::fmt;
 
-use crate::transcript::Tokens;
+use crate::{clean, transcript::Tokens};
 
 pub use generate::{Generator, Limits, Sources, TemplateError};
 pub use preserved::PreservedState;
@@ -28,6 +29,19 @@ pub struct Marker {
 }
 
 impl Marker {
+    /// The marker in the first line of a handoff, as [`fmt::Display`] wrote it.
+    #[must_use]
+    pub fn read(handoff: &str) -> Option<Self> {
+        let rest = handoff.lines().next()?.strip_prefix("pitstop handoff · ")?;
+        let (rest, nonce) = rest.rsplit_once(" · ")?;
+        let (run, iteration) = rest.rsplit_once(" · iteration ")?;
+        Some(Self {
+            run: run.to_owned(),
+            iteration: iteration.parse().ok()?,
+            nonce: nonce.to_owned(),
+        })
+    }
+
     /// Whether this text carries the marker.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
@@ -99,19 +113,13 @@ impl Handoff {
     }
 }
 
-/// The text as it may be sent to an agent: without paste-end marks and without control characters other
-/// than TAB and LF (they could end a paste and be taken as keys), without blank space at the end
-/// (clients trim it, and the delivery is compared byte for byte). CR LF becomes LF.
+/// The text as it may be sent to an agent: [`clean::typed`], without blank space at the end (clients trim it, and the
+/// delivery is compared byte for byte).
 #[must_use]
 pub fn sendable(text: &str) -> String {
-    let mut rest = text.replace("\r\n", "\n");
-    // Removing one mark can join the halves of another: go on until none is left.
-    while rest.contains("\u{1b}[201~") {
-        rest = rest.replace("\u{1b}[201~", "");
-    }
-    rest.retain(|c| matches!(c, '\t' | '\n') || !(c < ' ' || ('\u{7f}'..='\u{9f}').contains(&c)));
-    rest.truncate(rest.trim_end().len());
-    rest
+    let mut text = clean::typed(text);
+    text.truncate(text.trim_end().len());
+    text
 }
 
 #[cfg(test)]
@@ -130,6 +138,14 @@ mod tests {
     fn sendable_removes_what_could_end_a_paste_and_nothing_else() {
         let text = "a\tb\n\u{1b}[201~c\u{1b}[\u{1b}[201~201~d 'q' \"q\" 🚀👩‍👩‍👧 漢字\u{9b}201~\u{7f}";
         assert_eq!(sendable(text), "a\tb\ncd 'q' \"q\" 🚀👩‍👩‍👧 漢字201~");
+    }
+
+    #[test]
+    fn a_marker_reads_back_from_its_handoff() {
+        let text = format!("{}\n\nbody", marker());
+        assert_eq!(Marker::read(&text), Some(marker()));
+        assert_eq!(Marker::read("body"), None);
+        assert_eq!(Marker::read(""), None);
     }
 
     #[test]

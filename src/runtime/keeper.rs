@@ -11,7 +11,7 @@ use crate::{
     app::{Event, event::StoreEvent},
     clean,
     lineage::{
-        EndReason, Iteration, IterationId, Lineage, Meta, ProcessStamp, Project, RunId,
+        EndReason, Iteration, IterationId, Meta, ProcessStamp, Project, RunId,
         checkpoint::Checkpoint,
         files::RunDir,
         journal::JournalEntry,
@@ -147,19 +147,4 @@ pub(super) fn told(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     clean::one_line(&text).into_owned()
-}
-
-/// The chain of a run as the store has it.
-pub async fn recorded(store: &Store, run: &RunId, at: chrono::DateTime<chrono::Utc>) -> Lineage {
-    use crate::lineage::store::HistoryOf;
-    let found = store
-        .history(&HistoryOf::Run(run.clone()), 1)
-        .await
-        .unwrap_or_default();
-    let iterations = found
-        .into_iter()
-        .next()
-        .map(|one| one.iterations)
-        .unwrap_or_default();
-    Lineage::recorded(run.clone(), iterations, at)
 }

@@ -17,6 +17,7 @@ pub mod effects;
 pub mod follower;
 pub mod host;
 pub mod keeper;
+pub mod recovery;
 pub mod watcher;
 
 use std::{
@@ -163,6 +164,9 @@ pub struct Shell {
     cursor_shape: Option<u8>,
     started: Instant,
     dirty: bool,
+    /// When what an input to the pane has changed in the model (a draft, a check in the footer) is drawn at the
+    /// latest. Its echo is about to come, and a frame before it would keep the echo waiting for [`FRAME_TIME`].
+    typed_due: Option<Instant>,
     drawn_revision: u64,
     drawn_at: Option<Instant>,
     next_call: u64,
@@ -284,6 +288,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         cursor_shape: None,
         started: Instant::now(),
         dirty: true,
+        typed_due: None,
         drawn_revision: 0,
         drawn_at: None,
         next_call: 0,
@@ -345,8 +350,15 @@ impl Shell {
     /// Takes one event to the core and obeys.
     pub(crate) fn tell(&mut self, event: Event) {
         let at = self.at();
-        self.dirty = true;
-        for effect in app::update(&mut self.model, at, event) {
+        let effects = app::update(&mut self.model, at, event);
+        let echoes = |effect: &Effect| matches!(effect, Effect::Forward(_));
+        if effects.iter().any(echoes) {
+            self.typed_due
+                .get_or_insert_with(|| Instant::now() + FRAME_TIME);
+        } else {
+            self.dirty = true;
+        }
+        for effect in effects {
             self.obey(effect);
         }
     }
@@ -623,12 +635,15 @@ impl Shell {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let frame = self.wants_frame().then(|| {
-            self.drawn_at
-                .map_or_else(Instant::now, |at| at + FRAME_TIME)
-        });
+        let now = Instant::now();
+        let frame = self
+            .wants_frame(now)
+            .then(|| self.drawn_at.map_or(now, |at| at + FRAME_TIME));
+        // One that is over is among the reasons for a frame.
+        let typed = self.typed_due.filter(|due| *due > now);
         [
             frame,
+            typed,
             self.escape_due,
             self.screen.deadline(),
             self.estimate_due,
@@ -701,15 +716,17 @@ impl Shell {
         self.estimate_due = None;
     }
 
-    fn wants_frame(&self) -> bool {
-        let changed = self.dirty || self.screen.revision() != self.drawn_revision;
+    fn wants_frame(&self, now: Instant) -> bool {
+        let typed = self.typed_due.is_some_and(|due| due <= now);
+        let changed = self.dirty || typed || self.screen.revision() != self.drawn_revision;
         (changed || !self.aside.is_empty()) && self.host.is_ready()
     }
 
     /// Draws once if anything has changed, the last frame is out and its time is over.
     fn draw_if_due(&mut self) {
-        let early = self.drawn_at.is_some_and(|at| at.elapsed() < FRAME_TIME);
-        if self.wants_frame() && !early {
+        let now = Instant::now();
+        let early = self.drawn_at.is_some_and(|at| now < at + FRAME_TIME);
+        if self.wants_frame(now) && !early {
             self.draw();
         }
     }
@@ -739,6 +756,7 @@ impl Shell {
             self.host.write(bytes);
         }
         self.dirty = false;
+        self.typed_due = None;
         self.drawn_revision = self.screen.revision();
         self.drawn_at = Some(Instant::now());
     }

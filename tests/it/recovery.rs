@@ -1,0 +1,447 @@
+//! A supervisor that is killed at any moment: the next start finds, finishes or takes back what was left.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use pitstop::lineage::{
+    Project,
+    journal::JournalEntry,
+    process,
+    store::{Store, StoreOptions, StoreTarget},
+};
+use serde_json::Value;
+
+use crate::kit::{
+    home::Home,
+    supervisor::{Launch, Process, SOON, Supervisor, group_members, key, processes_of},
+};
+
+/// What the demo says in these tests, to be waited for.
+const REPLY: &str = "The tide is noted.";
+
+/// How long an agent may outlive its supervisor (RELIABILITY E4).
+const ORPHAN_LIMIT: Duration = Duration::from_secs(5);
+
+/// What becomes of a reboot that was cut short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// The old session is resumed.
+    Back,
+    /// A new session has the handoff.
+    Forth,
+    /// No reboot was open: a new run begins and names the session before.
+    Afresh,
+}
+
+fn demo() -> Launch {
+    Launch::quiet_demo().env("PITSTOP_DEMO_REPLY", REPLY)
+}
+
+/// One whole turn, so that there is something to resume.
+fn one_turn(supervisor: &Supervisor) {
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("note the tide");
+    supervisor.terminal.wait_for_text(REPLY, SOON);
+    supervisor.wait_for_state("idle", SOON);
+}
+
+fn session_of(status: &Value) -> String {
+    status["session_id"].as_str().expect("a session").to_owned()
+}
+
+/// The transcripts of a home, of the demo or of the real client, with the handoffs each was told.
+fn handoffs(home: &Home) -> BTreeMap<String, usize> {
+    let demo = home.path("state/pitstop/demo/projects");
+    let of_demo = fs::read_dir(demo).into_iter().flatten().flatten();
+    let of_demo = of_demo
+        .flat_map(|dir| fs::read_dir(dir.path()).into_iter().flatten().flatten())
+        .map(|file| file.path());
+    home.transcripts()
+        .into_iter()
+        .chain(of_demo)
+        .map(|path| (stem(&path), told(&path)))
+        .collect()
+}
+
+fn stem(path: &PathBuf) -> String {
+    path.file_stem()
+        .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
+/// How many prompts of a transcript are handoffs.
+fn told(path: &PathBuf) -> usize {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|line| line["type"] == "user")
+        .filter(|line| {
+            let content = &line["message"]["content"];
+            let text = content.as_str().or_else(|| content[0]["text"].as_str());
+            text.is_some_and(|text| text.starts_with("pitstop handoff"))
+        })
+        .count()
+}
+
+/// The living agents of a home; the supervisor itself is not one.
+fn agents(home: &Home) -> Vec<Process> {
+    let is_agent = |one: &Process| {
+        one.group == one.pid
+            && (one.command.contains("demo-agent") || one.command.contains("--settings"))
+    };
+    processes_of(home).into_iter().filter(is_agent).collect()
+}
+
+/// The reboot that the journal of a home's project holds open.
+fn open_reboot(launch: &Launch) -> Option<JournalEntry> {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let state = launch.the_home().path("state/pitstop");
+        let target = StoreTarget::new(None, &state).expect("a target");
+        let opened = Store::open(StoreOptions::new(target))
+            .await
+            .expect("a store");
+        let project = Project::new(launch.project(), &process::host_name());
+        let open = opened
+            .store
+            .journal_open(&project)
+            .await
+            .expect("a journal");
+        opened.store.close().await;
+        open
+    })
+}
+
+/// Begins a reboot as far as the supervisor lives, and waits for its death.
+fn reboot_until_death(supervisor: Supervisor, step: &str) -> Launch {
+    supervisor.keys([key::F5]);
+    if !matches!(step, "armed" | "drafting" | "review") {
+        supervisor.wait_for_phase("review", SOON);
+        supervisor.keys([if step == "failed" {
+            key::ESC
+        } else {
+            key::ENTER
+        }]);
+    }
+    let exit = supervisor.wait_for_exit(SOON);
+    assert!(exit.signal.is_some(), "it died: {exit:?}");
+    supervisor.kill()
+}
+
+/// What must hold after the start that follows a death.
+#[track_caller]
+fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
+    let began = Instant::now();
+    let supervisor = launch.start();
+    let status = supervisor.wait_for_status(
+        |status| status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle",
+        SOON * 2,
+    );
+    println!("recovered as {outcome:?} in {:?}", began.elapsed());
+    let session = session_of(&status);
+    let home = launch.the_home();
+    let log = supervisor.log();
+    match outcome {
+        Outcome::Back => {
+            assert_eq!(session, old, "the old session is back");
+            assert_eq!(
+                handoffs(home).values().sum::<usize>(),
+                0,
+                "nothing was sent"
+            );
+            let taken_back = ["pitstop was stopped while the reboot", "reboot rolled back"];
+            supervisor.terminal.wait_for(
+                |text| taken_back.iter().any(|words| text.contains(words)),
+                SOON,
+            );
+            assert!(log.contains("recovering a reboot"), "{log}");
+        }
+        Outcome::Forth => {
+            assert_ne!(session, old, "a new session");
+            let told = handoffs(home);
+            assert_eq!(told.get(&session), Some(&1), "it has the handoff: {told:?}");
+            assert_eq!(
+                told.values().sum::<usize>(),
+                1,
+                "told once in all: {told:?}"
+            );
+            assert!(log.contains("recovering a reboot"), "{log}");
+        }
+        Outcome::Afresh => {
+            assert_ne!(session, old, "a new run");
+            supervisor
+                .terminal
+                .wait_for_text("ended without notice", SOON);
+            assert!(handoffs(home).values().sum::<usize>() <= 1);
+        }
+    }
+    let alive = agents(home);
+    assert_eq!(alive.len(), 1, "one agent: {alive:#?}");
+    supervisor.wait_until(
+        "the journal is closed",
+        || open_reboot(launch).is_none(),
+        SOON,
+    );
+    check_history(&supervisor, &session);
+}
+
+/// Numbers without gaps, nothing left open but the last, which is the present session.
+#[track_caller]
+fn check_history(supervisor: &Supervisor, session: &str) {
+    let history = supervisor.history();
+    let iterations = history["iterations"]
+        .as_array()
+        .expect("iterations")
+        .clone();
+    for (index, one) in iterations.iter().enumerate() {
+        let last = index + 1 == iterations.len();
+        assert_eq!(one["iteration"], index + 1, "{history:#}");
+        assert_eq!(one["ended_at"].is_null(), last, "{history:#}");
+        assert_eq!(one["end_reason"].is_null(), last, "{history:#}");
+    }
+    let last = iterations.last().expect("an iteration");
+    assert_eq!(last["session_id"], session, "{history:#}");
+}
+
+/// Kills the supervisor at a border of its journal and starts it again.
+#[track_caller]
+fn cross(launch: Launch, border: &str, outcome: Outcome) {
+    let (step, _) = border.split_once(':').expect("STEP:EDGE");
+    let launch = match step {
+        "warming" => launch.set("reboot.warmup_prompt=\"look around\""),
+        _ => launch,
+    };
+    let supervisor = launch.clone().env("PITSTOP_CRASH_AT", border).start();
+    one_turn(&supervisor);
+    let old = session_of(&supervisor.status());
+    reboot_until_death(supervisor, step);
+    check_recovered(&launch, &old, outcome);
+}
+
+macro_rules! borders {
+    ($($name:ident: $border:literal $outcome:ident;)*) => { $(
+        #[test]
+        fn $name() {
+            cross(demo(), $border, Outcome::$outcome);
+        }
+    )* };
+}
+
+borders! {
+    killed_before_armed_is_written: "armed:before" Afresh;
+    killed_after_armed_is_written: "armed:after" Back;
+    killed_before_drafting_is_written: "drafting:before" Back;
+    killed_after_drafting_is_written: "drafting:after" Back;
+    killed_before_review_is_written: "review:before" Back;
+    killed_after_review_is_written: "review:after" Back;
+    killed_before_waiting_is_written: "waiting:before" Back;
+    killed_after_waiting_is_written: "waiting:after" Back;
+    killed_before_ending_is_written: "ending:before" Back;
+    killed_after_ending_is_written: "ending:after" Forth;
+    killed_before_starting_is_written: "starting:before" Forth;
+    killed_after_starting_is_written: "starting:after" Forth;
+    killed_before_delivering_is_written: "delivering:before" Forth;
+    killed_after_delivering_is_written: "delivering:after" Forth;
+    killed_before_verifying_is_written: "verifying:before" Forth;
+    killed_after_verifying_is_written: "verifying:after" Forth;
+    killed_before_warming_is_written: "warming:before" Forth;
+    killed_after_warming_is_written: "warming:after" Forth;
+    killed_before_done_is_written: "done:before" Forth;
+    killed_after_done_is_written: "done:after" Afresh;
+    killed_before_a_cancel_is_written: "failed:before" Back;
+    killed_after_a_cancel_is_written: "failed:after" Afresh;
+}
+
+/// An agent command that is the demo, but ends at once whenever it is told a handoff.
+fn broken_by_handoffs() -> Launch {
+    let launch = demo();
+    let script = launch.the_home().path("agent.sh");
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in *'pitstop handoff ·'*) exit 9 ;; esac\nexec {} demo-agent \"$@\"\n",
+        crate::kit::supervisor::PITSTOP
+    );
+    fs::write(&script, text).expect("a script");
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("a mode");
+    launch.agent(&script)
+}
+
+#[test]
+fn killed_before_rolling_back_is_written() {
+    cross_broken("rolling_back:before");
+}
+
+#[test]
+fn killed_after_rolling_back_is_written() {
+    cross_broken("rolling_back:after");
+}
+
+/// The new agent cannot take over, and pitstop dies while it takes the reboot back. The next start either
+/// takes it back, or tries again and then takes it back.
+#[track_caller]
+fn cross_broken(border: &str) {
+    let launch = broken_by_handoffs();
+    let supervisor = launch.clone().env("PITSTOP_CRASH_AT", border).start();
+    one_turn(&supervisor);
+    let old = session_of(&supervisor.status());
+    reboot_until_death(supervisor, "rolling_back");
+    check_recovered(&launch, &old, Outcome::Back);
+}
+
+#[test]
+fn a_reboot_that_fails_goes_back_and_keeps_its_message() {
+    let launch = broken_by_handoffs();
+    let supervisor = launch.start();
+    one_turn(&supervisor);
+    let old = session_of(&supervisor.status());
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    let message = supervisor.handoff_text();
+    supervisor.keys([key::ENTER]);
+    let status = supervisor.wait_for_iteration(3, SOON);
+    assert_eq!(session_of(&status), old);
+    supervisor.wait_for_state("idle", SOON);
+    let body = |text: &str| text.split_once('\n').expect("a marker line").1.to_owned();
+    assert_eq!(body(&supervisor.handoff_text()), body(&message));
+}
+
+#[test]
+fn without_any_turn_there_is_nothing_to_resume_and_a_fresh_session_begins() {
+    for border in [
+        "review:after",
+        "failed:before",
+        "ending:after",
+        "done:before",
+    ] {
+        let launch = demo();
+        let supervisor = launch.clone().env("PITSTOP_CRASH_AT", border).start();
+        supervisor.wait_for_state("idle", SOON);
+        let (step, _) = border.split_once(':').expect("a border");
+        let launch = reboot_until_death(supervisor, step).without_env("PITSTOP_CRASH_AT");
+        let supervisor = launch.start();
+        supervisor.wait_for_state("idle", SOON);
+        supervisor.wait_for_phase("idle", SOON);
+        let expected = usize::from(matches!(step, "ending" | "done"));
+        assert_eq!(
+            handoffs(launch.the_home()).values().sum::<usize>(),
+            expected,
+            "{border}"
+        );
+        assert_eq!(agents(launch.the_home()).len(), 1, "{border}");
+    }
+}
+
+#[test]
+fn a_handoff_that_was_lost_with_its_transcript_is_told_again() {
+    let launch = demo();
+    let supervisor = launch
+        .clone()
+        .set("reboot.warmup_prompt=\"look around\"")
+        .env("PITSTOP_CRASH_AT", "warming:after")
+        .start();
+    one_turn(&supervisor);
+    let old = session_of(&supervisor.status());
+    let launch_after = reboot_until_death(supervisor, "warming");
+    // What a client does that dies before it writes.
+    let new = open_reboot(&launch)
+        .and_then(|entry| entry.new_session)
+        .expect("a session");
+    let demo = launch.the_home().path("state/pitstop/demo/projects");
+    let gone = wait_for_end(launch.the_home());
+    println!("the agent was gone after {gone:?}");
+    for project in fs::read_dir(demo).expect("projects").flatten() {
+        let _ = fs::remove_file(project.path().join(format!("{new}.jsonl")));
+    }
+    check_recovered(
+        &launch_after.without_env("PITSTOP_CRASH_AT"),
+        &old,
+        Outcome::Forth,
+    );
+}
+
+/// Waits until no process of the home lives; how long that took.
+#[track_caller]
+fn wait_for_end(home: &Arc<Home>) -> Duration {
+    let began = Instant::now();
+    loop {
+        let left = processes_of(home);
+        if left.is_empty() {
+            return began.elapsed();
+        }
+        assert!(began.elapsed() < ORPHAN_LIMIT, "still alive: {left:#?}");
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn ten_kills_at_any_moment_leave_no_agent_and_the_next_start_says_so() {
+    // Any moment, but the same ones each time: a linear congruence.
+    let mut seed = 20_261_121_u32;
+    let mut slowest = Duration::ZERO;
+    let mut launch = Launch::demo().set("reboot.mode=\"manual\"");
+    for round in 0..10 {
+        let supervisor = launch.start();
+        if round > 0 {
+            supervisor.wait_until(
+                "the notice of each death",
+                || supervisor.log().matches("ended without notice").count() == round,
+                SOON,
+            );
+        }
+        supervisor.wait_for_status(|status| status["agent"]["state"] != "starting", SOON);
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let pause = Duration::from_millis(u64::from(seed >> 22));
+        // A moment is wanted here and no condition.
+        std::thread::park_timeout(pause);
+        launch = supervisor.kill();
+        slowest = slowest.max(wait_for_end(launch.the_home()));
+    }
+    println!("10 of 10 kills: no agent left; the slowest took {slowest:?}");
+}
+
+#[test]
+fn the_next_start_names_the_session_of_a_run_that_died() {
+    let launch = demo();
+    let supervisor = launch.start();
+    one_turn(&supervisor);
+    let session = session_of(&supervisor.status());
+    let launch = supervisor.kill();
+    let supervisor = launch.start();
+    supervisor
+        .terminal
+        .wait_for_text("ended without notice", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    let hint = format!("pitstop demo -- --resume {session}");
+    assert!(supervisor.log().contains(&hint), "{}", supervisor.log());
+    supervisor.terminal.wait_for_text(&session, SOON);
+    drop(supervisor);
+    // And the hint holds.
+    let supervisor = launch.agent_args(["--resume", &session]).start();
+    let status = supervisor.wait_for_state("idle", SOON);
+    assert_eq!(session_of(&status), session);
+    // It is said once.
+    assert!(!supervisor.screen().contains("ended without notice"));
+}
+
+#[test]
+fn an_agent_that_ignores_every_signal_is_swept_at_the_next_start() {
+    let launch =
+        Launch::generic("sh -c \"trap '' HUP INT TERM; echo deaf; while :; do sleep 1; done\"");
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("deaf", SOON);
+    let agent = supervisor.agent_pid();
+    let launch = supervisor.kill();
+    assert!(
+        !group_members(agent).is_empty(),
+        "it outlives its supervisor"
+    );
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("deaf", SOON);
+    assert_eq!(group_members(agent).len(), 0, "swept");
+    assert_ne!(supervisor.agent_pid(), agent);
+    supervisor.wait_for_log("was still alive and was ended", SOON);
+}
