@@ -102,6 +102,7 @@ pub struct Attempt {
     spawned: bool,
     failed: Option<String>,
     pasted: bool,
+    submitted: bool,
     second_enter: bool,
     warmed_up: bool,
     epoch: u64,
@@ -144,6 +145,7 @@ impl Attempt {
             spawned: false,
             failed: None,
             pasted: false,
+            submitted: false,
             second_enter: false,
             warmed_up: false,
             epoch,
@@ -554,6 +556,7 @@ pub fn exited(model: &mut Model, exit: &Exit) -> (bool, Vec<Effect>) {
 
 /// A timer of the reboot has run out.
 pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
+    let generic = model.identity.agent_kind == "generic";
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
@@ -561,8 +564,17 @@ pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::AutoDelay(epoch) if epoch == attempt.epoch && attempt.approved.is_none() => {
             return approve(model, Approval::Auto).unwrap_or_default();
         }
-        TimerId::Enter(epoch) if epoch == attempt.epoch && attempt.pasted && !attempt.proven => {
-            return vec![Effect::Type(b"\r".to_vec())];
+        TimerId::Enter(epoch) if epoch == attempt.epoch && attempt.pasted => {
+            attempt.submitted = true;
+            // A hook that told of the prompt means that it is submitted; a marker in the pane does not, for
+            // what is pasted is echoed.
+            let submit = generic || !attempt.proven;
+            let mut effects: Vec<_> = submit
+                .then(|| Effect::Type(b"\r".to_vec()))
+                .into_iter()
+                .collect();
+            effects.extend(advance(model));
+            return effects;
         }
         TimerId::Verify(epoch) if epoch == attempt.epoch && !attempt.proven => {
             return verify_due(model);
@@ -822,7 +834,8 @@ fn verifying(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    if attempt.proven {
+    let generic = model.identity.agent_kind == "generic";
+    if attempt.proven && (attempt.submitted || !generic) {
         let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
         if model.config.reboot.warmup_prompt.is_none() {
             return finish(model);
