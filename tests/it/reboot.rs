@@ -488,7 +488,7 @@ fn of_contradicting_edits_none_is_lost() {
 fn large_notes() -> String {
     let mut notes =
         String::from("# Scratchpad\n\n## Current Plan\n- [ ] go on\n\n## Current Understanding\n");
-    for line in 0..1500 {
+    notes.extend((0..1500).map(|line| {
         let piece = match line % 6 {
             0 => "emoji 🦀👩‍👩‍👧 and \"quotes\" 'single' `tick`",
             1 => "漢字かな交じり文 한국어 中文",
@@ -497,8 +497,8 @@ fn large_notes() -> String {
             4 => "bell \x07 nul-like \x01 delete \x7f csi \u{9b}31m",
             _ => "ñandú naïve e\u{301} — “curly” …",
         };
-        notes.push_str(&format!("{line:04} {piece}\n"));
-    }
+        format!("{line:04} {piece}\n")
+    }));
     assert!(notes.len() > 50_000, "{}", notes.len());
     notes
 }
@@ -980,7 +980,14 @@ fn a_reboot_of_the_real_client_can_be_undone() {
 
 #[test]
 fn a_generic_agent_is_estimated_and_given_the_handoff_by_paste() {
-    let supervisor = Launch::generic("cat").notes(NOTES).start();
+    let launch = Launch::generic("");
+    let reader = script(
+        &launch,
+        "reader",
+        "#!/bin/sh\nwhile read -r line; do echo \"got <$line>\"; done\n",
+    );
+    let launch = Launch::generic(reader.to_str().unwrap()).home(launch.the_home());
+    let supervisor = launch.notes(NOTES).start();
     supervisor.wait_for_state("idle", SOON);
     let group = supervisor.agent_pid();
     for _ in 0..20 {
@@ -1001,7 +1008,7 @@ fn a_generic_agent_is_estimated_and_given_the_handoff_by_paste() {
     let marker = shown.lines().next().unwrap().to_owned();
     supervisor
         .terminal
-        .wait_for_text("Carry on with the first", SOON);
+        .wait_for_text("got <Carry on with the first", SOON);
     assert!(marker.starts_with("pitstop handoff"), "{marker}");
     assert_eq!(
         iteration(&supervisor.history(), 1)["end_reason"],
