@@ -342,6 +342,7 @@ fn open_review(model: &mut Model, asked: bool) -> Vec<Effect> {
 /// The person at the review, or a script, says go. A second approval while a turn runs interrupts it.
 pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, String> {
     let now = model.now;
+    super::handoff::finish_edit(model);
     if let Some(Overlay::Review {
         since,
         asked: false,
@@ -904,6 +905,10 @@ fn finish(model: &mut Model) -> Vec<Effect> {
         Kind::Undo(..) => format!("iteration {iteration}: the session before the reboot is back"),
         Kind::Restart => format!("iteration {iteration}: the session is resumed"),
     });
+    if matches!(kind, Kind::Undo(..)) {
+        // Whoever took a reboot back does not want to be asked again at once.
+        model.reboot.quiet_until_turn = DEFER_TURNS;
+    }
     let mut effects = end_attempt(model, Step::Done, None);
     effects.extend(super::agent::save_iteration(model));
     effects
