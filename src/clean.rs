@@ -1,10 +1,11 @@
-//! Makes text from outside safe to show: the one display sanitizer.
+//! Makes text from outside safe to show, and text of ours safe to type: the one sanitizer of each kind.
 //!
 //! File, branch and commit names, model names, hook fields and error texts are chosen by others. Shown raw, a
 //! control character could draw over our panels, a bidirectional mark could make a name read
 //! backwards, and an invisible letter could hide an instruction. Everything that ends in a panel, a log line or
 //! a sequence we emit passes here first; what is unsafe is shown as an escape instead of being dropped, so
-//! that two names which differ stay different.
+//! that two names which differ stay different. [`stripped`] is for the few texts that are handed on as text, such as
+//! a title; [`typed`] is for what goes to the hosted program as if it were typed.
 
 use std::{borrow::Cow, fmt::Write};
 
@@ -32,6 +33,43 @@ pub fn name(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+/// Returns at most `limit` characters of what is left of `text` without everything unsafe.
+///
+/// For titles and notifications, which are handed on to the host terminal: an escape would be noise there.
+#[must_use]
+pub fn stripped(text: &str, limit: usize) -> String {
+    let mut before = None;
+    let mut rest = text.chars();
+    std::iter::from_fn(|| {
+        let c = rest.next()?;
+        let kept = joins(before, c, rest.clone().next()) || !is_unsafe(c);
+        before = Some(c);
+        Some(kept.then_some(c))
+    })
+    .flatten()
+    .take(limit)
+    .collect()
+}
+
+/// What ends a bracketed paste.
+const PASTE_END: &str = "\u{1b}[201~";
+
+/// Returns `text` as it may be typed or pasted into the hosted program: without the marks that end a paste, also those
+/// that removing one would join, and without control characters (C0, DEL, C1) other than TAB and LF, which could be
+/// taken as keys. CR LF thereby becomes LF. Nothing else changes.
+#[must_use]
+pub fn typed(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    for c in text.chars() {
+        kept.push(c);
+        if kept.ends_with(PASTE_END) {
+            kept.truncate(kept.len() - PASTE_END.len());
+        }
+    }
+    kept.retain(|c| matches!(c, '\t' | '\n') || !c.is_control());
+    kept
 }
 
 fn cleaned(text: &str, multiline: bool) -> Cow<'_, str> {
@@ -123,6 +161,14 @@ mod tests {
             ("pass\u{200b}word\u{200d}", "pass\\u{200b}word\\u{200d}"),
             ("\u{feff}bom", "\\u{feff}bom"),
             ("tag\u{e0041}", "tag\\u{e0041}"),
+            (
+                "a\u{1b}]0;x\u{7}\u{202e}\u{9b}\n",
+                "a\\u{1b}]0;x\\u{7}\\u{202e}\\u{9b}\\n",
+            ),
+            (
+                "a\u{1b}[31m\n\u{202e}b\u{9b}\u{7}é漢",
+                "a\\u{1b}[31m\\n\\u{202e}b\\u{9b}\\u{7}é漢",
+            ),
         ];
         for (raw, shown) in cases {
             assert_eq!(one_line(raw), shown);
@@ -137,6 +183,26 @@ mod tests {
     #[test]
     fn a_name_shows_bytes_that_are_no_utf8() {
         assert_eq!(name(b"ok \xff\xfe \xc3\xa9\n"), "ok \\xff\\xfe \u{e9}\\n");
+    }
+
+    #[test]
+    fn stripped_text_has_no_control_nor_bidi_characters() {
+        let hostile = "a\u{1b}[31mb\u{9b}c\u{202e}d\u{2066}e\u{200b}f\r\n\tg\u{7f}";
+        assert_eq!(stripped(hostile, 100), "a[31mbcdefg");
+        assert_eq!(stripped("👨\u{200d}👩 ok", 100), "👨\u{200d}👩 ok");
+        assert_eq!(stripped(&"x".repeat(1000), 256).len(), 256);
+    }
+
+    #[test]
+    fn typed_text_loses_its_controls_and_nothing_else() {
+        assert_eq!(typed("a\tb\nc\r\x07\x1b[201~d\u{9b}\u{7f}"), "a\tb\ncd");
+        assert_eq!(typed("a\x1b[201~b\x07\tc\r\nd\u{9b}e\u{7f}"), "ab\tc\nde");
+        assert_eq!(typed("\x1b[20\x1b[201~1~x"), "x");
+        assert_eq!(typed("\x1b[31m"), "[31m");
+        let kept = "日本語 👨\u{200d}👩 \u{202e}\"quotes\" '`$(x)`\\ \u{feff}";
+        assert_eq!(typed(kept), kept);
+        let long = "é🎉\t日\n".repeat(10_000);
+        assert_eq!(typed(&long), long);
     }
 
     proptest! {

@@ -6,7 +6,7 @@
 //! read, so the file here is ours, and only its background writer is used. A log that cannot be
 //! written is no reason to stop; the reason is handed back as a warning.
 //!
-//! Names of branches, files and models end up in log lines. Every line passes [`printable`], so that
+//! Names of branches, files and models end up in log lines. Every line passes [`one_line`], so that
 //! reading the log in a terminal is safe.
 
 use std::{
@@ -25,10 +25,12 @@ use tracing_subscriber::{
     layer::SubscriberExt as _,
 };
 
-use crate::config::{
-    LogConfig, LogLevel,
-    error::printable,
-    load::paths::{DirError, ensure_private_dir},
+use crate::{
+    clean::one_line,
+    config::{
+        LogConfig, LogLevel,
+        load::paths::{DirError, ensure_private_dir},
+    },
 };
 
 /// What the files' names start and end with; the date stands between.
@@ -164,7 +166,7 @@ impl Drop for Line {
             return;
         }
         let text = String::from_utf8_lossy(&self.bytes);
-        let line = format!("{}\n", printable(text.trim_end_matches('\n')));
+        let line = format!("{}\n", one_line(text.trim_end_matches('\n')));
         // The channel refuses only when the writer is gone, at the very end.
         let _ = self.out.write_all(line.as_bytes());
     }

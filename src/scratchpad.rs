@@ -5,8 +5,6 @@
 
 /// What a new project's scratchpad says: the five sections of the contract, empty.
 pub const TEMPLATE: &str = "\
-# Scratchpad
-
 ## Current Understanding
 
 ## Current Plan

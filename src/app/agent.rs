@@ -10,6 +10,7 @@ use crate::{
         GuardSettings, Reading, Source,
         threshold::{self, Thresholds},
     },
+    handoff::signal::{self, Signal},
     lineage::{Cause, EndReason, IterationId},
     transcript::{SessionId, Tokens},
 };
@@ -20,7 +21,7 @@ use super::{
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    reboot,
+    reboot, scratchpad,
 };
 
 /// How the guard measures, by the user's settings.
@@ -299,6 +300,43 @@ fn set_state(model: &mut Model, state: AgentState) {
     }
 }
 
+/// How long the title must say that no turn runs before it is believed over the hooks.
+const CALM_TIME: Duration = Duration::from_millis(1500);
+
+/// Whether the client's title says that no turn runs: `✳ …`, while a spinner of braille dots turns in a turn.
+fn is_calm(title: &str) -> bool {
+    title.starts_with('✳')
+}
+
+/// The title is the second witness: no hook tells of a turn that the human has stopped with Escape or by denying a
+/// permission.
+pub fn title_changed(model: &mut Model) -> Vec<Effect> {
+    watch_calm(model)
+}
+
+/// Looks again after a while if a turn runs by the hooks and none by the title.
+pub fn watch_calm(model: &mut Model) -> Vec<Effect> {
+    if model.agent.state != AgentState::Busy || !is_calm(&model.title) {
+        return Vec::new();
+    }
+    let epoch = model.next_epoch();
+    model.calm_epoch = epoch;
+    vec![Effect::SetTimer(TimerId::Calm(epoch), CALM_TIME)]
+}
+
+/// The title has been calm for long enough: the turn is over, though nobody said so.
+pub fn calm(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    let still = epoch == model.calm_epoch && is_calm(&model.title);
+    if !still || model.agent.state != AgentState::Busy {
+        return Vec::new();
+    }
+    set_state(model, AgentState::Idle);
+    let mut effects = ending::turn_over(model);
+    effects.extend(reboot::consider(model));
+    effects.extend(reboot::advance(model));
+    effects
+}
+
 fn started(model: &mut Model, name: Option<String>) -> Vec<Effect> {
     if matches!(model.agent.state, AgentState::Starting | AgentState::Exited) {
         set_state(model, AgentState::Idle);
@@ -320,19 +358,59 @@ fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
         model.first_prompt = Some(prompt.to_owned());
         handoff::draft(model);
     }
-    reboot::prompt_seen(model, prompt)
+    let mut effects = reboot::prompt_seen(model, prompt);
+    effects.extend(watch_calm(model));
+    // At this line the client refuses the prompt, and no other hook tells of it.
+    let figure = model.guard.figure(model.now);
+    if figure.is_some_and(|figure| figure.used >= figure.lines.refusal()) {
+        set_state(model, AgentState::Limit);
+        effects.extend(context_limit(model));
+    }
+    effects
+}
+
+/// The client takes no more prompts in this session.
+fn context_limit(model: &mut Model) -> Vec<Effect> {
+    model.trouble("context limit reached: the client refuses prompts until a reboot");
+    if model.mode == crate::config::RebootMode::Manual || model.reboot.attempt.is_some() {
+        return Vec::new();
+    }
+    reboot::request(model, Cause::ContextLimit, false).unwrap_or_else(|why| {
+        model.trouble(why);
+        Vec::new()
+    })
 }
 
 fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> Vec<Effect> {
     set_state(model, AgentState::Idle);
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.agent.background_tasks = background;
-    model.agent.last_message = message.or_else(|| model.agent.last_message.take());
     model.guard.end_turn();
     let mut effects = vec![Effect::ReadGit];
+    if let Some(message) = message {
+        effects.extend(signalled(model, &message));
+        model.agent.last_message = Some(message);
+    }
     effects.extend(ending::turn_over(model));
     effects.extend(save_iteration(model));
     effects.extend(wait_for_quiet(model));
+    effects
+}
+
+/// Takes in the signals of an assistant message.
+fn signalled(model: &mut Model, message: &str) -> Vec<Effect> {
+    let signals = signal::parse(message);
+    if signals.is_empty() {
+        return Vec::new();
+    }
+    let mut effects = Vec::new();
+    for signal in signals {
+        model.told.feed_signal(&signal, model.now.wall);
+        if let Signal::Scratchpad(text) = signal {
+            effects.extend(scratchpad::signalled(model, text));
+        }
+    }
+    handoff::draft(model);
     effects
 }
 
@@ -348,14 +426,9 @@ fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect
     );
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.trouble(format!("the turn failed: {message}"));
-    if failure == Failure::ContextLimit
-        && model.mode != crate::config::RebootMode::Manual
-        && model.reboot.attempt.is_none()
-    {
-        return reboot::request(model, Cause::ContextLimit, false).unwrap_or_else(|why| {
-            model.trouble(why);
-            Vec::new()
-        });
+    if failure == Failure::ContextLimit {
+        set_state(model, AgentState::Limit);
+        return context_limit(model);
     }
     ending::turn_over(model)
 }

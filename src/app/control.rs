@@ -132,7 +132,7 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
     match fact {
         ScreenFact::Title(title) => {
             model.title = title;
-            Vec::new()
+            agent::title_changed(model)
         }
         ScreenFact::Bell => match model.config.ui.notifications {
             Notifications::Off => Vec::new(),

@@ -186,6 +186,8 @@ pub enum TimerId {
     AutoDelay(u64),
     /// The warm-up prompt is due.
     WarmUp(u64),
+    /// The client's title has said for a while that no turn runs.
+    Calm(u64),
     /// A notice has been shown long enough.
     Notice,
     /// A figure on the screen has another age.

@@ -43,10 +43,10 @@ pub fn draft(model: &mut Model) {
     model.preserved = state;
 }
 
-/// The objective, first that exists (DESIGN 4): an *Objective* section of the scratchpad, else the first
-/// prompt of the lineage. Everything else from the scratchpad's checklist and from git.
+/// The objective, first that exists (DESIGN 4): the last `OBJECTIVE:` signal, an *Objective* section of the scratchpad, the
+/// first prompt of the lineage. Everything else from the signals, the scratchpad's checklist and git.
 fn preserve(model: &Model) -> PreservedState {
-    let mut state = PreservedState::default();
+    let mut state = model.told.clone();
     state.feed_scratchpad(&model.notes.text);
     if state.current_objective.is_none()
         && let Some(prompt) = &model.first_prompt

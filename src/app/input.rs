@@ -109,6 +109,7 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
     if model.agent.state == AgentState::Dialog && (plain_enter || key.code == KeyCode::Esc) {
         model.agent.state = AgentState::Busy;
         model.agent.dialog = None;
+        effects.extend(agent::watch_calm(model));
     }
     if model.reboot.attempt.is_some() {
         effects.extend(agent::wait_for_quiet(model));

@@ -162,8 +162,8 @@ fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], focus: 
     let least = |count: usize| LEAST.1 * count as u16;
     // A panel of a row or two tells nothing: it gives way, the focused one last.
     while panels.len() > 1 && body.height < LEAST.0 + least(panels.len()) {
-        let dropped = panels.iter().rposition(|panel| *panel != focus);
-        panels.remove(dropped.unwrap_or(0));
+        let gone = panels.iter().rposition(|panel| *panel != focus);
+        panels.remove(gone.unwrap_or(0));
     }
     // Limits, the curve over the turns and the base load come where the other panels do not miss the rows.
     let wanted = match body.height {

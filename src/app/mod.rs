@@ -132,6 +132,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
                 Vec::new()
             }
         }
+        TimerId::Calm(epoch) => agent::calm(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),
         TimerId::SaveNotes(epoch) => {
@@ -143,3 +144,6 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -261,6 +261,8 @@ pub struct Model {
     pub git: GitState,
     /// The first prompt that a human gave in this run: the objective of last resort.
     pub first_prompt: Option<String>,
+    /// What the agent's signals said in this run.
+    pub told: PreservedState,
     /// The preserved facts as of the last drafting.
     pub preserved: PreservedState,
     /// The scratchpad panel.
@@ -301,6 +303,8 @@ pub struct Model {
     pub saying: Option<u64>,
     /// The epoch of the timer that waits for the human to stop typing.
     pub quiet_epoch: u64,
+    /// The epoch of the timer that waits for a calm title to stay.
+    pub calm_epoch: u64,
     /// The epoch of the timer that writes the scratchpad.
     pub save_epoch: u64,
     /// The moment of the last event, for views that show ages.
@@ -375,6 +379,7 @@ impl Model {
             transcript: TranscriptFacts::default(),
             git: GitState::NoRepository,
             first_prompt,
+            told: PreservedState::default(),
             preserved: PreservedState::default(),
             notes: NotesPanel {
                 text: notes,
@@ -403,6 +408,7 @@ impl Model {
             generator,
             saying: None,
             quiet_epoch: 0,
+            calm_epoch: 0,
             save_epoch: 0,
             now,
             epoch: 0,

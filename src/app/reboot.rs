@@ -623,7 +623,12 @@ fn enter(model: &mut Model, step: Step) -> Vec<Effect> {
 }
 
 fn armed(model: &mut Model) -> Vec<Effect> {
-    let asked = matches!(model.overlay, Some(Overlay::Review { .. }));
+    let approved = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|one| one.approved.is_some());
+    let asked = approved || matches!(model.overlay, Some(Overlay::Review { .. }));
     if !asked && !is_safe(model, None) {
         return Vec::new();
     }

@@ -10,7 +10,7 @@ use crate::{
     },
     breakpoint::git::GitState,
     config::RebootMode,
-    guard::{Advice, Assessment, assess},
+    guard::{Advice, Assessment, Source, assess},
     lineage::Iteration,
     transcript::Tokens,
 };
@@ -66,8 +66,17 @@ fn context(model: &Model) -> ContextReport {
         usable: Some(figure.usable.0),
         percent: Some((figure.percent * 10.0).round() / 10.0),
         level: Some(figure.level.word().to_owned()),
-        source: Some(figure.source.word().to_owned()),
+        source: Some(source_word(figure.source).to_owned()),
         age_ms: Some(u64::try_from(figure.age.as_millis()).unwrap_or(u64::MAX)),
+    }
+}
+
+/// A source's word for scripts: one word, where people read two.
+const fn source_word(source: Source) -> &'static str {
+    match source {
+        Source::StatusLine => "status_line",
+        Source::Transcript => "transcript",
+        Source::Estimate => "estimate",
     }
 }
 

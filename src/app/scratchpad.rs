@@ -86,6 +86,16 @@ pub fn write(model: &mut Model, text: String) -> Vec<Effect> {
     vec![Effect::WriteScratchpad { base, text }]
 }
 
+/// The agent's signal replaces the notes; what the human is editing is merged with it.
+pub fn signalled(model: &mut Model, text: String) -> Vec<Effect> {
+    if text == model.notes.text {
+        return Vec::new();
+    }
+    let base = model.notes.text.clone();
+    read(model, text.clone());
+    vec![Effect::WriteScratchpad { base, text }]
+}
+
 /// Saves and leaves the editor.
 pub fn finish_edit(model: &mut Model) -> Vec<Effect> {
     let effects = save(model);

@@ -73,7 +73,7 @@ fn as_text(outcome: &Result<Loaded, ConfigErrors>, style: Style) -> String {
     text.push_str("ok: the defaults");
     for source in &loaded.sources {
         text.push_str(" < ");
-        text.push_str(&crate::config::error::printable(&describe(source)));
+        text.push_str(&crate::clean::one_line(&describe(source)));
     }
     text.push('\n');
     text

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::out;
-use crate::api::wire::HandoffReport;
+use crate::{api::wire::HandoffReport, clean};
 
 /// Prints the handoff as it would be sent now.
 #[derive(Args, Clone, Debug)]
@@ -23,13 +23,10 @@ pub fn run(args: &HandoffArgs) -> i32 {
     }
 }
 
-/// The message as text, line by line; what it quotes cannot drive the terminal.
+/// The message as text that ends its last line; what it quotes cannot drive the terminal.
 fn describe(report: &HandoffReport) -> String {
-    let mut text = String::with_capacity(report.text.len());
-    for line in report.text.lines() {
-        // Tabs are layout, and terminals agree on them.
-        let parts: Vec<_> = line.split('\t').map(out::clean).collect();
-        text.push_str(&parts.join("\t"));
+    let mut text = clean::text(&report.text).into_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     text

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::out::{self, clean, columns, duration, tokens};
+use super::out::{self, columns, duration, tokens};
 use crate::api::wire::{HistoryReport, IterationReport};
 
 /// The characters of a session's id that tell it from its neighbours in a table.
@@ -44,13 +44,13 @@ fn fields(iteration: &IterationReport) -> Vec<String> {
     let none = || "–".to_owned();
     let word = |text: &Option<String>| {
         text.as_deref()
-            .map_or_else(none, |text| clean(&text.replace('_', " ")))
+            .map_or_else(none, |text| text.replace('_', " "))
     };
     let transition: u64 = iteration.transition_time_ms.values().sum();
     let session = iteration.session_id.as_deref().unwrap_or("–");
     vec![
         iteration.iteration.to_string(),
-        clean(&session.chars().take(SHORT_ID).collect::<String>()),
+        session.chars().take(SHORT_ID).collect(),
         word(&iteration.cause),
         match iteration.ended_at {
             None if iteration.end_reason.is_none() => "running".to_owned(),

@@ -64,7 +64,7 @@ const NO_AGENT: i32 = 5;
 
 /// What the demo is asked to do at its start.
 const DEMO_TASK: &str =
-    "Build a small command-line tool that counts words, with tests and a README";
+    "Build tidepool, a small command-line feed reader, with tests and a README";
 
 /// What to host.
 #[derive(Clone, Debug, clap::Args)]
@@ -455,7 +455,13 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         agent_command: who.shown,
     };
     let generator = generator(&paths)?;
-    let depth = Depth::of_terminal(|name| env::var(name).ok());
+    let variable = |name| env::var(name).unwrap_or_default();
+    let depth = Depth::of(
+        &variable("NO_COLOR"),
+        &variable("COLORTERM"),
+        &variable("TERM"),
+        &variable("TERM_PROGRAM"),
+    );
     let lots = draw_lots();
     let session = match claude::user_session(&plan.user_args) {
         claude::UserSession::Named(session) if who.kind.tells() => session,

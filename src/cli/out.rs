@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::api::client::{Answer, ClientError, Door};
 use crate::api::wire::ErrorBody;
+use crate::clean::one_line;
 use crate::config::load::paths::secrets_file_here;
 
 /// All went well.
@@ -38,45 +39,31 @@ pub fn print(text: &str) -> i32 {
 
 /// Prints one error with its hint, if that is not empty, on standard error.
 pub fn complain(error: &str, hint: &str) {
-    let mut text = format!("error: {}\n", clean(error));
+    let mut text = format!("error: {}\n", one_line(error));
     if !hint.is_empty() {
-        writeln!(text, "hint: {}", clean(hint)).expect("writing to a string cannot fail");
+        writeln!(text, "hint: {}", one_line(hint)).expect("writing to a string cannot fail");
     }
     // Nobody is left to be told that even this could not be written.
     io::stderr().write_all(text.as_bytes()).ok();
 }
 
-/// A text from elsewhere made fit for one line of a terminal: control, invisible and
-/// direction-changing characters are shown as escapes.
-// To be replaced by the one display sanitizer of the crate, once that is merged.
-#[must_use]
-pub fn clean(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        let hidden = character.is_control()
-            || matches!(character, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
-        if hidden {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
-}
-
-/// Rows as text with columns aligned and two cells apart; the last column is not padded.
+/// Rows as text with columns aligned and two cells apart; the last column is not padded. Fields may
+/// come from anywhere: what is unsafe to show becomes an escape here.
 #[must_use]
 pub fn columns(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<_>> = rows
+        .iter()
+        .map(|row| row.iter().map(|field| one_line(field)).collect())
+        .collect();
     let mut widths: Vec<usize> = Vec::new();
-    for row in rows {
+    for row in &rows {
         widths.resize(widths.len().max(row.len()), 0);
         for (width, field) in widths.iter_mut().zip(row) {
             *width = (*width).max(field.width());
         }
     }
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (width, field) in widths.iter().zip(row) {
             line.push_str(field);
@@ -171,14 +158,6 @@ fn explain(error: &ClientError) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nothing_that_could_drive_a_terminal_stays_in_clean_text() {
-        assert_eq!(
-            clean("a\u{1b}[31m\n\u{202e}b\u{9b}\u{7}é漢"),
-            "a\\u{1b}[31m\\u{a}\\u{202e}b\\u{9b}\\u{7}é漢"
-        );
-    }
 
     #[test]
     fn columns_are_aligned_by_cells() {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::out::{self, clean, columns, duration, tokens};
+use super::out::{self, columns, duration, tokens};
 use crate::api::wire::{ContextReport, StatusReport};
 
 /// Tells how the supervisor of this directory stands.
@@ -27,21 +27,21 @@ pub fn run(args: &StatusArgs) -> i32 {
 fn describe(report: &StatusReport) -> String {
     let agent = &report.agent;
     let mut rows = vec![
-        vec!["project".to_owned(), clean(&report.project)],
+        vec!["project".to_owned(), report.project.clone()],
         row(
             "supervisor",
             &[
-                format!("pitstop {}", clean(&report.version)),
+                format!("pitstop {}", report.version),
                 format!("pid {}", report.pid),
-                format!("mode {}", clean(&report.mode)),
+                format!("mode {}", report.mode),
             ],
         ),
         row(
             "agent",
             &[
                 match &agent.version {
-                    Some(version) => format!("{} {}", clean(&agent.kind), clean(version)),
-                    None => clean(&agent.kind),
+                    Some(version) => format!("{} {version}", agent.kind),
+                    None => agent.kind.clone(),
                 },
                 agent.state.word().to_owned(),
             ],
@@ -52,21 +52,17 @@ fn describe(report: &StatusReport) -> String {
                 report.iteration.to_string(),
                 format!(
                     "session {}",
-                    report
-                        .session_id
-                        .as_deref()
-                        .map_or("not known yet".into(), clean)
+                    report.session_id.as_deref().unwrap_or("not known yet")
                 ),
             ],
         ),
         row("context", &context(&report.context)),
     ];
     let reboot = &report.reboot;
-    let mut parts = vec![clean(&reboot.phase)];
-    parts.extend(reboot.reason.as_deref().map(clean));
+    let mut parts = vec![reboot.phase.clone()];
+    parts.extend(reboot.reason.clone());
     if !reboot.blocked_by.is_empty() {
-        let blocks: Vec<_> = reboot.blocked_by.iter().map(|text| clean(text)).collect();
-        parts.push(format!("waits for {}", blocks.join(", ")));
+        parts.push(format!("waits for {}", reboot.blocked_by.join(", ")));
     }
     rows.push(row("reboot", &parts));
     if let Some(cost) = report.cost_usd {
@@ -88,12 +84,12 @@ fn context(context: &ContextReport) -> Vec<String> {
         None => tokens(used),
     }];
     parts.extend(context.percent.map(|percent| format!("{percent:.0} %")));
-    parts.extend(context.level.as_deref().map(clean));
+    parts.extend(context.level.clone());
     parts.extend(
         context
             .source
             .as_deref()
-            .map(|source| clean(&source.replace('_', " "))),
+            .map(|source| source.replace('_', " ")),
     );
     parts.extend(context.age_ms.map(|age| format!("{} ago", duration(age))));
     parts

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{hook, out};
+use super::hook;
 use crate::api::client::Door;
 use crate::api::wire::StatusLineReply;
+use crate::clean::one_line;
 
 /// How long the user's own command may take; the agent draws its line anew some moments later anyway.
 const OWN_LIMIT: Duration = Duration::from_secs(2);
@@ -70,7 +71,7 @@ fn observe_argument(args: &[OsString]) -> Option<&OsStr> {
 fn ours(door: &Door, body: &[u8], deadline: Instant) -> Option<Vec<u8>> {
     let answer = door.post("/statusline", body, deadline).ok()?;
     let reply: StatusLineReply = serde_json::from_slice(&answer.body).ok()?;
-    let line = out::clean(&reply.line);
+    let line = one_line(&reply.line);
     (!line.is_empty()).then(|| format!("{line}\n").into_bytes())
 }
 

@@ -5,11 +5,14 @@ use std::{
     io::{self, Write as _},
 };
 
-use crate::config::{
-    error::{EXIT_CODE, printable},
-    load::{
-        paths::Paths,
-        trust::{self, Candidate, TrustError},
+use crate::{
+    clean::one_line,
+    config::{
+        error::EXIT_CODE,
+        load::{
+            paths::Paths,
+            trust::{self, Candidate, TrustError},
+        },
     },
 };
 
@@ -38,7 +41,7 @@ pub fn run(args: &TrustArgs) -> i32 {
             super::out::OK
         }
         Err(message) => {
-            let _ = writeln!(io::stderr(), "error: {}", printable(&message));
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&message));
             EXIT_CODE.into()
         }
     }
@@ -54,9 +57,9 @@ fn answer(args: &TrustArgs, paths: &Paths) -> Result<String, TrustError> {
     if args.revoke {
         let shown = paths.project_config().display().to_string();
         return Ok(if trust::revoke(paths)? {
-            format!("no longer trusted: {}\n", printable(&shown))
+            format!("no longer trusted: {}\n", one_line(&shown))
         } else {
-            format!("was not trusted: {}\n", printable(&shown))
+            format!("was not trusted: {}\n", one_line(&shown))
         });
     }
     let candidate = trust::candidate(paths)?;
@@ -71,10 +74,10 @@ fn answer(args: &TrustArgs, paths: &Paths) -> Result<String, TrustError> {
 /// The file as it would be trusted, line by line in a form no terminal acts on.
 fn show(candidate: &Candidate) -> String {
     let path = candidate.path.display().to_string();
-    let mut text = format!("{}:\n", printable(&path));
+    let mut text = format!("{}:\n", one_line(&path));
     for line in candidate.text.lines() {
         text.push_str("  | ");
-        text.push_str(&printable(line));
+        text.push_str(&one_line(line));
         text.push('\n');
     }
     let state = if candidate.trusted {

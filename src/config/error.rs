@@ -10,11 +10,13 @@
 //! ```
 //!
 //! Excerpts may come from a cloned repository, so nothing of them reaches a terminal or a log
-//! without [`printable`].
+//! without [`one_line`].
 
-use std::{borrow::Cow, fmt, fmt::Write as _, ops::Range};
+use std::{fmt, fmt::Write as _, ops::Range};
 
 use unicode_width::UnicodeWidthChar;
+
+use crate::clean::one_line;
 
 /// The exit code for a bad configuration or bad usage.
 pub const EXIT_CODE: u8 = 2;
@@ -73,15 +75,15 @@ impl Fault {
         if let Some(place) = &self.place {
             line = format!(
                 "{}:{}:{}: ",
-                printable(&place.file),
+                one_line(&place.file),
                 place.line,
                 place.column
             );
         }
-        line.push_str(&printable(&self.message));
+        line.push_str(&one_line(&self.message));
         if let Some(help) = &self.help {
             // Writing to a string cannot fail.
-            let _ = write!(line, " ({})", printable(help));
+            let _ = write!(line, " ({})", one_line(help));
         }
         line
     }
@@ -94,7 +96,7 @@ impl Fault {
             Severity::Error => ("error", RED),
             Severity::Warning => ("warning", YELLOW),
         };
-        let message = printable(&self.message);
+        let message = one_line(&self.message);
         let word = style.paint(colour, word);
         let _ = writeln!(out, "{word}: {}", style.paint(BOLD, &message));
         let mut margin = 1;
@@ -107,7 +109,7 @@ impl Fault {
                 "{:margin$}{} {}:{}:{}",
                 "",
                 style.paint(BLUE, "-->"),
-                printable(&place.file),
+                one_line(&place.file),
                 place.line,
                 place.column,
             );
@@ -122,7 +124,7 @@ impl Fault {
         }
         if let Some(help) = &self.help {
             let sign = style.paint(BLUE, "=");
-            let _ = writeln!(out, "{:margin$} {sign} help: {}", "", printable(help));
+            let _ = writeln!(out, "{:margin$} {sign} help: {}", "", one_line(help));
         }
         out
     }
@@ -338,7 +340,7 @@ fn excerpt(line: &str, column: usize, length: usize) -> (String, Range<usize>) {
         let mut buffer = [0; 4];
         match c {
             '\t' => put(" ", &mut cells),
-            c => put(&printable(c.encode_utf8(&mut buffer)), &mut cells),
+            c => put(&one_line(c.encode_utf8(&mut buffer)), &mut cells),
         }
         if index >= column && index < column + length {
             caret.end = cells;
@@ -355,43 +357,11 @@ fn excerpt(line: &str, column: usize, length: usize) -> (String, Range<usize>) {
     (out, caret)
 }
 
-/// A text that no terminal acts on and no reader is fooled by: control, bidi and invisible
-/// characters are written as escapes such as `\u{1b}`. Line ends are control characters, too.
-#[must_use]
-pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hidden) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if is_hidden(c) => out.extend(c.escape_unicode()),
-            c => out.push(c),
-        }
-    }
-    Cow::Owned(out)
-}
-
-/// Whether a character acts on a terminal, turns the reading direction or cannot be seen.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
-}
-
 /// A found text as a message quotes it: printable and of a readable length.
 pub(super) fn quoted(text: &str) -> String {
     let cut: String = text.chars().take(QUOTE_CHARS).collect();
     let dots = if cut.len() < text.len() { "…" } else { "" };
-    format!("{}{dots}", printable(&cut))
+    format!("{}{dots}", one_line(&cut))
 }
 
 #[cfg(test)]
@@ -434,15 +404,6 @@ mod tests {
         assert!(place.excerpt.starts_with('…') && place.excerpt.ends_with('…'));
         assert_eq!(place.excerpt.chars().nth(place.caret.start), Some('X'));
         assert_eq!(place.excerpt.chars().count(), EXCERPT_CHARS + 2);
-    }
-
-    #[test]
-    fn control_and_bidi_characters_are_shown_as_escapes() {
-        assert_eq!(
-            printable("a\u{1b}]0;x\u{7}\u{202e}\u{9b}\n"),
-            "a\\u{1b}]0;x\\u{7}\\u{202e}\\u{9b}\\n"
-        );
-        assert!(matches!(printable("plain ü 日本"), Cow::Borrowed(_)));
     }
 
     #[test]

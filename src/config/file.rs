@@ -16,11 +16,14 @@ use toml::{
 };
 
 use super::{
-    error::{Fault, MAX_FAULTS, SourceText, printable, quoted},
+    error::{Fault, MAX_FAULTS, SourceText, quoted},
     schema::{self, Choice, Draft, Key, Rule},
     units,
 };
-use crate::keymap::{Chord, Trigger};
+use crate::{
+    clean::one_line,
+    keymap::{Chord, Trigger},
+};
 
 /// The largest file that is read, in bytes: a hundred times a config with every key commented.
 pub(super) const MAX_BYTES: u64 = 1024 * 1024;
@@ -150,7 +153,7 @@ impl Walk {
                     None,
                 ),
                 text if !text.starts_with("string values must be quoted") => {
-                    (format!("not valid TOML: {}", printable(text)), None)
+                    (format!("not valid TOML: {}", one_line(text)), None)
                 }
                 _ if written.trim().is_empty() => (
                     "expected a value, found the end of the line".to_owned(),

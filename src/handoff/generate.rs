@@ -14,9 +14,9 @@ use super::{Handoff, Marker, PreservedState, sendable};
 pub const DEFAULT_TEMPLATE: &str = include_str!("../../assets/handoff.md");
 
 /// The closing instruction.
-pub const CONTINUATION: &str = "\
-Carry on with the first pending item that is not done. Do not repeat completed work. Check the state of the files before you
-change them. Keep the scratchpad up to date as you go, so that the next handoff is as good as this one.";
+pub const CONTINUATION: &str = "Carry on with the first pending item that is not done. Do not repeat completed work. \
+Check the state of the files before you change them. Keep the scratchpad up to date as you go, so that the next handoff is \
+as good as this one.";
 
 /// How many decisions are told, the latest ones (DESIGN 5).
 const MAX_DECISIONS: usize = 5;
@@ -358,12 +358,12 @@ mod tests {
         ];
         let handoff = generate(&filled(1), "note one\n\nnote two", &git, 50_000);
         for part in [
-            "\n## Objective\nBuild the parser\n",
-            "\n## Completed\n- [x] done 0 漢字\n",
-            "\n## Pending\n- [ ] todo 0 🚀\n",
-            "\n## Modified files\n- modified: src/file 0.rs\n",
-            "\n## Git\n- branch main\n- abc1234 a commit ## Objective forged\n",
-            "\n## Scratchpad\nnote one\n\nnote two\n",
+            "\n\n## Objective\n\nBuild the parser\n\n",
+            "\n\n## Completed\n\n- [x] done 0 漢字\n\n",
+            "\n\n## Pending\n\n- [ ] todo 0 🚀\n\n",
+            "\n\n## Modified files\n\n- modified: src/file 0.rs\n\n",
+            "\n\n## Git\n\n- branch main\n- abc1234 a commit ## Objective forged\n\n",
+            "\n\n## Scratchpad\n\nnote one\n\nnote two\n\n",
         ] {
             assert!(
                 handoff.text.contains(part),
@@ -383,7 +383,7 @@ mod tests {
         assert!(
             handoff
                 .text
-                .contains("## Left out for size\n- modified files\n- completed items\n")
+                .contains("## Left out for size\n\n- modified files\n- completed items\n")
         );
         assert!(handoff.text.contains("my notes") && handoff.text.contains("todo 99"));
     }

@@ -5,10 +5,11 @@
 
 pub mod generate;
 pub mod preserved;
+pub mod signal;
 
 use std::fmt;
 
-use crate::transcript::Tokens;
+use crate::{clean, transcript::Tokens};
 
 pub use generate::{Generator, Limits, Sources, TemplateError};
 pub use preserved::PreservedState;
@@ -112,19 +113,13 @@ impl Handoff {
     }
 }
 
-/// The text as it may be sent to an agent: without paste-end marks and without control characters other
-/// than TAB and LF (they could end a paste and be taken as keys), without blank space at the end
-/// (clients trim it, and the delivery is compared byte for byte). CR LF becomes LF.
+/// The text as it may be sent to an agent: [`clean::typed`], without blank space at the end (clients trim it, and the
+/// delivery is compared byte for byte).
 #[must_use]
 pub fn sendable(text: &str) -> String {
-    let mut rest = text.replace("\r\n", "\n");
-    // Removing one mark can join the halves of another: go on until none is left.
-    while rest.contains("\u{1b}[201~") {
-        rest = rest.replace("\u{1b}[201~", "");
-    }
-    rest.retain(|c| matches!(c, '\t' | '\n') || !(c < ' ' || ('\u{7f}'..='\u{9f}').contains(&c)));
-    rest.truncate(rest.trim_end().len());
-    rest
+    let mut text = clean::typed(text);
+    text.truncate(text.trim_end().len());
+    text
 }
 
 #[cfg(test)]

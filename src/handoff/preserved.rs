@@ -121,6 +121,22 @@ impl PreservedState {
         });
     }
 
+    /// Marks the issue with this description as dealt with; else the newest open one that contains the text.
+    pub fn resolve_issue(&mut self, description: &str) {
+        let description = description.trim();
+        let open = |issue: &Issue| !issue.addressed;
+        let exact = |issue: &Issue| open(issue) && issue.description == description;
+        let similar = |issue: &Issue| open(issue) && issue.description.contains(description);
+        let issues = &mut self.known_issues;
+        let found = issues
+            .iter()
+            .rposition(exact)
+            .or_else(|| issues.iter().rposition(similar));
+        if let Some(at) = found {
+            issues[at].addressed = true;
+        }
+    }
+
     /// Adds an item to do, unless it is already listed as to do or done.
     pub fn add_pending(&mut self, item: &str) {
         let item = item.trim();

@@ -540,17 +540,6 @@ fn without_marks(text: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Text that pitstop types for the user, made harmless: the marks that end a paste and the control
-/// characters (C0, DEL, C1) but TAB and LF are removed, and nothing else.
-#[must_use]
-pub fn sanitize_typed(text: &str) -> String {
-    let bytes = without_marks(text.as_bytes());
-    String::from_utf8_lossy(&bytes)
-        .chars()
-        .filter(|&c| !c.is_control() || c == '\t' || c == '\n')
-        .collect()
-}
-
 /// A focus change, if the child asked for them.
 #[must_use]
 pub fn encode_focus(gained: bool, modes: &Modes) -> Option<&'static [u8]> {

@@ -141,25 +141,6 @@ pub struct Modes {
     pub colour_scheme_reports: bool,
 }
 
-/// Text with everything removed that could act on a terminal, or make it show something else than
-/// it says: controls, bidirectional marks and invisible spaces; cut to `limit` characters.
-///
-/// The zero-width joiner and variation selectors stay: emoji need them and they move nothing.
-#[must_use]
-pub fn clean_text(text: &str, limit: usize) -> String {
-    text.chars()
-        .filter(|&c| !c.is_control() && !is_deceptive(c))
-        .take(limit)
-        .collect()
-}
-
-fn is_deceptive(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-        | '\u{e0000}'..='\u{e007f}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,13 +150,5 @@ mod tests {
         assert_eq!(PaneSize::new(0, 0), PaneSize::new(1, 1));
         let huge = PaneSize::new(u16::MAX, u16::MAX);
         assert_eq!((huge.columns(), huge.rows()), (1000, 1000));
-    }
-
-    #[test]
-    fn cleaned_text_has_no_control_nor_bidi_characters() {
-        let hostile = "a\u{1b}[31mb\u{9b}c\u{202e}d\u{2066}e\u{200b}f\r\n\tg\u{7f}";
-        assert_eq!(clean_text(hostile, 100), "a[31mbcdefg");
-        assert_eq!(clean_text("👨\u{200d}👩 ok", 100), "👨\u{200d}👩 ok");
-        assert_eq!(clean_text(&"x".repeat(1000), 256).len(), 256);
     }
 }

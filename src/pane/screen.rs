@@ -38,7 +38,8 @@ use vte::ansi::{
 use vte::ansi::cursor_icon::CursorIcon;
 
 use super::tap::{Setting, Signal, StringCap, Tap, decode_base64};
-use super::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize, Rgb, clean_text};
+use super::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize, Rgb};
+use crate::clean::stripped;
 
 pub use super::tap::{Mark, Progress, ScreenFact};
 
@@ -1141,7 +1142,7 @@ impl Engine {
         let id = link.id.unwrap_or_default();
         if link.uri.len() > LINK_LIMIT
             || id.len() > LINK_LIMIT
-            || clean_text(&link.uri, LINK_LIMIT) != link.uri
+            || stripped(&link.uri, LINK_LIMIT) != link.uri
         {
             return None;
         }
@@ -1333,7 +1334,7 @@ impl Handler for Engine {
     }
 
     fn set_title(&mut self, title: Option<String>) {
-        self.set_title_text(clean_text(&title.unwrap_or_default(), TITLE_LIMIT));
+        self.set_title_text(stripped(&title.unwrap_or_default(), TITLE_LIMIT));
     }
 
     fn push_title(&mut self) {

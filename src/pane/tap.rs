@@ -10,7 +10,7 @@
 use memchr::memchr;
 use vte::{Params, Parser, Perform};
 
-use super::clean_text;
+use crate::clean::stripped;
 
 /// The longest notification text in characters; longer than any desktop shows.
 const NOTIFICATION_LIMIT: usize = 1024;
@@ -428,7 +428,7 @@ fn osc_fact(params: &[&[u8]], notice: &mut Notice) -> Option<ScreenFact> {
 }
 
 fn message(parts: &[&[u8]]) -> String {
-    clean_text(
+    stripped(
         &String::from_utf8_lossy(&parts.join(&b';')),
         NOTIFICATION_LIMIT,
     )
@@ -493,7 +493,7 @@ impl Notice {
             _ => return None,
         };
         let room = NOTIFICATION_LIMIT.saturating_sub(part.chars().count());
-        part.push_str(&clean_text(&String::from_utf8_lossy(&bytes), room));
+        part.push_str(&stripped(&String::from_utf8_lossy(&bytes), room));
         if field(b"d") == Some(b"0") {
             return None;
         }

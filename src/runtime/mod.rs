@@ -76,6 +76,10 @@ pub const ANSWERS_IN_FLIGHT: usize = 256;
 /// How often the pane's text is taken for an estimate, where nothing better is known.
 const ESTIMATE_TIME: Duration = Duration::from_secs(1);
 
+/// How long the scratchpad must have stayed as it is before it is read: many programs write a file in place,
+/// and between the cut and the text it is empty, which an open editor would merge as a deletion of everything.
+const NOTES_SETTLE: Duration = Duration::from_millis(60);
+
 /// What the loop is started with.
 #[derive(Debug)]
 pub struct Setup {
@@ -160,10 +164,14 @@ pub struct Shell {
     cursor_shape: Option<u8>,
     started: Instant,
     dirty: bool,
+    /// When what an input to the pane has changed in the model (a draft, a check in the footer) is drawn at the
+    /// latest. Its echo is about to come, and a frame before it would keep the echo waiting for [`FRAME_TIME`].
+    typed_due: Option<Instant>,
     drawn_revision: u64,
     drawn_at: Option<Instant>,
     next_call: u64,
     estimate_due: Option<Instant>,
+    notes_due: Option<Instant>,
     characters: u64,
 }
 
@@ -280,10 +288,12 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         cursor_shape: None,
         started: Instant::now(),
         dirty: true,
+        typed_due: None,
         drawn_revision: 0,
         drawn_at: None,
         next_call: 0,
         estimate_due: None,
+        notes_due: None,
         characters: 0,
     };
     for effect in first {
@@ -294,6 +304,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         if let Some(code) = shell.quit {
             break code;
         }
+        // Not only when nothing else is ready: a flood from the child must not hold up a deadline.
+        shell.timers();
         shell.draw_if_due();
         let wake_at = shell.next_deadline();
         let woken = tokio::select! {
@@ -338,8 +350,15 @@ impl Shell {
     /// Takes one event to the core and obeys.
     pub(crate) fn tell(&mut self, event: Event) {
         let at = self.at();
-        self.dirty = true;
-        for effect in app::update(&mut self.model, at, event) {
+        let effects = app::update(&mut self.model, at, event);
+        let echoes = |effect: &Effect| matches!(effect, Effect::Forward(_));
+        if effects.iter().any(echoes) {
+            self.typed_due
+                .get_or_insert_with(|| Instant::now() + FRAME_TIME);
+        } else {
+            self.dirty = true;
+        }
+        for effect in effects {
             self.obey(effect);
         }
     }
@@ -361,7 +380,8 @@ impl Shell {
             Woken::Call(call) => self.called(call),
             Woken::Pane(message) => self.pane(message),
             Woken::Changed(path) => self.changed(&path),
-            Woken::Timer => self.timers(),
+            // The loop looks at the clock each time round.
+            Woken::Timer => {}
         }
     }
 
@@ -386,8 +406,10 @@ impl Shell {
 
     /// Draws everything anew: somebody else has drawn on the host terminal.
     pub(crate) fn redraw(&mut self) {
-        // It only writes to memory.
-        let _ = self.terminal.clear();
+        let area = Rect::new(0, 0, self.model.host.0, self.model.host.1);
+        // `Terminal::clear` would ask the terminal for its cursor and read the answer itself, which our reader
+        // has taken: a resize to the same size clears without asking, and only writes to memory.
+        let _ = self.terminal.resize(area);
         self.cursor_shape = None;
         self.resized();
         self.dirty = true;
@@ -580,7 +602,7 @@ impl Shell {
         if self.transcript.as_deref() == Some(path) {
             self.poke_transcript();
         } else if path == self.agent.scratchpad {
-            self.obey(Effect::ReadScratchpad);
+            self.notes_due = Some(Instant::now() + NOTES_SETTLE);
         } else if self.paths.watched().iter().any(|watched| watched == path) {
             match load::load(&self.paths, &self.flags) {
                 Ok(loaded) if loaded.config != self.model.config => {
@@ -609,15 +631,19 @@ impl Shell {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let frame = self.wants_frame().then(|| {
-            self.drawn_at
-                .map_or_else(Instant::now, |at| at + FRAME_TIME)
-        });
+        let now = Instant::now();
+        let frame = self
+            .wants_frame(now)
+            .then(|| self.drawn_at.map_or(now, |at| at + FRAME_TIME));
+        // One that is over is among the reasons for a frame.
+        let typed = self.typed_due.filter(|due| *due > now);
         [
             frame,
+            typed,
             self.escape_due,
             self.screen.deadline(),
             self.estimate_due,
+            self.notes_due,
         ]
         .into_iter()
         .flatten()
@@ -640,6 +666,10 @@ impl Shell {
         if self.estimate_due.is_some_and(|due| due <= now) {
             self.estimate_due = None;
             self.estimate();
+        }
+        if self.notes_due.is_some_and(|due| due <= now) {
+            self.notes_due = None;
+            self.obey(Effect::ReadScratchpad);
         }
         let due: Vec<TimerId> = self
             .timers
@@ -676,15 +706,17 @@ impl Shell {
         self.estimate_due = None;
     }
 
-    fn wants_frame(&self) -> bool {
-        let changed = self.dirty || self.screen.revision() != self.drawn_revision;
+    fn wants_frame(&self, now: Instant) -> bool {
+        let typed = self.typed_due.is_some_and(|due| due <= now);
+        let changed = self.dirty || typed || self.screen.revision() != self.drawn_revision;
         (changed || !self.aside.is_empty()) && self.host.is_ready()
     }
 
     /// Draws once if anything has changed, the last frame is out and its time is over.
     fn draw_if_due(&mut self) {
-        let early = self.drawn_at.is_some_and(|at| at.elapsed() < FRAME_TIME);
-        if self.wants_frame() && !early {
+        let now = Instant::now();
+        let early = self.drawn_at.is_some_and(|at| now < at + FRAME_TIME);
+        if self.wants_frame(now) && !early {
             self.draw();
         }
     }
@@ -714,6 +746,7 @@ impl Shell {
             self.host.write(bytes);
         }
         self.dirty = false;
+        self.typed_due = None;
         self.drawn_revision = self.screen.revision();
         self.drawn_at = Some(Instant::now());
     }

@@ -100,10 +100,11 @@ fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'static> {
     let mut used = 0;
     for hint in hints {
         let gap = if spans.is_empty() { "" } else { " · " };
-        used += text::width(gap) + text::width(hint);
-        if used > cells {
-            break;
+        let wide = text::width(gap) + text::width(hint);
+        if used + wide > cells {
+            continue;
         }
+        used += wide;
         let (key, does) = hint.split_at(hint.find(' ').unwrap_or(hint.len()));
         spans.push(Span::styled(gap, theme.dim));
         spans.push(Span::styled(key.to_owned(), theme.accent));
@@ -124,7 +125,7 @@ fn framed(mut line: Line<'static>) -> Line<'static> {
     line
 }
 
-/// Where a window stands in its document: `12–40 of 340`, or nothing if all of it is seen.
+/// Where a window stands in its document: `↑↓ 40/340`, or nothing if all of it is seen.
 pub(super) fn position(window: &Window, document: &str) -> String {
     if !window.above && !window.below {
         return String::new();
@@ -135,7 +136,7 @@ pub(super) fn position(window: &Window, document: &str) -> String {
         (true, false) => "↑",
         _ => "↓",
     };
-    format!("{arrows} {} of {lines}", window.last_line)
+    format!("{arrows} {}/{lines}", window.last_line)
 }
 
 /// Writes rows into a rectangle from its top.

@@ -69,7 +69,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         if model.handoff.edited.is_some() {
             hints.push("x drop edit".to_owned());
         }
-        hints.extend(["p paste into the prompt", "Esc back"].map(str::to_owned));
+        hints.extend(["p paste", "Esc back"].map(str::to_owned));
     }
     frame::foot(buf, area, &hints, &frame::position(&window, shown), theme);
 }

@@ -76,7 +76,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     let window = text::window(page.into_iter().enumerate(), scroll, inner.height);
     frame::rows(buf, inner, &window.rows);
     let mark = if window.above || window.below {
-        format!("{} of {count}", window.last_line)
+        format!("{}/{count}", window.last_line)
     } else {
         String::new()
     };

@@ -85,7 +85,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     frame::foot(
         buf,
         area,
-        &keys(model),
+        &keys(model, area.width),
         &frame::position(&window, message),
         theme,
     );
@@ -152,23 +152,26 @@ fn waits(model: &Model) -> String {
     }
 }
 
-fn keys(model: &Model) -> Vec<String> {
+fn keys(model: &Model, cells: u16) -> Vec<String> {
     let approved = model
         .reboot
         .attempt
         .as_ref()
         .is_some_and(|attempt| attempt.step == Step::Waiting);
-    let mut keys = vec![
-        if approved {
-            "Enter/a interrupt"
-        } else {
-            "Enter/a approve"
-        },
-        "e edit",
-    ];
-    if model.handoff.edited.is_some() {
-        keys.push("x drop edit");
+    let approve = if approved {
+        "Enter/a interrupt"
+    } else {
+        "Enter/a approve"
+    };
+    let edited = model.handoff.edited.is_some();
+    let mut keys = vec![approve, "e edit", "d defer", "Esc cancel", "↑↓ read"];
+    if edited {
+        keys.insert(2, "x drop edit");
     }
-    keys.extend(["d defer", "Esc cancel", "↑↓ PgDn read"]);
+    // Where not all fit, the way out must be among them.
+    if cells < 62 {
+        keys.retain(|key| *key != "Esc cancel");
+        keys.insert(1, "Esc cancel");
+    }
     keys.into_iter().map(str::to_owned).collect()
 }

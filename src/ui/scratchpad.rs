@@ -144,8 +144,11 @@ pub(super) fn editor(buf: &mut Buffer, area: Rect, editor: &Editor, conflict: bo
     }
     let mut lines = Vec::new();
     if conflict {
-        let said =
+        let long =
             "the agent changed these lines too: Ctrl-T takes its version, Ctrl-S keeps yours";
+        let short = "conflict: Ctrl-T theirs, Ctrl-S yours";
+        let fits = text::width(long) <= usize::from(area.width);
+        let said = if fits { long } else { short };
         lines.push(frame::row(
             text::fit(said, usize::from(area.width)),
             theme.bad,

@@ -6,7 +6,11 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::{config::ThemeName, guard::Level, pane::screen::Colour};
+use crate::{
+    config::ThemeName,
+    guard::Level,
+    pane::{Rgb, screen::Colour},
+};
 
 /// How many colours the host terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,31 +70,30 @@ const NAMED_PARTS: [(u8, u8, u8); 16] = [
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
 impl Depth {
-    /// What a terminal with these variables can show. `COLORTERM` is how terminals tell of true colour, the
-    /// name in `TERM` is the rest of the evidence; `NO_COLOR` (no-color.org) wins if it is not empty.
+    /// The depth of a host terminal by what its environment says: `NO_COLOR` (no-color.org: any text but an
+    /// empty one), `COLORTERM`, `TERM` and `TERM_PROGRAM`. Texts that are not set are empty.
     #[must_use]
-    pub fn of_terminal(variable: impl Fn(&str) -> Option<String>) -> Self {
-        /// Terminals that show all colours and say so in their name only.
-        const ALL_COLOURS: [&str; 6] = [
-            "-direct",
-            "kitty",
-            "ghostty",
-            "wezterm",
-            "alacritty",
-            "foot",
-        ];
-        let term = variable("TERM").unwrap_or_default();
-        let told = variable("COLORTERM").unwrap_or_default();
-        if variable("NO_COLOR").is_some_and(|set| !set.is_empty()) {
+    pub fn of(no_color: &str, colorterm: &str, term: &str, program: &str) -> Self {
+        let names = |known: &[&str]| known.iter().any(|name| term.contains(name));
+        if !no_color.is_empty()
+            || matches!(term, "" | "dumb" | "vt52" | "vt100" | "vt102" | "vt220")
+        {
             Self::Mono
-        } else if matches!(told.as_str(), "truecolor" | "24bit")
-            || ALL_COLOURS.iter().any(|name| term.contains(name))
+        } else if matches!(colorterm, "truecolor" | "24bit")
+            || names(&[
+                "direct",
+                "truecolor",
+                "kitty",
+                "ghostty",
+                "alacritty",
+                "foot",
+                "wezterm",
+            ])
+            || matches!(program, "iTerm.app" | "WezTerm" | "ghostty" | "vscode")
         {
             Self::TrueColor
-        } else if term.contains("256") {
+        } else if names(&["256"]) {
             Self::Indexed256
-        } else if term.is_empty() || term == "dumb" || term.starts_with("vt") {
-            Self::Mono
         } else {
             Self::Ansi16
         }
@@ -167,6 +170,21 @@ fn parts_of_256(index: u8) -> (u8, u8, u8) {
             (level, level, level)
         }
     }
+}
+
+/// Whether the host terminal is dark: by its background if it told one, else by `COLORFGBG` (`15;0`, text then
+/// ground), else it is taken for dark, as most are.
+#[must_use]
+pub fn is_dark(background: Option<Rgb>, colorfgbg: &str) -> bool {
+    if let Some(Rgb(r, g, b)) = background {
+        let light = 299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b);
+        return light < 500 * 255;
+    }
+    let ground = colorfgbg
+        .rsplit(';')
+        .next()
+        .and_then(|ground| ground.parse::<u8>().ok());
+    !matches!(ground, Some(7 | 9..=15))
 }
 
 /// What each meaning looks like.
@@ -415,28 +433,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_depth_is_read_from_the_variables() {
-        let depth = |set: &[(&str, &str)]| {
-            Depth::of_terminal(|name| {
-                set.iter()
-                    .find(|(one, _)| *one == name)
-                    .map(|(_, value)| (*value).to_owned())
-            })
-        };
-        assert_eq!(
-            depth(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]),
-            Depth::TrueColor
-        );
-        assert_eq!(depth(&[("TERM", "xterm-kitty")]), Depth::TrueColor);
-        assert_eq!(depth(&[("TERM", "screen-256color")]), Depth::Indexed256);
-        assert_eq!(depth(&[("TERM", "xterm")]), Depth::Ansi16);
-        assert_eq!(depth(&[("TERM", "vt100")]), Depth::Mono);
-        assert_eq!(depth(&[]), Depth::Mono);
-        let no_color = [("TERM", "xterm-kitty"), ("NO_COLOR", "1")];
-        assert_eq!(depth(&no_color), Depth::Mono);
-    }
-
-    #[test]
     fn named_colours_stay_what_they_are_at_every_depth_that_has_them() {
         for (index, named) in (0..16).zip(NAMED) {
             assert_eq!(Depth::Ansi16.shown(Colour::Indexed(index)), named);
@@ -498,6 +494,40 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_environment_tells_the_depth() {
+        let cases = [
+            (["1", "truecolor", "xterm-256color", ""], Depth::Mono),
+            (["", "truecolor", "xterm-256color", ""], Depth::TrueColor),
+            (["", "", "xterm-kitty", ""], Depth::TrueColor),
+            (["", "", "xterm-256color", "iTerm.app"], Depth::TrueColor),
+            (
+                ["", "", "xterm-256color", "Apple_Terminal"],
+                Depth::Indexed256,
+            ),
+            (["", "", "screen-256color", ""], Depth::Indexed256),
+            (["", "", "linux", ""], Depth::Ansi16),
+            (["", "", "xterm", ""], Depth::Ansi16),
+            (["", "", "dumb", ""], Depth::Mono),
+            (["", "", "", ""], Depth::Mono),
+        ];
+        for ([no_color, colorterm, term, program], depth) in cases {
+            let found = Depth::of(no_color, colorterm, term, program);
+            assert_eq!(
+                found, depth,
+                "{no_color:?} {colorterm:?} {term:?} {program:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_background_tells_dark_from_light() {
+        assert!(is_dark(Some(Rgb(30, 30, 46)), "0;15"));
+        assert!(!is_dark(Some(Rgb(253, 246, 227)), "15;0"));
+        assert!(!is_dark(None, "0;15") && is_dark(None, "15;0") && is_dark(None, "15;default;0"));
+        assert!(is_dark(None, "") && is_dark(None, "nonsense"));
     }
 
     proptest! {

@@ -13,7 +13,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pitstop::api::client::{self, Door};
-use pitstop::config::load::paths::project_hash;
 use pitstop::api::server::{BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE, READ_LIMIT};
 use pitstop::api::wire::{
     AgentReport, AgentState, ContextReport, Control, HandoffReport, HistoryReport, IterationReport,
@@ -21,6 +20,7 @@ use pitstop::api::wire::{
     UsageReply,
 };
 use pitstop::api::{Call, Secrets, bind_control_socket, bind_loopback, serve};
+use pitstop::config::load::paths::project_hash;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 

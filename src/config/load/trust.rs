@@ -22,10 +22,9 @@ use super::{
     paths::{DirError, Paths, ensure_private_dir, hex},
     read_project,
 };
-use crate::config::{
-    error::{Fault, printable},
-    file,
-    schema::Voter,
+use crate::{
+    clean::one_line,
+    config::{error::Fault, file, schema::Voter},
 };
 
 /// The largest record that is read, in bytes; some six thousand projects.
@@ -112,7 +111,7 @@ pub fn trust(paths: &Paths, candidate: &Candidate) -> Result<(), TrustError> {
         "{} {} {}",
         mark.text,
         mark.project,
-        printable(&shown)
+        one_line(&shown)
     ));
     write_record(paths, &lines)
 }

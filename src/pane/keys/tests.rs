@@ -373,20 +373,6 @@ fn a_paste_keeps_its_bytes_but_cannot_end_itself() {
 }
 
 #[test]
-fn typed_text_loses_its_controls_and_nothing_else() {
-    assert_eq!(
-        sanitize_typed("a\tb\nc\r\x07\x1b[201~d\u{9b}\u{7f}"),
-        "a\tb\ncd"
-    );
-    assert_eq!(sanitize_typed("\x1b[20\x1b[201~1~x"), "x");
-    assert_eq!(sanitize_typed("\x1b[31m"), "[31m");
-    let kept = "日本語 👨\u{200d}👩 \u{202e}\"quotes\" '`$(x)`\\ \u{feff}";
-    assert_eq!(sanitize_typed(kept), kept);
-    let long = "é🎉\t日\n".repeat(10_000);
-    assert_eq!(sanitize_typed(&long), long);
-}
-
-#[test]
 fn focus_is_told_only_to_those_who_asked() {
     assert_eq!(encode_focus(true, &legacy()), None);
     let modes = Modes {

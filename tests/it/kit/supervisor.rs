@@ -189,6 +189,11 @@ impl Launch {
         self.api.as_ref().expect("only the real client has an API")
     }
 
+    /// Whether it has a stand-in API.
+    pub fn has_api(&self) -> bool {
+        self.api.is_some()
+    }
+
     /// The scratchpad file.
     pub fn scratchpad(&self) -> PathBuf {
         self.project().join(".pitstop/scratchpad.md")

@@ -16,11 +16,14 @@ use std::{
 };
 
 use alacritty_terminal::{
-    event::{Event, EventListener},
+    event::{Event, EventListener, VoidListener},
     grid::Dimensions,
     index::{Column, Line},
-    term::{Config, Term, TermMode, cell::Flags},
-    vte::ansi::{Processor, Rgb},
+    term::{
+        Config, Term, TermMode,
+        cell::{Cell, Flags},
+    },
+    vte::ansi::{Color, Processor, Rgb},
 };
 use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
 use rustix::process::{Pid, Signal};
@@ -295,6 +298,27 @@ impl Terminal {
         text(&outer.term)
     }
 
+    /// The screen's cells, row by row.
+    pub fn cells(&self) -> Vec<Vec<Seen>> {
+        let mut outer = lock(&self.shared.outer);
+        outer.flush_frame();
+        seen(&outer.term)
+    }
+
+    /// Waits until `condition` holds for the screen's cells and the cursor's row and column.
+    pub fn wait_for_cells(
+        &self,
+        condition: impl Fn(&[Vec<Seen>], (usize, usize)) -> bool,
+        limit: Duration,
+    ) -> bool {
+        let holds = |outer: &mut Outer| {
+            let point = outer.term.grid().cursor.point;
+            let cursor = (usize::try_from(point.line.0).unwrap_or(0), point.column.0);
+            condition(&seen(&outer.term), cursor).then_some(())
+        };
+        self.wait(limit, holds).is_some()
+    }
+
     /// Everything the program ever wrote.
     pub fn output(&self) -> Vec<u8> {
         lock(&self.shared.outer).output.clone()
@@ -418,6 +442,78 @@ fn text(term: &Term<Replies>) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A cell as one sees it, however it came to look so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The character with its accents; a blank in the second half of a wide one.
+    pub text: String,
+    pub foreground: Color,
+    pub background: Color,
+    pub underline: Option<Color>,
+    /// Without what cannot be seen; all kinds of underline are one.
+    pub attributes: Flags,
+}
+
+impl Seen {
+    fn of(cell: &Cell) -> Self {
+        let spacer = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
+        let mut text = String::new();
+        if cell.flags.intersects(spacer) || cell.c.is_control() {
+            text.push(' ');
+        } else {
+            text.push(cell.c);
+            text.extend(cell.zerowidth().into_iter().flatten());
+        }
+        let mut attributes = cell.flags - Flags::ALL_UNDERLINES - spacer - Flags::WRAPLINE;
+        attributes.set(
+            Flags::UNDERLINE,
+            cell.flags.intersects(Flags::ALL_UNDERLINES),
+        );
+        Self {
+            text,
+            foreground: indexed(cell.fg),
+            background: indexed(cell.bg),
+            underline: cell.underline_color().map(indexed),
+            attributes,
+        }
+    }
+}
+
+/// The sixteen named colours by their numbers: there are two ways to ask for them.
+fn indexed(colour: Color) -> Color {
+    match colour {
+        Color::Named(name) if (name as usize) < 16 => Color::Indexed(name as u8),
+        other => other,
+    }
+}
+
+fn seen<T: EventListener>(term: &Term<T>) -> Vec<Vec<Seen>> {
+    let grid = term.grid();
+    let row = |row| Line(i32::try_from(row).expect("a row fits"));
+    (0..grid.screen_lines())
+        .map(|line| {
+            let cells = (0..grid.columns()).map(Column);
+            cells
+                .map(|column| Seen::of(&grid[row(line)][column]))
+                .collect()
+        })
+        .collect()
+}
+
+/// What a bare emulator of this size makes of these bytes: its cells, and the cursor's row and column.
+pub fn emulate(columns: u16, rows: u16, bytes: &[u8]) -> (Vec<Vec<Seen>>, (usize, usize)) {
+    let size = Size {
+        columns: columns.into(),
+        rows: rows.into(),
+    };
+    let mut term = Term::new(Config::default(), &size, VoidListener);
+    let mut parser: Processor = Processor::new();
+    parser.advance(&mut term, bytes);
+    let point = term.grid().cursor.point;
+    let cursor = (usize::try_from(point.line.0).unwrap_or(0), point.column.0);
+    (seen(&term), cursor)
 }
 
 fn contains(bytes: &[u8], needle: &[u8]) -> bool {

@@ -1,0 +1,734 @@
+//! What it costs to live in a pane: throughput, latency, idle work, memory, start, hooks.
+//!
+//! ```text
+//! cargo bench --bench pane              all of it, some four minutes
+//! PITSTOP_BENCH=quick cargo bench …     a look, under a minute
+//! PITSTOP_BENCH_ONLY=throughput,…       some of: throughput latency idle start hooks
+//! ```
+//!
+//! The same child runs in `pitstop`, in tmux if there is one, and bare in the same outer terminal (the kit's,
+//! which emulates and so knows what is on the screen). Its pane has the same size everywhere. The cases take
+//! turns, round by round, so that a busy moment of the machine burdens all of them alike; medians are told.
+
+use std::{
+    env,
+    error::Error,
+    ffi::{OsStr, OsString},
+    fmt::Write as _,
+    fs,
+    io::{self, Read, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use pitstop::api::{Call, Reply, Secrets, bind_control_socket, serve};
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::Signal,
+    termios::{OptionalActions, tcgetattr, tcsetattr},
+};
+use tokio::sync::mpsc;
+
+#[path = "../tests/it/kit/home.rs"]
+mod home;
+#[path = "../tests/it/kit/terminal.rs"]
+mod terminal;
+
+use home::Home;
+use terminal::{Answers, Spec, Terminal};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// The program under test, built with the same profile.
+const PITSTOP: &str = env!("CARGO_BIN_EXE_pitstop");
+
+/// The pane in every host: columns, rows.
+const PANE: (u16, u16) = (112, 47);
+
+/// A host terminal in which `pitstop` gives its pane that size and shows all its panels.
+const PITSTOP_OUTER: (u16, u16) = (162, 50);
+
+/// How often the hosts take turns in typing.
+const LATENCY_ROUNDS: usize = 4;
+
+/// How long anything may take before the benchmark gives up.
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn main() -> Outcome<()> {
+    let args: Vec<String> = env::args().skip(1).collect();
+    if let [first, mode, rest @ ..] = args.as_slice()
+        && first == "--child"
+    {
+        return child(mode, rest);
+    }
+    let plan = Plan::of_environment();
+    let bench = Bench::new(plan)?;
+    if bench.wants("throughput") {
+        bench.throughput()?;
+    }
+    if bench.wants("latency") {
+        bench.latency();
+    }
+    if bench.wants("idle") {
+        bench.idle()?;
+    }
+    if bench.wants("start") {
+        bench.start();
+    }
+    if bench.wants("hooks") {
+        bench.hooks()?;
+    }
+    Ok(())
+}
+
+/// How much is measured.
+struct Plan {
+    rounds: usize,
+    bytes: usize,
+    keys: usize,
+    idle: Duration,
+    starts: usize,
+    hooks: usize,
+    only: Option<String>,
+}
+
+impl Plan {
+    fn of_environment() -> Self {
+        let only = env::var("PITSTOP_BENCH_ONLY").ok();
+        if env::var("PITSTOP_BENCH").is_ok_and(|word| word == "quick") {
+            Self {
+                rounds: 2,
+                bytes: 4 << 20,
+                keys: 60,
+                idle: Duration::from_secs(3),
+                starts: 5,
+                hooks: 40,
+                only,
+            }
+        } else {
+            Self {
+                rounds: 7,
+                bytes: 16 << 20,
+                keys: 400,
+                idle: Duration::from_secs(10),
+                starts: 25,
+                hooks: 300,
+                only,
+            }
+        }
+    }
+}
+
+/// Who hosts the child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    Bare,
+    Tmux,
+    Pitstop,
+}
+
+impl Who {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Bare => "bare",
+            Self::Tmux => "tmux",
+            Self::Pitstop => "pitstop",
+        }
+    }
+}
+
+struct Bench {
+    plan: Plan,
+    home: Home,
+    own: PathBuf,
+    hosts: Vec<Who>,
+}
+
+/// A child in its host, in an outer terminal.
+struct Hosted {
+    who: Who,
+    terminal: Terminal,
+    socket: String,
+}
+
+impl Bench {
+    fn new(plan: Plan) -> Outcome<Self> {
+        let home = Home::new()?;
+        fs::write(
+            home.path("tmux.conf"),
+            // As many lines as pitstop keeps; no wait behind Escape.
+            "set -g history-limit 10000\nset -s escape-time 0\n",
+        )?;
+        let tmux = Command::new("tmux").arg("-V").output();
+        let mut hosts = vec![Who::Bare];
+        if let Ok(version) = &tmux {
+            println!("{}", String::from_utf8_lossy(&version.stdout).trim());
+            hosts.push(Who::Tmux);
+        }
+        hosts.push(Who::Pitstop);
+        Ok(Self {
+            plan,
+            home,
+            own: env::current_exe()?,
+            hosts,
+        })
+    }
+
+    fn wants(&self, part: &str) -> bool {
+        let only = self.plan.only.as_deref();
+        only.is_none_or(|only| only.split(',').any(|one| one == part))
+    }
+
+    /// Starts the child of this benchmark with these arguments in a host.
+    fn host(&self, who: Who, child: &[&str]) -> Hosted {
+        let own = self.own.display().to_string();
+        let socket = format!("bench-{}", std::process::id());
+        let conf = self.home.path("tmux.conf").display().to_string();
+        let words = |words: &[&str]| -> Vec<OsString> {
+            words.iter().chain(child).map(OsString::from).collect()
+        };
+        let line = [&[own.as_str(), "--child"], child].concat().join(" ");
+        let (program, args, size) = match who {
+            Who::Bare => (own.as_str(), words(&["--child"]), PANE),
+            Who::Tmux => {
+                let tmux = ["-L", &socket, "-f", &conf, "new-session", &line];
+                let args = tmux.iter().map(OsString::from).collect();
+                ("tmux", args, (PANE.0, PANE.1 + 1))
+            }
+            Who::Pitstop => (PITSTOP, vec!["--agent".into(), line.into()], PITSTOP_OUTER),
+        };
+        let mut env = self.home.env();
+        env.push(("TMUX_TMPDIR".into(), self.home.path("run").into()));
+        let terminal = Terminal::spawn(&Spec {
+            program: OsStr::new(program),
+            args: &args,
+            env: &env,
+            dir: self.home.project(),
+            columns: size.0,
+            rows: size.1,
+            answers: Answers::All,
+        });
+        Hosted {
+            who,
+            terminal,
+            socket,
+        }
+    }
+
+    /// The processes of a host, without the child.
+    fn processes(&self, hosted: &Hosted) -> Vec<i32> {
+        let first = hosted.terminal.pid().as_raw_nonzero().get();
+        if hosted.who != Who::Tmux {
+            return vec![first];
+        }
+        let told = Command::new("tmux")
+            .args(["-L", &hosted.socket, "display-message", "-p", "#{pid}"])
+            .env("TMUX_TMPDIR", self.home.path("run"))
+            .output();
+        let server = told
+            .ok()
+            .and_then(|told| String::from_utf8_lossy(&told.stdout).trim().parse().ok());
+        std::iter::once(first).chain(server).collect()
+    }
+
+    /// Ends a host; its child gets the signals that the host gives it.
+    fn end(&self, hosted: Hosted) {
+        if hosted.who == Who::Tmux {
+            // It may have ended by itself.
+            let _ = Command::new("tmux")
+                .args(["-L", &hosted.socket, "kill-server"])
+                .env("TMUX_TMPDIR", self.home.path("run"))
+                .output();
+        } else {
+            hosted.terminal.signal(Signal::TERM);
+        }
+        hosted.terminal.wait_for_exit(LIMIT);
+    }
+
+    /// From the key that starts the child's writing to its end mark on the outer screen, in MB/s.
+    fn throughput(&self) -> Outcome<()> {
+        let payloads: Vec<(&str, PathBuf, usize)> = workloads()
+            .into_iter()
+            .map(|(name, unit)| {
+                let file = self.home.path(&format!("{}.bin", name.replace(' ', "-")));
+                let times = (self.plan.bytes / unit.len()).max(1);
+                fs::write(&file, &unit)?;
+                Ok((name, file, times))
+            })
+            .collect::<io::Result<_>>()?;
+        let mut table = Table::new(&["workload", "bare read", "tmux", "pitstop", "pitstop ÷ tmux"]);
+        let mut memory = String::new();
+        for (name, file, times) in &payloads {
+            let megabytes = fs::metadata(file)?.len() as f64 * *times as f64 / 1e6;
+            let (file, times) = (file.display().to_string(), times.to_string());
+            let child = ["write", file.as_str(), times.as_str()];
+            let hosts: Vec<Hosted> = self.hosts[1..]
+                .iter()
+                .map(|who| self.host(*who, &child))
+                .collect();
+            for hosted in &hosts {
+                hosted.terminal.wait_for_text("READY", LIMIT);
+            }
+            let mut bare = Vec::new();
+            let mut rates = vec![Vec::new(); hosts.len()];
+            for round in 0..self.plan.rounds {
+                bare.push(megabytes / self.bare_read(&child)?.as_secs_f64());
+                for (hosted, rates) in hosts.iter().zip(&mut rates) {
+                    let began = Instant::now();
+                    hosted.terminal.send("g");
+                    hosted
+                        .terminal
+                        .wait_for_text(&format!("END{round}."), LIMIT);
+                    rates.push(megabytes / began.elapsed().as_secs_f64());
+                }
+            }
+            let of = |who: Who| {
+                let at = hosts.iter().position(|hosted| hosted.who == who);
+                at.map(|at| median(&mut rates[at].clone()))
+            };
+            let (tmux, own) = (of(Who::Tmux), of(Who::Pitstop));
+            table.row(&[
+                (*name).to_owned(),
+                format!("{:.0}", median(&mut bare)),
+                tmux.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.1}")),
+                own.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.1}")),
+                ratio(own, tmux),
+            ]);
+            for hosted in hosts {
+                let peaks: u64 = self
+                    .processes(&hosted)
+                    .iter()
+                    .map(|pid| memory_of(*pid, "VmHWM:"))
+                    .sum();
+                let _ = writeln!(
+                    memory,
+                    "| {name} | {} | {:.1} |",
+                    hosted.who.name(),
+                    mib(peaks)
+                );
+                self.end(hosted);
+            }
+        }
+        println!("\nThroughput, MB/s\n\n{}", table.text());
+        println!(
+            "Peak memory meanwhile, MiB\n\n| workload | host | peak |\n|---|---|---|\n{memory}"
+        );
+        Ok(())
+    }
+
+    /// A PTY with a reader that throws everything away.
+    fn bare_read(&self, child: &[&str]) -> Outcome<Duration> {
+        let pair = native_pty_system().openpty(PtySize {
+            rows: PANE.1,
+            cols: PANE.0,
+            ..PtySize::default()
+        })?;
+        let mut command = CommandBuilder::new(&self.own);
+        command.arg("--child");
+        command.args(child);
+        let mut process = pair.slave.spawn_command(command)?;
+        drop(pair.slave);
+        let mut reader = pair.master.try_clone_reader()?;
+        let mut writer = pair.master.take_writer()?;
+        let mut buffer = vec![0; 64 * 1024];
+        let mut tail = Vec::new();
+        let mut wait_for = |mark: &[u8]| -> io::Result<()> {
+            loop {
+                let count = reader.read(&mut buffer)?;
+                tail.extend_from_slice(&buffer[count.saturating_sub(64)..count]);
+                if tail.windows(mark.len()).any(|window| window == mark) {
+                    return Ok(());
+                }
+                tail.drain(..tail.len().saturating_sub(64));
+            }
+        };
+        wait_for(b"READY")?;
+        let began = Instant::now();
+        writer.write_all(b"g")?;
+        wait_for(b"END0.")?;
+        let took = began.elapsed();
+        process.kill()?;
+        process.wait()?;
+        Ok(took)
+    }
+
+    /// From a key to what the child answers, on the outer screen.
+    fn latency(&self) {
+        let mut table = Table::new(&["child", "host", "p50 ms", "p90 ms", "p99 ms", "worst ms"]);
+        for mode in ["echo", "flood"] {
+            let mut times = vec![Vec::new(); self.hosts.len()];
+            for _ in 0..LATENCY_ROUNDS {
+                for (who, times) in self.hosts.iter().zip(&mut times) {
+                    let hosted = self.host(*who, &[mode]);
+                    hosted.terminal.wait_for_text("READY", LIMIT);
+                    times.extend(press(&hosted.terminal, self.plan.keys / LATENCY_ROUNDS));
+                    self.end(hosted);
+                }
+            }
+            for (who, times) in self.hosts.iter().zip(&mut times) {
+                times.sort();
+                table.row(&[
+                    mode.to_owned(),
+                    who.name().to_owned(),
+                    millis(times, 50),
+                    millis(times, 90),
+                    millis(times, 99),
+                    millis(times, 100),
+                ]);
+            }
+        }
+        println!("\nKey to screen\n\n{}", table.text());
+    }
+
+    /// What is done and held while nothing happens.
+    fn idle(&self) -> Outcome<()> {
+        let mut table = Table::new(&["host", "CPU ms", "wake-ups", "memory MiB"]);
+        for who in &self.hosts[1..] {
+            let hosted = self.host(*who, &["echo"]);
+            hosted.terminal.wait_for_text("READY", LIMIT);
+            // What the start set in motion (a git question, an estimate) is over by then.
+            thread::sleep(Duration::from_secs(3));
+            let processes = self.processes(&hosted);
+            let sum = |before: &[Work]| {
+                let all = before.iter();
+                all.fold((0, 0), |sum, one| {
+                    (sum.0 + one.nanoseconds, sum.1 + one.wakeups)
+                })
+            };
+            let look = || -> io::Result<Vec<Work>> {
+                processes.iter().map(|pid| Work::of(*pid)).collect()
+            };
+            let before = sum(&look()?);
+            thread::sleep(self.plan.idle);
+            let after = sum(&look()?);
+            let memory: u64 = processes.iter().map(|pid| memory_of(*pid, "VmRSS:")).sum();
+            table.row(&[
+                who.name().to_owned(),
+                format!("{:.2}", (after.0 - before.0) as f64 / 1e6),
+                (after.1 - before.1).to_string(),
+                format!("{:.1}", mib(memory)),
+            ]);
+            self.end(hosted);
+        }
+        println!("\nIdle for {:?}\n\n{}", self.plan.idle, table.text());
+        Ok(())
+    }
+
+    /// From the start of the host to the child's first text on the outer screen.
+    fn start(&self) {
+        let mut times = vec![Vec::new(); self.hosts.len()];
+        for round in 0..=self.plan.starts {
+            for (who, times) in self.hosts.iter().zip(&mut times) {
+                let began = Instant::now();
+                let hosted = self.host(*who, &["echo"]);
+                hosted.terminal.wait_for_text("READY", LIMIT);
+                let took = began.elapsed();
+                self.end(hosted);
+                // The first of each fills caches and makes the database.
+                if round > 0 {
+                    times.push(took);
+                }
+            }
+        }
+        let mut table = Table::new(&["host", "p50 ms", "p90 ms"]);
+        for (who, times) in self.hosts.iter().zip(&mut times) {
+            times.sort();
+            table.row(&[who.name().to_owned(), millis(times, 50), millis(times, 90)]);
+        }
+        println!("\nStart to the child's first text\n\n{}", table.text());
+    }
+
+    /// What a hook costs the session it reports from, beside `true`: the floor of starting any process here.
+    fn hooks(&self) -> Outcome<()> {
+        let dir = tempfile::Builder::new()
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir()?;
+        let socket = dir.path().join("p.sock");
+        let secrets = Secrets::create(dir.path(), "p", &socket, None)?;
+        let runtime = tokio::runtime::Runtime::new()?;
+        let (calls, queue) = mpsc::channel(64);
+        let listening = runtime.block_on(async { bind_control_socket(&socket) })?;
+        let keys = secrets.keys();
+        runtime.spawn(serve(listening, keys, calls, std::future::pending()));
+        runtime.spawn(take_all(queue));
+        let hook = |file: &Path| {
+            let mut command = Command::new(PITSTOP);
+            command.args(["hook", "Stop", "--observe"]).arg(file);
+            command
+        };
+        let mut cases = [
+            ("`true`", Command::new("true"), Vec::new()),
+            (
+                "hook, no supervisor",
+                hook(Path::new("/nowhere")),
+                Vec::new(),
+            ),
+            ("hook, supervisor", hook(secrets.observe_file()), Vec::new()),
+        ];
+        for _ in 0..self.plan.hooks {
+            for (_, command, times) in &mut cases {
+                times.push(run_silently(command)?);
+            }
+        }
+        let mut table = Table::new(&["command", "p50 ms", "p99 ms"]);
+        for (name, _, times) in &mut cases {
+            times.sort();
+            table.row(&[(*name).to_owned(), millis(times, 50), millis(times, 99)]);
+        }
+        println!("\nHooks\n\n{}", table.text());
+        Ok(())
+    }
+}
+
+/// Presses keys and waits for what the child answers to each.
+fn press(terminal: &Terminal, keys: usize) -> Vec<Duration> {
+    let answered = |key| {
+        // Longer than a frame, and never in step with one.
+        thread::sleep(Duration::from_micros(20_000 + (key as u64 * 7919) % 17_000));
+        let began = Instant::now();
+        terminal.send("k");
+        terminal.wait_for_text(&format!("[{key:05}]"), LIMIT);
+        began.elapsed()
+    };
+    (0..keys).map(answered).collect()
+}
+
+/// Stands in for the loop: takes every call at once.
+async fn take_all(mut queue: mpsc::Receiver<Call>) {
+    while let Some(call) = queue.recv().await {
+        // Nobody waits for the reply to a hook.
+        call.reply.send(Reply::Accepted).ok();
+    }
+}
+
+/// A hook payload of the usual size.
+const PAYLOAD: &[u8] = br#"{"session_id":"3f0c1c9e-5f0a-4f0e-9f57-0d7f6f1f3a11","transcript_path":"/home/me/.claude/projects/p/3f0c1c9e.jsonl","cwd":"/home/me/p","hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"Done: the parser reads every line, and the tests pass."}"#;
+
+/// Runs a command as the hosted agent would and measures from start to end.
+fn run_silently(command: &mut Command) -> Outcome<Duration> {
+    let began = Instant::now();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // `true` may be gone before it has been written to.
+        stdin.write_all(PAYLOAD).ok();
+    }
+    let output = child.wait_with_output()?;
+    let took = began.elapsed();
+    if !output.status.success() || !output.stdout.is_empty() || !output.stderr.is_empty() {
+        return Err(format!("expected silence and success, found {output:?}").into());
+    }
+    Ok(took)
+}
+
+/// The work of a process so far, all threads together.
+struct Work {
+    nanoseconds: u64,
+    wakeups: u64,
+}
+
+impl Work {
+    fn of(pid: i32) -> io::Result<Self> {
+        let mut work = Self {
+            nanoseconds: 0,
+            wakeups: 0,
+        };
+        for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+            let thread = thread?.path();
+            let ran = fs::read_to_string(thread.join("schedstat"))?;
+            work.nanoseconds += first_number(&ran);
+            let status = fs::read_to_string(thread.join("status"))?;
+            let switches = status
+                .lines()
+                .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            work.wakeups += switches.map_or(0, first_number);
+        }
+        Ok(work)
+    }
+}
+
+fn first_number(text: &str) -> u64 {
+    let number = text.split_whitespace().next();
+    number.and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+/// A figure from a process's status, in KiB.
+fn memory_of(pid: i32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.map_or(0, first_number)
+}
+
+fn mib(kib: u64) -> f64 {
+    kib as f64 / 1024.0
+}
+
+fn median(figures: &mut [f64]) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// That percentile of sorted times, in milliseconds.
+fn millis(times: &[Duration], percent: usize) -> String {
+    let at = (times.len() * percent / 100).min(times.len().saturating_sub(1));
+    let time = times.get(at).map_or(0.0, Duration::as_secs_f64);
+    format!("{:.2}", time * 1e3)
+}
+
+fn ratio(one: Option<f64>, other: Option<f64>) -> String {
+    match (one, other) {
+        (Some(one), Some(other)) if other > 0.0 => format!("{:.2}", one / other),
+        _ => "–".to_owned(),
+    }
+}
+
+/// A table in Markdown.
+struct Table(String);
+
+impl Table {
+    fn new(heads: &[&str]) -> Self {
+        let rule = "---|".repeat(heads.len());
+        Self(format!("| {} |\n|{rule}\n", heads.join(" | ")))
+    }
+
+    fn row(&mut self, cells: &[String]) {
+        let _ = writeln!(self.0, "| {} |", cells.join(" | "));
+        eprintln!("{}", cells.join("  "));
+    }
+
+    fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What programs write: a name and a piece to be repeated.
+fn workloads() -> Vec<(&'static str, Vec<u8>)> {
+    let mut plain = String::new();
+    let mut colours = String::new();
+    let mut unicode = String::new();
+    let mut addressed = String::new();
+    let mut redraws = String::new();
+    for n in 0_u32..1200 {
+        let _ = write!(
+            plain,
+            "{n:06} the quick brown fox jumps over the lazy dog, again and again and again.\r\n"
+        );
+        for (at, word) in [
+            "fn ", "main", "() ", "{ let ", "x", " = ", "\"text\"", "; }",
+        ]
+        .iter()
+        .enumerate()
+        {
+            let colour = (n + at as u32 * 37) % 256;
+            let _ = match at % 3 {
+                0 => write!(colours, "\x1b[1;3{}m{word}\x1b[0m", colour % 8),
+                1 => write!(colours, "\x1b[38;5;{colour}m{word}"),
+                _ => write!(
+                    colours,
+                    "\x1b[38;2;{colour};120;{}m{word}\x1b[39m",
+                    255 - colour
+                ),
+            };
+        }
+        colours.push_str("\r\n");
+        let _ = write!(
+            unicode,
+            "{n} 漢字かな交じり文 žluťoučký kůň 🙂🚀 → ✓ é ñ ß ──┤ 한국어 텍스트 Привет, мир\r\n"
+        );
+        let _ = write!(
+            addressed,
+            "\x1b[{};{}H{n:04}-x\x1b[K",
+            1 + (n * 7) % 46,
+            1 + (n * 31) % 100
+        );
+    }
+    for frame in 0_u32..12 {
+        redraws.push_str("\x1b[?2026h\x1b[H");
+        for row in 0..46 {
+            let _ = write!(
+                redraws,
+                "\x1b[{};1H\x1b[38;5;{}m",
+                row + 1,
+                (row + frame) % 256
+            );
+            let _ = write!(
+                redraws,
+                "row {row:02} of frame {frame:02} with some text that fills most of the line of the pane\x1b[0m\x1b[K"
+            );
+        }
+        redraws.push_str("\x1b[?2026l");
+    }
+    vec![
+        ("plain lines", plain.into_bytes()),
+        ("SGR colours", colours.into_bytes()),
+        ("Unicode", unicode.into_bytes()),
+        ("cursor-addressed", addressed.into_bytes()),
+        ("synchronized redraws", redraws.into_bytes()),
+    ]
+}
+
+/// The hosted program.
+fn child(mode: &str, args: &[String]) -> Outcome<()> {
+    let mut stdin = io::stdin();
+    let mut settings = tcgetattr(&stdin)?;
+    settings.make_raw();
+    tcsetattr(&stdin, OptionalActions::Now, &settings)?;
+    let mut out = io::stdout();
+    let mut say = |text: &str| -> io::Result<()> {
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    };
+    match (mode, args) {
+        ("write", [file, times]) => {
+            let unit = fs::read_to_string(file)?;
+            let payload = unit.repeat(times.parse()?);
+            say("READY")?;
+            for round in 0.. {
+                if stdin.read(&mut [0])? == 0 {
+                    break;
+                }
+                say(&payload)?;
+                say(&format!("\x1b[0m\x1b[2J\x1b[HEND{round}.\r\n"))?;
+            }
+        }
+        ("echo" | "flood", _) => {
+            say("\x1b[2J\x1b[HREADY")?;
+            let mut key = 0;
+            for round in 0_u64.. {
+                if mode == "flood" {
+                    say(&redraw(round))?;
+                    let mut input = [PollFd::new(&stdin, PollFlags::IN)];
+                    if poll(&mut input, Some(&Timespec::default()))? == 0 {
+                        continue;
+                    }
+                }
+                if stdin.read(&mut [0])? == 0 {
+                    break;
+                }
+                say(&format!("\x1b[1;1H[{key:05}]"))?;
+                key += 1;
+            }
+        }
+        _ => return Err(format!("expected a mode of the child, found {mode}").into()),
+    }
+    Ok(())
+}
+
+/// Draws all rows but the first anew.
+fn redraw(round: u64) -> String {
+    let mut piece = String::new();
+    for row in 2..40 {
+        let _ = write!(
+            piece,
+            "\x1b[{row};1H{round:08} a flood that redraws this line, row {row}, all the time\x1b[K"
+        );
+    }
+    piece
+}

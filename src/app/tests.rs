@@ -1,0 +1,762 @@
+//! Transitions: event in, exact effects and state out.
+
+use std::time::Duration;
+
+use chrono::{TimeZone, Utc};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use uuid::Uuid;
+
+use crate::{
+    agent::{AgentEvent, StartSource},
+    api::wire::{AgentState, Control, Reply},
+    breakpoint::git::GitState,
+    clock::At,
+    config::{Config, RebootMode},
+    guard::{Reading, Source},
+    handoff::Generator,
+    lineage::{EndReason, Lineage, ProcessStamp, RunId, journal::Step},
+    pane::{input::HostInput, screen::ScreenFact},
+    transcript::{SessionId, Tokens},
+};
+
+use super::{
+    Effect, Event, Model,
+    effect::{Rung, StartAgent},
+    event::{CallId, Exit, HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent, TimerId},
+    model::{Beginning, Focus, Identity, Overlay},
+    update,
+};
+
+const OLD: u128 = 1;
+const NEW: u128 = 2;
+
+fn session(number: u128) -> SessionId {
+    SessionId::new(Uuid::from_u128(number))
+}
+
+fn lots(number: u128) -> Lots {
+    Lots {
+        reboot: Uuid::from_u128(1000 + number),
+        session: session(number),
+        nonce: format!("{number:08x}"),
+    }
+}
+
+/// A model with its clock, which obeys the journal at once unless told not to.
+struct Bench {
+    model: Model,
+    since_start: Duration,
+    journal_answers: bool,
+    journaled: Vec<Step>,
+}
+
+impl Bench {
+    /// A supervisor whose agent is idle in its first session.
+    fn new() -> Self {
+        Self::with(Config::default())
+    }
+
+    fn with(config: Config) -> Self {
+        let wall = Utc.timestamp_opt(1_795_000_000, 0).unwrap();
+        let now = At {
+            since_start: Duration::ZERO,
+            wall,
+        };
+        let model = Model::new(Beginning {
+            identity: Identity {
+                version: "0",
+                pid: 1,
+                project: "/p".to_owned(),
+                environment: "p".to_owned(),
+                agent_kind: "claude",
+                agent_command: "claude".to_owned(),
+            },
+            config,
+            lineage: Lineage::new(RunId::new(wall, [1, 2, 3])),
+            session: session(OLD),
+            lots: lots(NEW),
+            notes: "- [ ] next".to_owned(),
+            generator: Generator::default(),
+            host: (140, 40),
+            now,
+        });
+        let mut bench = Self {
+            model,
+            since_start: Duration::ZERO,
+            journal_answers: true,
+            journaled: Vec::new(),
+        };
+        super::agent::begin(&mut bench.model, false, None, None);
+        bench.spawned(NEW);
+        bench.started(OLD);
+        bench
+    }
+
+    fn at(&self) -> At {
+        let wall = Utc.timestamp_opt(1_795_000_000, 0).unwrap() + self.since_start;
+        At {
+            since_start: self.since_start,
+            wall,
+        }
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.since_start += time;
+    }
+
+    /// Takes an event and returns what is to be done, but for the journal, which is answered.
+    fn tell(&mut self, event: Event) -> Vec<Effect> {
+        let mut done = Vec::new();
+        let at = self.at();
+        let mut effects = update(&mut self.model, at, event);
+        while !effects.is_empty() {
+            let mut answers = Vec::new();
+            for effect in effects {
+                match effect {
+                    Effect::Journal(entry) => {
+                        self.journaled.push(entry.step);
+                        let (reboot, step) = (entry.reboot_id, entry.step);
+                        if self.journal_answers {
+                            answers.push(Event::Store(StoreEvent::Journaled { reboot, step }));
+                        }
+                    }
+                    effect => done.push(effect),
+                }
+            }
+            effects = answers
+                .into_iter()
+                .flat_map(|answer| update(&mut self.model, at, answer))
+                .collect();
+        }
+        done
+    }
+
+    fn spawned(&mut self, next: u128) -> Vec<Effect> {
+        let iteration = self.model.iteration;
+        let process = ProcessStamp {
+            pid: 77,
+            start_time: "x".to_owned(),
+        };
+        self.tell(Event::Pane(PaneEvent::Spawned {
+            iteration,
+            process,
+            lots: lots(next),
+        }))
+    }
+
+    fn exited(&mut self, code: u32) -> Vec<Effect> {
+        let iteration = self.model.iteration;
+        self.tell(Event::Pane(PaneEvent::Exited {
+            iteration,
+            exit: Exit::Code(code),
+        }))
+    }
+
+    fn started(&mut self, number: u128) -> Vec<Effect> {
+        self.tell(Event::Agent(AgentEvent::SessionStarted {
+            session: session(number),
+            source: StartSource::Startup,
+            model: None,
+            transcript_path: None,
+        }))
+    }
+
+    fn prompted(&mut self, number: u128, prompt: &str) -> Vec<Effect> {
+        self.tell(Event::Agent(AgentEvent::PromptSubmitted {
+            session: session(number),
+            prompt: prompt.to_owned(),
+            transcript_path: None,
+        }))
+    }
+
+    fn turn_ended(&mut self, number: u128) -> Vec<Effect> {
+        self.tell(Event::Agent(AgentEvent::TurnEnded {
+            session: session(number),
+            last_message: None,
+            background_tasks: 0,
+            transcript_path: None,
+        }))
+    }
+
+    fn used(&mut self, used: u64) -> Vec<Effect> {
+        let at = self.at();
+        let reading = Reading {
+            used: Tokens(used),
+            window: None,
+            source: Source::StatusLine,
+            at,
+        };
+        self.tell(Event::Read(ReadEvent::Estimate(reading)))
+    }
+
+    fn press(&mut self, code: KeyCode) -> Vec<Effect> {
+        let event = KeyEvent::new(code, KeyModifiers::NONE);
+        self.tell(Event::Host(HostEvent::Input(HostInput::Key {
+            event,
+            raw: vec![b'?'],
+        })))
+    }
+
+    fn git(&mut self) -> Vec<Effect> {
+        self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)))
+    }
+
+    fn step(&self) -> Option<Step> {
+        self.model
+            .reboot
+            .attempt
+            .as_ref()
+            .map(|attempt| attempt.step)
+    }
+
+    /// Goes as far as the order to start the new agent, and returns it.
+    fn rebooted(&mut self) -> StartAgent {
+        self.press(KeyCode::F(5));
+        self.git();
+        self.press(KeyCode::Enter);
+        let effects = self.exited(0);
+        let start = effects.iter().find_map(|effect| match effect {
+            Effect::Start(start) => Some(start.clone()),
+            _ => None,
+        });
+        start.expect("the old agent is gone: the new one is started")
+    }
+}
+
+fn signals(effects: &[Effect]) -> Vec<Rung> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Signal(rung) => Some(*rung),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_reboot_by_key_goes_through_every_step_in_order() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(5));
+    assert!(matches!(
+        bench.model.overlay,
+        Some(Overlay::Review { asked: true, .. })
+    ));
+    bench.git();
+    assert_eq!(bench.step(), Some(Step::Review));
+    let shown = bench.model.handoff.current().text.clone();
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(bench.model.overlay, None);
+
+    let effects = bench.exited(0);
+    let start = StartAgent {
+        iteration: bench.model.iteration,
+        session: session(NEW),
+        resume: false,
+        prompt: Some(shown.clone()),
+        first: false,
+    };
+    assert!(effects.contains(&Effect::Start(start)), "{effects:?}");
+    assert_eq!(bench.model.iteration.get(), 2);
+    bench.spawned(3);
+    bench.started(NEW);
+    assert_eq!(bench.step(), Some(Step::Verifying));
+    bench.prompted(NEW, &shown);
+    assert_eq!(bench.step(), None);
+    assert_eq!(
+        bench.journaled,
+        [
+            Step::Armed,
+            Step::Drafting,
+            Step::Review,
+            Step::Waiting,
+            Step::Ending,
+            Step::Starting,
+            Step::Delivering,
+            Step::Verifying,
+            Step::Done
+        ]
+    );
+    let iterations = bench.model.lineage.iterations();
+    assert_eq!(iterations[0].end_reason, Some(EndReason::UserReboot));
+    let record = iterations[1].reboot.as_ref().unwrap();
+    assert!(record.verified);
+    assert_eq!(
+        (record.old_session, record.new_session),
+        (Some(session(OLD)), Some(session(NEW)))
+    );
+    assert_eq!(record.handoff_bytes, shown.len() as u64);
+}
+
+#[test]
+fn nothing_is_done_before_its_step_is_on_disk() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.journal_answers = false;
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(bench.step(), Some(Step::Waiting));
+    assert!(signals(&effects).is_empty());
+    let reboot = bench.model.reboot.attempt.as_ref().unwrap().id;
+    let effects = bench.tell(Event::Store(StoreEvent::Journaled {
+        reboot,
+        step: Step::Waiting,
+    }));
+    assert_eq!(bench.step(), Some(Step::Ending));
+    assert!(signals(&effects).is_empty(), "ending is not on disk yet");
+    let effects = bench.tell(Event::Store(StoreEvent::Journaled {
+        reboot,
+        step: Step::Ending,
+    }));
+    assert_eq!(signals(&effects), [Rung::Exit]);
+}
+
+#[test]
+fn a_proof_that_comes_early_counts() {
+    let mut bench = Bench::new();
+    let start = bench.rebooted();
+    bench.journal_answers = false;
+    bench.started(NEW);
+    bench.prompted(NEW, &start.prompt.unwrap());
+    assert_eq!(
+        bench.step(),
+        Some(Step::Starting),
+        "not spawned yet, as far as we know"
+    );
+    bench.journal_answers = true;
+    bench.spawned(3);
+    assert_eq!(bench.step(), None, "all steps follow at once");
+}
+
+#[test]
+fn another_prompt_is_no_proof() {
+    let mut bench = Bench::new();
+    let start = bench.rebooted();
+    bench.spawned(3);
+    bench.started(NEW);
+    bench.prompted(NEW, "something else");
+    assert_eq!(bench.step(), Some(Step::Verifying));
+    let forged = start.prompt.unwrap().replace("00000002", "deadbeef");
+    bench.prompted(NEW, &forged);
+    assert_eq!(bench.step(), Some(Step::Verifying));
+}
+
+#[test]
+fn a_late_proof_is_told_and_still_counts() {
+    let mut bench = Bench::new();
+    let start = bench.rebooted();
+    let effects = bench.spawned(3);
+    let timer = effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(id @ TimerId::Verify(_), _) => Some(*id),
+        _ => None,
+    });
+    bench.wait(Duration::from_secs(20));
+    let effects = bench.tell(Event::TimerFired(timer.unwrap()));
+    assert!(
+        !effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Type(_) | Effect::Paste(_)))
+    );
+    assert!(bench.model.notices.back().unwrap().bad);
+    assert_eq!(bench.step(), Some(Step::Verifying));
+    bench.started(NEW);
+    bench.prompted(NEW, &start.prompt.unwrap());
+    assert_eq!(bench.step(), None);
+}
+
+#[test]
+fn a_new_agent_that_dies_takes_the_reboot_back() {
+    let mut bench = Bench::new();
+    bench.rebooted();
+    bench.spawned(3);
+    let effects = bench.exited(1);
+    let start = effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => Some(start.clone()),
+        _ => None,
+    });
+    let start = start.expect("the old session is resumed");
+    assert_eq!(
+        (start.session, start.resume, start.prompt),
+        (session(OLD), true, None)
+    );
+    assert_eq!(
+        bench.model.lineage.iterations()[1].end_reason,
+        Some(EndReason::Crash)
+    );
+    bench.spawned(4);
+    assert_eq!(bench.step(), None);
+    assert_eq!(bench.journaled.last(), Some(&Step::Failed));
+    assert!(
+        bench
+            .model
+            .reboot
+            .failure
+            .as_ref()
+            .unwrap()
+            .contains("exit code 1")
+    );
+}
+
+#[test]
+fn a_running_turn_holds_an_approved_reboot_back_until_it_ends() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(
+        (bench.step(), signals(&effects)),
+        (Some(Step::Waiting), vec![])
+    );
+    let effects = bench.turn_ended(OLD);
+    assert_eq!(signals(&effects), [Rung::Exit]);
+}
+
+#[test]
+fn a_second_approval_interrupts_the_turn() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.press(KeyCode::Enter);
+    bench.press(KeyCode::F(5));
+    let effects = bench.press(KeyCode::Enter);
+    assert!(
+        effects.contains(&Effect::Type(b"\x1b".to_vec())),
+        "{effects:?}"
+    );
+    assert_eq!(
+        bench.model.ending.map(|ending| ending.rung),
+        Some(Rung::Interrupt)
+    );
+    let effects = bench.turn_ended(OLD);
+    assert_eq!(signals(&effects), [Rung::Exit]);
+}
+
+#[test]
+fn a_rung_that_does_not_help_is_followed_by_the_next() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let mut effects = bench.press(KeyCode::Enter);
+    for rung in [Rung::Exit, Rung::Hangup, Rung::Terminate, Rung::Kill] {
+        assert_eq!(signals(&effects), [rung]);
+        let timer = effects.iter().find_map(|effect| match effect {
+            Effect::SetTimer(id @ TimerId::EndRung(_), _) => Some(*id),
+            _ => None,
+        });
+        effects = bench.tell(Event::TimerFired(timer.unwrap()));
+    }
+    assert_eq!(bench.step(), None, "given up");
+    assert!(bench.model.reboot.failure.is_some());
+    assert_eq!(
+        bench.model.iteration.get(),
+        1,
+        "no second agent was started"
+    );
+}
+
+#[test]
+fn the_compact_line_opens_the_review_at_a_safe_moment_only() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.used(155_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(
+        (bench.step(), bench.model.overlay),
+        (Some(Step::Armed), None)
+    );
+    bench.press(KeyCode::Char('x'));
+    bench.turn_ended(OLD);
+    assert_eq!(bench.model.overlay, None, "the human types");
+    bench.wait(Duration::from_secs(4));
+    let quiet = TimerId::Quiet(bench.model.quiet_epoch);
+    bench.tell(Event::TimerFired(quiet));
+    bench.git();
+    assert!(matches!(
+        bench.model.overlay,
+        Some(Overlay::Review { asked: false, .. })
+    ));
+    bench.press(KeyCode::Enter);
+    assert_eq!(
+        bench.step(),
+        Some(Step::Review),
+        "an Enter that was under way approves nothing"
+    );
+    bench.wait(Duration::from_secs(1));
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(signals(&effects), [Rung::Exit]);
+    bench.exited(0);
+    assert_eq!(
+        bench.model.lineage.iterations()[0].end_reason,
+        Some(EndReason::ContextLimit)
+    );
+}
+
+#[test]
+fn a_cancelled_review_does_not_come_back_and_a_deferred_one_does() {
+    let mut bench = Bench::new();
+    bench.used(155_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.git();
+    bench.press(KeyCode::Char('d'));
+    assert_eq!((bench.step(), bench.model.overlay), (None, None));
+    for turn in 1..=3 {
+        bench.prompted(OLD, "work");
+        bench.turn_ended(OLD);
+        bench.git();
+        assert_eq!(bench.step().is_some(), turn == 3, "after turn {turn}");
+    }
+    bench.press(KeyCode::Esc);
+    for _ in 0..5 {
+        bench.prompted(OLD, "work");
+        bench.turn_ended(OLD);
+        assert_eq!(bench.step(), None);
+    }
+}
+
+#[test]
+fn manual_mode_and_a_pause_leave_it_to_the_human() {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Manual;
+    let mut bench = Bench::with(config);
+    bench.used(155_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), None);
+
+    let mut bench = Bench::new();
+    let pause = Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Pause,
+    };
+    let effects = bench.tell(pause);
+    assert!(effects.contains(&Effect::Answer(CallId(1), Reply::Accepted)));
+    bench.used(155_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), None);
+}
+
+#[test]
+fn auto_mode_goes_ahead_after_its_delay_unless_a_key_stops_it() {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    for stopped in [false, true] {
+        let mut bench = Bench::with(config.clone());
+        bench.used(155_000);
+        bench.tell(Event::TimerFired(TimerId::Age));
+        let effects = bench.git();
+        let timer = effects.iter().find_map(|effect| match effect {
+            Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => Some(*id),
+            _ => None,
+        });
+        bench.wait(Duration::from_secs(10));
+        if stopped {
+            bench.press(KeyCode::Esc);
+        }
+        let effects = bench.tell(Event::TimerFired(timer.unwrap()));
+        assert_eq!(signals(&effects).is_empty(), stopped);
+    }
+}
+
+#[test]
+fn the_breaker_stops_reboots_by_themselves_and_not_those_by_key() {
+    let mut bench = Bench::new();
+    let start = bench.rebooted();
+    bench.spawned(3);
+    bench.started(NEW);
+    bench.prompted(NEW, &start.prompt.unwrap());
+    bench.turn_ended(NEW);
+    bench.used(170_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(
+        bench.step(),
+        None,
+        "full again after one turn: a reboot would not help"
+    );
+    assert!(
+        bench
+            .model
+            .notices
+            .iter()
+            .any(|notice| notice.text.contains("only 1 turns"))
+    );
+    bench.press(KeyCode::F(5));
+    assert!(bench.step().is_some());
+}
+
+#[test]
+fn events_of_another_session_change_nothing() {
+    let mut bench = Bench::new();
+    let start = bench.rebooted();
+    bench.spawned(3);
+    bench.prompted(OLD, &start.prompt.unwrap());
+    bench.turn_ended(OLD);
+    assert_eq!(bench.step(), Some(Step::Verifying));
+    assert_eq!(bench.model.agent.turns, 0);
+    let stale = Event::Pane(PaneEvent::Exited {
+        iteration: crate::lineage::IterationId::FIRST,
+        exit: Exit::Code(0),
+    });
+    bench.tell(stale);
+    assert_ne!(bench.model.agent.state, AgentState::Exited);
+}
+
+#[test]
+fn clearing_inside_the_client_is_followed() {
+    let mut bench = Bench::new();
+    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+        session: session(9),
+        source: StartSource::Clear,
+        model: None,
+        transcript_path: None,
+    }));
+    assert_eq!(bench.model.session, session(9));
+    bench.prompted(9, "hello");
+    assert_eq!(bench.model.agent.state, AgentState::Busy);
+}
+
+#[test]
+fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    let title = |text: &str| Event::Pane(PaneEvent::Screen(ScreenFact::Title(text.to_owned())));
+    bench.tell(title("⠂ work"));
+    assert_eq!(bench.model.agent.state, AgentState::Busy);
+    let effects = bench.tell(title("✳ work"));
+    let calm = TimerId::Calm(bench.model.calm_epoch);
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::SetTimer(id, _) if *id == calm))
+    );
+    assert_eq!(bench.model.agent.state, AgentState::Busy);
+    bench.tell(Event::TimerFired(calm));
+    assert_eq!(bench.model.agent.state, AgentState::Idle);
+}
+
+#[test]
+fn a_refused_prompt_is_a_context_limit_and_asks_for_a_reboot() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(7));
+    bench.model.mode = RebootMode::Manual;
+    bench.used(178_000);
+    bench.prompted(OLD, "more");
+    assert_eq!(
+        (bench.model.agent.state, bench.step()),
+        (AgentState::Limit, None)
+    );
+    bench.model.mode = RebootMode::Ask;
+    bench.prompted(OLD, "more");
+    assert!(bench.step().is_some());
+}
+
+#[test]
+fn an_agent_that_ends_by_itself_can_be_resumed() {
+    let mut bench = Bench::new();
+    bench.exited(0);
+    assert_eq!(bench.model.overlay, Some(Overlay::Exited));
+    assert_eq!(
+        bench.model.lineage.iterations()[0].end_reason,
+        Some(EndReason::Natural)
+    );
+    let effects = bench.press(KeyCode::Enter);
+    let start = effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => Some(start.clone()),
+        _ => None,
+    });
+    let start = start.unwrap();
+    assert_eq!((start.session, start.resume), (session(OLD), true));
+    assert!(
+        bench.journaled.is_empty(),
+        "nothing is at stake: {:?}",
+        bench.journaled
+    );
+}
+
+#[test]
+fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    assert!(signals(&bench.press(KeyCode::F(10))).is_empty());
+    assert_eq!(bench.model.overlay, Some(Overlay::Quit));
+    bench.press(KeyCode::Enter);
+    assert_eq!(
+        bench.model.ending.map(|ending| ending.rung),
+        Some(Rung::Interrupt)
+    );
+    let effects = bench.exited(0);
+    assert!(effects.contains(&Effect::Quit(0)));
+    let ended = bench.model.lineage.iterations()[0].end_reason;
+    assert_eq!(ended, Some(EndReason::Shutdown));
+}
+
+#[test]
+fn a_signal_leaves_no_time_for_questions() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    let effects = bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
+    assert_eq!(signals(&effects), [Rung::Hangup]);
+}
+
+#[test]
+fn keys_in_a_panel_never_reach_the_child() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(3));
+    assert_eq!(bench.model.focus, Focus::Scratchpad);
+    for code in [
+        KeyCode::Char('j'),
+        KeyCode::Char('e'),
+        KeyCode::Char('z'),
+        KeyCode::Enter,
+    ] {
+        let effects = bench.press(code);
+        assert!(
+            !effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Forward(_))),
+            "{code:?}"
+        );
+    }
+    let effects = bench.press(KeyCode::Esc);
+    let written = effects.iter().find_map(|effect| match effect {
+        Effect::WriteScratchpad { base, text } => Some((base.clone(), text.clone())),
+        _ => None,
+    });
+    assert_eq!(
+        written,
+        Some(("- [ ] next".to_owned(), "z\n- [ ] next".to_owned()))
+    );
+}
+
+#[test]
+fn a_paste_is_text_in_every_focus() {
+    for focus in [Focus::Scratchpad, Focus::Handoff, Focus::History] {
+        let mut bench = Bench::new();
+        bench.model.focus = focus;
+        let mut effects = Vec::new();
+        for piece in [
+            HostInput::PasteStart,
+            HostInput::PasteChunk((0x20..0x7f).collect()),
+            HostInput::PasteEnd,
+        ] {
+            effects.extend(bench.tell(Event::Host(HostEvent::Input(piece))));
+        }
+        effects.retain(|effect| !matches!(effect, Effect::SetTimer(TimerId::Notice, _)));
+        assert_eq!(effects, [], "in {focus:?}");
+    }
+}
+
+#[test]
+fn what_the_agent_writes_while_the_human_edits_is_merged() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(3));
+    bench.press(KeyCode::Char('e'));
+    bench.press(KeyCode::Char('X'));
+    let disk = "- [ ] next\nfrom the agent".to_owned();
+    bench.tell(Event::Read(ReadEvent::Scratchpad(disk.clone())));
+    let editor = bench.model.notes.editor.as_ref().unwrap();
+    assert!(editor.text().contains('X'));
+    // Both changed the end of the same hunk: the agent's version is kept and offered.
+    let merged = editor.text().contains("from the agent");
+    assert!(merged || bench.model.notes.theirs == Some(disk));
+}

@@ -1,0 +1,304 @@
+//! Signal lines in assistant text: how the agent says what must survive (DESIGN 4).
+//!
+//! ```text
+//! SCRATCHPAD:            everything up to a line `SIGNAL:` or the end replaces the scratchpad
+//! OBJECTIVE: text        DECISION: text | why       ISSUE[high]: text       RESOLVED: text
+//! DONE: item             TODO: item                 STATE key=value
+//! ```
+//!
+//! Marks of a list or of bold text around a signal are forgiven. What stands in a code fence or in a quotation is
+//! talk about signals and counts for nothing; tool output never comes here.
+
+use super::preserved::{PreservedState, Severity};
+
+/// The longest one-line signal, in bytes: longer ones are text that happens to look like one.
+const LINE_LIMIT: usize = 2_000;
+
+/// Something the agent wants to have kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The whole scratchpad, as raw Markdown.
+    Scratchpad(String),
+    /// What the work is for.
+    Objective(String),
+    /// What was decided, and why.
+    Decision {
+        /// What.
+        text: String,
+        /// Why; empty if not said.
+        why: String,
+    },
+    /// Something is wrong.
+    Issue {
+        /// How much it hurts.
+        severity: Severity,
+        /// What.
+        text: String,
+    },
+    /// An issue is dealt with.
+    Resolved(String),
+    /// An item is done.
+    Done(String),
+    /// An item is to do.
+    Todo(String),
+    /// A value to keep.
+    State {
+        /// Its name.
+        key: String,
+        /// The value; empty to forget it.
+        value: String,
+    },
+}
+
+/// Reads the signals of one message, in the order in which they stand.
+#[must_use]
+pub fn parse(message: &str) -> Vec<Signal> {
+    let mut signals = Vec::new();
+    let mut notes: Option<Vec<&str>> = None;
+    let mut fence: Option<(char, usize)> = None;
+    for line in message.lines() {
+        let was_fenced = fence.is_some();
+        fence = after(fence, line);
+        let outside = !was_fenced && fence.is_none();
+        if let Some(lines) = &mut notes {
+            if outside && keyword(line).is_some_and(|(word, _)| word == "SIGNAL") {
+                signals.extend(scratchpad(notes.take().unwrap_or_default()));
+            } else {
+                lines.push(line);
+            }
+            continue;
+        }
+        if !outside {
+            continue;
+        }
+        match keyword(line) {
+            Some(("SCRATCHPAD", rest)) => notes = Some(vec![rest]),
+            Some((word, rest)) if rest.len() <= LINE_LIMIT => signals.extend(one_line(word, rest)),
+            _ => {}
+        }
+    }
+    signals.extend(notes.and_then(scratchpad));
+    signals
+}
+
+/// The notes without the blank lines around them. Empty notes say nothing: they would wipe the human's.
+fn scratchpad(lines: Vec<&str>) -> Option<Signal> {
+    let text = lines.join("\n");
+    let text = text.trim_matches('\n').trim_end();
+    (!text.trim().is_empty()).then(|| Signal::Scratchpad(format!("{text}\n")))
+}
+
+/// Whether a code fence is open behind this line.
+fn after(fence: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
+    let line = line.trim_start();
+    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
+    let length = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
+    match (fence, mark) {
+        (None, Some(mark)) if length >= 3 => Some((mark, length)),
+        (Some((open, least)), Some(mark)) if mark == open && length >= least => None,
+        (fence, _) => fence,
+    }
+}
+
+/// The signal word that a line begins with and what follows it; marks around both are dropped.
+fn keyword(line: &str) -> Option<(&str, &str)> {
+    let mut rest = line.trim();
+    for bullet in ["- ", "* ", "+ ", "• "] {
+        rest = rest.strip_prefix(bullet).unwrap_or(rest).trim_start();
+    }
+    let bold = rest.starts_with("**") || rest.starts_with("__");
+    rest = rest.trim_start_matches(['*', '_', '#', ' ']);
+    let end = rest.find(|c: char| !c.is_ascii_uppercase())?;
+    let (word, mut rest) = rest.split_at(end);
+    match word {
+        "STATE" => {
+            rest = rest
+                .trim_start_matches(['*', '_'])
+                .strip_prefix([' ', ':'])?
+                .trim_start_matches(':')
+        }
+        // The severity in brackets belongs to what follows.
+        "ISSUE" if rest.starts_with('[') => {}
+        "SCRATCHPAD" | "SIGNAL" | "OBJECTIVE" | "DECISION" | "ISSUE" | "RESOLVED" | "DONE"
+        | "TODO" => {
+            rest = rest.trim_start_matches(['*', '_']).strip_prefix(':')?;
+        }
+        _ => return None,
+    }
+    if bold {
+        rest = rest
+            .trim_start_matches(['*', '_'])
+            .trim_end_matches("**")
+            .trim_end_matches("__");
+    }
+    Some((word, rest.trim()))
+}
+
+fn one_line(word: &str, rest: &str) -> Option<Signal> {
+    let text = || (!rest.is_empty()).then(|| rest.to_owned());
+    match word {
+        "OBJECTIVE" => text().map(Signal::Objective),
+        "RESOLVED" => text().map(Signal::Resolved),
+        "DONE" => text().map(Signal::Done),
+        "TODO" => text().map(Signal::Todo),
+        "DECISION" => {
+            let (what, why) = rest.split_once('|').unwrap_or((rest, ""));
+            let (text, why) = (what.trim().to_owned(), why.trim().to_owned());
+            (!text.is_empty()).then_some(Signal::Decision { text, why })
+        }
+        "ISSUE" => issue(rest),
+        "STATE" => {
+            let (key, value) = rest.split_once('=')?;
+            let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
+            let plain = !key.is_empty() && !key.contains(char::is_whitespace);
+            plain.then_some(Signal::State { key, value })
+        }
+        _ => None,
+    }
+}
+
+/// `[high]: text`, or just the text.
+fn issue(rest: &str) -> Option<Signal> {
+    let (severity, text) = match rest.strip_prefix('[') {
+        None => (Severity::default(), rest),
+        Some(rest) => {
+            let (word, text) = rest.split_once(']')?;
+            let severity = match word.trim().to_ascii_lowercase().as_str() {
+                "low" => Severity::Low,
+                "medium" => Severity::Medium,
+                "high" => Severity::High,
+                "critical" => Severity::Critical,
+                _ => return None,
+            };
+            (
+                severity,
+                text.trim_start_matches(['*', '_'])
+                    .strip_prefix(':')?
+                    .trim(),
+            )
+        }
+    };
+    (!text.is_empty()).then(|| Signal::Issue {
+        severity,
+        text: text.to_owned(),
+    })
+}
+
+impl PreservedState {
+    /// Takes a signal in; the scratchpad is a file and not kept here.
+    pub fn feed_signal(&mut self, signal: &Signal, at: chrono::DateTime<chrono::Utc>) {
+        match signal {
+            Signal::Scratchpad(_) => {}
+            Signal::Objective(text) => self.set_objective(text),
+            Signal::Decision { text, why } => self.record_decision(text, why, at),
+            Signal::Issue { severity, text } => self.record_issue(text, *severity, Vec::new()),
+            Signal::Resolved(text) => self.resolve_issue(text),
+            Signal::Done(item) => self.mark_completed(item),
+            Signal::Todo(item) => self.add_pending(item),
+            Signal::State { key, value } => self.set_custom(key, value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_liners_are_read_with_and_without_marks() {
+        let message = "Some talk.\nOBJECTIVE: ship it\n- **DECISION:** use sqlite | one file\n* DONE: the parser\n\
+             **TODO: the lexer**\nISSUE[high]: it leaks\nISSUE: it squeaks\nRESOLVED: it leaks\nSTATE port=8080\nSTATE: a = b\n";
+        let expected = [
+            Signal::Objective("ship it".into()),
+            Signal::Decision {
+                text: "use sqlite".into(),
+                why: "one file".into(),
+            },
+            Signal::Done("the parser".into()),
+            Signal::Todo("the lexer".into()),
+            Signal::Issue {
+                severity: Severity::High,
+                text: "it leaks".into(),
+            },
+            Signal::Issue {
+                severity: Severity::Medium,
+                text: "it squeaks".into(),
+            },
+            Signal::Resolved("it leaks".into()),
+            Signal::State {
+                key: "port".into(),
+                value: "8080".into(),
+            },
+            Signal::State {
+                key: "a".into(),
+                value: "b".into(),
+            },
+        ];
+        assert_eq!(parse(message), expected);
+    }
+
+    #[test]
+    fn a_scratchpad_signal_keeps_the_text_around_it_out() {
+        let message = "Before.\n\nSCRATCHPAD:\n## Current Plan\n- [x] **one**\n\n```\nSIGNAL:\n```\n- [ ] two\nSIGNAL:\nAfter.\nDONE: one";
+        let notes = "## Current Plan\n- [x] **one**\n\n```\nSIGNAL:\n```\n- [ ] two\n";
+        assert_eq!(
+            parse(message),
+            [Signal::Scratchpad(notes.into()), Signal::Done("one".into())]
+        );
+    }
+
+    #[test]
+    fn a_scratchpad_signal_without_an_end_goes_to_the_end() {
+        assert_eq!(
+            parse("SCRATCHPAD: a\nb"),
+            [Signal::Scratchpad("a\nb\n".into())]
+        );
+        assert_eq!(
+            parse("SCRATCHPAD:\n\nSIGNAL:"),
+            [],
+            "empty notes would wipe the human's"
+        );
+    }
+
+    #[test]
+    fn fences_quotes_and_talk_do_not_count() {
+        for talk in [
+            "```\nDONE: a\n```",
+            "~~~~\n```\nDONE: a\n~~~~",
+            "> DONE: a",
+            "The word DONE: means this",
+            "DONE a",
+            "done: a",
+            "DONE:",
+            "ISSUE[awful]: a",
+            "STATE a b=c",
+            "DECISION: | why",
+        ] {
+            assert_eq!(parse(talk), [], "{talk:?}");
+        }
+    }
+
+    #[test]
+    fn signals_change_the_preserved_state() {
+        let mut state = PreservedState::default();
+        let message = "TODO: a\nTODO: b\nDONE: a\nISSUE[low]: x\nRESOLVED: x\nSTATE k=v\nOBJECTIVE: o\nDECISION: d | w";
+        for signal in parse(message) {
+            state.feed_signal(&signal, chrono::DateTime::UNIX_EPOCH);
+        }
+        assert_eq!(
+            (state.pending_items, state.completed_items),
+            (vec!["b".into()], vec!["a".into()])
+        );
+        assert!(state.known_issues[0].addressed);
+        assert_eq!(state.custom.get("k").map(String::as_str), Some("v"));
+        assert_eq!(state.current_objective.as_deref(), Some("o"));
+        assert_eq!(state.decisions[0].rationale, "w");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "(SCRATCHPAD|SIGNAL|DONE|ISSUE|STATE|:|\\[|\\]|=|\\*|`|~|\n| |-|é|x){0,80}") {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `pitstop hook` against a real supervisor: what the hosted agent's hooks report arrives, all of it, in order.
+
+use std::{
+    io::Write as _,
+    process::{Child, Stdio},
+};
+
+use serde_json::json;
+
+use crate::kit::supervisor::{Launch, SOON, Supervisor};
+
+/// A burst: as many events as a turn of some hundred tool calls reports.
+const BURST: usize = 200;
+
+/// A session that is not the supervisor's. Its events change nothing but are named in the log one by one, which
+/// shows what arrived.
+fn session(number: usize) -> String {
+    format!("00000000-0000-4000-8000-{number:012}")
+}
+
+/// Starts a hook as the hosted agent would.
+fn hook(supervisor: &Supervisor, number: usize) -> Child {
+    let mut command = supervisor.launch.command(&["hook", "UserPromptSubmit"]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let payload = json!({
+        "session_id": session(number), "hook_event_name": "UserPromptSubmit", "cwd": "/",
+        "transcript_path": "/nowhere.jsonl", "prompt": format!("number {number}"),
+    });
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(payload.to_string().as_bytes()).unwrap();
+    child
+}
+
+/// It ends well and says nothing.
+fn ends_in_silence(child: Child) {
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(
+        output.stdout.is_empty() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+}
+
+/// The numbers of the events in the order of their arrival.
+fn arrived(supervisor: &Supervisor) -> Vec<usize> {
+    let log = supervisor.log();
+    let lines = log.lines().filter(|line| line.contains("another session"));
+    lines
+        .filter_map(|line| {
+            let (_, after) = line.split_once("00000000-0000-4000-8000-")?;
+            after.get(..12)?.parse().ok()
+        })
+        .collect()
+}
+
+fn wait_for_all(supervisor: &Supervisor) -> Vec<usize> {
+    let all = || arrived(supervisor).len() >= BURST;
+    supervisor.wait_until("all events of the burst", all, SOON);
+    arrived(supervisor)
+}
+
+#[test]
+fn a_burst_of_events_one_after_the_other_arrives_whole_and_in_order() {
+    let supervisor = Launch::quiet_demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    for number in 0..BURST {
+        ends_in_silence(hook(&supervisor, number));
+    }
+    let wanted: Vec<usize> = (0..BURST).collect();
+    assert_eq!(wait_for_all(&supervisor), wanted);
+}
+
+#[test]
+fn events_that_are_reported_all_at_once_arrive_each_once() {
+    let supervisor = Launch::quiet_demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    // More at a time than the door has seats would be refused by design: a turn runs some tools in parallel.
+    for numbers in (0..BURST).collect::<Vec<_>>().chunks(25) {
+        let children: Vec<Child> = numbers.iter().map(|n| hook(&supervisor, *n)).collect();
+        children.into_iter().for_each(ends_in_silence);
+    }
+    let mut found = wait_for_all(&supervisor);
+    found.sort_unstable();
+    let wanted: Vec<usize> = (0..BURST).collect();
+    assert_eq!(found, wanted);
+}

@@ -1,0 +1,585 @@
+//! The reboot, from the key to the proof that the handoff has arrived: on the demo and on the real client.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::kit::{
+    messages_api::user_texts,
+    supervisor::{Launch, SOON, Supervisor, group_members, key, live_client},
+    terminal::{Answers, Spec, Terminal},
+};
+
+/// Notes with something to go on with, so that the handoff has no remarks.
+const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nfeeds are parsed\n\n## Current Plan\n- [x] parse\n- [ ] write the store\n";
+
+/// What the issue allows from the approval to the proof, on the demo; a debug build on a shared machine.
+const DEMO_LIMIT: Duration = Duration::from_millis(500);
+
+fn demo() -> Launch {
+    Launch::quiet_demo()
+        .env("PITSTOP_DEMO_REPLY", "Understood.")
+        .set("reboot.mode=\"manual\"")
+        .notes(NOTES)
+}
+
+fn live() -> Launch {
+    Launch::live()
+        .set("reboot.mode=\"manual\"")
+        .agent_args(["--model", "claude-sonnet-4-5"])
+        .notes(NOTES)
+}
+
+fn session_of(status: &Value) -> String {
+    status["session_id"].as_str().expect("a session").to_owned()
+}
+
+/// Starts and takes the first turn.
+#[track_caller]
+fn started(launch: &Launch) -> Supervisor {
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    take_a_turn(&supervisor, "begin the work");
+    supervisor
+}
+
+/// Types a prompt and waits until its turn is over and counted.
+#[track_caller]
+fn take_a_turn(supervisor: &Supervisor, prompt: &str) {
+    let before = supervisor.history();
+    let output = |history: &Value| {
+        let iterations = history["iterations"].as_array().unwrap();
+        iterations.last().unwrap()["tokens"]["output"]
+            .as_u64()
+            .unwrap_or(0)
+    };
+    let before = output(&before);
+    supervisor.prompt(prompt);
+    supervisor.wait_until(
+        "the turn is counted",
+        || output(&supervisor.history()) > before,
+        SOON,
+    );
+    supervisor.wait_for_state("idle", SOON);
+}
+
+/// The text of the first prompt that the agent of the session got: what the API was sent, or for the
+/// demo, which calls no API, what it recorded.
+fn first_prompt(supervisor: &Supervisor, session: &str) -> Option<String> {
+    if supervisor.launch.has_api() {
+        let calls = supervisor.launch.api().main_calls();
+        let call = calls
+            .iter()
+            .find(|call| call["metadata"]["user_id"].to_string().contains(session))?;
+        return user_texts(call).into_iter().next();
+    }
+    let name = format!("{session}.jsonl");
+    let transcript = transcripts(supervisor)
+        .into_iter()
+        .find(|path| path.ends_with(&name))?;
+    let lines = fs::read_to_string(transcript).ok()?;
+    let record = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .find(|record| record["type"] == "user")?;
+    let content = &record["message"]["content"];
+    let text = content.as_str().or_else(|| content[0]["text"].as_str());
+    text.map(str::to_owned)
+}
+
+fn transcripts(supervisor: &Supervisor) -> Vec<PathBuf> {
+    let home = supervisor.launch.the_home();
+    let demo = home.path("state/pitstop/demo/projects");
+    let projects = fs::read_dir(demo).into_iter().flatten().flatten();
+    let mut found = home.transcripts();
+    found.extend(
+        projects
+            .flat_map(|dir| fs::read_dir(dir.path()).into_iter().flatten().flatten())
+            .map(|file| file.path()),
+    );
+    found
+}
+
+#[track_caller]
+fn arrived(supervisor: &Supervisor, session: &str) -> String {
+    supervisor.wait_until(
+        "the first prompt of the new session",
+        || first_prompt(supervisor, session).is_some(),
+        SOON,
+    );
+    first_prompt(supervisor, session).unwrap()
+}
+
+/// Opens the review, approves it, waits for the next iteration; gives what was shown and what arrived.
+#[track_caller]
+fn reboot(supervisor: &Supervisor) -> (String, String) {
+    let next = supervisor.status()["iteration"].as_u64().unwrap() + 1;
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    supervisor
+        .terminal
+        .wait_for_text("review the handoff", SOON);
+    let shown = supervisor.handoff_text();
+    supervisor.keys([key::ENTER]);
+    let status = supervisor.wait_for_iteration(next, SOON * 2);
+    let got = arrived(supervisor, &session_of(&status));
+    (shown, got)
+}
+
+fn iteration(history: &Value, number: usize) -> Value {
+    history["iterations"][number - 1].clone()
+}
+
+/// From the approval to the proof, by the record.
+fn transition(history: &Value, number: usize) -> Duration {
+    let steps = iteration(history, number)["transition_time_ms"].clone();
+    let steps = steps.as_object().expect("steps");
+    eprintln!("transition of iteration {number}: {steps:?}");
+    Duration::from_millis(steps.values().filter_map(Value::as_u64).sum())
+}
+
+/// A key, a look, Enter: a new session has the message that was looked at. Gives the time it took.
+fn a_reboot_hands_over(launch: &Launch) -> Duration {
+    let supervisor = started(launch);
+    let before = supervisor.status();
+    let old_group = supervisor.agent_pid();
+    let (shown, got) = reboot(&supervisor);
+    let after = supervisor.status();
+    assert_eq!(got, shown);
+    assert!(
+        got.contains("- [ ] write the store") || got.contains("write the store"),
+        "{got}"
+    );
+    assert_ne!(session_of(&before), session_of(&after));
+    assert!(group_members(old_group).is_empty());
+    assert_ne!(supervisor.agent_pid(), old_group);
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.wait_until(
+        "the new iteration's tokens",
+        || iteration(&supervisor.history(), 2)["tokens"]["at_end"].is_u64(),
+        SOON,
+    );
+
+    let history = supervisor.history();
+    let (first, second) = (iteration(&history, 1), iteration(&history, 2));
+    assert_eq!(first["end_reason"], "user_reboot", "{history:#}");
+    assert_eq!(first["session_id"], before["session_id"]);
+    assert!(first["tokens"]["at_end"].as_u64() > Some(0), "{history:#}");
+    assert!(first["tokens"]["output"].as_u64() > Some(0), "{history:#}");
+    assert_eq!(second["cause"], "key");
+    assert_eq!(second["session_id"], after["session_id"]);
+    assert_eq!(second["previous_session_id"], before["session_id"]);
+    assert_eq!(second["handoff_bytes"], shown.len());
+    assert_eq!(history["iterations"].as_array().unwrap().len(), 2);
+    for step in ["ending", "starting", "verifying"] {
+        assert!(second["transition_time_ms"][step].is_u64(), "{step}");
+    }
+    // It is kept beside the iteration too.
+    let run = after["run_id"].as_str().unwrap();
+    let kept = format!(".pitstop/runs/{run}/iteration-2/handoff.md");
+    assert_eq!(
+        fs::read_to_string(launch.project().join(kept)).unwrap(),
+        shown
+    );
+    transition(&history, 2)
+}
+
+#[test]
+fn a_reboot_of_the_demo_hands_over_what_was_shown() {
+    let took = a_reboot_hands_over(&demo());
+    eprintln!("from the approval to the proof: {took:?}");
+    assert!(took < DEMO_LIMIT, "{took:?}");
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_reboot_of_the_real_client_hands_over_what_was_shown() {
+    let launch = live();
+    // The shared machine is not always as quick as it can be: the slower of two starts counts.
+    let own = plain_start(&launch).max(plain_start(&launch));
+    let took = a_reboot_hands_over(&launch);
+    eprintln!("from the approval to the proof: {took:?}; the client's own start: {own:?}");
+    assert!(took < own + Duration::from_millis(500), "{took:?}, {own:?}");
+}
+
+/// How long the client itself takes from its start to `UserPromptSubmit`, without us.
+fn plain_start(launch: &Launch) -> Duration {
+    let home = launch.the_home();
+    let mark = home.path(&format!("submitted-{}", Uuid::new_v4()));
+    let command = format!("cat >/dev/null; touch {}", mark.display());
+    let settings = json!({ "hooks": { "UserPromptSubmit": [
+        { "hooks": [{ "type": "command", "command": command }] }
+    ] } });
+    let args = ["--settings", &settings.to_string(), "hello"].map(Into::into);
+    let began = Instant::now();
+    let client = Terminal::spawn(&Spec {
+        program: live_client().as_os_str(),
+        args: &args,
+        env: &home.claude_env(&launch.api().base_url()),
+        dir: launch.project(),
+        columns: 100,
+        rows: 40,
+        answers: Answers::All,
+    });
+    while !mark.exists() {
+        assert!(began.elapsed() < SOON, "{}", client.screen_text());
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+    let took = began.elapsed();
+    client.signal(Signal::INT);
+    client.wait_for_exit(SOON);
+    took
+}
+
+/// What is typed into the scratchpad panel is on disk and in the message that arrives.
+fn an_edit_of_the_notes_arrives(launch: &Launch) {
+    let supervisor = started(launch);
+    supervisor.keys([
+        key::F3,
+        "e",
+        key::CTRL_END,
+        "\r",
+        "- [ ] typed by hand: naïve 日本 🎯",
+        key::ESC,
+    ]);
+    supervisor.wait_until(
+        "the line is on disk",
+        || {
+            supervisor
+                .notes()
+                .contains("- [ ] typed by hand: naïve 日本 🎯")
+        },
+        SOON,
+    );
+    let (shown, got) = reboot(&supervisor);
+    assert_eq!(got, shown);
+    assert!(got.contains("typed by hand: naïve 日本 🎯"), "{got}");
+}
+
+#[test]
+fn an_edit_of_the_notes_arrives_at_the_demo() {
+    an_edit_of_the_notes_arrives(&demo());
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn an_edit_of_the_notes_arrives_at_the_real_client() {
+    an_edit_of_the_notes_arrives(&live());
+}
+
+/// What is changed in the review is what arrives.
+fn an_edit_in_the_review_arrives(launch: &Launch) {
+    let supervisor = started(launch);
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    supervisor.keys(["e", key::CTRL_END, "\r", "and mind the café", key::ESC]);
+    supervisor.wait_until(
+        "the edit is in the handoff",
+        || supervisor.handoff_text().contains("and mind the café"),
+        SOON,
+    );
+    let shown = supervisor.handoff_text();
+    supervisor.keys([key::ENTER]);
+    let status = supervisor.wait_for_iteration(2, SOON);
+    assert_eq!(arrived(&supervisor, &session_of(&status)), shown);
+    // The next message is drafted anew.
+    supervisor.wait_until(
+        "a new draft",
+        || !supervisor.handoff_text().contains("and mind the café"),
+        SOON,
+    );
+}
+
+#[test]
+fn an_edit_in_the_review_arrives_at_the_demo() {
+    an_edit_in_the_review_arrives(&demo());
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn an_edit_in_the_review_arrives_at_the_real_client() {
+    an_edit_in_the_review_arrives(&live());
+}
+
+/// Writes an executable script into the home.
+fn script(launch: &Launch, name: &str, text: &str) -> PathBuf {
+    let path = launch.the_home().path(name);
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    path
+}
+
+#[test]
+fn the_notes_go_through_the_user_s_own_editor_and_back() {
+    let launch = demo();
+    let editor = script(
+        &launch,
+        "editor",
+        "#!/bin/sh\nprintf 'EDITOR %s\\n' \"$#\"\nprintf -- '- [ ] from the editor\\n' >>\"$1\"\n",
+    );
+    let supervisor = started(&launch.env("EDITOR", editor));
+    supervisor.keys([key::PREFIX, "E"]);
+    supervisor.wait_until(
+        "the editor's line is on disk",
+        || supervisor.notes().ends_with("- [ ] from the editor\n"),
+        SOON,
+    );
+    assert!(supervisor.notes().starts_with(NOTES));
+    supervisor.terminal.wait_for_text("from the editor", SOON);
+    let (shown, got) = reboot(&supervisor);
+    assert_eq!(got, shown);
+    assert!(got.contains("from the editor"));
+    // The terminal is asked nothing whose answer only the blocked loop could read.
+    let output = supervisor.terminal.output();
+    assert!(!output.windows(4).any(|bytes| bytes == b"\x1b[6n"));
+}
+
+#[test]
+fn what_happens_while_the_editor_is_open_is_not_lost() {
+    let launch = demo().env("PITSTOP_DEMO_PACE_MS", "400");
+    let editor = script(
+        &launch,
+        "editor",
+        "#!/bin/sh\necho EDITING\nuntil [ -e \"$HOME/done\" ]; do sleep 0.05; done\n",
+    );
+    let supervisor = launch.env("EDITOR", editor).start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("take your time");
+    supervisor.wait_for_state("busy", SOON);
+    supervisor.keys([key::PREFIX, "E"]);
+    supervisor.terminal.wait_for_text("EDITING", SOON);
+    supervisor.wait_until(
+        "the turn has ended",
+        || {
+            let said = |path: &PathBuf| fs::read_to_string(path).unwrap_or_default();
+            transcripts(&supervisor)
+                .iter()
+                .any(|path| said(path).contains("Understood."))
+        },
+        SOON,
+    );
+    fs::write(supervisor.launch.the_home().path("done"), "").unwrap();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.terminal.wait_for_text("Understood.", SOON);
+}
+
+#[test]
+fn the_handoff_goes_through_the_user_s_own_editor_and_back() {
+    let launch = demo();
+    let editor = script(
+        &launch,
+        "editor",
+        "#!/bin/sh\nprintf 'from the editor\\n' >>\"$1\"\n",
+    );
+    let supervisor = started(&launch.env("EDITOR", editor));
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    supervisor.keys([key::PREFIX, "E"]);
+    supervisor.wait_until(
+        "the edit is in the handoff",
+        || supervisor.handoff_text().contains("from the editor"),
+        SOON,
+    );
+    let shown = supervisor.handoff_text();
+    supervisor.keys([key::ENTER]);
+    let status = supervisor.wait_for_iteration(2, SOON);
+    assert_eq!(arrived(&supervisor, &session_of(&status)), shown);
+}
+
+#[test]
+fn an_editor_that_fails_changes_nothing() {
+    let launch = demo().env("EDITOR", "/nowhere/no-editor");
+    let supervisor = started(&launch);
+    supervisor.keys([key::PREFIX, "E"]);
+    supervisor.wait_for_log("the editor failed", SOON);
+    assert_eq!(supervisor.notes(), NOTES);
+    take_a_turn(&supervisor, "go on");
+}
+
+#[test]
+fn what_the_agent_writes_into_the_notes_is_on_the_screen_within_a_second() {
+    let supervisor = started(&demo());
+    for (round, word) in ["heron", "plover", "avocet"].into_iter().enumerate() {
+        let text = format!("{NOTES}- [ ] count the {word}\n");
+        let file = supervisor.launch.scratchpad();
+        // In place, as an editor does, and by a new file, as the client does.
+        let began = Instant::now();
+        if round % 2 == 0 {
+            fs::write(&file, text).unwrap();
+        } else {
+            let aside = file.with_extension("new");
+            fs::write(&aside, text).unwrap();
+            fs::rename(aside, &file).unwrap();
+        }
+        let needle = format!("count the {word}");
+        supervisor.terminal.wait_for_text(&needle, SOON);
+        let took = began.elapsed();
+        eprintln!("on the screen after {took:?}");
+        assert!(took < Duration::from_secs(1), "{took:?}");
+        assert!(supervisor.handoff_text().contains(&needle));
+    }
+}
+
+#[test]
+fn what_the_agent_writes_while_the_human_edits_is_merged() {
+    let supervisor = started(&demo());
+    supervisor.keys([key::F3, "e", key::CTRL_END, "\r", "- [ ] mine"]);
+    supervisor.wait_until(
+        "my line",
+        || supervisor.notes().contains("- [ ] mine"),
+        SOON,
+    );
+    supervisor.keys([" and more"]);
+    let theirs = supervisor
+        .notes()
+        .replace("feeds are parsed", "feeds are parsed and stored");
+    fs::write(supervisor.launch.scratchpad(), theirs).unwrap();
+    supervisor.terminal.wait_for_text("parsed and stored", SOON);
+    supervisor.keys([key::ESC]);
+    supervisor.wait_until(
+        "both edits are on disk",
+        || {
+            let notes = supervisor.notes();
+            notes.contains("- [ ] mine and more") && notes.contains("parsed and stored")
+        },
+        SOON,
+    );
+}
+
+#[test]
+fn of_contradicting_edits_none_is_lost() {
+    let supervisor = started(&demo());
+    supervisor.keys([key::F3, "e", key::CTRL_END, "X"]);
+    let theirs = NOTES.replace("write the store", "write the cache");
+    supervisor.keys(["YZ mine"]);
+    fs::write(supervisor.launch.scratchpad(), &theirs).unwrap();
+    supervisor.keys([key::ESC]);
+    let all = || {
+        let aside = supervisor
+            .launch
+            .project()
+            .join(".pitstop/scratchpad.agent.md");
+        supervisor.notes() + &fs::read_to_string(aside).unwrap_or_default()
+    };
+    supervisor.wait_until(
+        "both versions are kept",
+        || all().contains("XYZ mine") && all().contains("write the cache"),
+        SOON,
+    );
+}
+
+/// A message of 50 KB and more with everything that has broken such deliveries.
+fn large_notes() -> String {
+    let mut notes =
+        String::from("# Scratchpad\n\n## Current Plan\n- [ ] go on\n\n## Current Understanding\n");
+    for line in 0..1500 {
+        let piece = match line % 6 {
+            0 => "emoji 🦀👩‍👩‍👧 and \"quotes\" 'single' `tick`",
+            1 => "漢字かな交じり文 한국어 中文",
+            2 => "\ttab\tand \\ backslash $HOME $(id) %s",
+            3 => "paste end \x1b[201~ and start \x1b[200~ here",
+            4 => "bell \x07 nul-like \x01 delete \x7f csi \u{9b}31m",
+            _ => "ñandú naïve e\u{301} — “curly” …",
+        };
+        notes.push_str(&format!("{line:04} {piece}\n"));
+    }
+    assert!(notes.len() > 50_000, "{}", notes.len());
+    notes
+}
+
+/// Arrives exact: the control characters that could end a paste are gone, and only those.
+fn a_large_message_arrives_exact(launch: Launch, tabs: bool) {
+    let mut notes = large_notes();
+    if !tabs {
+        notes = notes.replace('\t', "  ");
+    }
+    let launch = launch.notes(&notes).set("handoff.max_state_size=200000");
+    let supervisor = started(&launch);
+    let (shown, got) = reboot(&supervisor);
+    assert!(
+        got == shown,
+        "{} bytes shown, {} arrived",
+        shown.len(),
+        got.len()
+    );
+    eprintln!("{} bytes arrived", got.len());
+    assert!(got.len() > 50_000);
+    assert!(
+        !got.chars()
+            .any(|c| c.is_control() && c != '\n' && c != '\t')
+    );
+    let kept = |line: &str| -> String {
+        line.chars()
+            .filter(|c| !c.is_control() || *c == '\t')
+            .collect()
+    };
+    let mut lines = got.lines();
+    for line in notes
+        .lines()
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()))
+    {
+        // A mark that ends a paste goes whole, of others its control character.
+        let wanted = kept(&line.replace("\x1b[201~", ""));
+        assert!(lines.any(|found| found == wanted), "lost: {line:?}");
+    }
+    assert!(!supervisor.screen().contains("arrived changed"));
+}
+
+#[test]
+fn a_large_message_arrives_exact_at_the_demo() {
+    a_large_message_arrives_exact(demo(), true);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_large_message_arrives_exact_at_the_real_client() {
+    a_large_message_arrives_exact(live(), true);
+}
+
+#[test]
+fn a_large_message_arrives_exact_at_the_demo_by_paste() {
+    // It turns the tabs of a paste into blanks, as the real client does.
+    a_large_message_arrives_exact(demo().set("reboot.delivery=\"paste\""), false);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_large_message_arrives_exact_at_the_real_client_by_paste() {
+    a_large_message_arrives_exact(live().set("reboot.delivery=\"paste\""), false);
+}
+
+/// A pasted message is delivered, submitted and proven like one at the start.
+fn a_pasted_message_arrives(launch: Launch) {
+    let took = a_reboot_hands_over(&launch.set("reboot.delivery=\"paste\""));
+    eprintln!("from the approval to the proof, pasted: {took:?}");
+}
+
+#[test]
+fn a_pasted_message_arrives_at_the_demo() {
+    a_pasted_message_arrives(demo());
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_pasted_message_arrives_at_the_real_client() {
+    a_pasted_message_arrives(live());
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_message_that_arrives_changed_is_told() {
+    let launch = live()
+        .set("reboot.delivery=\"paste\"")
+        .notes(&format!("{NOTES}\n- [ ] a\ttab\n"));
+    let supervisor = started(&launch);
+    let (shown, got) = reboot(&supervisor);
+    assert_eq!(got, shown.replace('\t', "    "));
+    supervisor.wait_for_log("the handoff arrived changed", SOON);
+}
