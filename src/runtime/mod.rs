@@ -562,7 +562,7 @@ impl Shell {
             );
         }
         self.after_feed();
-        if !self.model.agent.hooked {
+        if self.wants_estimate() {
             let text = bytes.iter().filter(|byte| !byte.is_ascii_control()).count();
             self.characters += text as u64;
             self.estimate_due
@@ -577,6 +577,10 @@ impl Shell {
         }
         for fact in self.screen.take_facts() {
             self.tell(Event::Pane(PaneEvent::Screen(fact)));
+        }
+        let pastes = self.screen.modes().bracketed_paste;
+        if pastes != self.model.agent.takes_pastes {
+            self.tell(Event::Pane(PaneEvent::PasteModeSet { on: pastes }));
         }
         if let Some(text) = &self.watch_for
             && self.screen.tail_text(200).contains(text.as_str())
@@ -683,9 +687,15 @@ impl Shell {
         }
     }
 
+    /// Whether nothing better can be known: the agent tells nothing, or its transcript has gone and only the
+    /// status line, which wins while it speaks, is left.
+    const fn wants_estimate(&self) -> bool {
+        !self.model.agent.hooked || self.model.transcript_lost
+    }
+
     /// Estimates usage from the pane's text, where nothing better is known.
     fn estimate(&mut self) {
-        if self.model.agent.hooked {
+        if !self.wants_estimate() {
             return;
         }
         let used: Tokens = crate::agent::generic::estimate(self.characters, 0);

@@ -296,7 +296,7 @@ fn broken_by_handoffs() -> Launch {
     fs::write(&script, text).expect("a script");
     fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .expect("a mode");
-    launch.agent(&script)
+    launch.client(&script)
 }
 
 #[test]

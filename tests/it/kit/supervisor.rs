@@ -124,8 +124,8 @@ impl Launch {
         Self::new(Hosted::Generic(command.to_owned()))
     }
 
-    /// With this program as `[agent] command`: what pitstop takes for Claude Code.
-    pub fn agent(mut self, program: &Path) -> Self {
+    /// With this program in the place of the client.
+    pub fn client(mut self, program: &Path) -> Self {
         self.hosted = Hosted::Claude(program.to_owned());
         self
     }
