@@ -252,8 +252,11 @@ impl Shell {
         });
     }
 
+    /// Where the scratchpad lies: `.pitstop`, or what stands in for it.
     fn project_dir(&self) -> Result<PrivateDir, String> {
-        PrivateDir::open_project(&self.agent.project).map_err(|error| told(&error))
+        let directory = self.agent.scratchpad.parent();
+        let directory = directory.unwrap_or(&self.agent.project);
+        PrivateDir::open_path(directory).map_err(|error| told(&error))
     }
 
     fn read_scratchpad(&mut self) {

@@ -170,6 +170,8 @@ pub struct Shell {
     drawn_revision: u64,
     drawn_at: Option<Instant>,
     next_call: u64,
+    /// For tests of what a panic leaves behind: `PITSTOP_PANIC_AT=draw` breaks the second frame.
+    panics: bool,
     estimate_due: Option<Instant>,
     notes_due: Option<Instant>,
     characters: u64,
@@ -292,6 +294,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         drawn_revision: 0,
         drawn_at: None,
         next_call: 0,
+        panics: std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw"),
         estimate_due: None,
         notes_due: None,
         characters: 0,
@@ -732,6 +735,10 @@ impl Shell {
     }
 
     fn draw(&mut self) {
+        assert!(
+            !self.panics || self.drawn_at.is_none(),
+            "PITSTOP_PANIC_AT=draw"
+        );
         self.model.now = self.at();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         // It only writes to memory.
