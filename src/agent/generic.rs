@@ -3,9 +3,7 @@
 //! It has no hooks, no transcript and no sessions that we know of. A prompt is pasted, the end is
 //! a hang-up of its terminal, and its context is guessed from the text that went by.
 
-use std::time::Duration;
-
-use super::{CommandLine, EndAct, EndStep, Launch, LaunchError, Signal};
+use super::{CommandLine, Launch, LaunchError};
 use crate::transcript::Tokens;
 
 /// Characters in a token, on average over English prose and source code.
@@ -24,7 +22,7 @@ pub const fn estimate(characters: u64, tool_calls: u64) -> Tokens {
     )
 }
 
-/// The command as the user wrote it; the prompt is typed later, see [`super::submit`].
+/// The command as the user wrote it; the prompt is typed later.
 pub(super) fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> {
     if launch.user_args.iter().any(|arg| arg.contains('\0')) {
         return Err(LaunchError::Nul);
@@ -35,19 +33,6 @@ pub(super) fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> 
         args: launch.lead_args.iter().cloned().chain(user).collect(),
         session: None,
     })
-}
-
-/// Hang up as a closing terminal does, then ask, then kill.
-pub(super) fn ending() -> Vec<EndStep> {
-    let step = |signal, millis| EndStep {
-        act: EndAct::SignalGroup(signal),
-        patience: Duration::from_millis(millis),
-    };
-    vec![
-        step(Signal::Hangup, 1500),
-        step(Signal::Terminate, 1500),
-        step(Signal::Kill, 1000),
-    ]
 }
 
 #[cfg(test)]
