@@ -15,8 +15,7 @@ pub mod generic;
 pub mod hook;
 
 pub use event::{
-    AgentEvent, CallUsage, EndReason, Failure, RateLimit, StartSource, StatusLine, ToolCall,
-    ToolOutput,
+    AgentEvent, EndReason, Failure, RateLimit, StartSource, StatusLine, ToolCall, ToolOutput,
 };
 pub use hook::{HookError, parse_hook, parse_status_line};
 

@@ -688,7 +688,7 @@ impl Shell {
         if self.model.agent.hooked {
             return;
         }
-        let used: Tokens = crate::agent::generic::estimate(self.characters, 0);
+        let used: Tokens = crate::guard::reading::estimate(self.characters, 0);
         let at = self.at();
         let source = crate::guard::Source::Estimate;
         let reading = crate::guard::Reading {
