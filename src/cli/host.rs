@@ -63,8 +63,7 @@ const USAGE: i32 = 2;
 const NO_AGENT: i32 = 5;
 
 /// What the demo is asked to do at its start.
-const DEMO_TASK: &str =
-    "Build tidepool, a small command-line feed reader, with tests and a README";
+const DEMO_TASK: &str = "Build tidepool, a small command-line feed reader, with tests and a README";
 
 /// What to host.
 #[derive(Clone, Debug, clap::Args)]
