@@ -701,7 +701,7 @@ impl Shell {
         if !self.wants_estimate() {
             return;
         }
-        let used: Tokens = crate::agent::generic::estimate(self.characters, 0);
+        let used: Tokens = crate::guard::reading::estimate(self.characters, 0);
         let at = self.at();
         let source = crate::guard::Source::Estimate;
         let reading = crate::guard::Reading {
