@@ -24,7 +24,10 @@ const MEMORY_LIMIT: u64 = 150 * 1024;
 
 /// A supervisor whose hosted program is this shell script, in raw mode without echo.
 fn script(size: (u16, u16), text: &str) -> Launch {
-    let launch = Launch::generic("sh child.sh").size(size.0, size.1);
+    // By all that these scripts write, an estimate would ask for a reboot.
+    let launch = Launch::generic("sh child.sh")
+        .set("reboot.mode=\"manual\"")
+        .size(size.0, size.1);
     let file = launch.project().join("child.sh");
     fs::write(file, format!("stty raw -echo\n{text}\n")).unwrap();
     launch
