@@ -501,14 +501,22 @@ fn indexed(colour: Color) -> Color {
 fn seen<T: EventListener>(term: &Term<T>) -> Vec<Vec<Seen>> {
     let grid = term.grid();
     let row = |row| Line(i32::try_from(row).expect("a row fits"));
-    (0..grid.screen_lines())
-        .map(|line| {
-            let cells = (0..grid.columns()).map(Column);
-            cells
-                .map(|column| Seen::of(&grid[row(line)][column]))
-                .collect()
-        })
-        .collect()
+    let mut lines: Vec<Vec<Seen>> = Vec::new();
+    for line in 0..grid.screen_lines() {
+        let cells = &grid[row(line)][..];
+        let mut seen: Vec<Seen> = cells.iter().map(Seen::of).collect();
+        for (column, cell) in cells.iter().enumerate() {
+            let second = cells.get(column + 1);
+            let whole = second.is_some_and(|cell| cell.flags.contains(Flags::WIDE_CHAR_SPACER));
+            // Insertions tear wide characters; half of one cannot be seen.
+            if cell.flags.contains(Flags::WIDE_CHAR) && !whole {
+                seen[column].text = " ".to_owned();
+                seen[column].attributes -= Flags::WIDE_CHAR;
+            }
+        }
+        lines.push(seen);
+    }
+    lines
 }
 
 /// What a bare emulator of this size makes of these bytes: its cells, and the cursor's row and column.
