@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
+use super::engine::{FACT_LIMIT, LINK_COUNT, ZERO_WIDTH_LIMIT};
 use super::*;
+use crate::pane::{MouseTracking, Rgb};
 
 /// Time stands still unless a test moves it.
 static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);
