@@ -78,6 +78,7 @@ pub fn open_iteration(
     };
     model.guard.start_iteration();
     model.transcript = TranscriptFacts::default();
+    model.transcript_lost = false;
     model.title.clear();
     model.scrolling = false;
     model.ending = None;
@@ -269,6 +270,7 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
             tracing::info!(from = %model.session, to = %session, ?source, "the agent changed its session");
             model.session = *session;
             model.transcript = TranscriptFacts::default();
+            model.transcript_lost = false;
             model.guard.start_iteration();
         }
     }
@@ -497,6 +499,7 @@ pub fn transcript_read(
     }
     let prompt = facts.last_prompt.clone();
     model.transcript = facts;
+    model.transcript_lost = false;
     let mut effects = figures_changed(model);
     // The hook is the proof; the transcript is the second witness (DESIGN 6).
     if let Some(prompt) = prompt {
@@ -513,6 +516,7 @@ pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) -> Vec<
     }
     tracing::warn!(%session, why, "the transcript cannot be followed");
     model.guard.forget(Source::Transcript);
+    model.transcript_lost = true;
     figures_changed(model)
 }
 

@@ -87,6 +87,11 @@ pub enum PaneEvent {
     },
     /// The emulator saw something that is no cell: a title, a bell, a notification.
     Screen(ScreenFact),
+    /// The hosted program has begun, or ceased, to take pastes as one piece (mode 2004).
+    PasteModeSet {
+        /// Whether it does.
+        on: bool,
+    },
     /// The pane's text carries the marker of the handoff that was pasted (generic agents have no hooks).
     MarkerSeen,
     /// The input queue of the pane is full: the child does not read.

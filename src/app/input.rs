@@ -23,8 +23,7 @@ use super::{
     event::{Document, HostEvent},
     handoff, layout,
     model::{Editor, Focus, Model, Overlay},
-    reboot::{self, Approval},
-    scratchpad,
+    reboot, scratchpad,
 };
 
 /// How many lines the wheel moves.
@@ -274,8 +273,9 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     if model.handoff.editor.is_some() {
         return handoff_key(model, key);
     }
+    reboot::hold(model);
     let done = match key.code {
-        KeyCode::Enter | KeyCode::Char('a') => reboot::approve(model, Approval::Person),
+        KeyCode::Enter | KeyCode::Char('a') => reboot::approve_by_key(model),
         KeyCode::Char('d') => reboot::cancel(model, true),
         KeyCode::Esc => reboot::cancel(model, false),
         KeyCode::Char('e') => {

@@ -65,6 +65,10 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
         PaneEvent::SpawnFailed { iteration, why } => agent::spawn_failed(model, iteration, &why),
         PaneEvent::Exited { iteration, exit } => agent::exited(model, iteration, &exit),
         PaneEvent::Screen(fact) => control::screen_fact(model, fact),
+        PaneEvent::PasteModeSet { on } => {
+            model.agent.takes_pastes = on;
+            reboot::advance(model)
+        }
         PaneEvent::MarkerSeen => reboot::marker_seen(model),
         PaneEvent::InputRefused => {
             model.trouble(

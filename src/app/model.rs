@@ -54,6 +54,8 @@ pub struct AgentView {
     pub dialog: Option<String>,
     /// Background tasks that the last turn left running.
     pub background_tasks: usize,
+    /// Whether it takes a paste as one piece. Without that each line of one is an Enter.
+    pub takes_pastes: bool,
     /// When the human last typed into the pane.
     pub typed_at: Option<At>,
     /// Whether the agent's prompt may hold text that was not submitted.
@@ -257,6 +259,8 @@ pub struct Model {
     pub guard: Guard,
     /// What the transcript says.
     pub transcript: TranscriptFacts,
+    /// Whether the transcript was there and cannot be read any more.
+    pub transcript_lost: bool,
     /// Git.
     pub git: GitState,
     /// The first prompt that a human gave in this run: the objective of last resort.
@@ -377,6 +381,7 @@ impl Model {
             iteration,
             session,
             transcript: TranscriptFacts::default(),
+            transcript_lost: false,
             git: GitState::NoRepository,
             first_prompt,
             told: PreservedState::default(),
@@ -454,7 +459,10 @@ impl Model {
 
     /// Tells of trouble in the footer.
     pub fn trouble(&mut self, text: impl Into<String>) {
-        self.say(text.into(), true);
+        let text = text.into();
+        // The footer forgets it after a few seconds.
+        tracing::warn!(trouble = %crate::clean::one_line(&text));
+        self.say(text, true);
     }
 
     fn say(&mut self, text: String, bad: bool) {

@@ -215,7 +215,12 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     if agent.state == AgentState::Dialog {
         blocks.push("dialog");
     }
-    if is_typing(model) {
+    let by_person = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| attempt.approved == Some(Approval::Person));
+    if is_typing(model) && !by_person {
         blocks.push("typing");
     }
     if agent.state == AgentState::Exited {
@@ -234,10 +239,8 @@ pub fn is_typing(model: &Model) -> bool {
         .is_some_and(|typed| model.now.since(typed) < quiet)
 }
 
-fn is_safe(model: &Model, approval: Option<Approval>) -> bool {
-    blocked_by(model)
-        .into_iter()
-        .all(|block| block == "typing" && approval == Some(Approval::Person))
+fn is_safe(model: &Model) -> bool {
+    blocked_by(model).is_empty()
 }
 
 /// A person, a script or a threshold asks for a reboot. `asked` says whether a person did.
@@ -339,17 +342,22 @@ fn open_review(model: &mut Model, asked: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// The person at the review, or a script, says go. A second approval while a turn runs interrupts it.
-pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, String> {
-    let now = model.now;
+/// The person at the review says go by a key: not by one that was on its way elsewhere when the review opened.
+pub fn approve_by_key(model: &mut Model) -> Result<Vec<Effect>, String> {
     if let Some(Overlay::Review {
         since,
         asked: false,
     }) = model.overlay
-        && now.since(since) < OPENING_GUARD
+        && model.now.since(since) < OPENING_GUARD
     {
         return Err("the review has only just opened: once more".to_owned());
     }
+    approve(model, Approval::Person)
+}
+
+/// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.
+pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, String> {
+    super::handoff::finish_edit(model);
     let message = model.handoff.current().clone();
     let Some(attempt) = &mut model.reboot.attempt else {
         return Err("no reboot waits for an approval".to_owned());
@@ -365,6 +373,18 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
     }
     model.overlay = None;
     Ok(advance(model))
+}
+
+/// Stops `auto` mode's countdown: whoever presses a key in the review decides. What is being edited must not
+/// be sent half-way.
+pub fn hold(model: &mut Model) {
+    let epoch = model.next_epoch();
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.step == Step::Review
+        && attempt.approved.is_none()
+    {
+        attempt.epoch = epoch;
+    }
 }
 
 /// Puts the reboot off, or gives it up.
@@ -629,7 +649,7 @@ fn armed(model: &mut Model) -> Vec<Effect> {
         .as_ref()
         .is_some_and(|one| one.approved.is_some());
     let asked = approved || matches!(model.overlay, Some(Overlay::Review { .. }));
-    if !asked && !is_safe(model, None) {
+    if !asked && !is_safe(model) {
         return Vec::new();
     }
     let mut effects = enter(model, Step::Drafting);
@@ -677,7 +697,7 @@ fn waiting(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    if attempt.old_gone || attempt.force || is_safe(model, attempt.approved) {
+    if attempt.old_gone || attempt.force || is_safe(model) {
         model.reboot.begun.push(model.now);
         return enter(model, Step::Ending);
     }
@@ -712,7 +732,14 @@ fn starting(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     match attempt.kind {
-        Kind::Fresh => enter(model, Step::Delivering),
+        Kind::Fresh => {
+            let epoch = attempt.epoch;
+            let timeout = model.config.reboot.verify_timeout;
+            let mut effects = enter(model, Step::Delivering);
+            // A paste waits for an agent that is ready, which one with a dialog never is.
+            effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
+            effects
+        }
         Kind::Undo(..) | Kind::Restart => finish(model),
     }
 }
@@ -760,7 +787,9 @@ fn is_pasted(model: &Model) -> bool {
 fn delivering(model: &mut Model) -> Vec<Effect> {
     let pasted = is_pasted(model);
     let timeout = model.config.reboot.verify_timeout;
-    let ready = model.agent.state != AgentState::Starting;
+    let generic = model.identity.agent_kind == "generic";
+    // The hook that tells of the start may come before the pane has told that it takes pastes.
+    let ready = model.agent.state != AgentState::Starting && (generic || model.agent.takes_pastes);
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
@@ -778,8 +807,11 @@ fn delivering(model: &mut Model) -> Vec<Effect> {
     };
     attempt.pasted = true;
     let mut effects = enter(model, Step::Verifying);
+    if generic {
+        // Others have hooks; in their prompt a marker shows before anything is submitted.
+        effects.push(Effect::WatchPane(handoff.marker.nonce.clone()));
+    }
     effects.extend([
-        Effect::WatchPane(handoff.marker.nonce.clone()),
         Effect::Paste(handoff.text),
         Effect::SetTimer(TimerId::Enter(epoch), Duration::from_millis(120)),
         Effect::SetTimer(TimerId::Verify(epoch), SECOND_ENTER),
@@ -904,6 +936,10 @@ fn finish(model: &mut Model) -> Vec<Effect> {
         Kind::Undo(..) => format!("iteration {iteration}: the session before the reboot is back"),
         Kind::Restart => format!("iteration {iteration}: the session is resumed"),
     });
+    if matches!(kind, Kind::Undo(..)) {
+        // Whoever took a reboot back does not want to be asked again at once.
+        model.reboot.quiet_until_turn = DEFER_TURNS;
+    }
     let mut effects = end_attempt(model, Step::Done, None);
     effects.extend(super::agent::save_iteration(model));
     effects

@@ -4,7 +4,10 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     io::IsTerminal,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    pin::Pin,
+    task::Poll,
 };
 
 use chrono::Utc;
@@ -59,6 +62,8 @@ const CONFIG_ERROR: i32 = EXIT_CODE as i32;
 const FAILED: i32 = 1;
 /// The command line asks for something that cannot be.
 const USAGE: i32 = 2;
+/// We panicked: the code of every Rust program that does.
+const PANICKED: i32 = 101;
 /// The agent cannot be run (DESIGN 8).
 const NO_AGENT: i32 = 5;
 
@@ -315,7 +320,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         mut warnings,
     } = here;
     let now = Utc::now();
-    let files = PrivateDir::open_project(&project).map_err(|error| Failure::of(&error))?;
+    let files = project_files(&project, &paths, &mut warnings)?;
     let own = process::stamp(std::process::id())
         .ok_or_else(|| Failure::new("cannot see our own process", "is /proc mounted?", FAILED))?;
     let random = *Uuid::new_v4().as_bytes();
@@ -503,8 +508,16 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         flags,
         depth,
     };
-    let ran = Box::pin(runtime::run(setup)).await;
+    let ran = survive(Box::pin(runtime::run(setup))).await;
     host::restore();
+    let Some(ran) = ran else {
+        // The run's record stays open: the next start closes it and says how to go on.
+        return Err(Failure::new(
+            "pitstop has broken; this is a fault of its own",
+            "start it again: it finds what this one left and names the session; the log has the report",
+            PANICKED,
+        ));
+    };
     let _ = stop_doors.send(true);
     let reason = EndReason::Shutdown;
     effects::close(&keeper, reason).await;
@@ -514,6 +527,48 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let (code, model) = ran.map_err(|error| Failure::of(&error))?;
     farewell(&model, who.kind);
     Ok(code)
+}
+
+/// Runs a future to its end; `None` when it panics, which the panic hook has told already.
+async fn survive<T>(mut future: Pin<Box<impl Future<Output = T>>>) -> Option<T> {
+    std::future::poll_fn(|context| {
+        // Nothing of it is used after a panic.
+        let poll = AssertUnwindSafe(|| future.as_mut().poll(context));
+        match catch_unwind(poll) {
+            Ok(poll) => poll.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
+    })
+    .await
+}
+
+/// The project's `.pitstop`; where the project cannot be written, a directory of the user's own in its place.
+fn project_files(
+    project: &Path,
+    paths: &Paths,
+    warnings: &mut Vec<String>,
+) -> Result<PrivateDir, Failure> {
+    let error = match PrivateDir::open_project(project) {
+        Ok(files) => return Ok(files),
+        Err(error) if error.is_unwritable() => error,
+        Err(error) => {
+            return Err(Failure::new(
+                chain(&error),
+                "pitstop keeps its files in .pitstop of the project and follows no links there: move it away",
+                FAILED,
+            ));
+        }
+    };
+    let hash = project_hash(project).map_err(|error| Failure::of(&error))?;
+    let files = PrivateDir::open_path(paths.state_dir())
+        .and_then(|state| state.dir("projects")?.dir(&hash))
+        .map_err(|error| Failure::of(&error))?;
+    warnings.push(format!(
+        "notes and runs are kept in {}: {}",
+        files.path().display(),
+        chain(&error)
+    ));
+    Ok(files)
 }
 
 fn open_door(

@@ -200,6 +200,10 @@ impl Shell {
         self.pty = Some(pty);
         self.record(iteration, size);
         self.keep(Job::Agent(iteration, process.clone()));
+        // A guess that serves where hooks are switched off; the first hook tells the true path.
+        if let Some(path) = self.agent.transcript_of(start.session) {
+            self.follow(start.session, path.to_string_lossy().into_owned());
+        }
         self.tell(Event::Pane(PaneEvent::Spawned {
             iteration,
             process,
@@ -248,8 +252,11 @@ impl Shell {
         });
     }
 
+    /// Where the scratchpad lies: `.pitstop`, or what stands in for it.
     fn project_dir(&self) -> Result<PrivateDir, String> {
-        PrivateDir::open_project(&self.agent.project).map_err(|error| told(&error))
+        let directory = self.agent.scratchpad.parent();
+        let directory = directory.unwrap_or(&self.agent.project);
+        PrivateDir::open_path(directory).map_err(|error| told(&error))
     }
 
     fn read_scratchpad(&mut self) {
@@ -359,6 +366,8 @@ impl Shell {
     fn follow(&mut self, session: SessionId, path: String) {
         let path = PathBuf::from(path);
         if self.transcript.as_ref() == Some(&path) {
+            // A client that is new here makes the directory long after it has named the file.
+            self.watcher.watch_beside(&path);
             self.poke_transcript();
             return;
         }

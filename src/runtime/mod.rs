@@ -170,6 +170,8 @@ pub struct Shell {
     drawn_revision: u64,
     drawn_at: Option<Instant>,
     next_call: u64,
+    /// For tests of what a panic leaves behind: `PITSTOP_PANIC_AT=draw` breaks the second frame.
+    panics: bool,
     estimate_due: Option<Instant>,
     notes_due: Option<Instant>,
     characters: u64,
@@ -292,6 +294,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         drawn_revision: 0,
         drawn_at: None,
         next_call: 0,
+        panics: std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw"),
         estimate_due: None,
         notes_due: None,
         characters: 0,
@@ -562,7 +565,7 @@ impl Shell {
             );
         }
         self.after_feed();
-        if !self.model.agent.hooked {
+        if self.wants_estimate() {
             let text = bytes.iter().filter(|byte| !byte.is_ascii_control()).count();
             self.characters += text as u64;
             self.estimate_due
@@ -577,6 +580,10 @@ impl Shell {
         }
         for fact in self.screen.take_facts() {
             self.tell(Event::Pane(PaneEvent::Screen(fact)));
+        }
+        let pastes = self.screen.modes().bracketed_paste;
+        if pastes != self.model.agent.takes_pastes {
+            self.tell(Event::Pane(PaneEvent::PasteModeSet { on: pastes }));
         }
         if let Some(text) = &self.watch_for
             && self.screen.tail_text(200).contains(text.as_str())
@@ -683,9 +690,15 @@ impl Shell {
         }
     }
 
+    /// Whether nothing better can be known: a program that tells nothing, or one whose transcript has gone. For a
+    /// client that has not spoken yet no figure is truer than the few words on its screen.
+    const fn wants_estimate(&self) -> bool {
+        !self.agent.kind.tells() || self.model.transcript_lost
+    }
+
     /// Estimates usage from the pane's text, where nothing better is known.
     fn estimate(&mut self) {
-        if self.model.agent.hooked {
+        if !self.wants_estimate() {
             return;
         }
         let used: Tokens = crate::guard::reading::estimate(self.characters, 0);
@@ -722,6 +735,10 @@ impl Shell {
     }
 
     fn draw(&mut self) {
+        assert!(
+            !self.panics || self.drawn_at.is_none(),
+            "PITSTOP_PANIC_AT=draw"
+        );
         self.model.now = self.at();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         // It only writes to memory.
