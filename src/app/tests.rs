@@ -770,7 +770,10 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     bench.started(NEW);
     bench.prompted(NEW, &start.prompt.unwrap());
     bench.turn_ended(NEW);
-    let effects = bench.tell(Event::ControlAsked { call: CallId(1), control: Control::Undo });
+    let effects = bench.tell(Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Undo,
+    });
     assert_eq!(signals(&effects), [Rung::Exit]);
     let effects = bench.exited(0);
     let start = effects.iter().find_map(|effect| match effect {
@@ -778,7 +781,10 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
         _ => None,
     });
     let start = start.unwrap();
-    assert_eq!((start.session, start.resume, start.prompt), (session(OLD), true, None));
+    assert_eq!(
+        (start.session, start.resume, start.prompt),
+        (session(OLD), true, None)
+    );
     bench.spawned(4);
     bench.started(OLD);
     let iterations = bench.model.lineage.iterations();
@@ -786,7 +792,13 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     bench.used(155_000);
     bench.tell(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
-    let undone = Event::ControlAsked { call: CallId(2), control: Control::Undo };
+    let undone = Event::ControlAsked {
+        call: CallId(2),
+        control: Control::Undo,
+    };
     let effects = bench.tell(undone);
-    assert!(matches!(effects[0], Effect::Answer(_, Reply::Refused { .. })), "nothing to undo now");
+    assert!(
+        matches!(effects[0], Effect::Answer(_, Reply::Refused { .. })),
+        "nothing to undo now"
+    );
 }
