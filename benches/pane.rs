@@ -10,6 +10,8 @@
 //! which emulates and so knows what is on the screen). Its pane has the same size everywhere. The cases take
 //! turns, round by round, so that a busy moment of the machine burdens all of them alike; medians are told.
 
+#![allow(clippy::disallowed_methods, reason = "it measures real time")]
+
 use std::{
     env,
     error::Error,
