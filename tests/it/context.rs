@@ -214,7 +214,7 @@ fn without_status_line(launch: Launch) -> Launch {
     );
     fs::write(&script, text).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
-    launch.agent(&script)
+    launch.client(&script)
 }
 
 /// The peak of the supervisor's memory, in bytes.

@@ -602,7 +602,7 @@ fn behind(launch: Launch, before: &str) -> Launch {
     };
     let text = format!("#!/bin/sh\n{before}\nexec {agent} \"$@\"\n");
     let wrapper = script(&launch, "agent", &text);
-    launch.agent(&wrapper)
+    launch.client(&wrapper)
 }
 
 /// A demo or client whose window is full after its first turn.

@@ -128,7 +128,7 @@ impl Launch {
     }
 
     /// With this program as `[agent] command`: what pitstop takes for Claude Code.
-    pub fn agent(mut self, program: &Path) -> Self {
+    pub fn client(mut self, program: &Path) -> Self {
         self.hosted = Hosted::Claude(program.to_owned());
         self
     }
