@@ -53,6 +53,101 @@ pub fn stripped(text: &str, limit: usize) -> String {
     .collect()
 }
 
+/// Returns what program output says once its escape sequences (CSI, OSC and the other strings, also the one-byte C1 forms)
+/// and controls are gone: LF and TAB stay, CR LF becomes LF, what a lone CR or a backspace takes back is left out,
+/// because progress bars print a line many times.
+#[must_use]
+pub fn without_escapes(text: &str) -> Cow<'_, str> {
+    if !text
+        .chars()
+        .any(|c| c.is_control() && !matches!(c, '\n' | '\t'))
+    {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let (mut line, mut returned) = (0, false);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' | '\u{90}'..='\u{9f}' => skip_sequence(c, &mut rest),
+            '\r' => returned = true,
+            '\n' => {
+                out.push(c);
+                (line, returned) = (out.len(), false);
+            }
+            '\u{8}' if out.len() > line => {
+                out.pop();
+            }
+            c if c.is_control() && c != '\t' => {}
+            c => {
+                if std::mem::take(&mut returned) {
+                    out.truncate(line);
+                }
+                out.push(c);
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Passes over the rest of a sequence that began with `first`: ESC or a C1 control.
+fn skip_sequence(first: char, rest: &mut std::str::Chars<'_>) {
+    let kind = match first {
+        '\u{1b}' => {
+            // An escape that is followed by a control or text from elsewhere introduces nothing.
+            let next = rest.clone().next();
+            let Some(next) = next.filter(|c| matches!(c, ' '..='~')) else {
+                return;
+            };
+            rest.next();
+            next
+        }
+        // The 8-bit form of `ESC X` is X + 0x40.
+        c1 => char::from_u32(u32::from(c1) - 0x40).unwrap_or(' '),
+    };
+    match kind {
+        '[' => skip_while(rest, |c| matches!(c, ' '..='?'), |c| matches!(c, '@'..='~')),
+        ']' | 'P' | 'X' | '^' | '_' => skip_string(rest),
+        // A designation, such as `ESC ( B`, has its final byte behind the intermediates.
+        ' '..='/' => skip_while(rest, |c| matches!(c, ' '..='/'), |c| matches!(c, '0'..='~')),
+        _ => {}
+    }
+}
+
+fn skip_while(
+    rest: &mut std::str::Chars<'_>,
+    inside: impl Fn(char) -> bool,
+    last: impl Fn(char) -> bool,
+) {
+    while let Some(c) = rest.clone().next() {
+        if inside(c) {
+            rest.next();
+        } else {
+            if last(c) {
+                rest.next();
+            }
+            return;
+        }
+    }
+}
+
+/// Passes over a control string. It ends at BEL, ST or any other escape; one that does not end on its line was cut,
+/// and what follows is text.
+fn skip_string(rest: &mut std::str::Chars<'_>) {
+    while let Some(c) = rest.clone().next() {
+        match c {
+            '\u{7}' | '\u{9c}' => {
+                rest.next();
+                return;
+            }
+            '\u{1b}' | '\n' => return,
+            _ => {
+                rest.next();
+            }
+        }
+    }
+}
+
 /// What ends a bracketed paste.
 const PASTE_END: &str = "\u{1b}[201~";
 
@@ -205,7 +300,33 @@ mod tests {
         assert_eq!(typed(&long), long);
     }
 
+    #[test]
+    fn output_without_its_escapes_is_what_a_person_reads() {
+        for (raw, read) in [
+            ("plain\ttext\n", "plain\ttext\n"),
+            ("\x1b[1;31mred\x1b[0m\r\nnext\r\n", "red\nnext\n"),
+            ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x07 end", "link end"),
+            ("\x1bP1$r0m\x1b\\a\x1b(Bb\x1b=c\u{9b}32md", "abcd"),
+            ("10%\r50%\r\x1b[K100%\ndone", "100%\ndone"),
+            ("kept\r\n", "kept\n"),
+            ("kept\r", "kept"),
+            ("abc\x08\x08xy\x07", "axy"),
+            ("\x1b]0;cut\nnext", "\nnext"),
+            ("\x1b[31", ""),
+            ("\x1bé", "é"),
+        ] {
+            assert_eq!(without_escapes(raw), read, "{raw:?}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn no_control_survives_the_removal_of_escapes(raw in "(\x1b|\\[|\\]|;|m|P|\r|\n|\x07|\x08|\u{9b}|\u{9c}|é|a|1){0,60}") {
+            let read = without_escapes(&raw).into_owned();
+            prop_assert!(!read.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')), "{:?}", read);
+            prop_assert_eq!(without_escapes(&read).into_owned(), read);
+        }
+
         #[test]
         fn nothing_unsafe_survives_and_cleaning_twice_changes_nothing(raw in any::<String>()) {
             let line = one_line(&raw).into_owned();

@@ -357,6 +357,7 @@ pub fn approve_by_key(model: &mut Model) -> Result<Vec<Effect>, String> {
 
 /// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.
 pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, String> {
+    super::handoff::finish_edit(model);
     let message = model.handoff.current().clone();
     let Some(attempt) = &mut model.reboot.attempt else {
         return Err("no reboot waits for an approval".to_owned());
@@ -935,6 +936,10 @@ fn finish(model: &mut Model) -> Vec<Effect> {
         Kind::Undo(..) => format!("iteration {iteration}: the session before the reboot is back"),
         Kind::Restart => format!("iteration {iteration}: the session is resumed"),
     });
+    if matches!(kind, Kind::Undo(..)) {
+        // Whoever took a reboot back does not want to be asked again at once.
+        model.reboot.quiet_until_turn = DEFER_TURNS;
+    }
     let mut effects = end_attempt(model, Step::Done, None);
     effects.extend(super::agent::save_iteration(model));
     effects

@@ -760,3 +760,45 @@ fn what_the_agent_writes_while_the_human_edits_is_merged() {
     let merged = editor.text().contains("from the agent");
     assert!(merged || bench.model.notes.theirs == Some(disk));
 }
+
+#[test]
+fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
+    let mut bench = Bench::new();
+    bench.used(155_000);
+    let start = bench.rebooted();
+    bench.spawned(3);
+    bench.started(NEW);
+    bench.prompted(NEW, &start.prompt.unwrap());
+    bench.turn_ended(NEW);
+    let effects = bench.tell(Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Undo,
+    });
+    assert_eq!(signals(&effects), [Rung::Exit]);
+    let effects = bench.exited(0);
+    let start = effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => Some(start.clone()),
+        _ => None,
+    });
+    let start = start.unwrap();
+    assert_eq!(
+        (start.session, start.resume, start.prompt),
+        (session(OLD), true, None)
+    );
+    bench.spawned(4);
+    bench.started(OLD);
+    let iterations = bench.model.lineage.iterations();
+    assert_eq!(iterations[2].parent, Some(iterations[0].iteration));
+    bench.used(155_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), None);
+    let undone = Event::ControlAsked {
+        call: CallId(2),
+        control: Control::Undo,
+    };
+    let effects = bench.tell(undone);
+    assert!(
+        matches!(effects[0], Effect::Answer(_, Reply::Refused { .. })),
+        "nothing to undo now"
+    );
+}

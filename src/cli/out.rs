@@ -1,5 +1,6 @@
 //! What every printing command shares: quiet writes, clean text, aligned columns, one way to fail.
 
+use std::error::Error;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -45,6 +46,18 @@ pub fn complain(error: &str, hint: &str) {
     }
     // Nobody is left to be told that even this could not be written.
     io::stderr().write_all(text.as_bytes()).ok();
+}
+
+/// An error with all its causes.
+#[must_use]
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        write!(text, ": {cause}").expect("writing to a string cannot fail");
+        source = cause.source();
+    }
+    text
 }
 
 /// Rows as text with columns aligned and two cells apart; the last column is not padded. Fields may
@@ -166,13 +179,7 @@ pub fn none_runs() -> i32 {
 }
 
 fn explain(error: &ClientError) -> i32 {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        write!(text, ": {error}").expect("writing to a string cannot fail");
-        cause = error.source();
-    }
-    complain(&text, "");
+    complain(&chain(error), "");
     FAILED
 }
 

@@ -62,7 +62,7 @@ pub fn parse(message: &str) -> Vec<Signal> {
         let outside = !was_fenced && fence.is_none();
         if let Some(lines) = &mut notes {
             if outside && keyword(line).is_some_and(|(word, _)| word == "SIGNAL") {
-                signals.extend(scratchpad(notes.take().unwrap_or_default()));
+                signals.extend(scratchpad(&notes.take().unwrap_or_default()));
             } else {
                 lines.push(line);
             }
@@ -77,12 +77,12 @@ pub fn parse(message: &str) -> Vec<Signal> {
             _ => {}
         }
     }
-    signals.extend(notes.and_then(scratchpad));
+    signals.extend(notes.and_then(|lines| scratchpad(&lines)));
     signals
 }
 
 /// The notes without the blank lines around them. Empty notes say nothing: they would wipe the human's.
-fn scratchpad(lines: Vec<&str>) -> Option<Signal> {
+fn scratchpad(lines: &[&str]) -> Option<Signal> {
     let text = lines.join("\n");
     let text = text.trim_matches('\n').trim_end();
     (!text.trim().is_empty()).then(|| Signal::Scratchpad(format!("{text}\n")))
@@ -115,7 +115,7 @@ fn keyword(line: &str) -> Option<(&str, &str)> {
             rest = rest
                 .trim_start_matches(['*', '_'])
                 .strip_prefix([' ', ':'])?
-                .trim_start_matches(':')
+                .trim_start_matches(':');
         }
         // The severity in brackets belongs to what follows.
         "ISSUE" if rest.starts_with('[') => {}

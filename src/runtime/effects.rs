@@ -45,7 +45,9 @@ impl Shell {
     pub(super) fn obey(&mut self, effect: Effect) {
         match effect {
             Effect::Forward(input) => self.forward(&input),
-            Effect::Type(bytes) => self.write_pane(bytes),
+            Effect::Type(bytes) => {
+                self.write_pane(bytes);
+            }
             Effect::Paste(text) => {
                 let bytes = keys::encode_paste(text.as_bytes(), &self.screen.modes());
                 self.write_pane(bytes);
@@ -118,9 +120,15 @@ impl Shell {
             }
             return;
         }
+        match input {
+            HostInput::PasteStart => self.paste_cut = false,
+            // A text with holes is worse than one cut off, so nothing goes behind the first refusal.
+            HostInput::PasteChunk(_) if self.paste_cut => return,
+            _ => {}
+        }
         let bytes = input::forward(input, &modes, self.host_kitty());
-        if !bytes.is_empty() {
-            self.write_pane(bytes);
+        if !bytes.is_empty() && !self.write_pane(bytes) {
+            self.paste_cut = true;
         }
     }
 
@@ -200,6 +208,10 @@ impl Shell {
         self.pty = Some(pty);
         self.record(iteration, size);
         self.keep(Job::Agent(iteration, process.clone()));
+        // A guess that serves where hooks are switched off; the first hook tells the true path.
+        if let Some(path) = self.agent.transcript_of(start.session) {
+            self.follow(start.session, path.to_string_lossy().into_owned());
+        }
         self.tell(Event::Pane(PaneEvent::Spawned {
             iteration,
             process,
@@ -362,6 +374,8 @@ impl Shell {
     fn follow(&mut self, session: SessionId, path: String) {
         let path = PathBuf::from(path);
         if self.transcript.as_ref() == Some(&path) {
+            // A client that is new here makes the directory long after it has named the file.
+            self.watcher.watch_beside(&path);
             self.poke_transcript();
             return;
         }

@@ -12,6 +12,8 @@
 //! Everything that could block is on a thread or task of its own behind a bounded channel: reading the pane
 //! never waits for drawing, and a flood from the child fills its channel and slows the child, not the keys.
 
+#![allow(clippy::disallowed_methods, reason = "the shell is where time and ids come from")]
+
 pub mod agent;
 pub mod effects;
 pub mod follower;
@@ -153,6 +155,8 @@ pub struct Shell {
     pub(crate) scheme: Option<crate::pane::ColourScheme>,
     pub(crate) watch_for: Option<String>,
     pub(crate) quit: Option<i32>,
+    /// The child has refused a part of the paste that is coming in.
+    pub(crate) paste_cut: bool,
     /// Bytes for the host terminal that are not cells: clipboard, bell.
     pub(crate) aside: Vec<u8>,
     pub(crate) recording: Option<(Instant, Recording)>,
@@ -281,6 +285,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         scheme: None,
         watch_for: None,
         quit: None,
+        paste_cut: false,
         aside: Vec::new(),
         recording: None,
         flags,
@@ -599,8 +604,8 @@ impl Shell {
         }
     }
 
-    /// Writes to the child; a child that does not read is told of, not waited for.
-    pub(crate) fn write_pane(&mut self, bytes: Vec<u8>) {
+    /// Writes to the child; a child that does not read is told of, not waited for. False if it was refused.
+    pub(crate) fn write_pane(&mut self, bytes: Vec<u8>) -> bool {
         let refused = self
             .pty
             .as_ref()
@@ -608,6 +613,7 @@ impl Shell {
         if refused {
             self.tell(Event::Pane(PaneEvent::InputRefused));
         }
+        !refused
     }
 
     /// A watched file has changed.
@@ -648,9 +654,7 @@ impl Shell {
 
     fn next_deadline(&self) -> Option<Instant> {
         let now = Instant::now();
-        let frame = self
-            .wants_frame(now)
-            .then(|| self.drawn_at.map_or(now, |at| at + FRAME_TIME));
+        let frame = self.wants_frame(now).then(|| self.frame_at(now));
         // One that is over is among the reasons for a frame.
         let typed = self.typed_due.filter(|due| *due > now);
         [
@@ -704,10 +708,10 @@ impl Shell {
         }
     }
 
-    /// Whether nothing better can be known: the agent tells nothing, or its transcript has gone and only the
-    /// status line, which wins while it speaks, is left.
+    /// Whether nothing better can be known: a program that tells nothing, or one whose transcript has gone. For a
+    /// client that has not spoken yet no figure is truer than the few words on its screen.
     const fn wants_estimate(&self) -> bool {
-        !self.model.agent.hooked || self.model.transcript_lost
+        !self.agent.kind.tells() || self.model.transcript_lost
     }
 
     /// Estimates usage from the pane's text, where nothing better is known.
@@ -715,7 +719,7 @@ impl Shell {
         if !self.wants_estimate() {
             return;
         }
-        let used: Tokens = crate::agent::generic::estimate(self.characters, 0);
+        let used: Tokens = crate::guard::reading::estimate(self.characters, 0);
         let at = self.at();
         let source = crate::guard::Source::Estimate;
         let reading = crate::guard::Reading {
@@ -742,10 +746,17 @@ impl Shell {
     /// Draws once if anything has changed, the last frame is out and its time is over.
     fn draw_if_due(&mut self) {
         let now = Instant::now();
-        let early = self.drawn_at.is_some_and(|at| now < at + FRAME_TIME);
-        if self.wants_frame(now) && !early {
+        if self.wants_frame(now) && self.frame_at(now) <= now {
             self.draw();
         }
+    }
+
+    /// When the next frame may be drawn. A child's first output does not wait, so that it shows as soon as the
+    /// child is there: one frame more in an iteration.
+    fn frame_at(&self, now: Instant) -> Instant {
+        let first = self.drawn_revision == 0 && self.screen.revision() > 0;
+        let last = self.drawn_at.filter(|_| !first);
+        last.map_or(now, |at| at + FRAME_TIME)
     }
 
     fn draw(&mut self) {

@@ -2,14 +2,18 @@
 
 use std::{
     fs,
+    io::Write as _,
     os::unix::fs::PermissionsExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json};
 
-use crate::kit::supervisor::{Launch, SOON, Supervisor};
+use crate::kit::{
+    home::Home,
+    supervisor::{Launch, PITSTOP, SOON, Supervisor, live_client},
+};
 
 /// How late a figure may be after the client's own status line (issue 2).
 const LATEST: Duration = Duration::from_secs(1);
@@ -144,4 +148,260 @@ fn the_same_usage_of_a_real_client_with_a_million_tokens_is_healthy() {
     let launch = live("claude-sonnet-4-5[1m]");
     let dir = launch.the_home().claude_dir();
     the_figures_are_told(&launch, &dir, 1_000_000);
+}
+
+/// The transcript of the present session.
+fn transcript(supervisor: &Supervisor) -> PathBuf {
+    let status = supervisor.status();
+    let name = format!("{}.jsonl", status["session_id"].as_str().unwrap());
+    let home = supervisor.launch.the_home();
+    let found = || {
+        home.transcripts()
+            .into_iter()
+            .chain(demo_transcripts(home))
+            .find(|path| path.ends_with(&name))
+    };
+    supervisor.wait_until("the transcript", || found().is_some(), SOON);
+    found().unwrap()
+}
+
+fn demo_transcripts(home: &Home) -> Vec<PathBuf> {
+    let projects = fs::read_dir(home.path("state/pitstop/demo/projects"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    projects
+        .flat_map(|project| fs::read_dir(project.path()).into_iter().flatten().flatten())
+        .map(|file| file.path())
+        .collect()
+}
+
+fn append(path: &Path, bytes: &[u8]) {
+    let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+#[track_caller]
+fn wait_for_figure(supervisor: &Supervisor, source: &str, used: u64) -> Value {
+    let shows = |status: &Value| {
+        let context = &status["context"];
+        let found = context["used"].as_u64();
+        context["source"] == source && found.is_some_and(|found| within_a_percent(found, used))
+    };
+    supervisor.wait_for_status(shows, SOON)
+}
+
+/// The program with an agent whose settings have lost the status line on the way.
+fn without_status_line(launch: Launch) -> Launch {
+    let agent = if launch.has_api() {
+        live_client().display().to_string()
+    } else {
+        format!("{PITSTOP} demo-agent")
+    };
+    let script = launch.the_home().path("agent");
+    let text = format!(
+        "#!/bin/sh\n\
+         for arg; do\n\
+           shift\n\
+           if [ \"$last\" = --settings ]; then\n\
+             sed 's/\"statusLine\"/\"noStatusLine\"/' \"$arg\" >\"$HOME/settings.json\"\n\
+             arg=$HOME/settings.json\n\
+           fi\n\
+           last=$arg\n\
+           set -- \"$@\" \"$arg\"\n\
+         done\n\
+         exec {agent} \"$@\"\n"
+    );
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
+    launch.client(&script)
+}
+
+/// The peak of the supervisor's memory, in bytes.
+fn peak_memory(supervisor: &Supervisor) -> u64 {
+    let pid = supervisor.terminal.pid().as_raw_nonzero();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes: u64 = line
+        .and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap();
+    kilobytes * 1024
+}
+
+/// Without a status line the transcript counts; torn and endless lines cost nothing but themselves; when it
+/// vanishes there is still the estimate.
+fn the_next_source_takes_over(launch: Launch) {
+    let supervisor = without_status_line(launch).start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("step one");
+    let status = wait_for_figure(&supervisor, "transcript", 100_000);
+    assert_eq!(status["context"]["level"], "warning");
+    supervisor.wait_for_state("idle", SOON);
+
+    let path = transcript(&supervisor);
+    let before = peak_memory(&supervisor);
+    let mut bad =
+        b"{\"type\":\"assistant\",\"message\":{\"usage\":{\"input_to\n\xff\xfe\0\n".to_vec();
+    bad.extend_from_slice(b"{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"");
+    bad.resize(bad.len() + 50_000_000, b'x');
+    bad.extend_from_slice(b"\"}}\n");
+    append(&path, &bad);
+    supervisor.wait_for_log("lines of the transcript were skipped", SOON);
+    supervisor.prompt("step two");
+    let status = wait_for_figure(&supervisor, "transcript", 130_000);
+    assert_eq!(status["context"]["level"], "critical");
+    supervisor.wait_for_state("idle", SOON);
+    let grown = peak_memory(&supervisor).saturating_sub(before);
+    eprintln!("memory grew by {} KiB for a line of 50 MB", grown / 1024);
+    assert!(grown < 100_000_000, "{grown}");
+
+    fs::remove_file(&path).unwrap();
+    supervisor.wait_for_log("the transcript cannot be followed", SOON);
+    supervisor.prompt("step three");
+    // The client begins the file anew, the demo does not.
+    let status = supervisor.wait_for_status(
+        |status| {
+            let context = &status["context"];
+            let used = context["used"].as_u64().unwrap_or(0);
+            context["source"] == "estimate"
+                || context["source"] == "transcript" && within_a_percent(used, 155_000)
+        },
+        SOON,
+    );
+    assert!(status["context"]["used"].as_u64() > Some(0));
+    supervisor.wait_for_state("idle", SOON);
+}
+
+#[test]
+fn the_next_source_takes_over_on_the_demo() {
+    the_next_source_takes_over(demo("claude-demo-1"));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_next_source_takes_over_on_the_real_client() {
+    the_next_source_takes_over(live("claude-sonnet-4-5"));
+}
+
+#[test]
+fn a_status_line_that_falls_silent_gives_way_to_the_transcript() {
+    let supervisor = demo("claude-demo-1").start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("step one");
+    wait_for_figure(&supervisor, "status_line", 100_000);
+    supervisor.wait_for_status(
+        |status| status["context"]["age_ms"].as_u64() > Some(5_500),
+        SOON,
+    );
+    // The session goes on, and the status line says nothing about it.
+    let record = json!({
+        "type": "assistant", "isSidechain": false, "uuid": "u", "parentUuid": null,
+        "message": {
+            "id": "msg_later", "type": "message", "role": "assistant", "model": "claude-demo-1",
+            "content": [{ "type": "text", "text": "on I go" }], "stop_reason": "end_turn",
+            "usage": {
+                "input_tokens": 0, "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": 130_000, "output_tokens": 0,
+            },
+        },
+    });
+    append(&transcript(&supervisor), format!("{record}\n").as_bytes());
+    let status = wait_for_figure(&supervisor, "transcript", 130_000);
+    assert_eq!(status["context"]["level"], "critical");
+    supervisor.terminal.wait_for_text("transcript", SOON);
+}
+
+/// A hook as the agent's own would be, but told nothing about us: it finds us by the directory.
+#[track_caller]
+fn hook(supervisor: &Supervisor, event: &str, payload: &[u8]) {
+    let output = supervisor.run_with_input(&["hook", event], payload);
+    assert!(output.status.success(), "{output:?}");
+    assert!(
+        output.stdout.is_empty() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn a_hook_that_was_not_told_of_us_finds_us_by_the_directory() {
+    let supervisor = demo("claude-demo-1").start();
+    let status = supervisor.wait_for_state("idle", SOON);
+    let session = status["session_id"].as_str().unwrap();
+    let payload = |event: &str| {
+        let payload = json!({
+            "session_id": session, "hook_event_name": event, "cwd": supervisor.launch.project(),
+            "transcript_path": "/nowhere.jsonl", "prompt": "by hand",
+        });
+        payload.to_string().into_bytes()
+    };
+    hook(
+        &supervisor,
+        "UserPromptSubmit",
+        &payload("UserPromptSubmit"),
+    );
+    assert_eq!(supervisor.status()["agent"]["state"], "busy");
+    hook(&supervisor, "Stop", &payload("Stop"));
+    assert_eq!(supervisor.status()["agent"]["state"], "idle");
+    supervisor.wait_for_log(
+        "a transcript outside the agent's own directory is not read",
+        SOON,
+    );
+}
+
+#[test]
+fn payloads_that_make_no_sense_are_logged_and_change_nothing() {
+    let supervisor = demo("claude-demo-1").start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("step one");
+    wait_for_figure(&supervisor, "status_line", 100_000);
+    let before = supervisor.wait_for_state("idle", SOON);
+
+    let deep = "[".repeat(100_000);
+    let huge = format!("{{\"session_id\":\"{}\"}}", "x".repeat(3_000_000));
+    for payload in [
+        "",
+        "{",
+        "null",
+        "[]",
+        "\u{fffd}\0",
+        "{\"session_id\":7}",
+        &deep,
+        &huge,
+    ] {
+        for event in ["Stop", "UserPromptSubmit", "SessionStart", "NoSuchEvent"] {
+            hook(&supervisor, event, payload.as_bytes());
+        }
+        let output = supervisor.run_with_input(&["statusline"], payload.as_bytes());
+        assert!(output.status.success(), "{output:?}");
+    }
+    let stranger = json!({
+        "session_id": "8f14e45f-ceea-467f-a8b5-2a8b9d3c1e70", "hook_event_name": "UserPromptSubmit",
+        "transcript_path": transcript(&supervisor), "cwd": "/", "prompt": "not of this session",
+    });
+    hook(
+        &supervisor,
+        "UserPromptSubmit",
+        stranger.to_string().as_bytes(),
+    );
+
+    let log = supervisor.log();
+    for line in [
+        "a hook payload was ignored",
+        "a status line payload was ignored",
+        "an event of another session was ignored",
+    ] {
+        assert!(log.contains(line), "{line}\n{log}");
+    }
+    let after = supervisor.status();
+    for fact in [
+        "/session_id",
+        "/agent/state",
+        "/context/used",
+        "/context/source",
+        "/iteration",
+    ] {
+        assert_eq!(before.pointer(fact), after.pointer(fact), "{fact}");
+    }
+    supervisor.prompt("step two");
+    wait_for_figure(&supervisor, "status_line", 130_000);
 }

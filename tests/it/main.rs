@@ -1,5 +1,7 @@
 //! The integration tests: one binary, a module per feature.
 
+#![allow(clippy::disallowed_methods, reason = "real programs take real time")]
+
 mod agent;
 mod api;
 mod breakpoint;
@@ -10,8 +12,8 @@ mod hooks;
 mod kit;
 mod layering;
 mod lineage;
+mod pane;
 mod reboot;
 mod recovery;
-mod pane;
 mod transcript;
 mod ui;

@@ -24,7 +24,10 @@ const MEMORY_LIMIT: u64 = 150 * 1024;
 
 /// A supervisor whose hosted program is this shell script, in raw mode without echo.
 fn script(size: (u16, u16), text: &str) -> Launch {
-    let launch = Launch::generic("sh child.sh").size(size.0, size.1);
+    // By all that these scripts write, an estimate would ask for a reboot.
+    let launch = Launch::generic("sh child.sh")
+        .set("reboot.mode=\"manual\"")
+        .size(size.0, size.1);
     let file = launch.project().join("child.sh");
     fs::write(file, format!("stty raw -echo\n{text}\n")).unwrap();
     launch
@@ -325,6 +328,26 @@ fn a_child_that_never_reads_blocks_nobody_and_the_user_is_told() {
     assert!(grown < 16 * 1024, "{grown} KiB more");
 }
 
+#[test]
+fn a_paste_that_is_too_long_for_a_sleeping_child_is_cut_off_and_has_no_holes() {
+    let text =
+        "printf '\\033[?2004hREADY'\nwhile [ ! -e wake ]; do sleep 0.05; done\nexec cat >typed";
+    let supervisor = script((140, 45), text).start();
+    supervisor.terminal.wait_for_text("READY", SOON);
+    let lines: String = (0..600_000).map(|n| format!("line {n}\n")).collect();
+    supervisor.keys(["\x1b[200~", &lines, "\x1b[201~"]);
+    // The help page comes up behind the paste: all of it has been dealt with.
+    supervisor.keys([key::F1]);
+    supervisor.terminal.wait_for_text("In the review", SOON);
+    fs::write(file(&supervisor, "wake"), "").unwrap();
+    let ended = || read(&supervisor, "typed").ends_with(b"\x1b[201~");
+    supervisor.wait_until("the end of the paste", ended, SOON);
+    let typed = read(&supervisor, "typed");
+    let part = &typed[6..typed.len() - 6];
+    assert!(part.len() > 4 << 20, "only {} bytes were taken", part.len());
+    assert!(lines.as_bytes().starts_with(part), "the paste has a hole");
+}
+
 /// What a lively program writes: colours, attributes, wide characters, accents, cursor moves, scrolling regions,
 /// insertions, tabs; then the cursor rests somewhere.
 ///
@@ -333,12 +356,12 @@ fn a_child_that_never_reads_blocks_nobody_and_the_user_is_told() {
 fn lively(columns: u16, rows: u16) -> Vec<u8> {
     let mut random = Random(0xce11);
     let mut stream = String::from("\x1b[2J\x1b[H");
-    for _ in 0..6000 {
+    for step in 0..6000 {
         let (row, column) = (
             1 + random.below(rows.into()),
             1 + random.below(columns.into()),
         );
-        stream += &match random.below(14) {
+        stream += &match random.below(22) {
             0 => format!("\x1b[{row};{column}H"),
             1 => format!(
                 "\x1b[{}m",
@@ -367,7 +390,9 @@ fn lively(columns: u16, rows: u16) -> Vec<u8> {
                 1 + random.below(3),
                 random.among(&['@', 'P', 'L', 'M', 'X', 'S', 'T', 'A', 'B', 'C', 'D'])
             ),
-            9 => format!("\x1b[{}{}", random.below(3), random.among(&['K', 'J'])),
+            // Whole screens are erased in the first half only, so that there is something to see at the end.
+            9 if step < 3000 => format!("\x1b[{}J", random.below(3)),
+            9 => format!("\x1b[{}K", random.below(3)),
             10 => random
                 .among(&[
                     "\r\n",
@@ -665,7 +690,7 @@ fn vim_fills_the_pane_and_follows_its_size() {
         supervisor.keys([keys, ":echo &lines &columns\r"]);
         supervisor.terminal.wait_for_text(size, SOON);
     }
-    supervisor.keys(["oa second line\x1b", ":wq\r"]);
+    supervisor.keys(["oa second line", key::ESC, ":wq\r"]);
     let written = || read(&supervisor, "note.txt") == b"the first line\na second line\n";
     supervisor.wait_until("the file is written", written, SOON);
 }

@@ -31,6 +31,9 @@ pub const PITSTOP: &str = env!("CARGO_BIN_EXE_pitstop");
 /// How long anything that should take a moment may take on a machine that others use too.
 pub const SOON: Duration = Duration::from_secs(20);
 
+/// The pause between two questions for the status.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(60);
+
 /// How long a supervisor has to leave after SIGTERM: the sum of its ladder, and some.
 const LEAVING: Duration = Duration::from_secs(20);
 
@@ -126,7 +129,7 @@ impl Launch {
         Self::new(Hosted::Generic(command.to_owned()))
     }
 
-    /// With this program in the place of the client.
+    /// With this program as `[agent] command`: what pitstop takes for Claude Code.
     pub fn client(mut self, program: &Path) -> Self {
         self.hosted = Hosted::Claude(program.to_owned());
         self
@@ -337,7 +340,6 @@ impl Supervisor {
     pub fn wait_for_status(&self, holds: impl Fn(&Value) -> bool, limit: Duration) -> Value {
         let end = Instant::now() + limit;
         let mut last = None;
-        // Each question is a process of its own, which is pause enough.
         while Instant::now() < end {
             if let Some(status) = self.try_status() {
                 if holds(&status) {
@@ -345,6 +347,8 @@ impl Supervisor {
                 }
                 last = Some(status);
             }
+            // Each question is a process of its own: asked without a pause they slow down what is measured.
+            thread::park_timeout(BETWEEN_QUESTIONS);
         }
         panic!(
             "waited {limit:?} in vain; the last status: {last:#?}\nthe screen:\n{}\nthe log:\n{}",
