@@ -75,6 +75,10 @@ const ESCAPE_TIME: Duration = Duration::from_millis(25);
 /// How many answers may wait for the loop.
 pub const ANSWERS_IN_FLIGHT: usize = 256;
 
+/// How long a changed configuration must rest before it is read: an editor that cuts the file short first would
+/// else have its empty half-way state taken for a wish for the defaults.
+const CONFIG_SETTLE: Duration = Duration::from_millis(150);
+
 /// How often the pane's text is taken for an estimate, where nothing better is known.
 const ESTIMATE_TIME: Duration = Duration::from_secs(1);
 
@@ -177,6 +181,7 @@ pub struct Shell {
     /// For tests of what a panic leaves behind: `PITSTOP_PANIC_AT=draw` breaks the second frame.
     panics: bool,
     estimate_due: Option<Instant>,
+    config_due: Option<Instant>,
     notes_due: Option<Instant>,
     characters: u64,
 }
@@ -301,6 +306,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         next_call: 0,
         panics: std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw"),
         estimate_due: None,
+        config_due: None,
         notes_due: None,
         characters: 0,
     };
@@ -617,21 +623,24 @@ impl Shell {
         } else if path == self.agent.scratchpad {
             self.notes_due = Some(Instant::now() + NOTES_SETTLE);
         } else if self.paths.watched().iter().any(|watched| watched == path) {
-            match load::load(&self.paths, &self.flags) {
-                Ok(loaded) if loaded.config != self.model.config => {
-                    self.tell(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
-                    self.choose_theme();
-                }
-                Ok(_) => {}
-                Err(errors) => {
-                    let first = errors
-                        .faults
-                        .first()
-                        .map_or_else(String::new, crate::config::error::Fault::line);
-                    let what =
-                        format!("the configuration is not taken, the old one stays: {first}");
-                    self.tell(Event::Troubled { what });
-                }
+            self.config_due = Some(Instant::now() + CONFIG_SETTLE);
+        }
+    }
+
+    fn reload_config(&mut self) {
+        match load::load(&self.paths, &self.flags) {
+            Ok(loaded) if loaded.config != self.model.config => {
+                self.tell(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
+                self.choose_theme();
+            }
+            Ok(_) => {}
+            Err(errors) => {
+                let first = errors
+                    .faults
+                    .first()
+                    .map_or_else(String::new, crate::config::error::Fault::line);
+                let what = format!("the configuration is not taken, the old one stays: {first}");
+                self.tell(Event::Troubled { what });
             }
         }
     }
@@ -654,6 +663,7 @@ impl Shell {
             self.escape_due,
             self.screen.deadline(),
             self.estimate_due,
+            self.config_due,
             self.notes_due,
         ]
         .into_iter()
@@ -673,6 +683,10 @@ impl Shell {
         if self.screen.deadline().is_some_and(|due| due <= now) {
             self.screen.expire(now);
             self.after_feed();
+        }
+        if self.config_due.is_some_and(|due| due <= now) {
+            self.config_due = None;
+            self.reload_config();
         }
         if self.estimate_due.is_some_and(|due| due <= now) {
             self.estimate_due = None;

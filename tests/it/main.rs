@@ -7,6 +7,7 @@ mod api;
 mod breakpoint;
 mod config;
 mod context;
+mod host;
 mod hooks;
 mod kit;
 mod layering;

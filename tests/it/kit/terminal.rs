@@ -123,6 +123,7 @@ pub struct Terminal {
     title: Arc<Mutex<String>>,
     master: Box<dyn MasterPty + Send>,
     pid: Pid,
+    settings: String,
 }
 
 /// What to run in a terminal.
@@ -142,6 +143,7 @@ impl Terminal {
         let pair = native_pty_system()
             .openpty(size(spec.columns, spec.rows))
             .expect("a pty");
+        let settings = format!("{:?}", pair.master.get_termios());
         let mut command = CommandBuilder::new(spec.program);
         command.args(spec.args);
         command.env_clear();
@@ -233,6 +235,7 @@ impl Terminal {
             title,
             master: pair.master,
             pid: pid.expect("a process id"),
+            settings,
         }
     }
 
@@ -369,6 +372,11 @@ impl Terminal {
             on.push("colour scheme");
         }
         on
+    }
+
+    /// Whether the terminal's line settings (raw mode and the like) are as they were before the program.
+    pub fn has_its_settings_back(&self) -> bool {
+        format!("{:?}", self.master.get_termios()) == self.settings
     }
 
     /// Changes the size; the program gets SIGWINCH.
