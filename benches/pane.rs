@@ -238,7 +238,7 @@ impl Bench {
     }
 
     /// Ends a host; its child gets the signals that the host gives it.
-    fn end(&self, hosted: Hosted) {
+    fn end(&self, hosted: &Hosted) {
         if hosted.who == Who::Tmux {
             // It may have ended by itself.
             let _ = Command::new("tmux")
@@ -312,7 +312,7 @@ impl Bench {
                     hosted.who.name(),
                     mib(peaks)
                 );
-                self.end(hosted);
+                self.end(&hosted);
             }
         }
         println!("\nThroughput, MB/s\n\n{}", table.text());
@@ -368,7 +368,7 @@ impl Bench {
                     let hosted = self.host(*who, &[mode]);
                     hosted.terminal.wait_for_text("READY", LIMIT);
                     times.extend(press(&hosted.terminal, self.plan.keys / LATENCY_ROUNDS));
-                    self.end(hosted);
+                    self.end(&hosted);
                 }
             }
             for (who, times) in self.hosts.iter().zip(&mut times) {
@@ -414,7 +414,7 @@ impl Bench {
                 (after.1 - before.1).to_string(),
                 format!("{:.1}", mib(memory)),
             ]);
-            self.end(hosted);
+            self.end(&hosted);
         }
         println!("\nIdle for {:?}\n\n{}", self.plan.idle, table.text());
         Ok(())
@@ -429,7 +429,7 @@ impl Bench {
                 let hosted = self.host(*who, &["echo"]);
                 hosted.terminal.wait_for_text("READY", LIMIT);
                 let took = began.elapsed();
-                self.end(hosted);
+                self.end(&hosted);
                 // The first of each fills caches and makes the database.
                 if round > 0 {
                     times.push(took);

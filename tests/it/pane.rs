@@ -1,6 +1,7 @@
 //! The pane end to end: real programs in the real `pitstop`, seen from the outer terminal.
 
 use std::{
+    fmt::Write as _,
     fs,
     path::PathBuf,
     thread,
@@ -338,7 +339,7 @@ fn lively(columns: u16, rows: u16) -> Vec<u8> {
             1 + random.below(rows.into()),
             1 + random.below(columns.into()),
         );
-        stream += &match random.below(14) {
+        let piece = match random.below(14) {
             0 => format!("\x1b[{row};{column}H"),
             1 => format!(
                 "\x1b[{}m",
@@ -390,6 +391,7 @@ fn lively(columns: u16, rows: u16) -> Vec<u8> {
                 .take(random.below(21) as usize)
                 .collect(),
         };
+        stream += &piece;
     }
     stream += "\x1b[r\x1b[0m\x1b[7;11H";
     stream.into_bytes()
@@ -516,15 +518,15 @@ fn every_question_is_answered_in_one_read_and_the_dangerous_ones_are_not() {
         "printf '\\033]2;the title\\033\\\\'\nask() { printf \"$1\"; dd bs=4096 count=1 of=$2 2>/dev/null; }\n",
     );
     for (number, (question, _)) in QUESTIONS.iter().enumerate() {
-        text += &format!("ask '{question}' answer{number}\n");
+        writeln!(text, "ask '{question}' answer{number}").unwrap();
     }
     // Each followed by a harmless one: its answer must come alone.
     for (number, question) in DANGEROUS.iter().enumerate() {
-        text += &format!("ask '{question}\\033[5n' silence{number}\n");
+        writeln!(text, "ask '{question}\\033[5n' silence{number}").unwrap();
     }
     // All at once: the answers come in the order of the questions.
     for (question, _) in QUESTIONS {
-        text += &format!("printf '{question}'\n");
+        writeln!(text, "printf '{question}'").unwrap();
     }
     text += "printf done >done\nexec cat >all";
     let supervisor = script((140, 45), &text).start();
@@ -537,7 +539,7 @@ fn every_question_is_answered_in_one_read_and_the_dangerous_ones_are_not() {
             answer.starts_with(wanted.as_bytes()),
             "{question} was answered {shown}"
         );
-        let escapes = answer.iter().filter(|byte| **byte == 0x1b).count();
+        let escapes = memchr::memchr_iter(0x1b, &answer).count();
         let ended = answer.ends_with(b"\x1b\\");
         assert_eq!(
             escapes,

@@ -1,6 +1,7 @@
 //! The reboot, from the key to the proof that the handoff has arrived: on the demo and on the real client.
 
 use std::{
+    fmt::Write as _,
     fs,
     os::unix::fs::PermissionsExt as _,
     path::PathBuf,
@@ -497,7 +498,7 @@ fn large_notes() -> String {
             4 => "bell \x07 nul-like \x01 delete \x7f csi \u{9b}31m",
             _ => "ñandú naïve e\u{301} — “curly” …",
         };
-        notes.push_str(&format!("{line:04} {piece}\n"));
+        writeln!(notes, "{line:04} {piece}").unwrap();
     }
     assert!(notes.len() > 50_000, "{}", notes.len());
     notes
