@@ -6,7 +6,7 @@
 //!                            └────▶ replies, facts ◀─┘
 //! ```
 //!
-//! **Replies** have one owner, the [`engine`]: our `Handler` answers what the engine's parser knows, the
+//! **Replies** have one owner, the engine: our `Handler` answers what the engine's parser knows, the
 //! tap's signals trigger the rest, and the engine's own answers are never called for. Because the
 //! engine is brought to the same byte before a signal is acted on, replies come in the order of the
 //! questions. Each is built from a fixed template and our own state, never from the sender's bytes;
