@@ -407,8 +407,9 @@ impl Bench {
         for who in &self.hosts[1..] {
             let hosted = self.host(*who, &["echo"]);
             hosted.terminal.wait_for_text("READY", LIMIT);
-            // What the start set in motion (a git question, an estimate) is over by then.
-            thread::sleep(Duration::from_secs(3));
+            // What the start set in motion is over by then; the age of the figure on the screen counts its
+            // first ten seconds one by one.
+            thread::sleep(Duration::from_secs(12));
             let processes = hosted.processes();
             let sum = |before: &[Work]| {
                 let all = before.iter();
