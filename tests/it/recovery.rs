@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::PathBuf,
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -69,13 +69,13 @@ fn handoffs(home: &Home) -> BTreeMap<String, usize> {
         .collect()
 }
 
-fn stem(path: &PathBuf) -> String {
+fn stem(path: &Path) -> String {
     path.file_stem()
         .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
 /// How many prompts of a transcript are handoffs.
-fn told(path: &PathBuf) -> usize {
+fn told(path: &Path) -> usize {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
