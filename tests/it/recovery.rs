@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -75,7 +75,7 @@ fn stem(path: &Path) -> String {
 }
 
 /// How many prompts of a transcript are handoffs.
-fn told(path: &PathBuf) -> usize {
+fn told(path: &Path) -> usize {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
