@@ -12,7 +12,10 @@
 //! Everything that could block is on a thread or task of its own behind a bounded channel: reading the pane
 //! never waits for drawing, and a flood from the child fills its channel and slows the child, not the keys.
 
-#![allow(clippy::disallowed_methods, reason = "the shell is where time and ids come from")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the shell is where time and ids come from"
+)]
 
 pub mod agent;
 pub mod effects;

@@ -22,7 +22,10 @@
 //! | `PITSTOP_DEMO_OWN_ID` | `1`: ignores `--session-id`, as some versions of the client do |
 //! | `PITSTOP_DEMO_DIALOG` | `start`: a trust dialog first; `turn`: a permission dialog in each turn |
 
-#![allow(clippy::disallowed_methods, reason = "the demo is a program of its own: it has its own clock and ids")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the demo is a program of its own: it has its own clock and ids"
+)]
 
 use std::{
     env, fs,

@@ -1,6 +1,9 @@
 //! Exact replies, modes, frames, facts and bounds of the emulated terminal.
 
-#![allow(clippy::disallowed_methods, reason = "any instant will do as the first one")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "any instant will do as the first one"
+)]
 
 use std::sync::LazyLock;
 
