@@ -334,7 +334,7 @@ fn a_paste_that_is_too_long_for_a_sleeping_child_is_cut_off_and_has_no_holes() {
         "printf '\\033[?2004hREADY'\nwhile [ ! -e wake ]; do sleep 0.05; done\nexec cat >typed";
     let supervisor = script((140, 45), text).start();
     supervisor.terminal.wait_for_text("READY", SOON);
-    let lines: String = (0..600_000).map(|n| format!("line {n}\n")).collect();
+    let lines = (0..600_000).fold(String::new(), |lines, n| lines + &format!("line {n}\n"));
     supervisor.keys(["\x1b[200~", &lines, "\x1b[201~"]);
     // The help page comes up behind the paste: all of it has been dealt with.
     supervisor.keys([key::F1]);
@@ -562,7 +562,7 @@ fn every_question_is_answered_in_one_read_and_the_dangerous_ones_are_not() {
             answer.starts_with(wanted.as_bytes()),
             "{question} was answered {shown}"
         );
-        let escapes = answer.iter().filter(|byte| **byte == 0x1b).count();
+        let escapes = memchr::memchr_iter(0x1b, &answer).count();
         let ended = answer.ends_with(b"\x1b\\");
         assert_eq!(
             escapes,
