@@ -17,7 +17,7 @@ use crate::{
     api::wire::AgentState,
     clock::At,
     config::{Delivery, RebootMode},
-    guard::Level,
+    guard::{Level, Source},
     handoff::Handoff,
     lineage::{
         Cause, EndReason, IterationId, RebootRecord, Way,
@@ -414,12 +414,13 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
     Ok(end_attempt(model, Step::Failed, Some(why)))
 }
 
-/// Asks for a reboot by itself if usage says so and nothing speaks against it.
+/// Asks for a reboot by itself if usage says so and nothing speaks against it. An estimate says too little: a
+/// program that only redraws its screen would fill any window by it.
 pub fn consider(model: &mut Model) -> Vec<Effect> {
     let figure = model.guard.figure(model.now);
-    let full = figure
-        .as_ref()
-        .is_some_and(|figure| figure.level >= Level::Overflow);
+    let full = figure.as_ref().is_some_and(|figure| {
+        figure.level >= Level::Overflow && figure.source != Source::Estimate
+    });
     let eligible = full
         && model.mode != RebootMode::Manual
         && !model.paused

@@ -802,3 +802,14 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
         "nothing to undo now"
     );
 }
+
+#[test]
+fn an_estimate_alone_opens_no_review() {
+    let mut bench = Bench::new();
+    let at = bench.at();
+    let (used, window, source) = (Tokens(175_000), None, Source::Estimate);
+    let reading = Reading { used, window, source, at };
+    bench.tell(Event::Read(ReadEvent::Estimate(reading)));
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), None);
+}
