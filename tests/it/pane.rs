@@ -1,6 +1,7 @@
 //! The pane end to end: real programs in the real `pitstop`, seen from the outer terminal.
 
 use std::{
+    fmt::Write as _,
     fs,
     path::PathBuf,
     thread,
@@ -334,7 +335,10 @@ fn a_paste_that_is_too_long_for_a_sleeping_child_is_cut_off_and_has_no_holes() {
         "printf '\\033[?2004hREADY'\nwhile [ ! -e wake ]; do sleep 0.05; done\nexec cat >typed";
     let supervisor = script((140, 45), text).start();
     supervisor.terminal.wait_for_text("READY", SOON);
-    let lines: String = (0..600_000).map(|n| format!("line {n}\n")).collect();
+    let mut lines = String::new();
+    for n in 0..600_000 {
+        writeln!(lines, "line {n}").unwrap();
+    }
     supervisor.keys(["\x1b[200~", &lines, "\x1b[201~"]);
     // The help page comes up behind the paste: all of it has been dealt with.
     supervisor.keys([key::F1]);
@@ -361,7 +365,7 @@ fn lively(columns: u16, rows: u16) -> Vec<u8> {
             1 + random.below(rows.into()),
             1 + random.below(columns.into()),
         );
-        stream += &match random.below(22) {
+        let piece = match random.below(22) {
             0 => format!("\x1b[{row};{column}H"),
             1 => format!(
                 "\x1b[{}m",
@@ -415,6 +419,7 @@ fn lively(columns: u16, rows: u16) -> Vec<u8> {
                 .take(random.below(21) as usize)
                 .collect(),
         };
+        stream += &piece;
     }
     stream += "\x1b[r\x1b[0m\x1b[7;11H";
     stream.into_bytes()
@@ -541,15 +546,15 @@ fn every_question_is_answered_in_one_read_and_the_dangerous_ones_are_not() {
         "printf '\\033]2;the title\\033\\\\'\nask() { printf \"$1\"; dd bs=4096 count=1 of=$2 2>/dev/null; }\n",
     );
     for (number, (question, _)) in QUESTIONS.iter().enumerate() {
-        text += &format!("ask '{question}' answer{number}\n");
+        writeln!(text, "ask '{question}' answer{number}").unwrap();
     }
     // Each followed by a harmless one: its answer must come alone.
     for (number, question) in DANGEROUS.iter().enumerate() {
-        text += &format!("ask '{question}\\033[5n' silence{number}\n");
+        writeln!(text, "ask '{question}\\033[5n' silence{number}").unwrap();
     }
     // All at once: the answers come in the order of the questions.
     for (question, _) in QUESTIONS {
-        text += &format!("printf '{question}'\n");
+        writeln!(text, "printf '{question}'").unwrap();
     }
     text += "printf done >done\nexec cat >all";
     let supervisor = script((140, 45), &text).start();
@@ -562,7 +567,7 @@ fn every_question_is_answered_in_one_read_and_the_dangerous_ones_are_not() {
             answer.starts_with(wanted.as_bytes()),
             "{question} was answered {shown}"
         );
-        let escapes = answer.iter().filter(|byte| **byte == 0x1b).count();
+        let escapes = memchr::memchr_iter(0x1b, &answer).count();
         let ended = answer.ends_with(b"\x1b\\");
         assert_eq!(
             escapes,

@@ -518,7 +518,7 @@ fn seen<T: EventListener>(term: &Term<T>) -> Vec<Vec<Seen>> {
             let whole = second.is_some_and(|cell| cell.flags.contains(Flags::WIDE_CHAR_SPACER));
             // Insertions tear wide characters; half of one cannot be seen.
             if cell.flags.contains(Flags::WIDE_CHAR) && !whole {
-                seen[column].text = " ".to_owned();
+                " ".clone_into(&mut seen[column].text);
                 seen[column].attributes -= Flags::WIDE_CHAR;
             }
         }
