@@ -418,9 +418,9 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
 /// program that only redraws its screen would fill any window by it.
 pub fn consider(model: &mut Model) -> Vec<Effect> {
     let figure = model.guard.figure(model.now);
-    let full = figure.as_ref().is_some_and(|figure| {
-        figure.level >= Level::Overflow && figure.source != Source::Estimate
-    });
+    let full = figure
+        .as_ref()
+        .is_some_and(|figure| figure.level >= Level::Overflow && figure.source != Source::Estimate);
     let eligible = full
         && model.mode != RebootMode::Manual
         && !model.paused

@@ -808,7 +808,12 @@ fn an_estimate_alone_opens_no_review() {
     let mut bench = Bench::new();
     let at = bench.at();
     let (used, window, source) = (Tokens(175_000), None, Source::Estimate);
-    let reading = Reading { used, window, source, at };
+    let reading = Reading {
+        used,
+        window,
+        source,
+        at,
+    };
     bench.tell(Event::Read(ReadEvent::Estimate(reading)));
     bench.tell(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
