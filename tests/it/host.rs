@@ -523,11 +523,7 @@ fn a_storm_of_resizes_ends_with_the_right_size() {
             let (rows, columns) = line.split_once(' ')?;
             Some((rows.parse().ok()?, columns.parse().ok()?))
         };
-<<<<<<< HEAD
         text.lines().rev().find_map(words)
-=======
-        text.lines().filter_map(words).next_back()
->>>>>>> t4
     };
     let fits = |(rows, columns)| (29..=33).contains(&rows) && (88..=90).contains(&columns);
     let screen = supervisor

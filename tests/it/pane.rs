@@ -338,15 +338,8 @@ fn a_paste_that_is_too_long_for_a_sleeping_child_is_cut_off_and_has_no_holes() {
         "printf '\\033[?2004hREADY'\nwhile [ ! -e wake ]; do sleep 0.05; done\nexec cat >typed";
     let supervisor = script((140, 45), text).start();
     supervisor.terminal.wait_for_text("READY", SOON);
-<<<<<<< HEAD
     let lines: Vec<String> = (0..600_000).map(|n| format!("line {n}\n")).collect();
     let lines = lines.concat();
-=======
-    let mut lines = String::new();
-    for n in 0..600_000 {
-        writeln!(lines, "line {n}").unwrap();
-    }
->>>>>>> t4
     supervisor.keys(["\x1b[200~", &lines, "\x1b[201~"]);
     // The help page comes up behind the paste: all of it has been dealt with.
     supervisor.keys([key::F1]);
@@ -427,11 +420,7 @@ fn lively(columns: u16, rows: u16) -> Vec<u8> {
                 .take(random.below(21) as usize)
                 .collect(),
         };
-<<<<<<< HEAD
         stream.push_str(&piece);
-=======
-        stream += &piece;
->>>>>>> t4
     }
     stream += "\x1b[r\x1b[0m\x1b[7;11H";
     stream.into_bytes()
@@ -558,7 +547,6 @@ fn every_question_is_answered_in_one_read_and_the_dangerous_ones_are_not() {
         "printf '\\033]2;the title\\033\\\\'\nask() { printf \"$1\"; dd bs=4096 count=1 of=$2 2>/dev/null; }\n",
     );
     for (number, (question, _)) in QUESTIONS.iter().enumerate() {
-<<<<<<< HEAD
         let _ = writeln!(text, "ask '{question}' answer{number}");
     }
     // Each followed by a harmless one: its answer must come alone.
@@ -568,17 +556,6 @@ fn every_question_is_answered_in_one_read_and_the_dangerous_ones_are_not() {
     // All at once: the answers come in the order of the questions.
     for (question, _) in QUESTIONS {
         let _ = writeln!(text, "printf '{question}'");
-=======
-        writeln!(text, "ask '{question}' answer{number}").unwrap();
-    }
-    // Each followed by a harmless one: its answer must come alone.
-    for (number, question) in DANGEROUS.iter().enumerate() {
-        writeln!(text, "ask '{question}\\033[5n' silence{number}").unwrap();
-    }
-    // All at once: the answers come in the order of the questions.
-    for (question, _) in QUESTIONS {
-        writeln!(text, "printf '{question}'").unwrap();
->>>>>>> t4
     }
     text += "printf done >done\nexec cat >all";
     let supervisor = script((140, 45), &text).start();
