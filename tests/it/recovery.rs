@@ -478,7 +478,8 @@ fn an_agent_that_ignores_every_signal_is_swept_at_the_next_start() {
     );
     let supervisor = launch.start();
     supervisor.terminal.wait_for_text("deaf", SOON);
-    assert_eq!(group_members(agent).len(), 0, "swept");
+    let swept = || group_members(agent).is_empty();
+    supervisor.wait_until("the deaf agent is swept", swept, SOON);
     assert_ne!(supervisor.agent_pid(), agent);
     supervisor.wait_for_log("was still alive and was ended", SOON);
 }
