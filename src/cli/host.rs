@@ -114,7 +114,7 @@ impl Failure {
     }
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -667,7 +667,7 @@ fn demo_dir(paths: &Paths) -> PathBuf {
 }
 
 /// The agent's own configuration directory.
-fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
+pub(super) fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
     match kind {
         AgentKind::Generic => None,
         AgentKind::Demo => Some(demo_dir(paths)),

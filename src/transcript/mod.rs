@@ -4,7 +4,9 @@
 //! room reads it, tolerantly and in bounded memory, and never writes it.
 
 pub mod record;
+mod span;
 pub mod tail;
+pub mod trim;
 pub mod usage;
 
 use std::{fmt, str::FromStr};

@@ -1,0 +1,1 @@
+//! Trim: copies of sessions with old tool output removed.
