@@ -53,7 +53,7 @@ use crate::{
 };
 
 mod recover;
-mod who;
+pub(super) mod who;
 
 use super::out::{chain, complain};
 use recover::{recover, sweep};

@@ -16,4 +16,5 @@ mod pane;
 mod reboot;
 mod recovery;
 mod transcript;
+mod trim;
 mod ui;

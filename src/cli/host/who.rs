@@ -141,7 +141,7 @@ fn demo_dir(paths: &Paths) -> PathBuf {
 }
 
 /// The agent's own configuration directory.
-pub(super) fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
+pub(in crate::cli) fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
     match kind {
         AgentKind::Generic => None,
         AgentKind::Demo => Some(demo_dir(paths)),
