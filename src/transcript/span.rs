@@ -210,7 +210,7 @@ mod tests {
         let json = r#" [1, "a,]" ,{"b":[2]},[] ]"#;
         let mut seen = Vec::new();
         elements(json.as_bytes(), 1..json.len(), |value| {
-            seen.push(&json[value])
+            seen.push(&json[value]);
         });
         assert_eq!(seen, ["1", r#""a,]""#, r#"{"b":[2]}"#, "[]"]);
         elements(b"[]", 0..2, |_| panic!("an empty array has no elements"));

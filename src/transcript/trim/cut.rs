@@ -37,8 +37,9 @@ impl Cut {
     pub(super) fn of(bytes: &[u8], value: Range<usize>) -> Option<Self> {
         let raw = &bytes[value.clone()];
         if raw.first() == Some(&b'"') {
-            let mark = placeholder(span::characters(raw)).filter(|_| !is_placeholder(raw))?;
-            return Some(Self::new(span::characters(raw), mark, &[]));
+            let characters = span::characters(raw);
+            let mark = placeholder(characters).filter(|_| !is_placeholder(raw))?;
+            return Some(Self::new(characters, mark, &[]));
         }
         let (mut characters, mut is_gone, mut unknown) = (0, true, Vec::new());
         span::elements(bytes, value, |element| {

@@ -61,7 +61,8 @@ pub(super) struct Look {
     pub(super) parent: Parent,
     pub(super) sidechain: bool,
     pub(super) message: Option<Id>,
-    pub(super) characters: u64,
+    /// Where its message's content stands.
+    content: Option<Range<usize>>,
     pub(super) uses: Vec<Id>,
     pub(super) results: Vec<ResultBlock>,
     pub(super) sessions: Vec<Range<usize>>,
@@ -122,14 +123,10 @@ impl Look {
             b"content" => content = Some(value),
             _ => {}
         });
+        self.content.clone_from(&content);
         let Some(content) = content else { return };
-        if bytes[content.start] == b'"' {
-            self.characters = span::characters(&bytes[content]);
-            return;
-        }
         span::elements(bytes, content, |element| {
-            let block = Block::at(bytes, element.clone());
-            self.characters += block.characters(bytes, element);
+            let block = Block::at(bytes, element);
             match block.kind.as_slice() {
                 b"tool_use" => self.uses.extend(block.id),
                 b"tool_result" => self.results.extend(block.tool.map(|tool| ResultBlock {
@@ -169,14 +166,26 @@ impl Look {
         });
     }
 
-    pub(super) fn node(&self) -> Node {
+    /// About how many characters its message is for the model.
+    fn characters(&self, bytes: &[u8]) -> u64 {
+        let Some(content) = &self.content else {
+            return 0;
+        };
+        let mut sum = span::characters(&bytes[content.clone()]);
+        span::elements(bytes, content.clone(), |element| {
+            sum += Block::at(bytes, element.clone()).characters(bytes, element);
+        });
+        sum
+    }
+
+    pub(super) fn node(&self, bytes: &[u8]) -> Node {
         Node {
             uuid: self.uuid,
             parent: self.parent,
             message: self.message,
             role: self.role,
             sidechain: self.sidechain,
-            characters: u32::try_from(self.characters).unwrap_or(u32::MAX),
+            characters: u32::try_from(self.characters(bytes)).unwrap_or(u32::MAX),
             print: self.print(),
         }
     }

@@ -53,7 +53,7 @@ impl Reading {
         if !look.sidechain {
             self.take_main(bytes, &look, record);
         }
-        self.nodes.push(look.node());
+        self.nodes.push(look.node(bytes));
     }
 
     fn take_main(&mut self, bytes: &[u8], look: &Look, record: u32) {
@@ -178,11 +178,13 @@ impl Reading {
             .filter(|(_, node)| node.is_in_chain())
             .filter_map(|(at, node)| Some((node.uuid?, at)))
             .collect();
-        let before = |at: usize| {
-            (first..at)
-                .rev()
-                .find(|&earlier| self.nodes[earlier].is_in_chain())
-        };
+        let earlier = self.earlier_links(first);
+        let mut eldest: HashMap<Id, usize> = HashMap::new();
+        for (at, node) in self.nodes.iter().enumerate().skip(first) {
+            if let (true, Parent::Of(parent)) = (node.is_in_chain(), node.parent) {
+                eldest.entry(parent).or_insert(at);
+            }
+        }
         let mut next = (first..self.nodes.len())
             .rev()
             .find(|&at| self.nodes[at].is_message());
@@ -194,20 +196,28 @@ impl Reading {
                     Some(&found) => Some(found).filter(|&found| found >= first),
                     // It was lost, or stands in another session's file: what came before it in this one is
                     // the best guess. Of several with that parent the earlier ones were rewound.
-                    None => {
-                        let of_parent =
-                            |node: &Node| node.is_in_chain() && node.parent == Parent::Of(parent);
-                        let eldest = self.nodes[first..at].iter().position(of_parent);
-                        before(eldest.map_or(at, |eldest| first + eldest))
-                    }
+                    None => earlier[eldest.get(&parent).copied().unwrap_or(at)],
                 },
-                Parent::Unsaid => before(at),
+                Parent::Unsaid => earlier[at],
             };
         }
         if let Some(boundary) = &self.boundary {
             self.add_kept(boundary, &by_uuid, &mut inside);
         }
         inside
+    }
+
+    /// For every record the last one before it that is a link of the chain, none before `first`.
+    fn earlier_links(&self, first: usize) -> Vec<Option<usize>> {
+        let mut last = None;
+        let links = self.nodes.iter().enumerate().map(|(at, node)| {
+            let here = last;
+            if at >= first && node.is_in_chain() {
+                last = Some(at);
+            }
+            here
+        });
+        links.collect()
     }
 
     fn add_kept(&self, boundary: &Boundary, by_uuid: &HashMap<Id, usize>, inside: &mut [bool]) {

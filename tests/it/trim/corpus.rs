@@ -87,7 +87,7 @@ pub fn sample(seed: u64) -> Sample {
     if writer.dice.one_in(8) {
         writer.last = Some("in-another-file".into());
     }
-    let turns = 1 + writer.dice.roll(25);
+    let turns = 1 + writer.dice.roll(11);
     for _ in 0..turns {
         writer.turn();
     }
@@ -121,7 +121,7 @@ impl Writer {
                 self.sidechain();
             }
         }
-        self.say(json!({ "type": "text", "text": "done" }), None);
+        self.say(&json!({ "type": "text", "text": "done" }), None);
     }
 
     /// One message with one to three calls, and their responses.
@@ -129,14 +129,14 @@ impl Writer {
         let message = self.id("msg");
         if self.dice.one_in(3) {
             self.say(
-                json!({ "type": "thinking", "thinking": "hm", "signature": "s" }),
+                &json!({ "type": "thinking", "thinking": "hm", "signature": "s" }),
                 Some(&message),
             );
         }
         let mut calls = Vec::new();
-        for _ in 0..1 + self.dice.roll(3) {
+        for _ in 0..=self.dice.roll(3) {
             let tool = self.id("toolu");
-            self.say(json!({ "type": "tool_use", "id": tool, "name": "Bash", "input": { "command": self.count } }), Some(&message));
+            self.say(&json!({ "type": "tool_use", "id": tool, "name": "Bash", "input": { "command": self.count } }), Some(&message));
             calls.push((tool, self.last.clone()));
             if self.dice.one_in(10) {
                 self.noise();
@@ -162,15 +162,15 @@ impl Writer {
             0 => (json!(""), false),
             1 => (json!("ok"), true),
             2 => {
-                let text = self.text(400);
-                let more = self.text(400);
+                let text = self.text(200);
+                let more = self.text(200);
                 (
                     json!([{ "type": "text", "text": text }, { "type": "text", "text": more }]),
                     true,
                 )
             }
             3 => {
-                let data = "iVBOR".repeat(self.dice.roll(2_000) as usize);
+                let data = "iVBOR".repeat(self.dice.roll(300) as usize);
                 (
                     json!([{ "type": "image", "source": { "type": "base64", "data": data } }]),
                     true,
@@ -191,7 +191,7 @@ impl Writer {
                 json!("\u{1b}[31m \"sessionId\":\"x\" \\ \u{0} 漢字 ".repeat(9)),
                 true,
             ),
-            _ => (json!(self.text(3_000)), true),
+            _ => (json!(self.text(300)), true),
         };
         if holds {
             self.context.push(tool.to_owned());
@@ -203,7 +203,7 @@ impl Writer {
         block
     }
 
-    fn say(&mut self, block: Value, message: Option<&str>) {
+    fn say(&mut self, block: &Value, message: Option<&str>) {
         let message = message.map_or_else(|| self.id("msg"), str::to_owned);
         self.used += self.dice.roll(3_000);
         let usage = json!({ "input_tokens": 3, "cache_creation_input_tokens": 0, "cache_read_input_tokens": self.used, "output_tokens": 20 });
@@ -305,7 +305,7 @@ impl Writer {
             "ok ",
         ];
         let mut text = "out: ".to_owned();
-        for _ in 0..1 + self.dice.roll(most) / 5 {
+        for _ in 0..=(self.dice.roll(most) / 5) {
             text.push_str(WORDS[self.dice.roll(7) as usize]);
         }
         text
