@@ -662,7 +662,8 @@ fn agent_env(kind: AgentKind, config: &Config, paths: &Paths) -> Vec<(OsString, 
     env
 }
 
-fn demo_dir(paths: &Paths) -> PathBuf {
+/// Where the demo keeps what Claude Code keeps in its own directory.
+pub(super) fn demo_dir(paths: &Paths) -> PathBuf {
     paths.state_dir().join("demo")
 }
 
@@ -671,11 +672,16 @@ fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
     match kind {
         AgentKind::Generic => None,
         AgentKind::Demo => Some(demo_dir(paths)),
-        AgentKind::Claude => env::var_os("CLAUDE_CONFIG_DIR")
-            .filter(|dir| !dir.is_empty())
-            .map(PathBuf::from)
-            .or_else(|| Some(env::home_dir()?.join(".claude"))),
+        AgentKind::Claude => claude_config_dir(),
     }
+}
+
+/// Where Claude Code keeps its settings and transcripts.
+pub(super) fn claude_config_dir() -> Option<PathBuf> {
+    env::var_os("CLAUDE_CONFIG_DIR")
+        .filter(|dir| !dir.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| Some(env::home_dir()?.join(".claude")))
 }
 
 /// What checkpoints are filed under: `PITSTOP_ENV`, else the project directory's name.

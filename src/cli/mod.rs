@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+pub mod context;
 pub mod ctl;
 pub mod handoff;
 pub mod history;

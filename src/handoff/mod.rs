@@ -6,6 +6,7 @@
 pub mod generate;
 pub mod preserved;
 pub mod signal;
+pub mod strategy;
 
 use std::fmt;
 
