@@ -5,6 +5,7 @@
 
 pub mod generate;
 pub mod preserved;
+pub mod redact;
 pub mod signal;
 pub mod strategy;
 
