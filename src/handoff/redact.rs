@@ -447,7 +447,7 @@ fn is_value(value: &str) -> bool {
     !value.is_empty()
         && !bare.is_empty()
         && !value.starts_with(['$', '<', '{', '%', '(', '[', '&'])
-        && !value.contains('…')
+        && !value.contains(['…', '[', ']'])
         && !PLACEHOLDERS.contains(&lower.as_str())
         && !value.contains("{}")
         && !value.contains("${")
