@@ -770,7 +770,10 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     bench.started(NEW);
     bench.prompted(NEW, &start.prompt.unwrap());
     bench.turn_ended(NEW);
-    let effects = bench.tell(Event::ControlAsked { call: CallId(1), control: Control::Undo });
+    let effects = bench.tell(Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Undo,
+    });
     assert_eq!(signals(&effects), [Rung::Exit]);
     let effects = bench.exited(0);
     let start = effects.iter().find_map(|effect| match effect {
@@ -778,7 +781,10 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
         _ => None,
     });
     let start = start.unwrap();
-    assert_eq!((start.session, start.resume, start.prompt), (session(OLD), true, None));
+    assert_eq!(
+        (start.session, start.resume, start.prompt),
+        (session(OLD), true, None)
+    );
     bench.spawned(4);
     bench.started(OLD);
     let iterations = bench.model.lineage.iterations();
@@ -786,7 +792,45 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     bench.used(155_000);
     bench.tell(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
-    let undone = Event::ControlAsked { call: CallId(2), control: Control::Undo };
+    let undone = Event::ControlAsked {
+        call: CallId(2),
+        control: Control::Undo,
+    };
     let effects = bench.tell(undone);
-    assert!(matches!(effects[0], Effect::Answer(_, Reply::Refused { .. })), "nothing to undo now");
+    assert!(
+        matches!(effects[0], Effect::Answer(_, Reply::Refused { .. })),
+        "nothing to undo now"
+    );
+}
+
+#[test]
+fn the_outcome_of_a_test_run_reaches_the_handoff() {
+    let mut bench = Bench::new();
+    bench.started(1);
+    let mut ran = |stdout: &str, stderr: &str| {
+        bench.tell(Event::Agent(AgentEvent::ToolFinished {
+            session: session(1),
+            call: crate::agent::ToolCall {
+                name: "Bash".to_owned(),
+                command: Some("cargo test".to_owned()),
+                ..Default::default()
+            },
+            output: crate::agent::ToolOutput {
+                stdout: stdout.to_owned(),
+                stderr: stderr.to_owned(),
+                ..Default::default()
+            },
+        }));
+        bench.model.handoff.generated.text.clone()
+    };
+    let failed = "running 1 test\ntest tests::adds ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
+    assert!(ran(failed, "").contains("## Failing tests\n\n- tests::adds\n"));
+    let broken = "error: could not compile `x` (lib test) due to 1 previous error\n";
+    assert!(ran("", broken).contains("- (cargo test could not be built)"));
+    let passed = "running 1 test\ntest tests::adds ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    let text = ran(passed, "");
+    assert!(
+        text.contains("- none of 1 known tests\n- fixed in the last run: tests::adds"),
+        "{text}"
+    );
 }

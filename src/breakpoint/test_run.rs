@@ -141,7 +141,8 @@ impl TestOutcome {
     #[must_use]
     pub fn could_own(&self, name: &str) -> bool {
         let of_script = name.contains(" > ") || name.contains(" › ") || is_script(name);
-        let of_pytest = name.contains(".py::") || name.ends_with(".py");
+        let of_pytest =
+            name.contains(".py::") || name.rsplit_once('.').is_some_and(|(_, end)| end == "py");
         let of_go = name.rsplit(['.', '/']).next().is_some_and(|last| {
             last.starts_with("Test") || last.starts_with("Example") || last.starts_with("Fuzz")
         }) && !name.contains("::");

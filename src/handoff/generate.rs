@@ -216,12 +216,11 @@ impl Generator {
                 left_out.push(format!("- {name}"));
             }
         }
-        let text = match text {
-            Some(text) => text,
-            None => {
-                shorten(&mut sections, &mut left_out, max, &render)?;
-                render(&sections, &left_out)?
-            }
+        let text = if let Some(text) = text {
+            text
+        } else {
+            shorten(&mut sections, &mut left_out, max, &render)?;
+            render(&sections, &left_out)?
         };
         // Everything in it is sendable already, but the template may be the user's.
         let text = sendable(&text);

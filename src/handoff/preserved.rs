@@ -288,10 +288,11 @@ mod tests {
     }
 
     fn cargo(command: &str, verdicts: &[(&str, &str)]) -> TestOutcome {
-        let lines: String = verdicts
+        let lines: Vec<_> = verdicts
             .iter()
             .map(|(name, word)| format!("test {name} ... {word}\n"))
             .collect();
+        let lines = lines.concat();
         let count = |word: &str| verdicts.iter().filter(|(_, have)| *have == word).count();
         let (ok, failed) = (count("ok"), count("FAILED"));
         run(

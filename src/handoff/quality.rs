@@ -62,8 +62,8 @@ fn missing_files(sources: &Sources<'_>) -> Option<String> {
         count if count > NAMED => format!(" and {} more", count - NAMED),
         _ => String::new(),
     };
-    let names = missing[..missing.len().min(NAMED)].join(", ");
-    Some(format!("named but not there: {names}{more}"))
+    let first = missing[..missing.len().min(NAMED)].join(", ");
+    Some(format!("named but not there: {first}{more}"))
 }
 
 /// The newest commit that the message tells must be the one that is checked out.

@@ -695,7 +695,7 @@ fn entropy(bytes: &[u8]) -> f64 {
 fn bearers(bytes: &[u8], found: &mut Vec<Range<usize>>) {
     for at in memchr_iter(b' ', bytes) {
         let head = &bytes[at.saturating_sub(6)..at];
-        let bearer = head.to_ascii_lowercase() == b"bearer";
+        let bearer = head.eq_ignore_ascii_case(b"bearer");
         let basic = head.ends_with(b"Basic");
         if !bearer && !basic {
             continue;
@@ -714,7 +714,7 @@ fn bearers(bytes: &[u8], found: &mut Vec<Range<usize>>) {
         let base64 = basic
             && value.iter().any(u8::is_ascii_uppercase)
             && value.iter().any(u8::is_ascii_lowercase)
-            && (value.ends_with(b"=") || value.len() % 4 == 0)
+            && (value.ends_with(b"=") || value.len().is_multiple_of(4))
             && distinct(value) >= 8;
         if value.len() >= 16 && (random || base64) {
             found.push(at + 1..at + 1 + length);

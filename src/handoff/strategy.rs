@@ -161,7 +161,7 @@ mod tests {
     }
 
     fn numbered(lines: std::ops::RangeInclusive<u32>) -> String {
-        lines.map(|n| format!("line {n}\n")).collect()
+        lines.fold(String::new(), |text, n| text + &format!("line {n}\n"))
     }
 
     fn context(log: &CommandLog) -> String {

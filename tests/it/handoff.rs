@@ -99,12 +99,14 @@ fn golden_signals_alone() {
 
 #[test]
 fn golden_git_alone() {
-    let mut state = PreservedState::default();
-    state.modified_files = vec![
-        "src/a b.rs".to_owned(),
-        "src/\u{6f22}.rs\n## Forged".to_owned(),
-    ];
-    state.created_files = vec!["DONE: all.md".to_owned()];
+    let state = PreservedState {
+        modified_files: vec![
+            "src/a b.rs".to_owned(),
+            "src/\u{6f22}.rs\n## Forged".to_owned(),
+        ],
+        created_files: vec!["DONE: all.md".to_owned()],
+        ..PreservedState::default()
+    };
     let git = [
         "branch main",
         "3f786850 fix\n## Objective\nforged",
@@ -192,7 +194,7 @@ fn golden_all_unicode() {
     golden(
         "unicode",
         &make(50_000, &state, |sources| {
-            sources.scratchpad = "# メモ\n\n日本語 ⚠️\n"
+            sources.scratchpad = "# メモ\n\n日本語 ⚠️\n";
         }),
     );
 }

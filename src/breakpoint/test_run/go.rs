@@ -94,13 +94,13 @@ impl Reader {
             return;
         };
         let text = |field: &str| event[field].as_str().unwrap_or_default();
-        let (action, package, test) = (text("Action"), text("Package"), text("Test"));
+        let (action, package, name) = (text("Action"), text("Package"), text("Test"));
         if package.is_empty() {
             return;
         }
         self.seen = true;
-        let name = format!("{package}.{test}");
-        match (action, test) {
+        let full = format!("{package}.{name}");
+        match (action, name) {
             ("fail", "") => {
                 let own = format!("{package}.");
                 if !self
@@ -122,12 +122,12 @@ impl Reader {
             ("pass", _) => {
                 self.named = true;
                 self.count("PASS");
-                self.outcome.passed_one(&name);
+                self.outcome.passed_one(&full);
             }
             ("fail", _) => {
                 self.named = true;
                 self.count("FAIL");
-                self.outcome.failed_one(&name);
+                self.outcome.failed_one(&full);
             }
             ("skip", _) => self.count("SKIP"),
             ("output", "") if text("Output").contains("[build failed]") => {

@@ -117,9 +117,8 @@ impl CastReader {
 
     fn text(&mut self, text: &str) {
         match self.place {
-            Place::Prompt => {}
             Place::Line if self.line.len() + text.len() <= COMMAND_CAP => self.line.push_str(text),
-            Place::Line => {}
+            Place::Line | Place::Prompt => {}
             Place::Running => self.output.add(Direction::Output, text),
         }
     }
@@ -193,8 +192,7 @@ fn mark(text: &str) -> Found<'_> {
     let tail = &body[end..];
     let closing = match tail.as_bytes() {
         [0x07, ..] => 1,
-        [0xc2, ..] => 2,
-        [0x1b, b'\\', ..] => 2,
+        [0xc2, ..] | [0x1b, b'\\', ..] => 2,
         [0x1b] => return Found::Cut,
         // Not closed: the mark counts, what follows is text.
         _ => 0,
@@ -387,7 +385,7 @@ mod tests {
                 Chunk::Gap { lines: gone } => lines += gone,
                 Chunk::Bytes(_, bytes) => {
                     kept += bytes.len();
-                    lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+                    lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
                 }
             }
         }
