@@ -6,7 +6,7 @@ use std::process::exit;
 use clap::{Parser, Subcommand};
 use pitstop::agent::demo;
 use pitstop::cli::{
-    check, ctl, exec_agent, handoff, history, hook, host, status, statusline, trim, trust,
+    check, context, ctl, exec_agent, handoff, history, hook, host, status, statusline, trim, trust,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -26,6 +26,7 @@ enum Command {
     /// Host the built-in scripted agent: the whole of pitstop without an account
     Demo(DemoArgs),
     Check(check::CheckArgs),
+    Context(context::ContextArgs),
     Ctl(ctl::CtlArgs),
     Handoff(handoff::HandoffArgs),
     History(history::HistoryArgs),
@@ -63,6 +64,7 @@ fn main() {
             host::run(&host, true)
         }
         Some(Command::Check(args)) => check::run(&args, &cli.host.flags()),
+        Some(Command::Context(args)) => context::run(&args),
         Some(Command::Ctl(args)) => ctl::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args),
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),

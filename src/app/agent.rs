@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::{
-    agent::{AgentEvent, Failure, StartSource, StatusLine},
+    agent::{AgentEvent, Failure, StartSource, StatusLine, ToolCall, ToolOutput},
     api::wire::AgentState,
+    breakpoint::test_run,
     config::{Config, GuardConfig, Preset},
     guard::{
         GuardSettings, Reading, Source,
@@ -217,7 +218,12 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
     effects.extend(match event {
         AgentEvent::SessionStarted { model: name, .. } => started(model, name),
         AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
-        AgentEvent::ToolStarted { .. } | AgentEvent::ToolFinished { .. } => {
+        AgentEvent::ToolFinished { call, output, .. } => {
+            set_state(model, AgentState::Busy);
+            tool_finished(model, &call, &output);
+            Vec::new()
+        }
+        AgentEvent::ToolStarted { .. } => {
             set_state(model, AgentState::Busy);
             Vec::new()
         }
@@ -397,6 +403,21 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
     effects.extend(save_iteration(model));
     effects.extend(wait_for_quiet(model));
     effects
+}
+
+/// Takes in the outcome of the tests that a shell command has run.
+fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
+    let Some(command) = &call.command else {
+        return;
+    };
+    let printed = format!("{}\n{}", output.stdout, output.stderr);
+    let outcomes = test_run::recognise(Some(command), &printed);
+    for outcome in &outcomes {
+        model.told.update_tests(outcome);
+    }
+    if !outcomes.is_empty() {
+        handoff::draft(model);
+    }
 }
 
 /// Takes in the signals of an assistant message.

@@ -19,11 +19,10 @@ pub fn draft(model: &mut Model) {
     };
     let git = git_lines(&model.git, &model.config.handoff);
     let sources = Sources {
-        marker: &marker,
-        state: &state,
         scratchpad: &model.notes.text,
         git: &git,
-        summary: None,
+        include_tests: model.config.handoff.include_test_state,
+        ..Sources::new(&marker, &state)
     };
     let limits = Limits {
         max_state_size: model.config.handoff.max_state_size,

@@ -6,6 +6,7 @@
 use crate::clock::At;
 
 pub mod git;
+pub mod test_run;
 
 /// Something that just happened and may make this a good moment.
 #[derive(Clone, Debug, PartialEq, Eq)]

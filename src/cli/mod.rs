@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "commands touch the world")]
 
+pub mod context;
 pub mod ctl;
 pub mod handoff;
 pub mod history;

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig};
 
-use super::{Handoff, Marker, PreservedState, sendable};
+use super::{Handoff, Marker, PreservedState, quality, redact::redact, sendable};
+use crate::clean;
 
 /// The template that is compiled in.
 pub const DEFAULT_TEMPLATE: &str = include_str!("../../assets/handoff.md");
@@ -20,6 +21,12 @@ as good as this one.";
 
 /// How many decisions are told, the latest ones (DESIGN 5).
 const MAX_DECISIONS: usize = 5;
+
+/// How many tests are told by name, and how many lines of what must not be redone.
+const MAX_NAMES: usize = 50;
+
+/// The most that is told of one included file, in bytes.
+pub const FILE_CAP: usize = 8 * 1024;
 
 /// A template that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +62,30 @@ impl Default for Limits {
     }
 }
 
+/// A file that the user wants the next session to have before it asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IncludedFile {
+    /// Its path in the project.
+    pub name: String,
+    /// What is told of it.
+    pub text: String,
+    /// Whether that is less than all of it.
+    pub cut: bool,
+}
+
+impl IncludedFile {
+    /// Takes the start of a file: whole lines, in at most [`FILE_CAP`] bytes.
+    #[must_use]
+    pub fn new(name: &str, text: &str) -> Self {
+        let kept = cut_lines(text, FILE_CAP);
+        Self {
+            name: name.to_owned(),
+            cut: kept.len() < text.trim_end().len(),
+            text: kept,
+        }
+    }
+}
+
 /// Everything a handoff is made of.
 #[derive(Clone, Debug)]
 pub struct Sources<'a> {
@@ -68,6 +99,35 @@ pub struct Sources<'a> {
     pub git: &'a [String],
     /// The summary of the session, if there is one.
     pub summary: Option<&'a str>,
+    /// The last shell commands with their output, as a strategy told them.
+    pub recent_commands: &'a str,
+    /// Files that the user wants to be told.
+    pub included_files: &'a [IncludedFile],
+    /// Whether the tests are told.
+    pub include_tests: bool,
+    /// What the checks compare with.
+    pub ground: quality::Ground<'a>,
+}
+
+impl<'a> Sources<'a> {
+    /// The two that every handoff has; the others are empty.
+    #[must_use]
+    pub const fn new(marker: &'a Marker, state: &'a PreservedState) -> Self {
+        Self {
+            marker,
+            state,
+            scratchpad: "",
+            git: &[],
+            summary: None,
+            recent_commands: "",
+            included_files: &[],
+            include_tests: true,
+            ground: quality::Ground {
+                files: None,
+                head: None,
+            },
+        }
+    }
 }
 
 /// A section of the message that may be cut. The order is the order of worth: the first goes first.
@@ -118,55 +178,53 @@ impl Generator {
         self.engine.get_template("handoff")?.render(values)
     }
 
-    /// Makes the message, cut to the limit.
+    /// Makes the message, its secrets masked, cut to the limit.
     pub fn generate(
         &self,
         sources: &Sources<'_>,
         limits: Limits,
     ) -> Result<Handoff, TemplateError> {
+        let max = limits.max_state_size;
         let marker = sources.marker.to_string();
         let mut sections = sections(sources);
+        for body in sections.values_mut() {
+            *body = fit(body, max);
+        }
         let mut left_out = Vec::new();
         let render = |sections: &BTreeMap<&'static str, String>, left_out: &[String]| {
             self.render(&values(sections, &marker, left_out))
-                .map(|text| sendable(text.trim_start()))
+                .map(|text| text.trim().to_owned())
         };
-        let mut text = render(&sections, &left_out)?;
+        let mut size: usize = sections.values().map(String::len).sum();
+        let mut text = None;
         for (key, name) in CUT_ORDER {
-            if text.len() <= limits.max_state_size {
-                break;
+            // What is larger by its sections alone need not be put together.
+            if size <= max {
+                let whole = render(&sections, &left_out)?;
+                if whole.len() <= max {
+                    text = Some(whole);
+                    break;
+                }
             }
             // The notes are the human's own words: they lose lines, not their place.
             if key == "scratchpad" {
                 continue;
             }
-            if sections
-                .insert(key, String::new())
-                .is_some_and(|body| !body.is_empty())
-            {
+            let body = sections.insert(key, String::new()).unwrap_or_default();
+            if !body.is_empty() {
+                size -= body.len();
                 left_out.push(format!("- {name}"));
-                text = render(&sections, &left_out)?;
             }
         }
-        for (key, name) in [
-            ("scratchpad", "scratchpad"),
-            ("pending", "pending items"),
-            ("objective", "objective"),
-        ] {
-            if text.len() <= limits.max_state_size {
-                break;
-            }
-            let body = sections.get(key).cloned().unwrap_or_default();
-            if body.is_empty() {
-                continue;
-            }
-            left_out.push(format!("- the end of the {name}"));
-            let fixed = render(&sections, &left_out)?.len() - body.len().min(text.len());
-            let kept = cut_lines(&body, limits.max_state_size.saturating_sub(fixed));
-            sections.insert(key, kept);
-            text = render(&sections, &left_out)?;
-        }
-        let warnings = warnings(sources, &text, limits);
+        let text = if let Some(text) = text {
+            text
+        } else {
+            shorten(&mut sections, &mut left_out, max, &render)?;
+            render(&sections, &left_out)?
+        };
+        // Everything in it is sendable already, but the template may be the user's.
+        let text = sendable(&text);
+        let warnings = quality::check(sources, &text, limits);
         Ok(Handoff {
             marker: sources.marker.clone(),
             text,
@@ -174,6 +232,45 @@ impl Generator {
             warnings,
         })
     }
+}
+
+/// A section's body as it may be sent: no more than could ever be told of it, without controls, secrets masked. It
+/// happens before sizes are compared, so that what the preview shows is what is counted and sent.
+fn fit(body: &str, max: usize) -> String {
+    let end = body.floor_char_boundary(max.saturating_add(1));
+    redact(&clean::typed(&body[..end])).trim_end().to_owned()
+}
+
+/// Takes lines off the parts that may not be left out. Objective and pending items keep a quarter of the message each.
+fn shorten(
+    sections: &mut BTreeMap<&'static str, String>,
+    left_out: &mut Vec<String>,
+    max: usize,
+    render: &impl Fn(&BTreeMap<&'static str, String>, &[String]) -> Result<String, minijinja::Error>,
+) -> Result<(), TemplateError> {
+    for (key, name, least) in [
+        ("scratchpad", "scratchpad", 0),
+        ("objective", "objective", max / 4),
+        ("pending", "pending items", max / 4),
+    ] {
+        let whole = render(sections, left_out)?;
+        if whole.len() <= max {
+            break;
+        }
+        let body = sections.get(key).cloned().unwrap_or_default();
+        if body.is_empty() {
+            continue;
+        }
+        let note = format!("- the end of the {name}");
+        left_out.push(note);
+        let fixed = render(sections, left_out)?.len().saturating_sub(body.len());
+        let kept = cut_lines(&body, max.saturating_sub(fixed).max(least));
+        if kept.len() == body.len() {
+            left_out.pop();
+        }
+        sections.insert(key, kept);
+    }
+    Ok(())
 }
 
 /// The head of a text in at most `budget` bytes: whole lines, or of the first line whole characters.
@@ -248,9 +345,15 @@ fn sections(sources: &Sources<'_>) -> BTreeMap<&'static str, String> {
         ("files", files.join("\n")),
         ("decisions", decisions.collect::<Vec<_>>().join("\n")),
         ("issues", issues.collect::<Vec<_>>().join("\n")),
+        ("failing_tests", tests(sources).join("\n")),
+        ("do_not_redo", do_not_redo(state).join("\n")),
+        ("included_files", included(sources.included_files)),
         (
-            "failing_tests",
-            list("", &state.test_state.failing).join("\n"),
+            "recent_commands",
+            match sources.recent_commands.trim_end() {
+                "" => String::new(),
+                text => fenced("", text),
+            },
         ),
         ("git", list("", sources.git).join("\n")),
         ("state", custom.collect::<Vec<_>>().join("\n")),
@@ -278,22 +381,76 @@ fn one_line(text: &str) -> String {
         .join(" ")
 }
 
-fn warnings(sources: &Sources<'_>, text: &str, limits: Limits) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if sources.state.current_objective.is_none() {
-        warnings.push("no objective: write one under `## Objective` in the scratchpad".to_owned());
+/// The failing tests by name, which of them passed before, and what the last run has fixed.
+fn tests(sources: &Sources<'_>) -> Vec<String> {
+    let state = &sources.state.test_state;
+    if !sources.include_tests {
+        return Vec::new();
     }
-    if sources.state.pending_items.is_empty() {
-        warnings.push("no next step: the scratchpad has no open checklist item".to_owned());
+    let mut lines: Vec<String> = state
+        .failing
+        .iter()
+        .take(MAX_NAMES)
+        .map(|name| {
+            let regressed = state.regressed.contains(name);
+            let word = if regressed { " (passed before)" } else { "" };
+            format!("- {}{word}", one_line(name))
+        })
+        .collect();
+    if state.failing.len() > MAX_NAMES {
+        lines.push(format!("- and {} more", state.failing.len() - MAX_NAMES));
     }
-    if text.len() > limits.max_state_size {
-        warnings.push(format!(
-            "{} bytes: over max_state_size ({}) even with everything cut that may be",
-            text.len(),
-            limits.max_state_size
-        ));
+    if state.failing.is_empty() && !state.passing.is_empty() {
+        lines.push(format!("- none of {} known tests", state.passing.len()));
     }
-    warnings
+    for name in state.fixed.iter().take(MAX_NAMES) {
+        lines.push(format!("- fixed in the last run: {}", one_line(name)));
+    }
+    lines
+}
+
+/// What is done and must not be done again: the latest completed items, and issues that were dealt with.
+fn do_not_redo(state: &PreservedState) -> Vec<String> {
+    let first = state.completed_items.len().saturating_sub(MAX_NAMES);
+    let done = state.completed_items[first..]
+        .iter()
+        .map(|item| format!("- {}: done", one_line(item)));
+    let resolved: Vec<_> = state
+        .known_issues
+        .iter()
+        .filter(|issue| issue.addressed)
+        .map(|issue| format!("- {}: resolved", one_line(&issue.description)))
+        .collect();
+    let first = resolved.len().saturating_sub(MAX_NAMES);
+    done.chain(resolved[first..].iter().cloned()).collect()
+}
+
+/// The files, each under its name in a fence.
+fn included(files: &[IncludedFile]) -> String {
+    files
+        .iter()
+        .map(|file| {
+            let cut = if file.cut { " (its start)" } else { "" };
+            format!(
+                "### {}{cut}\n\n{}",
+                one_line(&file.name),
+                fenced("", &file.text)
+            )
+        })
+        .collect::<Vec<_>>()
+        .join("\n\n")
+}
+
+/// A text in a code fence that is longer than any in it, so that nothing of it can end the fence; nor does a signal in
+/// it count.
+fn fenced(word: &str, text: &str) -> String {
+    let (mut longest, mut run) = (0, 0);
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{word}\n{}\n{fence}", text.trim_end())
 }
 
 #[cfg(test)]
@@ -311,11 +468,9 @@ mod tests {
     fn generate(state: &PreservedState, notes: &str, git: &[String], max: usize) -> Handoff {
         let marker = marker();
         let sources = Sources {
-            marker: &marker,
-            state,
             scratchpad: notes,
             git,
-            summary: None,
+            ..Sources::new(&marker, state)
         };
         Generator::default()
             .generate(

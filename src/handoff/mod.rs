@@ -5,13 +5,16 @@
 
 pub mod generate;
 pub mod preserved;
+pub mod quality;
+pub mod redact;
 pub mod signal;
+pub mod strategy;
 
 use std::fmt;
 
 use crate::{clean, transcript::Tokens};
 
-pub use generate::{Generator, Limits, Sources, TemplateError};
+pub use generate::{Generator, IncludedFile, Limits, Sources, TemplateError};
 pub use preserved::PreservedState;
 
 /// The first line of every handoff: it says whose it is, and its nonce proves that it arrived.

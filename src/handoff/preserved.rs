@@ -1,11 +1,11 @@
 //! `PreservedState`: the facts that must survive a reboot, and how each source feeds it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::scratchpad;
+use crate::{breakpoint::test_run::TestOutcome, scratchpad};
 
 /// How much an issue hurts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -71,6 +71,80 @@ pub struct TestState {
     /// Tests that passed in the run before and fail now.
     pub regressed: Vec<String>,
 }
+
+impl TestState {
+    /// Takes in what a test run showed. `fixed` and `regressed` are against the runs before this one; a run of some of
+    /// the tests leaves what is known of the others. A run that could not be built says nothing about any test: it
+    /// stands in `failing` by the runner's name until one can be built again.
+    pub fn update(&mut self, outcome: &TestOutcome) {
+        let broken = format!("({} could not be built)", outcome.runner.word());
+        (self.fixed, self.regressed) = (Vec::new(), Vec::new());
+        self.failing.retain(|name| *name != broken);
+        if !outcome.built && outcome.passing.is_empty() {
+            self.failing.push(broken);
+            for name in &outcome.failing {
+                if !self.failing.contains(name) {
+                    self.failing.push(name.clone());
+                }
+            }
+            return;
+        }
+        let known: BTreeSet<&str> = outcome.passing.iter().map(String::as_str).collect();
+        let failing: BTreeSet<&str> = outcome.failing.iter().map(String::as_str).collect();
+        let in_group = |name: &str| {
+            let rest = |group: &String| name.strip_prefix(group.as_str()).map(str::to_owned);
+            outcome
+                .passing_groups
+                .iter()
+                .filter_map(rest)
+                .any(|rest| rest.is_empty() || rest.starts_with(['.', ' ']))
+        };
+        // A runner that does not name what passed: whatever a whole run does not call failed.
+        let unnamed = outcome
+            .passed
+            .is_none_or(|count| count > known.len() as u64);
+        let all_failures_named = outcome
+            .failed
+            .is_none_or(|count| count <= failing.len() as u64);
+        let by_silence =
+            |name: &str| outcome.whole && unnamed && all_failures_named && outcome.could_own(name);
+        let passes = |name: &str| {
+            !failing.contains(name) && (known.contains(name) || in_group(name) || by_silence(name))
+        };
+        // A whole run that names its tests is the truth about which there are.
+        let gone = |name: &str| {
+            let told = known.contains(name) || failing.contains(name);
+            outcome.whole && !unnamed && all_failures_named && outcome.could_own(name) && !told
+        };
+        let before = std::mem::take(self);
+        for name in before.failing {
+            if passes(&name) {
+                self.fixed.push(name.clone());
+                self.passing.push(name);
+            } else if !gone(&name) && !failing.contains(name.as_str()) {
+                self.failing.push(name);
+            }
+        }
+        for name in before.passing {
+            if failing.contains(name.as_str()) {
+                self.regressed.push(name);
+            } else if !gone(&name) && !known.contains(name.as_str()) {
+                self.passing.push(name);
+            }
+        }
+        let have: BTreeSet<String> = self.passing.iter().cloned().collect();
+        let new = outcome.passing.iter().filter(|name| !have.contains(*name));
+        self.passing.extend(new.cloned());
+        self.failing.extend(outcome.failing.iter().cloned());
+        for names in [&mut self.passing, &mut self.failing] {
+            let over = names.len().saturating_sub(KEPT_NAMES);
+            names.drain(..over);
+        }
+    }
+}
+
+/// The most test names kept of each kind, the latest ones.
+const KEPT_NAMES: usize = 5_000;
 
 /// The facts that must survive a reboot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,6 +229,11 @@ impl PreservedState {
         }
     }
 
+    /// Takes in the outcome of a test run.
+    pub fn update_tests(&mut self, outcome: &TestOutcome) {
+        self.test_state.update(outcome);
+    }
+
     /// Keeps a value under a key; an empty value removes the key.
     pub fn set_custom(&mut self, key: &str, value: &str) {
         if value.is_empty() {
@@ -200,6 +279,117 @@ mod tests {
             state.pending_items.is_empty(),
             "a done item is not to do again"
         );
+    }
+
+    fn run(command: &str, output: &str) -> TestOutcome {
+        let mut found = crate::breakpoint::test_run::recognise(Some(command), output);
+        assert_eq!(found.len(), 1, "{output}");
+        found.remove(0)
+    }
+
+    fn cargo(command: &str, verdicts: &[(&str, &str)]) -> TestOutcome {
+        let lines: Vec<_> = verdicts
+            .iter()
+            .map(|(name, word)| format!("test {name} ... {word}\n"))
+            .collect();
+        let lines = lines.concat();
+        let count = |word: &str| verdicts.iter().filter(|(_, have)| *have == word).count();
+        let (ok, failed) = (count("ok"), count("FAILED"));
+        run(
+            command,
+            &format!(
+                "running {} tests\n{lines}\ntest result: ok. {ok} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n",
+                ok + failed
+            ),
+        )
+    }
+
+    #[test]
+    fn fixed_and_regressed_come_from_the_run_before() {
+        let mut state = PreservedState::default();
+        state.update_tests(&cargo(
+            "cargo test",
+            &[("a", "ok"), ("b", "FAILED"), ("c", "ok")],
+        ));
+        state.update_tests(&cargo(
+            "cargo test",
+            &[("a", "FAILED"), ("b", "ok"), ("c", "ok")],
+        ));
+        let tests = &state.test_state;
+        assert_eq!(
+            (tests.fixed.as_slice(), tests.regressed.as_slice()),
+            (&["b".to_owned()][..], &["a".to_owned()][..])
+        );
+        assert_eq!(
+            (tests.failing.as_slice(), tests.passing.len()),
+            (&["a".to_owned()][..], 2)
+        );
+        state.update_tests(&cargo(
+            "cargo test",
+            &[("a", "FAILED"), ("b", "ok"), ("c", "ok")],
+        ));
+        assert!(state.test_state.fixed.is_empty() && state.test_state.regressed.is_empty());
+    }
+
+    #[test]
+    fn a_run_of_some_tests_leaves_what_is_known_of_the_others() {
+        let mut state = PreservedState::default();
+        state.update_tests(&cargo(
+            "cargo test",
+            &[("a", "FAILED"), ("b", "FAILED"), ("c", "ok")],
+        ));
+        state.update_tests(&cargo("cargo test a", &[("a", "ok")]));
+        assert_eq!(state.test_state.failing, ["b"]);
+        assert_eq!(state.test_state.fixed, ["a"]);
+        // A whole run drops tests that are no more.
+        state.update_tests(&cargo("cargo test", &[("a", "ok"), ("c", "ok")]));
+        assert!(state.test_state.failing.is_empty());
+        assert_eq!(state.test_state.passing, ["a", "c"]);
+    }
+
+    #[test]
+    fn a_run_that_cannot_be_built_is_told_until_one_can() {
+        let mut state = PreservedState::default();
+        state.update_tests(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+        let broken = "error: could not compile `x` (lib test) due to 1 previous error";
+        state.update_tests(&run("cargo test", broken));
+        assert_eq!(
+            state.test_state.failing,
+            ["a", "(cargo test could not be built)"]
+        );
+        assert_eq!(state.test_state.passing, ["b"]);
+        state.update_tests(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
+        assert!(state.test_state.failing.is_empty());
+        assert_eq!(state.test_state.fixed, ["a"]);
+    }
+
+    #[test]
+    fn runners_that_name_only_failures_fix_by_silence_in_whole_runs_alone() {
+        let mut state = PreservedState::default();
+        state.update_tests(&cargo("cargo test", &[("of_cargo", "FAILED")]));
+        let failed = "FAILED t.py::x - E\nFAILED t.py::y\n2 failed, 3 passed in 0.1s\n";
+        let failed = format!("=== short test summary info ===\n{failed}");
+        state.update_tests(&run("pytest -q", &failed));
+        assert_eq!(state.test_state.failing, ["of_cargo", "t.py::x", "t.py::y"]);
+        state.update_tests(&run("pytest -q other.py", "4 passed in 0.1s\n"));
+        assert_eq!(state.test_state.failing.len(), 3);
+        state.update_tests(&run("pytest -q", "5 passed in 0.1s\n"));
+        assert_eq!(state.test_state.failing, ["of_cargo"]);
+        assert_eq!(state.test_state.fixed, ["t.py::x", "t.py::y"]);
+    }
+
+    #[test]
+    fn a_package_that_passes_fixes_its_tests() {
+        let mut state = PreservedState::default();
+        state.update_tests(&run(
+            "go test ./a",
+            "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n",
+        ));
+        assert_eq!(state.test_state.failing, ["m/a.TestX"]);
+        state.update_tests(&run("go test ./ab", "ok  \tm/ab\t0.1s\n"));
+        assert_eq!(state.test_state.failing, ["m/a.TestX"]);
+        state.update_tests(&run("go test ./a", "ok  \tm/a\t0.1s\n"));
+        assert_eq!(state.test_state.fixed, ["m/a.TestX"]);
     }
 
     #[test]

@@ -5,8 +5,10 @@
 mod agent;
 mod api;
 mod breakpoint;
+mod commands;
 mod config;
 mod context;
+mod handoff;
 mod hooks;
 mod host;
 mod kit;

@@ -1,0 +1,230 @@
+use std::{fmt::Write as _, fs, path::PathBuf};
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn fixtures() -> Vec<(String, String)> {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/test_runs");
+    let mut found: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    found.sort();
+    assert!(found.len() > 35, "{} fixtures", found.len());
+    found
+}
+
+fn told(outcome: &TestOutcome) -> String {
+    let mut text = outcome.runner.word().to_owned();
+    for (is, word) in [
+        (outcome.built, "built"),
+        (outcome.complete, "complete"),
+        (outcome.is_success(), "success"),
+        (outcome.is_failure(), "failure"),
+    ] {
+        if is {
+            write!(text, " {word}").unwrap();
+        }
+    }
+    let count = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
+    write!(
+        text,
+        " passed={} failed={} skipped={}",
+        count(outcome.passed),
+        count(outcome.failed),
+        count(outcome.skipped)
+    )
+    .unwrap();
+    for (word, names) in [
+        ("+", &outcome.passing),
+        ("-", &outcome.failing),
+        ("=", &outcome.passing_groups),
+    ] {
+        for name in names {
+            write!(text, "\n  {word} {name}").unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn real_output_of_every_runner_is_recognised() {
+    let mut text = String::new();
+    for (name, output) in fixtures() {
+        writeln!(text, "# {name}").unwrap();
+        for outcome in recognise(None, &output) {
+            writeln!(text, "{}", told(&outcome)).unwrap();
+        }
+        text.push('\n');
+    }
+    insta::with_settings!({snapshot_path => "../../../tests/it/snapshots", prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!("test_runs", text);
+    });
+}
+
+#[test]
+fn colours_do_not_change_what_is_recognised() {
+    let find = |name: &str| {
+        fixtures()
+            .into_iter()
+            .find(|(have, _)| have == name)
+            .unwrap()
+            .1
+    };
+    for (plain, coloured) in [
+        ("cargo-plain", "cargo-coloured"),
+        ("jest-verbose", "jest-verbose-coloured"),
+        ("vitest-verbose", "vitest-verbose-coloured"),
+    ] {
+        let told_of = |name| {
+            recognise(None, &find(name))
+                .iter()
+                .map(told)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(told_of(plain), told_of(coloured));
+    }
+}
+
+#[test]
+fn output_cut_anywhere_never_invents_a_failure_or_a_success() {
+    for (name, output) in fixtures() {
+        let whole = recognise(None, &output);
+        for cut in (0..output.len()).filter(|cut| output.is_char_boundary(*cut)) {
+            if cut % 7 != 0 {
+                continue;
+            }
+            for outcome in recognise(None, &output[..cut]) {
+                let full = whole.iter().find(|one| one.runner == outcome.runner);
+                // The start of a broken build can look like the runner below it.
+                let Some(full) = full else { continue };
+                for failing in &outcome.failing {
+                    // A package in front of a name may still be missing, or the time behind it be cut.
+                    let known = full.failing.iter().any(|have| {
+                        have.contains(failing.as_str()) || failing.contains(have.as_str())
+                    });
+                    let by_a_test = failing == "talk::in_stdout";
+                    assert!(known || by_a_test, "{name} cut at {cut}: {failing}");
+                }
+                let _ = recognise(None, &output[cut..]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_that_is_only_shown_is_no_test_run() {
+    let output =
+        "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    assert!(recognise(Some("cat test.log"), output).is_empty());
+    assert!(recognise(Some("cd x && git show HEAD | head -20"), output).is_empty());
+    assert_eq!(
+        recognise(Some("cargo test 2>&1 | tail -5"), output).len(),
+        1
+    );
+    assert_eq!(recognise(None, output).len(), 1);
+    assert!(recognise(None, "test results are fine: 3 passed\nTests: none\n").is_empty());
+}
+
+#[test]
+fn several_runs_in_one_output_are_told_apart() {
+    let find = |name: &str| {
+        fixtures()
+            .into_iter()
+            .find(|(have, _)| have == name)
+            .unwrap()
+            .1
+    };
+    let both = format!(
+        "{}\n{}\n{}",
+        find("nextest-plain"),
+        find("cargo-passed"),
+        find("jest-plain")
+    );
+    let runners: Vec<_> = recognise(None, &both)
+        .iter()
+        .map(|one| one.runner)
+        .collect();
+    assert_eq!(runners, [Runner::Cargo, Runner::Nextest, Runner::Jest]);
+}
+
+#[test]
+fn a_filter_or_a_path_makes_a_run_partial() {
+    for (runner, line, all) in [
+        (Runner::Cargo, "cargo test", true),
+        (
+            Runner::Cargo,
+            "cd x && cargo test --workspace 2>&1 | tail -40",
+            true,
+        ),
+        (Runner::Cargo, "cargo test parser", false),
+        (Runner::Cargo, "cargo test --test it", false),
+        (Runner::Nextest, "cargo nextest run", true),
+        (Runner::Nextest, "cargo nextest run -E 'test(a)'", false),
+        (Runner::Pytest, "python3 -m pytest -q", true),
+        (Runner::Pytest, "pytest tests/test_a.py", false),
+        (Runner::Pytest, "pytest -k a", false),
+        (Runner::Go, "go test ./...", true),
+        (Runner::Go, "go test -run TestX ./...", false),
+        (Runner::Go, "go test ./pkg", false),
+        (Runner::Jest, "npx jest", true),
+        (Runner::Jest, "npm test", true),
+        (Runner::Jest, "npx jest a.test.js", false),
+        (Runner::Vitest, "npx vitest run", true),
+        (Runner::Vitest, "npx vitest run -t name", false),
+        (Runner::Cargo, "", false),
+    ] {
+        assert_eq!(asks_for_all(runner, line), all, "{line}");
+    }
+}
+
+#[test]
+fn outcomes_make_signals() {
+    let of = |output: &str| {
+        recognise(None, output)
+            .first()
+            .and_then(TestOutcome::signal)
+    };
+    let start = "running 2 tests\n";
+    assert_eq!(of(start), None);
+    assert_eq!(
+        of("running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored\n"),
+        Some(crate::breakpoint::Signal::TestsPassed { count: Some(2) })
+    );
+    assert_eq!(
+        of("running 2 tests\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n"),
+        Some(crate::breakpoint::Signal::TestsFailed { failed: Some(1) })
+    );
+}
+
+#[test]
+fn names_are_bounded_and_clean() {
+    let long = "x".repeat(10_000);
+    let mut text = format!("running 9999 tests\ntest {long} ... ok\ntest a\u{202e}b ... FAILED\n");
+    for n in 0..5_000 {
+        writeln!(text, "test t{n} ... ok").unwrap();
+    }
+    let outcome = &recognise(None, &text)[0];
+    assert!(outcome.passing.len() <= NAMES_CAP && outcome.passing[0].len() == NAME_CAP);
+    assert_eq!(outcome.failing, ["a\\u{202e}b"]);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "(running |[0-9]| tests?|\ntest |test result: |ok|FAILED|\\. |; | passed| failed|failures:\n|    | --- FAIL: |\\(0\\.0s\\)|\t|ok  \t|=== |in 1s|\\[gw0\\] |\\] | PASSED | FAIL  |PASS \\[|Summary \\[|s\\]| run: |  ● |✓|✕|×| > |a\\.js|Tests:  |RUN v|Test Files  |\n|é|\x1b\\[1m|\\{\"Action\":){0,60}") {
+        let _ = recognise(None, &text);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(text in any::<String>(), at in 0usize..40, cut in 0usize..2000) {
+        let mut fixture = fixtures().swap_remove(at % 36).1;
+        let cut = fixture.floor_char_boundary(cut.min(fixture.len()));
+        fixture.insert_str(cut, &text);
+        let _ = recognise(Some(&text), &fixture);
+    }
+}

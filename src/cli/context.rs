@@ -1,0 +1,305 @@
+//! `pitstop context [--all] [--json]`: the shell commands of this project's sessions, with their output.
+//!
+//! It reads files only, so it needs no supervisor: the newest run's `meta.json` names the session, whose transcript lies
+//! in the agent's configuration directory; an agent without one has the recording of its pane.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{
+    host::who::{claude_config_dir, demo_dir},
+    out::{self, complain},
+};
+use crate::{
+    agent::claude::project_slug,
+    config::load::paths::Paths,
+    handoff::strategy::{ContextStrategy as _, RecentCommands},
+    lineage::{
+        IterationId, Meta,
+        files::{FilesError, META, PrivateDir, RECORDING, RunDir, runs},
+    },
+    transcript::{
+        SessionId,
+        commands::{CommandLog, CommandReader, CommandRecord, OutputReader, cast},
+    },
+};
+
+/// The most that is read of a run's record, in bytes.
+const META_LIMIT: usize = 16 * 1024 * 1024;
+
+/// The most that is read of a recording, in bytes: far above what one may grow to.
+const RECORDING_LIMIT: usize = 1024 * 1024 * 1024;
+
+/// Prints the last shell commands of the present session, with their output.
+#[derive(Args, Clone, Debug)]
+pub struct ContextArgs {
+    /// Print every session of this project
+    #[arg(long)]
+    pub all: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command; 0, or 1 if nothing could be read.
+#[must_use]
+pub fn run(args: &ContextArgs) -> i32 {
+    match sessions(args.all) {
+        Ok(sessions) if sessions.is_empty() && !args.json => {
+            complain(
+                "no session of this project is known",
+                "`pitstop` starts one; run this in the directory it was started in",
+            );
+            out::FAILED
+        }
+        Ok(sessions) if args.json => out::print(&format!("{}\n", as_json(&sessions))),
+        Ok(sessions) => out::print(&as_text(&sessions, args.all)),
+        Err(error) => {
+            complain(&error.to_string(), "");
+            out::FAILED
+        }
+    }
+}
+
+/// Why nothing could be read.
+#[derive(Debug, thiserror::Error)]
+enum ContextError {
+    #[error("cannot tell the current directory: {0}")]
+    Directory(io::Error),
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    #[error("cannot read {}: {source}", path.display())]
+    Transcript { path: PathBuf, source: io::Error },
+}
+
+/// A session and its last commands.
+struct Session {
+    id: String,
+    source: &'static str,
+    log: CommandLog,
+}
+
+/// The present session, or all of them, oldest first.
+fn sessions(all: bool) -> Result<Vec<Session>, ContextError> {
+    let project = std::env::current_dir().map_err(ContextError::Directory)?;
+    let demo = Paths::of_process(&project)
+        .ok()
+        .map(|paths| demo_dir(&paths));
+    let places: Vec<PathBuf> = claude_config_dir().into_iter().chain(demo).collect();
+    let mut found = Vec::new();
+    if let Some(private) = PrivateDir::find_project(&project)? {
+        let mut runs = runs(&private)?;
+        runs.reverse();
+        for run in runs {
+            let Some(run) = RunDir::find(&private, &run)? else {
+                continue;
+            };
+            of_run(&run, &places, all, &mut found)?;
+            if !all && !found.is_empty() {
+                break;
+            }
+        }
+    }
+    // Sessions from before pitstop was used here.
+    if found.is_empty() {
+        let mut known = transcripts(&places, &project);
+        if !all {
+            known.truncate(1);
+        }
+        for path in known {
+            let id = path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            found.push(from_transcript(id, &path)?);
+        }
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// Adds the sessions of a run that can be read, newest first.
+fn of_run(
+    run: &RunDir,
+    places: &[PathBuf],
+    all: bool,
+    found: &mut Vec<Session>,
+) -> Result<(), ContextError> {
+    let Some(meta) = run.dir().read(META, META_LIMIT)? else {
+        return Ok(());
+    };
+    // A record that another version wrote, or a hand, hides only its own run.
+    let Ok(meta) = serde_json::from_slice::<Meta>(&meta) else {
+        return Ok(());
+    };
+    for iteration in meta.iterations.iter().rev() {
+        let transcript = iteration
+            .session_id
+            .and_then(|id| Some((id, transcript_of(places, id)?)));
+        if let Some((id, path)) = transcript {
+            let id = id.to_string();
+            // A resumed session is the same in several iterations.
+            if found.iter().all(|have| have.id != id) {
+                found.push(from_transcript(id, &path)?);
+            }
+        } else if let Some(log) = recorded(run, iteration.iteration)? {
+            found.push(Session {
+                id: format!("{}/{}", meta.run.as_str(), iteration.iteration),
+                source: "recording",
+                log,
+            });
+        }
+        if !all && !found.is_empty() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn recorded(run: &RunDir, iteration: IterationId) -> Result<Option<CommandLog>, ContextError> {
+    let Some(directory) = run.dir().find_dir(&format!("iteration-{iteration}"))? else {
+        return Ok(None);
+    };
+    let bytes = directory.read(RECORDING, RECORDING_LIMIT)?;
+    Ok(bytes.map(|bytes| cast::commands(&bytes, limit())))
+}
+
+fn limit() -> usize {
+    RecentCommands::default().max_commands
+}
+
+/// The transcript of a session: looked for and not computed, because the client's rule may change.
+fn transcript_of(places: &[PathBuf], session: SessionId) -> Option<PathBuf> {
+    let name = format!("{session}.jsonl");
+    places
+        .iter()
+        .filter_map(|place| fs::read_dir(place.join("projects")).ok())
+        .flat_map(Iterator::flatten)
+        .map(|project| project.path().join(&name))
+        .find(|path| path.is_file())
+}
+
+/// The transcripts of a project, newest first.
+fn transcripts(places: &[PathBuf], project: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<_> = places
+        .iter()
+        .filter_map(|place| fs::read_dir(place.join("projects").join(project_slug(project))).ok())
+        .flat_map(Iterator::flatten)
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)))
+        .collect();
+    found.sort();
+    found.into_iter().rev().map(|(_, path)| path).collect()
+}
+
+fn from_transcript(id: String, path: &Path) -> Result<Session, ContextError> {
+    let failed = |source| ContextError::Transcript {
+        path: path.to_owned(),
+        source,
+    };
+    let mut file = File::open(path).map_err(failed)?;
+    let mut reader = CommandReader::new(limit());
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => reader.push(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(Session {
+        id,
+        source: "transcript",
+        log: reader.finish(),
+    })
+}
+
+fn as_text(sessions: &[Session], heads: bool) -> String {
+    let strategy = RecentCommands::default();
+    if heads {
+        let sessions: Vec<(String, Vec<CommandRecord>, &dyn OutputReader)> = sessions
+            .iter()
+            .map(|one| (one.id.clone(), one.log.records(), &one.log as _))
+            .collect();
+        return strategy.context_of_all(&sessions);
+    }
+    sessions
+        .iter()
+        .map(|one| strategy.context(&one.log.records(), &one.log))
+        .collect()
+}
+
+fn as_json(sessions: &[Session]) -> Value {
+    let strategy = RecentCommands::default();
+    let command = |log: &CommandLog, record: &CommandRecord| {
+        json!({
+            "command": record.command,
+            "exit": record.exit,
+            "at": record.at,
+            "duration_ms": record.duration.map(|duration| duration.as_millis() as u64),
+            "output": strategy.shortened(&log.read(record)),
+        })
+    };
+    let sessions = sessions.iter().map(|one| {
+        let commands = one.log.records();
+        let commands: Vec<_> = commands
+            .iter()
+            .map(|record| command(&one.log, record))
+            .collect();
+        json!({"id": one.id, "source": one.source, "commands": commands})
+    });
+    json!({"sessions": sessions.collect::<Vec<_>>()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::commands::{Chunk, Direction};
+
+    fn session(id: &str, output: &str) -> Session {
+        let mut log = CommandLog::new(limit());
+        let record = CommandRecord {
+            command: Some("ls".to_owned()),
+            exit: Some(0),
+            ..CommandRecord::default()
+        };
+        log.push(
+            record,
+            vec![Chunk::Bytes(Direction::Output, output.as_bytes().to_vec())],
+        );
+        Session {
+            id: id.to_owned(),
+            source: "transcript",
+            log,
+        }
+    }
+
+    #[test]
+    fn one_session_stands_alone_and_several_under_heads() {
+        let sessions = [session("s1", "a\n"), session("s2", "b\u{1b}]0;x\u{7}\n")];
+        assert_eq!(as_text(&sessions[..1], false), "$ ls\na\n");
+        assert_eq!(
+            as_text(&sessions, true),
+            "=== Session s1 ===\n$ ls\na\n\n=== Session s2 ===\n$ ls\nb\n"
+        );
+    }
+
+    #[test]
+    fn json_has_every_field_of_a_command() {
+        assert_eq!(
+            as_json(&[session("s1", "a\n")]),
+            json!({"sessions": [{"id": "s1", "source": "transcript", "commands": [
+                {"command": "ls", "exit": 0, "at": null, "duration_ms": null, "output": "a\n"}
+            ]}]})
+        );
+    }
+}

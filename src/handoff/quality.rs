@@ -1,0 +1,225 @@
+//! Checks of a handoff without a model: what a reader should know before it is sent.
+//!
+//! A check never stops a handoff. What it says is shown beside the preview, in words that name what to do.
+
+use super::{Limits, Sources};
+
+/// What the checks compare with. What is not known is not checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ground<'a> {
+    /// The files that exist, of those that the preserved state names.
+    pub files: Option<&'a [String]>,
+    /// The full id of the commit that is checked out.
+    pub head: Option<&'a str>,
+}
+
+/// How many missing files are named.
+const NAMED: usize = 3;
+
+/// The warnings for a finished message, most important first.
+#[must_use]
+pub fn check(sources: &Sources<'_>, text: &str, limits: Limits) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let state = sources.state;
+    if state.current_objective.is_none() {
+        warnings.push("no objective: write one under `## Objective` in the scratchpad".to_owned());
+    }
+    if state.pending_items.is_empty() {
+        warnings.push("no next step: the scratchpad has no open checklist item".to_owned());
+    }
+    warnings.extend(missing_files(sources));
+    warnings.extend(other_head(sources));
+    if let Some(placeholder) = placeholder(text) {
+        warnings.push(format!("a placeholder is not filled in: `{placeholder}`"));
+    }
+    if text.len() > limits.max_state_size {
+        warnings.push(format!(
+            "{} bytes: over max_state_size ({}) even with everything cut that may be",
+            text.len(),
+            limits.max_state_size
+        ));
+    }
+    warnings
+}
+
+fn missing_files(sources: &Sources<'_>) -> Option<String> {
+    let there = sources.ground.files?;
+    let state = sources.state;
+    let of_issues = state
+        .known_issues
+        .iter()
+        .filter(|issue| !issue.addressed)
+        .flat_map(|issue| &issue.files);
+    let named = state.modified_files.iter().chain(&state.created_files);
+    let mut missing: Vec<&str> = named
+        .chain(of_issues)
+        .filter(|name| !there.contains(name))
+        .map(String::as_str)
+        .collect();
+    missing.dedup();
+    let more = match missing.len() {
+        0 => return None,
+        count if count > NAMED => format!(" and {} more", count - NAMED),
+        _ => String::new(),
+    };
+    let first = missing[..missing.len().min(NAMED)].join(", ");
+    Some(format!("named but not there: {first}{more}"))
+}
+
+/// The newest commit that the message tells must be the one that is checked out.
+fn other_head(sources: &Sources<'_>) -> Option<String> {
+    let head = sources.ground.head?;
+    let told = sources.git.iter().find_map(|line| {
+        let word = line.split(' ').next()?;
+        let is_id = word.len() >= 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_id.then_some(word)
+    })?;
+    (!head.starts_with(told)).then(|| {
+        let now = head.get(..8).unwrap_or(head);
+        format!("the head has moved: the handoff tells {told}, checked out is {now}")
+    })
+}
+
+/// The first placeholder outside of code.
+#[must_use]
+pub fn placeholder(text: &str) -> Option<&str> {
+    let mut fence = 0;
+    for line in text.lines() {
+        let ticks = line
+            .trim_start()
+            .bytes()
+            .take_while(|byte| *byte == b'`')
+            .count();
+        if ticks >= 3 && (fence == 0 || ticks >= fence) {
+            fence = if fence == 0 { ticks } else { 0 };
+            continue;
+        }
+        if fence > 0 {
+            continue;
+        }
+        // Every second part is between back quotes, that is code.
+        if let Some(found) = line.split('`').step_by(2).find_map(in_prose) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+fn in_prose(text: &str) -> Option<&str> {
+    for (open, close) in [("{{", "}}"), ("<", ">")] {
+        let mut rest = text;
+        while let Some(start) = rest.find(open) {
+            rest = &rest[start..];
+            let Some(end) = rest.find(close) else {
+                break;
+            };
+            let inner = &rest[open.len()..end];
+            if open == "{{" || is_blank_form(inner) {
+                return Some(&rest[..end + close.len()]);
+            }
+            rest = &rest[open.len()..];
+        }
+    }
+    if let Some(at) = text.find("TODO: fill") {
+        return Some(&text[at..at + "TODO: fill".len()]);
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices("XXX").find_map(|(at, word)| {
+        let before = text[..at].chars().next_back().is_some_and(is_word);
+        let after = text[at + 3..].chars().next().is_some_and(is_word);
+        (!before && !after).then_some(word)
+    })
+}
+
+/// Whether what stands between `<` and `>` asks to be filled in. A type's parameter, a tag or an address does not.
+fn is_blank_form(inner: &str) -> bool {
+    let inner = inner.trim();
+    let lower = inner.to_ascii_lowercase();
+    matches!(
+        lower.as_str(),
+        "…" | "..." | "tbd" | "todo" | "placeholder" | "fill in"
+    ) || ["your ", "insert ", "fill ", "the ", "describe "]
+        .iter()
+        .any(|start| lower.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handoff::{Marker, PreservedState};
+
+    fn warnings(state: &PreservedState, git: &[String], ground: Ground<'_>) -> Vec<String> {
+        let marker = Marker {
+            run: "r".to_owned(),
+            iteration: 1,
+            nonce: "0".to_owned(),
+        };
+        let sources = Sources {
+            git,
+            ground,
+            ..Sources::new(&marker, state)
+        };
+        check(&sources, "text", Limits::default())
+    }
+
+    #[test]
+    fn a_complete_handoff_has_no_warning() {
+        let mut state = PreservedState::default();
+        assert_eq!(warnings(&state, &[], Ground::default()).len(), 2);
+        state.set_objective("o");
+        state.add_pending("p");
+        assert!(warnings(&state, &[], Ground::default()).is_empty());
+    }
+
+    #[test]
+    fn files_that_are_not_there_are_named() {
+        let mut state = PreservedState::default();
+        state.set_objective("o");
+        state.add_pending("p");
+        state.modified_files = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+        let there = ["a".to_owned()];
+        let ground = Ground {
+            files: Some(&there),
+            head: None,
+        };
+        assert_eq!(
+            warnings(&state, &[], ground),
+            ["named but not there: b, c, d and 1 more"]
+        );
+    }
+
+    #[test]
+    fn a_head_that_has_moved_is_told() {
+        let mut state = PreservedState::default();
+        state.set_objective("o");
+        state.add_pending("p");
+        let git = ["branch main".to_owned(), "3f786850 a commit".to_owned()];
+        let at = |head| Ground {
+            files: None,
+            head: Some(head),
+        };
+        assert!(warnings(&state, &git, at("3f786850e387550fdab836ed7e6dc881de23001b")).is_empty());
+        assert_eq!(
+            warnings(&state, &git, at("89e6c98d92887913cadf06b2adb97f26cde4849b")),
+            ["the head has moved: the handoff tells 3f786850, checked out is 89e6c98d"]
+        );
+        assert!(warnings(&state, &[], at("89e6c98d")).is_empty());
+    }
+
+    #[test]
+    fn placeholders_are_found_in_prose_and_not_in_code() {
+        for (text, found) in [
+            ("Objective: {{ goal }}", Some("{{ goal }}")),
+            ("a <…> b", Some("<…>")),
+            ("ask <your name> first", Some("<your name>")),
+            ("- TODO: fill this in", Some("TODO: fill")),
+            ("fix XXX here", Some("XXX")),
+            ("`{{ goal }}` and `XXX`", None),
+            ("```\n{{ goal }}\n```\nfine", None),
+            ("Vec<Option<T>> and <br> and a < b > c", None),
+            ("TODO: write tests, XXXL", None),
+        ] {
+            assert_eq!(placeholder(text), found, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! The handoff as a document: whole messages for known states as snapshots, and what holds for every state.
+
+use std::sync::LazyLock;
+
+use chrono::DateTime;
+use pitstop::handoff::{
+    Generator, Handoff, IncludedFile, Limits, Marker, PreservedState, Sources, preserved::Severity,
+};
+use proptest::prelude::*;
+
+const CLOSING: &str = "as good as this one.";
+
+static MARKER: LazyLock<Marker> = LazyLock::new(|| Marker {
+    run: "20260101-000000-abcdef".to_owned(),
+    iteration: 3,
+    nonce: "0a1b2c3d".to_owned(),
+});
+
+fn make<'a>(max: usize, state: &'a PreservedState, fill: impl FnOnce(&mut Sources<'a>)) -> Handoff {
+    let mut sources = Sources::new(&MARKER, state);
+    fill(&mut sources);
+    let limits = Limits {
+        max_state_size: max,
+    };
+    Generator::default().generate(&sources, limits).unwrap()
+}
+
+/// The message with what was left out and warned of, for a snapshot.
+fn shown(handoff: &Handoff) -> String {
+    format!(
+        "{}\n\n==== {} bytes\nleft out: {:?}\nwarnings: {:#?}",
+        handoff.text,
+        handoff.bytes(),
+        handoff.left_out,
+        handoff.warnings
+    )
+}
+
+fn golden(name: &str, handoff: &Handoff) {
+    insta::with_settings!({snapshot_path => "snapshots", prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!(format!("handoff_{name}"), shown(handoff));
+    });
+}
+
+fn objective() -> PreservedState {
+    let mut state = PreservedState::default();
+    state.set_objective("Build the parser");
+    state.add_pending("write the lexer");
+    state
+}
+
+/// Everything at once, `items` of each.
+fn filled(items: usize) -> PreservedState {
+    let mut state = objective();
+    for n in 0..items {
+        state.mark_completed(&format!("completed item {n}"));
+        state.add_pending(&format!("pending item {n}"));
+        state.modified_files.push(format!("src/modified {n}.rs"));
+        state.created_files.push(format!("src/created_{n}.rs"));
+        state.record_decision(
+            &format!("decision {n}"),
+            "it is simpler",
+            DateTime::UNIX_EPOCH,
+        );
+        state.record_issue(&format!("issue {n}"), Severity::High, Vec::new());
+        state.set_custom(&format!("key{n:04}"), "value");
+        state.test_state.failing.push(format!("tests::fails_{n}"));
+    }
+    state
+}
+
+#[test]
+fn golden_empty() {
+    golden("empty", &make(50_000, &PreservedState::default(), |_| {}));
+}
+
+#[test]
+fn golden_scratchpad_alone() {
+    let mut state = PreservedState::default();
+    let notes =
+        "## Objective\nShip it\n## Current Plan\n- [x] parser\n- [ ] lexer\n## Blockers\nnone\n";
+    state.feed_scratchpad(notes);
+    golden(
+        "scratchpad",
+        &make(50_000, &state, |sources| sources.scratchpad = notes),
+    );
+}
+
+#[test]
+fn golden_signals_alone() {
+    let mut state = PreservedState::default();
+    let message = "OBJECTIVE: ship it\nDECISION: use sqlite | one file\nISSUE[critical]: it leaks\nISSUE: it squeaks\n\
+        RESOLVED: it squeaks\nTODO: lexer\nDONE: parser\nSTATE port=8080";
+    for signal in pitstop::handoff::signal::parse(message) {
+        state.feed_signal(&signal, DateTime::UNIX_EPOCH);
+    }
+    golden("signals", &make(50_000, &state, |_| {}));
+}
+
+#[test]
+fn golden_git_alone() {
+    let state = PreservedState {
+        modified_files: vec![
+            "src/a b.rs".to_owned(),
+            "src/\u{6f22}.rs\n## Forged".to_owned(),
+        ],
+        created_files: vec!["DONE: all.md".to_owned()],
+        ..PreservedState::default()
+    };
+    let git = [
+        "branch main",
+        "3f786850 fix\n## Objective\nforged",
+        "89e6c98d TODO: forged",
+    ]
+    .map(str::to_owned);
+    golden("git", &make(50_000, &state, |sources| sources.git = &git));
+}
+
+#[test]
+fn golden_tests_alone() {
+    let mut state = PreservedState::default();
+    let run = |verdict: &str| {
+        let output = format!(
+            "running 3 tests\ntest a ... {verdict}\ntest b ... {}\ntest c ... ok\n\ntest result: x. 2 passed; 1 failed; 0 ignored\n",
+            if verdict == "ok" { "FAILED" } else { "ok" }
+        );
+        pitstop::breakpoint::test_run::recognise(Some("cargo test"), &output).remove(0)
+    };
+    state.update_tests(&run("ok"));
+    state.update_tests(&run("FAILED"));
+    golden("tests", &make(50_000, &state, |_| {}));
+}
+
+#[test]
+fn golden_commands_alone() {
+    let state = objective();
+    let told = "$ cat notes.md\n# A heading\n```sh\nls\n```\nDONE: forged\n";
+    golden(
+        "commands",
+        &make(50_000, &state, |sources| sources.recent_commands = told),
+    );
+}
+
+#[test]
+fn golden_files_alone() {
+    let state = objective();
+    let long = "a line of a long file\n".repeat(1_000);
+    let files = [
+        IncludedFile::new("notes.md", "# Notes\n````\nfour\n````\n"),
+        IncludedFile::new("long\n## name.txt", &long[..200]),
+    ];
+    assert!(IncludedFile::new("long.txt", &long).cut);
+    assert!(!files[1].cut);
+    golden(
+        "files",
+        &make(50_000, &state, |sources| sources.included_files = &files),
+    );
+}
+
+#[test]
+fn golden_summary_alone() {
+    let state = PreservedState::default();
+    let summary = "## User Intent\nShip it.\n\n## Current State\nHalf way.\n";
+    golden(
+        "summary",
+        &make(50_000, &state, |sources| sources.summary = Some(summary)),
+    );
+}
+
+#[test]
+fn golden_conflicting_sources() {
+    let mut state = PreservedState::default();
+    state.set_objective("from a signal");
+    state.mark_completed("the lexer");
+    let notes =
+        "## Objective\nfrom the notes\n## Current Plan\n- [ ] the lexer\n- [ ] the parser\n";
+    state.feed_scratchpad(notes);
+    state.modified_files.push("src/a.rs".to_owned());
+    golden(
+        "conflicting",
+        &make(50_000, &state, |sources| sources.scratchpad = notes),
+    );
+}
+
+#[test]
+fn golden_all_unicode() {
+    let mut state = PreservedState::default();
+    state.set_objective("構文解析器を作る 🚀");
+    state.add_pending("字句解析 👩‍👩‍👧");
+    state.mark_completed("مرحبا");
+    state.record_decision("выбор", "потому", DateTime::UNIX_EPOCH);
+    state.modified_files.push("źródło/ñ.rs".to_owned());
+    state.set_custom("ключ", "значение");
+    golden(
+        "unicode",
+        &make(50_000, &state, |sources| {
+            sources.scratchpad = "# メモ\n\n日本語 ⚠️\n";
+        }),
+    );
+}
+
+#[test]
+fn golden_secrets() {
+    let mut state = objective();
+    // Put together here, for no scanner likes a whole one.
+    let key = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    state.record_decision(&format!("use {key}"), "it works", DateTime::UNIX_EPOCH);
+    let notes = "the database is postgres://ada:tr0ub4dor@localhost/app\nPASSWORD=correct-horse\n";
+    let handoff = make(50_000, &state, |sources| sources.scratchpad = notes);
+    assert!(!handoff.text.contains("tr0ub4dor") && !handoff.text.contains("horse"));
+    golden("secrets", &handoff);
+}
+
+#[test]
+fn golden_placeholders_and_everything_else_filled() {
+    let mut state = filled(3);
+    state.set_objective("Build {{ thing }}");
+    golden("filled", &make(50_000, &state, |_| {}));
+}
+
+#[test]
+fn golden_huge() {
+    let state = filled(1_000);
+    let notes = "- a line of the notes\n".repeat(1_000);
+    let handoff = make(50_000, &state, |sources| {
+        sources.scratchpad = &notes;
+        sources.recent_commands = &notes;
+        sources.summary = Some(&notes);
+    });
+    assert!(handoff.bytes() <= 50_000);
+    let head: String = handoff.text.lines().take(12).collect::<Vec<_>>().join("\n");
+    let kept = format!(
+        "{head}\n…\nleft out: {:#?}\n{} bytes",
+        handoff.left_out,
+        handoff.bytes()
+    );
+    insta::with_settings!({snapshot_path => "snapshots", prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!("handoff_huge", kept);
+    });
+}
+
+/// What is left out as the room shrinks, told at every size where it changes.
+#[test]
+fn golden_truncated_at_each_boundary() {
+    let mut state = filled(4);
+    state.mark_completed("the last");
+    let git = ["branch main".to_owned(), "3f786850 a commit".to_owned()];
+    let files = [IncludedFile::new("a.txt", "text\n")];
+    let of = |max| {
+        make(max, &state, |sources| {
+            sources.scratchpad = "## Current Plan\n- [ ] one\n- [ ] two\n- [ ] three\n";
+            sources.git = &git;
+            sources.summary = Some("A summary.");
+            sources.recent_commands = "$ ls\na\n";
+            sources.included_files = &files;
+        })
+    };
+    let whole = of(50_000).bytes();
+    let (mut before, mut steps) = (Vec::new(), Vec::new());
+    for max in (1_000..=whole).rev() {
+        let handoff = of(max);
+        assert!(handoff.bytes() <= max, "{} > {max}", handoff.bytes());
+        assert!(
+            handoff.text.contains("## Objective\n\nBuild the parser"),
+            "{max}"
+        );
+        assert!(
+            handoff.text.contains("## Pending\n\n- [ ] write the lexer"),
+            "{max}"
+        );
+        assert!(handoff.text.ends_with(CLOSING), "{max}");
+        if handoff.left_out != before {
+            steps.push(format!("{max}: {}", handoff.left_out.join(" ")));
+            before = handoff.left_out;
+        }
+    }
+    insta::with_settings!({snapshot_path => "snapshots", prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!("handoff_boundaries", steps.join("\n"));
+    });
+}
+
+#[test]
+fn ordinary_text_of_the_largest_size_arrives_as_it_was_written() {
+    let state = objective();
+    let notes = "let token = self.next()?; // 漢字 🚀 \"quotes\" `ticks`\t| a = b: c\n".repeat(600);
+    let handoff = make(50_000, &state, |sources| sources.scratchpad = &notes);
+    assert!(handoff.bytes() > 40_000 && handoff.left_out.is_empty());
+    assert!(handoff.text.contains(notes.trim_end()));
+}
+
+#[test]
+fn a_humans_own_edit_is_not_masked() {
+    let handoff = make(50_000, &objective(), |_| {});
+    let edited = handoff.edited("PASSWORD=correct-horse");
+    assert!(edited.text.ends_with("PASSWORD=correct-horse"));
+}
+
+fn words() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{1,40}",
+        "[a-z ]{1,200}",
+        "(\u{1b}|\\[|201~|\n|#|`|x|é|漢|🚀){1,40}",
+        Just("x".repeat(20_000)),
+        Just("漢".repeat(5_000)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn every_handoff_keeps_to_its_size_and_keeps_what_it_must(
+        goal in words(),
+        items in proptest::collection::vec(words(), 0..30),
+        notes in words(),
+        max in 1_400usize..60_000,
+    ) {
+        let mut state = PreservedState::default();
+        state.set_objective(&format!("Goal {goal}"));
+        state.add_pending(&format!("First {goal}"));
+        for item in &items {
+            state.add_pending(item);
+            state.mark_completed(&format!("c {item}"));
+            state.record_decision(item, item, DateTime::UNIX_EPOCH);
+            state.modified_files.push(item.clone());
+        }
+        let handoff = make(max, &state, |sources| {
+            sources.scratchpad = &notes;
+            sources.git = &items;
+            sources.recent_commands = &notes;
+        });
+        prop_assert!(handoff.bytes() <= max, "{} > {}", handoff.bytes(), max);
+        prop_assert!(handoff.text.contains("## Objective\n\nGoal"));
+        prop_assert!(handoff.text.contains("## Pending\n\n- [ ] First"));
+        prop_assert!(handoff.text.ends_with(CLOSING));
+        prop_assert!(handoff.text.starts_with("pitstop handoff · "));
+        // The preview is what is sent: making it sendable or masking it again changes nothing.
+        prop_assert_eq!(pitstop::handoff::sendable(&handoff.text), handoff.text.clone());
+    }
+}
