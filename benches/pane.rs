@@ -10,6 +10,8 @@
 //! which emulates and so knows what is on the screen). Its pane has the same size everywhere. The cases take
 //! turns, round by round, so that a busy moment of the machine burdens all of them alike; medians are told.
 
+#![allow(clippy::disallowed_methods, reason = "it measures real time")]
+
 use std::{
     env,
     error::Error,
@@ -19,7 +21,7 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -152,7 +154,37 @@ struct Bench {
 struct Hosted {
     who: Who,
     terminal: Terminal,
-    socket: String,
+    /// The directory and the name of tmux's socket.
+    socket: (PathBuf, String),
+}
+
+impl Hosted {
+    /// The processes of the host, without the child.
+    fn processes(&self) -> Vec<i32> {
+        let first = self.terminal.pid().as_raw_nonzero().get();
+        let told = (self.who == Who::Tmux).then(|| self.tmux(&["display-message", "-p", "#{pid}"]));
+        let server = told
+            .and_then(Result::ok)
+            .and_then(|told| String::from_utf8_lossy(&told.stdout).trim().parse().ok());
+        std::iter::once(first).chain(server).collect()
+    }
+
+    fn tmux(&self, args: &[&str]) -> io::Result<Output> {
+        Command::new("tmux")
+            .args(["-L", &self.socket.1])
+            .args(args)
+            .env("TMUX_TMPDIR", &self.socket.0)
+            .output()
+    }
+}
+
+impl Drop for Hosted {
+    fn drop(&mut self) {
+        if self.who == Who::Tmux {
+            // The server would outlive its terminal. It may have ended by itself.
+            let _ = self.tmux(&["kill-server"]);
+        }
+    }
 }
 
 impl Bench {
@@ -199,7 +231,12 @@ impl Bench {
                 let args = tmux.iter().map(OsString::from).collect();
                 ("tmux", args, (PANE.0, PANE.1 + 1))
             }
-            Who::Pitstop => (PITSTOP, vec!["--agent".into(), line.into()], PITSTOP_OUTER),
+            Who::Pitstop => {
+                // By so much text the estimate would soon ask for a reboot.
+                let pitstop = ["--set", "reboot.mode=\"manual\"", "--agent", &line];
+                let args = pitstop.iter().map(OsString::from).collect();
+                (PITSTOP, args, PITSTOP_OUTER)
+            }
         };
         let mut env = self.home.env();
         env.push(("TMUX_TMPDIR".into(), self.home.path("run").into()));
@@ -215,36 +252,16 @@ impl Bench {
         Hosted {
             who,
             terminal,
-            socket,
+            socket: (self.home.path("run"), socket),
         }
-    }
-
-    /// The processes of a host, without the child.
-    fn processes(&self, hosted: &Hosted) -> Vec<i32> {
-        let first = hosted.terminal.pid().as_raw_nonzero().get();
-        if hosted.who != Who::Tmux {
-            return vec![first];
-        }
-        let told = Command::new("tmux")
-            .args(["-L", &hosted.socket, "display-message", "-p", "#{pid}"])
-            .env("TMUX_TMPDIR", self.home.path("run"))
-            .output();
-        let server = told
-            .ok()
-            .and_then(|told| String::from_utf8_lossy(&told.stdout).trim().parse().ok());
-        std::iter::once(first).chain(server).collect()
     }
 
     /// Ends a host; its child gets the signals that the host gives it.
-    fn end(&self, hosted: Hosted) {
-        if hosted.who == Who::Tmux {
+    fn end(hosted: &Hosted) {
+        match hosted.who {
             // It may have ended by itself.
-            let _ = Command::new("tmux")
-                .args(["-L", &hosted.socket, "kill-server"])
-                .env("TMUX_TMPDIR", self.home.path("run"))
-                .output();
-        } else {
-            hosted.terminal.signal(Signal::TERM);
+            Who::Tmux => drop(hosted.tmux(&["kill-server"])),
+            Who::Bare | Who::Pitstop => hosted.terminal.signal(Signal::TERM),
         }
         hosted.terminal.wait_for_exit(LIMIT);
     }
@@ -299,8 +316,8 @@ impl Bench {
                 ratio(own, tmux),
             ]);
             for hosted in hosts {
-                let peaks: u64 = self
-                    .processes(&hosted)
+                let peaks: u64 = hosted
+                    .processes()
                     .iter()
                     .map(|pid| memory_of(*pid, "VmHWM:"))
                     .sum();
@@ -310,7 +327,7 @@ impl Bench {
                     hosted.who.name(),
                     mib(peaks)
                 );
-                self.end(hosted);
+                Self::end(&hosted);
             }
         }
         println!("\nThroughput, MB/s\n\n{}", table.text());
@@ -366,7 +383,7 @@ impl Bench {
                     let hosted = self.host(*who, &[mode]);
                     hosted.terminal.wait_for_text("READY", LIMIT);
                     times.extend(press(&hosted.terminal, self.plan.keys / LATENCY_ROUNDS));
-                    self.end(hosted);
+                    Self::end(&hosted);
                 }
             }
             for (who, times) in self.hosts.iter().zip(&mut times) {
@@ -390,9 +407,10 @@ impl Bench {
         for who in &self.hosts[1..] {
             let hosted = self.host(*who, &["echo"]);
             hosted.terminal.wait_for_text("READY", LIMIT);
-            // What the start set in motion (a git question, an estimate) is over by then.
-            thread::sleep(Duration::from_secs(3));
-            let processes = self.processes(&hosted);
+            // What the start set in motion is over by then; the age of the figure on the screen counts its
+            // first ten seconds one by one.
+            thread::sleep(Duration::from_secs(12));
+            let processes = hosted.processes();
             let sum = |before: &[Work]| {
                 let all = before.iter();
                 all.fold((0, 0), |sum, one| {
@@ -412,7 +430,7 @@ impl Bench {
                 (after.1 - before.1).to_string(),
                 format!("{:.1}", mib(memory)),
             ]);
-            self.end(hosted);
+            Self::end(&hosted);
         }
         println!("\nIdle for {:?}\n\n{}", self.plan.idle, table.text());
         Ok(())
@@ -427,7 +445,7 @@ impl Bench {
                 let hosted = self.host(*who, &["echo"]);
                 hosted.terminal.wait_for_text("READY", LIMIT);
                 let took = began.elapsed();
-                self.end(hosted);
+                Self::end(&hosted);
                 // The first of each fills caches and makes the database.
                 if round > 0 {
                     times.push(took);

@@ -2,6 +2,8 @@
 //!
 //! Prints every stretch that would be masked, then how many there are in how many bytes, and how fast the masking was.
 
+#![allow(clippy::disallowed_methods, reason = "a measurement has a clock")]
+
 use std::{env, fs, path::Path, time::Instant};
 
 use pitstop::handoff::redact::secrets;

@@ -2,6 +2,8 @@
 //!
 //! Prints the median of many rounds for a message that fills `max_state_size`, and for one whose sources are far larger.
 
+#![allow(clippy::disallowed_methods, reason = "a measurement has a clock")]
+
 use std::time::{Duration, Instant};
 
 use pitstop::handoff::{Generator, Limits, Marker, PreservedState, Sources};

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --example messages_api -- [PORT] [--usage 100000,130000,155000]`
 
+#![allow(clippy::disallowed_methods, reason = "real programs take real time")]
+
 use std::{process::ExitCode, thread, time::Duration};
 
 #[path = "../tests/it/kit/messages_api.rs"]

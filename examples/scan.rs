@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example scan [FILE | MEGABYTES]`; without a file one is generated (200 MB).
 
+#![allow(clippy::disallowed_methods, reason = "it measures real time")]
+
 use std::{
     fs::File,
     io::{BufWriter, Write},

@@ -3,6 +3,11 @@
 //! Words choose another picture: `light`, `review`, `history`, `mono`, or a size such as `100x30`.
 //! Text stays text; borders and bars are drawn as shapes, because fonts leave gaps between their box characters.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "any instant will do as the first one"
+)]
+
 #[path = "../tests/it/ui/scene.rs"]
 #[allow(dead_code)] // The tests use more of it.
 mod scene;

@@ -66,7 +66,7 @@ fn main() {
         Some(Command::Context(args)) => context::run(&args),
         Some(Command::Ctl(args)) => ctl::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args),
-        Some(Command::History(args)) => history::run(&args),
+        Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
         Some(Command::Status(args)) => status::run(&args),
         Some(Command::Trust(args)) => trust::run(&args),
     })

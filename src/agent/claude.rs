@@ -1,4 +1,4 @@
-//! Claude Code: its arguments, its settings file, how to end it.
+//! Claude Code: its arguments and its settings file.
 //!
 //! What is said here about the client was measured with 2.1.197:
 //!
@@ -14,12 +14,9 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use super::{
-    CommandLine, EndAct, EndStep, Keys, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Signal, Start,
-};
+use super::{CommandLine, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Start};
 use crate::transcript::SessionId;
 
 mod settings;
@@ -358,37 +355,6 @@ pub fn project_slug(cwd: &Path) -> String {
         }
     }
     slug
-}
-
-/// How to end Claude Code, gentlest first.
-///
-/// `/exit` is not typed, for measured reasons: it joins a half-typed draft and submits both; Escape
-/// or Ctrl-C early in a turn puts the prompt *back* into the box, so that a following `/exit`
-/// submits the prompt a second time; and Enter answers a dialog that happens to be open. SIGINT
-/// ended the client within 0.2 s idle, with a draft, in mid-turn and with a dialog open (1.6 s with a
-/// background task), and ran `SessionEnd` each time. Its hooks get 1.5 s, hence the patience.
-///
-/// A busy client gets Escape first: it then ends its running shell command, which otherwise goes
-/// on as an orphan in a session of its own, where no signal to the process group finds it.
-pub(super) fn ending(busy: bool) -> Vec<EndStep> {
-    let step = |act, millis| EndStep {
-        act,
-        patience: Duration::from_millis(millis),
-    };
-    let escape = Keys {
-        bytes: b"\x1b".to_vec(),
-        then: Duration::ZERO,
-    };
-    let interrupt = busy.then(|| step(EndAct::Type(vec![escape]), 150));
-    interrupt
-        .into_iter()
-        .chain([
-            step(EndAct::Signal(Signal::Interrupt), 2500),
-            step(EndAct::Signal(Signal::Hangup), 2000),
-            step(EndAct::Signal(Signal::Terminate), 2000),
-            step(EndAct::SignalGroup(Signal::Kill), 1000),
-        ])
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the agent tells us: plain data, made by [`super::hook`] and read by everyone.
 
-use crate::transcript::{SessionId, Tokens};
+use crate::transcript::{SessionId, Tokens, usage::Usage};
 
 /// What the agent told about itself: facts, with every text capped in length.
 ///
@@ -223,7 +223,7 @@ pub struct StatusLine {
     /// The whole context window.
     pub window: Option<Tokens>,
     /// What the last main-chain call used; none before the first call and after a compaction.
-    pub usage: Option<CallUsage>,
+    pub usage: Option<Usage>,
     /// Input and cache against the whole window, percent; none with `usage`.
     pub used_percentage: Option<f64>,
     /// Cost of the session so far, US dollars.
@@ -236,33 +236,6 @@ pub struct StatusLine {
     pub seven_day: Option<RateLimit>,
     /// The client's version.
     pub version: Option<String>,
-}
-
-/// Tokens of one API call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CallUsage {
-    /// Input that no cache held.
-    pub input: Tokens,
-    /// Input written to the cache.
-    pub cache_creation: Tokens,
-    /// Input read from the cache.
-    pub cache_read: Tokens,
-    /// What the model wrote; it joins the next call's input.
-    pub output: Tokens,
-}
-
-impl CallUsage {
-    /// The context in use after the call.
-    #[must_use]
-    pub const fn context(self) -> Tokens {
-        Tokens(
-            self.input
-                .0
-                .saturating_add(self.cache_creation.0)
-                .saturating_add(self.cache_read.0)
-                .saturating_add(self.output.0),
-        )
-    }
 }
 
 /// One usage limit.

@@ -10,10 +10,9 @@
 use serde_json::{Map, Value};
 
 use super::{
-    AgentEvent, CallUsage, EndReason, Failure, RateLimit, StartSource, StatusLine, ToolCall,
-    ToolOutput, clip,
+    AgentEvent, EndReason, Failure, RateLimit, StartSource, StatusLine, ToolCall, ToolOutput, clip,
 };
-use crate::transcript::{SessionId, Tokens};
+use crate::transcript::{SessionId, Tokens, usage::Usage};
 
 /// The largest body that is read, bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
@@ -364,9 +363,9 @@ fn notification(session: SessionId, at: Payload<'_>) -> AgentEvent {
     }
 }
 
-fn call_usage(at: Payload<'_>) -> Result<CallUsage, HookError> {
+fn call_usage(at: Payload<'_>) -> Result<Usage, HookError> {
     let tokens = |field| Ok::<_, HookError>(at.tokens(field)?.unwrap_or_default());
-    Ok(CallUsage {
+    Ok(Usage {
         input: tokens("input_tokens")?,
         cache_creation: tokens("cache_creation_input_tokens")?,
         cache_read: tokens("cache_read_input_tokens")?,

@@ -1,12 +1,10 @@
 //! The hosted program, as far as we must know it.
 //!
-//! Owns how an agent is started, resumed, prompted and ended, and what it tells us about itself.
+//! Owns how an agent is started and resumed, and what it tells us about itself. How it is prompted and ended is
+//! the core's: `app::agent` and `app::ending`.
 //! Refuses to run anything: every function here turns data into data, and `runtime` obeys.
 
-use std::{
-    ffi::{OsStr, OsString},
-    time::Duration,
-};
+use std::ffi::{OsStr, OsString};
 
 use crate::transcript::SessionId;
 
@@ -17,8 +15,7 @@ pub mod generic;
 pub mod hook;
 
 pub use event::{
-    AgentEvent, CallUsage, EndReason, Failure, RateLimit, StartSource, StatusLine, ToolCall,
-    ToolOutput,
+    AgentEvent, EndReason, Failure, RateLimit, StartSource, StatusLine, ToolCall, ToolOutput,
 };
 pub use hook::{HookError, parse_hook, parse_status_line};
 
@@ -197,101 +194,6 @@ pub fn child_env(
     env
 }
 
-/// One write to the pane, and how long to wait before the next.
-///
-/// A carriage return counts as Enter only in a write of its own, so text and Enter are two.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keys {
-    /// The bytes of one single write.
-    pub bytes: Vec<u8>,
-    /// Wait before the next one.
-    pub then: Duration,
-}
-
-/// The gap between writes that must reach the child in separate reads. One millisecond was enough
-/// for an idle client (11 of 11); the larger gap is for a loaded machine.
-const GAP: Duration = Duration::from_millis(60);
-
-/// Enter, as a write of its own.
-#[must_use]
-pub fn enter() -> Keys {
-    Keys {
-        bytes: b"\r".to_vec(),
-        then: GAP,
-    }
-}
-
-/// The writes that put `text` into the prompt box and submit it: a bracketed paste if the child
-/// asked for the marks, then Enter.
-///
-/// If no proof of arrival comes, send [`enter`] once more; never the text.
-#[must_use]
-pub fn submit(text: &str, bracketed: bool) -> Vec<Keys> {
-    let text = without_controls(text);
-    let bytes = if bracketed {
-        format!("\x1b[200~{text}\x1b[201~").into_bytes()
-    } else {
-        text.into_bytes()
-    };
-    vec![Keys { bytes, then: GAP }, enter()]
-}
-
-/// `text` without the characters that could end a paste or act on the terminal: paste marks, C0
-/// except tab and line feed, DEL and C1. `CR LF` and a lone `CR` become a line feed.
-#[must_use]
-pub fn without_controls(text: &str) -> String {
-    text.replace("\x1b[200~", "")
-        .replace("\x1b[201~", "")
-        .replace("\r\n", "\n")
-        .replace('\r', "\n")
-        .chars()
-        .filter(|&c| matches!(c, '\t' | '\n') || !c.is_control())
-        .collect()
-}
-
-/// One rung of the ladder that ends an agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EndStep {
-    /// What to do.
-    pub act: EndAct,
-    /// How long to wait for the end before the next rung.
-    pub patience: Duration,
-}
-
-/// What a rung does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EndAct {
-    /// Write these to the pane, in order.
-    Type(Vec<Keys>),
-    /// Send a signal to the agent alone.
-    Signal(Signal),
-    /// Send a signal to the agent's whole process group.
-    SignalGroup(Signal),
-}
-
-/// The signals the ladder uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// SIGINT.
-    Interrupt,
-    /// SIGHUP.
-    Hangup,
-    /// SIGTERM.
-    Terminate,
-    /// SIGKILL.
-    Kill,
-}
-
-/// How to end the agent, gentlest first; the last rung is a kill of the group. `busy` says that a
-/// turn runs, which is interrupted first.
-#[must_use]
-pub fn ending(kind: AgentKind, busy: bool) -> Vec<EndStep> {
-    match kind {
-        AgentKind::Claude | AgentKind::Demo => claude::ending(busy),
-        AgentKind::Generic => generic::ending(),
-    }
-}
-
 /// Cuts `text` to at most `limit` bytes, on a character boundary.
 #[must_use]
 pub(crate) fn clip(text: &str, limit: usize) -> String {
@@ -367,24 +269,8 @@ mod tests {
     }
 
     #[test]
-    fn text_and_enter_are_two_writes() {
-        let writes = submit("a\x1b[201~b\x07\tc\r\nd\u{9b}e\u{7f}", true);
-        assert_eq!(writes[0].bytes, b"\x1b[200~ab\tc\nde\x1b[201~");
-        assert_eq!(writes[1].bytes, b"\r");
-        assert_eq!(writes.len(), 2);
-    }
-
-    #[test]
     fn clipping_keeps_characters_whole() {
         assert_eq!(clip("aé", 2), "a");
         assert_eq!(clip("aé", 3), "aé");
-    }
-
-    #[test]
-    fn every_ladder_ends_in_a_kill_of_the_group() {
-        for kind in [AgentKind::Claude, AgentKind::Demo, AgentKind::Generic] {
-            let last = ending(kind, true).pop().expect("a ladder has rungs");
-            assert_eq!(last.act, EndAct::SignalGroup(Signal::Kill));
-        }
     }
 }

@@ -138,3 +138,16 @@ impl Rung {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rung_leads_to_a_kill_of_the_group() {
+        for rung in [Rung::Interrupt, Rung::Exit, Rung::Hangup, Rung::Terminate] {
+            let last = std::iter::successors(Some(rung), |rung| rung.next()).last();
+            assert_eq!(last, Some(Rung::Kill));
+        }
+    }
+}

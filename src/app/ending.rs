@@ -7,8 +7,9 @@
 //! `/exit` is not typed, for reasons measured on the client (2.1.197): it joins a half-typed draft and submits
 //! both; after an Escape early in a turn it submits the interrupted prompt a second time; and its Enter answers
 //! a dialog that happens to be open. SIGINT to the client itself ends it within 0.2 s idle, with a draft, in
-//! mid-turn and with a dialog open, and runs `SessionEnd` each time. A busy client gets Escape first: it
-//! then ends its running shell command, which otherwise goes on as an orphan in a session of its own.
+//! mid-turn and with a dialog open (1.6 s with a background task), and runs `SessionEnd` each time; its hooks get
+//! 1.5 s. A busy client gets Escape first: it then ends its running shell command, which otherwise goes on as an
+//! orphan in a session of its own, where no signal to the process group finds it.
 
 use std::time::Duration;
 

@@ -3,7 +3,8 @@
 use crate::{
     breakpoint::git::GitState,
     clean,
-    handoff::{Handoff, Limits, Marker, PreservedState, Sources},
+    handoff::{Handoff, Limits, Marker, PreservedState, Sources, redact::redact},
+    transcript::Tokens,
 };
 
 use super::model::{Editor, Model};
@@ -32,14 +33,35 @@ pub fn draft(model: &mut Model) {
         Err(error) => {
             let plain = format!("{marker}\n\n{}", model.notes.text);
             model.handoff.generated = Handoff {
-                text: crate::handoff::sendable(&plain),
+                text: crate::handoff::sendable(&redact(&plain)),
                 marker,
                 left_out: Vec::new(),
                 warnings: vec![error.to_string()],
             };
         }
     }
+    if let Some(warning) = wins_little(model) {
+        model.handoff.generated.warnings.push(warning);
+    }
     model.preserved = state;
+}
+
+/// Says so when the fresh session would begin almost as full as this one is: within 20 % of now.
+fn wins_little(model: &Model) -> Option<String> {
+    let used = model.used()?;
+    let base = model.guard.forecast().base()?;
+    let after = Tokens(base.0.saturating_add(model.handoff.generated.tokens().0));
+    // A session that has hardly begun is no news.
+    let grown = used.0 > base.0.saturating_add(10_000);
+    let little = after.0.saturating_mul(10) >= used.0.saturating_mul(8);
+    (grown && little).then(|| {
+        let thousands = |tokens: Tokens| tokens.0 / 1000;
+        format!(
+            "a reboot would win little: {}k now, about {}k after it",
+            thousands(used),
+            thousands(after)
+        )
+    })
 }
 
 /// The objective, first that exists (DESIGN 4): the last `OBJECTIVE:` signal, an *Objective* section of the scratchpad, the

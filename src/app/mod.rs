@@ -25,6 +25,9 @@ use crate::clock::At;
 
 use event::{Document, PaneEvent, ReadEvent, StoreEvent, TimerId};
 
+/// The exit code of a supervisor that a signal ended (DESIGN 8).
+const INTERRUPTED: i32 = 130;
+
 /// Takes in one event: one line per event, naming the feature that answers it.
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
@@ -47,7 +50,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         }
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
-        Event::ShutdownAsked { signal } => control::quit(model, 0, Some(signal)),
+        Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
         Event::Troubled { what } => {
             model.trouble(what);
             Vec::new()

@@ -834,3 +834,40 @@ fn the_outcome_of_a_test_run_reaches_the_handoff() {
         "{text}"
     );
 }
+
+#[test]
+fn an_estimate_alone_opens_no_review() {
+    let mut bench = Bench::new();
+    let at = bench.at();
+    let (used, window, source) = (Tokens(175_000), None, Source::Estimate);
+    let reading = Reading {
+        used,
+        window,
+        source,
+        at,
+    };
+    bench.tell(Event::Read(ReadEvent::Estimate(reading)));
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), None);
+}
+
+#[test]
+fn a_reboot_that_wins_little_is_said_to() {
+    let warned = |base: u64, now: u64| {
+        let mut bench = Bench::new();
+        bench.used(base);
+        bench.turn_ended(OLD);
+        bench.used(now);
+        bench.git();
+        let warnings = &bench.model.handoff.generated.warnings;
+        warnings
+            .iter()
+            .any(|warning| warning.contains("would win little"))
+    };
+    assert!(
+        warned(140_000, 155_000),
+        "140k of 155k are there from the start"
+    );
+    assert!(!warned(20_000, 155_000));
+    assert!(!warned(20_000, 21_000), "it has hardly begun");
+}

@@ -1,14 +1,23 @@
-//! `pitstop history [--json]`: the iterations of the run, as its supervisor knows them.
+//! `pitstop history [--json]`: the iterations of the run, as its supervisor knows them, or of the last run, as
+//! the store does.
 
 use clap::Args;
 
-use super::out::{self, columns, duration, tokens};
+use super::out::{self, columns, complain, duration, tokens};
 use crate::api::wire::{HistoryReport, IterationReport};
+use crate::app::report::iteration_report;
+use crate::config::Config;
+use crate::config::load::{self, Flags, paths::Paths};
+use crate::lineage::store::{HistoryOf, RunHistory, Store, StoreOptions, StoreTarget};
+use crate::lineage::{EndReason, Project, process};
+
+/// How many of the newest runs are looked through for the last one: their names tell the second only.
+const RUNS: u32 = 16;
 
 /// The characters of a session's id that tell it from its neighbours in a table.
 const SHORT_ID: usize = 8;
 
-/// Lists the iterations of this run.
+/// Lists the iterations of this run, or of the last one if no supervisor runs here.
 #[derive(Args, Clone, Debug)]
 pub struct HistoryArgs {
     /// Print one JSON object
@@ -16,13 +25,75 @@ pub struct HistoryArgs {
     pub json: bool,
 }
 
-/// Runs the command; 0, or 3 if no supervisor runs here, or 1.
+/// Runs the command; 0, or 3 if no supervisor runs here and none ever did, or 1.
 #[must_use]
-pub fn run(args: &HistoryArgs) -> i32 {
-    match out::get::<HistoryReport>("/history") {
+pub fn run(args: &HistoryArgs, flags: &Flags) -> i32 {
+    let found = out::get_if_any::<HistoryReport>("/history").and_then(|found| match found {
+        Some(found) => Ok(found),
+        None => last_run(flags).and_then(|report| {
+            let json = serde_json::to_string(&report).map_err(|error| fail(&error))?;
+            Ok((report, json))
+        }),
+    });
+    match found {
         Ok((_, json)) if args.json => out::print(&format!("{json}\n")),
         Ok((report, _)) => out::print(&describe(&report)),
         Err(code) => code,
+    }
+}
+
+fn fail(error: &dyn std::error::Error) -> i32 {
+    complain(&error.to_string(), "");
+    out::FAILED
+}
+
+/// The last run in this directory, from the store.
+fn last_run(flags: &Flags) -> Result<HistoryReport, i32> {
+    let here = std::env::current_dir()
+        .and_then(|here| here.canonicalize())
+        .map_err(|error| fail(&error))?;
+    let paths = Paths::of_process(&here).map_err(|error| fail(&error))?;
+    // A fault in the configuration is for `pitstop check` to tell; the store lies where it lies.
+    let config =
+        load::load(&paths, flags).map_or_else(|_| Config::default(), |loaded| loaded.config);
+    let target = StoreTarget::new(config.store.url.as_deref(), paths.state_dir())
+        .map_err(|error| fail(&error))?;
+    if matches!(&target, StoreTarget::Sqlite(file) if !file.exists()) {
+        return Err(out::none_runs());
+    }
+    let project = Project::new(&here, &process::host_name());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| fail(&error))?;
+    let runs = runtime.block_on(async {
+        let opened = Store::open(StoreOptions::new(target)).await?;
+        let runs = opened
+            .store
+            .history(&HistoryOf::Project(project), RUNS)
+            .await;
+        opened.store.close().await;
+        runs
+    });
+    let last = runs
+        .map_err(|error| fail(&error))?
+        .into_iter()
+        .max_by_key(|one| one.run.started_at);
+    last.map(|last| report(&last)).ok_or_else(out::none_runs)
+}
+
+fn report(history: &RunHistory) -> HistoryReport {
+    let iterations = history.iterations.iter().map(|iteration| {
+        let mut report = iteration_report(iteration);
+        // Nobody runs here: what is open was left so by a supervisor that died.
+        report
+            .end_reason
+            .get_or_insert_with(|| EndReason::Crash.to_string());
+        report
+    });
+    HistoryReport {
+        run_id: Some(history.run.run.to_string()),
+        iterations: iterations.collect(),
     }
 }
 

@@ -2,9 +2,12 @@
 
 use std::{
     env,
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     io::IsTerminal,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    pin::Pin,
+    task::Poll,
 };
 
 use chrono::Utc;
@@ -15,9 +18,8 @@ use crate::{
     agent::{AgentKind, claude},
     api::server::{self, Secrets},
     app::{
-        self, Effect, Model,
+        self, Model,
         model::{Beginning, Identity},
-        reboot,
     },
     clock::At,
     config::{
@@ -28,11 +30,10 @@ use crate::{
             paths::{Paths, project_hash},
         },
     },
-    handoff::{Generator, Handoff, Marker, generate::DEFAULT_TEMPLATE},
+    handoff::{Generator, generate::DEFAULT_TEMPLATE},
     lineage::{
-        Cause, EndReason, Lineage, Project, RunId,
+        EndReason, Lineage, Project, RunId,
         files::{PrivateDir, RunDir},
-        journal::{self, Evidence, JournalEntry, Recovery, Step},
         lock::{Holder, Lock, LockError},
         process,
         store::{CrashPoint, Opened, RunRecord, Store, StoreOptions, StoreTarget},
@@ -47,11 +48,17 @@ use crate::{
         recovery,
     },
     scratchpad,
-    transcript::{SessionId, tail::find_prompt},
+    transcript::SessionId,
     ui::Depth,
 };
 
-use super::out::complain;
+mod recover;
+mod who;
+
+use super::out::{chain, complain};
+use recover::{recover, sweep};
+pub(super) use who::agent_config_dir;
+use who::{Who, agent_env, who};
 
 /// The configuration has faults.
 const CONFIG_ERROR: i32 = EXIT_CODE as i32;
@@ -59,11 +66,8 @@ const CONFIG_ERROR: i32 = EXIT_CODE as i32;
 const FAILED: i32 = 1;
 /// The command line asks for something that cannot be.
 const USAGE: i32 = 2;
-/// The agent cannot be run (DESIGN 8).
-const NO_AGENT: i32 = 5;
-
-/// What the demo is asked to do at its start.
-const DEMO_TASK: &str = "Build tidepool, a small command-line feed reader, with tests and a README";
+/// We panicked: the code of every Rust program that does.
+const PANICKED: i32 = 101;
 
 /// What to host.
 #[derive(Clone, Debug, clap::Args)]
@@ -112,17 +116,6 @@ impl Failure {
     fn of(error: &dyn std::error::Error) -> Self {
         Self::new(chain(error), "", FAILED)
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 /// Hosts the agent; returns the exit code.
@@ -207,104 +200,6 @@ struct Here {
     warnings: Vec<String>,
 }
 
-/// Whom we host.
-struct Who {
-    kind: AgentKind,
-    program: PathBuf,
-    lead_args: Vec<OsString>,
-    args: Vec<String>,
-    shown: String,
-    exe: PathBuf,
-    prompt: Option<String>,
-}
-
-fn who(args: &HostArgs, demo: bool, config: &Config) -> Result<Who, Failure> {
-    let exe = env::current_exe().map_err(|error| Failure::of(&error))?;
-    let mut all = config.agent.args.clone();
-    all.extend(args.args.iter().cloned());
-    if demo {
-        return Ok(Who {
-            kind: AgentKind::Demo,
-            program: exe.clone(),
-            lead_args: vec!["demo-agent".into()],
-            prompt: args.args.is_empty().then(|| DEMO_TASK.to_owned()),
-            args: args.args.clone(),
-            shown: "pitstop demo".to_owned(),
-            exe,
-        });
-    }
-    let (kind, mut words) = match &args.agent {
-        None => (AgentKind::Claude, vec![config.agent.command.clone()]),
-        Some(command) => (AgentKind::Generic, split_words(command)),
-    };
-    if words.is_empty() {
-        return Err(Failure::new(
-            "expected a command after --agent, found nothing",
-            "",
-            USAGE,
-        ));
-    }
-    let name = words.remove(0);
-    let program = find_program(OsStr::new(&name)).ok_or_else(|| {
-        Failure::new(
-            format!("expected the agent `{name}` in the PATH, found no such program"),
-            "install Claude Code (npm install -g @anthropic-ai/claude-code), set [agent] command, or see how \
-             pitstop works without it: pitstop demo",
-            NO_AGENT,
-        )
-    })?;
-    if kind == AgentKind::Claude && claude::prints(&all) {
-        return Err(Failure::new(
-            "expected an interactive agent, found -p among its arguments",
-            "`claude -p` needs no pane: run it without pitstop",
-            USAGE,
-        ));
-    }
-    words.extend(all);
-    Ok(Who {
-        kind,
-        program,
-        lead_args: Vec::new(),
-        args: words,
-        shown: name,
-        exe,
-        prompt: None,
-    })
-}
-
-/// A command as a shell would split it at spaces, with quotes for words that hold some.
-fn split_words(command: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    for c in command.chars() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(c);
-                word.get_or_insert_with(String::new);
-            }
-            (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (_, c) => word.get_or_insert_with(String::new).push(c),
-        }
-    }
-    words.extend(word);
-    words
-}
-
-fn find_program(name: &OsStr) -> Option<PathBuf> {
-    let runs = |path: &Path| {
-        path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
-    };
-    let path = Path::new(name);
-    if path.components().count() > 1 {
-        return runs(path).then(|| path.canonicalize().ok()).flatten();
-    }
-    env::split_paths(&env::var_os("PATH")?)
-        .map(|dir| dir.join(name))
-        .find(|path| runs(path))
-}
-
 /// Takes the project, finishes what a dead supervisor left, runs the loop, closes everything.
 async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let Here {
@@ -315,7 +210,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         mut warnings,
     } = here;
     let now = Utc::now();
-    let files = PrivateDir::open_project(&project).map_err(|error| Failure::of(&error))?;
+    let files = project_files(&project, &paths, &mut warnings)?;
     let own = process::stamp(std::process::id())
         .ok_or_else(|| Failure::new("cannot see our own process", "is /proc mounted?", FAILED))?;
     let random = *Uuid::new_v4().as_bytes();
@@ -503,8 +398,16 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         flags,
         depth,
     };
-    let ran = Box::pin(runtime::run(setup)).await;
+    let ran = survive(Box::pin(runtime::run(setup))).await;
     host::restore();
+    let Some(ran) = ran else {
+        // The run's record stays open: the next start closes it and says how to go on.
+        return Err(Failure::new(
+            "pitstop has broken; this is a fault of its own",
+            "start it again: it finds what this one left and names the session; the log has the report",
+            PANICKED,
+        ));
+    };
     let _ = stop_doors.send(true);
     let reason = EndReason::Shutdown;
     effects::close(&keeper, reason).await;
@@ -514,6 +417,48 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let (code, model) = ran.map_err(|error| Failure::of(&error))?;
     farewell(&model, who.kind);
     Ok(code)
+}
+
+/// Runs a future to its end; `None` when it panics, which the panic hook has told already.
+async fn survive<T>(mut future: Pin<Box<impl Future<Output = T>>>) -> Option<T> {
+    std::future::poll_fn(|context| {
+        // Nothing of it is used after a panic.
+        let poll = AssertUnwindSafe(|| future.as_mut().poll(context));
+        match catch_unwind(poll) {
+            Ok(poll) => poll.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
+    })
+    .await
+}
+
+/// The project's `.pitstop`; where the project cannot be written, a directory of the user's own in its place.
+fn project_files(
+    project: &Path,
+    paths: &Paths,
+    warnings: &mut Vec<String>,
+) -> Result<PrivateDir, Failure> {
+    let error = match PrivateDir::open_project(project) {
+        Ok(files) => return Ok(files),
+        Err(error) if error.is_unwritable() => error,
+        Err(error) => {
+            return Err(Failure::new(
+                chain(&error),
+                "pitstop keeps its files in .pitstop of the project and follows no links there: move it away",
+                FAILED,
+            ));
+        }
+    };
+    let hash = project_hash(project).map_err(|error| Failure::of(&error))?;
+    let files = PrivateDir::open_path(paths.state_dir())
+        .and_then(|state| state.dir("projects")?.dir(&hash))
+        .map_err(|error| Failure::of(&error))?;
+    warnings.push(format!(
+        "notes and runs are kept in {}: {}",
+        files.path().display(),
+        chain(&error)
+    ));
+    Ok(files)
 }
 
 fn open_door(
@@ -530,158 +475,6 @@ fn open_door(
         };
         server::serve(listening, keys, calls, stop).await;
     })
-}
-
-/// Ends agents that a dead supervisor left behind: never two live processes on one session.
-async fn sweep(store: &Store, project: &Project, warnings: &mut Vec<String>) {
-    let left = match store.last_agents(project).await {
-        Ok(left) => left,
-        Err(error) => {
-            warnings.push(chain(&error));
-            return;
-        }
-    };
-    for agent in left {
-        if process::alive(&agent.process) {
-            let pid = agent.process.pid;
-            let stamp = agent.process.clone();
-            let ended = tokio::task::spawn_blocking(move || {
-                process::end_group(&stamp, &process::LEFTOVER_LADDER)
-            })
-            .await;
-            warnings.push(format!(
-                "an agent of a run that died was still alive and was ended: pid {pid} ({ended:?})"
-            ));
-        }
-        if let Err(error) = store.agent_gone(&agent.run, &agent.process).await {
-            warnings.push(chain(&error));
-        }
-    }
-}
-
-/// Finishes or rolls back the reboot that a dead supervisor left unfinished.
-fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry) -> Vec<Effect> {
-    let marker = marker_in_transcript(plan, entry);
-    let evidence = Evidence {
-        old_agent_alive: false,
-        new_agent_alive: false,
-        old_resumable: entry.old_session.is_some_and(|old| plan.can_resume(old)),
-        marker,
-    };
-    let decided = journal::recover(entry, evidence);
-    tracing::warn!(step = %entry.step, ?marker, plan = decided.sentence, "recovering a reboot");
-    model.notice(decided.sentence.clone());
-    let closed = |step, outcome: &str| {
-        Effect::Journal(Box::new(JournalEntry {
-            step,
-            at: Utc::now(),
-            outcome: Some(outcome.to_owned()),
-            ..entry.clone()
-        }))
-    };
-    let mut effects = Vec::new();
-    match decided.recovery {
-        Recovery::Nothing => effects.extend(app::agent::begin(model, false, None, None)),
-        Recovery::RollBack { resume } => {
-            if let Some(session) = resume {
-                model.session = session;
-            }
-            if let Some((_, body)) = entry.handoff.split_once('\n') {
-                app::handoff::keep(model, body);
-            }
-            effects.push(closed(Step::Failed, "rolled back at the next start"));
-            effects.extend(app::agent::begin(
-                model,
-                resume.is_some(),
-                Some(Cause::Recovery),
-                None,
-            ));
-        }
-        Recovery::FinishResume { session } => {
-            model.session = session;
-            effects.push(closed(
-                Step::Done,
-                "the handoff had arrived: resumed at the next start",
-            ));
-            effects.extend(app::agent::begin(model, true, Some(Cause::Recovery), None));
-        }
-        Recovery::FinishDeliver { session } => {
-            // The journal's iteration may be the new one already: the text knows which one wrote it.
-            let marker = Marker::read(&entry.handoff).unwrap_or_else(|| Marker {
-                run: entry.run.to_string(),
-                iteration: entry.iteration.get(),
-                nonce: entry.nonce.clone(),
-            });
-            let handoff = Handoff {
-                marker,
-                text: entry.handoff.clone(),
-                left_out: Vec::new(),
-                warnings: Vec::new(),
-            };
-            let session = session.unwrap_or_else(|| SessionId::new(Uuid::new_v4()));
-            effects.push(Effect::ReadGit);
-            effects.extend(reboot::take_up(model, entry, handoff, session));
-        }
-    }
-    effects
-}
-
-/// Whether the handoff is in the new session's transcript.
-fn marker_in_transcript(plan: &AgentPlan, entry: &JournalEntry) -> journal::Marker {
-    let Some(path) = entry
-        .new_session
-        .and_then(|session| plan.transcript_of(session))
-    else {
-        return journal::Marker::NoTranscript;
-    };
-    match find_prompt(&path, &entry.nonce) {
-        Ok(true) => journal::Marker::Seen,
-        Ok(false) => journal::Marker::Absent,
-        Err(error) => {
-            tracing::warn!(
-                error = chain(&error),
-                "the new session's transcript cannot be read"
-            );
-            journal::Marker::Unknown
-        }
-    }
-}
-
-/// Variables for the agent: what the user set, and for the demo a directory of its own, so that it leaves the
-/// user's files alone.
-fn agent_env(kind: AgentKind, config: &Config, paths: &Paths) -> Vec<(OsString, OsString)> {
-    let mut env: Vec<(OsString, OsString)> = config
-        .agent
-        .env
-        .iter()
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
-    if kind == AgentKind::Demo {
-        env.push(("PITSTOP_DEMO_DIR".into(), demo_dir(paths).into()));
-    }
-    env
-}
-
-/// Where the demo keeps what Claude Code keeps in its own directory.
-pub(super) fn demo_dir(paths: &Paths) -> PathBuf {
-    paths.state_dir().join("demo")
-}
-
-/// The agent's own configuration directory.
-fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
-    match kind {
-        AgentKind::Generic => None,
-        AgentKind::Demo => Some(demo_dir(paths)),
-        AgentKind::Claude => claude_config_dir(),
-    }
-}
-
-/// Where Claude Code keeps its settings and transcripts.
-pub(super) fn claude_config_dir() -> Option<PathBuf> {
-    env::var_os("CLAUDE_CONFIG_DIR")
-        .filter(|dir| !dir.is_empty())
-        .map(PathBuf::from)
-        .or_else(|| Some(env::home_dir()?.join(".claude")))
 }
 
 /// What checkpoints are filed under: `PITSTOP_ENV`, else the project directory's name.

@@ -1,5 +1,6 @@
 //! What every printing command shares: quiet writes, clean text, aligned columns, one way to fail.
 
+use std::error::Error;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -45,6 +46,18 @@ pub fn complain(error: &str, hint: &str) {
     }
     // Nobody is left to be told that even this could not be written.
     io::stderr().write_all(text.as_bytes()).ok();
+}
+
+/// An error with all its causes.
+#[must_use]
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        write!(text, ": {cause}").expect("writing to a string cannot fail");
+        source = cause.source();
+    }
+    text
 }
 
 /// Rows as text with columns aligned and two cells apart; the last column is not padded. Fields may
@@ -102,16 +115,27 @@ pub fn duration(ms: u64) -> String {
 pub fn ask(
     exchange: impl Fn(&Door, Instant) -> Result<Answer, ClientError>,
 ) -> Result<Answer, i32> {
+    ask_if_any(exchange)?.ok_or_else(none_runs)
+}
+
+/// As [`ask`], but that no supervisor runs here is no fault: `None`.
+pub fn ask_if_any(
+    exchange: impl Fn(&Door, Instant) -> Result<Answer, ClientError>,
+) -> Result<Option<Answer>, i32> {
     let answer = secrets_file_here("control")
         .map_err(|source| ClientError::Io {
             act: "tell which directory this is",
             source,
         })
         .and_then(|file| Door::from_control_file(&file))
-        .and_then(|door| exchange(&door, Instant::now() + ANSWER_LIMIT))
-        .map_err(|error| explain(&error))?;
+        .and_then(|door| exchange(&door, Instant::now() + ANSWER_LIMIT));
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(ClientError::NobodyThere { .. }) => return Ok(None),
+        Err(error) => return Err(explain(&error)),
+    };
     if (200..300).contains(&answer.status) {
-        return Ok(answer);
+        return Ok(Some(answer));
     }
     let told = serde_json::from_slice::<ErrorBody>(&answer.body);
     let told = told.unwrap_or_else(|_| ErrorBody {
@@ -124,11 +148,18 @@ pub fn ask(
 
 /// Gets a report of the supervisor, with its JSON as it came.
 pub fn get<T: DeserializeOwned>(path: &str) -> Result<(T, String), i32> {
-    let answer = ask(|door, deadline| door.get(path, deadline))?;
+    get_if_any(path)?.ok_or_else(none_runs)
+}
+
+/// As [`get`], but that no supervisor runs here is no fault: `None`.
+pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>, i32> {
+    let Some(answer) = ask_if_any(|door, deadline| door.get(path, deadline))? else {
+        return Ok(None);
+    };
     let told = serde_json::from_slice(&answer.body)
         .ok()
         .zip(String::from_utf8(answer.body).ok());
-    told.ok_or_else(|| {
+    told.map(Some).ok_or_else(|| {
         complain(
             "the supervisor's answer is not in the form this version knows",
             "both must be of the same version; restart the older one",
@@ -137,21 +168,18 @@ pub fn get<T: DeserializeOwned>(path: &str) -> Result<(T, String), i32> {
     })
 }
 
+/// Says that no supervisor runs here.
+#[must_use]
+pub fn none_runs() -> i32 {
+    complain(
+        "no supervisor runs for this directory",
+        "start one with `pitstop`, or go to the directory it was started in",
+    );
+    NONE_RUNS
+}
+
 fn explain(error: &ClientError) -> i32 {
-    if let ClientError::NobodyThere { .. } = error {
-        complain(
-            "no supervisor runs for this directory",
-            "start one with `pitstop`, or go to the directory it was started in",
-        );
-        return NONE_RUNS;
-    }
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        write!(text, ": {error}").expect("writing to a string cannot fail");
-        cause = error.source();
-    }
-    complain(&text, "");
+    complain(&chain(error), "");
     FAILED
 }
 

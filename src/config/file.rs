@@ -582,6 +582,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "it limits real time")]
     fn a_heap_of_nonsense_is_answered_in_time() {
         // A quarter of what is read: enough to tell linear from quadratic, in a debug build, too.
         let size = MAX_BYTES as usize / 4;

@@ -276,7 +276,7 @@ impl Default for RebootConfig {
             auto_delay: Duration::from_secs(10),
             typing_quiet: Duration::from_secs(3),
             verify_timeout: Duration::from_secs(20),
-            interrupt_timeout: Duration::from_secs(3),
+            interrupt_timeout: Duration::from_millis(500),
             exit_timeout: Duration::from_secs(5),
             hangup_timeout: Duration::from_secs(3),
             terminate_timeout: Duration::from_secs(3),

@@ -320,7 +320,9 @@ pub(super) mod tests {
     #[test]
     fn an_estimate_counts_characters_and_tool_calls() {
         assert_eq!(estimate(0, 0), Tokens(0));
+        assert_eq!(estimate(9, 2), Tokens(103));
         assert_eq!(estimate(4_001, 3), Tokens(1_151));
+        assert_eq!(estimate(u64::MAX, u64::MAX), Tokens(u64::MAX));
     }
 
     #[test]

@@ -496,6 +496,14 @@ impl Lineage {
         self.iterations.get_mut(place)
     }
 
+    /// The newest iteration that spoke in this session.
+    #[must_use]
+    pub fn newest_in(&self, session: SessionId) -> Option<IterationId> {
+        let mut newest_first = self.iterations.iter().rev();
+        let found = newest_first.find(|one| one.session_id == Some(session));
+        found.map(|one| one.iteration)
+    }
+
     /// The iteration whose work `id` carries on.
     #[must_use]
     pub fn parent(&self, id: IterationId) -> Option<&Iteration> {

@@ -45,7 +45,9 @@ impl Shell {
     pub(super) fn obey(&mut self, effect: Effect) {
         match effect {
             Effect::Forward(input) => self.forward(&input),
-            Effect::Type(bytes) => self.write_pane(bytes),
+            Effect::Type(bytes) => {
+                self.write_pane(bytes);
+            }
             Effect::Paste(text) => {
                 let bytes = keys::encode_paste(text.as_bytes(), &self.screen.modes());
                 self.write_pane(bytes);
@@ -118,9 +120,15 @@ impl Shell {
             }
             return;
         }
+        match input {
+            HostInput::PasteStart => self.paste_cut = false,
+            // A text with holes is worse than one cut off, so nothing goes behind the first refusal.
+            HostInput::PasteChunk(_) if self.paste_cut => return,
+            _ => {}
+        }
         let bytes = input::forward(input, &modes, self.host_kitty());
-        if !bytes.is_empty() {
-            self.write_pane(bytes);
+        if !bytes.is_empty() && !self.write_pane(bytes) {
+            self.paste_cut = true;
         }
     }
 
@@ -252,8 +260,11 @@ impl Shell {
         });
     }
 
+    /// Where the scratchpad lies: `.pitstop`, or what stands in for it.
     fn project_dir(&self) -> Result<PrivateDir, String> {
-        PrivateDir::open_project(&self.agent.project).map_err(|error| told(&error))
+        let directory = self.agent.scratchpad.parent();
+        let directory = directory.unwrap_or(&self.agent.project);
+        PrivateDir::open_path(directory).map_err(|error| told(&error))
     }
 
     fn read_scratchpad(&mut self) {

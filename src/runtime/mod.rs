@@ -12,6 +12,11 @@
 //! Everything that could block is on a thread or task of its own behind a bounded channel: reading the pane
 //! never waits for drawing, and a flood from the child fills its channel and slows the child, not the keys.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the shell is where time and ids come from"
+)]
+
 pub mod agent;
 pub mod effects;
 pub mod follower;
@@ -72,6 +77,10 @@ const ESCAPE_TIME: Duration = Duration::from_millis(25);
 
 /// How many answers may wait for the loop.
 pub const ANSWERS_IN_FLIGHT: usize = 256;
+
+/// How long a changed configuration must rest before it is read: an editor that cuts the file short first would
+/// else have its empty half-way state taken for a wish for the defaults.
+const CONFIG_SETTLE: Duration = Duration::from_millis(150);
 
 /// How often the pane's text is taken for an estimate, where nothing better is known.
 const ESTIMATE_TIME: Duration = Duration::from_secs(1);
@@ -149,6 +158,8 @@ pub struct Shell {
     pub(crate) scheme: Option<crate::pane::ColourScheme>,
     pub(crate) watch_for: Option<String>,
     pub(crate) quit: Option<i32>,
+    /// The child has refused a part of the paste that is coming in.
+    pub(crate) paste_cut: bool,
     /// Bytes for the host terminal that are not cells: clipboard, bell.
     pub(crate) aside: Vec<u8>,
     pub(crate) recording: Option<(Instant, Recording)>,
@@ -170,7 +181,10 @@ pub struct Shell {
     drawn_revision: u64,
     drawn_at: Option<Instant>,
     next_call: u64,
+    /// For tests of what a panic leaves behind: `PITSTOP_PANIC_AT=draw` breaks the second frame.
+    panics: bool,
     estimate_due: Option<Instant>,
+    config_due: Option<Instant>,
     notes_due: Option<Instant>,
     characters: u64,
 }
@@ -274,6 +288,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         scheme: None,
         watch_for: None,
         quit: None,
+        paste_cut: false,
         aside: Vec::new(),
         recording: None,
         flags,
@@ -292,7 +307,9 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         drawn_revision: 0,
         drawn_at: None,
         next_call: 0,
+        panics: std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw"),
         estimate_due: None,
+        config_due: None,
         notes_due: None,
         characters: 0,
     };
@@ -590,8 +607,8 @@ impl Shell {
         }
     }
 
-    /// Writes to the child; a child that does not read is told of, not waited for.
-    pub(crate) fn write_pane(&mut self, bytes: Vec<u8>) {
+    /// Writes to the child; a child that does not read is told of, not waited for. False if it was refused.
+    pub(crate) fn write_pane(&mut self, bytes: Vec<u8>) -> bool {
         let refused = self
             .pty
             .as_ref()
@@ -599,6 +616,7 @@ impl Shell {
         if refused {
             self.tell(Event::Pane(PaneEvent::InputRefused));
         }
+        !refused
     }
 
     /// A watched file has changed.
@@ -608,21 +626,24 @@ impl Shell {
         } else if path == self.agent.scratchpad {
             self.notes_due = Some(Instant::now() + NOTES_SETTLE);
         } else if self.paths.watched().iter().any(|watched| watched == path) {
-            match load::load(&self.paths, &self.flags) {
-                Ok(loaded) if loaded.config != self.model.config => {
-                    self.tell(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
-                    self.choose_theme();
-                }
-                Ok(_) => {}
-                Err(errors) => {
-                    let first = errors
-                        .faults
-                        .first()
-                        .map_or_else(String::new, crate::config::error::Fault::line);
-                    let what =
-                        format!("the configuration is not taken, the old one stays: {first}");
-                    self.tell(Event::Troubled { what });
-                }
+            self.config_due = Some(Instant::now() + CONFIG_SETTLE);
+        }
+    }
+
+    fn reload_config(&mut self) {
+        match load::load(&self.paths, &self.flags) {
+            Ok(loaded) if loaded.config != self.model.config => {
+                self.tell(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
+                self.choose_theme();
+            }
+            Ok(_) => {}
+            Err(errors) => {
+                let first = errors
+                    .faults
+                    .first()
+                    .map_or_else(String::new, crate::config::error::Fault::line);
+                let what = format!("the configuration is not taken, the old one stays: {first}");
+                self.tell(Event::Troubled { what });
             }
         }
     }
@@ -636,9 +657,7 @@ impl Shell {
 
     fn next_deadline(&self) -> Option<Instant> {
         let now = Instant::now();
-        let frame = self
-            .wants_frame(now)
-            .then(|| self.drawn_at.map_or(now, |at| at + FRAME_TIME));
+        let frame = self.wants_frame(now).then(|| self.frame_at(now));
         // One that is over is among the reasons for a frame.
         let typed = self.typed_due.filter(|due| *due > now);
         [
@@ -647,6 +666,7 @@ impl Shell {
             self.escape_due,
             self.screen.deadline(),
             self.estimate_due,
+            self.config_due,
             self.notes_due,
         ]
         .into_iter()
@@ -666,6 +686,10 @@ impl Shell {
         if self.screen.deadline().is_some_and(|due| due <= now) {
             self.screen.expire(now);
             self.after_feed();
+        }
+        if self.config_due.is_some_and(|due| due <= now) {
+            self.config_due = None;
+            self.reload_config();
         }
         if self.estimate_due.is_some_and(|due| due <= now) {
             self.estimate_due = None;
@@ -698,7 +722,7 @@ impl Shell {
         if !self.wants_estimate() {
             return;
         }
-        let used: Tokens = crate::agent::generic::estimate(self.characters, 0);
+        let used: Tokens = crate::guard::reading::estimate(self.characters, 0);
         let at = self.at();
         let source = crate::guard::Source::Estimate;
         let reading = crate::guard::Reading {
@@ -725,13 +749,24 @@ impl Shell {
     /// Draws once if anything has changed, the last frame is out and its time is over.
     fn draw_if_due(&mut self) {
         let now = Instant::now();
-        let early = self.drawn_at.is_some_and(|at| now < at + FRAME_TIME);
-        if self.wants_frame(now) && !early {
+        if self.wants_frame(now) && self.frame_at(now) <= now {
             self.draw();
         }
     }
 
+    /// When the next frame may be drawn. A child's first output does not wait, so that it shows as soon as the
+    /// child is there: one frame more in an iteration.
+    fn frame_at(&self, now: Instant) -> Instant {
+        let first = self.drawn_revision == 0 && self.screen.revision() > 0;
+        let last = self.drawn_at.filter(|_| !first);
+        last.map_or(now, |at| at + FRAME_TIME)
+    }
+
     fn draw(&mut self) {
+        assert!(
+            !self.panics || self.drawn_at.is_none(),
+            "PITSTOP_PANIC_AT=draw"
+        );
         self.model.now = self.at();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         // It only writes to memory.

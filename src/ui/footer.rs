@@ -205,6 +205,8 @@ fn reboot_step(model: &Model) -> Option<String> {
     match attempt.step {
         Step::Review | Step::Drafting if model.overlay.is_some() => None,
         _ if newest_bad && attempt.overdue => None,
+        // The notice goes after a while; that a person is needed does not.
+        _ if attempt.overdue => Some("reboot: not confirmed · look at the pane".to_owned()),
         Step::Armed if model.overlay.is_some() => None,
         Step::Armed => Some(format!("reboot: waits for {}", blocks())),
         Step::Review => {

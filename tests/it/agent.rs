@@ -12,7 +12,7 @@ use std::{
 
 use pitstop::agent::{
     AgentEvent, AgentKind, Launch, Start, StatusLine, claude, command_line, parse_hook,
-    parse_status_line, submit,
+    parse_status_line,
 };
 use rustix::process::Signal;
 
@@ -261,10 +261,7 @@ fn a_prompt_pasted_into_the_client_is_answered_once_and_told_by_hooks() {
     agent.wait_for_start();
     terminal.wait_for_text("\u{276f}", LIMIT);
     let prompt = nasty_prompt();
-    for keys in submit(&prompt, true) {
-        terminal.send(&keys.bytes);
-        std::thread::sleep(keys.then);
-    }
+    terminal.submit(&prompt);
     // The rule of the paste: one more lone Enter if no proof came.
     let end = Instant::now() + Duration::from_secs(1);
     while prompts(&agent.home).is_empty() && Instant::now() < end {

@@ -1,5 +1,7 @@
 //! The integration tests: one binary, a module per feature.
 
+#![allow(clippy::disallowed_methods, reason = "real programs take real time")]
+
 mod agent;
 mod api;
 mod breakpoint;
@@ -8,6 +10,7 @@ mod commands;
 mod context;
 mod handoff;
 mod hooks;
+mod host;
 mod kit;
 mod layering;
 mod lineage;

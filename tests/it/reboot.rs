@@ -488,7 +488,7 @@ fn of_contradicting_edits_none_is_lost() {
 fn large_notes() -> String {
     let mut notes =
         String::from("# Scratchpad\n\n## Current Plan\n- [ ] go on\n\n## Current Understanding\n");
-    for line in 0..1500 {
+    notes.extend((0..1500).map(|line| {
         let piece = match line % 6 {
             0 => "emoji 🦀👩‍👩‍👧 and \"quotes\" 'single' `tick`",
             1 => "漢字かな交じり文 한국어 中文",
@@ -497,8 +497,8 @@ fn large_notes() -> String {
             4 => "bell \x07 nul-like \x01 delete \x7f csi \u{9b}31m",
             _ => "ñandú naïve e\u{301} — “curly” …",
         };
-        notes.push_str(&format!("{line:04} {piece}\n"));
-    }
+        format!("{line:04} {piece}\n")
+    }));
     assert!(notes.len() > 50_000, "{}", notes.len());
     notes
 }
@@ -602,7 +602,7 @@ fn behind(launch: Launch, before: &str) -> Launch {
     };
     let text = format!("#!/bin/sh\n{before}\nexec {agent} \"$@\"\n");
     let wrapper = script(&launch, "agent", &text);
-    launch.agent(&wrapper)
+    launch.client(&wrapper)
 }
 
 /// A demo or client whose window is full after its first turn.
@@ -980,7 +980,14 @@ fn a_reboot_of_the_real_client_can_be_undone() {
 
 #[test]
 fn a_generic_agent_is_estimated_and_given_the_handoff_by_paste() {
-    let supervisor = Launch::generic("cat").notes(NOTES).start();
+    let launch = Launch::generic("");
+    let reader = script(
+        &launch,
+        "reader",
+        "#!/bin/sh\nwhile read -r line; do echo \"got <$line>\"; done\n",
+    );
+    let launch = Launch::generic(reader.to_str().unwrap()).home(launch.the_home());
+    let supervisor = launch.notes(NOTES).start();
     supervisor.wait_for_state("idle", SOON);
     let group = supervisor.agent_pid();
     for _ in 0..20 {
@@ -1001,7 +1008,7 @@ fn a_generic_agent_is_estimated_and_given_the_handoff_by_paste() {
     let marker = shown.lines().next().unwrap().to_owned();
     supervisor
         .terminal
-        .wait_for_text("Carry on with the first", SOON);
+        .wait_for_text("got <Carry on with the first", SOON);
     assert!(marker.starts_with("pitstop handoff"), "{marker}");
     assert_eq!(
         iteration(&supervisor.history(), 1)["end_reason"],
@@ -1018,4 +1025,92 @@ fn an_agent_that_floods_and_ignores_signals_is_ended_all_the_same() {
     supervisor.terminal.wait_for_text("flood", SOON);
     supervisor.keys([key::F10]);
     assert_eq!(supervisor.wait_for_exit(SOON).code, 0);
+}
+
+/// A dialog is answered by the human alone; the message waits behind it and is delivered once.
+fn a_dialog_at_the_start_is_left_to_the_human(launch: Launch) {
+    let launch = launch
+        .env("PITSTOP_DEMO_DIALOG", "start")
+        .set("reboot.verify_timeout=\"1s\"");
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("trust", SOON);
+    assert_eq!(supervisor.status()["agent"]["state"], "starting");
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_state("idle", SOON);
+    take_a_turn(&supervisor, "begin the work");
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    let shown = supervisor.handoff_text();
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_status(|status| status["iteration"] == 2, SOON);
+    supervisor.wait_for_log("the handoff is not confirmed", SOON);
+    supervisor.terminal.wait_for(
+        |screen| screen.contains("trust") && screen.contains("not confirmed"),
+        SOON,
+    );
+    let status = supervisor.status();
+    assert_eq!(status["agent"]["state"], "starting", "{status:#}");
+    assert_ne!(status["reboot"]["phase"], "idle", "{status:#}");
+    supervisor.keys([key::ENTER]);
+    let status = supervisor.wait_for_iteration(2, SOON);
+    assert_eq!(arrived(&supervisor, &session_of(&status)), shown);
+    supervisor.wait_for_state("idle", SOON);
+    let handoffs = said_to(&supervisor);
+    let count = handoffs.iter().filter(|text| **text == shown).count();
+    assert_eq!(count, 1, "{handoffs:#?}");
+}
+
+#[test]
+fn a_dialog_at_the_start_is_left_to_the_human_with_a_start_prompt() {
+    a_dialog_at_the_start_is_left_to_the_human(demo());
+}
+
+#[test]
+fn a_dialog_at_the_start_is_left_to_the_human_with_a_paste() {
+    a_dialog_at_the_start_is_left_to_the_human(demo().set("reboot.delivery=\"paste\""));
+}
+
+#[test]
+fn a_dialog_in_a_turn_holds_the_reboot_back_until_it_is_answered() {
+    let launch = demo()
+        .env("PITSTOP_DEMO_DIALOG", "turn")
+        .without_env("PITSTOP_DEMO_REPLY");
+    let script = launch.the_home().path("script");
+    fs::write(&script, "I shall look\t$ echo looked\tDone.\n").unwrap();
+    let supervisor = launch.env("PITSTOP_DEMO_SCRIPT", script).start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("look around");
+    supervisor.wait_for_state("dialog", SOON);
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    supervisor.keys([key::ENTER]);
+    let status = supervisor.wait_for_phase("waiting", SOON);
+    assert_eq!(status["reboot"]["blocked_by"], json!(["dialog"]));
+    assert_eq!(status["agent"]["state"], "dialog");
+    // The key of the human, into the pane.
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_iteration(2, SOON);
+    let end = iteration(&supervisor.history(), 1);
+    assert_eq!(end["end_reason"], "user_reboot");
+}
+
+#[test]
+fn scripts_may_order_a_reboot_and_are_told_why_not() {
+    let supervisor = started(&demo());
+    let (code, told) = supervisor.ctl("approve");
+    assert_eq!(code, 1);
+    assert!(told.contains("no reboot waits"), "{told}");
+    let (code, told) = supervisor.ctl("undo");
+    assert_eq!(code, 1);
+    assert!(told.contains("nothing to undo"), "{told}");
+    assert_eq!(supervisor.ctl("reboot").0, 0);
+    supervisor.wait_for_phase("review", SOON);
+    assert_eq!(supervisor.ctl("approve").0, 0);
+    supervisor.wait_for_iteration(2, SOON);
+    assert_eq!(iteration(&supervisor.history(), 2)["cause"], "ctl");
+    assert_eq!(supervisor.ctl("undo").0, 0);
+    supervisor.wait_for_iteration(3, SOON);
+    assert_eq!(supervisor.ctl("stop").0, 0);
+    assert_eq!(supervisor.wait_for_exit(SOON).code, 0);
+    assert_eq!(supervisor.run(&["status"]).status.code(), Some(3));
 }

@@ -22,6 +22,11 @@
 //! | `PITSTOP_DEMO_OWN_ID` | `1`: ignores `--session-id`, as some versions of the client do |
 //! | `PITSTOP_DEMO_DIALOG` | `start`: a trust dialog first; `turn`: a permission dialog in each turn |
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the demo is a program of its own: it has its own clock and ids"
+)]
+
 use std::{
     env, fs,
     io::{self, IsTerminal as _, Read as _},

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    agent::{CallUsage, claude::project_slug},
-    transcript::SessionId,
+    agent::claude::project_slug,
+    transcript::{SessionId, usage::Usage},
 };
 
 /// The version the demo reports: its own, so that nothing mistakes it for the real client.
@@ -82,13 +82,7 @@ impl Record {
     }
 
     /// Writes one block of an assistant message: one API call is several lines with one id and usage.
-    pub fn block(
-        &mut self,
-        call: &str,
-        block: &Value,
-        usage: CallUsage,
-        stop: &str,
-    ) -> io::Result<()> {
+    pub fn block(&mut self, call: &str, block: &Value, usage: Usage, stop: &str) -> io::Result<()> {
         let message = json!({
             "id": format!("msg_{call}"), "type": "message", "role": "assistant", "model": self.model,
             "content": [block], "stop_reason": stop, "stop_sequence": null, "usage": wire(usage),
@@ -122,7 +116,7 @@ impl Record {
 
     /// Writes the answer to a prompt that did not fit.
     pub fn too_long(&mut self) -> io::Result<()> {
-        let usage = wire(CallUsage::default());
+        let usage = wire(Usage::default());
         let message = json!({
             "id": Uuid::new_v4().to_string(), "model": "<synthetic>", "role": "assistant",
             "stop_reason": "stop_sequence", "stop_sequence": "", "type": "message", "usage": usage,
@@ -158,7 +152,7 @@ impl Record {
 }
 
 /// Usage as the API words it.
-pub fn wire(usage: CallUsage) -> Value {
+pub fn wire(usage: Usage) -> Value {
     json!({
         "input_tokens": usage.input.0, "cache_creation_input_tokens": usage.cache_creation.0,
         "cache_read_input_tokens": usage.cache_read.0, "output_tokens": usage.output.0,

@@ -24,7 +24,7 @@ use super::{
     terminal::{Incoming, Terminal, catch_signals, read_input},
     turn::{Turn, scripted},
 };
-use crate::{agent::CallUsage, transcript::SessionId};
+use crate::transcript::{SessionId, usage::Usage};
 
 /// The real client waits that long for more news before it runs the status line command.
 const STATUS_DEBOUNCE: Duration = Duration::from_millis(300);
@@ -75,7 +75,7 @@ pub struct Session {
     pub(super) story: Story,
     pub(super) handed_over: bool,
     pub(super) context: u64,
-    pub(super) usage: CallUsage,
+    pub(super) usage: Usage,
     pub(super) has_usage: bool,
     pub(super) cost: f64,
     pub(super) last_message: String,
@@ -136,7 +136,7 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         story: Story::default(),
         handed_over: false,
         context,
-        usage: CallUsage::default(),
+        usage: Usage::default(),
         has_usage: false,
         cost: 0.0,
         last_message: String::new(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{draw::wrap, session::Session, story::Step};
-use crate::{agent::CallUsage, transcript::Tokens};
+use crate::transcript::{Tokens, usage::Usage};
 
 /// Lines of a tool's output that are shown.
 const SHOWN_LINES: usize = 3;
@@ -75,12 +75,12 @@ impl Turn {
 }
 
 /// `context` tokens as one call reports them, after one that ended at `before`.
-pub fn split_usage(context: u64, before: u64) -> CallUsage {
+pub fn split_usage(context: u64, before: u64) -> Usage {
     let output = 400.min(context / 4);
     let input = 3.min(context - output);
     let rest = context - output - input;
     let creation = context.saturating_sub(before).min(rest);
-    CallUsage {
+    Usage {
         input: Tokens(input),
         cache_creation: Tokens(creation),
         cache_read: Tokens(rest - creation),
@@ -89,7 +89,7 @@ pub fn split_usage(context: u64, before: u64) -> CallUsage {
 }
 
 /// What a call costs, US dollars: the prices of a large model.
-pub fn cost(usage: CallUsage) -> f64 {
+pub fn cost(usage: Usage) -> f64 {
     let millions = |tokens: Tokens| tokens.0 as f64 / 1e6;
     millions(usage.input) * 5.0
         + millions(usage.cache_creation) * 6.25

@@ -167,7 +167,7 @@ fn a_status_line_carries_usage_and_limits() {
         .as_bytes(),
     )
     .unwrap();
-    assert_eq!(line.usage.map(CallUsage::context), Some(Tokens(100_020)));
+    assert_eq!(line.usage.map(Usage::context), Some(Tokens(100_020)));
     assert_eq!(
         line.five_hour,
         Some(RateLimit {

@@ -240,6 +240,7 @@ fn our_own_source_has_nothing_to_mask() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the time is what is tested")]
 fn hostile_text_takes_linear_time() {
     let unit = 1 << 18;
     for text in [

@@ -1,5 +1,7 @@
 //! A real PTY with `sh`, `cat` and `stty` behind it.
 
+#![allow(clippy::disallowed_methods, reason = "real programs take real time")]
+
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 

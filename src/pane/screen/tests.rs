@@ -1,10 +1,17 @@
 //! Exact replies, modes, frames, facts and bounds of the emulated terminal.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "any instant will do as the first one"
+)]
+
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
+use super::engine::{FACT_LIMIT, LINK_COUNT, ZERO_WIDTH_LIMIT};
 use super::*;
+use crate::pane::{MouseTracking, Rgb};
 
 /// Time stands still unless a test moves it.
 static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);

@@ -118,7 +118,7 @@ impl CastReader {
     fn text(&mut self, text: &str) {
         match self.place {
             Place::Line if self.line.len() + text.len() <= COMMAND_CAP => self.line.push_str(text),
-            Place::Line | Place::Prompt => {}
+            Place::Prompt | Place::Line => {}
             Place::Running => self.output.add(Direction::Output, text),
         }
     }

@@ -85,6 +85,7 @@ pub struct Launch {
     env: Vec<(OsString, OsString)>,
     size: (u16, u16),
     answers: Answers,
+    directory: Option<PathBuf>,
 }
 
 impl Launch {
@@ -98,6 +99,7 @@ impl Launch {
             env: Vec::new(),
             size: (140, 45),
             answers: Answers::All,
+            directory: None,
         }
     }
 
@@ -128,7 +130,7 @@ impl Launch {
     }
 
     /// With this program as `[agent] command`: what pitstop takes for Claude Code.
-    pub fn agent(mut self, program: &Path) -> Self {
+    pub fn client(mut self, program: &Path) -> Self {
         self.hosted = Hosted::Claude(program.to_owned());
         self
     }
@@ -164,6 +166,12 @@ impl Launch {
         self
     }
 
+    /// In this directory instead of the home's project.
+    pub fn in_directory(mut self, directory: &Path) -> Self {
+        self.directory = Some(directory.to_owned());
+        self
+    }
+
     /// In a terminal of this size.
     pub fn size(mut self, columns: u16, rows: u16) -> Self {
         self.size = (columns, rows);
@@ -178,7 +186,9 @@ impl Launch {
 
     /// The project directory.
     pub fn project(&self) -> &Path {
-        self.home.project()
+        self.directory
+            .as_deref()
+            .unwrap_or_else(|| self.home.project())
     }
 
     /// The home that it starts in.

@@ -123,6 +123,7 @@ pub struct Terminal {
     title: Arc<Mutex<String>>,
     master: Box<dyn MasterPty + Send>,
     pid: Pid,
+    settings: String,
 }
 
 /// What to run in a terminal.
@@ -142,6 +143,7 @@ impl Terminal {
         let pair = native_pty_system()
             .openpty(size(spec.columns, spec.rows))
             .expect("a pty");
+        let settings = format!("{:?}", pair.master.get_termios());
         let mut command = CommandBuilder::new(spec.program);
         command.args(spec.args);
         command.env_clear();
@@ -233,6 +235,7 @@ impl Terminal {
             title,
             master: pair.master,
             pid: pid.expect("a process id"),
+            settings,
         }
     }
 
@@ -240,6 +243,15 @@ impl Terminal {
     pub fn send(&self, bytes: impl AsRef<[u8]>) {
         // The program may be gone already; the test then fails at what it waits for.
         let _ = self.to_child.send(bytes.as_ref().to_vec());
+    }
+
+    /// Pastes `text` and submits it with an Enter in a write of its own, without which it does not count as Enter.
+    pub fn submit(&self, text: &str) {
+        self.send(format!("\x1b[200~{text}\x1b[201~"));
+        // The two must reach the program in separate reads, and nothing tells that the first one has been made. One
+        // millisecond was enough for an idle client (11 of 11); the larger gap is for a loaded machine.
+        thread::sleep(Duration::from_millis(60));
+        self.send("\r");
     }
 
     /// Waits until `condition` holds for the screen's text; panics with the screen after `limit`.
@@ -360,6 +372,11 @@ impl Terminal {
             on.push("colour scheme");
         }
         on
+    }
+
+    /// Whether the terminal's line settings (raw mode and the like) are as they were before the program.
+    pub fn has_its_settings_back(&self) -> bool {
+        format!("{:?}", self.master.get_termios()) == self.settings
     }
 
     /// Changes the size; the program gets SIGWINCH.
@@ -492,14 +509,22 @@ fn indexed(colour: Color) -> Color {
 fn seen<T: EventListener>(term: &Term<T>) -> Vec<Vec<Seen>> {
     let grid = term.grid();
     let row = |row| Line(i32::try_from(row).expect("a row fits"));
-    (0..grid.screen_lines())
-        .map(|line| {
-            let cells = (0..grid.columns()).map(Column);
-            cells
-                .map(|column| Seen::of(&grid[row(line)][column]))
-                .collect()
-        })
-        .collect()
+    let mut lines: Vec<Vec<Seen>> = Vec::new();
+    for line in 0..grid.screen_lines() {
+        let cells = &grid[row(line)][..];
+        let mut seen: Vec<Seen> = cells.iter().map(Seen::of).collect();
+        for (column, cell) in cells.iter().enumerate() {
+            let second = cells.get(column + 1);
+            let whole = second.is_some_and(|cell| cell.flags.contains(Flags::WIDE_CHAR_SPACER));
+            // Insertions tear wide characters; half of one cannot be seen.
+            if cell.flags.contains(Flags::WIDE_CHAR) && !whole {
+                " ".clone_into(&mut seen[column].text);
+                seen[column].attributes -= Flags::WIDE_CHAR;
+            }
+        }
+        lines.push(seen);
+    }
+    lines
 }
 
 /// What a bare emulator of this size makes of these bytes: its cells, and the cursor's row and column.

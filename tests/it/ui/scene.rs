@@ -8,7 +8,7 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use pitstop::{
-    agent::{AgentEvent, CallUsage, StartSource, StatusLine},
+    agent::{AgentEvent, StartSource, StatusLine},
     app::{
         self, Event, Model,
         event::{HostEvent, Lots, PaneEvent},
@@ -27,7 +27,7 @@ use pitstop::{
         input::HostInput,
         screen::{Screen, ScreenFact},
     },
-    transcript::{SessionId, Tokens},
+    transcript::{SessionId, Tokens, usage::Usage},
 };
 use unicode_width::UnicodeWidthStr;
 use uuid::Uuid;
@@ -251,9 +251,9 @@ pub fn figure(used: u64) -> AgentEvent {
         model_id: Some("claude-opus-4-8".to_owned()),
         model_name: Some("Opus 4.8".to_owned()),
         window: Some(Tokens(200_000)),
-        usage: Some(CallUsage {
+        usage: Some(Usage {
             cache_read: Tokens(used),
-            ..CallUsage::default()
+            ..Usage::default()
         }),
         used_percentage: None,
         cost_usd: Some(4.12),

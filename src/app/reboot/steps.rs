@@ -1,0 +1,420 @@
+//! The steps of a reboot: what each waits for, what it does, and which comes next.
+
+use std::time::Duration;
+
+use crate::{
+    api::wire::AgentState,
+    config::{Delivery, RebootMode},
+    lineage::{Cause, EndReason, RebootRecord, Way, journal::Step},
+};
+
+use super::{DEFER_TURNS, Kind, SECOND_ENTER, is_safe, open_review};
+use crate::app::{
+    agent,
+    effect::{Effect, StartAgent},
+    ending,
+    event::TimerId,
+    model::{Model, Overlay},
+};
+
+/// What follows from what is true now.
+pub fn advance(model: &mut Model) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    while let Some(attempt) = &model.reboot.attempt {
+        if !attempt.journaled {
+            break;
+        }
+        let before = (attempt.step, effects.len());
+        effects.extend(match attempt.step {
+            Step::Armed => armed(model),
+            Step::Drafting => drafting(model),
+            Step::Review => review(model),
+            Step::Waiting => waiting(model),
+            Step::Ending => ending_step(model),
+            Step::Starting => starting(model),
+            Step::Delivering => delivering(model),
+            Step::Verifying => verifying(model),
+            Step::Warming => warming(model),
+            Step::RollingBack => rolling_back(model),
+            Step::Done | Step::Failed => Vec::new(),
+        });
+        let after = model.reboot.attempt.as_ref().map(|attempt| attempt.step);
+        if after == Some(before.0) {
+            break;
+        }
+    }
+    effects
+}
+
+/// Writes a step ahead; what belongs to it is done once it is on disk.
+pub(super) fn enter(model: &mut Model, step: Step) -> Vec<Effect> {
+    let now = model.now;
+    let Some(mut attempt) = model.reboot.attempt.take() else {
+        return Vec::new();
+    };
+    attempt.step = step;
+    attempt.entered.push((step, now));
+    let journal = attempt.kind == Kind::Fresh;
+    attempt.journaled = !journal;
+    let entry = journal.then(|| Effect::Journal(Box::new(attempt.entry(model, step))));
+    model.reboot.attempt = Some(attempt);
+    entry.into_iter().collect()
+}
+
+fn armed(model: &mut Model) -> Vec<Effect> {
+    let approved = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|one| one.approved.is_some());
+    let asked = approved || matches!(model.overlay, Some(Overlay::Review { .. }));
+    if !asked && !is_safe(model) {
+        return Vec::new();
+    }
+    let mut effects = enter(model, Step::Drafting);
+    effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
+    effects
+}
+
+fn drafting(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    if !attempt.drafted && attempt.approved.is_none() {
+        return Vec::new();
+    }
+    let epoch = attempt.epoch;
+    let by_itself = attempt.cause == Cause::Threshold || attempt.cause == Cause::ContextLimit;
+    let mut effects = enter(model, Step::Review);
+    if by_itself && model.mode == RebootMode::Auto {
+        let delay = model.config.reboot.auto_delay;
+        model.notice(format!(
+            "rebooting in {} s: any review key stops it",
+            delay.as_secs()
+        ));
+        effects.push(Effect::SetTimer(TimerId::AutoDelay(epoch), delay));
+    }
+    if model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| attempt.approved.is_none())
+    {
+        effects.extend(open_review(model, false));
+    }
+    effects
+}
+
+fn review(model: &mut Model) -> Vec<Effect> {
+    match &model.reboot.attempt {
+        Some(attempt) if attempt.approved.is_some() => enter(model, Step::Waiting),
+        _ => Vec::new(),
+    }
+}
+
+fn waiting(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    if attempt.old_gone || attempt.force || is_safe(model) {
+        model.reboot.begun.push(model.now);
+        return enter(model, Step::Ending);
+    }
+    Vec::new()
+}
+
+fn ending_step(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    if attempt.old_gone {
+        return enter(model, Step::Starting);
+    }
+    if model.ending.is_some_and(|ending| ending.hopeless) {
+        return end_attempt(model, Step::Failed, Some("the old agent cannot be ended"));
+    }
+    ending::begin(model, false)
+}
+
+fn starting(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return Vec::new();
+    };
+    if !attempt.started {
+        attempt.started = true;
+        return start(model);
+    }
+    if attempt.failed.is_some() {
+        return roll_back(model);
+    }
+    if !attempt.spawned {
+        return Vec::new();
+    }
+    match attempt.kind {
+        Kind::Fresh => {
+            let epoch = attempt.epoch;
+            let timeout = model.config.reboot.verify_timeout;
+            let mut effects = enter(model, Step::Delivering);
+            // A paste waits for an agent that is ready, which one with a dialog never is.
+            effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
+            effects
+        }
+        Kind::Undo(..) | Kind::Restart => finish(model),
+    }
+}
+
+/// Opens the next iteration and orders its process.
+fn start(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let (kind, cause, session) = (attempt.kind, attempt.cause, attempt.new);
+    let text = attempt.handoff.as_ref().map(|handoff| handoff.text.clone());
+    let parent = match kind {
+        Kind::Undo(_, parent) => parent,
+        Kind::Fresh | Kind::Restart => model.lineage.iterations().last().map(|last| last.iteration),
+    };
+    agent::open_iteration(model, session, Some(cause), parent);
+    let iteration = model.iteration;
+    let as_prompt = kind == Kind::Fresh && !is_pasted(model);
+    let mut effects = vec![Effect::Start(StartAgent {
+        iteration,
+        session,
+        resume: kind != Kind::Fresh,
+        prompt: text.clone().filter(|_| as_prompt),
+        first: false,
+    })];
+    if let Some(text) = text {
+        effects.push(Effect::SaveHandoff { iteration, text });
+    }
+    effects
+}
+
+/// A generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
+fn is_pasted(model: &Model) -> bool {
+    let too_long = model
+        .reboot
+        .attempt
+        .as_ref()
+        .and_then(|attempt| attempt.handoff.as_ref())
+        .is_some_and(|handoff| handoff.bytes() > 120 * 1024);
+    too_long
+        || model.config.reboot.delivery == Delivery::Paste
+        || model.identity.agent_kind == "generic"
+}
+
+fn delivering(model: &mut Model) -> Vec<Effect> {
+    let pasted = is_pasted(model);
+    let timeout = model.config.reboot.verify_timeout;
+    let generic = model.identity.agent_kind == "generic";
+    // The hook that tells of the start may come before the pane has told that it takes pastes.
+    let ready = model.agent.state != AgentState::Starting && (generic || model.agent.takes_pastes);
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return Vec::new();
+    };
+    if attempt.failed.is_some() {
+        return roll_back(model);
+    }
+    let epoch = attempt.epoch;
+    if !pasted {
+        let mut effects = enter(model, Step::Verifying);
+        effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
+        return effects;
+    }
+    let Some(handoff) = attempt.handoff.clone().filter(|_| ready) else {
+        return Vec::new();
+    };
+    attempt.pasted = true;
+    let mut effects = enter(model, Step::Verifying);
+    if generic {
+        // Others have hooks; in their prompt a marker shows before anything is submitted.
+        effects.push(Effect::WatchPane(handoff.marker.nonce.clone()));
+    }
+    effects.extend([
+        Effect::Paste(handoff.text),
+        Effect::SetTimer(TimerId::Enter(epoch), Duration::from_millis(120)),
+        Effect::SetTimer(TimerId::Verify(epoch), SECOND_ENTER),
+    ]);
+    effects
+}
+
+fn verifying(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let generic = model.identity.agent_kind == "generic";
+    if attempt.proven && (attempt.submitted || !generic) {
+        let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
+        if model.config.reboot.warmup_prompt.is_none() {
+            return finish(model);
+        }
+        let mut effects = enter(model, Step::Warming);
+        effects.push(Effect::SetTimer(TimerId::WarmUp(epoch), delay));
+        return effects;
+    }
+    if attempt.failed.is_some() {
+        return roll_back(model);
+    }
+    Vec::new()
+}
+
+/// The warm-up prompt is typed once its delay is over and the first turn has ended.
+fn warming(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    if attempt.failed.is_some() {
+        return finish(model);
+    }
+    if !attempt.warmed_up || model.agent.state != AgentState::Idle {
+        return Vec::new();
+    }
+    let mut effects = agent::say(
+        model,
+        &model
+            .config
+            .reboot
+            .warmup_prompt
+            .clone()
+            .unwrap_or_default(),
+    );
+    effects.extend(finish(model));
+    effects
+}
+
+/// The new agent could not take over: resume the old session.
+fn roll_back(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return Vec::new();
+    };
+    let why = attempt.failed.take().unwrap_or_default();
+    if attempt.kind != Kind::Fresh {
+        return end_attempt(model, Step::Failed, Some(&why));
+    }
+    attempt.rolling_back = Some(why);
+    attempt.started = false;
+    attempt.spawned = false;
+    let mut effects = agent::close_iteration(model, EndReason::Crash);
+    effects.extend(enter(model, Step::RollingBack));
+    effects
+}
+
+fn rolling_back(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return Vec::new();
+    };
+    let old = attempt.old;
+    if !attempt.started {
+        attempt.started = true;
+        let parent = model.lineage.newest_in(old);
+        agent::open_iteration(model, old, Some(Cause::Recovery), parent);
+        let iteration = model.iteration;
+        return vec![Effect::Start(StartAgent {
+            iteration,
+            session: old,
+            resume: true,
+            prompt: None,
+            first: false,
+        })];
+    }
+    if attempt.failed.is_none() && !attempt.spawned {
+        return Vec::new();
+    }
+    let why = attempt.rolling_back.clone().unwrap_or_default();
+    model.trouble(format!(
+        "reboot rolled back, the old session is resumed: {why}"
+    ));
+    end_attempt(model, Step::Failed, None)
+}
+
+/// Everything went well: the record goes to the history.
+fn finish(model: &mut Model) -> Vec<Effect> {
+    let record = record(model);
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let verified = attempt.proven;
+    let kind = attempt.kind;
+    let total = record.total_ms();
+    let iteration = model.iteration;
+    if kind == Kind::Fresh
+        && let Some(current) = model.lineage.current_mut()
+    {
+        current.reboot = Some(record);
+    }
+    model.notice(match kind {
+        Kind::Fresh if verified => {
+            format!("iteration {iteration}: the handoff has arrived, {total} ms after the approval")
+        }
+        Kind::Fresh => format!("iteration {iteration} has started"),
+        Kind::Undo(..) => format!("iteration {iteration}: the session before the reboot is back"),
+        Kind::Restart => format!("iteration {iteration}: the session is resumed"),
+    });
+    if matches!(kind, Kind::Undo(..)) {
+        // Whoever took a reboot back does not want to be asked again at once.
+        model.reboot.quiet_until_turn = DEFER_TURNS;
+    }
+    let mut effects = end_attempt(model, Step::Done, None);
+    effects.extend(agent::save_iteration(model));
+    effects
+}
+
+/// How long each step from the approval on took, and what was sent.
+fn record(model: &Model) -> RebootRecord {
+    let mut record = RebootRecord {
+        old_session: None,
+        new_session: None,
+        way: Way::Fresh,
+        cause: Cause::Key,
+        transition_time_ms: std::collections::BTreeMap::default(),
+        handoff_bytes: 0,
+        handoff_tokens: crate::transcript::Tokens(0),
+        verified: false,
+        warmed_up: false,
+        preserved_state: serde_json::to_value(&model.preserved).ok(),
+    };
+    let Some(attempt) = &model.reboot.attempt else {
+        return record;
+    };
+    record.old_session = Some(attempt.old);
+    record.new_session = Some(model.session);
+    record.cause = attempt.cause;
+    record.verified = attempt.proven;
+    record.warmed_up = attempt.warmed_up;
+    if let Some(handoff) = &attempt.handoff {
+        record.handoff_bytes = handoff.bytes() as u64;
+        record.handoff_tokens = handoff.tokens();
+    }
+    let ends = attempt
+        .entered
+        .iter()
+        .skip(1)
+        .map(|(_, at)| *at)
+        .chain([model.now]);
+    for ((step, at), end) in attempt.entered.iter().zip(ends) {
+        if matches!(step, Step::Armed | Step::Drafting | Step::Review) {
+            continue;
+        }
+        let ms = u64::try_from(end.since(*at).as_millis()).unwrap_or(u64::MAX);
+        *record.transition_time_ms.entry(*step).or_default() += ms;
+    }
+    record
+}
+
+/// Closes the attempt, in the journal too.
+pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> Vec<Effect> {
+    if let (Some(why), Some(attempt)) = (why, &mut model.reboot.attempt) {
+        attempt.rolling_back.get_or_insert_with(|| why.to_owned());
+    }
+    if step == Step::Failed {
+        model.reboot.failure = model
+            .reboot
+            .attempt
+            .as_ref()
+            .and_then(|attempt| attempt.rolling_back.clone());
+    }
+    let effects = enter(model, step);
+    model.reboot.attempt = None;
+    model.ending = None;
+    effects
+}

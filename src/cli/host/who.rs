@@ -1,0 +1,153 @@
+//! Which program is hosted, with which words, in which environment.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
+
+use super::{Failure, HostArgs, USAGE};
+use crate::{
+    agent::{AgentKind, claude},
+    config::{Config, load::paths::Paths},
+};
+
+/// The agent cannot be run (DESIGN 8).
+const NO_AGENT: i32 = 5;
+
+/// What the demo is asked to do at its start.
+const DEMO_TASK: &str = "Build tidepool, a small command-line feed reader, with tests and a README";
+
+/// Whom we host.
+pub(super) struct Who {
+    pub(super) kind: AgentKind,
+    pub(super) program: PathBuf,
+    pub(super) lead_args: Vec<OsString>,
+    pub(super) args: Vec<String>,
+    pub(super) shown: String,
+    pub(super) exe: PathBuf,
+    pub(super) prompt: Option<String>,
+}
+
+/// Decides it, or says why nothing can be hosted.
+pub(super) fn who(args: &HostArgs, demo: bool, config: &Config) -> Result<Who, Failure> {
+    let exe = env::current_exe().map_err(|error| Failure::of(&error))?;
+    let mut all = config.agent.args.clone();
+    all.extend(args.args.iter().cloned());
+    if demo {
+        return Ok(Who {
+            kind: AgentKind::Demo,
+            program: exe.clone(),
+            lead_args: vec!["demo-agent".into()],
+            prompt: args.args.is_empty().then(|| DEMO_TASK.to_owned()),
+            args: args.args.clone(),
+            shown: "pitstop demo".to_owned(),
+            exe,
+        });
+    }
+    let (kind, mut words) = match &args.agent {
+        None => (AgentKind::Claude, vec![config.agent.command.clone()]),
+        Some(command) => (AgentKind::Generic, split_words(command)),
+    };
+    if words.is_empty() {
+        return Err(Failure::new(
+            "expected a command after --agent, found nothing",
+            "",
+            USAGE,
+        ));
+    }
+    let name = words.remove(0);
+    let program = find_program(OsStr::new(&name)).ok_or_else(|| {
+        Failure::new(
+            format!("expected the agent `{name}` in the PATH, found no such program"),
+            "install Claude Code (npm install -g @anthropic-ai/claude-code), set [agent] command, or see how \
+             pitstop works without it: pitstop demo",
+            NO_AGENT,
+        )
+    })?;
+    if kind == AgentKind::Claude && claude::prints(&all) {
+        return Err(Failure::new(
+            "expected an interactive agent, found -p among its arguments",
+            "`claude -p` needs no pane: run it without pitstop",
+            USAGE,
+        ));
+    }
+    words.extend(all);
+    Ok(Who {
+        kind,
+        program,
+        lead_args: Vec::new(),
+        args: words,
+        shown: name,
+        exe,
+        prompt: None,
+    })
+}
+
+/// A command as a shell would split it at spaces, with quotes for words that hold some.
+fn split_words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in command.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_with(String::new);
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_with(String::new).push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+fn find_program(name: &OsStr) -> Option<PathBuf> {
+    let runs = |path: &Path| {
+        path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    };
+    let path = Path::new(name);
+    if path.components().count() > 1 {
+        return runs(path).then(|| path.canonicalize().ok()).flatten();
+    }
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|dir| dir.join(name))
+        .find(|path| runs(path))
+}
+
+/// Variables for the agent: what the user set, and for the demo a directory of its own, so that it leaves the
+/// user's files alone.
+pub(super) fn agent_env(
+    kind: AgentKind,
+    config: &Config,
+    paths: &Paths,
+) -> Vec<(OsString, OsString)> {
+    let mut env: Vec<(OsString, OsString)> = config
+        .agent
+        .env
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    if kind == AgentKind::Demo {
+        env.push(("PITSTOP_DEMO_DIR".into(), demo_dir(paths).into()));
+    }
+    env
+}
+
+fn demo_dir(paths: &Paths) -> PathBuf {
+    paths.state_dir().join("demo")
+}
+
+/// The agent's own configuration directory.
+pub(in crate::cli) fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
+    match kind {
+        AgentKind::Generic => None,
+        AgentKind::Demo => Some(demo_dir(paths)),
+        AgentKind::Claude => env::var_os("CLAUDE_CONFIG_DIR")
+            .filter(|dir| !dir.is_empty())
+            .map(PathBuf::from)
+            .or_else(|| Some(env::home_dir()?.join(".claude"))),
+    }
+}

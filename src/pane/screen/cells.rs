@@ -1,0 +1,96 @@
+//! Cells of the engine as text, colours and attributes of ours.
+
+use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::term::color::Colors;
+use vte::ansi::{Color, NamedColor};
+
+use super::{Attributes, Colour, Underline};
+
+pub(super) fn is_blank(row: &[Cell]) -> bool {
+    row.iter().all(|cell| *cell == Cell::default())
+}
+
+pub(super) fn is_wrapped(row: &[Cell]) -> bool {
+    row.last()
+        .is_some_and(|cell| cell.flags.contains(Flags::WRAPLINE))
+}
+
+pub(super) fn push_row(text: &mut String, row: &[Cell]) {
+    let spacers = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
+    for cell in row.iter().filter(|cell| !cell.flags.intersects(spacers)) {
+        text.push(printable(cell.c));
+        text.extend(cell.zerowidth().into_iter().flatten());
+    }
+}
+
+pub(super) fn trim_line(text: &mut String) {
+    text.truncate(text.trim_end_matches(' ').len());
+}
+
+/// The engine keeps a tab in the cell it started from; everything else in a cell is printable.
+fn printable(c: char) -> char {
+    if c.is_control() { ' ' } else { c }
+}
+
+/// A wide character is shown only with its second half behind it: a pane of one column cuts it off,
+/// and the engine's reflow may tear the two apart.
+pub(super) fn shown_width(cell: &Cell, next: Option<&Cell>) -> u16 {
+    let spacer = next.is_some_and(|next| next.flags.contains(Flags::WIDE_CHAR_SPACER));
+    if cell.flags.contains(Flags::WIDE_CHAR) && spacer {
+        2
+    } else {
+        1
+    }
+}
+
+pub(super) fn cell_text<'a>(cell: &Cell, width: u16, cluster: &'a mut String) -> &'a str {
+    cluster.clear();
+    let spacers = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
+    if cell.flags.intersects(spacers) || (cell.flags.contains(Flags::WIDE_CHAR) && width == 1) {
+        cluster.push(' ');
+    } else {
+        cluster.push(printable(cell.c));
+        cluster.extend(cell.zerowidth().into_iter().flatten());
+    }
+    cluster
+}
+
+pub(super) fn colour(own: Color, default: NamedColor, set: &Colors) -> Colour {
+    let changed = |index: usize, otherwise| {
+        set[index].map_or(otherwise, |rgb| Colour::Rgb(rgb.r, rgb.g, rgb.b))
+    };
+    match own {
+        Color::Spec(rgb) => Colour::Rgb(rgb.r, rgb.g, rgb.b),
+        Color::Indexed(index) => changed(usize::from(index), Colour::Indexed(index)),
+        Color::Named(named) => match named as usize {
+            index @ 0..16 => changed(index, Colour::Indexed(index as u8)),
+            _ => changed(default as usize, Colour::Default),
+        },
+    }
+}
+
+pub(super) fn attributes(flags: Flags) -> Attributes {
+    Attributes {
+        bold: flags.contains(Flags::BOLD),
+        dim: flags.contains(Flags::DIM),
+        italic: flags.contains(Flags::ITALIC),
+        inverse: flags.contains(Flags::INVERSE),
+        hidden: flags.contains(Flags::HIDDEN),
+        strike: flags.contains(Flags::STRIKEOUT),
+        underline: underline(flags),
+    }
+}
+
+fn underline(flags: Flags) -> Underline {
+    let kinds = [
+        (Flags::UNDERLINE, Underline::Single),
+        (Flags::DOUBLE_UNDERLINE, Underline::Double),
+        (Flags::UNDERCURL, Underline::Curly),
+        (Flags::DOTTED_UNDERLINE, Underline::Dotted),
+        (Flags::DASHED_UNDERLINE, Underline::Dashed),
+    ];
+    kinds
+        .iter()
+        .find(|(flag, _)| flags.contains(*flag))
+        .map_or(Underline::None, |(_, kind)| *kind)
+}

@@ -1,0 +1,393 @@
+//! The engine behind the screen: alacritty's terminal with what it does not know, which is our answers, modes and bounds.
+
+mod answers;
+mod handler;
+
+use std::collections::HashMap;
+
+use alacritty_terminal::event::VoidListener;
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
+use alacritty_terminal::term::{Term, TermMode};
+use vte::ansi::{
+    self, Attr, CharsetIndex, Handler, Mode, NamedColor, NamedMode, NamedPrivateMode,
+    StandardCharset,
+};
+
+use super::cells::is_blank;
+use super::{Cursor, CursorShape, ScreenFact};
+use crate::clean::stripped;
+use crate::pane::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize};
+
+pub(super) use answers::VERSION_REPLY;
+
+/// The longest title in characters.
+const TITLE_LIMIT: usize = 256;
+
+/// The most titles a child may push.
+const TITLE_DEPTH: usize = 16;
+
+/// The most keyboard modes a child may push; the oldest is forgotten beyond it.
+const KEYBOARD_DEPTH: usize = 32;
+
+/// The most zero-width characters one cell takes. Real clusters have under ten; without a bound one
+/// cell could eat all memory.
+pub(super) const ZERO_WIDTH_LIMIT: usize = 16;
+
+/// The longest link target in bytes (what browsers and other terminals accept).
+const LINK_LIMIT: usize = 2083;
+
+/// The most distinct links kept.
+pub(super) const LINK_COUNT: usize = 4096;
+
+/// The most facts kept until the loop takes them; a flood of bells needs no more.
+pub(super) const FACT_LIMIT: usize = 256;
+
+/// The grid's dimensions.
+pub(super) struct GridSize(pub(super) PaneSize);
+
+impl Dimensions for GridSize {
+    fn total_lines(&self) -> usize {
+        self.screen_lines()
+    }
+
+    fn screen_lines(&self) -> usize {
+        usize::from(self.0.rows())
+    }
+
+    /// The engine writes past the row's end when a wide character meets a grid of one column, so
+    /// such a pane shows the first of two.
+    fn columns(&self) -> usize {
+        usize::from(self.0.columns()).max(2)
+    }
+}
+
+/// The engine with what it does not know: our answers, modes and bounds.
+pub(super) struct Engine {
+    pub(super) term: Term<VoidListener>,
+    pub(super) size: PaneSize,
+    pub(super) replies: Vec<Vec<u8>>,
+    pub(super) facts: Vec<ScreenFact>,
+    pub(super) title: String,
+    titles: Vec<String>,
+    keyboard: Keyboard,
+    other_keyboard: Keyboard,
+    modify_other_keys: u8,
+    x10_mouse: bool,
+    pub(super) scheme_reports: bool,
+    pub(super) in_frame: bool,
+    region_top: usize,
+    pub(super) palette: HostPalette,
+    pub(super) scheme: Option<ColourScheme>,
+    pub(super) cell_pixels: (u16, u16),
+    pub(super) links: Links,
+}
+
+/// The kitty keyboard flags of one screen with those pushed below them.
+#[derive(Default)]
+struct Keyboard {
+    flags: u8,
+    below: Vec<u8>,
+}
+
+impl Keyboard {
+    fn push(&mut self, flags: u8) {
+        if self.below.len() == KEYBOARD_DEPTH {
+            self.below.remove(0);
+        }
+        self.below.push(self.flags);
+        self.flags = flags;
+    }
+
+    fn pop(&mut self, count: u16) {
+        for _ in 0..count.min(KEYBOARD_DEPTH as u16 + 1) {
+            self.flags = self.below.pop().unwrap_or(0);
+        }
+    }
+}
+
+/// The links in use, each kept once however often it is repainted.
+#[derive(Default)]
+pub(super) struct Links {
+    pub(super) known: HashMap<(String, String), Hyperlink>,
+    refused: usize,
+}
+
+impl Engine {
+    pub(super) fn new(term: Term<VoidListener>, size: PaneSize) -> Self {
+        Self {
+            term,
+            size,
+            replies: Vec::new(),
+            facts: Vec::new(),
+            title: String::new(),
+            titles: Vec::new(),
+            keyboard: Keyboard::default(),
+            other_keyboard: Keyboard::default(),
+            modify_other_keys: 0,
+            x10_mouse: false,
+            scheme_reports: false,
+            in_frame: false,
+            region_top: 0,
+            palette: HostPalette::default(),
+            scheme: None,
+            cell_pixels: (8, 16),
+            links: Links::default(),
+        }
+    }
+
+    pub(super) fn resize(&mut self, size: PaneSize) {
+        let narrower = size.columns() < self.size.columns();
+        let history = self.term.grid().history_size();
+        self.size = size;
+        self.region_top = 0;
+        self.term.resize(GridSize(size));
+        if narrower && !self.mode(TermMode::ALT_SCREEN) {
+            self.pull_back(self.term.grid().history_size().saturating_sub(history));
+        }
+    }
+
+    /// Brings lines back from the scrollback into the empty rows at the bottom.
+    ///
+    /// When lines wrap in a narrower grid, the engine pushes as many out at the top even if there
+    /// is room below; widening it again would then leave them out of sight. Taking rows away from
+    /// the bottom and adding them again makes it fetch lines from the scrollback.
+    fn pull_back(&mut self, lines: usize) {
+        let grid = self.term.grid();
+        let rows = self.size.rows();
+        let spare = (0..rows)
+            .rev()
+            .map(|row| Line(i32::from(row)))
+            .take_while(|&line| line > grid.cursor.point.line && is_blank(&grid[line][..]))
+            .count();
+        let pulled = spare.min(lines) as u16;
+        if pulled > 0 {
+            self.term
+                .resize(GridSize(PaneSize::new(self.size.columns(), rows - pulled)));
+            self.term.resize(GridSize(self.size));
+        }
+    }
+
+    /// A row of the viewport, as wide as the pane.
+    pub(super) fn row(&self, row: u16) -> &[Cell] {
+        let grid = self.term.grid();
+        let line = Line(i32::from(row)) - grid.display_offset();
+        &grid[line][..Column(usize::from(self.size.columns()))]
+    }
+
+    pub(super) fn cursor(&self) -> Cursor {
+        let grid = self.term.grid();
+        let row = usize::try_from(grid.cursor.point.line.0).unwrap_or(0) + grid.display_offset();
+        let in_view = row < usize::from(self.size.rows());
+        let style = self.term.cursor_style();
+        Cursor {
+            column: (grid.cursor.point.column.0 as u16).min(self.size.columns() - 1),
+            row: (row as u16).min(self.size.rows() - 1),
+            visible: in_view && self.mode(TermMode::SHOW_CURSOR),
+            shape: match style.shape {
+                ansi::CursorShape::Underline => CursorShape::Underline,
+                ansi::CursorShape::Beam => CursorShape::Bar,
+                _ => CursorShape::Block,
+            },
+            blinking: style.blinking,
+        }
+    }
+
+    fn mode(&self, mode: TermMode) -> bool {
+        self.term.mode().contains(mode)
+    }
+
+    pub(super) fn modes(&self) -> Modes {
+        Modes {
+            app_cursor: self.mode(TermMode::APP_CURSOR),
+            app_keypad: self.mode(TermMode::APP_KEYPAD),
+            bracketed_paste: self.mode(TermMode::BRACKETED_PASTE),
+            focus_events: self.mode(TermMode::FOCUS_IN_OUT),
+            mouse: self.mouse(),
+            sgr_mouse: self.mode(TermMode::SGR_MOUSE),
+            utf8_mouse: self.mode(TermMode::UTF8_MOUSE),
+            alternate_screen: self.mode(TermMode::ALT_SCREEN),
+            alternate_scroll: self.mode(TermMode::ALTERNATE_SCROLL),
+            kitty_flags: self.keyboard.flags,
+            modify_other_keys: self.modify_other_keys,
+            colour_scheme_reports: self.scheme_reports,
+        }
+    }
+
+    fn mouse(&self) -> MouseTracking {
+        if self.mode(TermMode::MOUSE_MOTION) {
+            MouseTracking::Motion
+        } else if self.mode(TermMode::MOUSE_DRAG) {
+            MouseTracking::Drag
+        } else if self.mode(TermMode::MOUSE_REPORT_CLICK) {
+            MouseTracking::Click
+        } else if self.x10_mouse {
+            MouseTracking::X10
+        } else {
+            MouseTracking::None
+        }
+    }
+
+    pub(super) fn tell(&mut self, fact: ScreenFact) {
+        if self.facts.len() < FACT_LIMIT {
+            self.facts.push(fact);
+        }
+    }
+
+    pub(super) fn reply(&mut self, bytes: &str) {
+        self.replies.push(bytes.as_bytes().to_vec());
+    }
+
+    fn set_title_text(&mut self, title: String) {
+        if title != self.title {
+            self.title.clone_from(&title);
+            self.tell(ScreenFact::Title(title));
+        }
+    }
+
+    fn enter_alternate(&mut self, enter: bool) {
+        if self.mode(TermMode::ALT_SCREEN) != enter {
+            self.term.swap_alt();
+            std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
+        }
+    }
+
+    /// What DECSTR resets: how text is written, not what is on the screen.
+    pub(super) fn soft_reset(&mut self) {
+        let private = [
+            (NamedPrivateMode::CursorKeys, false),
+            (NamedPrivateMode::Origin, false),
+            (NamedPrivateMode::LineWrap, true),
+            (NamedPrivateMode::ShowCursor, true),
+        ];
+        for (mode, on) in private {
+            if on {
+                self.term.set_private_mode(mode.into());
+            } else {
+                self.term.unset_private_mode(mode.into());
+            }
+        }
+        self.term.unset_mode(Mode::Named(NamedMode::Insert));
+        self.term.unset_keypad_application_mode();
+        self.term.terminal_attribute(Attr::Reset);
+        self.term.set_hyperlink(None);
+        for index in [
+            CharsetIndex::G0,
+            CharsetIndex::G1,
+            CharsetIndex::G2,
+            CharsetIndex::G3,
+        ] {
+            self.term.configure_charset(index, StandardCharset::Ascii);
+        }
+        self.term.set_active_charset(CharsetIndex::G0);
+        self.full_region();
+    }
+
+    /// Makes the whole screen scroll, and leaves the cursor where it is.
+    fn full_region(&mut self) {
+        let point = self.term.grid().cursor.point;
+        self.region_top = 0;
+        self.term.set_scrolling_region(1, None);
+        self.term.goto(point.line.0, point.column.0);
+    }
+
+    pub(super) fn reset_modes(&mut self) {
+        self.enter_alternate(false);
+        self.soft_reset();
+        let off = [
+            NamedPrivateMode::ReportMouseClicks,
+            NamedPrivateMode::ReportCellMouseMotion,
+            NamedPrivateMode::ReportAllMouseMotion,
+            NamedPrivateMode::SgrMouse,
+            NamedPrivateMode::Utf8Mouse,
+            NamedPrivateMode::ReportFocusInOut,
+            NamedPrivateMode::BracketedPaste,
+        ];
+        for mode in off {
+            self.term.unset_private_mode(mode.into());
+        }
+        self.term
+            .set_private_mode(NamedPrivateMode::AlternateScroll.into());
+        self.term
+            .unset_mode(Mode::Named(NamedMode::LineFeedNewLine));
+        self.term.set_cursor_style(None);
+        self.forget_keys();
+        self.scheme_reports = false;
+        for index in 0..=NamedColor::Cursor as usize {
+            self.term.reset_color(index);
+        }
+        self.titles.clear();
+        self.replies.clear();
+    }
+
+    fn forget_keys(&mut self) {
+        self.keyboard = Keyboard::default();
+        self.other_keyboard = Keyboard::default();
+        self.modify_other_keys = 0;
+        self.x10_mouse = false;
+    }
+
+    /// The cell a zero-width character would join is full.
+    fn cluster_is_full(&self) -> bool {
+        let grid = self.term.grid();
+        let cursor = &grid.cursor;
+        let mut column = cursor.point.column.0;
+        if !cursor.input_needs_wrap {
+            column = column.saturating_sub(1);
+        }
+        let row = &grid[cursor.point.line];
+        if row[Column(column)].flags.contains(Flags::WIDE_CHAR_SPACER) {
+            column = column.saturating_sub(1);
+        }
+        row[Column(column)]
+            .zerowidth()
+            .is_some_and(|joined| joined.len() >= ZERO_WIDTH_LIMIT)
+    }
+
+    /// The one copy of a link, if it is fit to be kept.
+    fn link(&mut self, link: ansi::Hyperlink) -> Option<Hyperlink> {
+        let id = link.id.unwrap_or_default();
+        if link.uri.len() > LINK_LIMIT
+            || id.len() > LINK_LIMIT
+            || stripped(&link.uri, LINK_LIMIT) != link.uri
+        {
+            return None;
+        }
+        let key = (id, link.uri);
+        if let Some(known) = self.links.known.get(&key) {
+            return Some(known.clone());
+        }
+        if self.links.known.len() >= LINK_COUNT && !self.sweep_links() {
+            return None;
+        }
+        let fresh = Hyperlink::new(Some(&key.0), key.1.clone());
+        self.links.known.insert(key, fresh.clone());
+        Some(fresh)
+    }
+
+    /// Forgets the links no cell has any more; false if that made no room. A sweep reads the whole
+    /// grid, so after a vain one the next waits for as many links as the table holds.
+    fn sweep_links(&mut self) -> bool {
+        if self.links.refused.is_multiple_of(LINK_COUNT) {
+            let grid = self.term.grid();
+            let mut live = HashMap::new();
+            for line in grid.topmost_line().0..=grid.bottommost_line().0 {
+                for link in grid[Line(line)][..].iter().filter_map(Cell::hyperlink) {
+                    live.insert((link.id().to_owned(), link.uri().to_owned()), link);
+                }
+            }
+            self.links.known = live;
+        }
+        let room = self.links.known.len() < LINK_COUNT;
+        self.links.refused = if room { 0 } else { self.links.refused + 1 };
+        room
+    }
+}
+
+/// The mouse modes of which at most one is on.
+const MOUSE_MODES: [NamedPrivateMode; 3] = [
+    NamedPrivateMode::ReportMouseClicks,
+    NamedPrivateMode::ReportCellMouseMotion,
+    NamedPrivateMode::ReportAllMouseMotion,
+];

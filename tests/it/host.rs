@@ -1,0 +1,749 @@
+//! The host terminal and the host machine: how pitstop starts, what it leaves behind, and what it bears.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
+    path::Path,
+    process::Output,
+    time::{Duration, Instant},
+};
+
+use rustix::{process::Signal, pty::OpenptFlags};
+use serde_json::Value;
+
+use crate::kit::{
+    messages_api::Answer,
+    supervisor::{Launch, PITSTOP, SOON, Supervisor, key, look, processes_of},
+    terminal::Exit,
+};
+
+/// How long a supervisor that is told to go may take (RELIABILITY C2), with a margin for a debug build on a
+/// shared machine.
+const LEAVE: Duration = Duration::from_secs(6);
+
+fn demo() -> Launch {
+    Launch::quiet_demo().env("PITSTOP_DEMO_REPLY", "Noted.")
+}
+
+fn all(output: &Output) -> String {
+    String::from_utf8_lossy(&[output.stdout.clone(), output.stderr.clone()].concat()).into_owned()
+}
+
+/// The terminal is as it was, and nothing of the home lives.
+#[track_caller]
+fn check_clean(supervisor: &Supervisor, code: u32) -> Exit {
+    let began = Instant::now();
+    let exit = supervisor.wait_for_exit(LEAVE);
+    println!("left after {:?}", began.elapsed());
+    let terminal = &supervisor.terminal;
+    assert_eq!(terminal.modes_left_on(), Vec::<&str>::new());
+    assert!(
+        terminal.has_its_settings_back(),
+        "the line settings are as before"
+    );
+    assert_eq!(exit.code, code, "{exit:?}\n{}", supervisor.screen());
+    supervisor.wait_until(
+        "no process is left",
+        || processes_of(supervisor.launch.the_home()).is_empty(),
+        SOON,
+    );
+    exit
+}
+
+/// How the last run's only iteration ended, by `meta.json` and by the store.
+#[track_caller]
+fn check_record(launch: &Launch, reason: &str) {
+    let output = launch
+        .command(&["history", "--json"])
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", all(&output));
+    let history: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        history["iterations"][0]["end_reason"], reason,
+        "{history:#}"
+    );
+    let run = history["run_id"].as_str().expect("a run");
+    let meta = launch
+        .project()
+        .join(".pitstop/runs")
+        .join(run)
+        .join("meta.json");
+    let meta: Value = serde_json::from_slice(&fs::read(meta).expect("meta.json")).expect("JSON");
+    assert!(meta.to_string().contains(reason), "{meta:#}");
+}
+
+#[test]
+fn after_the_quit_key_the_terminal_is_as_before() {
+    let supervisor = demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.keys([key::F10]);
+    check_clean(&supervisor, 0);
+    assert!(supervisor.screen().contains("1 iteration in run"));
+    check_record(&supervisor.launch, "shutdown");
+}
+
+#[test]
+fn a_signal_closes_the_record_and_restores_the_terminal() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let supervisor = demo().start();
+        supervisor.wait_for_state("idle", SOON);
+        supervisor.terminal.signal(signal);
+        check_clean(&supervisor, 130);
+        check_record(&supervisor.launch, "shutdown");
+    }
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn live_a_signal_closes_the_record_and_restores_the_terminal() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let supervisor = Launch::live().start();
+        supervisor.wait_for_state("idle", SOON);
+        supervisor.terminal.signal(signal);
+        check_clean(&supervisor, 130);
+        check_record(&supervisor.launch, "shutdown");
+    }
+}
+
+#[test]
+fn a_signal_in_the_middle_of_a_turn_ends_it_all_in_time() {
+    let supervisor = Launch::demo().start();
+    supervisor.wait_for_state("busy", SOON);
+    supervisor.terminal.signal(Signal::TERM);
+    check_clean(&supervisor, 130);
+    check_record(&supervisor.launch, "shutdown");
+}
+
+#[test]
+fn a_panic_leaves_a_usable_terminal_its_report_and_no_agent() {
+    let supervisor = demo().env("PITSTOP_PANIC_AT", "draw").start();
+    check_clean(&supervisor, 101);
+    let screen = supervisor.screen();
+    assert!(screen.contains("PITSTOP_PANIC_AT=draw"), "{screen}");
+    assert!(screen.contains("start it again"), "{screen}");
+    assert!(supervisor.log().contains("panic"), "{}", supervisor.log());
+    let launch = supervisor.launch.clone().without_env("PITSTOP_PANIC_AT");
+    let next = launch.start();
+    next.terminal
+        .wait_for_text("the last run ended without notice", SOON);
+    next.wait_for_state("idle", SOON);
+}
+
+#[test]
+fn after_a_crash_of_the_agent_quitting_restores_the_terminal() {
+    let supervisor = demo().env("PITSTOP_DEMO_CRASH", "1").start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("go");
+    supervisor.wait_for_state("exited", SOON);
+    supervisor.keys([key::F10]);
+    check_clean(&supervisor, 0);
+    check_record(&supervisor.launch, "crash");
+}
+
+#[test]
+fn a_closed_terminal_ends_pitstop_and_the_agent() {
+    let launch = demo();
+    // Inherited, it would keep the terminal open.
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = rustix::pty::openpt(flags).expect("a pty");
+    rustix::pty::grantpt(&master).expect("granted");
+    rustix::pty::unlockpt(&master).expect("unlocked");
+    let name = rustix::pty::ptsname(&master, Vec::new()).expect("a name");
+    let slave = || {
+        let path = name.to_str().expect("a path");
+        let opened = fs::OpenOptions::new().read(true).write(true).open(path);
+        opened.expect("the other side")
+    };
+    // It becomes the program, with the terminal as its controlling one.
+    let mut command = launch.command(&["demo", "--", "--model", "claude-demo-1"]);
+    let program = command.get_program().to_owned();
+    let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    let envs: Vec<_> = command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+        .collect();
+    command = std::process::Command::new("setsid");
+    command
+        .arg("--ctty")
+        .arg(program)
+        .args(args)
+        .env_clear()
+        .envs(envs);
+    command.current_dir(launch.project());
+    command.stdin(slave()).stdout(slave()).stderr(slave());
+    let mut child = command.spawn().expect("setsid runs");
+    drop(command);
+    let mut bytes = vec![0; 65536];
+    let mut seen = Vec::new();
+    while !String::from_utf8_lossy(&seen).contains("\u{1b}[?1049h") {
+        let count = rustix::io::read(&master, &mut bytes[..]).expect("output");
+        seen.extend_from_slice(&bytes[..count]);
+    }
+    let limit = Instant::now() + SOON;
+    while launch
+        .command(&["status"])
+        .output()
+        .expect("it runs")
+        .status
+        .code()
+        != Some(0)
+    {
+        assert!(Instant::now() < limit, "it never answered");
+    }
+    let began = Instant::now();
+    drop(master);
+    let limit = began + LEAVE;
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            break status;
+        }
+        assert!(
+            Instant::now() < limit,
+            "still alive: {:#?}",
+            processes_of(launch.the_home())
+        );
+        std::thread::park_timeout(Duration::from_millis(10));
+    };
+    println!("gone {:?} after its terminal: {status:?}", began.elapsed());
+    while !processes_of(launch.the_home()).is_empty() {
+        assert!(
+            Instant::now() < limit,
+            "{:#?}",
+            processes_of(launch.the_home())
+        );
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    check_record(&launch, "shutdown");
+}
+
+/// What a start says that must fail before the terminal is touched.
+#[track_caller]
+fn refused(launch: &Launch, code: u32, words: &[&str]) {
+    let supervisor = launch.start();
+    let exit = supervisor.wait_for_exit(SOON);
+    let screen = supervisor.screen();
+    assert_eq!(exit.code, code, "{exit:?}\n{screen}");
+    let flat = screen.replace('\n', "");
+    for word in words {
+        assert!(flat.contains(word), "expected {word:?} in:\n{screen}");
+    }
+    let output = supervisor.terminal.output();
+    assert!(
+        !output.windows(2).any(|two| two == b"\x1b["),
+        "the terminal was not touched"
+    );
+    assert!(supervisor.terminal.has_its_settings_back());
+}
+
+#[test]
+fn a_missing_agent_is_told_with_the_offer_of_the_demo() {
+    let launch = demo().client(Path::new("/nowhere/claude"));
+    refused(&launch, 5, &["/nowhere/claude", "pitstop demo"]);
+    refused(
+        &Launch::generic("no-such-agent-here"),
+        5,
+        &["no-such-agent-here"],
+    );
+}
+
+#[test]
+fn without_a_terminal_it_says_so() {
+    let output = demo().command(&["demo"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        all(&output).contains("expected a terminal"),
+        "{}",
+        all(&output)
+    );
+}
+
+#[test]
+fn a_second_supervisor_is_told_who_holds_the_project() {
+    let launch = demo();
+    let first = launch.start();
+    first.wait_for_state("idle", SOON);
+    let mut second = launch.start();
+    second.check_nothing();
+    let exit = second.wait_for_exit(SOON);
+    assert_eq!(exit.code, 1);
+    let pid = first.terminal.pid().as_raw_nonzero().to_string();
+    let flat = second.screen().replace('\n', "");
+    assert!(flat.contains(&format!("process {pid}")), "{flat}");
+    assert!(flat.contains("pitstop ctl stop"), "{flat}");
+    assert_eq!(first.status()["agent"]["state"], "idle");
+}
+
+#[test]
+fn all_faults_of_a_config_are_told_before_the_terminal_is_touched() {
+    let launch = demo();
+    let file = launch.the_home().path("config/pitstop/config.toml");
+    fs::create_dir_all(file.parent().expect("a directory")).expect("made");
+    fs::write(&file, "[guard]\nwarm = 60\n[reboot]\nmode = \"never\"\n").expect("written");
+    let supervisor = launch.start();
+    assert_eq!(supervisor.wait_for_exit(SOON).code, 2);
+    let screen = supervisor.screen();
+    for words in ["warm", "warn", "never", "pitstop check"] {
+        assert!(screen.contains(words), "{words}: {screen}");
+    }
+    assert_eq!(supervisor.terminal.modes_left_on(), Vec::<&str>::new());
+    assert!(!String::from_utf8_lossy(&supervisor.terminal.output()).contains("\x1b[?1049h"));
+}
+
+#[test]
+fn a_broken_template_is_told_before_anything_starts() {
+    let launch = demo();
+    let file = launch.the_home().path("config/pitstop/handoff.md");
+    fs::create_dir_all(file.parent().expect("a directory")).expect("made");
+    fs::write(&file, "{{#if objective}}\nnever closed {{").expect("written");
+    refused(&launch, 2, &["handoff.md", "mend it"]);
+}
+
+#[test]
+fn links_in_the_place_of_our_files_are_refused() {
+    for name in [".pitstop", ".pitstop/scratchpad.md"] {
+        let launch = demo();
+        let outside = launch.the_home().path("outside");
+        if name == ".pitstop" {
+            fs::create_dir(&outside).expect("made");
+        } else {
+            fs::create_dir(launch.project().join(".pitstop")).expect("made");
+            fs::write(&outside, "secret").expect("written");
+        }
+        symlink(&outside, launch.project().join(name)).expect("a link");
+        refused(&launch, 1, &["expected no link"]);
+        if outside.is_dir() {
+            assert_eq!(fs::read_dir(&outside).expect("a directory").count(), 0);
+        } else {
+            assert_eq!(fs::read(&outside).expect("a file"), b"secret");
+        }
+    }
+}
+
+#[test]
+fn without_any_home_it_says_what_to_set_and_with_the_xdg_variables_it_runs() {
+    let launch = demo().env("HOME", "");
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+}
+
+#[test]
+fn no_git_and_no_repository_are_no_hindrance() {
+    let launch = demo().env("PATH", "/nowhere");
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_iteration(2, SOON);
+}
+
+#[test]
+fn without_a_runtime_directory_server_clients_and_hooks_meet_in_tmp() {
+    for value in ["", "/nowhere/run"] {
+        let launch = demo().env("XDG_RUNTIME_DIR", value);
+        let supervisor = launch.start();
+        // The status comes by a client, the state by a hook.
+        supervisor.wait_for_state("idle", SOON);
+        let uid = rustix::process::geteuid().as_raw();
+        let directory = format!("/tmp/pitstop-{uid}");
+        assert_eq!(
+            fs::metadata(&directory).expect("made").mode() & 0o777,
+            0o700
+        );
+        // A hook that is not told where finds the same place.
+        let body =
+            br#"{"hook_event_name":"Stop","session_id":"00000000-0000-4000-8000-000000000000"}"#;
+        let output = supervisor.run_with_input(&["hook", "Stop"], body);
+        assert_eq!(output.status.code(), Some(0));
+        supervisor.wait_for_log("another session was ignored", SOON);
+    }
+}
+
+#[test]
+fn a_socket_whose_path_is_too_long_is_no_hindrance() {
+    let launch = demo();
+    let deep = launch.the_home().path(&format!("run/{}", "x".repeat(100)));
+    fs::create_dir_all(&deep).expect("made");
+    let supervisor = launch.env("XDG_RUNTIME_DIR", &deep).start();
+    supervisor.wait_for_state("idle", SOON);
+}
+
+#[test]
+fn with_no_supervisor_the_commands_say_so_with_code_3() {
+    let launch = demo();
+    for args in [
+        &["status"][..],
+        &["status", "--json"],
+        &["history"],
+        &["handoff"],
+        &["ctl", "save"],
+    ] {
+        let output = launch.command(args).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(3), "{args:?}");
+        assert!(
+            all(&output).contains("no supervisor runs"),
+            "{args:?} {}",
+            all(&output)
+        );
+    }
+    assert!(
+        !launch.the_home().path("state/pitstop").exists(),
+        "asking leaves no trace"
+    );
+}
+
+#[test]
+fn the_history_of_a_run_that_is_over_is_read_from_the_store() {
+    let supervisor = demo().start();
+    let session = supervisor.wait_for_state("idle", SOON)["session_id"].clone();
+    let launch = supervisor.launch.clone();
+    drop(supervisor);
+    check_record(&launch, "shutdown");
+    let output = launch.command(&["history"]).output().expect("it runs");
+    let session = session.as_str().expect("a session");
+    assert!(all(&output).contains(&session[..8]), "{}", all(&output));
+    assert_eq!(
+        launch
+            .command(&["status"])
+            .output()
+            .expect("it runs")
+            .status
+            .code(),
+        Some(3)
+    );
+}
+
+#[test]
+fn a_project_that_cannot_be_written_has_its_notes_elsewhere() {
+    // Nobody may make directories there, root neither.
+    let launch = demo();
+    let supervisor = launch.in_directory(Path::new("/sys/kernel")).start();
+    supervisor
+        .terminal
+        .wait_for_text("notes and runs are kept in", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_iteration(2, SOON);
+    let kept = supervisor.launch.the_home().path("state/pitstop/projects");
+    assert_eq!(fs::read_dir(kept).expect("a directory").count(), 1);
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_is_told_once_and_the_session_goes_on() {
+    let launch = demo();
+    let database = launch.the_home().path("state/pitstop/pitstop.db");
+    fs::create_dir_all(&database).expect("a directory in its place");
+    let supervisor = launch.start();
+    supervisor
+        .terminal
+        .wait_for_text("the database cannot be used", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_iteration(2, SOON);
+    assert_eq!(
+        supervisor.history()["iterations"].as_array().map(Vec::len),
+        Some(2)
+    );
+}
+
+#[test]
+fn a_corrupt_database_is_set_aside_and_that_is_said() {
+    let launch = demo();
+    let database = launch.the_home().path("state/pitstop/pitstop.db");
+    fs::create_dir_all(database.parent().expect("a directory")).expect("made");
+    fs::write(&database, [0x5a; 8192]).expect("written");
+    let supervisor = launch.start();
+    supervisor
+        .terminal
+        .wait_for_text("the database was corrupt", SOON);
+    supervisor.wait_for_state("idle", SOON);
+}
+
+#[test]
+fn a_full_log_directory_is_a_warning() {
+    let launch = demo();
+    let log = launch.the_home().path("state/pitstop/log");
+    fs::create_dir_all(log.parent().expect("a directory")).expect("made");
+    fs::write(&log, "a file in its place").expect("written");
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+}
+
+#[test]
+fn an_agent_that_is_stopped_is_continued() {
+    let supervisor = demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    let agent = supervisor.agent_pid();
+    rustix::process::kill_process(agent, Signal::STOP).expect("stopped");
+    supervisor.prompt("still there?");
+    supervisor.terminal.wait_for_text("Noted.", SOON);
+}
+
+#[test]
+fn a_suspended_supervisor_gives_the_terminal_back_and_takes_it_again() {
+    let supervisor = demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    let pid = supervisor.terminal.pid();
+    supervisor.terminal.signal(Signal::TSTP);
+    let stopped = || {
+        let stat =
+            fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+        stat.rsplit_once(')')
+            .is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
+    };
+    supervisor.wait_until("it is stopped", stopped, SOON);
+    assert_eq!(supervisor.terminal.modes_left_on(), Vec::<&str>::new());
+    assert!(supervisor.terminal.has_its_settings_back());
+    supervisor.terminal.signal(Signal::CONT);
+    supervisor.terminal.wait_for_text("F10 quit", SOON);
+    assert!(!supervisor.terminal.has_its_settings_back(), "raw again");
+    supervisor.prompt("awake?");
+    supervisor.terminal.wait_for_text("Noted.", SOON);
+}
+
+#[test]
+fn a_storm_of_resizes_ends_with_the_right_size() {
+    let command = "sh -c \"trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done\"";
+    let supervisor = Launch::generic(command).start();
+    supervisor.terminal.wait_for_text("42 96", SOON);
+    for round in 0_u16..20 {
+        supervisor.terminal.resize(60 + round * 5, 20 + round);
+    }
+    supervisor.terminal.resize(90, 33);
+    // Below 100 columns the pane is alone and as wide as its frame lets it; the last size must be the one
+    // that the child was told, so nothing smaller or larger stands below it.
+    let last_size = |text: &str| {
+        let words = |line: &str| -> Option<(u16, u16)> {
+            let line = line.trim_matches(|c: char| !c.is_ascii_digit());
+            let (rows, columns) = line.split_once(' ')?;
+            Some((rows.parse().ok()?, columns.parse().ok()?))
+        };
+        text.lines().rev().find_map(words)
+    };
+    let fits = |(rows, columns)| (29..=33).contains(&rows) && (88..=90).contains(&columns);
+    let screen = supervisor
+        .terminal
+        .wait_for(|text| last_size(text).is_some_and(fits), SOON);
+    println!("the child's last size: {:?}", last_size(&screen));
+    assert!(supervisor.try_status().is_some());
+}
+
+#[test]
+fn no_size_of_the_terminal_is_a_panic() {
+    let supervisor = demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    for (columns, rows) in [
+        (1, 1),
+        (2, 1),
+        (1, 50),
+        (39, 9),
+        (40, 10),
+        (99, 20),
+        (100, 2),
+        (131, 30),
+        (132, 3),
+        (500, 200),
+        (80, 24),
+    ] {
+        supervisor.terminal.resize(columns, rows);
+        let before = supervisor.terminal.output().len();
+        // Something is drawn for each; a size of few cells may draw hardly anything.
+        supervisor.keys([key::F1, key::F1, key::F5]);
+        assert!(
+            supervisor.try_status().is_some(),
+            "{columns}×{rows} after {before} bytes"
+        );
+        supervisor.keys([key::ESC]);
+    }
+    supervisor.terminal.wait_for_text("idle", SOON);
+}
+
+#[test]
+fn a_terminal_that_answers_nothing_is_served_all_the_same() {
+    let supervisor = demo().mute().start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("hello");
+    supervisor.terminal.wait_for_text("Noted.", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.keys([key::F10]);
+    check_clean(&supervisor, 0);
+}
+
+#[test]
+fn a_good_edit_of_the_config_takes_effect_and_a_bad_one_does_not() {
+    let launch = demo();
+    let file = launch.the_home().path("config/pitstop/config.toml");
+    fs::create_dir_all(file.parent().expect("a directory")).expect("made");
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    assert_eq!(supervisor.status()["mode"], "ask");
+    fs::write(&file, "[reboot]\nmode = \"manual\"\n[guard]\nwarn = 60\n").expect("written");
+    supervisor.wait_for_status(|status| status["mode"] == "manual", SOON);
+    supervisor.terminal.wait_for_text("warn 108k", SOON);
+    fs::write(&file, "[reboot]\nmode = \"whatever\"\n").expect("written");
+    supervisor
+        .terminal
+        .wait_for_text("the configuration is not taken", SOON);
+    assert_eq!(supervisor.status()["mode"], "manual");
+    supervisor.terminal.wait_for_text("warn 108k", SOON);
+}
+
+/// All files below a directory, with their contents as far as they are small.
+fn files(root: &Path) -> Vec<(std::path::PathBuf, fs::Metadata)> {
+    let mut found = Vec::new();
+    let mut left = vec![root.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.path().symlink_metadata() else {
+                continue;
+            };
+            if meta.is_dir() {
+                left.push(entry.path());
+            }
+            found.push((entry.path(), meta));
+        }
+    }
+    found
+}
+
+#[test]
+fn what_we_write_is_ours_alone_and_the_tokens_are_nowhere_else() {
+    let supervisor = demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    let home = supervisor.launch.the_home().clone();
+    let project = supervisor.launch.project().to_owned();
+    let mut tokens = Vec::new();
+    for (path, _) in files(&home.path("run/pitstop")) {
+        if path
+            .extension()
+            .is_some_and(|end| end == "observe" || end == "control")
+        {
+            let text = fs::read_to_string(&path).expect("a secret");
+            tokens.push(text.lines().nth(1).expect("a token").to_owned());
+        }
+    }
+    assert_eq!(tokens.len(), 2);
+    supervisor.prompt("look around");
+    supervisor.terminal.wait_for_text("Noted.", SOON);
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_iteration(2, SOON);
+    supervisor.wait_for_state("idle", SOON);
+
+    let holds = |bytes: &[u8]| {
+        tokens.iter().any(|token| {
+            bytes
+                .windows(token.len())
+                .any(|part| part == token.as_bytes())
+        })
+    };
+    for one in processes_of(&home) {
+        for file in ["cmdline", "environ"] {
+            let bytes = fs::read(format!("/proc/{}/{file}", one.pid)).unwrap_or_default();
+            assert!(!holds(&bytes), "a token in {file} of {one:?}");
+        }
+    }
+    assert!(
+        !holds(&supervisor.terminal.output()),
+        "a token on the screen"
+    );
+    let own = [
+        home.path("state/pitstop"),
+        home.path("run/pitstop"),
+        project.join(".pitstop"),
+    ];
+    for root in &own {
+        assert_eq!(
+            fs::metadata(root).expect("ours").mode() & 0o777,
+            0o700,
+            "{}",
+            root.display()
+        );
+        for (path, meta) in files(root) {
+            // The demo's own directory is the agent's, as ~/.claude is.
+            if path.starts_with(home.path("state/pitstop/demo")) {
+                continue;
+            }
+            let expected = if meta.is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(meta.mode() & 0o777, expected, "{}", path.display());
+            let secret = path
+                .extension()
+                .is_some_and(|end| end == "observe" || end == "control");
+            if meta.is_file() && !secret {
+                assert!(
+                    !holds(&fs::read(&path).expect("readable")),
+                    "a token in {}",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert_eq!(
+        fs::read_to_string(project.join(".pitstop/.gitignore")).expect("written"),
+        "*\n"
+    );
+    let strays: Vec<_> = fs::read_dir(&project)
+        .expect("a project")
+        .flatten()
+        .map(|one| one.file_name())
+        .collect();
+    assert_eq!(strays, [".pitstop"]);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn live_no_file_of_the_users_is_written_but_by_the_client() {
+    let launch = Launch::live();
+    let home = launch.the_home().clone();
+    let settings = home.path(".claude/settings.json");
+    let own = r#"{"statusLine":{"type":"command","command":"echo mine"}}"#;
+    fs::write(&settings, own).expect("written");
+    fs::set_permissions(&settings, fs::Permissions::from_mode(0o644)).expect("a mode");
+    let before = fs::metadata(&settings)
+        .expect("there")
+        .modified()
+        .expect("a time");
+    launch.api().answer([Answer::text("Seen it.")]);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("look around");
+    supervisor.terminal.wait_for_text("Seen it.", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.keys([key::F10]);
+    check_clean(&supervisor, 0);
+    assert_eq!(fs::read_to_string(&settings).expect("there"), own);
+    assert_eq!(
+        fs::metadata(&settings)
+            .expect("there")
+            .modified()
+            .expect("a time"),
+        before
+    );
+    // Nothing of ours anywhere but in our own places.
+    let ours = |path: &Path| {
+        path.starts_with(home.path("state/pitstop")) || path.starts_with(home.path("run/pitstop"))
+    };
+    for (path, meta) in files(&home.path("")) {
+        let inside = path.starts_with(launch.project().join(".pitstop")) || ours(&path);
+        if meta.is_file() && !inside && meta.len() < 4 << 20 {
+            let text = fs::read(&path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            assert!(
+                !text.contains("pitstop hook"),
+                "our hooks in {}",
+                path.display()
+            );
+        }
+    }
+    assert_eq!(
+        look(supervisor.terminal.pid().as_raw_nonzero().get()).map(|one| one.pid),
+        None
+    );
+    assert!(Path::new(PITSTOP).exists());
+}
