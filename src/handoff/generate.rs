@@ -197,11 +197,8 @@ impl Generator {
                 continue;
             };
             // What is worth more is too large by itself: this is left out in any case, and only has to be named.
-            *body = if kept > max {
-                "-".to_owned()
-            } else {
-                fit(body, max)
-            };
+            let lost = kept > max && !matches!(key, "objective" | "pending" | "scratchpad");
+            *body = if lost { "-".to_owned() } else { fit(body, max) };
             kept += body.len();
         }
         let mut left_out = Vec::new();
