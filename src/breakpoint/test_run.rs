@@ -4,10 +4,10 @@
 //! own lines (a start line, a verdict line, a summary), and what its tests print is told apart as far as the runner
 //! does so. Nothing is executed and nothing can fail: what is not understood is no test run.
 //!
-//! - [`cargo`]: `cargo test` and `cargo nextest`
-//! - [`pytest`]: pytest, also with xdist
-//! - [`go`]: `go test`, plain and `-json`
-//! - [`script`]: jest and vitest
+//! - `cargo`: `cargo test` and `cargo nextest`
+//! - `pytest`: pytest, also with xdist
+//! - `go`: `go test`, plain and `-json`
+//! - `script`: jest and vitest
 
 mod cargo;
 mod go;
