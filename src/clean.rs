@@ -156,6 +156,12 @@ const PASTE_END: &str = "\u{1b}[201~";
 /// taken as keys. CR LF thereby becomes LF. Nothing else changes.
 #[must_use]
 pub fn typed(text: &str) -> String {
+    if !text
+        .chars()
+        .any(|c| c.is_control() && !matches!(c, '\t' | '\n'))
+    {
+        return text.to_owned();
+    }
     let mut kept = String::with_capacity(text.len());
     for c in text.chars() {
         kept.push(c);

@@ -3,7 +3,7 @@
 use crate::{
     breakpoint::git::GitState,
     clean,
-    handoff::{Handoff, Limits, Marker, PreservedState, Sources},
+    handoff::{Handoff, Limits, Marker, PreservedState, Sources, redact::redact},
     transcript::Tokens,
 };
 
@@ -33,7 +33,7 @@ pub fn draft(model: &mut Model) {
         Err(error) => {
             let plain = format!("{marker}\n\n{}", model.notes.text);
             model.handoff.generated = Handoff {
-                text: crate::handoff::sendable(&plain),
+                text: crate::handoff::sendable(&redact(&plain)),
                 marker,
                 left_out: Vec::new(),
                 warnings: vec![error.to_string()],

@@ -4,7 +4,7 @@
 //! it and never parsed. Cutting drops whole sections in order of worth, then lines of what is left, and
 //! never the objective, the items to do or the closing words (DESIGN 5).
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig};
 
@@ -187,8 +187,19 @@ impl Generator {
         let max = limits.max_state_size;
         let marker = sources.marker.to_string();
         let mut sections = sections(sources);
-        for body in sections.values_mut() {
-            *body = fit(body, max);
+        let most_worth = CUT_ORDER.iter().rev().map(|(key, _)| *key);
+        let mut kept = 0;
+        for key in ["objective", "pending", "scratchpad"]
+            .into_iter()
+            .chain(most_worth.skip(1))
+        {
+            let Some(body) = sections.get_mut(key).filter(|body| !body.is_empty()) else {
+                continue;
+            };
+            // What is worth more is too large by itself: this is left out in any case, and only has to be named.
+            let lost = kept > max && !matches!(key, "objective" | "pending" | "scratchpad");
+            *body = if lost { "-".to_owned() } else { fit(body, max) };
+            kept += body.len();
         }
         let mut left_out = Vec::new();
         let render = |sections: &BTreeMap<&'static str, String>, left_out: &[String]| {
@@ -373,12 +384,13 @@ fn list(prefix: &str, items: &[String]) -> Vec<String> {
 }
 
 /// An item is one line, so that a commit subject or a file name cannot add headings of its own.
-fn one_line(text: &str) -> String {
-    text.split(['\n', '\r'])
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(['\n', '\r']) {
+        return Cow::Borrowed(text.trim());
+    }
+    let parts = text.split(['\n', '\r']).map(str::trim);
+    let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+    Cow::Owned(parts.join(" "))
 }
 
 /// The failing tests by name, which of them passed before, and what the last run has fixed.

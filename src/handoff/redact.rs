@@ -280,14 +280,39 @@ fn tokens(bytes: &[u8], found: &mut Vec<Range<usize>>) {
     let mut runs = Runs { bytes, end: 0 };
     let mut at = 0;
     while at < bytes.len() {
-        let boundary = at == 0 || !Set::Word.has(bytes[at - 1]);
-        let length = boundary.then(|| token(&mut runs, at)).flatten();
-        if let Some(length) = length {
-            found.push(at..at + length);
+        let stretch = bytes[at..]
+            .iter()
+            .position(|byte| !IN_TOKEN[usize::from(*byte)])
+            .unwrap_or(bytes.len() - at);
+        let end = at + stretch;
+        // Most words are shorter than any token.
+        if stretch >= SHORTEST_TOKEN {
+            while at < end {
+                let boundary = at == 0 || !Set::Word.has(bytes[at - 1]);
+                let length = boundary.then(|| token(&mut runs, at)).flatten();
+                if let Some(length) = length {
+                    found.push(at..at + length);
+                }
+                at += length.unwrap_or(1);
+            }
         }
-        at += length.unwrap_or(1);
+        at = end.max(at) + 1;
     }
 }
+
+/// No token of those we know is shorter, in bytes.
+const SHORTEST_TOKEN: usize = 20;
+
+/// The characters that tokens are made of; a table, because every byte of a text is looked up.
+static IN_TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = Set::Dotted.has(byte as u8) || byte as u8 == b':';
+        byte += 1;
+    }
+    table
+};
 
 /// Measures runs of characters. The runs that can hold the start of another token are measured once.
 struct Runs<'a> {
