@@ -774,7 +774,7 @@ proptest! {
         }
         // Nor does a wide character reach over the edge.
         let inside = area.intersection(whole);
-        for y in inside.top()..inside.bottom() {
+        for y in (inside.top()..inside.bottom()).filter(|_| inside.width > 0) {
             let last = &buffer[(inside.right() - 1, y)];
             prop_assert!(last.symbol().width() <= 1, "{:?}", last.symbol());
         }
