@@ -2,7 +2,7 @@
 //!
 //! Prints every stretch that would be masked, then how many there are in how many bytes, and how fast the masking was.
 
-#![allow(clippy::disallowed_methods, reason = "a measurement has a clock")]
+#![allow(clippy::disallowed_methods, reason = "it measures real time")]
 
 use std::{env, fs, path::Path, time::Instant};
 

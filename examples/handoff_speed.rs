@@ -2,7 +2,7 @@
 //!
 //! Prints the median of many rounds for a message that fills `max_state_size`, and for one whose sources are far larger.
 
-#![allow(clippy::disallowed_methods, reason = "a measurement has a clock")]
+#![allow(clippy::disallowed_methods, reason = "it measures real time")]
 
 use std::time::{Duration, Instant};
 

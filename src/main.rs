@@ -6,7 +6,7 @@ use std::process::exit;
 use clap::{Parser, Subcommand};
 use pitstop::agent::demo;
 use pitstop::cli::{
-    check, context, ctl, exec_agent, handoff, history, hook, host, status, statusline, trust,
+    check, context, ctl, exec_agent, handoff, history, hook, host, status, statusline, trim, trust,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -31,6 +31,7 @@ enum Command {
     Handoff(handoff::HandoffArgs),
     History(history::HistoryArgs),
     Status(status::StatusArgs),
+    Trim(trim::TrimArgs),
     Trust(trust::TrustArgs),
 }
 
@@ -68,6 +69,7 @@ fn main() {
         Some(Command::Handoff(args)) => handoff::run(&args),
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
         Some(Command::Status(args)) => status::run(&args),
+        Some(Command::Trim(args)) => trim::run(&args, &cli.host.flags()),
         Some(Command::Trust(args)) => trust::run(&args),
     })
 }

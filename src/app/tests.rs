@@ -804,38 +804,6 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
 }
 
 #[test]
-fn the_outcome_of_a_test_run_reaches_the_handoff() {
-    let mut bench = Bench::new();
-    bench.started(1);
-    let mut ran = |stdout: &str, stderr: &str| {
-        bench.tell(Event::Agent(AgentEvent::ToolFinished {
-            session: session(1),
-            call: crate::agent::ToolCall {
-                name: "Bash".to_owned(),
-                command: Some("cargo test".to_owned()),
-                ..Default::default()
-            },
-            output: crate::agent::ToolOutput {
-                stdout: stdout.to_owned(),
-                stderr: stderr.to_owned(),
-                ..Default::default()
-            },
-        }));
-        bench.model.handoff.generated.text.clone()
-    };
-    let failed = "running 1 test\ntest tests::adds ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
-    assert!(ran(failed, "").contains("## Failing tests\n\n- tests::adds\n"));
-    let broken = "error: could not compile `x` (lib test) due to 1 previous error\n";
-    assert!(ran("", broken).contains("- (cargo test could not be built)"));
-    let passed = "running 1 test\ntest tests::adds ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
-    let text = ran(passed, "");
-    assert!(
-        text.contains("- none of 1 known tests\n- fixed in the last run: tests::adds"),
-        "{text}"
-    );
-}
-
-#[test]
 fn an_estimate_alone_opens_no_review() {
     let mut bench = Bench::new();
     let at = bench.at();
@@ -870,4 +838,36 @@ fn a_reboot_that_wins_little_is_said_to() {
     );
     assert!(!warned(20_000, 155_000));
     assert!(!warned(20_000, 21_000), "it has hardly begun");
+}
+
+#[test]
+fn the_outcome_of_a_test_run_reaches_the_handoff() {
+    let mut bench = Bench::new();
+    bench.started(1);
+    let mut ran = |stdout: &str, stderr: &str| {
+        bench.tell(Event::Agent(AgentEvent::ToolFinished {
+            session: session(1),
+            call: crate::agent::ToolCall {
+                name: "Bash".to_owned(),
+                command: Some("cargo test".to_owned()),
+                ..Default::default()
+            },
+            output: crate::agent::ToolOutput {
+                stdout: stdout.to_owned(),
+                stderr: stderr.to_owned(),
+                ..Default::default()
+            },
+        }));
+        bench.model.handoff.generated.text.clone()
+    };
+    let failed = "running 1 test\ntest tests::adds ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
+    assert!(ran(failed, "").contains("## Failing tests\n\n- tests::adds\n"));
+    let broken = "error: could not compile `x` (lib test) due to 1 previous error\n";
+    assert!(ran("", broken).contains("- (cargo test could not be built)"));
+    let passed = "running 1 test\ntest tests::adds ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    let text = ran(passed, "");
+    assert!(
+        text.contains("- none of 1 known tests\n- fixed in the last run: tests::adds"),
+        "{text}"
+    );
 }

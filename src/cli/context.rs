@@ -13,12 +13,12 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    host::agent_config_dir,
+    host::who::{claude_config_dir, demo_dir},
     out::{self, complain},
 };
 use crate::{
-    agent::{AgentKind, claude::project_slug},
-    config::load::paths::{Paths, PathsError},
+    agent::claude::project_slug,
+    config::load::paths::Paths,
     handoff::strategy::{ContextStrategy as _, RecentCommands},
     lineage::{
         IterationId, Meta,
@@ -73,8 +73,6 @@ enum ContextError {
     #[error("cannot tell the current directory: {0}")]
     Directory(io::Error),
     #[error(transparent)]
-    Paths(#[from] PathsError),
-    #[error(transparent)]
     Files(#[from] FilesError),
     #[error("cannot read {}: {source}", path.display())]
     Transcript { path: PathBuf, source: io::Error },
@@ -90,11 +88,10 @@ struct Session {
 /// The present session, or all of them, oldest first.
 fn sessions(all: bool) -> Result<Vec<Session>, ContextError> {
     let project = std::env::current_dir().map_err(ContextError::Directory)?;
-    let paths = Paths::of_process(&project)?;
-    let places: Vec<PathBuf> = [AgentKind::Claude, AgentKind::Demo]
-        .into_iter()
-        .filter_map(|kind| agent_config_dir(kind, &paths))
-        .collect();
+    let demo = Paths::of_process(&project)
+        .ok()
+        .map(|paths| demo_dir(&paths));
+    let places: Vec<PathBuf> = claude_config_dir().into_iter().chain(demo).collect();
     let mut found = Vec::new();
     if let Some(private) = PrivateDir::find_project(&project)? {
         let mut runs = runs(&private)?;

@@ -14,4 +14,5 @@ pub mod statusline;
 pub mod check;
 pub mod exec_agent;
 pub mod host;
+pub mod trim;
 pub mod trust;

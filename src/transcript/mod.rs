@@ -5,7 +5,9 @@
 
 pub mod commands;
 pub mod record;
+mod span;
 pub mod tail;
+pub mod trim;
 pub mod usage;
 
 use std::{fmt, str::FromStr};

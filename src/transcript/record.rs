@@ -328,7 +328,7 @@ fn first_record(rest: &[u8]) -> Option<(Record<'_>, usize)> {
 ///
 /// A candidate begins with the first keys that the client writes; what is inside a string cannot look like one,
 /// because its quotes are escaped.
-fn record_behind(rest: &[u8], tries: &mut u32) -> Option<usize> {
+pub(super) fn record_behind(rest: &[u8], tries: &mut u32) -> Option<usize> {
     const FIRST_KEYS: [&[u8]; 4] = [
         b"{\"parentUuid\":",
         b"{\"type\":\"",

@@ -515,7 +515,7 @@ fn last_word(pieces: Option<Vec<Vec<u8>>>, first: &[u8]) -> Peek {
 }
 
 /// Opens `path` if it is a regular file of our own and no link; none if there is nothing.
-fn open_ours(path: &Path) -> Result<Option<File>, TailError> {
+pub(crate) fn open_ours(path: &Path) -> Result<Option<File>, TailError> {
     let refused = |found| {
         Err(TailError::Refused {
             path: path.to_owned(),

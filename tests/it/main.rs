@@ -5,8 +5,8 @@
 mod agent;
 mod api;
 mod breakpoint;
-mod config;
 mod commands;
+mod config;
 mod context;
 mod handoff;
 mod hooks;
@@ -18,4 +18,5 @@ mod pane;
 mod reboot;
 mod recovery;
 mod transcript;
+mod trim;
 mod ui;

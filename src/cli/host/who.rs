@@ -136,7 +136,8 @@ pub(super) fn agent_env(
     env
 }
 
-fn demo_dir(paths: &Paths) -> PathBuf {
+/// Where the demo keeps what Claude Code keeps in its own directory.
+pub(in crate::cli) fn demo_dir(paths: &Paths) -> PathBuf {
     paths.state_dir().join("demo")
 }
 
@@ -145,9 +146,14 @@ pub(in crate::cli) fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option
     match kind {
         AgentKind::Generic => None,
         AgentKind::Demo => Some(demo_dir(paths)),
-        AgentKind::Claude => env::var_os("CLAUDE_CONFIG_DIR")
-            .filter(|dir| !dir.is_empty())
-            .map(PathBuf::from)
-            .or_else(|| Some(env::home_dir()?.join(".claude"))),
+        AgentKind::Claude => claude_config_dir(),
     }
+}
+
+/// Where Claude Code keeps its settings and transcripts.
+pub(in crate::cli) fn claude_config_dir() -> Option<PathBuf> {
+    env::var_os("CLAUDE_CONFIG_DIR")
+        .filter(|dir| !dir.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| Some(env::home_dir()?.join(".claude")))
 }

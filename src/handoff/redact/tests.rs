@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_methods, reason = "it limits real time")]
+
 use std::{fs, path::Path, time::Instant};
 
 use proptest::prelude::*;

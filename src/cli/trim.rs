@@ -1,0 +1,397 @@
+//! `pitstop trim SESSION`: a copy of a session with old tool output removed, under a new id.
+//!
+//! The transcript is the client's own file, so it is only ever read; the copy is written aside in the same
+//! directory, synced and renamed to a name that nothing had before.
+
+use std::{
+    env,
+    fs::File,
+    io::{self, BufReader, BufWriter, Seek as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{
+    host,
+    out::{self, columns, complain, tokens},
+};
+use crate::{
+    agent::{AgentKind, claude::project_slug},
+    app::agent::guard_settings,
+    clean::one_line,
+    config::{
+        Config,
+        load::{self, Flags, paths::Paths},
+    },
+    guard::{reading::WindowEvidence, threshold::Threshold},
+    transcript::{
+        SessionId, Tokens, tail,
+        trim::{LEVELS, Survey, TARGET_PERCENT, TrimPlan, TrimSettings, Written},
+    },
+};
+
+/// Bytes read and written at once.
+const BLOCK: usize = 1024 * 1024;
+
+/// Copy a session under a new id with old tool output removed, to go on in less context
+#[derive(Args, Clone, Debug)]
+pub struct TrimArgs {
+    /// The session's id, for a session of this directory, or the path of its transcript
+    pub session: String,
+    /// Only print what each level would win
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Remove this share of the tool responses, in percent, instead of the least that is enough
+    #[arg(long, value_name = "PERCENT", value_parser = level)]
+    pub level: Option<u8>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn level(text: &str) -> Result<u8, String> {
+    let number = text.trim_end_matches('%').parse().ok();
+    number
+        .filter(|level| LEVELS.contains(level))
+        .ok_or_else(|| format!("expected 0, 10, 20, 50 or 100, found {text:?}"))
+}
+
+/// What is told to the person when it cannot be done.
+struct Failure {
+    error: String,
+    hint: String,
+    code: i32,
+}
+
+impl Failure {
+    fn new(error: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            error: error.into(),
+            hint: hint.into(),
+            code: out::FAILED,
+        }
+    }
+
+    fn of(error: &dyn std::error::Error) -> Self {
+        Self::new(super::out::chain(error), "")
+    }
+}
+
+/// Runs the command; 0, or 1 if no copy could be made or no level is enough, or 2 if the config is at fault.
+#[must_use]
+pub fn run(args: &TrimArgs, flags: &Flags) -> i32 {
+    match trim(args, flags) {
+        Ok((text, code)) => out::print(&text).max(code),
+        Err(failure) => {
+            complain(&failure.error, &failure.hint);
+            failure.code
+        }
+    }
+}
+
+/// Everything that is told about a trim.
+struct Report {
+    transcript: PathBuf,
+    window: Tokens,
+    compact_line: Tokens,
+    plan: TrimPlan,
+    unpaired: usize,
+    oversized: u64,
+    level: Option<u8>,
+    copy: Option<Copied>,
+}
+
+/// A copy that was made.
+struct Copied {
+    session: SessionId,
+    path: PathBuf,
+    written: Written,
+}
+
+fn trim(args: &TrimArgs, flags: &Flags) -> Result<(String, i32), Failure> {
+    let project = env::current_dir()
+        .map_err(|error| Failure::new(format!("cannot tell the current directory: {error}"), ""))?;
+    let paths = Paths::of_process(&project).map_err(|error| Failure::of(&error))?;
+    let config = load::load(&paths, flags).map_err(|_| Failure {
+        code: crate::config::error::EXIT_CODE.into(),
+        ..Failure::new(
+            "the configuration cannot be used",
+            "`pitstop check` tells why",
+        )
+    })?;
+    let path = find(&args.session, &project, &paths)?;
+    let mut file = open(&path)?;
+    let survey = Survey::read(BufReader::with_capacity(BLOCK, &file))
+        .map_err(|error| Failure::of(&error))?;
+    let (window, settings) = measure(&config.config, &survey);
+    let plan = survey.plan(&settings);
+    let level = args.level.or(plan.chosen);
+    // Level 0 wins nothing: such a copy is made only if it is asked for.
+    let wanted = level.filter(|level| !args.dry_run && (*level > 0 || args.level.is_some()));
+    let copy = match wanted {
+        None => None,
+        Some(level) => {
+            file.rewind().map_err(|error| {
+                Failure::new(format!("cannot read the transcript: {error}"), "")
+            })?;
+            Some(copy(&file, &path, &survey, level, &settings)?)
+        }
+    };
+    let report = Report {
+        transcript: path,
+        window,
+        compact_line: settings.compact_line,
+        plan,
+        unpaired: survey.unpaired(),
+        oversized: survey.oversized(),
+        level,
+        copy,
+    };
+    let code = if level.is_none() && !args.dry_run {
+        out::FAILED
+    } else {
+        out::OK
+    };
+    let text = if args.json {
+        format!("{}\n", as_json(&report))
+    } else {
+        as_text(&report)
+    };
+    Ok((text, code))
+}
+
+/// The transcript of a session of this directory, by its id; else what is given is a path.
+fn find(session: &str, project: &Path, paths: &Paths) -> Result<PathBuf, Failure> {
+    let Ok(id) = session.parse::<SessionId>() else {
+        return Ok(PathBuf::from(session));
+    };
+    let config_dir = host::who::agent_config_dir(AgentKind::Claude, paths)
+        .ok_or_else(|| Failure::new("cannot tell the home directory", "set HOME"))?;
+    let projects = config_dir.join("projects");
+    let path = projects
+        .join(project_slug(project))
+        .join(format!("{id}.jsonl"));
+    if path.symlink_metadata().is_ok() {
+        return Ok(path);
+    }
+    Err(Failure::new(
+        format!(
+            "no session {id} in {}",
+            path.parent().unwrap_or(&projects).display()
+        ),
+        "go to the directory that the session was started in, or give the path of its transcript",
+    ))
+}
+
+fn open(path: &Path) -> Result<File, Failure> {
+    tail::open_ours(path)
+        .map_err(|error| Failure::of(&error))?
+        .ok_or_else(|| {
+            Failure::new(
+                format!("no transcript at {}", path.display()),
+                "give the id of a session of this directory, or the path of a transcript",
+            )
+        })
+}
+
+/// The window and the compact line, measured as the gauge does from what the transcript tells.
+fn measure(config: &Config, survey: &Survey) -> (Tokens, TrimSettings) {
+    let settings = guard_settings(config);
+    let evidence = WindowEvidence {
+        user: settings.window_override,
+        status_line: None,
+        model: survey.model().map(str::to_owned),
+        most_used: survey.tokens(),
+    };
+    let window = evidence.window();
+    let usable = Tokens(window.0.saturating_sub(settings.reserve.0));
+    let trim = TrimSettings {
+        compact_line: settings.thresholds.lines(usable).at(Threshold::Compact),
+        max_recent_messages: config.context.max_recent_messages,
+    };
+    (window, trim)
+}
+
+/// Writes the copy beside the original: aside, synced, then under its name, which must be free.
+fn copy(
+    transcript: &File,
+    path: &Path,
+    survey: &Survey,
+    level: u8,
+    settings: &TrimSettings,
+) -> Result<Copied, Failure> {
+    let session = SessionId::new(Uuid::new_v4());
+    let above = match path.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above,
+        _ => Path::new("."),
+    };
+    let target = above.join(format!("{session}.jsonl"));
+    let failed = |act: &str, error: &io::Error| {
+        Failure::new(format!("cannot {act} {}: {error}", target.display()), "")
+    };
+    // It is created with mode 0600, and removed again unless it gets its name.
+    let aside = tempfile::Builder::new()
+        .prefix(&format!(".{session}.aside-"))
+        .tempfile_in(above)
+        .map_err(|error| failed("create", &error))?;
+    let mut out = BufWriter::with_capacity(BLOCK, aside.as_file());
+    let reader = BufReader::with_capacity(BLOCK, transcript);
+    let written = survey
+        .write(reader, level, session, settings, &mut out)
+        .map_err(|error| Failure::of(&error))?;
+    out.flush().map_err(|error| failed("write", &error))?;
+    drop(out);
+    aside
+        .as_file()
+        .sync_all()
+        .map_err(|error| failed("sync", &error))?;
+    aside
+        .persist_noclobber(&target)
+        .map_err(|error| failed("name", &error.error))?;
+    File::open(above)
+        .and_then(|above| above.sync_all())
+        .map_err(|error| failed("sync the directory of", &error))?;
+    Ok(Copied {
+        session,
+        path: target,
+        written,
+    })
+}
+
+fn target(report: &Report) -> Tokens {
+    Tokens(report.compact_line.0 * TARGET_PERCENT / 100)
+}
+
+fn as_text(report: &Report) -> String {
+    let target = tokens(target(report).0);
+    let mut rows = vec![
+        ["level", "responses", "tokens before", "after", ""]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    rows.extend(report.plan.levels.iter().map(|level| {
+        let is_chosen = report.plan.chosen == Some(level.percent);
+        vec![
+            format!("{} %", level.percent),
+            level.responses.to_string(),
+            tokens(level.tokens_before.0),
+            tokens(level.tokens_after.0),
+            if is_chosen {
+                format!("← the first below {target}")
+            } else {
+                String::new()
+            },
+        ]
+    }));
+    let mut text = columns(&rows);
+    let lines = notes(report)
+        .into_iter()
+        .map(|note| format!("note: {note}\n"));
+    let target = format!(
+        "{target} is {TARGET_PERCENT} % of the compact line ({} of a window of {})\n",
+        tokens(report.compact_line.0),
+        tokens(report.window.0),
+    );
+    text.push_str(&target);
+    text.extend(lines);
+    text.push_str(&ending(report));
+    text
+}
+
+/// What a person should know before going on with the copy.
+fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    if report.plan.estimated {
+        notes.push(
+            "no call tells how full the context is; the tokens before are an estimate".to_owned(),
+        );
+    }
+    if report.unpaired > 0 {
+        notes.push(format!(
+            "{} tool responses answer calls that are not in the transcript: it is damaged",
+            report.unpaired
+        ));
+    }
+    if report.oversized > 0 {
+        notes.push(format!("lines too long to look into: {}", report.oversized));
+    }
+    match &report.copy {
+        Some(copy) if copy.written.dropped_tail > 0 => notes.push(format!(
+            "the last line is torn; its {} bytes are not in the copy",
+            copy.written.dropped_tail
+        )),
+        _ => {}
+    }
+    notes
+}
+
+fn ending(report: &Report) -> String {
+    if let Some(copy) = &report.copy {
+        let Written { figure, .. } = copy.written;
+        return format!(
+            "level {} %: {} → {} tokens in {}\nto go on: {}\n",
+            figure.percent,
+            tokens(figure.tokens_before.0),
+            tokens(figure.tokens_after.0),
+            one_line(&copy.path.to_string_lossy()),
+            resume(copy),
+        );
+    }
+    match report.level {
+        None => "no level is enough: a fresh session with a handoff is the better way (F5 in `pitstop`)\n",
+        Some(0) => "the session is small enough as it is\n",
+        Some(_) => "",
+    }
+    .to_owned()
+}
+
+fn resume(copy: &Copied) -> String {
+    format!("pitstop -- --resume {}", copy.session)
+}
+
+fn as_json(report: &Report) -> Value {
+    let advice = match report.plan.chosen {
+        None => "fresh",
+        Some(0) => "none",
+        Some(_) => "trim",
+    };
+    json!({
+        "transcript": report.transcript,
+        "window": report.window,
+        "compact_line": report.compact_line,
+        "target": target(report),
+        "levels": report.plan.levels,
+        "chosen": report.plan.chosen,
+        "advice": advice,
+        "estimated": report.plan.estimated,
+        "unpaired": report.unpaired,
+        "oversized_lines": report.oversized,
+        "copy": report.copy.as_ref().map(|copy| json!({
+            "session_id": copy.session,
+            "path": copy.path,
+            "level": copy.written.figure.percent,
+            "responses": copy.written.figure.responses,
+            "tokens_before": copy.written.figure.tokens_before,
+            "tokens_after": copy.written.figure.tokens_after,
+            "dropped_tail": copy.written.dropped_tail,
+            "resume": resume(copy),
+        })),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_five_levels_are_levels() {
+        assert_eq!(level("20"), Ok(20));
+        assert_eq!(level("100%"), Ok(100));
+        for wrong in ["30", "-1", "", "256", "x"] {
+            assert!(level(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Where the values of a JSON record lie, so that one can be replaced and every other byte kept.
+//!
+//! The bytes are known to be JSON when they come here (`serde_json` has read past them); what it does not
+//! check, such as bad UTF-8 inside strings and half surrogate pairs, goes through untouched. On anything else
+//! the functions find less, and never panic. Nothing recurses: nesting may be as deep as it likes.
+
+use std::{borrow::Cow, ops::Range};
+
+use memchr::memchr2;
+
+/// Hands every member of an object to `sink`: its key, unescaped, and where its value lies in `bytes`.
+pub(super) fn members(
+    bytes: &[u8],
+    object: Range<usize>,
+    mut sink: impl FnMut(&[u8], Range<usize>),
+) {
+    let Some(mut at) = inside(bytes, &object, b'{') else {
+        return;
+    };
+    while at < object.end && bytes[at] == b'"' {
+        let key_end = value_end(bytes, at, object.end);
+        let colon = skip_space(bytes, key_end, object.end);
+        let start = skip_space(bytes, (colon + 1).min(object.end), object.end);
+        let end = value_end(bytes, start, object.end);
+        if let Some(key) = text(&bytes[at..key_end]) {
+            sink(&key, start..end);
+        }
+        let Some(next) = next_item(bytes, end, object.end) else {
+            return;
+        };
+        at = next;
+    }
+}
+
+/// Hands every element of an array to `sink`: where it lies in `bytes`.
+pub(super) fn elements(bytes: &[u8], array: Range<usize>, mut sink: impl FnMut(Range<usize>)) {
+    let Some(mut at) = inside(bytes, &array, b'[') else {
+        return;
+    };
+    while at < array.end && bytes[at] != b']' {
+        let end = value_end(bytes, at, array.end);
+        if end == at {
+            return;
+        }
+        sink(at..end);
+        let Some(next) = next_item(bytes, end, array.end) else {
+            return;
+        };
+        at = next;
+    }
+}
+
+/// The text of a string value; none if it is no string. Bad UTF-8 comes as it is, half a surrogate pair as WTF-8.
+pub(super) fn text(value: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    if memchr::memchr(b'\\', inner).is_none() {
+        return Some(Cow::Borrowed(inner));
+    }
+    // As bytes, serde_json neither checks UTF-8 nor refuses half a surrogate pair.
+    let mut value = serde_json::Deserializer::from_slice(value);
+    let unescaped = serde::de::Deserializer::deserialize_bytes(&mut value, Bytes);
+    unescaped.ok().map(Cow::Owned)
+}
+
+/// The number of characters in a string value; 0 if it is no string.
+pub(super) fn characters(value: &[u8]) -> u64 {
+    let text = text(value).unwrap_or_default();
+    // Every byte that does not continue a character begins one; bad UTF-8 counts about right.
+    text.iter()
+        .filter(|&&byte| !(0x80..0xc0).contains(&byte))
+        .count() as u64
+}
+
+struct Bytes;
+
+impl serde::de::Visitor<'_> for Bytes {
+    type Value = Vec<u8>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
+        Ok(bytes.to_vec())
+    }
+}
+
+/// Where the first item begins behind the opening bracket, if that is the bracket.
+fn inside(bytes: &[u8], value: &Range<usize>, bracket: u8) -> Option<usize> {
+    let opens = value.start < value.end && value.end <= bytes.len();
+    (opens && bytes[value.start] == bracket).then(|| skip_space(bytes, value.start + 1, value.end))
+}
+
+/// Where the next item begins behind the comma at or after `at`; none if there is no comma.
+fn next_item(bytes: &[u8], at: usize, end: usize) -> Option<usize> {
+    let comma = skip_space(bytes, at, end);
+    (comma < end && bytes[comma] == b',').then(|| skip_space(bytes, comma + 1, end))
+}
+
+fn skip_space(bytes: &[u8], at: usize, end: usize) -> usize {
+    let space = bytes[at..end]
+        .iter()
+        .take_while(|byte| byte.is_ascii_whitespace());
+    at + space.count()
+}
+
+/// Where the value that begins at `at` ends.
+fn value_end(bytes: &[u8], mut at: usize, end: usize) -> usize {
+    let mut depth = 0_usize;
+    while at < end {
+        match bytes[at] {
+            b'"' => at = string_end(bytes, at, end),
+            b'{' | b'[' => {
+                depth += 1;
+                at += 1;
+            }
+            // The end of what this value stands in.
+            b'}' | b']' if depth == 0 => return at,
+            b'}' | b']' => {
+                depth -= 1;
+                at += 1;
+            }
+            _ if depth > 0 => {
+                at += 1;
+                continue;
+            }
+            b',' | b':' => return at,
+            byte if byte.is_ascii_whitespace() => return at,
+            // A number or a word goes on to its delimiter.
+            _ => {
+                at += 1;
+                continue;
+            }
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    end
+}
+
+/// Where the string whose quote stands at `at` ends, behind its closing quote.
+fn string_end(bytes: &[u8], at: usize, end: usize) -> usize {
+    let mut at = at + 1;
+    while let Some(found) = bytes
+        .get(at..end)
+        .and_then(|rest| memchr2(b'"', b'\\', rest))
+    {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(json: &str) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        members(json.as_bytes(), 0..json.len(), |key, value| {
+            found.push((
+                String::from_utf8(key.to_vec()).unwrap(),
+                json[value].to_owned(),
+            ));
+        });
+        found
+    }
+
+    #[test]
+    fn every_kind_of_value_is_found_whole() {
+        let values = [
+            r#""a\"}]\\""#,
+            "-1.5e3",
+            "true",
+            "null",
+            "{}",
+            "[]",
+            r#"{"x":[1,{"y":"}"}]}"#,
+            r#"["]",[[]],{"z":"["}]"#,
+        ];
+        let spaced = values
+            .iter()
+            .enumerate()
+            .map(|(at, value)| format!(" \"k{at}\" :\t{value} "))
+            .collect::<Vec<_>>()
+            .join(",");
+        let names: Vec<_> = found(&format!("{{{spaced}}}"));
+        assert_eq!(names.len(), values.len());
+        for (at, (key, value)) in names.into_iter().enumerate() {
+            assert_eq!((key, value.as_str()), (format!("k{at}"), values[at]));
+        }
+    }
+
+    #[test]
+    fn keys_are_known_through_their_escapes() {
+        assert_eq!(
+            found(r#"{"sess\u0069onId":1}"#),
+            [("sessionId".into(), "1".into())]
+        );
+    }
+
+    #[test]
+    fn elements_are_found_whole() {
+        let json = r#" [1, "a,]" ,{"b":[2]},[] ]"#;
+        let mut seen = Vec::new();
+        elements(json.as_bytes(), 1..json.len(), |value| {
+            seen.push(&json[value]);
+        });
+        assert_eq!(seen, ["1", r#""a,]""#, r#"{"b":[2]}"#, "[]"]);
+        elements(b"[]", 0..2, |_| panic!("an empty array has no elements"));
+        elements(b"{}", 0..2, |_| panic!("an object has no elements"));
+    }
+
+    #[test]
+    fn characters_are_those_of_the_text_and_not_of_its_escapes() {
+        assert_eq!(characters(br#""a\n\u00e9\\""#), 4);
+        assert_eq!(characters("\"äß漢\"".as_bytes()), 3);
+        assert_eq!(characters(br#""\ud800""#), 1);
+        assert_eq!(characters(b"12"), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(prop::sample::select(b"{}[]\",:\\ax1 \xff".to_vec()), 0..60)) {
+            members(&bytes, 0..bytes.len(), |_, value| assert!(value.end <= bytes.len()));
+            elements(&bytes, 0..bytes.len(), |value| assert!(value.end <= bytes.len()));
+            text(&bytes);
+            characters(&bytes);
+        }
+    }
+}

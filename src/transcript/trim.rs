@@ -1,0 +1,347 @@
+//! A transcript cut by progressive tool-response removal, as a copy under a new session id.
+//!
+//! What fills a context window is mostly what tools answered. A [`Survey`] reads the transcript once and finds
+//! the responses that are in the context window; [`Survey::plan`] says what each level would win; and
+//! [`Survey::write`] reads it a second time and writes the copy. No file is touched here, and memory is bounded: a
+//! few dozen bytes a record, and one line.
+//!
+//! ```text
+//!   in the window:  everything on the chain from the last message back to the root or the last compaction;
+//!                   with it the parallel calls of a message and their responses, which hang beside the chain
+//!   the order:      middle of the session outwards ─▶ the first messages ─▶ the recent ones
+//!   a level:        the first 0, 10, 20, 50 or 100 % of that order, rounded up
+//! ```
+//!
+//! In the copy a response keeps its block, its id and its place, and its text becomes a placeholder; the session's
+//! id is the new one on every record. Every other byte is the original's: a record is not written anew, only the
+//! values that change are. What is no record (damage, NUL bytes, lines over the cap) is copied as it is, but
+//! for a torn last line, to which the client would append its next record.
+//!
+//! Known limits:
+//! - Savings are estimated at four characters a token, and an image counts for a thousand tokens.
+//! - Blocks of kinds unknown to us inside a response stay: a `tool_reference`, for one, makes a tool callable.
+//! - A line of over 64 MiB is copied without a look into it, so it keeps the old session's id.
+
+mod copy;
+mod cut;
+mod lines;
+mod look;
+mod reading;
+
+use std::io::{self, BufRead, Write};
+
+use serde::{Deserialize, Serialize};
+
+use self::{
+    copy::Copy,
+    lines::{Piece, each_line, each_span},
+    look::{Id, Node},
+    reading::Reading,
+};
+use super::{SessionId, Tokens};
+
+pub use cut::PLACEHOLDERS;
+
+/// The levels: shares of the tool responses in percent.
+pub const LEVELS: [u8; 5] = [0, 10, 20, 50, 100];
+
+/// A level wins if it leaves less than this share of the compact line, in percent: below that there is room to work.
+pub const TARGET_PERCENT: u64 = 80;
+
+/// The estimate for text, as everywhere in this program.
+const CHARACTERS_PER_TOKEN: u64 = 4;
+
+/// How many of the first messages go late: the task and how it was first understood.
+const FIRST_MESSAGES: usize = 4;
+
+/// How a trim is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrimSettings {
+    /// The line at which a reboot is advised, in tokens.
+    pub compact_line: Tokens,
+    /// How many of the latest messages keep their responses until all others are gone.
+    pub max_recent_messages: usize,
+}
+
+/// What one level would win.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LevelFigure {
+    /// The share of the responses that is removed, in percent.
+    pub percent: u8,
+    /// How many responses that is.
+    pub responses: usize,
+    /// Tokens in the context window now.
+    pub tokens_before: Tokens,
+    /// Tokens there would be; never more than before.
+    pub tokens_after: Tokens,
+}
+
+/// What each level would win, and which one is advised.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrimPlan {
+    /// All levels, in rising order.
+    pub levels: Vec<LevelFigure>,
+    /// The first level under 80 % of the compact line, in percent; none means that a fresh session is advised.
+    pub chosen: Option<u8>,
+    /// No call gave a figure for the context window, so the tokens before are an estimate too.
+    pub estimated: bool,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// The level's figure.
+    pub figure: LevelFigure,
+    /// Bytes of a torn last line that the copy does not have.
+    pub dropped_tail: u64,
+}
+
+/// A trimmed transcript in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trimmed {
+    /// The copy.
+    pub bytes: Vec<u8>,
+    /// What it won.
+    pub figure: LevelFigure,
+    /// Bytes of a torn last line that the copy does not have.
+    pub dropped_tail: u64,
+}
+
+/// Why a transcript could not be trimmed.
+#[derive(Debug, thiserror::Error)]
+pub enum TrimError {
+    /// The transcript could not be read.
+    #[error("cannot read the transcript")]
+    Read(#[source] io::Error),
+    /// The copy could not be written.
+    #[error("cannot write the trimmed copy")]
+    Write(#[source] io::Error),
+    /// A level that there is none of.
+    #[error("expected a level of 0, 10, 20, 50 or 100 percent, found {0}")]
+    Level(u8),
+    /// Nothing to resume.
+    #[error("expected a transcript with messages, found none in {records} records")]
+    Empty {
+        /// The records that were found.
+        records: usize,
+    },
+    /// More records than this counts.
+    #[error("expected a transcript of at most {} records, found more", u32::MAX)]
+    TooLarge,
+    /// Between the two readings it became another one.
+    #[error("expected the transcript as it was at first, found it changed at record {record}")]
+    Changed {
+        /// The number of the record, from 0.
+        record: usize,
+    },
+    /// The copy would not say the same: a mistake of ours, found before it did harm.
+    #[error("expected the copy to keep ids and pairs, found record {record} changed in them")]
+    Damaged {
+        /// The number of the record, from 0.
+        record: usize,
+    },
+}
+
+/// Says what each level would win on `transcript`.
+pub fn plan(transcript: impl BufRead, settings: &TrimSettings) -> Result<TrimPlan, TrimError> {
+    Ok(Survey::read(transcript)?.plan(settings))
+}
+
+/// Trims a transcript in memory to a level in percent, under the id `new_session`.
+pub fn apply(
+    transcript: &[u8],
+    level: u8,
+    new_session: SessionId,
+    settings: &TrimSettings,
+) -> Result<Trimmed, TrimError> {
+    let mut bytes = Vec::with_capacity(transcript.len());
+    let survey = Survey::read(transcript)?;
+    let written = survey.write(transcript, level, new_session, settings, &mut bytes)?;
+    Ok(Trimmed {
+        bytes,
+        figure: written.figure,
+        dropped_tail: written.dropped_tail,
+    })
+}
+
+/// What a transcript holds, as far as a trim needs to know; see the top of this file.
+#[derive(Debug)]
+pub struct Survey {
+    nodes: Vec<Node>,
+    /// Every response of a tool in the context window, in order.
+    responses: Vec<Response>,
+    messages: usize,
+    /// What the last call on the main chain used.
+    context: Option<Tokens>,
+    /// What the context holds by its characters.
+    estimate: Tokens,
+    model: Option<String>,
+    unpaired: usize,
+    /// Where the last whole record ends that the copy will have, in bytes.
+    end: u64,
+    dropped_tail: u64,
+    oversized: u64,
+}
+
+/// A tool's response: one block, or several that answer the same call.
+#[derive(Debug)]
+struct Response {
+    tool: Id,
+    /// The records that it stands in.
+    records: Vec<u32>,
+    /// The characters that its removal takes out of the context.
+    wins: u64,
+    /// The number of its message among those of the context.
+    message: usize,
+}
+
+impl Survey {
+    /// Reads a transcript once.
+    pub fn read(transcript: impl BufRead) -> Result<Self, TrimError> {
+        let mut reading = Reading::default();
+        let (mut at, mut end, mut oversized, mut in_long) = (0, 0, 0, false);
+        each_line(transcript, &mut |piece| {
+            let bytes = piece.bytes();
+            match piece {
+                Piece::Line(line) => {
+                    each_span(line, &mut |span| reading.take(&line[span]));
+                    end = at + bytes.len() as u64;
+                }
+                Piece::Tail(tail) => each_span(tail, &mut |span| {
+                    end = at + span.end as u64;
+                    reading.take(&tail[span]);
+                }),
+                Piece::Long { ends, .. } => {
+                    oversized += u64::from(!in_long);
+                    in_long = !ends;
+                    if ends {
+                        end = at + bytes.len() as u64;
+                    }
+                }
+            }
+            at += bytes.len() as u64;
+            Ok(())
+        })?;
+        let mut survey = reading.finish()?;
+        (survey.end, survey.dropped_tail, survey.oversized) = (end, at - end, oversized);
+        Ok(survey)
+    }
+
+    /// Returns the bare id of the model that made the last main-chain call.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Returns the tokens in the context window: by the last call, else estimated.
+    #[must_use]
+    pub fn tokens(&self) -> Tokens {
+        self.context.unwrap_or(self.estimate)
+    }
+
+    /// Returns how many responses in the context window answer a call that is not there.
+    ///
+    /// A whole transcript has none; one that has some was damaged before it came here, and the API may refuse it.
+    #[must_use]
+    pub const fn unpaired(&self) -> usize {
+        self.unpaired
+    }
+
+    /// Returns how many lines are so long that they are copied without a look into them.
+    #[must_use]
+    pub const fn oversized(&self) -> u64 {
+        self.oversized
+    }
+
+    /// Says what each level would win.
+    #[must_use]
+    pub fn plan(&self, settings: &TrimSettings) -> TrimPlan {
+        let order = self.order(settings);
+        let levels: Vec<_> = LEVELS
+            .into_iter()
+            .map(|percent| self.figure(percent, removed(&order, percent)))
+            .collect();
+        let fits = |level: &&LevelFigure| {
+            let target = settings.compact_line.0.saturating_mul(TARGET_PERCENT);
+            level.tokens_after.0.saturating_mul(100) < target
+        };
+        TrimPlan {
+            chosen: levels.iter().find(fits).map(|level| level.percent),
+            levels,
+            estimated: self.context.is_none(),
+        }
+    }
+
+    /// Reads the same transcript again and writes the copy, trimmed to a level in percent, to `out`.
+    pub fn write(
+        &self,
+        transcript: impl BufRead,
+        level: u8,
+        new_session: SessionId,
+        settings: &TrimSettings,
+        out: &mut impl Write,
+    ) -> Result<Written, TrimError> {
+        if !LEVELS.contains(&level) {
+            return Err(TrimError::Level(level));
+        }
+        let order = self.order(settings);
+        let chosen = removed(&order, level);
+        let mut copy = Copy {
+            survey: self,
+            removed: chosen.iter().map(|&at| self.responses[at].tool).collect(),
+            records: chosen
+                .iter()
+                .flat_map(|&at| &self.responses[at].records)
+                .copied()
+                .collect(),
+            session: format!("\"{new_session}\"").into_bytes(),
+            record: 0,
+            ends_line: true,
+            out,
+        };
+        // What was appended since the first reading is not in the plan, so it is not in the copy.
+        each_line(transcript.take(self.end), &mut |piece| copy.piece(&piece))?;
+        copy.finish()?;
+        Ok(Written {
+            figure: self.figure(level, chosen),
+            dropped_tail: self.dropped_tail,
+        })
+    }
+
+    fn figure(&self, percent: u8, removed: &[usize]) -> LevelFigure {
+        let wins: u64 = removed.iter().map(|&at| self.responses[at].wins).sum();
+        let before = self.tokens();
+        LevelFigure {
+            percent,
+            responses: removed.len(),
+            tokens_before: before,
+            tokens_after: Tokens(before.0.saturating_sub(wins / CHARACTERS_PER_TOKEN)),
+        }
+    }
+
+    /// The responses in the order in which they go.
+    fn order(&self, settings: &TrimSettings) -> Vec<usize> {
+        let recent_from = self.messages.saturating_sub(settings.max_recent_messages);
+        let (mut middle, mut first, mut recent) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, response) in self.responses.iter().enumerate() {
+            match response.message {
+                message if message >= recent_from => recent.push(at),
+                message if message < FIRST_MESSAGES => first.push(at),
+                _ => middle.push(at),
+            }
+        }
+        let ends = middle.first().zip(middle.last());
+        if let Some((&low, &high)) = ends {
+            // Twice the distance from the middle; of two that are equally far, the older goes first.
+            middle.sort_by_key(|&at| ((2 * at).abs_diff(low + high), at));
+        }
+        first.reverse();
+        middle.into_iter().chain(first).chain(recent).collect()
+    }
+}
+
+/// Those of the order that a level removes: its share, rounded up.
+fn removed(order: &[usize], percent: u8) -> &[usize] {
+    let count = (order.len() * usize::from(percent)).div_ceil(100);
+    &order[..count.min(order.len())]
+}

@@ -1,0 +1,227 @@
+//! `pitstop trim` in a home of its own.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+    process::Output,
+};
+
+use pitstop::agent::claude::project_slug;
+use serde_json::{Value, json};
+
+use super::{OLD, PLACEHOLDERS, Session, calls, gone};
+use crate::kit::supervisor::Launch;
+
+/// A session of the project of a fresh home, and where its transcript lies.
+fn at_home(session: &Session) -> (Launch, PathBuf) {
+    let launch = Launch::demo();
+    let directory = launch.the_home().claude_dir().join("projects");
+    let directory = directory.join(project_slug(launch.project()));
+    fs::create_dir_all(&directory).unwrap();
+    let transcript = directory.join(format!("{OLD}.jsonl"));
+    fs::write(&transcript, session.bytes()).unwrap();
+    (launch, transcript)
+}
+
+/// Ten responses of 10 000 tokens in a context of 150 000.
+fn full() -> Session {
+    let mut session = Session::default();
+    for at in 0..10 {
+        session
+            .prompt("go")
+            .call(&format!("t{at}"), json!("x".repeat(40_000)));
+    }
+    session.said("end", json!([]), 150_000);
+    session
+}
+
+fn run(launch: &Launch, args: &[&str]) -> Output {
+    launch.command(args).output().unwrap()
+}
+
+#[track_caller]
+fn told(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("no JSON: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn entries(transcript: &Path) -> usize {
+    fs::read_dir(transcript.parent().unwrap()).unwrap().count()
+}
+
+#[test]
+fn a_dry_run_prints_the_table_and_writes_nothing() {
+    let (launch, transcript) = at_home(&full());
+    let output = run(&launch, &["trim", OLD, "--dry-run"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected = "\
+level  responses  tokens before  after
+0 %    0          150.0k         150.0k
+10 %   1          150.0k         140.0k
+20 %   2          150.0k         130.0k
+50 %   5          150.0k         100.1k  ← the first below 122.4k
+100 %  10         150.0k         50.2k
+122.4k is 80 % of the compact line (153.0k of a window of 200.0k)
+";
+    assert_eq!(text, expected);
+    assert!(output.status.success());
+    assert_eq!(entries(&transcript), 1);
+}
+
+#[test]
+fn the_least_level_that_is_enough_is_written_as_a_private_copy() {
+    let session = full();
+    let (launch, transcript) = at_home(&session);
+    let output = run(&launch, &["trim", OLD, "--json"]);
+    let told = told(&output);
+    assert_eq!(
+        (&told["advice"], &told["chosen"]),
+        (&json!("trim"), &json!(50))
+    );
+    let id = told["copy"]["session_id"].as_str().unwrap();
+    let path = transcript.with_file_name(format!("{id}.jsonl"));
+    assert_eq!(told["copy"]["path"], json!(path));
+    assert_eq!(told["copy"]["resume"], format!("pitstop -- --resume {id}"));
+    assert_ne!(id, OLD);
+    let copy = fs::read(&path).unwrap();
+    assert_eq!(gone(&copy).len(), 5);
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // The original is untouched, and nothing is left aside.
+    assert_eq!(fs::read(&transcript).unwrap(), session.bytes());
+    assert_eq!(entries(&transcript), 2);
+}
+
+#[test]
+fn a_level_and_a_path_can_be_given_and_the_way_on_is_told() {
+    let (launch, transcript) = at_home(&calls(3));
+    let output = run(
+        &launch,
+        &["trim", transcript.to_str().unwrap(), "--level", "100"],
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    let id = text.trim_end().rsplit(' ').next().unwrap();
+    assert!(
+        text.ends_with(&format!("to go on: pitstop -- --resume {id}\n")),
+        "{text}"
+    );
+    let copy = fs::read(transcript.with_file_name(format!("{id}.jsonl"))).unwrap();
+    assert_eq!(gone(&copy).len(), 3);
+    assert!(String::from_utf8(copy).unwrap().contains(PLACEHOLDERS[0]));
+}
+
+#[test]
+fn a_torn_last_line_is_told() {
+    let mut session = calls(1);
+    session.text.push_str("{\"torn");
+    let (launch, transcript) = at_home(&session);
+    let output = run(&launch, &["trim", OLD, "--level", "10"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("note: the last line is torn; its 6 bytes are not in the copy\n"),
+        "{text}"
+    );
+    assert_eq!(entries(&transcript), 2);
+}
+
+#[test]
+fn without_a_level_that_is_enough_a_fresh_session_is_advised() {
+    let mut session = calls(3);
+    session.said("end", json!([]), 170_000);
+    let (launch, transcript) = at_home(&session);
+    let output = run(&launch, &["trim", OLD]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("no level is enough: a fresh session"),
+        "{text}"
+    );
+    assert_eq!(
+        told(&run(&launch, &["trim", OLD, "--json"]))["advice"],
+        "fresh"
+    );
+    assert_eq!(entries(&transcript), 1);
+}
+
+#[test]
+fn a_session_that_is_small_enough_is_left_alone() {
+    let (launch, transcript) = at_home(&calls(3));
+    let output = run(&launch, &["trim", OLD]);
+    assert!(output.status.success());
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("small enough as it is")
+    );
+    assert_eq!(entries(&transcript), 1);
+}
+
+#[test]
+fn the_user_s_own_line_counts() {
+    let (launch, _) = at_home(&full());
+    let output = run(
+        &launch,
+        &[
+            "--set",
+            "guard.compact_tokens=128000",
+            "--set",
+            "guard.warn_tokens=120000",
+            "trim",
+            OLD,
+            "--json",
+            "--dry-run",
+        ],
+    );
+    let told = told(&output);
+    assert_eq!(
+        (&told["compact_line"], &told["chosen"]),
+        (&json!(128_000), &json!(50))
+    );
+    let output = run(
+        &launch,
+        &[
+            "--set",
+            "context.window=1000000",
+            "trim",
+            OLD,
+            "--json",
+            "--dry-run",
+        ],
+    );
+    assert_eq!(super::command::told(&output)["chosen"], 0);
+}
+
+#[test]
+fn links_and_what_is_no_transcript_are_refused() {
+    let (launch, transcript) = at_home(&calls(1));
+    let link = transcript.with_file_name("link.jsonl");
+    symlink(&transcript, &link).unwrap();
+    let empty = transcript.with_file_name("empty.jsonl");
+    fs::write(&empty, "").unwrap();
+    let other = "33333333-3333-4333-8333-333333333333";
+    let cases = [
+        (link.to_str().unwrap(), "found a symbolic link"),
+        (
+            transcript.parent().unwrap().to_str().unwrap(),
+            "no regular file",
+        ),
+        (
+            empty.to_str().unwrap(),
+            "expected a transcript with messages",
+        ),
+        (other, "no session 33333333"),
+        ("no-such-file", "no transcript at no-such-file"),
+    ];
+    for (session, expected) in cases {
+        let output = run(&launch, &["trim", session, "--level", "100"]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{session}");
+        assert!(error.contains(expected), "{session}: {error}");
+    }
+    assert_eq!(
+        run(&launch, &["trim", OLD, "--level", "30"]).status.code(),
+        Some(2)
+    );
+    assert_eq!(entries(&transcript), 3);
+}
