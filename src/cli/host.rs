@@ -57,8 +57,7 @@ pub(super) mod who;
 
 use super::out::{chain, complain};
 use recover::{recover, sweep};
-pub(super) use who::agent_config_dir;
-use who::{Who, agent_env, who};
+use who::{Who, agent_config_dir, agent_env, who};
 
 /// The configuration has faults.
 const CONFIG_ERROR: i32 = EXIT_CODE as i32;
