@@ -145,7 +145,7 @@ pub(super) static KEYS: &[Key] = &[
     key("guard", "replace_compaction", Owner, Flag(|d, v| d.config.guard.replace_compaction = v)),
 
     key("handoff", "generate_handoff", Anyone, Flag(|d, v| d.config.handoff.generate_handoff = v)),
-    key("handoff", "max_state_size", Anyone, Size(1_000, 10_000_000, |d, v| d.config.handoff.max_state_size = v as usize)),
+    key("handoff", "max_state_size", Anyone, Size(2_000, 10_000_000, |d, v| d.config.handoff.max_state_size = v as usize)),
     key("handoff", "include_files", Owner, Texts("a path", is_path, |d, v| d.config.handoff.include_files = v)),
     key("handoff", "include_git_history", Anyone, Flag(|d, v| d.config.handoff.include_git_history = v)),
     key("handoff", "git_history_count", Anyone, Whole(0, 1_000, |d, v| d.config.handoff.git_history_count = v as usize)),

@@ -312,7 +312,7 @@ proptest! {
         goal in words(),
         items in proptest::collection::vec(words(), 0..30),
         notes in words(),
-        max in 1_400usize..60_000,
+        max in 2_000usize..60_000,
     ) {
         let mut state = PreservedState::default();
         state.set_objective(&format!("Goal {goal}"));
