@@ -22,6 +22,10 @@ use crate::lineage::{
 /// The lock's name in its directory.
 pub const LOCK: &str = "lock";
 
+/// How often, and after which pause, the lock of a dead holder is tried again: two seconds in all.
+const DEAD_HOLDER_TRIES: u32 = 200;
+const DEAD_HOLDER_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+
 /// More than any holder writes about itself.
 const HOLDER_BYTES: u64 = 4 * 1024;
 
@@ -96,7 +100,7 @@ impl Lock {
         }
     }
 
-    /// Takes the lock in `dir` for `holder`, or says who has it. Never waits.
+    /// Takes the lock in `dir` for `holder`, or says who has it. It waits for nobody who lives.
     pub fn acquire(dir: &PrivateDir, holder: &Holder) -> Result<Self, LockError> {
         Self::acquire_named(dir, LOCK, holder)
     }
@@ -104,14 +108,29 @@ impl Lock {
     fn acquire_named(dir: &PrivateDir, name: &str, holder: &Holder) -> Result<Self, LockError> {
         let mut file = dir.open_or_create(name)?;
         let path = dir.path().join(name);
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(LockError::Held(read(&mut file))),
-            Err(error) => {
-                return Err(LockError::Io {
-                    path,
-                    source: error.into(),
-                });
+        let mut tries = 0;
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK) => {
+                    let held = read(&mut file);
+                    // A holder that was killed while it forked leaves the lock to the child until that child becomes
+                    // its program: a matter of milliseconds.
+                    let dead = held
+                        .as_ref()
+                        .is_some_and(|held| !process::alive(&held.process));
+                    tries += 1;
+                    if !dead || tries > DEAD_HOLDER_TRIES {
+                        return Err(LockError::Held(held));
+                    }
+                    std::thread::sleep(DEAD_HOLDER_PAUSE);
+                }
+                Err(error) => {
+                    return Err(LockError::Io {
+                        path,
+                        source: error.into(),
+                    });
+                }
             }
         }
         if let Err(error) = write(&mut file, holder) {
