@@ -346,7 +346,7 @@ fn a_paste_that_is_too_long_for_a_sleeping_child_is_cut_off_and_has_no_holes() {
     supervisor.terminal.wait_for_text("In the review", SOON);
     fs::write(file(&supervisor, "wake"), "").unwrap();
     let ended = || read(&supervisor, "typed").ends_with(b"\x1b[201~");
-    supervisor.wait_until("the end of the paste", ended, SOON);
+    supervisor.wait_until("the end of the paste", ended, SOON * 3);
     let typed = read(&supervisor, "typed");
     let part = &typed[6..typed.len() - 6];
     assert!(part.len() > 4 << 20, "only {} bytes were taken", part.len());
