@@ -10,6 +10,7 @@
 //! talk about signals and counts for nothing; tool output never comes here.
 
 use super::preserved::{PreservedState, Severity};
+use crate::transcript::words::Fences;
 
 /// The longest one-line signal, in bytes: longer ones are text that happens to look like one.
 const LINE_LIMIT: usize = 2_000;
@@ -55,11 +56,9 @@ pub enum Signal {
 pub fn parse(message: &str) -> Vec<Signal> {
     let mut signals = Vec::new();
     let mut notes: Option<Vec<&str>> = None;
-    let mut fence: Option<(char, usize)> = None;
+    let mut fences = Fences::default();
     for line in message.lines() {
-        let was_fenced = fence.is_some();
-        fence = after(fence, line);
-        let outside = !was_fenced && fence.is_none();
+        let outside = fences.is_outside(line);
         if let Some(lines) = &mut notes {
             if outside && keyword(line).is_some_and(|(word, _)| word == "SIGNAL") {
                 signals.extend(scratchpad(&notes.take().unwrap_or_default()));
@@ -86,18 +85,6 @@ fn scratchpad(lines: &[&str]) -> Option<Signal> {
     let text = lines.join("\n");
     let text = text.trim_matches('\n').trim_end();
     (!text.trim().is_empty()).then(|| Signal::Scratchpad(format!("{text}\n")))
-}
-
-/// Whether a code fence is open behind this line.
-fn after(fence: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
-    let line = line.trim_start();
-    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
-    let length = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
-    match (fence, mark) {
-        (None, Some(mark)) if length >= 3 => Some((mark, length)),
-        (Some((open, least)), Some(mark)) if mark == open && length >= least => None,
-        (fence, _) => fence,
-    }
 }
 
 /// The signal word that a line begins with and what follows it; marks around both are dropped.

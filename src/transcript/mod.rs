@@ -9,6 +9,7 @@ mod span;
 pub mod tail;
 pub mod trim;
 pub mod usage;
+pub mod words;
 
 use std::{fmt, str::FromStr};
 
