@@ -6,7 +6,8 @@ use std::process::exit;
 use clap::{Parser, Subcommand};
 use pitstop::agent::demo;
 use pitstop::cli::{
-    check, context, ctl, exec_agent, handoff, history, hook, host, status, statusline, trim, trust,
+    check, context, ctl, exec_agent, handoff, history, hook, host, run, status, statusline, trim,
+    trust,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -30,6 +31,7 @@ enum Command {
     Ctl(ctl::CtlArgs),
     Handoff(handoff::HandoffArgs),
     History(history::HistoryArgs),
+    Run(run::RunArgs),
     Status(status::StatusArgs),
     Trim(trim::TrimArgs),
     Trust(trust::TrustArgs),
@@ -68,6 +70,7 @@ fn main() {
         Some(Command::Ctl(args)) => ctl::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args),
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
+        Some(Command::Run(args)) => run::run(&args, &cli.host),
         Some(Command::Status(args)) => status::run(&args),
         Some(Command::Trim(args)) => trim::run(&args, &cli.host.flags()),
         Some(Command::Trust(args)) => trust::run(&args),

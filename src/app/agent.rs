@@ -17,6 +17,7 @@ use crate::{
 };
 
 use super::{
+    autopilot,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
@@ -157,8 +158,11 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) -> Vec
     if model.reboot.attempt.is_some() {
         return reboot::spawn_failed(model, why);
     }
-    model.overlay = Some(Overlay::Exited);
-    close_iteration(model, EndReason::Crash)
+    let effects = close_iteration(model, EndReason::Crash);
+    if !autopilot::takes_over(model, false) {
+        model.overlay = Some(Overlay::Exited);
+    }
+    effects
 }
 
 /// The agent's process is gone.
@@ -176,8 +180,8 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
         .attempt
         .as_ref()
         .is_some_and(|attempt| !attempt.is_harmless());
-    let reason = if model.quitting.is_some() {
-        EndReason::Shutdown
+    let reason = if let Some(quitting) = model.quitting {
+        quitting.reason
     } else if was_ending && rebooting {
         reboot::end_reason(model)
     } else if *exit == Exit::Code(0) {
@@ -197,8 +201,10 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
     let (expected, more) = reboot::exited(model, exit);
     effects.extend(more);
     if !expected {
-        model.overlay = Some(Overlay::Exited);
         model.notice(format!("the agent has ended: {exit}"));
+        if !autopilot::takes_over(model, *exit == Exit::Code(0)) {
+            model.overlay = Some(Overlay::Exited);
+        }
     }
     effects
 }
@@ -340,6 +346,11 @@ pub fn calm(model: &mut Model, epoch: u64) -> Vec<Effect> {
     }
     set_state(model, AgentState::Idle);
     let mut effects = ending::turn_over(model);
+    effects.extend(autopilot::turn_failed(
+        model,
+        Failure::Other,
+        "it ended without a word",
+    ));
     effects.extend(reboot::consider(model));
     effects.extend(reboot::advance(model));
     effects
@@ -380,10 +391,14 @@ fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
 /// The client takes no more prompts in this session.
 fn context_limit(model: &mut Model) -> Vec<Effect> {
     model.trouble("context limit reached: the client refuses prompts until a reboot");
-    if model.mode == crate::config::RebootMode::Manual || model.reboot.attempt.is_some() {
+    let manual = model.mode == crate::config::RebootMode::Manual;
+    if manual || model.reboot.attempt.is_some() || autopilot::is_last(model) {
         return Vec::new();
     }
     reboot::request(model, Cause::ContextLimit, false).unwrap_or_else(|why| {
+        if let Some(effects) = autopilot::thrash(model, &why) {
+            return effects;
+        }
         model.trouble(why);
         Vec::new()
     })
@@ -395,11 +410,12 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
     model.agent.background_tasks = background;
     model.guard.end_turn();
     let mut effects = vec![Effect::ReadGit];
-    if let Some(message) = message {
-        effects.extend(signalled(model, &message));
-        model.agent.last_message = Some(message);
+    if let Some(message) = &message {
+        effects.extend(signalled(model, message));
+        model.agent.last_message = Some(message.clone());
     }
     effects.extend(ending::turn_over(model));
+    effects.extend(autopilot::turn_ended(model, message.as_deref()));
     effects.extend(save_iteration(model));
     effects.extend(wait_for_quiet(model));
     effects
@@ -407,6 +423,7 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
 
 /// Takes in the outcome of the tests that a shell command has run.
 fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
+    autopilot::tool_finished(model, call, output);
     let Some(command) = &call.command else {
         return;
     };
@@ -453,7 +470,9 @@ fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect
         set_state(model, AgentState::Limit);
         return context_limit(model);
     }
-    ending::turn_over(model)
+    let mut effects = ending::turn_over(model);
+    effects.extend(autopilot::turn_failed(model, failure, message));
+    effects
 }
 
 fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
@@ -465,6 +484,12 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
         .into_iter()
         .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit)))
         .collect();
+    agent.limit_reset = [line.five_hour, line.seven_day]
+        .into_iter()
+        .flatten()
+        .filter(|limit| limit.used_percentage >= USED_UP)
+        .filter_map(|limit| moment(limit.resets_at?))
+        .max();
     if let Some(id) = &line.model_id {
         model.guard.set_model_hint(id);
     }
@@ -491,10 +516,17 @@ fn observe(model: &mut Model, used: Tokens, window: Option<Tokens>, source: Sour
     }
 }
 
+/// The share from which on a usage limit counts as used up, percent: the client rounds.
+const USED_UP: f64 = 99.0;
+
+fn moment(seconds: u64) -> Option<chrono::DateTime<chrono::Utc>> {
+    chrono::DateTime::from_timestamp(i64::try_from(seconds).ok()?, 0)
+}
+
 fn limit_words(name: &str, limit: crate::agent::RateLimit) -> String {
     let reset = limit
         .resets_at
-        .and_then(|at| chrono::DateTime::from_timestamp(i64::try_from(at).ok()?, 0))
+        .and_then(moment)
         .map_or_else(String::new, |at| {
             format!(", resets {}", at.format("%H:%M UTC"))
         });

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::{
     api::wire::Reply,
+    autopilot::News,
     lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
     pane::{PaneSize, input::HostInput, screen::Scroll},
     transcript::SessionId,
@@ -43,6 +44,8 @@ pub enum Effect {
     },
     /// Read the scratchpad.
     ReadScratchpad,
+    /// Read the file that holds the task of the run.
+    ReadTask,
     /// Open a document in `$EDITOR`.
     OpenEditor {
         /// Which.
@@ -78,6 +81,10 @@ pub enum Effect {
     Copy(String),
     /// Ring the host terminal's bell.
     Bell,
+    /// Call a person: a desktop notification or the bell, as the user wants it.
+    Call(String),
+    /// Tell whoever reads the run's log.
+    Tell(Box<News>),
     /// Leave, with this exit code, after everything has been written.
     Quit(i32),
 }

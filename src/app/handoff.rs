@@ -7,7 +7,10 @@ use crate::{
     transcript::Tokens,
 };
 
-use super::model::{Editor, Model};
+use super::{
+    autopilot,
+    model::{Editor, Model},
+};
 
 /// Drafts the message from everything that is known.
 pub fn draft(model: &mut Model) {
@@ -18,9 +21,11 @@ pub fn draft(model: &mut Model) {
         nonce: model.lots.nonce.clone(),
     };
     let git = git_lines(&model.git, &model.config.handoff);
+    let closing = autopilot::closing(model);
     let sources = Sources {
         scratchpad: &model.notes.text,
         git: &git,
+        closing: &closing,
         include_tests: model.config.handoff.include_test_state,
         ..Sources::new(&marker, &state)
     };
@@ -64,11 +69,14 @@ fn wins_little(model: &Model) -> Option<String> {
     })
 }
 
-/// The objective, first that exists (DESIGN 4): the last `OBJECTIVE:` signal, an *Objective* section of the scratchpad, the
+/// The objective, first that exists (DESIGN 4): the task given to `run`, the last `OBJECTIVE:` signal, an *Objective* section of the scratchpad, the
 /// first prompt of the lineage. Everything else from the signals, the scratchpad's checklist and git.
 fn preserve(model: &Model) -> PreservedState {
     let mut state = model.told.clone();
     state.feed_scratchpad(&model.notes.text);
+    if let Some(task) = autopilot::task(model) {
+        state.set_objective(task);
+    }
     if state.current_objective.is_none()
         && let Some(prompt) = &model.first_prompt
     {

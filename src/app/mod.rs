@@ -5,6 +5,7 @@
 //! are dropped when that is over.
 
 pub mod agent;
+pub mod autopilot;
 pub mod control;
 pub mod effect;
 pub mod ending;
@@ -36,6 +37,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     if model.notices.back().is_some_and(|notice| notice.at == at) {
         effects.extend(control::notice_timer(model));
     }
+    autopilot::after(model, &mut effects);
     effects
 }
 
@@ -51,6 +53,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
+        Event::TerminalLost => autopilot::headless(model),
         Event::Troubled { what } => {
             model.trouble(what);
             Vec::new()
@@ -114,6 +117,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
+        ReadEvent::Task(task) => autopilot::task_read(model, task),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
     }
 }
@@ -140,6 +144,8 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
             }
         }
         TimerId::Calm(epoch) => agent::calm(model, epoch),
+        TimerId::Run(epoch) => autopilot::timer(model, epoch),
+        TimerId::RunClock => autopilot::clock(model),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),
         TimerId::SaveNotes(epoch) => {

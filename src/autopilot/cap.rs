@@ -46,15 +46,12 @@ impl fmt::Display for Cap {
 }
 
 impl Caps {
-    /// The cap that ends the run now.
+    /// The cap that ends the run now. The last iteration is not ended by its number: it may be used up.
     #[must_use]
     pub fn reached(&self, spent: &Spent) -> Option<Cap> {
-        // One more than allowed can only come from a person, who may reboot at will.
-        let over = |most: &u32| spent.iterations > u64::from(*most);
-        let iterations = self.max_iterations.filter(over).map(Cap::Iterations);
         let cost = self.max_cost_usd.filter(|most| spent.cost_usd >= *most);
         let time = self.max_time.filter(|most| spent.time >= *most);
-        iterations.or(cost.map(Cap::Cost)).or(time.map(Cap::Time))
+        cost.map(Cap::Cost).or(time.map(Cap::Time))
     }
 
     /// The cap that forbids another iteration.
@@ -105,7 +102,8 @@ mod tests {
             CAPS.forbids_another(&spent(3, 0.0, 0)),
             Some(Cap::Iterations(3))
         );
-        assert_eq!(CAPS.reached(&spent(4, 0.0, 0)), Some(Cap::Iterations(3)));
+        // A person may reboot at will; what they have begun is not cut off.
+        assert_eq!(CAPS.reached(&spent(4, 0.0, 0)), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod handoff;
 pub mod history;
 pub mod hook;
 pub mod out;
+pub mod run;
 pub mod status;
 pub mod statusline;
 

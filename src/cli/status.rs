@@ -131,6 +131,7 @@ mod tests {
                 blocked_by: vec!["turn".into(), "typing".into()],
             },
             cost_usd: Some(4.123),
+            run: None,
         }
     }
 

@@ -15,7 +15,7 @@ mod file;
 pub mod load;
 mod merge;
 mod schema;
-mod units;
+pub(crate) mod units;
 
 use std::{collections::BTreeMap, fmt, net::SocketAddr, time::Duration};
 

@@ -20,9 +20,11 @@
 pub mod agent;
 pub mod effects;
 pub mod follower;
+pub mod front;
 pub mod host;
 pub mod keeper;
 pub mod recovery;
+pub mod task;
 pub mod watcher;
 
 use std::{
@@ -65,7 +67,8 @@ use crate::{
 
 use agent::AgentPlan;
 use follower::Poke;
-use host::{Host, HostBytes};
+use front::{Front, Speech};
+use host::HostBytes;
 use keeper::Job;
 use watcher::Watcher;
 
@@ -110,6 +113,12 @@ pub struct Setup {
     pub flags: Flags,
     /// The colours that the host terminal can show.
     pub depth: Depth,
+    /// The signals, listened for since before there was anything to end.
+    pub signals: Signals,
+    /// How it speaks where there is no terminal; `None` where there is one.
+    pub speech: Option<Speech>,
+    /// The file that holds the run's task, if it is one.
+    pub task: Option<PathBuf>,
 }
 
 /// A frame under construction: what ratatui writes.
@@ -148,7 +157,9 @@ pub struct Shell {
     pub(crate) transcript: Option<PathBuf>,
     pub(crate) watcher: Watcher,
     pub(crate) paths: Paths,
-    pub(crate) host: Host,
+    pub(crate) front: Front,
+    /// The file that holds the run's task.
+    pub(crate) task: Option<PathBuf>,
     pub(crate) pane_messages: mpsc::Sender<PtyMessage>,
     pub(crate) calls_open: HashMap<CallId, oneshot::Sender<Reply>>,
     pub(crate) timers: HashMap<TimerId, Instant>,
@@ -203,19 +214,25 @@ enum Woken {
     Timer,
 }
 
-struct Signals {
+/// The signals that we answer.
+#[derive(Debug)]
+pub struct Signals {
     terminate: Signal,
-    hangup: Signal,
+    hangup: Option<Signal>,
     interrupt: Signal,
     winch: Signal,
     stop: Signal,
 }
 
 impl Signals {
-    fn new() -> io::Result<Self> {
+    /// Listens from now on: a signal that comes before the loop begins waits for it.
+    pub fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
+            // `nohup` asks for it to be ignored, and listening would take that back.
+            hangup: (!ignores_hangup())
+                .then(|| signal(SignalKind::hangup()))
+                .transpose()?,
             interrupt: signal(SignalKind::interrupt())?,
             winch: signal(SignalKind::window_change())?,
             stop: signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
@@ -226,7 +243,7 @@ impl Signals {
         tokio::select! {
             biased;
             _ = self.terminate.recv() => Woken::Signal("SIGTERM"),
-            _ = self.hangup.recv() => Woken::Signal("SIGHUP"),
+            () = received(self.hangup.as_mut()) => Woken::Signal("SIGHUP"),
             _ = self.interrupt.recv() => Woken::Signal("SIGINT"),
             _ = self.winch.recv() => Woken::Resized,
             _ = self.stop.recv() => Woken::Suspend,
@@ -234,9 +251,25 @@ impl Signals {
     }
 }
 
+async fn received(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether we were started with SIGHUP ignored. Only Linux tells; elsewhere it is not.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 == 1)
+}
+
 /// Runs the supervisor until it is told to leave; returns the exit code and the model as it was last.
 pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
-    let mut signals = Signals::new()?;
     let (pane_messages, mut pane) = pty::channel();
     let Setup {
         mut model,
@@ -248,6 +281,9 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         paths,
         flags,
         depth,
+        mut signals,
+        speech,
+        task,
     } = setup;
     let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
@@ -257,8 +293,13 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         watcher.watch_beside(&path);
     }
     watcher.watch_beside(&agent.scratchpad);
-    let host = Host::enter()?;
-    model.host = host::size();
+    let front = match speech {
+        None => Front::terminal()?,
+        Some(speech) => Front::headless(speech)?,
+    };
+    model.host = front.size(model.host);
+    // Nobody sees panels.
+    model.zoomed |= !front.has_terminal();
     let frame = FrameBuffer::default();
     let area = Rect::new(0, 0, model.host.0, model.host.1);
     let options = TerminalOptions {
@@ -278,7 +319,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         transcript: None,
         watcher,
         paths,
-        host,
+        front,
+        task,
         pane_messages,
         calls_open: HashMap::new(),
         timers: HashMap::new(),
@@ -328,8 +370,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         let woken = tokio::select! {
             biased;
             woken = signals.next() => woken,
-            Some(bytes) = shell.host.bytes.recv() => Woken::Host(bytes),
-            Some(()) = shell.host.written.recv() => Woken::Written,
+            woken = shell.front.next() => woken,
             Some(event) = answers.recv() => Woken::Answer(event),
             call = calls.recv(), if !calls_closed => {
                 let Some(call) = call else { calls_closed = true; continue };
@@ -342,10 +383,18 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         shell.serve(woken);
     };
     let Shell {
-        model, pty, host, ..
+        model,
+        pty,
+        mut front,
+        aside,
+        ..
     } = shell;
     drop(pty);
-    drop(host);
+    // The last call to a person.
+    if !aside.is_empty() {
+        front.write(aside);
+    }
+    drop(front);
     Ok((code, model))
 }
 
@@ -382,12 +431,12 @@ impl Shell {
 
     fn serve(&mut self, woken: Woken) {
         match woken {
-            Woken::Signal(signal) => self.tell(Event::ShutdownAsked { signal }),
+            Woken::Signal(signal) => self.signalled(signal),
             Woken::Resized => self.resized(),
             Woken::Suspend => self.suspend(),
             Woken::Host(HostBytes::Read(bytes)) => self.typed(&bytes),
-            Woken::Host(HostBytes::Closed) => self.tell(Event::ShutdownAsked { signal: "SIGHUP" }),
-            Woken::Written => self.host.frame_written(),
+            Woken::Host(HostBytes::Closed) => self.signalled("SIGHUP"),
+            Woken::Written => self.front.frame_written(),
             Woken::Answer(event) => {
                 if matches!(event, Event::Read(ReadEvent::Git(_))) {
                     self.git_answered();
@@ -402,8 +451,24 @@ impl Shell {
         }
     }
 
+    /// A signal asks us to end. A run that is to go on without its terminal loses only that.
+    fn signalled(&mut self, signal: &'static str) {
+        if signal == "SIGHUP" {
+            if !self.front.has_terminal() && self.model.config.autopilot.keep_running {
+                tracing::info!("SIGHUP: the run goes on, there is no terminal to lose");
+                return;
+            }
+            if self.front.has_terminal() && app::autopilot::goes_headless(&mut self.model) {
+                self.front.lose_terminal();
+                self.tell(Event::TerminalLost);
+                return;
+            }
+        }
+        self.tell(Event::ShutdownAsked { signal });
+    }
+
     fn resized(&mut self) {
-        let (columns, rows) = host::size();
+        let (columns, rows) = self.front.size(self.model.host);
         if self.model.host == (columns, rows) {
             return;
         }
@@ -415,7 +480,7 @@ impl Shell {
     }
 
     fn suspend(&mut self) {
-        if let Err(error) = self.host.suspend() {
+        if let Err(error) = self.front.suspend() {
             tracing::warn!(%error, "cannot suspend");
         }
         self.redraw();
@@ -743,7 +808,7 @@ impl Shell {
     fn wants_frame(&self, now: Instant) -> bool {
         let typed = self.typed_due.is_some_and(|due| due <= now);
         let changed = self.dirty || typed || self.screen.revision() != self.drawn_revision;
-        (changed || !self.aside.is_empty()) && self.host.is_ready()
+        (changed || !self.aside.is_empty()) && self.front.is_ready()
     }
 
     /// Draws once if anything has changed, the last frame is out and its time is over.
@@ -788,7 +853,7 @@ impl Shell {
             if self.host_synchronizes {
                 bytes.extend_from_slice(b"\x1b[?2026l");
             }
-            self.host.write(bytes);
+            self.front.write(bytes);
         }
         self.dirty = false;
         self.typed_due = None;

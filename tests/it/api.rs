@@ -250,6 +250,7 @@ fn status() -> StatusReport {
             ..RebootReport::default()
         },
         cost_usd: None,
+        run: None,
     }
 }
 

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 pub enum Step {
     /// It says something, in Markdown.
     Say(String),
+    /// The service fails: the turn is over with this error's word.
+    Fail(String),
     /// It calls a tool.
     Tool {
         /// The tool's name.
@@ -275,6 +277,11 @@ impl Story {
         Self {
             next: state.chain(named).max().unwrap_or(0),
         }
+    }
+
+    /// How many items are behind it.
+    pub const fn done(self) -> u64 {
+        self.next as u64
     }
 
     /// The steps of the next turn.

@@ -10,7 +10,7 @@ use crate::{
 
 use super::{DEFER_TURNS, Kind, SECOND_ENTER, is_safe, open_review};
 use crate::app::{
-    agent,
+    agent, autopilot,
     effect::{Effect, StartAgent},
     ending,
     event::TimerId,
@@ -72,6 +72,7 @@ fn armed(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let mut effects = enter(model, Step::Drafting);
+    effects.extend(autopilot::reads_task(model));
     effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
     effects
 }
@@ -84,10 +85,18 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let epoch = attempt.epoch;
-    let by_itself = attempt.cause == Cause::Threshold || attempt.cause == Cause::ContextLimit;
+    let cause = attempt.cause;
+    let by_itself = matches!(
+        cause,
+        Cause::Threshold | Cause::ContextLimit | Cause::Autopilot
+    );
     let mut effects = enter(model, Step::Review);
     if by_itself && model.mode == RebootMode::Auto {
-        let delay = model.config.reboot.auto_delay;
+        let delay = autopilot::auto_delay(model, cause);
+        if delay.is_zero() {
+            effects.extend(super::approve(model, super::Approval::Auto).unwrap_or_default());
+            return effects;
+        }
         model.notice(format!(
             "rebooting in {} s: any review key stops it",
             delay.as_secs()
@@ -177,11 +186,12 @@ fn start(model: &mut Model) -> Vec<Effect> {
     agent::open_iteration(model, session, Some(cause), parent);
     let iteration = model.iteration;
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
+    let again = (kind == Kind::Restart).then(|| autopilot::restart_prompt(model));
     let mut effects = vec![Effect::Start(StartAgent {
         iteration,
         session,
         resume: kind != Kind::Fresh,
-        prompt: text.clone().filter(|_| as_prompt),
+        prompt: again.unwrap_or_else(|| text.clone().filter(|_| as_prompt)),
         first: false,
     })];
     if let Some(text) = text {

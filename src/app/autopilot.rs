@@ -1,0 +1,1049 @@
+//! The autonomous run at work: what the rules of [`crate::autopilot`] say is typed, started, waited for and ended here.
+//!
+//! It lives on the same events as everything else. [`watch`] looks, after each of them, only at what is true now, as the
+//! reboot's own machine does, so facts may arrive in any order and none has to be waited for.
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    time::Duration,
+};
+
+use crate::{
+    agent::{Failure, ToolCall, ToolOutput},
+    api::wire::{AgentState, RunReport},
+    autopilot::{
+        Autopilot, End, Fresh, News, Pause, Phase, Plan, Spent, Thrash, Trip, Verdict, Wait,
+        breaker::excerpt, cap::duration, news::first_line, prompt,
+    },
+    config::RebootMode,
+    guard::{Level, Source, threshold::Threshold},
+    keymap::Action,
+    lineage::{Cause, IterationId, journal::Step},
+    transcript::Tokens,
+};
+
+use super::{
+    agent, control,
+    effect::Effect,
+    event::TimerId,
+    handoff,
+    model::{Model, Overlay},
+    reboot::{self, Approval},
+};
+
+/// How long after a turn the figures may take: the client waits 300 ms before it tells its status line.
+const SETTLE: Duration = Duration::from_millis(600);
+
+/// The same where nothing depends on the figures.
+const SETTLE_FRESH: Duration = Duration::from_millis(20);
+
+/// An idle agent that should be at work is left alone for this long: its start prompt may be on its way.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// When a typed prompt that was not seen to arrive gets one more lone Enter, and when it is given up.
+const ENTER_AGAIN: Duration = Duration::from_secs(2);
+const DEAF: Duration = Duration::from_secs(25);
+
+/// How long an agent may take from its process to its first word; a dialog at its start keeps it silent for ever.
+const SILENT: Duration = Duration::from_secs(90);
+
+/// How long a dialog may be open in a headless run: another hook of the user's may answer it.
+const DIALOG: Duration = Duration::from_secs(30);
+
+/// How long a handoff may stay unconfirmed in a headless run, beyond the time after which a person would be told.
+const UNDELIVERED: Duration = Duration::from_secs(60);
+
+/// How long background tasks may hold up a reboot: servers never end by themselves.
+const BACKGROUND: Duration = Duration::from_secs(120);
+
+/// How often the elapsed time on the screen is brought up to date.
+const CLOCK: Duration = Duration::from_secs(10);
+
+/// What the run's timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Settle,
+    EnterAgain,
+    Deaf,
+    WaitOver,
+    Silent,
+    Dialog,
+    Undelivered,
+    Background,
+}
+
+/// The run with what is remembered between two events.
+#[derive(Debug)]
+pub struct Run {
+    /// The rules and what they have counted.
+    pub pilot: Autopilot,
+    /// Whether the task is a file, to be read again before each prompt.
+    reads_task: bool,
+    epoch: u64,
+    due: Option<Due>,
+    rebooting: bool,
+    /// Whether a person has been called for what is open now.
+    called: bool,
+    /// Whether a text was typed while the run is held, and no turn has begun since.
+    said: bool,
+    /// The newest iteration that was told to have begun, and to have ended.
+    begun: Option<IterationId>,
+    ended: Option<IterationId>,
+}
+
+/// Begins the run; `first` says how the agent is started if not with the task itself.
+pub fn begin(
+    model: &mut Model,
+    plan: Plan,
+    reads_task: bool,
+    first: Option<Vec<Effect>>,
+) -> Vec<Effect> {
+    let start = prompt::start(&plan.task, &plan.promise);
+    let caps = plan.caps;
+    let news = News::RunStarted {
+        task: first_line(&plan.task),
+        promise: plan.promise.clone(),
+        max_iterations: caps.max_iterations,
+        max_cost_usd: caps.max_cost_usd,
+        max_time_s: caps.max_time.map(|time| time.as_secs()),
+    };
+    let mut pilot = Autopilot::new(plan, model.now);
+    // A session of an earlier run knows nothing of this task.
+    pilot.task_changed = first.is_some();
+    model.mode = RebootMode::Auto;
+    model.autopilot = Some(Run {
+        pilot,
+        reads_task,
+        epoch: 0,
+        due: None,
+        rebooting: model.reboot.attempt.is_some(),
+        called: false,
+        said: false,
+        begun: None,
+        ended: model.lineage.iterations().last().map(|last| last.iteration),
+    });
+    handoff::draft(model);
+    let mut effects = vec![tell(news)];
+    effects.extend(clock(model));
+    effects.extend(first.unwrap_or_else(|| agent::begin(model, false, None, Some(start))));
+    effects
+}
+
+fn tell(news: News) -> Effect {
+    Effect::Tell(Box::new(news))
+}
+
+/// Sets the run's timer; what it was set for before is void.
+fn set(model: &mut Model, due: Due, time: Duration) -> Vec<Effect> {
+    let epoch = model.next_epoch();
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    (run.epoch, run.due) = (epoch, Some(due));
+    vec![Effect::SetTimer(TimerId::Run(epoch), time)]
+}
+
+/// As [`set`], unless it is set for that already.
+fn set_once(model: &mut Model, due: Due, time: Duration) -> Vec<Effect> {
+    match &model.autopilot {
+        Some(run) if run.due != Some(due) => set(model, due, time),
+        _ => Vec::new(),
+    }
+}
+
+fn set_phase(model: &mut Model, phase: Phase) {
+    if let Some(run) = &mut model.autopilot {
+        run.pilot.phase = phase;
+        run.due = None;
+    }
+}
+
+/// How far the run has gone.
+#[must_use]
+pub fn spent(model: &Model) -> Spent {
+    let iterations = model.lineage.iterations();
+    let cost = |one: &crate::lineage::Iteration| {
+        let now = one.is_open().then_some(model.agent.cost_usd).flatten();
+        now.or(one.cost_usd).unwrap_or(0.0)
+    };
+    Spent {
+        iterations: iterations.len() as u64,
+        cost_usd: iterations.iter().map(cost).sum(),
+        time: model
+            .autopilot
+            .as_ref()
+            .map_or(Duration::ZERO, |run| run.pilot.time(model.now)),
+    }
+}
+
+/// The task that was given to the run: its objective before any other.
+#[must_use]
+pub fn task(model: &Model) -> Option<&str> {
+    model
+        .autopilot
+        .as_ref()
+        .map(|run| run.pilot.plan.task.as_str())
+}
+
+/// What the handoff says of the promise; empty where there is no run.
+#[must_use]
+pub fn closing(model: &Model) -> String {
+    let run = model.autopilot.as_ref();
+    run.map_or_else(String::new, |run| prompt::carry_on(&run.pilot.plan.promise))
+}
+
+/// Whether a run goes on with nobody there.
+#[must_use]
+pub fn is_unattended(model: &Model) -> bool {
+    model
+        .autopilot
+        .as_ref()
+        .is_some_and(|run| !run.pilot.plan.attended)
+}
+
+/// Whether a run may have no further iteration.
+#[must_use]
+pub fn is_last(model: &Model) -> bool {
+    let caps = model.autopilot.as_ref().map(|run| run.pilot.plan.caps);
+    caps.is_some_and(|caps| caps.forbids_another(&spent(model)).is_some())
+}
+
+/// How long `auto` announces a reboot: not at all where nobody is there, or when each turn ends in one.
+#[must_use]
+pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
+    if is_unattended(model) || cause == Cause::Autopilot {
+        Duration::ZERO
+    } else {
+        model.config.reboot.auto_delay
+    }
+}
+
+/// The prompt for an agent that is started again after it died.
+#[must_use]
+pub fn restart_prompt(model: &Model) -> Option<String> {
+    let run = model
+        .autopilot
+        .as_ref()
+        .filter(|run| !run.pilot.is_held())?;
+    let plan = &run.pilot.plan;
+    Some(prompt::again(&plan.task, &plan.promise))
+}
+
+/// What comes last in every update: the run looks at what is true now, and tells its news.
+pub fn after(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.autopilot.is_none() {
+        return;
+    }
+    effects.extend(watch(model));
+    let news = news(model);
+    // The end is told before it comes.
+    let leaving = effects
+        .iter()
+        .position(|effect| matches!(effect, Effect::Quit(_)));
+    let at = leaving.unwrap_or(effects.len());
+    let end = match effects.get(at) {
+        Some(Effect::Quit(code)) => Some(tell(run_ended(model, *code))),
+        _ => None,
+    };
+    effects.splice(at..at, news.into_iter().chain(end));
+}
+
+fn run_ended(model: &Model, code: i32) -> News {
+    let spent = spent(model);
+    let pilot = model.autopilot.as_ref().map(|run| &run.pilot);
+    let why = match pilot.map(|pilot| &pilot.phase) {
+        Some(Phase::Ended(end)) => end.to_string(),
+        _ => End::Stopped { code }.to_string(),
+    };
+    News::RunEnded {
+        code,
+        why,
+        iterations: spent.iterations,
+        turns: pilot.map_or(0, |pilot| pilot.turns),
+        cost_usd: spent.cost_usd,
+        seconds: spent.time.as_secs(),
+    }
+}
+
+/// Iterations that have begun or ended since the last look, and what the footer says.
+fn news(model: &mut Model) -> Vec<Effect> {
+    let now = model.now;
+    let runs = model.agent.process.is_some();
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let mut told = Vec::new();
+    let unseen = model.lineage.iterations().iter().rev();
+    let unseen: Vec<_> = unseen
+        .take_while(|one| Some(one.iteration) > run.ended)
+        .collect();
+    for one in unseen.into_iter().rev() {
+        if (runs || !one.is_open()) && Some(one.iteration) > run.begun {
+            run.begun = Some(one.iteration);
+            told.extend(one.session_id.map(|session_id| News::IterationStarted {
+                iteration: one.iteration,
+                session_id,
+                cause: one.cause.map_or("start", Cause::as_str).to_owned(),
+            }));
+        }
+        if let Some(end_reason) = one.end_reason {
+            run.ended = Some(one.iteration);
+            told.push(News::IterationEnded {
+                iteration: one.iteration,
+                end_reason,
+            });
+        }
+    }
+    let fresh = model.notices.iter().filter(|notice| notice.at == now);
+    told.extend(fresh.map(|notice| News::Notice {
+        text: notice.text.clone(),
+        bad: notice.bad,
+    }));
+    told.into_iter().map(tell).collect()
+}
+
+/// Looks at what is true now.
+fn watch(model: &mut Model) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.is_over() || model.quitting.is_some() {
+        return Vec::new();
+    }
+    let rebooting = model.reboot.attempt.is_some();
+    if std::mem::replace(&mut run.rebooting, rebooting) && !rebooting && !run.pilot.is_held() {
+        // The new session has its handoff, the resumed one its prompt; an idle one is seen to below.
+        run.pilot.phase = Phase::Working;
+        run.due = None;
+    }
+    let state = model.agent.state;
+    if state == AgentState::Dialog {
+        return dialog(model);
+    }
+    run.called &= rebooting;
+    run.said &= state != AgentState::Busy;
+    if rebooting {
+        return watch_reboot(model);
+    }
+    if let Some(end) = over(model) {
+        return finish(model, end);
+    }
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.is_held() {
+        return say_held(model);
+    }
+    match (state, &run.pilot.phase) {
+        (AgentState::Starting, _) => set_once(model, Due::Silent, SILENT),
+        (AgentState::Busy, Phase::Settling | Phase::Sent { .. }) => {
+            set_phase(model, Phase::Working);
+            Vec::new()
+        }
+        (AgentState::Busy, _) => {
+            run.due = run.due.filter(|due| *due == Due::WaitOver);
+            Vec::new()
+        }
+        (AgentState::Exited, Phase::Waiting(_)) => Vec::new(),
+        (AgentState::Exited, _) => agent_gone(model),
+        (AgentState::Idle | AgentState::Limit, Phase::Working) => {
+            set_phase(model, Phase::Settling);
+            set(model, Due::Settle, IDLE)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What ends the run whatever the agent does. A person who holds the run is not interrupted by a cap.
+fn over(model: &Model) -> Option<End> {
+    let pilot = &model.autopilot.as_ref()?.pilot;
+    let cap = pilot.plan.caps.reached(&spent(model)).map(End::Cap)?;
+    match &pilot.phase {
+        Phase::Tripped(trip) => Some(End::Tripped(trip.clone())),
+        _ if pilot.is_held() && pilot.plan.attended => None,
+        _ => Some(cap),
+    }
+}
+
+/// A dialog is open: a person is called; where nobody is there it cannot be answered.
+fn dialog(model: &mut Model) -> Vec<Effect> {
+    let about = model.agent.dialog.clone().unwrap_or_default();
+    let mut effects = call(model, &format!("a dialog waits: {about}"));
+    if is_unattended(model) {
+        effects.extend(set_once(model, Due::Dialog, DIALOG));
+    }
+    effects
+}
+
+/// Calls a person, once for each occasion.
+fn call(model: &mut Model, why: &str) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if std::mem::replace(&mut run.called, true) {
+        return Vec::new();
+    }
+    let why = excerpt(why);
+    let news = tell(News::PersonNeeded { why: why.clone() });
+    vec![Effect::Call(format!("pitstop: {why}")), news]
+}
+
+/// While a reboot is under way, it has the agent; only what it cannot see to itself is done here.
+fn watch_reboot(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let (step, overdue, approved) = (attempt.step, attempt.overdue, attempt.approved);
+    if overdue {
+        let mut effects = call(model, "the handoff is not confirmed");
+        if is_unattended(model) {
+            effects.extend(set_once(model, Due::Undelivered, UNDELIVERED));
+        }
+        return effects;
+    }
+    let waits = matches!(step, Step::Armed | Step::Waiting);
+    if waits && reboot::blocked_by(model) == ["background task"] {
+        return set_once(model, Due::Background, BACKGROUND);
+    }
+    if step == Step::Review && approved.is_none() && model.mode != RebootMode::Auto {
+        return call(model, "the handoff waits for your review");
+    }
+    Vec::new()
+}
+
+/// A person wants something said though the run is held: at a safe moment it is.
+fn say_held(model: &mut Model) -> Vec<Effect> {
+    if model.agent.state != AgentState::Idle || !reboot::blocked_by(model).is_empty() {
+        return Vec::new();
+    }
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.said {
+        return Vec::new();
+    }
+    let Some(text) = run.pilot.queue.pop_front() else {
+        return Vec::new();
+    };
+    run.said = true;
+    agent::say(model, &text)
+}
+
+/// The agent's process has ended by itself.
+fn agent_gone(model: &mut Model) -> Vec<Effect> {
+    let exit = model.agent.exit.clone().unwrap_or_default();
+    let spent = spent(model);
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let verdict = run.pilot.agent_died(&exit, &spent);
+    follow(model, verdict, &format!("the agent has ended ({exit})"))
+}
+
+/// Whether the run deals with an agent that has ended by itself. One that a person has ended is the person's affair.
+pub fn takes_over(model: &mut Model, clean: bool) -> bool {
+    let Some(run) = &model.autopilot else {
+        return false;
+    };
+    if run.pilot.is_over() || run.pilot.is_held() {
+        return run.pilot.is_over();
+    }
+    if clean && run.pilot.plan.attended {
+        let _ = hold(model, "the agent's end");
+        return false;
+    }
+    true
+}
+
+/// A tool has run.
+pub fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
+    if let Some(run) = &mut model.autopilot {
+        let printed = format!("{}\n{}", output.stdout, output.stderr);
+        let failed = output.failed && !output.interrupted;
+        run.pilot
+            .tool_ran(&call.name, call.command.as_deref(), &printed, failed);
+    }
+}
+
+/// A turn is over.
+pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
+    let spent = spent(model);
+    let figure = model.guard.figure(model.now);
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.is_over() || model.quitting.is_some() {
+        return Vec::new();
+    }
+    let verdict = run.pilot.turn_ended(message, &spent);
+    let news = News::TurnEnded {
+        iteration: model.iteration,
+        turn: run.pilot.turns,
+        used_tokens: figure.as_ref().map(|figure| figure.used),
+        percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),
+        cost_usd: (spent.cost_usd * 1e4).round() / 1e4,
+        message: first_line(message.unwrap_or_default()),
+    };
+    let mut effects = vec![tell(news)];
+    if verdict != Verdict::Settle || !run.pilot.is_held() {
+        effects.extend(follow(model, verdict, ""));
+    }
+    effects
+}
+
+/// A turn has failed, or has ended without a word.
+pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect> {
+    let (now, reset) = (model.now, model.agent.limit_reset);
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.is_over() || model.quitting.is_some() {
+        return Vec::new();
+    }
+    let mut effects = vec![tell(News::TurnFailed {
+        iteration: model.iteration,
+        message: excerpt(message),
+    })];
+    if run.pilot.is_held() {
+        return effects;
+    }
+    let (verdict, why) = match failure {
+        // The reboot sees to it.
+        Failure::ContextLimit => return effects,
+        Failure::UsageLimit => (
+            run.pilot.limited(reset, message, now),
+            "a usage limit holds".to_owned(),
+        ),
+        Failure::Service | Failure::Other => (
+            run.pilot.turn_failed(message),
+            format!("the turn failed: {}", excerpt(message)),
+        ),
+    };
+    effects.extend(follow(model, verdict, &why));
+    effects
+}
+
+/// Does what the rules say.
+fn follow(model: &mut Model, verdict: Verdict, why: &str) -> Vec<Effect> {
+    match verdict {
+        Verdict::Settle => {
+            set_phase(model, Phase::Settling);
+            let always = model
+                .autopilot
+                .as_ref()
+                .is_some_and(|run| run.pilot.plan.fresh == Fresh::Always);
+            set(
+                model,
+                Due::Settle,
+                if always { SETTLE_FRESH } else { SETTLE },
+            )
+        }
+        Verdict::Prompt => type_prompt(model),
+        Verdict::Fresh => fresh(model),
+        Verdict::Wait(pause) => wait(model, pause, why),
+        Verdict::Trip(trip) => self::trip(model, trip),
+        Verdict::End(end) => finish(model, end),
+    }
+}
+
+fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
+    let until = model.now.since_start + pause.time;
+    set_phase(
+        model,
+        Phase::Waiting(Wait {
+            why: why.to_owned(),
+            until,
+            reset: pause.reset,
+        }),
+    );
+    let news = News::Waiting {
+        why: why.to_owned(),
+        seconds: pause.time.as_secs(),
+        until: pause.reset,
+    };
+    model.trouble(format!(
+        "{why}: the run goes on in {}",
+        duration(pause.time)
+    ));
+    let mut effects = vec![tell(news)];
+    effects.extend(set(model, Due::WaitOver, pause.time));
+    effects
+}
+
+/// The figures are in: the task is read again, then it is decided how to go on.
+fn settle(model: &mut Model) -> Vec<Effect> {
+    let Some(run) = &model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.is_held() || model.reboot.attempt.is_some() {
+        return Vec::new();
+    }
+    if !matches!(model.agent.state, AgentState::Idle | AgentState::Limit) {
+        return Vec::new();
+    }
+    if reboot::is_typing(model) {
+        return set(model, Due::Settle, model.config.reboot.typing_quiet);
+    }
+    match reads_task(model) {
+        Some(read) => vec![read],
+        None => decide(model),
+    }
+}
+
+/// The order to read the task again, if it is a file.
+#[must_use]
+pub fn reads_task(model: &Model) -> Option<Effect> {
+    let reads = model.autopilot.as_ref().is_some_and(|run| run.reads_task);
+    reads.then_some(Effect::ReadTask)
+}
+
+/// The task was read again, at a reboot or before a prompt.
+pub fn task_read(model: &mut Model, task: Result<String, String>) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let mut effects = Vec::new();
+    match task {
+        Ok(task) => {
+            if run.pilot.task_read(task) {
+                let task = first_line(&run.pilot.plan.task);
+                effects.push(tell(News::TaskChanged { task }));
+                handoff::draft(model);
+            }
+        }
+        Err(why) => model.trouble(format!("the task is kept as it was read last: {why}")),
+    }
+    let asked = model
+        .autopilot
+        .as_ref()
+        .is_some_and(|run| run.pilot.phase == Phase::Settling && run.due.is_none());
+    if asked && model.reboot.attempt.is_none() {
+        effects.extend(decide(model));
+    }
+    effects
+}
+
+fn decide(model: &mut Model) -> Vec<Effect> {
+    let (state, full, spent) = (fingerprint(model), is_full(model), spent(model));
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let verdict = run.pilot.settled(state, full, &spent);
+    follow(model, verdict, "")
+}
+
+/// Whether a reboot is due that nobody has put off.
+fn is_full(model: &Model) -> bool {
+    let figure = model.guard.figure(model.now);
+    let full = figure
+        .is_some_and(|figure| figure.level >= Level::Overflow && figure.source != Source::Estimate);
+    let refused = model.agent.state == AgentState::Limit && full;
+    refused || (full && model.agent.turns >= model.reboot.quiet_until_turn)
+}
+
+/// A number that changes with git, the notes and what the signals said.
+fn fingerprint(model: &Model) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{:?}", model.git).hash(&mut hasher);
+    format!("{:?}", model.told).hash(&mut hasher);
+    model.notes.text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Types the next prompt.
+fn type_prompt(model: &mut Model) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let text = run.pilot.next_prompt();
+    set_phase(model, Phase::Sent { again: false });
+    let mut effects = agent::say(model, &text);
+    effects.push(tell(News::Prompted {
+        iteration: model.iteration,
+        prompt: first_line(&text),
+    }));
+    effects.extend(set(model, Due::EnterAgain, ENTER_AGAIN));
+    effects
+}
+
+/// Begins the next session, because this one is full or because each turn has its own.
+fn fresh(model: &mut Model) -> Vec<Effect> {
+    let full = is_full(model);
+    let mut effects = if full {
+        reboot::consider(model)
+    } else {
+        reboot::request(model, Cause::Autopilot, false).unwrap_or_else(|why| {
+            model.trouble(why);
+            Vec::new()
+        })
+    };
+    let held = model
+        .autopilot
+        .as_ref()
+        .is_none_or(|run| run.pilot.is_held() || run.pilot.is_over());
+    if model.reboot.attempt.is_none() && !held {
+        effects.extend(type_prompt(model));
+    }
+    effects
+}
+
+/// Reboots do not help, by the reboot's own breaker. Nothing where there is no run.
+pub fn thrash(model: &mut Model, why: &str) -> Option<Vec<Effect>> {
+    model.autopilot.as_ref()?;
+    let figure = model.guard.figure(model.now);
+    let line = figure.map_or(Tokens(0), |figure| figure.lines.at(Threshold::Compact));
+    let forecast = model.guard.forecast();
+    let turns: Vec<_> = forecast.turns().map(|turn| turn.used.0).collect();
+    let growth = turns.iter().zip(turns.iter().skip(1));
+    let growth = growth
+        .map(|(before, after)| after.saturating_sub(*before))
+        .max();
+    let handoff = model
+        .current_iteration()
+        .and_then(|one| one.reboot.as_ref())
+        .map(|record| record.handoff_tokens);
+    let cause = Thrash::of(forecast.base(), handoff, growth.map(Tokens), line);
+    let why = why.to_owned();
+    Some(trip(model, Trip::Thrash { why, cause }))
+}
+
+/// A breaker has tripped.
+fn trip(model: &mut Model, trip: Trip) -> Vec<Effect> {
+    let mut effects = vec![tell(News::Tripped {
+        breaker: trip.name().to_owned(),
+        evidence: trip.to_string(),
+    })];
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.is_over() {
+        return Vec::new();
+    }
+    if let Phase::Ended(end) = run.pilot.trip(trip.clone()) {
+        effects.extend(finish(model, end));
+        return effects;
+    }
+    run.due = None;
+    run.called = false;
+    model.paused = true;
+    let key = resume_key(model);
+    model.trouble(format!("stopped: {trip} · {key} goes on"));
+    effects.extend(call(model, &format!("the run has stopped: {trip}")));
+    effects
+}
+
+fn resume_key(model: &Model) -> String {
+    let hint = model.keys().hint(Action::Pause);
+    hint.unwrap_or_else(|| "pitstop ctl resume".to_owned())
+}
+
+/// The run is over: the agent is ended cleanly and the record closed.
+fn finish(model: &mut Model, end: End) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let (code, reason) = (end.code(), end.reason());
+    let text = format!("pitstop: the run is over: {end}");
+    let attended = run.pilot.plan.attended;
+    run.pilot.phase = Phase::Ended(end);
+    run.due = None;
+    let mut effects = control::leave(model, code, reason, false);
+    if attended {
+        effects.insert(0, Effect::Call(excerpt(&text)));
+    }
+    effects
+}
+
+/// Somebody ends the supervisor: with which code and in which words the run ends.
+pub fn stopped(model: &mut Model, code: i32) -> i32 {
+    let Some(run) = &mut model.autopilot else {
+        return code;
+    };
+    let end = match &run.pilot.phase {
+        Phase::Ended(end) => return end.code(),
+        Phase::Tripped(trip) if code == 0 => End::Tripped(trip.clone()),
+        _ => End::Stopped { code },
+    };
+    let code = end.code();
+    run.pilot.phase = Phase::Ended(end);
+    code
+}
+
+/// A person types into the pane: the run is theirs until they give it back. The answer to a dialog is what the run waits
+/// for itself.
+pub fn person_typed(model: &mut Model) -> Vec<Effect> {
+    if model.agent.state == AgentState::Dialog || model.agent.state == AgentState::Exited {
+        return Vec::new();
+    }
+    hold(model, "your typing")
+}
+
+/// Holds the run until it is resumed.
+pub fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.is_over() || run.pilot.paused_by.is_some() {
+        return Vec::new();
+    }
+    run.pilot.paused_by = Some(by);
+    run.due = None;
+    model.paused = true;
+    let key = resume_key(model);
+    model.notice(format!("the run is paused by {by}: {key} resumes it"));
+    vec![tell(News::Paused { by: by.to_owned() })]
+}
+
+/// The run goes on after a pause or a trip.
+pub fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let draft = model.agent.draft && model.agent.state == AgentState::Idle;
+    let Some(run) = &mut model.autopilot else {
+        return Ok(Vec::new());
+    };
+    if run.pilot.is_over() {
+        return Err("the run is over".to_owned());
+    }
+    let held = run.pilot.is_held();
+    if !held && !matches!(run.pilot.phase, Phase::Waiting(_)) {
+        return Ok(Vec::new());
+    }
+    if draft && held {
+        // Twice means that the person knows.
+        model.agent.draft = false;
+        return Err("the agent's prompt may hold text of yours: submit it, clear it (Ctrl-C), or resume again".to_owned());
+    }
+    run.pilot.resume();
+    run.called = false;
+    model.agent.typed_at = None;
+    if model.overlay == Some(Overlay::Exited) {
+        model.overlay = None;
+    }
+    let mut effects = vec![tell(News::Resumed)];
+    if model.agent.state == AgentState::Exited {
+        effects.extend(reboot::restart(model));
+    } else {
+        effects.extend(set(model, Due::Settle, SETTLE_FRESH));
+    }
+    Ok(effects)
+}
+
+/// The key that pauses and resumes.
+pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let held = match &model.autopilot {
+        Some(run) => run.pilot.is_held() || matches!(run.pilot.phase, Phase::Waiting(_)),
+        None => model.paused,
+    };
+    if held {
+        control::resume(model)
+    } else {
+        Ok(control::pause(model, "a key"))
+    }
+}
+
+/// A person wants this typed at the next safe moment.
+pub fn say(model: &mut Model, text: String) -> Result<Vec<Effect>, String> {
+    let Some(run) = &mut model.autopilot else {
+        return Err("no autonomous run".to_owned());
+    };
+    if run.pilot.is_over() {
+        return Err("the run is over".to_owned());
+    }
+    run.pilot.say(text)?;
+    model.notice("it is typed at the next safe moment");
+    Ok(Vec::new())
+}
+
+/// The run's timer has run out.
+pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.epoch != epoch || run.pilot.is_over() || model.quitting.is_some() {
+        return Vec::new();
+    }
+    let Some(due) = run.due.take() else {
+        return Vec::new();
+    };
+    match due {
+        Due::Settle => settle(model),
+        Due::EnterAgain => enter_again(model),
+        Due::Deaf => trip(model, Trip::Deaf { what: "a prompt" }),
+        Due::WaitOver => wait_over(model),
+        Due::Silent => silent(model),
+        Due::Dialog => {
+            let about = model.agent.dialog.clone().unwrap_or_default();
+            trip(model, Trip::Dialog { about })
+        }
+        Due::Undelivered => trip(
+            model,
+            Trip::Deaf {
+                what: "the handoff",
+            },
+        ),
+        Due::Background => push(model),
+    }
+}
+
+/// A busy client loses the first Enter.
+fn enter_again(model: &mut Model) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.phase != (Phase::Sent { again: false }) {
+        return Vec::new();
+    }
+    run.pilot.phase = Phase::Sent { again: true };
+    let mut effects = vec![Effect::Type(b"\r".to_vec())];
+    effects.extend(set(model, Due::Deaf, DEAF));
+    effects
+}
+
+fn wait_over(model: &mut Model) -> Vec<Effect> {
+    set_phase(model, Phase::Settling);
+    if model.agent.state == AgentState::Exited {
+        return reboot::restart(model);
+    }
+    settle(model)
+}
+
+/// The agent's process runs and says nothing.
+fn silent(model: &mut Model) -> Vec<Effect> {
+    let what = "the agent shows no sign of life: a dialog at its start may wait (trust, login); start it once by hand";
+    if is_unattended(model) {
+        return finish(model, End::NoAgent(what.to_owned()));
+    }
+    model.trouble(what);
+    call(model, what)
+}
+
+/// Background tasks have held up the reboot for long enough.
+fn push(model: &mut Model) -> Vec<Effect> {
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.force = true;
+    }
+    let approved = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| attempt.approved.is_some());
+    if approved {
+        return reboot::advance(model);
+    }
+    reboot::approve(model, Approval::Auto).unwrap_or_default()
+}
+
+/// The time on the screen, and the cap on it.
+pub fn clock(model: &mut Model) -> Vec<Effect> {
+    let Some(run) = &model.autopilot else {
+        return Vec::new();
+    };
+    let left = run.pilot.time_left(model.now);
+    let left = left.map(|left| left.max(Duration::from_millis(100)));
+    let tick = run.pilot.plan.attended.then_some(CLOCK);
+    let next = match (left, tick) {
+        (Some(left), Some(tick)) => Some(left.min(tick)),
+        (left, tick) => left.or(tick),
+    };
+    next.map(|next| Effect::SetTimer(TimerId::RunClock, next))
+        .into_iter()
+        .collect()
+}
+
+/// The terminal is gone and the run goes on without it.
+pub fn goes_headless(model: &mut Model) -> bool {
+    let keeps = model.config.autopilot.keep_running && model.quitting.is_none();
+    let Some(run) = &mut model.autopilot else {
+        return false;
+    };
+    if !keeps || run.pilot.is_over() {
+        return false;
+    }
+    run.pilot.plan.attended = false;
+    model.overlay = None;
+    true
+}
+
+/// What follows from the loss of the terminal: whatever waits for a person will not be answered.
+pub fn headless(model: &mut Model) -> Vec<Effect> {
+    model.notice("the terminal is gone: the run goes on headless");
+    let tripped = match model.autopilot.as_ref().map(|run| &run.pilot.phase) {
+        Some(Phase::Tripped(trip)) => Some(trip.clone()),
+        _ => None,
+    };
+    if let Some(trip) = tripped {
+        return finish(model, End::Tripped(trip));
+    }
+    let mut effects = clock(model);
+    let reviewing = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| attempt.step == Step::Review && attempt.approved.is_none());
+    if reviewing {
+        effects.extend(reboot::approve(model, Approval::Auto).unwrap_or_default());
+    }
+    model.mode = RebootMode::Auto;
+    if model
+        .autopilot
+        .as_ref()
+        .is_some_and(|run| run.pilot.is_held())
+    {
+        effects.extend(control::resume(model).unwrap_or_default());
+    }
+    if let Some(run) = &mut model.autopilot {
+        // Its timer is set anew by what is true now, for a run that nobody watches.
+        run.called = false;
+    }
+    effects
+}
+
+/// The run as scripts read it.
+#[must_use]
+pub fn report(model: &Model) -> Option<RunReport> {
+    let pilot = &model.autopilot.as_ref()?.pilot;
+    let plan = &pilot.plan;
+    let spent = spent(model);
+    Some(RunReport {
+        phase: phase_word(pilot).to_owned(),
+        task: first_line(&plan.task),
+        promise: plan.promise.clone(),
+        headless: !plan.attended,
+        iteration: spent.iterations,
+        max_iterations: plan.caps.max_iterations,
+        turns: pilot.turns,
+        elapsed_s: spent.time.as_secs(),
+        max_time_s: plan.caps.max_time.map(|time| time.as_secs()),
+        cost_usd: spent.cost_usd,
+        max_cost_usd: plan.caps.max_cost_usd,
+        paused_by: pilot.paused_by.map(str::to_owned),
+        why: why(pilot),
+        waits_until: match &pilot.phase {
+            Phase::Waiting(wait) => wait.reset,
+            _ => None,
+        },
+    })
+}
+
+/// The word for where a run stands.
+#[must_use]
+pub const fn phase_word(pilot: &Autopilot) -> &'static str {
+    if pilot.paused_by.is_some() {
+        return "paused";
+    }
+    match &pilot.phase {
+        Phase::Working | Phase::Settling | Phase::Sent { .. } => "working",
+        Phase::Waiting(_) => "waiting",
+        Phase::Tripped(_) => "tripped",
+        Phase::Ended(_) => "ended",
+    }
+}
+
+/// What it waits for, or why it stands still.
+fn why(pilot: &Autopilot) -> Option<String> {
+    match &pilot.phase {
+        Phase::Waiting(wait) => Some(wait.why.clone()),
+        Phase::Tripped(trip) => Some(format!("{}: {trip}", trip.name())),
+        Phase::Ended(end) => Some(end.to_string()),
+        Phase::Working | Phase::Settling | Phase::Sent { .. } => None,
+    }
+}
