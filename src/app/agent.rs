@@ -500,7 +500,9 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
         // Before the first call, and after a compaction, there is no figure.
         None => model.guard.set_status_line_window(line.window),
     }
-    figures_changed(model)
+    let mut effects = figures_changed(model);
+    effects.extend(autopilot::figures_in(model));
+    effects
 }
 
 /// Gives the guard a figure; a fall that only a compaction explains is told.

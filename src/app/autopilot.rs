@@ -34,7 +34,7 @@ use super::{
 /// How long after a turn the figures may take: the client waits 300 ms before it tells its status line.
 const SETTLE: Duration = Duration::from_millis(600);
 
-/// The same where nothing depends on the figures.
+/// The same where nothing depends on them: each turn has its own session, and the cost has no cap.
 const SETTLE_FRESH: Duration = Duration::from_millis(20);
 
 /// An idle agent that should be at work is left alone for this long: its start prompt may be on its way.
@@ -86,6 +86,8 @@ pub struct Run {
     called: bool,
     /// Whether a text was typed while the run is held, and no turn has begun since.
     said: bool,
+    /// The words of a turn that was not told yet, because its figures are not in.
+    untold: Option<String>,
     /// The newest iteration that was told to have begun, and to have ended.
     begun: Option<IterationId>,
     ended: Option<IterationId>,
@@ -119,6 +121,7 @@ pub fn begin(
         rebooting: model.reboot.attempt.is_some(),
         called: false,
         said: false,
+        untold: None,
         begun: None,
         ended: model.lineage.iterations().last().map(|last| last.iteration),
     });
@@ -323,7 +326,12 @@ fn watch(model: &mut Model) -> Vec<Effect> {
     run.called &= rebooting;
     run.said &= state != AgentState::Busy;
     if rebooting {
-        return watch_reboot(model);
+        let mut effects = watch_reboot(model);
+        // The reboot was begun because the figures are in.
+        if model.agent.state != AgentState::Busy {
+            effects.extend(turn_news(model));
+        }
+        return effects;
     }
     if let Some(end) = over(model) {
         return finish(model, end);
@@ -468,7 +476,6 @@ pub fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
 /// A turn is over.
 pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
     let spent = spent(model);
-    let figure = model.guard.figure(model.now);
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
@@ -476,19 +483,31 @@ pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
         return Vec::new();
     }
     let verdict = run.pilot.turn_ended(message, &spent);
-    let news = News::TurnEnded {
+    run.untold = Some(first_line(message.unwrap_or_default()));
+    if run.pilot.is_held() {
+        return turn_news(model);
+    }
+    follow(model, verdict, "")
+}
+
+/// Tells of the turn that has ended, with the figures as they are by now.
+fn turn_news(model: &mut Model) -> Vec<Effect> {
+    let spent = spent(model);
+    let figure = model.guard.figure(model.now);
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let Some(message) = run.untold.take() else {
+        return Vec::new();
+    };
+    vec![tell(News::TurnEnded {
         iteration: model.iteration,
         turn: run.pilot.turns,
         used_tokens: figure.as_ref().map(|figure| figure.used),
         percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),
         cost_usd: (spent.cost_usd * 1e4).round() / 1e4,
-        message: first_line(message.unwrap_or_default()),
-    };
-    let mut effects = vec![tell(news)];
-    if verdict != Verdict::Settle || !run.pilot.is_held() {
-        effects.extend(follow(model, verdict, ""));
-    }
-    effects
+        message,
+    })]
 }
 
 /// A turn has failed, or has ended without a word.
@@ -528,14 +547,12 @@ fn follow(model: &mut Model, verdict: Verdict, why: &str) -> Vec<Effect> {
     match verdict {
         Verdict::Settle => {
             set_phase(model, Phase::Settling);
-            let always = model
-                .autopilot
-                .as_ref()
-                .is_some_and(|run| run.pilot.plan.fresh == Fresh::Always);
+            let capped = plan(model).is_some_and(|plan| plan.caps.max_cost_usd.is_some());
+            let blind = is_always_fresh(model) && !capped;
             set(
                 model,
                 Due::Settle,
-                if always { SETTLE_FRESH } else { SETTLE },
+                if blind { SETTLE_FRESH } else { SETTLE },
             )
         }
         Verdict::Prompt => type_prompt(model),
@@ -544,6 +561,29 @@ fn follow(model: &mut Model, verdict: Verdict, why: &str) -> Vec<Effect> {
         Verdict::Trip(trip) => self::trip(model, trip),
         Verdict::End(end) => finish(model, end),
     }
+}
+
+fn plan(model: &Model) -> Option<&Plan> {
+    model.autopilot.as_ref().map(|run| &run.pilot.plan)
+}
+
+fn is_always_fresh(model: &Model) -> bool {
+    plan(model).is_some_and(|plan| plan.fresh == Fresh::Always)
+}
+
+/// The status line has come: where the next turn has a session of its own, nothing else is waited for.
+pub fn figures_in(model: &mut Model) -> Vec<Effect> {
+    let waits = model
+        .autopilot
+        .as_ref()
+        .is_some_and(|run| run.due == Some(Due::Settle) && run.pilot.phase == Phase::Settling);
+    if !waits || !is_always_fresh(model) || model.agent.turns == 0 {
+        return Vec::new();
+    }
+    if let Some(run) = &mut model.autopilot {
+        run.due = None;
+    }
+    settle(model)
 }
 
 fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
@@ -584,10 +624,12 @@ fn settle(model: &mut Model) -> Vec<Effect> {
     if reboot::is_typing(model) {
         return set(model, Due::Settle, model.config.reboot.typing_quiet);
     }
+    let mut effects = turn_news(model);
     match reads_task(model) {
-        Some(read) => vec![read],
-        None => decide(model),
+        Some(read) => effects.push(read),
+        None => effects.extend(decide(model)),
     }
+    effects
 }
 
 /// The order to read the task again, if it is a file.
@@ -660,10 +702,21 @@ fn type_prompt(model: &mut Model) -> Vec<Effect> {
     let mut effects = agent::say(model, &text);
     effects.push(tell(News::Prompted {
         iteration: model.iteration,
-        prompt: first_line(&text),
+        prompt: start_of(&text),
     }));
     effects.extend(set(model, Due::EnterAgain, ENTER_AGAIN));
     effects
+}
+
+/// What names a prompt in a line: those of the run are all alike.
+fn start_of(text: &str) -> String {
+    let line = first_line(text);
+    let start: String = line.chars().take(60).collect();
+    if start.len() < line.len() {
+        format!("{start}…")
+    } else {
+        start
+    }
 }
 
 /// Begins the next session, because this one is full or because each turn has its own.
@@ -747,10 +800,11 @@ fn finish(model: &mut Model, end: End) -> Vec<Effect> {
     let attended = run.pilot.plan.attended;
     run.pilot.phase = Phase::Ended(end);
     run.due = None;
-    let mut effects = control::leave(model, code, reason, false);
+    let mut effects = turn_news(model);
     if attended {
-        effects.insert(0, Effect::Call(excerpt(&text)));
+        effects.push(Effect::Call(excerpt(&text)));
     }
+    effects.extend(control::leave(model, code, reason, false));
     effects
 }
 

@@ -2,5 +2,6 @@
 
 pub mod home;
 pub mod messages_api;
+pub mod schema;
 pub mod supervisor;
 pub mod terminal;
