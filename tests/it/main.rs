@@ -6,6 +6,7 @@ mod agent;
 mod api;
 mod breakpoint;
 mod commands;
+mod compaction;
 mod config;
 mod context;
 mod handoff;
