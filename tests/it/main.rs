@@ -12,6 +12,7 @@ mod context;
 mod handoff;
 mod hooks;
 mod host;
+mod hostile;
 mod kit;
 mod layering;
 mod lineage;
