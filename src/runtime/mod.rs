@@ -48,7 +48,7 @@ use crate::{
         wire::{Reply, Request},
     },
     app::{
-        self, Effect, Event, Model,
+        self, Effect, Event, Model, compaction,
         event::{CallId, Exit, HostEvent, PaneEvent, ReadEvent, TimerId},
         layout::{Layout, layout},
         report,
@@ -471,12 +471,18 @@ impl Shell {
         self.model.now = self.at();
         let answer = match request {
             Request::Hook { event, body } => {
+                let mut refusal = None;
                 match parse_hook(&event, &body) {
-                    Ok(event) => self.tell(Event::Agent(event)),
+                    Ok(event) => {
+                        refusal = compaction::refusal(&self.model, &event);
+                        self.tell(Event::Agent(event));
+                    }
                     Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
                 }
                 self.poke_transcript();
-                Reply::Accepted
+                refusal.map_or(Reply::Accepted, |reason| Reply::Blocked {
+                    reason: reason.to_owned(),
+                })
             }
             Request::StatusLine { body } => {
                 match parse_status_line(&body) {
