@@ -3,20 +3,21 @@
 //! It lives on the same events as everything else. [`watch`] looks, after each of them, only at what is true now, as the
 //! reboot's own machine does, so facts may arrive in any order and none has to be waited for.
 
-use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    time::Duration,
-};
+mod hold;
+mod told;
+mod turn;
+
+use std::time::Duration;
 
 use crate::{
-    agent::{Failure, ToolCall, ToolOutput},
-    api::wire::{AgentState, RunReport},
+    agent::{ToolCall, ToolOutput},
+    api::wire::AgentState,
     autopilot::{
         Autopilot, End, Fresh, News, Pause, Phase, Plan, Spent, Thrash, Trip, Verdict, Wait,
         breaker::excerpt, cap::duration, news::first_line, prompt,
     },
     config::RebootMode,
-    guard::{Level, Source, threshold::Threshold},
+    guard::threshold::Threshold,
     keymap::Action,
     lineage::{Cause, IterationId, journal::Step},
     transcript::Tokens,
@@ -27,9 +28,19 @@ use super::{
     effect::Effect,
     event::TimerId,
     handoff,
-    model::{Model, Overlay},
+    model::Model,
     reboot::{self, Approval},
 };
+
+pub use hold::{
+    goes_headless, headless, hold, person_typed, resume, say, stopped, takes_over, toggle,
+};
+pub use told::report;
+pub use turn::{figures_in, reads_task, task_read, turn_ended, turn_failed};
+
+use hold::say_held;
+use told::{call, news, run_ended, tell, turn_news};
+use turn::{enter_again, fresh, settle, type_prompt, wait_over};
 
 /// How long after a turn the figures may take: the client waits 300 ms before it tells its status line.
 const SETTLE: Duration = Duration::from_millis(600);
@@ -130,10 +141,6 @@ pub fn begin(
     effects.extend(clock(model));
     effects.extend(first.unwrap_or_else(|| agent::begin(model, false, None, Some(start))));
     effects
-}
-
-fn tell(news: News) -> Effect {
-    Effect::Tell(Box::new(news))
 }
 
 /// Sets the run's timer; what it was set for before is void.
@@ -251,60 +258,6 @@ pub fn after(model: &mut Model, effects: &mut Vec<Effect>) {
     effects.splice(at..at, news.into_iter().chain(end));
 }
 
-fn run_ended(model: &Model, code: i32) -> News {
-    let spent = spent(model);
-    let pilot = model.autopilot.as_ref().map(|run| &run.pilot);
-    let why = match pilot.map(|pilot| &pilot.phase) {
-        Some(Phase::Ended(end)) => end.to_string(),
-        _ => End::Stopped { code }.to_string(),
-    };
-    News::RunEnded {
-        code,
-        why,
-        iterations: spent.iterations,
-        turns: pilot.map_or(0, |pilot| pilot.turns),
-        cost_usd: spent.cost_usd,
-        seconds: spent.time.as_secs(),
-    }
-}
-
-/// Iterations that have begun or ended since the last look, and what the footer says.
-fn news(model: &mut Model) -> Vec<Effect> {
-    let now = model.now;
-    let runs = model.agent.process.is_some();
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    let mut told = Vec::new();
-    let unseen = model.lineage.iterations().iter().rev();
-    let unseen: Vec<_> = unseen
-        .take_while(|one| Some(one.iteration) > run.ended)
-        .collect();
-    for one in unseen.into_iter().rev() {
-        if (runs || !one.is_open()) && Some(one.iteration) > run.begun {
-            run.begun = Some(one.iteration);
-            told.extend(one.session_id.map(|session_id| News::IterationStarted {
-                iteration: one.iteration,
-                session_id,
-                cause: one.cause.map_or("start", Cause::as_str).to_owned(),
-            }));
-        }
-        if let Some(end_reason) = one.end_reason {
-            run.ended = Some(one.iteration);
-            told.push(News::IterationEnded {
-                iteration: one.iteration,
-                end_reason,
-            });
-        }
-    }
-    let fresh = model.notices.iter().filter(|notice| notice.at == now);
-    told.extend(fresh.map(|notice| News::Notice {
-        text: notice.text.clone(),
-        bad: notice.bad,
-    }));
-    told.into_iter().map(tell).collect()
-}
-
 /// Looks at what is true now.
 fn watch(model: &mut Model) -> Vec<Effect> {
     let Some(run) = &mut model.autopilot else {
@@ -383,19 +336,6 @@ fn dialog(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
-/// Calls a person, once for each occasion.
-fn call(model: &mut Model, why: &str) -> Vec<Effect> {
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    if std::mem::replace(&mut run.called, true) {
-        return Vec::new();
-    }
-    let why = excerpt(why);
-    let news = tell(News::PersonNeeded { why: why.clone() });
-    vec![Effect::Call(format!("pitstop: {why}")), news]
-}
-
 /// While a reboot is under way, it has the agent; only what it cannot see to itself is done here.
 fn watch_reboot(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
@@ -419,24 +359,6 @@ fn watch_reboot(model: &mut Model) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A person wants something said though the run is held: at a safe moment it is.
-fn say_held(model: &mut Model) -> Vec<Effect> {
-    if model.agent.state != AgentState::Idle || !reboot::blocked_by(model).is_empty() {
-        return Vec::new();
-    }
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    if run.said {
-        return Vec::new();
-    }
-    let Some(text) = run.pilot.queue.pop_front() else {
-        return Vec::new();
-    };
-    run.said = true;
-    agent::say(model, &text)
-}
-
 /// The agent's process has ended by itself.
 fn agent_gone(model: &mut Model) -> Vec<Effect> {
     let exit = model.agent.exit.clone().unwrap_or_default();
@@ -448,21 +370,6 @@ fn agent_gone(model: &mut Model) -> Vec<Effect> {
     follow(model, verdict, &format!("the agent has ended ({exit})"))
 }
 
-/// Whether the run deals with an agent that has ended by itself. One that a person has ended is the person's affair.
-pub fn takes_over(model: &mut Model, clean: bool) -> bool {
-    let Some(run) = &model.autopilot else {
-        return false;
-    };
-    if run.pilot.is_over() || run.pilot.is_held() {
-        return run.pilot.is_over();
-    }
-    if clean && run.pilot.plan.attended {
-        let _ = hold(model, "the agent's end");
-        return false;
-    }
-    true
-}
-
 /// A tool has run.
 pub fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     if let Some(run) = &mut model.autopilot {
@@ -471,75 +378,6 @@ pub fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
         run.pilot
             .tool_ran(&call.name, call.command.as_deref(), &printed, failed);
     }
-}
-
-/// A turn is over.
-pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
-    let spent = spent(model);
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    if run.pilot.is_over() || model.quitting.is_some() {
-        return Vec::new();
-    }
-    let verdict = run.pilot.turn_ended(message, &spent);
-    run.untold = Some(first_line(message.unwrap_or_default()));
-    if run.pilot.is_held() {
-        return turn_news(model);
-    }
-    follow(model, verdict, "")
-}
-
-/// Tells of the turn that has ended, with the figures as they are by now.
-fn turn_news(model: &mut Model) -> Vec<Effect> {
-    let spent = spent(model);
-    let figure = model.guard.figure(model.now);
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    let Some(message) = run.untold.take() else {
-        return Vec::new();
-    };
-    vec![tell(News::TurnEnded {
-        iteration: model.iteration,
-        turn: run.pilot.turns,
-        used_tokens: figure.as_ref().map(|figure| figure.used),
-        percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),
-        cost_usd: (spent.cost_usd * 1e4).round() / 1e4,
-        message,
-    })]
-}
-
-/// A turn has failed, or has ended without a word.
-pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect> {
-    let (now, reset) = (model.now, model.agent.limit_reset);
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    if run.pilot.is_over() || model.quitting.is_some() {
-        return Vec::new();
-    }
-    let mut effects = vec![tell(News::TurnFailed {
-        iteration: model.iteration,
-        message: excerpt(message),
-    })];
-    if run.pilot.is_held() {
-        return effects;
-    }
-    let (verdict, why) = match failure {
-        // The reboot sees to it.
-        Failure::ContextLimit => return effects,
-        Failure::UsageLimit => (
-            run.pilot.limited(reset, message, now),
-            "a usage limit holds".to_owned(),
-        ),
-        Failure::Service | Failure::Other => (
-            run.pilot.turn_failed(message),
-            format!("the turn failed: {}", excerpt(message)),
-        ),
-    };
-    effects.extend(follow(model, verdict, &why));
-    effects
 }
 
 /// Does what the rules say.
@@ -558,7 +396,7 @@ fn follow(model: &mut Model, verdict: Verdict, why: &str) -> Vec<Effect> {
         Verdict::Prompt => type_prompt(model),
         Verdict::Fresh => fresh(model),
         Verdict::Wait(pause) => wait(model, pause, why),
-        Verdict::Trip(trip) => self::trip(model, trip),
+        Verdict::Trip(trip) => self::trip(model, &trip),
         Verdict::End(end) => finish(model, end),
     }
 }
@@ -569,21 +407,6 @@ fn plan(model: &Model) -> Option<&Plan> {
 
 fn is_always_fresh(model: &Model) -> bool {
     plan(model).is_some_and(|plan| plan.fresh == Fresh::Always)
-}
-
-/// The status line has come: where the next turn has a session of its own, nothing else is waited for.
-pub fn figures_in(model: &mut Model) -> Vec<Effect> {
-    let waits = model
-        .autopilot
-        .as_ref()
-        .is_some_and(|run| run.due == Some(Due::Settle) && run.pilot.phase == Phase::Settling);
-    if !waits || !is_always_fresh(model) || model.agent.turns == 0 {
-        return Vec::new();
-    }
-    if let Some(run) = &mut model.autopilot {
-        run.due = None;
-    }
-    settle(model)
 }
 
 fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
@@ -610,136 +433,6 @@ fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
     effects
 }
 
-/// The figures are in: the task is read again, then it is decided how to go on.
-fn settle(model: &mut Model) -> Vec<Effect> {
-    let Some(run) = &model.autopilot else {
-        return Vec::new();
-    };
-    if run.pilot.is_held() || model.reboot.attempt.is_some() {
-        return Vec::new();
-    }
-    if !matches!(model.agent.state, AgentState::Idle | AgentState::Limit) {
-        return Vec::new();
-    }
-    if reboot::is_typing(model) {
-        return set(model, Due::Settle, model.config.reboot.typing_quiet);
-    }
-    let mut effects = turn_news(model);
-    match reads_task(model) {
-        Some(read) => effects.push(read),
-        None => effects.extend(decide(model)),
-    }
-    effects
-}
-
-/// The order to read the task again, if it is a file.
-#[must_use]
-pub fn reads_task(model: &Model) -> Option<Effect> {
-    let reads = model.autopilot.as_ref().is_some_and(|run| run.reads_task);
-    reads.then_some(Effect::ReadTask)
-}
-
-/// The task was read again, at a reboot or before a prompt.
-pub fn task_read(model: &mut Model, task: Result<String, String>) -> Vec<Effect> {
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    let mut effects = Vec::new();
-    match task {
-        Ok(task) => {
-            if run.pilot.task_read(task) {
-                let task = first_line(&run.pilot.plan.task);
-                effects.push(tell(News::TaskChanged { task }));
-                handoff::draft(model);
-            }
-        }
-        Err(why) => model.trouble(format!("the task is kept as it was read last: {why}")),
-    }
-    let asked = model
-        .autopilot
-        .as_ref()
-        .is_some_and(|run| run.pilot.phase == Phase::Settling && run.due.is_none());
-    if asked && model.reboot.attempt.is_none() {
-        effects.extend(decide(model));
-    }
-    effects
-}
-
-fn decide(model: &mut Model) -> Vec<Effect> {
-    let (state, full, spent) = (fingerprint(model), is_full(model), spent(model));
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    let verdict = run.pilot.settled(state, full, &spent);
-    follow(model, verdict, "")
-}
-
-/// Whether a reboot is due that nobody has put off.
-fn is_full(model: &Model) -> bool {
-    let figure = model.guard.figure(model.now);
-    let full = figure
-        .is_some_and(|figure| figure.level >= Level::Overflow && figure.source != Source::Estimate);
-    let refused = model.agent.state == AgentState::Limit && full;
-    refused || (full && model.agent.turns >= model.reboot.quiet_until_turn)
-}
-
-/// A number that changes with git, the notes and what the signals said.
-fn fingerprint(model: &Model) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    format!("{:?}", model.git).hash(&mut hasher);
-    format!("{:?}", model.told).hash(&mut hasher);
-    model.notes.text.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Types the next prompt.
-fn type_prompt(model: &mut Model) -> Vec<Effect> {
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    let text = run.pilot.next_prompt();
-    set_phase(model, Phase::Sent { again: false });
-    let mut effects = agent::say(model, &text);
-    effects.push(tell(News::Prompted {
-        iteration: model.iteration,
-        prompt: start_of(&text),
-    }));
-    effects.extend(set(model, Due::EnterAgain, ENTER_AGAIN));
-    effects
-}
-
-/// What names a prompt in a line: those of the run are all alike.
-fn start_of(text: &str) -> String {
-    let line = first_line(text);
-    let start: String = line.chars().take(60).collect();
-    if start.len() < line.len() {
-        format!("{start}…")
-    } else {
-        start
-    }
-}
-
-/// Begins the next session, because this one is full or because each turn has its own.
-fn fresh(model: &mut Model) -> Vec<Effect> {
-    let full = is_full(model);
-    let mut effects = if full {
-        reboot::consider(model)
-    } else {
-        reboot::request(model, Cause::Autopilot, false).unwrap_or_else(|why| {
-            model.trouble(why);
-            Vec::new()
-        })
-    };
-    let held = model
-        .autopilot
-        .as_ref()
-        .is_none_or(|run| run.pilot.is_held() || run.pilot.is_over());
-    if model.reboot.attempt.is_none() && !held {
-        effects.extend(type_prompt(model));
-    }
-    effects
-}
-
 /// Reboots do not help, by the reboot's own breaker. Nothing where there is no run.
 pub fn thrash(model: &mut Model, why: &str) -> Option<Vec<Effect>> {
     model.autopilot.as_ref()?;
@@ -757,11 +450,11 @@ pub fn thrash(model: &mut Model, why: &str) -> Option<Vec<Effect>> {
         .map(|record| record.handoff_tokens);
     let cause = Thrash::of(forecast.base(), handoff, growth.map(Tokens), line);
     let why = why.to_owned();
-    Some(trip(model, Trip::Thrash { why, cause }))
+    Some(trip(model, &Trip::Thrash { why, cause }))
 }
 
 /// A breaker has tripped.
-fn trip(model: &mut Model, trip: Trip) -> Vec<Effect> {
+fn trip(model: &mut Model, trip: &Trip) -> Vec<Effect> {
     let mut effects = vec![tell(News::Tripped {
         breaker: trip.name().to_owned(),
         evidence: trip.to_string(),
@@ -808,105 +501,6 @@ fn finish(model: &mut Model, end: End) -> Vec<Effect> {
     effects
 }
 
-/// Somebody ends the supervisor: with which code and in which words the run ends.
-pub fn stopped(model: &mut Model, code: i32) -> i32 {
-    let Some(run) = &mut model.autopilot else {
-        return code;
-    };
-    let end = match &run.pilot.phase {
-        Phase::Ended(end) => return end.code(),
-        Phase::Tripped(trip) if code == 0 => End::Tripped(trip.clone()),
-        _ => End::Stopped { code },
-    };
-    let code = end.code();
-    run.pilot.phase = Phase::Ended(end);
-    code
-}
-
-/// A person types into the pane: the run is theirs until they give it back. The answer to a dialog is what the run waits
-/// for itself.
-pub fn person_typed(model: &mut Model) -> Vec<Effect> {
-    if model.agent.state == AgentState::Dialog || model.agent.state == AgentState::Exited {
-        return Vec::new();
-    }
-    hold(model, "your typing")
-}
-
-/// Holds the run until it is resumed.
-pub fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    if run.pilot.is_over() || run.pilot.paused_by.is_some() {
-        return Vec::new();
-    }
-    run.pilot.paused_by = Some(by);
-    run.due = None;
-    model.paused = true;
-    let key = resume_key(model);
-    model.notice(format!("the run is paused by {by}: {key} resumes it"));
-    vec![tell(News::Paused { by: by.to_owned() })]
-}
-
-/// The run goes on after a pause or a trip.
-pub fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
-    let draft = model.agent.draft && model.agent.state == AgentState::Idle;
-    let Some(run) = &mut model.autopilot else {
-        return Ok(Vec::new());
-    };
-    if run.pilot.is_over() {
-        return Err("the run is over".to_owned());
-    }
-    let held = run.pilot.is_held();
-    if !held && !matches!(run.pilot.phase, Phase::Waiting(_)) {
-        return Ok(Vec::new());
-    }
-    if draft && held {
-        // Twice means that the person knows.
-        model.agent.draft = false;
-        return Err("the agent's prompt may hold text of yours: submit it, clear it (Ctrl-C), or resume again".to_owned());
-    }
-    run.pilot.resume();
-    run.called = false;
-    model.agent.typed_at = None;
-    if model.overlay == Some(Overlay::Exited) {
-        model.overlay = None;
-    }
-    let mut effects = vec![tell(News::Resumed)];
-    if model.agent.state == AgentState::Exited {
-        effects.extend(reboot::restart(model));
-    } else {
-        effects.extend(set(model, Due::Settle, SETTLE_FRESH));
-    }
-    Ok(effects)
-}
-
-/// The key that pauses and resumes.
-pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
-    let held = match &model.autopilot {
-        Some(run) => run.pilot.is_held() || matches!(run.pilot.phase, Phase::Waiting(_)),
-        None => model.paused,
-    };
-    if held {
-        control::resume(model)
-    } else {
-        Ok(control::pause(model, "a key"))
-    }
-}
-
-/// A person wants this typed at the next safe moment.
-pub fn say(model: &mut Model, text: String) -> Result<Vec<Effect>, String> {
-    let Some(run) = &mut model.autopilot else {
-        return Err("no autonomous run".to_owned());
-    };
-    if run.pilot.is_over() {
-        return Err("the run is over".to_owned());
-    }
-    run.pilot.say(text)?;
-    model.notice("it is typed at the next safe moment");
-    Ok(Vec::new())
-}
-
 /// The run's timer has run out.
 pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     let Some(run) = &mut model.autopilot else {
@@ -921,43 +515,21 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     match due {
         Due::Settle => settle(model),
         Due::EnterAgain => enter_again(model),
-        Due::Deaf => trip(model, Trip::Deaf { what: "a prompt" }),
+        Due::Deaf => trip(model, &Trip::Deaf { what: "a prompt" }),
         Due::WaitOver => wait_over(model),
         Due::Silent => silent(model),
         Due::Dialog => {
             let about = model.agent.dialog.clone().unwrap_or_default();
-            trip(model, Trip::Dialog { about })
+            trip(model, &Trip::Dialog { about })
         }
         Due::Undelivered => trip(
             model,
-            Trip::Deaf {
+            &Trip::Deaf {
                 what: "the handoff",
             },
         ),
         Due::Background => push(model),
     }
-}
-
-/// A busy client loses the first Enter.
-fn enter_again(model: &mut Model) -> Vec<Effect> {
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    if run.pilot.phase != (Phase::Sent { again: false }) {
-        return Vec::new();
-    }
-    run.pilot.phase = Phase::Sent { again: true };
-    let mut effects = vec![Effect::Type(b"\r".to_vec())];
-    effects.extend(set(model, Due::Deaf, DEAF));
-    effects
-}
-
-fn wait_over(model: &mut Model) -> Vec<Effect> {
-    set_phase(model, Phase::Settling);
-    if model.agent.state == AgentState::Exited {
-        return reboot::restart(model);
-    }
-    settle(model)
 }
 
 /// The agent's process runs and says nothing.
@@ -1001,103 +573,4 @@ pub fn clock(model: &mut Model) -> Vec<Effect> {
     next.map(|next| Effect::SetTimer(TimerId::RunClock, next))
         .into_iter()
         .collect()
-}
-
-/// The terminal is gone and the run goes on without it.
-pub fn goes_headless(model: &mut Model) -> bool {
-    let keeps = model.config.autopilot.keep_running && model.quitting.is_none();
-    let Some(run) = &mut model.autopilot else {
-        return false;
-    };
-    if !keeps || run.pilot.is_over() {
-        return false;
-    }
-    run.pilot.plan.attended = false;
-    model.overlay = None;
-    true
-}
-
-/// What follows from the loss of the terminal: whatever waits for a person will not be answered.
-pub fn headless(model: &mut Model) -> Vec<Effect> {
-    model.notice("the terminal is gone: the run goes on headless");
-    let tripped = match model.autopilot.as_ref().map(|run| &run.pilot.phase) {
-        Some(Phase::Tripped(trip)) => Some(trip.clone()),
-        _ => None,
-    };
-    if let Some(trip) = tripped {
-        return finish(model, End::Tripped(trip));
-    }
-    let mut effects = clock(model);
-    let reviewing = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|attempt| attempt.step == Step::Review && attempt.approved.is_none());
-    if reviewing {
-        effects.extend(reboot::approve(model, Approval::Auto).unwrap_or_default());
-    }
-    model.mode = RebootMode::Auto;
-    if model
-        .autopilot
-        .as_ref()
-        .is_some_and(|run| run.pilot.is_held())
-    {
-        effects.extend(control::resume(model).unwrap_or_default());
-    }
-    if let Some(run) = &mut model.autopilot {
-        // Its timer is set anew by what is true now, for a run that nobody watches.
-        run.called = false;
-    }
-    effects
-}
-
-/// The run as scripts read it.
-#[must_use]
-pub fn report(model: &Model) -> Option<RunReport> {
-    let pilot = &model.autopilot.as_ref()?.pilot;
-    let plan = &pilot.plan;
-    let spent = spent(model);
-    Some(RunReport {
-        phase: phase_word(pilot).to_owned(),
-        task: first_line(&plan.task),
-        promise: plan.promise.clone(),
-        headless: !plan.attended,
-        iteration: spent.iterations,
-        max_iterations: plan.caps.max_iterations,
-        turns: pilot.turns,
-        elapsed_s: spent.time.as_secs(),
-        max_time_s: plan.caps.max_time.map(|time| time.as_secs()),
-        cost_usd: spent.cost_usd,
-        max_cost_usd: plan.caps.max_cost_usd,
-        paused_by: pilot.paused_by.map(str::to_owned),
-        why: why(pilot),
-        waits_until: match &pilot.phase {
-            Phase::Waiting(wait) => wait.reset,
-            _ => None,
-        },
-    })
-}
-
-/// The word for where a run stands.
-#[must_use]
-pub const fn phase_word(pilot: &Autopilot) -> &'static str {
-    if pilot.paused_by.is_some() {
-        return "paused";
-    }
-    match &pilot.phase {
-        Phase::Working | Phase::Settling | Phase::Sent { .. } => "working",
-        Phase::Waiting(_) => "waiting",
-        Phase::Tripped(_) => "tripped",
-        Phase::Ended(_) => "ended",
-    }
-}
-
-/// What it waits for, or why it stands still.
-fn why(pilot: &Autopilot) -> Option<String> {
-    match &pilot.phase {
-        Phase::Waiting(wait) => Some(wait.why.clone()),
-        Phase::Tripped(trip) => Some(format!("{}: {trip}", trip.name())),
-        Phase::Ended(end) => Some(end.to_string()),
-        Phase::Working | Phase::Settling | Phase::Sent { .. } => None,
-    }
 }

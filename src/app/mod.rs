@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod autopilot;
+pub mod compaction;
 pub mod control;
 pub mod effect;
 pub mod ending;

@@ -70,11 +70,11 @@ impl Thrash {
         };
         let handoff = handoff.unwrap_or_default();
         // The first figure of a session is taken when its first answer is there: with the handoff in it.
-        let bare = base.map(|base| Tokens(base.0.saturating_sub(handoff.0)));
+        let empty = base.map(|base| Tokens(base.0.saturating_sub(handoff.0)));
         if share(handoff, 30) {
             return Self::Handoff { handoff, line };
         }
-        if let Some(base) = bare.filter(|base| share(*base, 60)) {
+        if let Some(base) = empty.filter(|base| share(*base, 60)) {
             return Self::BaseLoad { base, line };
         }
         match growth.filter(|growth| share(*growth, 40)) {

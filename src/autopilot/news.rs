@@ -149,12 +149,13 @@ impl News {
             news: &'a News,
         }
         let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
-        let line = serde_json::to_string(&Line {
+        // Plain data with text keys cannot fail; the words are there in any case.
+        serde_json::to_string(&Line {
             at,
             run,
             news: self,
-        });
-        line.expect("plain news with text keys always become JSON")
+        })
+        .unwrap_or_else(|_| serde_json::Value::from(self.to_string()).to_string())
     }
 
     /// One line for people, the moment in front. What came from outside is made safe to show.

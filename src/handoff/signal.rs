@@ -93,7 +93,12 @@ fn keyword(line: &str) -> Option<(&str, &str)> {
     for bullet in ["- ", "* ", "+ ", "• "] {
         rest = rest.strip_prefix(bullet).unwrap_or(rest).trim_start();
     }
+    rest = without_number(rest);
+    for check in ["[ ] ", "[x] ", "[X] "] {
+        rest = rest.strip_prefix(check).unwrap_or(rest).trim_start();
+    }
     let bold = rest.starts_with("**") || rest.starts_with("__");
+    let italic = (!bold).then(|| rest.chars().next().filter(|c| matches!(c, '*' | '_')));
     rest = rest.trim_start_matches(['*', '_', '#', ' ']);
     let end = rest.find(|c: char| !c.is_ascii_uppercase())?;
     let (word, mut rest) = rest.split_at(end);
@@ -118,7 +123,24 @@ fn keyword(line: &str) -> Option<(&str, &str)> {
             .trim_end_matches("**")
             .trim_end_matches("__");
     }
+    // The mark that opened in front of the word closes behind the text.
+    if let Some(mark) = italic.flatten() {
+        rest = rest.strip_suffix(mark).unwrap_or(rest);
+    }
     Some((word, rest.trim()))
+}
+
+/// The line without the number of a list's item: up to nine digits, as in Markdown, with a dot or a bracket.
+fn without_number(line: &str) -> &str {
+    let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = line.len() - behind.len();
+    let item = behind
+        .strip_prefix(['.', ')'])
+        .and_then(|rest| rest.strip_prefix(' '));
+    match item {
+        Some(item) if (1..=9).contains(&digits) => item.trim_start(),
+        _ => line,
+    }
 }
 
 fn one_line(word: &str, rest: &str) -> Option<Signal> {
