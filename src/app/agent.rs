@@ -22,7 +22,7 @@ use super::{
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    reboot, scratchpad,
+    reboot, scratchpad, trim,
 };
 
 /// How the guard measures, by the user's settings.
@@ -80,6 +80,7 @@ pub fn open_iteration(
     model.guard.start_iteration();
     model.transcript = TranscriptFacts::default();
     model.transcript_lost = false;
+    model.trimmed = None;
     model.title.clear();
     model.scrolling = false;
     model.ending = None;
@@ -215,6 +216,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         return effects;
     }
     model.agent.hooked = true;
+    trim::session_seen(model, model.session);
     effects.extend(match event {
         AgentEvent::SessionStarted { model: name, .. } => started(model, name),
         AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
@@ -260,6 +262,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
 /// Follows the agent to another session id (`/clear`, a resume inside the client, a client that ignores
 /// `--session-id`) and to the transcript that it names.
 fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
+    let mut effects = Vec::new();
     if let AgentEvent::SessionStarted {
         session, source, ..
     } = event
@@ -278,6 +281,7 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
             model.transcript = TranscriptFacts::default();
             model.transcript_lost = false;
             model.guard.start_iteration();
+            effects.extend(reboot::moved(model));
         }
     }
     let path = match event {
@@ -293,12 +297,12 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         AgentEvent::StatusLine(line) => line.transcript_path.clone(),
         _ => None,
     };
-    match (event.session(), path) {
-        (Some(session), Some(path)) if session == model.session => {
-            vec![Effect::FollowTranscript { session, path }]
-        }
-        _ => Vec::new(),
+    if let (Some(session), Some(path)) = (event.session(), path)
+        && session == model.session
+    {
+        effects.push(Effect::FollowTranscript { session, path });
     }
+    effects
 }
 
 fn set_state(model: &mut Model, state: AgentState) {
@@ -312,7 +316,7 @@ fn set_state(model: &mut Model, state: AgentState) {
 const CALM_TIME: Duration = Duration::from_millis(1500);
 
 /// Whether the client's title says that no turn runs: `✳ …`, while a spinner of braille dots turns in a turn.
-fn is_calm(title: &str) -> bool {
+pub(super) fn is_calm(title: &str) -> bool {
     title.starts_with('✳')
 }
 
@@ -480,6 +484,16 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
 
 /// Gives the guard a figure; a fall that only a compaction explains is told.
 fn observe(model: &mut Model, used: Tokens, window: Option<Tokens>, source: Source) {
+    let (used, source) = match model.trimmed {
+        Some(trimmed) if trimmed.before == used => {
+            // What is told here is of the call before the trim.
+            if source == Source::StatusLine {
+                model.guard.set_status_line_window(window);
+            }
+            (trimmed.after, Source::Estimate)
+        }
+        _ => (used, source),
+    };
     let reading = Reading {
         used,
         window,
@@ -519,9 +533,15 @@ pub fn transcript_read(
         model.guard.set_model_hint(name);
     }
     let prompt = facts.last_prompt.clone();
+    // A trimmed copy that grows has its client, whether that has hooks or not.
+    if model.transcript.turns > 0 && facts.turns > model.transcript.turns {
+        trim::session_seen(model, session);
+    }
     model.transcript = facts;
     model.transcript_lost = false;
     let mut effects = figures_changed(model);
+    effects.extend(trim::grown(model));
+    effects.extend(reboot::advance(model));
     // The hook is the proof; the transcript is the second witness (DESIGN 6).
     if let Some(prompt) = prompt {
         effects.extend(reboot::prompt_seen(model, &prompt));

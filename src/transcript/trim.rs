@@ -87,6 +87,32 @@ pub struct TrimPlan {
     pub estimated: bool,
 }
 
+impl TrimPlan {
+    /// Returns the figure of the level that is advised.
+    #[must_use]
+    pub fn chosen(&self) -> Option<LevelFigure> {
+        let chosen = self.chosen?;
+        self.levels
+            .iter()
+            .find(|level| level.percent == chosen)
+            .copied()
+    }
+
+    /// Returns how many tool responses there are in the context window.
+    #[must_use]
+    pub fn responses(&self) -> usize {
+        self.levels.last().map_or(0, |level| level.responses)
+    }
+}
+
+impl TrimSettings {
+    /// Returns what a level must get below to win, in tokens.
+    #[must_use]
+    pub const fn target(&self) -> Tokens {
+        Tokens(self.compact_line.0.saturating_mul(TARGET_PERCENT) / 100)
+    }
+}
+
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
@@ -251,6 +277,19 @@ impl Survey {
     #[must_use]
     pub const fn oversized(&self) -> u64 {
         self.oversized
+    }
+
+    /// Returns whether a copy has the same records in the same chain, with the same calls and responses.
+    #[must_use]
+    pub fn is_like(&self, copy: &Self) -> bool {
+        self.unpaired == copy.unpaired
+            && self.oversized == copy.oversized
+            && self.nodes.len() == copy.nodes.len()
+            && self
+                .nodes
+                .iter()
+                .zip(&copy.nodes)
+                .all(|(own, copied)| own.print == copied.print)
     }
 
     /// Says what each level would win.

@@ -19,7 +19,7 @@ use ratatui::{
 
 use crate::{
     api::wire::AgentState,
-    app::{Model, report},
+    app::{Model, report, trim},
     guard::{Advice, Assessment, Figure, Lines, Threshold, assess},
     keymap::Action,
     transcript::Tokens,
@@ -201,10 +201,7 @@ fn growth(model: &Model) -> Option<Vec<String>> {
 fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let mut said = vec![format!("window {}", tokens(window))];
     said.extend(
-        model
-            .guard
-            .forecast()
-            .base()
+        trim::base_load(model)
             .map(|base| format!("base {}", tokens(base))),
     );
     let compactions = model

@@ -4,6 +4,7 @@
 mod command;
 mod corpus;
 mod live;
+pub(crate) mod reboot;
 
 use std::{collections::BTreeSet, fs};
 

@@ -130,6 +130,7 @@ fn record(number: u128) -> RebootRecord {
         old_session: Some(session(number - 1)),
         new_session: Some(session(number)),
         way: Way::Fresh,
+        trim: None,
         cause: Cause::Threshold,
         transition_time_ms: steps.into_iter().collect(),
         handoff_bytes: 11_204,
