@@ -80,7 +80,6 @@ pub fn open_iteration(
     model.guard.start_iteration();
     model.transcript = TranscriptFacts::default();
     model.transcript_lost = false;
-    model.trimmed = None;
     model.title.clear();
     model.scrolling = false;
     model.ending = None;
@@ -484,16 +483,6 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
 
 /// Gives the guard a figure; a fall that only a compaction explains is told.
 fn observe(model: &mut Model, used: Tokens, window: Option<Tokens>, source: Source) {
-    let (used, source) = match model.trimmed {
-        Some(trimmed) if trimmed.before == used => {
-            // What is told here is of the call before the trim.
-            if source == Source::StatusLine {
-                model.guard.set_status_line_window(window);
-            }
-            (trimmed.after, Source::Estimate)
-        }
-        _ => (used, source),
-    };
     let reading = Reading {
         used,
         window,

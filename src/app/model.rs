@@ -20,7 +20,6 @@ use super::{
     ending::Ending,
     event::{Lots, TranscriptFacts},
     reboot::Reboot,
-    trim::Trimmed,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -262,8 +261,6 @@ pub struct Model {
     pub transcript: TranscriptFacts,
     /// Whether the transcript was there and cannot be read any more.
     pub transcript_lost: bool,
-    /// What the session holds while nobody knows better, because it has just been trimmed.
-    pub trimmed: Option<Trimmed>,
     /// Git.
     pub git: GitState,
     /// The first prompt that a human gave in this run: the objective of last resort.
@@ -385,7 +382,6 @@ impl Model {
             session,
             transcript: TranscriptFacts::default(),
             transcript_lost: false,
-            trimmed: None,
             git: GitState::NoRepository,
             first_prompt,
             told: PreservedState::default(),

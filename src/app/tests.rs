@@ -1051,32 +1051,6 @@ fn the_way_is_journaled_from_the_approval_on() {
 }
 
 #[test]
-fn before_the_next_call_a_trimmed_session_holds_what_the_trim_left() {
-    let mut bench = Bench::new();
-    bench.used(155_000);
-    let ask = bench.trimming();
-    bench.copied(ask, Ok(trim_record()));
-    bench.spawned(3);
-    bench.resumed(NEW);
-    // The copy's last call, and a status line that tells the same.
-    bench.grown(4);
-    bench.used(155_000);
-    let figure = bench.model.guard.figure(bench.at()).unwrap();
-    assert_eq!(
-        (figure.used, figure.source),
-        (Tokens(110_000), Source::Estimate)
-    );
-    bench.tell(Event::TimerFired(TimerId::Age));
-    assert_eq!(bench.step(), None, "that is no reason for another reboot");
-    bench.used(111_500);
-    let figure = bench.model.guard.figure(bench.at()).unwrap();
-    assert_eq!(
-        (figure.used, figure.source),
-        (Tokens(111_500), Source::StatusLine)
-    );
-}
-
-#[test]
 fn t_chooses_the_trim_and_chooses_back() {
     let mut bench = Bench::new();
     bench.offered();
@@ -1190,7 +1164,6 @@ fn a_client_that_refuses_the_copy_takes_the_reboot_back() {
         (bench.step(), bench.model.session),
         (None, session(OLD))
     );
-    assert_eq!(bench.model.trimmed, None);
 }
 
 #[test]

@@ -359,25 +359,6 @@ impl Attempt {
     }
 }
 
-/// What a session holds that has just been trimmed. Until the client has made a call in it, every source tells
-/// the figure of the last call before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trimmed {
-    /// What the sources tell, in tokens.
-    pub before: Tokens,
-    /// What it holds, in tokens, estimated.
-    pub after: Tokens,
-}
-
-impl From<TrimRecord> for Trimmed {
-    fn from(record: TrimRecord) -> Self {
-        Self {
-            before: record.tokens_before,
-            after: record.tokens_after,
-        }
-    }
-}
-
 /// Tokens that a fresh session would begin with: its base load and the handoff.
 #[must_use]
 pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
@@ -390,32 +371,29 @@ pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
 /// this one was resumed.
 #[must_use]
 pub fn base_load(model: &Model) -> Option<Tokens> {
-    let is_resumed = model.current_iteration().is_some_and(|one| {
-        let trimmed = one.reboot.as_ref().is_some_and(|one| one.way == Way::Trim);
-        let resumed = matches!(
-            one.cause,
-            Some(Cause::Undo | Cause::Recovery | Cause::AgentExit)
-        );
-        trimmed || resumed || model.trimmed.is_some()
-    });
-    if is_resumed {
-        return fresh_load(model);
+    match model.current_iteration() {
+        Some(one) if told(one).is_none() => fresh_load(model),
+        _ => model.guard.forecast().base(),
     }
-    model.guard.forecast().base()
 }
 
 /// The base load of a fresh session, by the newest iteration that was begun as one: a resumed one begins with what
 /// was said before.
 pub(super) fn fresh_load(model: &Model) -> Option<Tokens> {
     let load = |one: &Iteration| {
-        let told = match &one.reboot {
-            Some(record) if record.way == Way::Fresh => record.handoff_tokens,
-            None if one.cause.is_none() => Tokens(0),
-            _ => return None,
-        };
         let birth = one.tokens_at_birth?;
-        Some(Tokens(birth.0.saturating_sub(told.0)))
+        Some(Tokens(birth.0.saturating_sub(told(one)?.0)))
     };
     let iterations = model.lineage.iterations();
     iterations.iter().rev().find_map(load)
+}
+
+/// The size of the handoff that an iteration was begun with; none if its session is not known to be a fresh one.
+fn told(one: &Iteration) -> Option<Tokens> {
+    match (&one.reboot, one.cause) {
+        (_, Some(Cause::Undo | Cause::Recovery | Cause::AgentExit)) => None,
+        (Some(record), _) => (record.way == Way::Fresh).then_some(record.handoff_tokens),
+        (None, None) => Some(Tokens(0)),
+        (None, Some(_)) => None,
+    }
 }

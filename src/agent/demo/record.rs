@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     agent::claude::project_slug,
-    transcript::{SessionId, trim::PLACEHOLDERS, usage::Usage},
+    transcript::{SessionId, usage::Usage},
 };
 
 /// The version the demo reports: its own, so that nothing mistakes it for the real client.
@@ -175,8 +175,7 @@ fn last_uuid(path: &Path) -> Option<String> {
 }
 
 /// The context in use at the end of an existing transcript, tokens; none if it says nothing. Like the real
-/// one, it takes a prompt without an answer for a conversation. A trimmed one is counted anew: what its last call
-/// used is no longer there.
+/// one, it takes a prompt without an answer for a conversation.
 pub fn context_of(path: &Path) -> Option<u64> {
     let lines = lines(path);
     let last = lines
@@ -186,9 +185,6 @@ pub fn context_of(path: &Path) -> Option<u64> {
         let asked = lines.iter().any(|line| line["type"] == "user");
         return asked.then_some(super::BASE_LOAD);
     };
-    if let Some(counted) = trimmed_context(&lines) {
-        return Some(counted);
-    }
     let usage = last["message"]["usage"].as_object()?;
     let fields = [
         "input_tokens",
@@ -202,24 +198,6 @@ pub fn context_of(path: &Path) -> Option<u64> {
             .filter_map(|field| usage.get(*field)?.as_u64())
             .sum(),
     )
-}
-
-/// What a trimmed transcript comes to, tokens; none if nothing was removed from it.
-fn trimmed_context(lines: &[Value]) -> Option<u64> {
-    let blocks = || {
-        let contents = lines
-            .iter()
-            .filter_map(|line| line["message"]["content"].as_array());
-        contents.flatten()
-    };
-    let is_gone = |block: &Value| {
-        let content = block["content"].as_str();
-        block["type"] == "tool_result" && content.is_some_and(|text| PLACEHOLDERS.contains(&text))
-    };
-    blocks().any(is_gone).then(|| {
-        let characters: usize = blocks().map(|block| block.to_string().len()).sum();
-        super::BASE_LOAD + characters as u64 / 4
-    })
 }
 
 /// The texts of the conversation, to be shown again after a resume: what was said, and whether by

@@ -181,7 +181,6 @@ fn start(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let (kind, cause, session) = (attempt.kind, attempt.cause, attempt.new);
-    let trimmed = attempt.trimmed;
     let handoff = attempt
         .handoff
         .as_ref()
@@ -192,7 +191,6 @@ fn start(model: &mut Model) -> Vec<Effect> {
         Kind::Fresh | Kind::Trim | Kind::Restart => model.lineage.iterations().last().map(|last| last.iteration),
     };
     agent::open_iteration(model, session, Some(cause), parent);
-    model.trimmed = trimmed.map(trim::Trimmed::from);
     let iteration = model.iteration;
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
     let mut effects = vec![Effect::Start(StartAgent {

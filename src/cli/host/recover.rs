@@ -97,7 +97,6 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
             };
             effects.push(closed(Step::Done, outcome));
             effects.extend(app::agent::begin(model, true, Some(Cause::Recovery), None));
-            model.trimmed = entry.trim.map(app::trim::Trimmed::from);
             // It was a reboot after all, and can be undone as one.
             if let Some(current) = model.lineage.current_mut() {
                 current.reboot = Some(record(entry, marker));
