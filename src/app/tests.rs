@@ -1160,10 +1160,7 @@ fn a_client_that_refuses_the_copy_takes_the_reboot_back() {
     assert_eq!((start.session, start.resume), (session(OLD), true));
     bench.spawned(4);
     bench.resumed(OLD);
-    assert_eq!(
-        (bench.step(), bench.model.session),
-        (None, session(OLD))
-    );
+    assert_eq!((bench.step(), bench.model.session), (None, session(OLD)));
 }
 
 #[test]
@@ -1234,7 +1231,9 @@ fn a_script_may_choose_the_way() {
         control: Control::Approve,
     };
     let refused = bench.tell(approve());
-    assert!(matches!(&refused[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("still being read")));
+    assert!(
+        matches!(&refused[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("still being read"))
+    );
     bench.planned(surveys(&effects)[0], Ok(good_plan()));
     assert_eq!(signals(&bench.tell(approve())), [Rung::Exit]);
     assert_eq!(copies(&bench.exited(0)).len(), 1);

@@ -219,6 +219,12 @@ pub fn offer(model: &Model) -> Result<Offer, NotOffered> {
 }
 
 impl Preview {
+    /// The number of the survey under way.
+    #[must_use]
+    pub fn asked(&self) -> Option<u64> {
+        self.asked.map(|(ask, _)| ask)
+    }
+
     fn offer(&self) -> Result<Offer, NotOffered> {
         let plan = match &self.found {
             None => return Err(NotOffered::Reading),
@@ -278,7 +284,9 @@ pub fn refusal(model: &Model) -> Option<String> {
     }
     match offer(model) {
         Ok(_) => None,
-        Err(NotOffered::Reading) => Some("the transcript is still being read: once more".to_owned()),
+        Err(NotOffered::Reading) => {
+            Some("the transcript is still being read: once more".to_owned())
+        }
         Err(why) => Some(format!("no trim: {why}; t takes the handoff instead")),
     }
 }

@@ -29,7 +29,7 @@ use crate::{
     transcript::{SessionId, trim::TrimSettings},
 };
 
-use super::{Shell, trim::Ask, follower::Poke, keeper::Job, keeper::told};
+use super::{Shell, follower::Poke, keeper::Job, keeper::told, trim::Ask};
 
 /// The scratchpad's name in `.pitstop`.
 pub const SCRATCHPAD: &str = "scratchpad.md";

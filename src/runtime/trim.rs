@@ -127,10 +127,7 @@ impl Surveyed {
             .write(reader, level, session, settings, &mut out)?;
         out.flush().map_err(failed("write"))?;
         drop(out);
-        aside
-            .as_file_mut()
-            .rewind()
-            .map_err(failed("read back"))?;
+        aside.as_file_mut().rewind().map_err(failed("read back"))?;
         let copy = Survey::read(BufReader::with_capacity(BLOCK, aside.as_file()))?;
         if !self.survey.is_like(&copy) {
             return Err(CopyError::Unlike);
@@ -238,11 +235,7 @@ fn answer(ask: Ask) -> ReadEvent {
 }
 
 /// Trims a session that has ended to the first level that is enough.
-fn trim(
-    path: &Path,
-    settings: &TrimSettings,
-    session: SessionId,
-) -> Result<TrimRecord, CopyError> {
+fn trim(path: &Path, settings: &TrimSettings, session: SessionId) -> Result<TrimRecord, CopyError> {
     let read = Surveyed::read(path)?;
     let plan = read.survey.plan(settings);
     let level = plan.chosen.ok_or_else(|| no_level(&plan, settings))?;

@@ -200,10 +200,7 @@ fn growth(model: &Model) -> Option<Vec<String>> {
 
 fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let mut said = vec![format!("window {}", tokens(window))];
-    said.extend(
-        trim::base_load(model)
-            .map(|base| format!("base {}", tokens(base))),
-    );
+    said.extend(trim::base_load(model).map(|base| format!("base {}", tokens(base))));
     let compactions = model
         .transcript
         .compactions

@@ -111,7 +111,11 @@ fn detail(iteration: &Iteration, cells: usize, theme: &Theme) -> Line<'static> {
     if let Some(record) = &iteration.reboot {
         parts.push(text::short(record.total_ms()));
         parts.push(match record.trim {
-            Some(trim) => format!("trim {}→{}", text::rough(trim.tokens_before), text::rough(trim.tokens_after)),
+            Some(trim) => format!(
+                "trim {}→{}",
+                text::rough(trim.tokens_before),
+                text::rough(trim.tokens_after)
+            ),
             None => {
                 let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
                 format!("handoff {}", text::bytes(bytes))

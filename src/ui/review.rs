@@ -120,7 +120,7 @@ fn head(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     lines.push(frame::cut(Line::from(safe), cells));
     lines.extend(ways(model, cells, theme));
     if is_trim(model) {
-        let unsent = "This message is not sent: the session keeps what was said.";
+        let unsent = "This message is not sent: the session itself goes on.";
         lines.push(frame::row(text::fit(unsent, cells), theme.dim));
     } else {
         lines.extend(handoff::remarks(handoff, cells, theme));
@@ -141,7 +141,7 @@ fn ways(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     // An agent without transcripts has one way, and no word about another.
     if offer != Err(NotOffered::Generic) {
         let said = match offer {
-            Ok(offer) => trimmed(&offer),
+            Ok(offer) => trimmed(&offer, cells),
             Err(NotOffered::Reading) => vec!["reading the transcript …".to_owned()],
             Err(why) => vec![format!("not offered: {}", text::safe(&why.to_string()))],
         };
@@ -170,14 +170,18 @@ fn fresh(model: &Model) -> Vec<String> {
     change.into_iter().chain([what]).collect()
 }
 
-fn trimmed(offer: &Offer) -> Vec<String> {
+fn trimmed(offer: &Offer, cells: usize) -> Vec<String> {
     let Offer { figure, of, .. } = offer;
+    let (before, after) = (figure.tokens_before, figure.tokens_after);
     let plural = if *of == 1 { "" } else { "s" };
-    vec![
-        change(Some(figure.tokens_before), figure.tokens_after),
-        format!("{} of {of} tool response{plural} removed", figure.responses),
-        format!("level {} %", figure.percent),
-    ]
+    let removed = format!("{} of {of} tool response{plural} removed", figure.responses);
+    // What is removed must be seen wherever a trim can be approved.
+    let change = if cells < 72 {
+        format!("{} → {}", text::rough(before), text::rough(after))
+    } else {
+        change(Some(before), after)
+    };
+    vec![change, removed, format!("level {} %", figure.percent)]
 }
 
 /// `128.4k → about 19.6k tokens`: what comes after is always an estimate.

@@ -164,7 +164,8 @@ fn the_copy_keeps_all_but_responses(sample: &Sample, copy: &[u8], removed: &BTre
         });
         let mut answered = blocks(&record, "tool_result");
         assert!(
-            is_last_call(&record, &last) || answered.any(|block| removed.contains(text_of(&block["tool_use_id"]))),
+            is_last_call(&record, &last)
+                || answered.any(|block| removed.contains(text_of(&block["tool_use_id"]))),
             "changed without a removed response: {record}"
         );
         assert_eq!(masked(expected), masked(found));
@@ -205,8 +206,9 @@ fn every_property_holds(sample: &Sample) -> usize {
         assert!(response_characters(&trimmed.bytes) <= response_characters(&original));
         assert!(trimmed.bytes.len() as u64 <= whole + 1);
         // The copy's own figure is the one that was told.
-        let copy = trim::plan(&trimmed.bytes[..], &SETTINGS).unwrap();
-        if !plan.estimated {
+        // Two levels will do: each costs another reading.
+        if !plan.estimated && matches!(level, 20 | 100) {
+            let copy = trim::plan(&trimmed.bytes[..], &SETTINGS).unwrap();
             assert_eq!(before_all(&copy), figure.tokens_after.max(Tokens(1)));
         }
         // Pairs and chain are whole, and the rest is the same, byte for byte.

@@ -181,14 +181,13 @@ fn start(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let (kind, cause, session) = (attempt.kind, attempt.cause, attempt.new);
-    let handoff = attempt
-        .handoff
-        .as_ref()
-        .filter(|_| kind != Kind::Trim);
+    let handoff = attempt.handoff.as_ref().filter(|_| kind != Kind::Trim);
     let text = handoff.map(|handoff| handoff.text.clone());
     let parent = match kind {
         Kind::Undo(_, parent) => parent,
-        Kind::Fresh | Kind::Trim | Kind::Restart => model.lineage.iterations().last().map(|last| last.iteration),
+        Kind::Fresh | Kind::Trim | Kind::Restart => {
+            model.lineage.iterations().last().map(|last| last.iteration)
+        }
     };
     agent::open_iteration(model, session, Some(cause), parent);
     let iteration = model.iteration;
@@ -416,7 +415,11 @@ fn record(model: &Model) -> RebootRecord {
     record.cause = attempt.cause;
     record.verified = attempt.proven;
     record.warmed_up = attempt.warmed_up;
-    if let Some(handoff) = attempt.handoff.as_ref().filter(|_| attempt.kind != Kind::Trim) {
+    if let Some(handoff) = attempt
+        .handoff
+        .as_ref()
+        .filter(|_| attempt.kind != Kind::Trim)
+    {
         record.handoff_bytes = handoff.bytes() as u64;
         record.handoff_tokens = handoff.tokens();
     }

@@ -172,7 +172,9 @@ fn takes_prompts(launch: &Launch) {
     launch
         .api()
         .answer([read(), read(), Answer::text("All is run.")]);
-    launch.api().report_usage([30_000, 100_000, 178_500, 60_000]);
+    launch
+        .api()
+        .report_usage([30_000, 100_000, 178_500, 60_000]);
     let first = launch.start();
     let status = first.wait_for_state("idle", SOON);
     let session = status["session_id"].as_str().unwrap().to_owned();
@@ -183,9 +185,9 @@ fn takes_prompts(launch: &Launch) {
     first.wait_until(
         "the last answer is in the transcript",
         || {
-            transcripts().iter().any(|path| {
-                fs::read_to_string(path).is_ok_and(|text| text.contains("All is run."))
-            })
+            transcripts()
+                .iter()
+                .any(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("All is run.")))
         },
         SOON,
     );
@@ -202,7 +204,11 @@ fn takes_prompts(launch: &Launch) {
     println!("after the resume: {:#}", status["context"]);
     second.prompt("and now");
     let calls = launch.api().wait_for_calls(4, SOON);
-    println!("after the prompt: {:#}\n{}", second.status()["context"], second.screen());
+    println!(
+        "after the prompt: {:#}\n{}",
+        second.status()["context"],
+        second.screen()
+    );
     assert_eq!(calls.len(), 4, "{}", second.screen());
     second.terminal.wait_for_text("It goes on.", SOON);
 }

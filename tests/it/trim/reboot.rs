@@ -36,8 +36,9 @@ pub(crate) fn fill(supervisor: &Supervisor) -> String {
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("run the ten");
     supervisor.terminal.wait_for_text(REPLY, SOON);
+    let full = |used: &Value| used.as_u64().is_some_and(|used| used >= 150_000);
     let status = supervisor.wait_for_status(
-        |status| status["agent"]["state"] == "idle" && status["context"]["used"] == 150_000,
+        |status| status["agent"]["state"] == "idle" && full(&status["context"]["used"]),
         SOON,
     );
     session_of(&status)
@@ -97,7 +98,10 @@ fn t_and_enter_go_on_in_a_trimmed_copy_and_an_undo_in_the_whole_session() {
     let old = fill(&supervisor);
     choose_trim(&supervisor);
     let screen = supervisor.screen();
-    assert!(screen.contains("5 of 10 tool responses removed"), "{screen}");
+    assert!(
+        screen.contains("5 of 10 tool responses removed"),
+        "{screen}"
+    );
     assert!(screen.contains("150k → about"), "{screen}");
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(2, SOON);
@@ -251,6 +255,7 @@ fn live_t_and_enter_resume_a_trimmed_copy_of_the_real_client_s_session() {
     let new = session_of(&status);
     assert_ne!(new, old);
     println!("after the resume: {:#}", status["context"]);
+    assert!(status["context"]["used"].as_u64() < Some(122_400));
     let second = supervisor.history()["iterations"][1].clone();
     println!("{second:#}");
     assert_eq!(second["way"], "trim");
@@ -271,7 +276,8 @@ fn live_t_and_enter_resume_a_trimmed_copy_of_the_real_client_s_session() {
     let texts = calls[5]["messages"].to_string();
     assert!(texts.contains(REPLY) && !texts.contains("pitstop handoff"));
     supervisor.terminal.wait_for_text("It goes on.", SOON);
-    supervisor.wait_for_status(|status| status["context"]["used"] == 121_000, SOON);
+    let grown = |used: &Value| used.as_u64().is_some_and(|used| used >= 121_000);
+    supervisor.wait_for_status(|status| grown(&status["context"]["used"]), SOON);
     supervisor.wait_for_state("idle", SOON);
 
     supervisor.keys([key::PREFIX, "u"]);
