@@ -231,16 +231,23 @@ fn live_t_and_enter_resume_a_trimmed_copy_of_the_real_client_s_session() {
     let launch = Launch::live()
         .set("reboot.mode=\"manual\"")
         .agent_args(["--model", "claude-sonnet-4-5"]);
-    let file = launch.project().join("long.txt");
-    let line = "a line that fills the window\n";
-    fs::write(&file, line.repeat(1_500)).unwrap();
-    let read = || Answer::Tool {
-        name: "Read".into(),
-        input: json!({ "file_path": file }),
+    // A file that was read already is not read again.
+    let read = |name: &str| {
+        let file = launch.project().join(name);
+        fs::write(
+            &file,
+            format!("a line of {name} that fills\n").repeat(1_500),
+        )
+        .unwrap();
+        Answer::Tool {
+            name: "Read".into(),
+            input: json!({ "file_path": file }),
+        }
     };
+    let reads = ["one.txt", "two.txt", "three.txt", "four.txt"].map(read);
     launch
         .api()
-        .answer([read(), read(), read(), read(), Answer::text(REPLY)]);
+        .answer(reads.into_iter().chain([Answer::text(REPLY)]));
     launch
         .api()
         .report_usage([30_000, 60_000, 90_000, 120_000, 150_000]);
