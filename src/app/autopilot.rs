@@ -267,10 +267,15 @@ fn watch(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let rebooting = model.reboot.attempt.is_some();
-    if std::mem::replace(&mut run.rebooting, rebooting) && !rebooting && !run.pilot.is_held() {
-        // The new session has its handoff, the resumed one its prompt; an idle one is seen to below.
+    let ended = std::mem::replace(&mut run.rebooting, rebooting) && !rebooting;
+    if ended && !run.pilot.is_held() {
+        // A fresh session works by its handoff, a restarted one by its prompt; one that was trimmed, or resumed because
+        // the reboot failed, has been told nothing.
         run.pilot.phase = Phase::Working;
         run.due = None;
+        if model.agent.state == AgentState::Idle {
+            return follow(model, Verdict::Settle, "");
+        }
     }
     let state = model.agent.state;
     if state == AgentState::Dialog {

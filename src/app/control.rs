@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     api::wire::{AgentState, Control, Reply},
     config::{Config, Notifications, RebootMode},
-    lineage::{Cause, EndReason, checkpoint::Checkpoint},
+    lineage::{Cause, EndReason, Way, checkpoint::Checkpoint},
     pane::screen::ScreenFact,
 };
 
@@ -27,6 +27,7 @@ pub const NOTICE_TIME: Duration = Duration::from_secs(8);
 pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
     let done = match control {
         Control::Reboot => reboot_asked(model),
+        Control::RebootBy(way) => reboot_asked_by(model, way),
         Control::Approve => reboot::approve(model, Approval::Person),
         Control::Defer => reboot::cancel(model, true),
         Control::Save => Ok(checkpoint(model, "manual")),
@@ -51,11 +52,21 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
 
 /// A script asks for a reboot. Where nobody can look at the review, asking is approving.
 fn reboot_asked(model: &mut Model) -> Result<Vec<Effect>, String> {
-    let mut effects = reboot::request(model, Cause::Ctl, true)?;
+    let effects = reboot::request(model, Cause::Ctl, true)?;
+    Ok(approved_if_unattended(model, effects))
+}
+
+/// As [`reboot_asked`], in this way.
+fn reboot_asked_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
+    let effects = reboot::request_by(model, way)?;
+    Ok(approved_if_unattended(model, effects))
+}
+
+fn approved_if_unattended(model: &mut Model, mut effects: Vec<Effect>) -> Vec<Effect> {
     if autopilot::is_unattended(model) {
         effects.extend(reboot::approve(model, Approval::Person).unwrap_or_default());
     }
-    Ok(effects)
+    effects
 }
 
 /// Lets nothing happen by itself.

@@ -26,6 +26,7 @@ pub mod host;
 pub mod keeper;
 pub mod recovery;
 pub mod task;
+pub mod trim;
 pub mod watcher;
 
 use std::{
@@ -141,6 +142,7 @@ pub struct Shell {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) follower: std_mpsc::Sender<Poke>,
     pub(crate) transcript: Option<PathBuf>,
+    pub(crate) trimmer: std_mpsc::Sender<trim::Ask>,
     pub(crate) watcher: Watcher,
     pub(crate) paths: Paths,
     pub(crate) front: Front,
@@ -286,6 +288,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
     let follower = follower::start(events.clone())?;
+    let trimmer = trim::start(events.clone())?;
     let mut watcher = Watcher::start();
     for path in paths.watched() {
         watcher.watch_beside(&path);
@@ -310,6 +313,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         events,
         follower,
         transcript: None,
+        trimmer,
         watcher,
         paths,
         front,
