@@ -134,7 +134,13 @@ pub fn begin(
         said: false,
         untold: None,
         begun: None,
-        ended: model.lineage.iterations().last().map(|last| last.iteration),
+        ended: model
+            .lineage
+            .iterations()
+            .iter()
+            .rev()
+            .find(|one| !one.is_open())
+            .map(|last| last.iteration),
     });
     handoff::draft(model);
     let mut effects = vec![tell(news)];
