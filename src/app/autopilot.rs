@@ -49,7 +49,7 @@ const SETTLE: Duration = Duration::from_millis(600);
 const SETTLE_FRESH: Duration = Duration::from_millis(20);
 
 /// An idle agent that should be at work is left alone for this long: its start prompt may be on its way.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE: Duration = Duration::from_secs(20);
 
 /// When a typed prompt that was not seen to arrive gets one more lone Enter, and when it is given up.
 const ENTER_AGAIN: Duration = Duration::from_secs(2);
@@ -279,6 +279,11 @@ fn watch(model: &mut Model) -> Vec<Effect> {
         // the reboot failed, has been told nothing.
         run.pilot.phase = Phase::Working;
         run.due = None;
+        let handed_over = model
+            .lineage
+            .current()
+            .is_some_and(|one| one.reboot.is_some());
+        run.pilot.task_changed &= !handed_over;
         if model.agent.state == AgentState::Idle {
             return follow(model, Verdict::Settle, "");
         }
@@ -435,10 +440,12 @@ fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
         seconds: pause.time.as_secs(),
         until: pause.reset,
     };
-    model.trouble(format!(
-        "{why}: the run goes on in {}",
-        duration(pause.time)
-    ));
+    if !is_unattended(model) {
+        model.trouble(format!(
+            "{why}: the run goes on in {}",
+            duration(pause.time)
+        ));
+    }
     let mut effects = vec![tell(news)];
     effects.extend(set(model, Due::WaitOver, pause.time));
     effects

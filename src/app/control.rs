@@ -99,6 +99,11 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<E
     let reason = model
         .quitting
         .map_or(EndReason::Shutdown, |quitting| quitting.reason);
+    if let Some(signal) = signal.filter(|_| !urgent) {
+        model.notice(format!(
+            "{signal}: the agent is ended cleanly; once more ends it at once"
+        ));
+    }
     let code = autopilot::stopped(model, code);
     leave(model, code, reason, urgent)
 }

@@ -45,10 +45,19 @@ pub fn draft(model: &mut Model) {
             };
         }
     }
+    close(&mut model.handoff.generated, &closing);
     if let Some(warning) = wins_little(model) {
         model.handoff.generated.warnings.push(warning);
     }
     model.preserved = state;
+}
+
+/// A template of the user's own may have no place for the closing words, without which a run would never end.
+fn close(handoff: &mut Handoff, closing: &str) {
+    let closing = crate::handoff::sendable(closing);
+    if !closing.is_empty() && !handoff.text.contains(&closing) {
+        handoff.text = format!("{}\n\n{closing}", handoff.text);
+    }
 }
 
 /// Says so when the fresh session would begin almost as full as this one is: within 20 % of now.

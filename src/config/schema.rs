@@ -206,6 +206,7 @@ pub(super) static KEYS: &[Key] = &[
     key("keys", "history", Owner, Rule::Triggers(Action::History)),
     key("keys", "reboot", Owner, Rule::Triggers(Action::Reboot)),
     key("keys", "mode", Owner, Rule::Triggers(Action::Mode)),
+    key("keys", "pause", Owner, Rule::Triggers(Action::Pause)),
     key("keys", "zoom", Owner, Rule::Triggers(Action::Zoom)),
     key("keys", "scroll", Owner, Rule::Triggers(Action::Scroll)),
     key("keys", "checkpoint", Owner, Rule::Triggers(Action::Checkpoint)),

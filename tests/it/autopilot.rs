@@ -544,7 +544,11 @@ fn one_interrupt_ends_a_headless_run_cleanly_and_two_at_once() {
     run.signal(Signal::INT);
     run.wait_until(
         "it is ending",
-        |run| run.lines().iter().any(|line| line.contains("SIGINT")),
+        |run| {
+            run.lines()
+                .iter()
+                .any(|line| line.contains("SIGINT: the agent is ended cleanly"))
+        },
         SOON,
     );
     run.signal(Signal::INT);

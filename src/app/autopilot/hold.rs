@@ -186,6 +186,8 @@ pub fn headless(model: &mut Model) -> Vec<Effect> {
         .as_ref()
         .is_some_and(|run| run.pilot.is_held())
     {
+        // Whoever typed it is gone.
+        model.agent.draft = false;
         effects.extend(control::resume(model).unwrap_or_default());
     }
     if let Some(run) = &mut model.autopilot {
