@@ -836,6 +836,7 @@ mod tests {
             (Some("f6"), "i", Action::History),
             (Some("f5"), "r", Action::Reboot),
             (Some("f7"), "m", Action::Mode),
+            (None, "p", Action::Pause),
             (Some("f8"), "z", Action::Zoom),
             (Some("f9"), "[", Action::Scroll),
             (None, "c", Action::Checkpoint),

@@ -593,7 +593,7 @@ mod tests {
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},
-            "cost_usd": null,
+            "cost_usd": null, "run": null,
         });
         assert_eq!(
             serde_json::to_string(&status()).unwrap(),

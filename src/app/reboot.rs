@@ -336,7 +336,9 @@ pub fn undo(model: &mut Model) -> Result<Vec<Effect>, String> {
         return Err("nothing to undo: this iteration was not begun by a reboot".to_owned());
     };
     let parent = model.lineage.newest_in(old);
-    Ok(resume(model, Kind::Undo(old, parent), Cause::Undo))
+    let mut effects = autopilot::hold(model, "your undo");
+    effects.extend(resume(model, Kind::Undo(old, parent), Cause::Undo));
+    Ok(effects)
 }
 
 /// Resumes the same session after its process has ended by itself.

@@ -29,6 +29,9 @@ pub use patience::{Patience, Pause};
 
 use crate::{clock::At, lineage::EndReason};
 
+/// So many failures of an unknown kind, and nothing else from the start, mean that the agent cannot work.
+const FIRST_FAILURES: u32 = 4;
+
 /// How many texts of `say` may wait for their moment.
 const QUEUE: usize = 16;
 
@@ -302,10 +305,15 @@ impl Autopilot {
         self.breakers.turn_ended(changed, self.message.as_deref())
     }
 
-    /// A turn has failed, by the fault of the service or of something unknown.
-    pub fn turn_failed(&mut self, message: &str) -> Verdict {
+    /// A turn has failed, by the fault of the service or of something unknown. What is no passing trouble of the service,
+    /// and holds from the first turn on, will not pass: no login, no such model.
+    pub fn turn_failed(&mut self, message: &str, passing: bool) -> Verdict {
         self.message = None;
-        match self.patience.service_failed() {
+        let pause = self.patience.service_failed();
+        if !passing && self.turns == 0 && self.patience.failures() >= FIRST_FAILURES {
+            return Verdict::End(End::NoAgent(breaker::excerpt(message)));
+        }
+        match pause {
             Some(pause) => Verdict::Wait(pause),
             None => Verdict::Trip(Trip::Service {
                 times: self.patience.failures(),

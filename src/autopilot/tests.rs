@@ -197,7 +197,7 @@ fn failures_are_waited_out_and_trip_in_the_end() {
     let mut run = run();
     let mut waits = 0;
     let trip = loop {
-        match run.turn_failed("API Error: 529 overloaded") {
+        match run.turn_failed("API Error: 529 overloaded", true) {
             Verdict::Wait(_) => waits += 1,
             verdict => break verdict,
         }
@@ -207,6 +207,24 @@ fn failures_are_waited_out_and_trip_in_the_end() {
         matches!(&trip, Verdict::Trip(trip @ Trip::Service { times: 10, .. }) if trip.to_string().contains("529")),
         "{trip:?}"
     );
+}
+
+#[test]
+fn an_agent_that_fails_from_the_start_could_not_run() {
+    let fail = |run: &mut Autopilot| {
+        for _ in 1..FIRST_FAILURES {
+            assert!(matches!(
+                run.turn_failed("please log in", false),
+                Verdict::Wait(_)
+            ));
+        }
+        run.turn_failed("please log in", false)
+    };
+    let end = End::NoAgent("please log in".to_owned());
+    assert_eq!(fail(&mut run()), Verdict::End(end));
+    let mut worked = run();
+    worked.turn_ended(Some("a"), &spent(1));
+    assert!(matches!(fail(&mut worked), Verdict::Wait(_)));
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Ef
             "a usage limit holds".to_owned(),
         ),
         Failure::Service | Failure::Other => (
-            run.pilot.turn_failed(message),
+            run.pilot.turn_failed(message, failure == Failure::Service),
             format!("the turn failed: {}", excerpt(message)),
         ),
     };
