@@ -27,6 +27,8 @@ use super::{
     update,
 };
 
+mod feed_tests;
+
 const OLD: u128 = 1;
 const NEW: u128 = 2;
 
@@ -198,7 +200,9 @@ impl Bench {
     }
 
     fn git(&mut self) -> Vec<Effect> {
-        self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)))
+        let mut effects = self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)));
+        effects.extend(self.tell(Event::Read(ReadEvent::Ground(Box::default()))));
+        effects
     }
 
     fn step(&self) -> Option<Step> {

@@ -55,8 +55,8 @@ fn filled(items: usize) -> PreservedState {
     for n in 0..items {
         state.mark_completed(&format!("completed item {n}"));
         state.add_pending(&format!("pending item {n}"));
-        state.modified_files.push(format!("src/modified {n}.rs"));
-        state.created_files.push(format!("src/created_{n}.rs"));
+        state.modified_files.push(format!("src/modified {n}.rs").into());
+        state.created_files.push(format!("src/created_{n}.rs").into());
         state.record_decision(
             &format!("decision {n}"),
             "it is simpler",
@@ -101,10 +101,10 @@ fn golden_signals_alone() {
 fn golden_git_alone() {
     let state = PreservedState {
         modified_files: vec![
-            "src/a b.rs".to_owned(),
-            "src/\u{6f22}.rs\n## Forged".to_owned(),
+            "src/a b.rs".into(),
+            "src/\u{6f22}.rs\n## Forged".into(),
         ],
-        created_files: vec!["DONE: all.md".to_owned()],
+        created_files: vec!["DONE: all.md".into()],
         ..PreservedState::default()
     };
     let git = [
@@ -175,7 +175,7 @@ fn golden_conflicting_sources() {
     let notes =
         "## Objective\nfrom the notes\n## Current Plan\n- [ ] the lexer\n- [ ] the parser\n";
     state.feed_scratchpad(notes);
-    state.modified_files.push("src/a.rs".to_owned());
+    state.modified_files.push("src/a.rs".into());
     golden(
         "conflicting",
         &make(50_000, &state, |sources| sources.scratchpad = notes),
@@ -189,7 +189,7 @@ fn golden_all_unicode() {
     state.add_pending("字句解析 👩‍👩‍👧");
     state.mark_completed("مرحبا");
     state.record_decision("выбор", "потому", DateTime::UNIX_EPOCH);
-    state.modified_files.push("źródło/ñ.rs".to_owned());
+    state.modified_files.push("źródło/ñ.rs".into());
     state.set_custom("ключ", "значение");
     golden(
         "unicode",
@@ -321,7 +321,7 @@ proptest! {
             state.add_pending(item);
             state.mark_completed(&format!("c {item}"));
             state.record_decision(item, item, DateTime::UNIX_EPOCH);
-            state.modified_files.push(item.clone());
+            state.modified_files.push(item.clone().into());
         }
         let handoff = make(max, &state, |sources| {
             sources.scratchpad = &notes;
