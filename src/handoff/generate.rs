@@ -166,6 +166,12 @@ impl Generator {
         engine.set_syntax(SyntaxConfig::builder().trim_blocks(true).build()?);
         engine.add_template_owned("handoff", template.to_owned())?;
         let generator = Self { engine };
+        // A fault inside a section shows only when there is something to tell in it.
+        let full = CUT_ORDER.iter().map(|(key, _)| *key);
+        let full = full
+            .chain(["objective", "pending"])
+            .map(|key| (key, "-".to_owned()));
+        generator.render(&values(&full.collect(), "marker", &["-".to_owned()]))?;
         let empty = generator.render(&values(&BTreeMap::new(), "marker", &[]))?;
         if !empty.trim_start().starts_with("marker") {
             let message = "expected `{{ marker }}` as the first line".to_owned();
@@ -592,6 +598,11 @@ mod tests {
             3
         );
         assert_eq!(Generator::new("hello").unwrap_err().line, 1);
+        for section in ["objective", "git", "left_out"] {
+            let template =
+                format!("{{{{ marker }}}}\n{{% if {section} %}}\n{{{{ nonsense }}}}\n{{% endif %}}");
+            assert_eq!(Generator::new(&template).unwrap_err().line, 3, "{section}");
+        }
     }
 
     proptest::proptest! {

@@ -8,6 +8,7 @@ mod breakpoint;
 mod commands;
 mod config;
 mod context;
+mod feed;
 mod handoff;
 mod hooks;
 mod host;
