@@ -1,4 +1,5 @@
-//! Prints how fast a transcript is read: the time to the first figure and the rate of a full scan.
+//! Prints how fast a transcript is read: the time to the first figure and the rate of a full scan, with all that the
+//! handoff tells of it gathered on the way.
 //!
 //! `cargo run --release --example scan [FILE | MEGABYTES]`; without a file one is generated (200 MB).
 
@@ -11,7 +12,7 @@ use std::{
     time::Instant,
 };
 
-use pitstop::transcript::{tail::Tail, usage::Usage};
+use pitstop::transcript::{digest::Digest, tail::Tail, usage::Usage};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
@@ -34,8 +35,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let start = Instant::now();
     let mut bytes = 0;
+    // All of it is history, as for a session that is resumed.
+    let (mut digest, mut history) = (Digest::new(10), std::fs::metadata(&path)?.len());
     loop {
-        let report = tail.read_new(16 << 20)?;
+        let report = tail.read_into(16 << 20, &mut digest, &mut history)?;
         bytes += report.bytes;
         if !report.more {
             break;

@@ -180,7 +180,7 @@ pub struct ToolCall {
     /// The file, for a tool that touches one.
     pub file: Option<String>,
     /// What it did to the agent's to-do list; none while it runs, and for a subagent, which has a list of its own.
-    pub todo: Option<TodoCall>,
+    pub todo: Option<Box<TodoCall>>,
 }
 
 /// What a tool gave back.

@@ -304,7 +304,7 @@ fn tool_call(at: Payload<'_>) -> Result<ToolCall, HookError> {
     })
 }
 
-fn todo_call(at: Payload<'_>) -> Option<TodoCall> {
+fn todo_call(at: Payload<'_>) -> Option<Box<TodoCall>> {
     if at.0.get("agent_id").is_some_and(Value::is_string) {
         return None;
     }
@@ -315,6 +315,7 @@ fn todo_call(at: Payload<'_>) -> Option<TodoCall> {
         field("tool_input"),
         field("tool_response"),
     )
+    .map(Box::new)
 }
 
 /// A shell result has streams; other tools give any JSON, of which only a plain text is kept.

@@ -471,9 +471,10 @@ fn included(files: &[IncludedFile]) -> String {
         .iter()
         .map(|file| {
             let cut = if file.cut { " (its start)" } else { "" };
+            let name = one_line(&file.name);
+            let quote = if signal::is_signal(&name) { "`" } else { "" };
             format!(
-                "### {}{cut}\n\n{}",
-                one_line(&file.name),
+                "### {quote}{name}{quote}{cut}\n\n{}",
                 fenced("", &file.text)
             )
         })
@@ -599,8 +600,9 @@ mod tests {
         );
         assert_eq!(Generator::new("hello").unwrap_err().line, 1);
         for section in ["objective", "git", "left_out"] {
-            let template =
-                format!("{{{{ marker }}}}\n{{% if {section} %}}\n{{{{ nonsense }}}}\n{{% endif %}}");
+            let template = format!(
+                "{{{{ marker }}}}\n{{% if {section} %}}\n{{{{ nonsense }}}}\n{{% endif %}}"
+            );
             assert_eq!(Generator::new(&template).unwrap_err().line, 3, "{section}");
         }
     }

@@ -23,8 +23,11 @@ const SETTLE_LIMIT: Duration = Duration::from_millis(600);
 /// How many lines of the pane are looked through.
 const LINES: usize = 500;
 
-/// The pause between two looks for a transcript that no hook has named.
+/// The pause before a transcript that no hook has named is looked for, once the pane has printed something.
 const SEEK_TIME: Duration = Duration::from_millis(250);
+
+/// The longest pause between two looks: each one in vain doubles it, for the client writes after it has drawn.
+const SEEK_LIMIT: Duration = Duration::from_secs(4);
 
 /// What is waited for.
 #[derive(Debug, Default)]
@@ -33,6 +36,8 @@ pub struct Listening {
     text_due: Option<(Instant, Instant)>,
     /// When a transcript is looked for.
     seek_due: Option<Instant>,
+    /// The pause behind the next look in vain.
+    seek_pause: Duration,
     /// The program marks its commands: it is a shell, and what it shows is their output.
     is_shell: bool,
 }
@@ -52,7 +57,9 @@ impl Shell {
         let now = Instant::now();
         if self.agent.kind.tells() {
             if self.transcript.is_none() && !self.model.agent.hooked {
-                self.listening.seek_due.get_or_insert(now + SEEK_TIME);
+                let due = self.listening.seek_due.unwrap_or(now + SEEK_TIME);
+                self.listening.seek_due = Some(due.min(now + SEEK_TIME));
+                self.listening.seek_pause = SEEK_TIME;
             }
             return;
         }
@@ -68,7 +75,7 @@ impl Shell {
     pub(super) fn listened(&mut self, now: Instant) {
         if self.listening.seek_due.is_some_and(|due| due <= now) {
             self.listening.seek_due = None;
-            self.seek_transcript();
+            self.seek_transcript(now);
         }
         let due = self.listening.text_due.is_some_and(|(_, due)| due <= now);
         if due {
@@ -80,20 +87,24 @@ impl Shell {
     }
 
     /// Hooks may be switched off; the id of the session is ours, unless the client ignores it.
-    fn seek_transcript(&mut self) {
-        if self.transcript.is_some() || self.model.agent.hooked {
+    fn seek_transcript(&mut self, now: Instant) {
+        if self.transcript.is_some() || self.model.agent.hooked || self.pty.is_none() {
             return;
         }
         let session = self.model.session;
         if let Some(path) = self.agent.transcript_of(session) {
             tracing::info!("no hook has come: the transcript was found by the session's id");
             self.follow(session, path.to_string_lossy().into_owned());
+            return;
         }
+        let pause = self.listening.seek_pause;
+        self.listening.seek_due = Some(now + pause);
+        self.listening.seek_pause = (pause * 2).min(SEEK_LIMIT);
     }
 
     /// The emulator saw something that is no cell.
     pub(super) fn screen_fact(&mut self, fact: ScreenFact) {
-        if let ScreenFact::Mark(mark) = &fact
+        if let ScreenFact::Mark(mark) = fact
             && !self.agent.kind.tells()
         {
             self.marked(mark);
@@ -101,7 +112,7 @@ impl Shell {
         self.tell(Event::Pane(PaneEvent::Screen(fact)));
     }
 
-    fn marked(&mut self, mark: &Mark) {
+    fn marked(&mut self, mark: Mark) {
         if matches!(mark, Mark::OutputStart) {
             self.listening.is_shell = true;
             self.listening.text_due = None;

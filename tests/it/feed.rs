@@ -249,7 +249,8 @@ fn warmup_prompt_runs_if_configured() {
 
 #[test]
 fn state_size_limit_is_enforced() {
-    let many: String = (0..500).map(|n| format!("- [x] done item {n}\n")).collect();
+    let many: Vec<_> = (0..500).map(|n| format!("- [x] done item {n}")).collect();
+    let many = many.join("\n");
     let launch = demo(&["Understood."])
         .set("handoff.max_state_size=3000")
         .notes(&format!("{NOTES}{many}"));
@@ -652,8 +653,8 @@ fn hostile_names_cannot_break_the_structure() {
     );
     assert_eq!(items(&handoff, "remaining_items"), ["grammar"]);
     let output = supervisor.run(&["handoff", "--json"]);
-    let lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
-    assert_eq!(lines, 1, "JSON stays on one line");
+    let json = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(json.lines().count(), 1, "JSON stays on one line");
 }
 
 /// The user's own template wins; a broken one is told with its line before anything is touched.
@@ -693,7 +694,7 @@ fn the_user_s_own_template_wins_and_a_broken_one_is_refused() {
     assert!(told.contains("handoff template, line 4"), "{told}");
 }
 
-/// A checkpoint by turns is in the store without anybody's asking.
+/// Whoever wants no handoff gets none, and is told so before.
 #[test]
 fn without_a_handoff_the_next_session_starts_empty() {
     let launch = demo(&["Understood."]).set("handoff.generate_handoff=false");

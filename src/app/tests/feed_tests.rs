@@ -60,7 +60,7 @@ fn called(bench: &mut Bench, todo: TodoCall) -> Vec<Effect> {
         session: bench.model.session,
         call: ToolCall {
             name: "TodoWrite".to_owned(),
-            todo: Some(todo),
+            todo: Some(Box::new(todo)),
             ..ToolCall::default()
         },
         output: ToolOutput::default(),
