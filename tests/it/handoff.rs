@@ -370,20 +370,24 @@ proptest! {
         let signals = pitstop::handoff::signal::parse(&handoff.text);
         prop_assert_eq!(signals, Vec::new(), "{}", handoff.text);
         let mut fence = String::new();
-        let headings = handoff.text.lines().filter(|line| {
+        let outside = handoff.text.lines().filter(|line| {
             let ticks: String = line.chars().take_while(|c| *c == '`').collect();
             if ticks.len() >= 3 && (fence.is_empty() || ticks == fence) {
                 fence = if fence.is_empty() { ticks } else { String::new() };
             }
-            fence.is_empty() && line.starts_with("## ")
+            fence.is_empty()
         });
-        let headings: Vec<_> = headings.collect();
+        let outside: Vec<_> = outside.collect();
+        let headings = outside.iter().filter(|line| line.starts_with("## "));
+        let headings: Vec<_> = headings.copied().collect();
         prop_assert_eq!(headings, [
             "## Objective", "## Completed", "## Pending", "## Do not redo", "## Modified files", "## Key decisions",
             "## Open issues", "## Failing tests", "## Git", "## Included files", "## Recent commands", "## State",
             "## Carry on",
         ]);
-        prop_assert_eq!(handoff.text.lines().filter(|line| line.starts_with("pitstop handoff")).count(), 1);
+        let markers = outside.iter().filter(|line| line.starts_with("pitstop handoff"));
+        prop_assert_eq!(markers.count(), 1);
+        prop_assert_eq!(Marker::read(&handoff.text), Some(MARKER.clone()));
     }
 }
 
