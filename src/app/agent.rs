@@ -368,6 +368,7 @@ fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     set_state(model, AgentState::Busy);
     model.agent.draft = false;
     model.agent.background_tasks = 0;
+    model.heard.turn_begins();
     let is_handoff = prompt.starts_with("pitstop handoff");
     if !is_handoff && model.first_prompt.is_none() && !prompt.starts_with('/') {
         model.first_prompt = Some(prompt.to_owned());

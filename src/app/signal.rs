@@ -71,6 +71,11 @@ impl Heard {
         *self = Self::default();
     }
 
+    /// A prompt begins a turn: if no hook has told the end of the one before, none will.
+    pub fn turn_begins(&mut self) {
+        self.behind.clear();
+    }
+
     /// A text of ours is about to show in the pane.
     pub fn expect_echo(&mut self, text: &str) {
         if self.ours.len() < REMEMBERED {
@@ -198,6 +203,14 @@ mod tests {
             assert!(heard.by_hook(&goal("a")));
             assert!(!heard.by_transcript(&goal("a")));
         }
+    }
+
+    #[test]
+    fn a_turn_without_its_hook_does_not_silence_the_next() {
+        let mut heard = Heard::default();
+        assert!(heard.by_transcript(&goal("a")));
+        heard.turn_begins();
+        assert!(heard.by_hook(&goal("a")));
     }
 
     #[test]
