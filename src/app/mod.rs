@@ -5,6 +5,7 @@
 //! are dropped when that is over.
 
 pub mod agent;
+pub mod compaction;
 pub mod control;
 pub mod effect;
 pub mod ending;
@@ -18,6 +19,7 @@ pub mod report;
 pub mod scratchpad;
 pub mod signal;
 pub mod todo;
+pub mod trim;
 
 pub use effect::Effect;
 pub use event::Event;
@@ -130,6 +132,8 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
+        ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
+        ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
     }
@@ -156,6 +160,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
                 Vec::new()
             }
         }
+        TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),
