@@ -21,6 +21,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::lineage::Way;
+
 /// How long a text for [`Control::Say`] may be, in bytes: a prompt, not a document.
 pub const SAY_LIMIT: usize = 64 * 1024;
 
@@ -115,6 +117,8 @@ pub enum Reply {
 pub enum Control {
     /// Begin a reboot; in `ask` mode its review opens.
     Reboot,
+    /// Begin a reboot and choose its way: [`Control::Reboot`] with a [`RebootBody`] that names one.
+    RebootBy(Way),
     /// Approve the review that is open.
     Approve,
     /// Put the reboot off.
@@ -150,7 +154,7 @@ impl Control {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Reboot => "reboot",
+            Self::Reboot | Self::RebootBy(_) => "reboot",
             Self::Approve => "approve",
             Self::Defer => "defer",
             Self::Save => "save",
@@ -315,10 +319,31 @@ pub struct IterationReport {
     pub cost_usd: Option<f64>,
     /// How long each step of the reboot that began it took, in milliseconds by the step's word.
     pub transition_time_ms: BTreeMap<String, u64>,
-    /// The size of the handoff it was given, in bytes; nothing for the first one.
+    /// The size of the handoff it was given, in bytes; nothing for the first one and after a trim.
     pub handoff_bytes: Option<u64>,
+    /// How the context went over in the reboot that began it: `fresh` or `trim`.
+    #[serde(default)]
+    pub way: Option<String>,
+    /// What a trim removed.
+    #[serde(default)]
+    pub trim: Option<TrimReport>,
     /// What was done in it, in a sentence or two.
     pub summary: Option<String>,
+}
+
+/// What a trim removed from a session, as part of an [`IterationReport`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrimReport {
+    /// The share of the tool responses that was removed, in percent.
+    pub level: u8,
+    /// How many tool responses that was.
+    pub responses: usize,
+    /// How many there were.
+    pub of: usize,
+    /// In the context window before.
+    pub tokens_before: u64,
+    /// In the context window after it, estimated.
+    pub tokens_after: u64,
 }
 
 /// The tokens of one iteration.
@@ -426,6 +451,14 @@ pub enum UsageActionKind {
 pub struct StatusLineReply {
     /// One line of plain text: level word, percent of usable, turns left, cost. May be empty.
     pub line: String,
+}
+
+/// The body of `POST /control/reboot`; it may be empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RebootBody {
+    /// The way: `fresh` or `trim`; nothing leaves it to the review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<Way>,
 }
 
 /// The body of `POST /control/say`.

@@ -23,7 +23,7 @@ use super::{
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    reboot, scratchpad,
+    reboot, scratchpad, trim,
 };
 
 /// How the guard measures, by the user's settings.
@@ -220,6 +220,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         return effects;
     }
     model.agent.hooked = true;
+    trim::session_seen(model, model.session);
     effects.extend(match event {
         AgentEvent::SessionStarted {
             model: name,
@@ -266,6 +267,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
 /// Follows the agent to another session id (`/clear`, a resume inside the client, a client that ignores
 /// `--session-id`) and to the transcript that it names.
 fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
+    let mut effects = Vec::new();
     if let AgentEvent::SessionStarted {
         session, source, ..
     } = event
@@ -285,6 +287,7 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
             model.transcript_lost = false;
             model.guard.start_iteration();
             model.compactions.change_session();
+            effects.extend(reboot::moved(model));
         }
     }
     let path = match event {
@@ -300,12 +303,12 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         AgentEvent::StatusLine(line) => line.transcript_path.clone(),
         _ => None,
     };
-    match (event.session(), path) {
-        (Some(session), Some(path)) if session == model.session => {
-            vec![Effect::FollowTranscript { session, path }]
-        }
-        _ => Vec::new(),
+    if let (Some(session), Some(path)) = (event.session(), path)
+        && session == model.session
+    {
+        effects.push(Effect::FollowTranscript { session, path });
     }
+    effects
 }
 
 fn set_state(model: &mut Model, state: AgentState) {
@@ -319,7 +322,7 @@ fn set_state(model: &mut Model, state: AgentState) {
 const CALM_TIME: Duration = Duration::from_millis(1500);
 
 /// Whether the client's title says that no turn runs: `✳ …`, while a spinner of braille dots turns in a turn.
-fn is_calm(title: &str) -> bool {
+pub(super) fn is_calm(title: &str) -> bool {
     title.starts_with('✳')
 }
 
@@ -538,6 +541,10 @@ pub fn transcript_read(
     if let Some(name) = &facts.model {
         model.guard.set_model_hint(name);
     }
+    // A trimmed copy that grows has its client, whether that has hooks or not.
+    if model.transcript.turns > 0 && facts.turns > model.transcript.turns {
+        trim::session_seen(model, session);
+    }
     model.transcript = facts;
     model.transcript_lost = false;
     // Before the figure, so that its fall is explained.
@@ -548,6 +555,8 @@ pub fn transcript_read(
         model.guard.forget(Source::Transcript);
     }
     let mut effects = figures_changed(model);
+    effects.extend(trim::grown(model));
+    effects.extend(reboot::advance(model));
     // The hook is the proof; the transcript is the second witness (DESIGN 6).
     if let Some(prompt) = prompt {
         effects.extend(reboot::prompt_seen(model, &prompt));

@@ -27,6 +27,7 @@ pub const NOTICE_TIME: Duration = Duration::from_secs(8);
 pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
     let done = match control {
         Control::Reboot => reboot::request(model, Cause::Ctl, true),
+        Control::RebootBy(way) => reboot::request_by(model, way),
         Control::Approve => reboot::approve(model, Approval::Person),
         Control::Defer => reboot::cancel(model, true),
         Control::Save => Ok(checkpoint(model, "manual")),

@@ -137,7 +137,10 @@ fn fields(iteration: &IterationReport) -> Vec<String> {
     vec![
         iteration.iteration.to_string(),
         session.chars().take(SHORT_ID).collect(),
-        word(&iteration.cause),
+        match iteration.way.as_deref() {
+            Some("trim") => format!("{}, trim", word(&iteration.cause)),
+            _ => word(&iteration.cause),
+        },
         match iteration.ended_at {
             None if iteration.end_reason.is_none() => "running".to_owned(),
             _ => word(&iteration.end_reason),

@@ -269,6 +269,21 @@ pub struct ProcessStamp {
     pub start_time: String,
 }
 
+/// What a trim has removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrimRecord {
+    /// The level: the share of the tool responses that was removed, in percent.
+    pub level: u8,
+    /// How many tool responses that was.
+    pub responses: usize,
+    /// How many there were.
+    pub of: usize,
+    /// Tokens in the context window before.
+    pub tokens_before: Tokens,
+    /// Tokens in the context window after it, estimated.
+    pub tokens_after: Tokens,
+}
+
 /// How one reboot went: the `FreshContextResult` of DESIGN section 6.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RebootRecord {
@@ -282,6 +297,9 @@ pub struct RebootRecord {
     pub way: Way,
     /// What asked for it.
     pub cause: Cause,
+    /// What was removed, where the way was a trim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<TrimRecord>,
     /// Milliseconds spent in each step.
     #[serde(default)]
     pub transition_time_ms: BTreeMap<Step, u64>,

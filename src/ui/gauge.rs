@@ -19,7 +19,7 @@ use ratatui::{
 
 use crate::{
     api::wire::AgentState,
-    app::{Model, report},
+    app::{Model, report, trim},
     guard::{Advice, Assessment, Figure, Lines, Threshold, assess},
     keymap::Action,
     transcript::Tokens,
@@ -200,13 +200,7 @@ fn growth(model: &Model) -> Option<Vec<String>> {
 
 fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let mut said = vec![format!("window {}", tokens(window))];
-    said.extend(
-        model
-            .guard
-            .forecast()
-            .base()
-            .map(|base| format!("base {}", tokens(base))),
-    );
+    said.extend(trim::base_load(model).map(|base| format!("base {}", tokens(base))));
     said.extend(text::compactions(model.compactions.count()));
     frame::row(text::join(&said, cells), theme.dim)
 }

@@ -25,8 +25,8 @@ use tokio::time::{timeout, timeout_at};
 use super::secrets::{Keys, Right};
 use super::{ANSWER_LIMIT, BODY_LIMIT, Call, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, Seat};
 use crate::api::wire::{
-    Control, ErrorBody, HookVerdict, REFUSABLE_EVENT, Reply, Request, SAY_LIMIT, SayBody,
-    UsageQuery, is_event_name, is_shallow,
+    Control, ErrorBody, HookVerdict, REFUSABLE_EVENT, RebootBody, Reply, Request, SAY_LIMIT,
+    SayBody, UsageQuery, is_event_name, is_shallow,
 };
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
@@ -353,6 +353,11 @@ async fn order(
     if !body.is_empty() {
         parse::<serde_json::Map<String, serde_json::Value>>(&body)?;
     }
+    let way = match order {
+        Control::Reboot if !body.is_empty() => parse::<RebootBody>(&body)?.way,
+        _ => None,
+    };
+    let order = way.map_or(order, Control::RebootBy);
     ask(&shop, seat, Request::Control(order)).await
 }
 
