@@ -310,7 +310,8 @@ pub fn status_line(model: &Model) -> StatusLineReply {
 pub fn turns_left(model: &Model) -> Option<String> {
     let turns = model.guard.outlook(model.now)?.turns_left?;
     Some(if turns.start() == turns.end() {
-        format!("{} turns left", turns.start())
+        let plural = if *turns.start() == 1 { "" } else { "s" };
+        format!("{} turn{plural} left", turns.start())
     } else {
         format!("{}–{} turns left", turns.start(), turns.end())
     })
