@@ -35,7 +35,8 @@ pub const EVENT_NAME_LIMIT: usize = 40;
 /// What somebody outside wants of the supervisor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// A hook of the hosted agent fired; the body is what it got on its standard input, unparsed.
+    /// A hook of the hosted agent fired; the body is what it got on its standard input, unparsed. Answered with
+    /// [`Reply::Accepted`], or with [`Reply::Blocked`] where the hook can refuse.
     Hook {
         /// The event's name as in `POST /hooks/claude/{event}`: 1 to 40 ASCII letters.
         event: String,
@@ -62,11 +63,33 @@ pub enum Request {
     Usage(UsageQuery),
 }
 
+/// The one hook event whose agent waits for our word; of all others nothing but the news is wanted.
+pub const REFUSABLE_EVENT: &str = "PreCompact";
+
+/// What a hook tells its agent, as Claude Code reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookVerdict {
+    /// `block`.
+    pub decision: String,
+    /// Why, for the agent's user.
+    pub reason: String,
+}
+
+impl HookVerdict {
+    /// The word that blocks.
+    pub const BLOCK: &str = "block";
+}
+
 /// The loop's answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// It will be done, or has been noted.
     Accepted,
+    /// The hook is told to stop what its agent was about to do.
+    Blocked {
+        /// The reason, for the agent's user.
+        reason: String,
+    },
     /// It will not be done.
     Refused {
         /// The reason, for people, with what would have to be true.
@@ -289,6 +312,9 @@ pub struct IterationReport {
     pub cause: Option<String>,
     /// Its tokens.
     pub tokens: IterationTokens,
+    /// How often the client compacted its context.
+    #[serde(default)]
+    pub compactions: u32,
     /// What it has cost, in US dollars.
     pub cost_usd: Option<f64>,
     /// How long each step of the reboot that began it took, in milliseconds by the step's word.

@@ -245,6 +245,8 @@ pub struct TranscriptFacts {
     pub turns: u64,
     /// Compactions so far.
     pub compactions: u64,
+    /// Whether the file was read to its end, so that the counts are whole.
+    pub whole: bool,
     /// The first prompt of the session.
     pub first_prompt: Option<String>,
     /// The latest prompt.

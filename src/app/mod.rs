@@ -5,6 +5,7 @@
 //! are dropped when that is over.
 
 pub mod agent;
+pub mod compaction;
 pub mod control;
 pub mod effect;
 pub mod ending;

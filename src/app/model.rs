@@ -17,6 +17,7 @@ use crate::{
 };
 
 use super::{
+    compaction::Compactions,
     ending::Ending,
     event::{Lots, TranscriptFacts},
     reboot::Reboot,
@@ -74,6 +75,8 @@ pub struct AgentView {
     pub last_message: Option<String>,
     /// Whether any hook has arrived in this iteration.
     pub hooked: bool,
+    /// Whether we have switched its auto-compaction off.
+    pub holds_compaction: bool,
 }
 
 /// An editor for a whole document, with undo, selection and search.
@@ -257,6 +260,8 @@ pub struct Model {
     pub session: SessionId,
     /// Context usage.
     pub guard: Guard,
+    /// Compactions of the client's own in this iteration.
+    pub compactions: Compactions,
     /// What the transcript says.
     pub transcript: TranscriptFacts,
     /// Whether the transcript was there and cannot be read any more.
@@ -380,6 +385,7 @@ impl Model {
             lineage,
             iteration,
             session,
+            compactions: Compactions::default(),
             transcript: TranscriptFacts::default(),
             transcript_lost: false,
             git: GitState::NoRepository,

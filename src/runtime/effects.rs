@@ -199,10 +199,14 @@ impl Shell {
         if let Some(path) = self.transcript.take() {
             self.watcher.forget_beside(&path);
         }
-        let spawned = self.agent.spec(start, size).and_then(|spec| {
-            pty::spawn(&spec, iteration.get(), &self.pane_messages)
-                .map_err(|error| std::io::Error::other(told(&error)))
-        });
+        let no_compaction = self.model.agent.holds_compaction;
+        let spawned = self
+            .agent
+            .spec(start, size, no_compaction)
+            .and_then(|spec| {
+                pty::spawn(&spec, iteration.get(), &self.pane_messages)
+                    .map_err(|error| std::io::Error::other(told(&error)))
+            });
         let pty = match spawned {
             Ok(pty) => pty,
             Err(error) => {

@@ -119,6 +119,7 @@ fn detail(iteration: &Iteration, cells: usize, theme: &Theme) -> Line<'static> {
         };
         parts.push(given);
     }
+    parts.extend(text::compactions(iteration.compactions));
     let rest = text::join(&parts, cells.saturating_sub(4));
     frame::row(format!("    {rest}"), theme.dim)
 }
@@ -240,7 +241,16 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
         facts.push(("ended", format!("{}, {reason}", time(ended))));
     }
     facts.push(("lived", text::span(lived(iteration, model))));
-    facts.push(("context", figures(iteration, model)));
+    let context = [
+        Some(figures(iteration, model)),
+        text::compactions(iteration.compactions),
+    ];
+    let context: Vec<String> = context
+        .into_iter()
+        .flatten()
+        .filter(|one| !one.is_empty())
+        .collect();
+    facts.push(("context", context.join(" · ")));
     let totals = if iteration.is_open() {
         model.transcript.totals
     } else {

@@ -207,6 +207,7 @@ pub fn working(host: (u16, u16)) -> Model {
     ];
     for (turn, used) in (0..).zip(figures) {
         let second = 20 + turn * 46;
+        begin_turn(&mut model, second - 1);
         say(&mut model, second, figure(used));
         if turn + 1 < figures.len() as u64 {
             end_turn(&mut model, second + 1);
