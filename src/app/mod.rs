@@ -120,9 +120,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
             handoff::draft(model);
             reboot::drafted(model)
         }
-        ReadEvent::PaneSignals { iteration, signals } => {
-            signal::by_pane(model, iteration, signals)
-        }
+        ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),
         ReadEvent::Recorded {
             iteration,
             commands,

@@ -6,8 +6,7 @@ use crate::{
     api::wire::{
         AgentReport, ContextReport, HandoffReport, HistoryReport, IterationReport, IterationTokens,
         RebootReport, SourcedItem, StatusLineReply, StatusReport, TrimReport, UsageAction,
-        UsageActionKind,
-        UsageQuery, UsageReply,
+        UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     config::RebootMode,
