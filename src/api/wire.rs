@@ -21,6 +21,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::handoff::summary::SummaryMade;
+
 /// How long a text for [`Control::Say`] may be, in bytes: a prompt, not a document.
 pub const SAY_LIMIT: usize = 64 * 1024;
 
@@ -293,6 +295,9 @@ pub struct IterationReport {
     pub handoff_bytes: Option<u64>,
     /// What was done in it, in a sentence or two.
     pub summary: Option<String>,
+    /// Who wrote the summary, what that cost, and why it is not a model's.
+    #[serde(default)]
+    pub summary_made: Option<SummaryMade>,
 }
 
 /// The tokens of one iteration.

@@ -23,6 +23,7 @@ use super::{
     handoff,
     model::{AgentView, Model, Overlay},
     reboot, scratchpad,
+    summary::{self, Summaries},
 };
 
 /// How the guard measures, by the user's settings.
@@ -80,6 +81,7 @@ pub fn open_iteration(
     model.guard.start_iteration();
     model.transcript = TranscriptFacts::default();
     model.transcript_lost = false;
+    model.summary = Summaries::default();
     model.title.clear();
     model.scrolling = false;
     model.ending = None;
@@ -89,10 +91,11 @@ pub fn open_iteration(
 /// Ends the record of the present iteration.
 pub fn close_iteration(model: &mut Model, reason: EndReason) -> Vec<Effect> {
     note_figures(model);
-    if model.lineage.close(model.now.wall, reason).is_err() {
-        return Vec::new();
+    let mut effects = summary::close(model);
+    if model.lineage.close(model.now.wall, reason).is_ok() {
+        effects.extend(save_iteration(model));
     }
-    save_iteration(model)
+    effects
 }
 
 /// Keeps the newest iteration's record.
@@ -260,6 +263,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
 /// Follows the agent to another session id (`/clear`, a resume inside the client, a client that ignores
 /// `--session-id`) and to the transcript that it names.
 fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
+    let mut effects = Vec::new();
     if let AgentEvent::SessionStarted {
         session, source, ..
     } = event
@@ -278,6 +282,8 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
             model.transcript = TranscriptFacts::default();
             model.transcript_lost = false;
             model.guard.start_iteration();
+            effects.extend(summary::close(model));
+            model.summary = Summaries::default();
         }
     }
     let path = match event {
@@ -293,12 +299,12 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         AgentEvent::StatusLine(line) => line.transcript_path.clone(),
         _ => None,
     };
-    match (event.session(), path) {
-        (Some(session), Some(path)) if session == model.session => {
-            vec![Effect::FollowTranscript { session, path }]
-        }
-        _ => Vec::new(),
+    if let (Some(session), Some(path)) = (event.session(), path)
+        && session == model.session
+    {
+        effects.push(Effect::FollowTranscript { session, path });
     }
+    effects
 }
 
 fn set_state(model: &mut Model, state: AgentState) {
@@ -400,6 +406,7 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
         model.agent.last_message = Some(message);
     }
     effects.extend(ending::turn_over(model));
+    effects.extend(summary::turn_over(model));
     effects.extend(save_iteration(model));
     effects.extend(wait_for_quiet(model));
     effects
@@ -553,10 +560,12 @@ fn figures_changed(model: &mut Model) -> Vec<Effect> {
     if let Some(current) = model.lineage.current_mut() {
         current.tokens_at_birth = current.tokens_at_birth.or(used);
     }
+    let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))];
     if let Some(crossing) = model.guard.crossing(model.now) {
         model.notice(format!("context: {}", crossing.level.word()));
+        effects.extend(summary::crossed(model, crossing.level));
     }
-    vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))]
+    effects
 }
 
 /// Types a prompt for the user: the text, then Enter as a write of its own.

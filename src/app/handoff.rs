@@ -17,10 +17,12 @@ pub fn draft(model: &mut Model) {
         iteration: model.iteration.get(),
         nonce: model.lots.nonce.clone(),
     };
+    let summary = model.summary.text(model.agent.turns);
     let git = git_lines(&model.git, &model.config.handoff);
     let sources = Sources {
         scratchpad: &model.notes.text,
         git: &git,
+        summary: summary.as_deref(),
         include_tests: model.config.handoff.include_test_state,
         ..Sources::new(&marker, &state)
     };

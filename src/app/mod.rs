@@ -16,6 +16,7 @@ pub mod model;
 pub mod reboot;
 pub mod report;
 pub mod scratchpad;
+pub mod summary;
 
 pub use effect::Effect;
 pub use event::Event;
@@ -115,6 +116,8 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
+        ReadEvent::Condensed { id, text } => summary::condensed(model, id, text),
+        ReadEvent::Summarized { id, outcome } => summary::answered(model, id, outcome),
     }
 }
 
@@ -139,6 +142,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
                 Vec::new()
             }
         }
+        TimerId::Summary(epoch) => summary::timer(model, epoch),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),

@@ -20,6 +20,7 @@ use super::{
     ending::Ending,
     event::{Lots, TranscriptFacts},
     reboot::Reboot,
+    summary::Summaries,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -295,6 +296,8 @@ pub struct Model {
     pub notices: VecDeque<Notice>,
     /// The reboot under way, if any.
     pub reboot: Reboot,
+    /// The summary of the session.
+    pub summary: Summaries,
     /// Random values for the next reboot.
     pub lots: Lots,
     /// How far ending the agent is, if it is being ended.
@@ -407,6 +410,7 @@ impl Model {
             pasting: Vec::new(),
             notices: VecDeque::new(),
             reboot: Reboot::default(),
+            summary: Summaries::default(),
             lots,
             ending: None,
             quitting: None,

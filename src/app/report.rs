@@ -161,6 +161,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
         }),
         handoff_bytes: record.map(|one| one.handoff_bytes),
         summary: iteration.summary.clone(),
+        summary_made: iteration.summary_made.clone(),
     }
 }
 

@@ -67,13 +67,13 @@ pub struct SummaryMade {
     /// Who made it.
     pub source: SummarySource,
     /// What asking the model has cost, in US dollars, as the client tells it; also of one that failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub cost_usd: Option<f64>,
     /// How long the model took, in milliseconds; none if it was not asked or was not waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub duration_ms: Option<u64>,
     /// Why it is not a model's, or not the newest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub reason: Option<String>,
 }
 
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn records_leave_out_what_is_not_known() {
+    fn how_it_was_made_reads_back() {
         let made = SummaryMade {
             source: SummarySource::Fallback,
             cost_usd: None,
@@ -161,7 +161,7 @@ mod tests {
             reason: Some("off".to_owned()),
         };
         let json = serde_json::to_string(&made).unwrap();
-        assert_eq!(json, r#"{"source":"fallback","reason":"off"}"#);
+        assert_eq!(json, r#"{"source":"fallback","cost_usd":null,"duration_ms":null,"reason":"off"}"#);
         assert_eq!(serde_json::from_str::<SummaryMade>(&json).unwrap(), made);
     }
 

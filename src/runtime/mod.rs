@@ -23,6 +23,7 @@ pub mod follower;
 pub mod host;
 pub mod keeper;
 pub mod recovery;
+pub mod summary;
 pub mod watcher;
 
 use std::{
@@ -67,6 +68,7 @@ use agent::AgentPlan;
 use follower::Poke;
 use host::{Host, HostBytes};
 use keeper::Job;
+use summary::SideProcesses;
 use watcher::Watcher;
 
 /// The shortest time between two frames: 60 a second.
@@ -163,6 +165,7 @@ pub struct Shell {
     /// Bytes for the host terminal that are not cells: clipboard, bell.
     pub(crate) aside: Vec<u8>,
     pub(crate) recording: Option<(Instant, Recording)>,
+    pub(crate) summaries: SideProcesses,
     flags: Flags,
     depth: Depth,
     theme: Theme,
@@ -291,6 +294,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         paste_cut: false,
         aside: Vec::new(),
         recording: None,
+        summaries: SideProcesses::default(),
         flags,
         depth,
         theme,
@@ -342,10 +346,17 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         shell.serve(woken);
     };
     let Shell {
-        model, pty, host, ..
+        model,
+        pty,
+        host,
+        summaries,
+        ..
     } = shell;
     drop(pty);
     drop(host);
+    // Who waits for room in the channel must not be waited for.
+    drop(answers);
+    drop(summaries);
     Ok((code, model))
 }
 

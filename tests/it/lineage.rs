@@ -14,6 +14,7 @@ use std::{
 
 use chrono::{DateTime, TimeZone, Utc};
 use pitstop::{
+    handoff::summary::{SummaryMade, SummarySource},
     lineage::{
         Cause, EndReason, Iteration, IterationId, Lineage, ProcessStamp, Project, RebootRecord,
         RunId, TokenTotals, Way,
@@ -118,6 +119,12 @@ fn full_iteration(run: &RunId) -> Iteration {
         output: Tokens(7),
     };
     open.summary = Some("emoji \u{1f600}, CJK 漢字, 'quotes' and\r\nlines".to_owned());
+    open.summary_made = Some(SummaryMade {
+        source: SummarySource::Model,
+        cost_usd: Some(0.02),
+        duration_ms: Some(12_000),
+        reason: Some("2 turns old".to_owned()),
+    });
     open.tokens_at_birth = Some(Tokens(15_000));
     open.tokens_at_end = Some(Tokens(0));
     open.cost_usd = Some(4.12);

@@ -276,7 +276,7 @@ mod tests {
         assert!(why(&secret.to_string()).contains("[masked]"));
         let deep = "[".repeat(100_000);
         why(&deep);
-        outcome(&ran(b"\xff\xfe{\"type\":\"result\""));
+        let _ = outcome(&ran(b"\xff\xfe{\"type\":\"result\""));
     }
 
     proptest::proptest! {
