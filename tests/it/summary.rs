@@ -289,7 +289,11 @@ fn a_real_client_s_summary_reaches_the_next_session() {
     assert_eq!(tools, ["Read"]);
     assert_eq!(user_texts(&calls[2])[0], message);
     // It left no session behind, and told no hook of ours.
-    assert_eq!(launch.the_home().transcripts().len(), 2);
+    let sessions = [1, 2].map(|number| iteration(&supervisor, number)["session_id"].clone());
+    let stem = |path: std::path::PathBuf| path.file_stem().unwrap().to_str().map(str::to_owned);
+    for found in launch.the_home().transcripts().into_iter().map(stem) {
+        assert!(sessions.contains(&serde_json::json!(found)), "{found:?}");
+    }
     assert_eq!(supervisor.status()["iteration"], 2);
     assert!(
         !supervisor.log().contains("another session"),
@@ -317,8 +321,14 @@ fn a_real_client_that_is_refused_leaves_the_fallback_and_the_reason() {
         message.contains("### User Intent\n\ncount the herons\n"),
         "{message}"
     );
-    let calls = launch.api().main_calls();
-    assert_eq!(user_texts(calls.last().unwrap())[0], message);
+    supervisor.wait_until(
+        "the new session gets it",
+        || {
+            let calls = launch.api().main_calls();
+            user_texts(calls.last().unwrap()).first() == Some(&message)
+        },
+        SOON,
+    );
 }
 
 #[test]

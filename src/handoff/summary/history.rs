@@ -210,7 +210,9 @@ impl Log {
             ("cwd", &mut self.facts.directory),
             ("gitBranch", &mut self.facts.branch),
         ] {
-            if let Some(text) = record[field].as_str().filter(|text| !text.is_empty()) {
+            // `HEAD` stands for a place without a branch.
+            let text = record[field].as_str();
+            if let Some(text) = text.filter(|text| !matches!(*text, "" | "HEAD")) {
                 *place = Some(clipped(&one_line(text), CALL_CAP));
             }
         }
