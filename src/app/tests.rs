@@ -27,7 +27,7 @@ use super::{
     update,
 };
 
-mod summaries;
+mod summary_tests;
 
 const OLD: u128 = 1;
 const NEW: u128 = 2;

@@ -446,7 +446,7 @@ async fn metrics_are_kept(place: Place) {
     let health = store.health().await;
     assert_eq!(
         (health.schema, health.trouble, health.lost),
-        (Some(1), None, 0)
+        (Some(2), None, 0)
     );
 }
 
@@ -461,7 +461,7 @@ async fn a_schema_newer_than_ours_is_refused_and_left_alone(place: Place) {
             error,
             StoreError::NewerSchema {
                 found: 99,
-                known: 1,
+                known: 2,
                 ..
             }
         ),
@@ -485,7 +485,7 @@ async fn eight_starters_at_once_make_one_schema(place: Place) {
     for starter in starters {
         let opened = starter.await.unwrap().unwrap();
         assert_eq!(opened.warnings, []);
-        assert_eq!(opened.store.health().await.schema, Some(1));
+        assert_eq!(opened.store.health().await.schema, Some(2));
         opened.store.close().await;
     }
 }

@@ -222,24 +222,24 @@ fn switched_off_no_process_is_started() {
 
 /// Leaving ends the process that writes a summary, too; the kit finds whatever is left of this home.
 #[track_caller]
-fn leaving_ends_it(supervisor: Supervisor) {
+fn leaving_ends_it(supervisor: &Supervisor) {
     supervisor.wait_until(
         "it is asked",
-        || !side_processes(&supervisor).is_empty(),
+        || !side_processes(supervisor).is_empty(),
         SOON,
     );
     supervisor.keys([key::F10]);
     supervisor.wait_for_exit(SOON);
     assert!(
-        side_processes(&supervisor).is_empty(),
+        side_processes(supervisor).is_empty(),
         "{:?}",
-        side_processes(&supervisor)
+        side_processes(supervisor)
     );
 }
 
 #[test]
 fn leaving_ends_a_summary_of_the_demo() {
-    leaving_ends_it(crossed(&demo().env("PITSTOP_DEMO_SUMMARY", "hang")));
+    leaving_ends_it(&crossed(&demo().env("PITSTOP_DEMO_SUMMARY", "hang")));
 }
 
 #[cfg(target_os = "linux")]
@@ -334,7 +334,7 @@ fn a_real_client_that_is_refused_leaves_the_fallback_and_the_reason() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn leaving_ends_a_summary_of_the_real_client() {
-    leaving_ends_it(crossed(&live_that_is_asked(Answer::Stall)));
+    leaving_ends_it(&crossed(&live_that_is_asked(Answer::Stall)));
 }
 
 #[test]

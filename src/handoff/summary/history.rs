@@ -369,7 +369,7 @@ impl Log {
         match signal {
             Signal::Objective(text) => facts.objective = Some(short(&text)),
             Signal::Decision { text, why } if why.is_empty() => {
-                note(&mut facts.decisions, short(&text))
+                note(&mut facts.decisions, short(&text));
             }
             Signal::Decision { text, why } => {
                 note(
@@ -402,7 +402,7 @@ impl Log {
         };
         match call.tool.as_str() {
             "Edit" | "MultiEdit" | "NotebookEdit" => {
-                call.change = self.path_in(input).map(|path| (path, false))
+                call.change = self.path_in(input).map(|path| (path, false));
             }
             "Write" => call.change = self.path_in(input).map(|path| (path, true)),
             "TodoWrite" => self.todos(&input["todos"]),
