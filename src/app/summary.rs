@@ -108,7 +108,9 @@ fn has_transcript(model: &Model) -> bool {
 
 /// Usage has passed a line upwards.
 pub fn crossed(model: &mut Model, level: Level) -> Vec<Effect> {
-    if level < Level::Critical || model.summary.warned || !wants_model(model) {
+    // An agent that is being ended says no more that could be summed up.
+    let over = model.quitting.is_some() || model.ending.is_some();
+    if level < Level::Critical || over || model.summary.warned || !wants_model(model) {
         return Vec::new();
     }
     model.summary.warned = true;

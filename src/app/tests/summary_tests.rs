@@ -332,6 +332,10 @@ fn whoever_leaves_or_loses_the_agent_asks_no_model_any_more() {
     assert!(cancelled(&bench.press(KeyCode::F(10))));
 
     let mut bench = asking();
+    bench.press(KeyCode::F(10));
+    assert_eq!(ordered(&bench.used(WARN)), None, "nor begins to ask one");
+
+    let mut bench = asking();
     let id = asked(&bench.used(WARN));
     assert!(cancelled(&bench.exited(1)));
     condensed(&mut bench, id, "late");

@@ -123,7 +123,9 @@ fn pending(facts: &Facts) -> String {
             "in_progress" => format!("{} (in progress)", todo.text),
             _ => todo.text.clone(),
         });
-    let mut all: Vec<_> = todos.chain(facts.wishes.iter().cloned()).collect();
+    let mut all: Vec<_> = todos.collect();
+    let listed = |wish: &&String| facts.todos.iter().all(|todo| todo.text != **wish);
+    all.extend(facts.wishes.iter().filter(listed).cloned());
     // Of a to-do list it is the first items that come next.
     all.truncate(LINES);
     list(all.into_iter())
@@ -151,11 +153,32 @@ fn state(facts: &Facts) -> String {
         .as_ref()
         .map(|call| format!("The last tool call: {}", clipped(call, LINE_CAP)));
     let reply = facts.last_reply.as_ref().map(|reply| {
-        // The notes travel by themselves.
-        let reply = reply.split("SCRATCHPAD:").next().unwrap_or_default();
-        format!("The last words: {}", clipped(&one_line(reply), REPLY_CAP))
+        format!(
+            "The last words: {}",
+            clipped(&one_line(&unsignalled(reply)), REPLY_CAP)
+        )
     });
     joined([todos, compacted, interrupted, call, reply])
+}
+
+/// A reply without its signals: the notes and facts in them travel by themselves.
+fn unsignalled(reply: &str) -> String {
+    const SIGNALS: [&str; 8] = [
+        "SIGNAL:",
+        "OBJECTIVE:",
+        "DECISION:",
+        "ISSUE",
+        "RESOLVED:",
+        "DONE:",
+        "TODO:",
+        "STATE ",
+    ];
+    let reply = reply.split("SCRATCHPAD:").next().unwrap_or_default();
+    let said = reply.lines().filter(|line| {
+        let bare = line.trim_start_matches([' ', '-', '*']);
+        !SIGNALS.iter().any(|signal| bare.starts_with(signal))
+    });
+    said.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -204,9 +227,9 @@ mod tests {
             returns("6", false, "ok"),
             says("prefer SQLite"),
             replies(
-                "Good.\n\nDECISION: SQLite | one file\nISSUE[high]: dates differ\nTODO: write docs",
+                "Good.\n\nDECISION: SQLite | one file\nISSUE[high]: dates differ\nTODO: write docs\nTODO: ship",
             ),
-            replies("I stop here.\nSCRATCHPAD:\nnotes"),
+            replies("I stop here.\n- DONE: parse\nSCRATCHPAD:\nnotes"),
         ]);
         assert_eq!(
             fallback(&history).unwrap(),
