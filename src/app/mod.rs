@@ -5,6 +5,7 @@
 //! are dropped when that is over.
 
 pub mod agent;
+pub mod compaction;
 pub mod control;
 pub mod effect;
 pub mod ending;
@@ -16,7 +17,10 @@ pub mod model;
 pub mod reboot;
 pub mod report;
 pub mod scratchpad;
+pub mod signal;
 pub mod summary;
+pub mod todo;
+pub mod trim;
 
 pub use effect::Effect;
 pub use event::Event;
@@ -110,10 +114,25 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::Git(facts) => {
             model.git = facts;
             handoff::draft(model);
+            vec![handoff::read_ground(model)]
+        }
+        ReadEvent::Ground(ground) => {
+            model.ground = *ground;
+            handoff::draft(model);
             reboot::drafted(model)
+        }
+        ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),
+        ReadEvent::Recorded {
+            iteration,
+            commands,
+        } => {
+            handoff::recorded(model, iteration, commands);
+            Vec::new()
         }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
+        ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
+        ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
         ReadEvent::Condensed { id, text } => summary::condensed(model, id, text),
@@ -143,6 +162,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
             }
         }
         TimerId::Summary(epoch) => summary::timer(model, epoch),
+        TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),

@@ -1,10 +1,6 @@
 //! The summary without a model: what the transcript's blocks say, under the same seven headings.
 
-use super::{
-    History, clipped, harmless,
-    history::{Facts, Todo},
-    one_line, put_together,
-};
+use super::{History, clipped, harmless, history::Facts, one_line, put_together};
 
 /// How many lines of each kind are told, the latest ones: it goes beside the sections that the handoff has anyway.
 const LINES: usize = 12;
@@ -114,31 +110,19 @@ fn errors(facts: &Facts) -> String {
 }
 
 fn pending(facts: &Facts) -> String {
-    let open = |todo: &&Todo| todo.status != "completed";
-    let todos = facts
-        .todos
-        .iter()
-        .filter(open)
-        .map(|todo| match todo.status.as_str() {
-            "in_progress" => format!("{} (in progress)", todo.text),
-            _ => todo.text.clone(),
-        });
-    let mut all: Vec<_> = todos.collect();
-    let listed = |wish: &&String| facts.todos.iter().all(|todo| todo.text != **wish);
-    all.extend(facts.wishes.iter().filter(listed).cloned());
+    let todos: Vec<&str> = facts.todos.pending().collect();
+    let wishes = facts.wishes.iter().map(String::as_str);
+    let wishes = wishes.filter(|wish| !todos.contains(wish));
+    let mut all: Vec<_> = todos.iter().copied().chain(wishes).map(one_line).collect();
     // Of a to-do list it is the first items that come next.
     all.truncate(LINES);
     list(all.into_iter())
 }
 
 fn state(facts: &Facts) -> String {
-    let done = facts
-        .todos
-        .iter()
-        .filter(|todo| todo.status == "completed")
-        .count();
-    let todos = (!facts.todos.is_empty())
-        .then(|| format!("{done} of {} to-dos are done.", facts.todos.len()));
+    let done = facts.todos.completed().count();
+    let all = done + facts.todos.pending().count();
+    let todos = (all > 0).then(|| format!("{done} of {all} to-dos are done."));
     let compacted = (facts.compactions > 0).then(|| {
         format!(
             "The client compacted its context {} times.",
@@ -240,7 +224,7 @@ mod tests {
              ### Errors & Fixes\n\n- Edit: src/lost.rs, 1 lines become 1: b → String to replace not found\n\
              - Bash: cargo test → Exit code 101 test parse ... FAILED (worked later)\n- open: dates differ\n\n\
              ### Key Decisions\n\n- SQLite (because: one file)\n\n\
-             ### Pending Tasks\n\n- store (in progress)\n- ship\n- write docs\n\n\
+             ### Pending Tasks\n\n- store\n- ship\n- write docs\n\n\
              ### Current State\n\n1 of 3 to-dos are done.\n\nThe last tool call: TodoWrite: [x] parse; [>] store; [ ] ship\n\n\
              The last words: I stop here."
         );
@@ -274,6 +258,11 @@ mod tests {
 
     #[test]
     fn the_agents_task_list_is_followed_by_its_numbers() {
+        let made = |id: &str, text: &str| {
+            let mut record = returns(id, false, "created");
+            record["toolUseResult"] = json!({"task": {"id": id, "subject": text}});
+            record
+        };
         let history = history(&[
             says("begin"),
             calls(
@@ -281,13 +270,13 @@ mod tests {
                 "TaskCreate",
                 &json!({"subject": "parse", "description": "d"}),
             ),
-            returns("1", false, "Task #1 created successfully: parse"),
+            made("1", "parse"),
             calls(
                 "2",
                 "TaskCreate",
                 &json!({"subject": "store", "description": "d"}),
             ),
-            returns("2", false, "Task #2 created successfully: store"),
+            made("2", "store"),
             calls(
                 "3",
                 "TaskUpdate",

@@ -12,7 +12,11 @@ use super::{clipped, harmless, one_line};
 use crate::{
     handoff::signal::{self, Signal},
     scratchpad,
-    transcript::{commands::records, record::Splitter},
+    transcript::{
+        commands::records,
+        record::Splitter,
+        todo::{TodoCall, Todos, is_todo_tool},
+    },
 };
 
 /// The most of a history that a model is asked to read, in bytes: about 20 000 tokens, a few cents.
@@ -56,14 +60,6 @@ pub(super) struct Failed {
     pub(super) solved: bool,
 }
 
-/// An item of the agent's own to-do list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Todo {
-    id: String,
-    pub(super) text: String,
-    pub(super) status: String,
-}
-
 /// What the blocks say, for a summary without a model.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
@@ -77,7 +73,7 @@ pub(super) struct Facts {
     pub(super) failures: VecDeque<Failed>,
     pub(super) issues: VecDeque<(String, bool)>,
     pub(super) decisions: VecDeque<String>,
-    pub(super) todos: Vec<Todo>,
+    pub(super) todos: Todos,
     pub(super) wishes: VecDeque<String>,
     pub(super) last_reply: Option<String>,
     pub(super) last_call: Option<String>,
@@ -100,7 +96,8 @@ struct Call {
     /// What it does, in one line.
     does: String,
     change: Option<(String, bool)>,
-    todo: Option<String>,
+    /// Its input, if it changes the to-do list.
+    todo: Option<Value>,
 }
 
 /// The condensed record of a session, collected from its transcript's bytes, handed over in any pieces.
@@ -225,7 +222,7 @@ impl Log {
                     format!("The client's own summary of what came before: {text}"),
                 );
             }
-            Some("user") => self.user(content, record["isMeta"] == true),
+            Some("user") => self.user(content, &record["toolUseResult"], record["isMeta"] == true),
             Some("assistant") if record["isApiErrorMessage"] == true => {
                 let text = clipped(&one_line(&texts(content)), ERROR_CAP);
                 self.add(Kind::Call, format!("API error: {text}"));
@@ -277,10 +274,10 @@ impl Log {
         }
     }
 
-    fn user(&mut self, content: &Value, meta: bool) {
+    fn user(&mut self, content: &Value, copy: &Value, meta: bool) {
         if let Value::Array(blocks) = content {
             for block in blocks.iter().filter(|block| block["type"] == "tool_result") {
-                self.result(block);
+                self.result(block, copy);
             }
         }
         if meta {
@@ -397,7 +394,7 @@ impl Log {
         let mut call = Call {
             does: self.described(&tool, input),
             change: None,
-            todo: None,
+            todo: is_todo_tool(&tool).then(|| input.clone()),
             tool,
         };
         match call.tool.as_str() {
@@ -405,9 +402,6 @@ impl Log {
                 call.change = self.path_in(input).map(|path| (path, false));
             }
             "Write" => call.change = self.path_in(input).map(|path| (path, true)),
-            "TodoWrite" => self.todos(&input["todos"]),
-            "TaskCreate" => call.todo = field(input, &["subject", "description"]),
-            "TaskUpdate" => self.task_updated(input),
             "ExitPlanMode" => {
                 if let Some(plan) = input["plan"].as_str() {
                     note(
@@ -433,7 +427,7 @@ impl Log {
         }
     }
 
-    fn result(&mut self, block: &Value) {
+    fn result(&mut self, block: &Value, copy: &Value) {
         let id = block["tool_use_id"].as_str().unwrap_or_default();
         self.order.retain(|have| have != id);
         let call = self.waiting.remove(id);
@@ -458,16 +452,16 @@ impl Log {
             failure.solved |= failure.call == name;
         }
         let Some(call) = call else { return };
+        let todo = call.todo.as_ref();
+        if let Some(todo) = todo.and_then(|input| TodoCall::read(Some(id), &call.tool, input, copy))
+        {
+            self.facts.todos.apply(&todo);
+        }
         if let Some((path, whole)) = call.change {
             self.changed(&path, whole);
         }
         match call.tool.as_str() {
             "Bash" | "PowerShell" => note(&mut self.facts.commands, call.does),
-            "TaskCreate" => {
-                let digits = said.split_once('#').map_or("", |(_, rest)| rest);
-                let id: String = digits.chars().take_while(char::is_ascii_digit).collect();
-                self.todo_added(id, call.todo.unwrap_or_default());
-            }
             "AskUserQuestion" => {
                 note(
                     &mut self.facts.decisions,
@@ -497,45 +491,6 @@ impl Log {
             file.edits += 1;
         }
         note(files, file);
-    }
-
-    fn todos(&mut self, list: &Value) {
-        let Some(list) = list.as_array() else { return };
-        self.facts.todos = list
-            .iter()
-            .take(FACTS_CAP)
-            .filter_map(|item| {
-                Some(Todo {
-                    id: String::new(),
-                    text: field(item, &["content"])?,
-                    status: field(item, &["status"]).unwrap_or_default(),
-                })
-            })
-            .collect();
-    }
-
-    fn todo_added(&mut self, id: String, text: String) {
-        if !text.is_empty() && self.facts.todos.len() < FACTS_CAP {
-            let status = "pending".to_owned();
-            self.facts.todos.push(Todo { id, text, status });
-        }
-    }
-
-    fn task_updated(&mut self, input: &Value) {
-        let Some(id) = field(input, &["taskId"]) else {
-            return;
-        };
-        let Some(at) = self.facts.todos.iter().position(|todo| todo.id == id) else {
-            return;
-        };
-        match field(input, &["status"]) {
-            Some(status) if status == "deleted" => drop(self.facts.todos.remove(at)),
-            status => {
-                let todo = &mut self.facts.todos[at];
-                todo.status = status.unwrap_or_else(|| todo.status.clone());
-                todo.text = field(input, &["subject"]).unwrap_or_else(|| todo.text.clone());
-            }
-        }
     }
 
     /// What a call does, in one line.
