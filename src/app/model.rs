@@ -22,6 +22,7 @@ use super::{
     event::{Ground, Lots, TranscriptFacts},
     reboot::Reboot,
     signal::Heard,
+    summary::Summaries,
     todo::TodoList,
 };
 
@@ -310,6 +311,8 @@ pub struct Model {
     pub notices: VecDeque<Notice>,
     /// The reboot under way, if any.
     pub reboot: Reboot,
+    /// The summary of the session.
+    pub summary: Summaries,
     /// Random values for the next reboot.
     pub lots: Lots,
     /// How far ending the agent is, if it is being ended.
@@ -427,6 +430,7 @@ impl Model {
             pasting: Vec::new(),
             notices: VecDeque::new(),
             reboot: Reboot::default(),
+            summary: Summaries::default(),
             lots,
             ending: None,
             quitting: None,

@@ -173,6 +173,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
             tokens_after: one.tokens_after.0,
         }),
         summary: iteration.summary.clone(),
+        summary_made: iteration.summary_made.clone(),
     }
 }
 

@@ -26,6 +26,7 @@ pub mod host;
 pub mod keeper;
 pub mod listen;
 pub mod recovery;
+pub mod summary;
 pub mod trim;
 pub mod watcher;
 
@@ -73,6 +74,7 @@ use canvas::Canvas;
 use follower::Poke;
 use host::{Host, HostBytes};
 use keeper::Job;
+use summary::SideProcesses;
 use listen::Listening;
 use watcher::Watcher;
 
@@ -157,6 +159,7 @@ pub struct Shell {
     /// Bytes for the host terminal that are not cells: clipboard, bell.
     pub(crate) aside: Vec<u8>,
     pub(crate) recording: Option<(Instant, Recording)>,
+    pub(crate) summaries: SideProcesses,
     flags: Flags,
     depth: Depth,
     theme: Theme,
@@ -296,6 +299,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         paste_cut: false,
         aside: Vec::new(),
         recording: None,
+        summaries: SideProcesses::default(),
         flags,
         depth,
         theme,
@@ -348,10 +352,17 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         shell.serve(woken);
     };
     let Shell {
-        model, pty, host, ..
+        model,
+        pty,
+        host,
+        summaries,
+        ..
     } = shell;
     drop(pty);
     drop(host);
+    // Who waits for room in the channel must not be waited for.
+    drop(answers);
+    drop(summaries);
     Ok((code, model))
 }
 

@@ -20,6 +20,7 @@ mod lineage;
 mod pane;
 mod reboot;
 mod recovery;
+mod summary;
 mod transcript;
 mod trim;
 mod ui;
