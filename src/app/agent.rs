@@ -17,6 +17,7 @@ use crate::{
 };
 
 use super::{
+    breakpoint,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
@@ -220,8 +221,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
         AgentEvent::ToolFinished { call, output, .. } => {
             set_state(model, AgentState::Busy);
-            tool_finished(model, &call, &output);
-            Vec::new()
+            tool_finished(model, &call, &output)
         }
         AgentEvent::ToolStarted { .. } => {
             set_state(model, AgentState::Busy);
@@ -358,6 +358,7 @@ fn started(model: &mut Model, name: Option<String>) -> Vec<Effect> {
 }
 
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
+    breakpoint::prompted(model);
     set_state(model, AgentState::Busy);
     model.agent.draft = false;
     model.agent.background_tasks = 0;
@@ -405,10 +406,10 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
     effects
 }
 
-/// Takes in the outcome of the tests that a shell command has run.
-fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
+/// Takes in the outcome of the tests that a shell command has run, and the commits it has made.
+fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) -> Vec<Effect> {
     let Some(command) = &call.command else {
-        return;
+        return breakpoint::tool_finished(model, call, "", &[]);
     };
     let printed = format!("{}\n{}", output.stdout, output.stderr);
     let outcomes = test_run::recognise(Some(command), &printed);
@@ -418,6 +419,7 @@ fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     if !outcomes.is_empty() {
         handoff::draft(model);
     }
+    breakpoint::tool_finished(model, call, &printed, &outcomes)
 }
 
 /// Takes in the signals of an assistant message.

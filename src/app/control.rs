@@ -10,7 +10,7 @@ use crate::{
 };
 
 use super::{
-    agent,
+    agent, breakpoint,
     effect::Effect,
     ending,
     event::{CallId, TimerId},
@@ -108,9 +108,10 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
 pub fn checkpoint(model: &mut Model, tag: &str) -> Vec<Effect> {
     let mut effects = scratchpad::save(model);
     handoff::draft(model);
+    let id = breakpoint::checkpoint_id(model);
     let state = &model.preserved;
     let checkpoint = Checkpoint {
-        id: model.lots.reboot,
+        id,
         environment: model.identity.environment.clone(),
         task: state.current_objective.clone().unwrap_or_default(),
         context: model.handoff.current().text.clone(),

@@ -5,6 +5,7 @@
 //! are dropped when that is over.
 
 pub mod agent;
+pub mod breakpoint;
 pub mod control;
 pub mod effect;
 pub mod ending;
@@ -13,9 +14,11 @@ pub mod handoff;
 pub mod input;
 pub mod layout;
 pub mod model;
+pub mod news;
 pub mod reboot;
 pub mod report;
 pub mod scratchpad;
+pub mod tally;
 
 pub use effect::Effect;
 pub use event::Event;
@@ -31,7 +34,9 @@ const INTERRUPTED: i32 = 130;
 /// Takes in one event: one line per event, naming the feature that answers it.
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
+    let before = tally::mark(model);
     let mut effects = answer(model, event);
+    tally::note(model, before, &effects);
     // Whoever said something in the footer now has it taken down again later.
     if model.notices.back().is_some_and(|notice| notice.at == at) {
         effects.extend(control::notice_timer(model));
@@ -50,6 +55,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         }
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
+        Event::Reported { call, report } => breakpoint::reported(model, call, report),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
         Event::Troubled { what } => {
             model.trouble(what);
@@ -107,9 +113,11 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
             }
         },
         ReadEvent::Git(facts) => {
-            model.git = facts;
+            let before = std::mem::replace(&mut model.git, facts);
             handoff::draft(model);
-            reboot::drafted(model)
+            let mut effects = breakpoint::git_read(model, &before);
+            effects.extend(reboot::drafted(model));
+            effects
         }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),

@@ -17,9 +17,11 @@ use crate::{
 };
 
 use super::{
+    breakpoint::Moments,
     ending::Ending,
     event::{Lots, TranscriptFacts},
     reboot::Reboot,
+    tally::Tally,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -297,6 +299,10 @@ pub struct Model {
     pub reboot: Reboot,
     /// Random values for the next reboot.
     pub lots: Lots,
+    /// Commits and test runs, and whether now is a good moment.
+    pub moments: Moments,
+    /// What is counted for monitoring.
+    pub tally: Tally,
     /// How far ending the agent is, if it is being ended.
     pub ending: Option<Ending>,
     /// Whether we are leaving.
@@ -408,6 +414,8 @@ impl Model {
             notices: VecDeque::new(),
             reboot: Reboot::default(),
             lots,
+            moments: Moments::default(),
+            tally: Tally::default(),
             ending: None,
             quitting: None,
             generator,

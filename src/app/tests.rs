@@ -27,6 +27,8 @@ use super::{
     update,
 };
 
+mod breakpoint;
+
 const OLD: u128 = 1;
 const NEW: u128 = 2;
 

@@ -43,13 +43,14 @@ use tokio::{
 use crate::{
     agent::{parse_hook, parse_status_line},
     api::{
-        Call,
-        wire::{Reply, Request},
+        Call, Feed,
+        wire::{News, NewsKind, Reply, Request},
     },
     app::{
         self, Effect, Event, Model,
         event::{CallId, Exit, HostEvent, PaneEvent, ReadEvent, TimerId},
-        report,
+        news::Glimpse,
+        report, tally,
     },
     clock::At,
     config::load::{self, Flags, paths::Paths},
@@ -104,6 +105,8 @@ pub struct Setup {
     pub answers: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
     /// What reaches us through the doors.
     pub calls: mpsc::Receiver<Call>,
+    /// Where those hear of what happens who listen at a door.
+    pub feed: Feed,
     /// Where things lie.
     pub paths: Paths,
     /// What the command line says about the configuration, for reloads.
@@ -150,6 +153,7 @@ pub struct Shell {
     pub(crate) paths: Paths,
     pub(crate) host: Host,
     pub(crate) pane_messages: mpsc::Sender<PtyMessage>,
+    pub(crate) feed: Feed,
     pub(crate) calls_open: HashMap<CallId, oneshot::Sender<Reply>>,
     pub(crate) timers: HashMap<TimerId, Instant>,
     pub(crate) git_running: bool,
@@ -245,6 +249,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         keeper,
         answers,
         mut calls,
+        feed,
         paths,
         flags,
         depth,
@@ -280,6 +285,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         paths,
         host,
         pane_messages,
+        feed,
         calls_open: HashMap::new(),
         timers: HashMap::new(),
         git_running: false,
@@ -367,7 +373,11 @@ impl Shell {
     /// Takes one event to the core and obeys.
     pub(crate) fn tell(&mut self, event: Event) {
         let at = self.at();
+        let before = Glimpse::of(&self.model);
         let effects = app::update(&mut self.model, at, event);
+        for news in before.news(&self.model, &effects) {
+            self.feed.publish(news);
+        }
         let echoes = |effect: &Effect| matches!(effect, Effect::Forward(_));
         if effects.iter().any(echoes) {
             self.typed_due
@@ -483,7 +493,13 @@ impl Shell {
         let answer = match request {
             Request::Hook { event, body } => {
                 match parse_hook(&event, &body) {
-                    Ok(event) => self.tell(Event::Agent(event)),
+                    Ok(parsed) => {
+                        let session = parsed.session();
+                        let data = serde_json::json!({"event": event, "session_id": session});
+                        let kind = NewsKind::Hook;
+                        self.feed.publish(News { kind, data });
+                        self.tell(Event::Agent(parsed));
+                    }
                     Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
                 }
                 self.poke_transcript();
@@ -507,6 +523,14 @@ impl Shell {
                 self.tell(Event::ControlAsked { call, control });
                 return;
             }
+            Request::Reported(report) => {
+                self.next_call += 1;
+                let call = CallId(self.next_call);
+                self.calls_open.insert(call, reply);
+                self.tell(Event::Reported { call, report });
+                return;
+            }
+            Request::Metrics => Reply::Metrics(Box::new(tally::metrics(&self.model))),
             Request::Status => Reply::Status(Box::new(report::status(&self.model))),
             Request::History => Reply::History(report::history(&self.model)),
             Request::Handoff { session } => match session {

@@ -15,6 +15,7 @@ use crate::app::{
     ending,
     event::TimerId,
     model::{Model, Overlay},
+    tally,
 };
 
 /// What follows from what is true now.
@@ -84,7 +85,7 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let epoch = attempt.epoch;
-    let by_itself = attempt.cause == Cause::Threshold || attempt.cause == Cause::ContextLimit;
+    let by_itself = matches!(attempt.cause, Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit);
     let mut effects = enter(model, Step::Review);
     if by_itself && model.mode == RebootMode::Auto {
         let delay = model.config.reboot.auto_delay;
@@ -403,6 +404,7 @@ fn record(model: &Model) -> RebootRecord {
 
 /// Closes the attempt, in the journal too.
 pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> Vec<Effect> {
+    tally::reboot_ended(model, step, why);
     if let (Some(why), Some(attempt)) = (why, &mut model.reboot.attempt) {
         attempt.rolling_back.get_or_insert_with(|| why.to_owned());
     }
