@@ -37,6 +37,9 @@ const NAME: &str = "post-commit";
 /// Where the hook that was there before is kept, beside ours.
 const EARLIER: &str = "post-commit.before-pitstop";
 
+/// What is installed.
+const SCRIPT: &str = include_str!("../../assets/post-commit.sh");
+
 /// How a hook of ours is known.
 const MARK: &str = "# pitstop git-hook:";
 
@@ -268,43 +271,25 @@ fn remove(dir: &Path) -> Result<Done, Fault> {
     Ok(Done::Removed)
 }
 
-/// The hook. Shell words alone decide whether anybody is there to be told; only then a process is started.
+/// The hook, with the path of this program in it.
 fn script(exe: &OsStr) -> Vec<u8> {
-    let uid = rustix::process::geteuid().as_raw();
-    let head = format!(
-        "#!/bin/sh\n\
-         {MARK} tells a running pitstop of each commit, in the background.\n\
-         # It prints nothing, and neither fails nor holds up a commit. `pitstop git-hook remove` takes it away.\n\
-         pitstop="
-    );
-    let tail = format!(
-        "\n\
-         for observe in \"${{PITSTOP_OBSERVE:-/nowhere}}\" \"${{XDG_RUNTIME_DIR:-/nowhere}}\"/pitstop/*.observe \
-         /tmp/pitstop-{uid}/*.observe; do\n\
-         \tif [ -f \"$observe\" ] && [ -x \"$pitstop\" ]; then\n\
-         \t\tsha=$(git rev-parse --verify HEAD 2>/dev/null)\n\
-         \t\t\"$pitstop\" git-hook post-commit \"$sha\" </dev/null >/dev/null 2>&1 &\n\
-         \t\tbreak\n\
-         \tfi\n\
-         done\n\
-         # The hook that was here before: its exit code is this one's.\n\
-         earlier=\"${{0%/*}}/{EARLIER}\"\n\
-         if [ -f \"$earlier\" ] && [ -x \"$earlier\" ]; then\n\
-         \texec \"$earlier\" \"$@\"\n\
-         fi\n\
-         exit 0\n"
-    );
-    let mut text = head.into_bytes();
-    text.push(b'\'');
+    let uid = rustix::process::geteuid().as_raw().to_string();
+    let text = SCRIPT.replace("@UID@", &uid).replace("@EARLIER@", EARLIER);
+    let (before, after) = text
+        .split_once("@PITSTOP@")
+        .expect("the template has a place for the path");
+    // One word of the shell, whatever bytes it has.
+    let mut script = before.as_bytes().to_vec();
+    script.push(b'\'');
     for byte in exe.as_bytes() {
         match byte {
-            b'\'' => text.extend_from_slice(br"'\''"),
-            byte => text.push(*byte),
+            b'\'' => script.extend_from_slice(br"'\''"),
+            byte => script.push(*byte),
         }
     }
-    text.push(b'\'');
-    text.extend_from_slice(tail.as_bytes());
-    text
+    script.push(b'\'');
+    script.extend_from_slice(after.as_bytes());
+    script
 }
 
 /// Tells the supervisors of a commit. Git runs hooks at the top of the work tree.
@@ -312,7 +297,7 @@ fn post_commit(sha: &str) {
     let Ok(top) = env::current_dir() else { return };
     let below = env::var_os("GIT_PREFIX").unwrap_or_default();
     let doors = observer::doors(&top.join(below), Some(&top));
-    if doors.is_empty() || !wire::is_sha(sha) || is_rebasing() {
+    if doors.is_empty() || !wire::is_sha(sha) {
         return;
     }
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&line(bytes)).into_owned();
@@ -343,22 +328,6 @@ fn files_changed(sha: &str) -> Option<u64> {
     let names = git(&[&NAMES[..], &[&parent, sha]].concat())
         .or_else(|| git(&[&NAMES[..], &["--root", "--no-commit-id", sha]].concat()))?;
     Some(names.iter().filter(|byte| **byte == 0).count() as u64)
-}
-
-/// Whether commits are being made by the dozen.
-fn is_rebasing() -> bool {
-    let paths = [
-        "rev-parse",
-        "--git-path",
-        "rebase-merge",
-        "--git-path",
-        "rebase-apply",
-    ];
-    let found = git(&paths).unwrap_or_default();
-    let mut paths = found
-        .split(|byte| *byte == b'\n')
-        .filter(|path| !path.is_empty());
-    paths.any(|path| is_there(Path::new(OsStr::from_bytes(path))))
 }
 
 /// Asks git a question, within the limits of time and size. The repository is the one whose commit was just made, with

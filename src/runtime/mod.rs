@@ -41,7 +41,7 @@ use tokio::{
 };
 
 use crate::{
-    agent::{parse_hook, parse_status_line},
+    agent::{AgentEvent, parse_hook, parse_status_line},
     api::{
         Call, Feed,
         wire::{News, NewsKind, Reply, Request},
@@ -355,6 +355,20 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     Ok((code, model))
 }
 
+/// A hook as those hear of it who listen to events.
+fn hook_news(event: &str, parsed: &AgentEvent) -> News {
+    let call = match parsed {
+        AgentEvent::ToolStarted { call, .. } | AgentEvent::ToolFinished { call, .. } => Some(call),
+        _ => None,
+    };
+    let data = serde_json::json!({
+        "event": event, "session_id": parsed.session(),
+        "tool": call.map(|call| &call.name), "tool_use_id": call.and_then(|call| call.id.as_ref()),
+    });
+    let kind = NewsKind::Hook;
+    News { kind, data }
+}
+
 async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -494,10 +508,7 @@ impl Shell {
             Request::Hook { event, body } => {
                 match parse_hook(&event, &body) {
                     Ok(parsed) => {
-                        let session = parsed.session();
-                        let data = serde_json::json!({"event": event, "session_id": session});
-                        let kind = NewsKind::Hook;
-                        self.feed.publish(News { kind, data });
+                        self.feed.publish(hook_news(&event, &parsed));
                         self.tell(Event::Agent(parsed));
                     }
                     Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
@@ -508,9 +519,7 @@ impl Shell {
             Request::StatusLine { body } => {
                 match parse_status_line(&body) {
                     Ok(line) => {
-                        self.tell(Event::Agent(crate::agent::AgentEvent::StatusLine(
-                            Box::new(line),
-                        )));
+                        self.tell(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
                     }
                     Err(error) => tracing::warn!(%error, "a status line payload was ignored"),
                 }

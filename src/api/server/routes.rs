@@ -511,6 +511,10 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
+    // A list of the fields' values would be taken for the object, too.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Fault::bad("expected a JSON object, found something else"));
+    }
     if !is_shallow(body) {
         return Err(Fault::bad("the JSON is nested too deeply"));
     }
