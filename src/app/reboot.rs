@@ -419,7 +419,9 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
 /// program that only redraws its screen would fill any window by it.
 pub fn consider(model: &mut Model) -> Vec<Effect> {
     let figure = model.guard.figure(model.now);
-    let told = figure.as_ref().filter(|figure| figure.source != Source::Estimate);
+    let told = figure
+        .as_ref()
+        .filter(|figure| figure.source != Source::Estimate);
     let full = told.is_some_and(|figure| figure.level >= Level::Overflow);
     let good = told.is_some_and(|figure| breakpoint::is_good(model, figure));
     let eligible = (full || good)
@@ -435,7 +437,11 @@ pub fn consider(model: &mut Model) -> Vec<Effect> {
     if good {
         breakpoint::take(model);
     }
-    let cause = if full { Cause::Threshold } else { Cause::Breakpoint };
+    let cause = if full {
+        Cause::Threshold
+    } else {
+        Cause::Breakpoint
+    };
     match request(model, cause, false) {
         Ok(effects) => effects,
         // There will be another good moment, or the compact line.
@@ -641,7 +647,12 @@ pub fn abandon(model: &mut Model) -> Vec<Effect> {
 #[must_use]
 pub fn end_reason(model: &Model) -> EndReason {
     match &model.reboot.attempt {
-        Some(attempt) if matches!(attempt.cause, Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit) => {
+        Some(attempt)
+            if matches!(
+                attempt.cause,
+                Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit
+            ) =>
+        {
             EndReason::ContextLimit
         }
         _ => EndReason::UserReboot,

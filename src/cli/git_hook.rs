@@ -327,7 +327,7 @@ fn files_changed(sha: &str) -> Option<u64> {
     let parent = format!("{sha}^1");
     let names = git(&[&NAMES[..], &[&parent, sha]].concat())
         .or_else(|| git(&[&NAMES[..], &["--root", "--no-commit-id", sha]].concat()))?;
-    Some(names.iter().filter(|byte| **byte == 0).count() as u64)
+    Some(memchr::memchr_iter(0, &names).count() as u64)
 }
 
 /// Asks git a question, within the limits of time and size. The repository is the one whose commit was just made, with

@@ -367,7 +367,7 @@ mod tests {
     fn of_a_long_output_the_end_is_kept() {
         let mut tail = Tail::default();
         for number in 0..300_u16 {
-            tail.push(&[(number % 256) as u8; 64 * 1024]);
+            tail.push(&vec![(number % 256) as u8; 64 * 1024]);
         }
         assert!((KEPT..=2 * KEPT).contains(&tail.0.len()));
         assert_eq!(tail.0.last(), Some(&43));

@@ -544,10 +544,7 @@ impl Shell {
             Request::History => Reply::History(report::history(&self.model)),
             Request::Handoff { session } => match session {
                 Some(session) if session != self.model.session.to_string() => Reply::NotFound {
-                    why: format!(
-                        "session {session} is not the present one, {}",
-                        self.model.session
-                    ),
+                    why: report::no_handoff(&self.model, &session),
                 },
                 _ => Reply::Handoff(Box::new(report::handoff(&self.model))),
             },

@@ -94,12 +94,6 @@ impl Repo {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    fn script(&self, path: &Path, text: &str) {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-
     fn start(&self) -> (Supervisor, Events) {
         let supervisor = self.launch.start();
         supervisor.wait_for_state("idle", SOON);
@@ -118,6 +112,13 @@ impl Repo {
             thread::park_timeout(Duration::from_millis(10));
         }
     }
+}
+
+/// A program of the shell's.
+fn script(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[track_caller]
@@ -252,7 +253,7 @@ fn the_hook_that_was_there_runs_too_and_its_exit_code_counts() {
     let repo = Repo::new();
     let hook = repo.path().join(".git/hooks/post-commit");
     let mark = repo.home().path("mark");
-    repo.script(
+    script(
         &hook,
         &format!("echo \"$0 $# $GIT_PREFIX\" >> '{}'; exit 7", mark.display()),
     );
@@ -290,7 +291,7 @@ fn without_a_supervisor_a_commit_starts_nothing_and_is_what_it_would_be() {
     // A git that marks each of its runs, for the hook alone.
     let spy = repo.home().path("spy/git");
     let mark = repo.home().path("spied");
-    repo.script(
+    script(
         &spy,
         &format!("echo \"$@\" >> '{}'; exit 1", mark.display()),
     );
@@ -335,7 +336,7 @@ fn a_hook_whose_pitstop_is_gone_or_hangs_fails_nothing_and_holds_up_nothing() {
     let hook = repo.path().join(".git/hooks/post-commit");
     let text = fs::read_to_string(&hook).unwrap();
     let hung = repo.home().path("hangs");
-    repo.script(&hung, "exec sleep 3");
+    script(&hung, "exec sleep 3");
     for other in [Path::new("/nowhere/pitstop"), &hung] {
         let line = text
             .lines()

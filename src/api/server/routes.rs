@@ -283,9 +283,9 @@ async fn hook(
     // The payload goes on unparsed, valid or not: what to make of a torn one is the loop's to say,
     // and even then the event's name is news.
     let _answering = seat.answering();
-    let sent = send(&shop, Request::Hook { event, body }).await;
+    let queued = send(&shop, Request::Hook { event, body }).await;
     let mut hooks = shop.desk.hooks();
-    match sent {
+    match queued {
         Ok(_) => hooks.note(u64::try_from(seat.came.elapsed().as_micros()).unwrap_or(u64::MAX)),
         Err(fault) => {
             hooks.lost += 1;
@@ -359,10 +359,7 @@ async fn test_result(State(shop): State<Shop>, request: HttpRequest) -> Result<R
             "expected failed_count of at most test_count, found {failed} of {all}"
         )));
     }
-    if body
-        .duration_seconds
-        .is_some_and(|seconds| seconds.is_sign_negative())
-    {
+    if body.duration_seconds.is_some_and(f64::is_sign_negative) {
         return Err(Fault::bad("expected duration_seconds of 0 or more"));
     }
     ask(&shop, seat, Request::Reported(Report::Tests(body))).await

@@ -158,13 +158,11 @@ impl Reader {
 
     /// False once nobody reads.
     async fn send(&self, piece: String) -> bool {
-        match timeout(READER_LIMIT, self.out.send(piece)).await {
-            Ok(sent) => sent.is_ok(),
-            Err(_) => {
-                self.give_up("it does not read");
-                false
-            }
+        if let Ok(sent) = timeout(READER_LIMIT, self.out.send(piece)).await {
+            return sent.is_ok();
         }
+        self.give_up("it does not read");
+        false
     }
 
     fn give_up(&self, why: &str) {

@@ -85,7 +85,10 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let epoch = attempt.epoch;
-    let by_itself = matches!(attempt.cause, Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit);
+    let by_itself = matches!(
+        attempt.cause,
+        Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit
+    );
     let mut effects = enter(model, Step::Review);
     if by_itself && model.mode == RebootMode::Auto {
         let delay = model.config.reboot.auto_delay;

@@ -67,7 +67,7 @@ impl Listener {
             if let Some(id) = line.strip_prefix("id: ") {
                 heard.id = Some(id.to_owned());
             } else if let Some(event) = line.strip_prefix("event: ") {
-                heard.event = event.to_owned();
+                event.clone_into(&mut heard.event);
             } else if let Some(data) = line.strip_prefix("data: ") {
                 heard.data = serde_json::from_str(data).unwrap();
                 return Some(heard);

@@ -97,9 +97,8 @@ impl Events {
         loop {
             let mut line = String::new();
             // A limit that is over is told by whoever waits.
-            if self.reader.read_line(&mut line).ok()? == 0 {
-                panic!("the stream has ended: {:#?}", self.heard);
-            }
+            let read = self.reader.read_line(&mut line).ok()?;
+            assert_ne!(read, 0, "the stream has ended: {:#?}", self.heard);
             if let Some(event) = line.trim_end().strip_prefix("event: ") {
                 event.clone_into(&mut name);
             } else if let Some(data) = line.trim_end().strip_prefix("data: ") {
