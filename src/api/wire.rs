@@ -26,6 +26,7 @@ pub use super::{
     metrics::MetricsReport,
     news::{News, NewsKind},
 };
+use crate::lineage::Way;
 
 /// How long a text for [`Control::Say`] may be, in bytes: a prompt, not a document.
 pub const SAY_LIMIT: usize = 64 * 1024;
@@ -42,7 +43,8 @@ pub const EVENT_NAME_LIMIT: usize = 40;
 /// What somebody outside wants of the supervisor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// A hook of the hosted agent fired; the body is what it got on its standard input, unparsed.
+    /// A hook of the hosted agent fired; the body is what it got on its standard input, unparsed. Answered with
+    /// [`Reply::Accepted`], or with [`Reply::Blocked`] where the hook can refuse.
     Hook {
         /// The event's name as in `POST /hooks/claude/{event}`: 1 to 40 ASCII letters.
         event: String,
@@ -96,11 +98,33 @@ impl Report {
     }
 }
 
+/// The one hook event whose agent waits for our word; of all others nothing but the news is wanted.
+pub const REFUSABLE_EVENT: &str = "PreCompact";
+
+/// What a hook tells its agent, as Claude Code reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookVerdict {
+    /// `block`.
+    pub decision: String,
+    /// Why, for the agent's user.
+    pub reason: String,
+}
+
+impl HookVerdict {
+    /// The word that blocks.
+    pub const BLOCK: &str = "block";
+}
+
 /// The loop's answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// It will be done, or has been noted.
     Accepted,
+    /// The hook is told to stop what its agent was about to do.
+    Blocked {
+        /// The reason, for the agent's user.
+        reason: String,
+    },
     /// It will not be done.
     Refused {
         /// The reason, for people, with what would have to be true.
@@ -134,6 +158,8 @@ pub enum Reply {
 pub enum Control {
     /// Begin a reboot; in `ask` mode its review opens.
     Reboot,
+    /// Begin a reboot and choose its way: [`Control::Reboot`] with a [`RebootBody`] that names one.
+    RebootBy(Way),
     /// Approve the review that is open.
     Approve,
     /// Put the reboot off.
@@ -169,7 +195,7 @@ impl Control {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Reboot => "reboot",
+            Self::Reboot | Self::RebootBy(_) => "reboot",
             Self::Approve => "approve",
             Self::Defer => "defer",
             Self::Save => "save",
@@ -327,14 +353,38 @@ pub struct IterationReport {
     pub cause: Option<String>,
     /// Its tokens.
     pub tokens: IterationTokens,
+    /// How often the client compacted its context.
+    #[serde(default)]
+    pub compactions: u32,
     /// What it has cost, in US dollars.
     pub cost_usd: Option<f64>,
     /// How long each step of the reboot that began it took, in milliseconds by the step's word.
     pub transition_time_ms: BTreeMap<String, u64>,
-    /// The size of the handoff it was given, in bytes; nothing for the first one.
+    /// The size of the handoff it was given, in bytes; nothing for the first one and after a trim.
     pub handoff_bytes: Option<u64>,
+    /// How the context went over in the reboot that began it: `fresh` or `trim`.
+    #[serde(default)]
+    pub way: Option<String>,
+    /// What a trim removed.
+    #[serde(default)]
+    pub trim: Option<TrimReport>,
     /// What was done in it, in a sentence or two.
     pub summary: Option<String>,
+}
+
+/// What a trim removed from a session, as part of an [`IterationReport`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrimReport {
+    /// The share of the tool responses that was removed, in percent.
+    pub level: u8,
+    /// How many tool responses that was.
+    pub responses: usize,
+    /// How many there were.
+    pub of: usize,
+    /// In the context window before.
+    pub tokens_before: u64,
+    /// In the context window after it, estimated.
+    pub tokens_after: u64,
 }
 
 /// The tokens of one iteration.
@@ -385,6 +435,23 @@ pub struct HandoffReport {
     pub bytes: u64,
     /// What was cut to keep within the size.
     pub left_out: Vec<String>,
+    /// What a reader should know before it is sent.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// Every item it was made of, with who told it.
+    #[serde(default)]
+    pub sources: Vec<SourcedItem>,
+}
+
+/// An item of the preserved state with who told it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourcedItem {
+    /// The list it stands in, by its name in the preserved state.
+    pub field: String,
+    /// What was told.
+    pub text: String,
+    /// `human`, `signal`, `scratchpad`, `todo`, `git` or `tests`.
+    pub source: String,
 }
 
 /// Which figures `GET /context/usage` asks about; nothing means the measured ones.
@@ -442,6 +509,14 @@ pub enum UsageActionKind {
 pub struct StatusLineReply {
     /// One line of plain text: level word, percent of usable, turns left, cost. May be empty.
     pub line: String,
+}
+
+/// The body of `POST /control/reboot`; it may be empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RebootBody {
+    /// The way: `fresh` or `trim`; nothing leaves it to the review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<Way>,
 }
 
 /// The body of `POST /control/say`.

@@ -14,7 +14,6 @@
 use std::{collections::VecDeque, time::Duration};
 
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use crate::{
     agent::ToolCall,
@@ -28,13 +27,12 @@ use crate::{
     clean,
     clock::At,
     guard::{Figure, Level},
-    lineage::checkpoint::Checkpoint,
 };
 
 use super::{
+    control,
     effect::Effect,
     event::CallId,
-    handoff,
     model::Model,
     reboot::{self, is_safe},
     report, scratchpad,
@@ -375,37 +373,13 @@ fn may_save(model: &mut Model) -> bool {
 /// Saves everything that a later session needs, and what it was saved for.
 fn save(model: &mut Model, tags: Vec<String>, about: &Value) -> Vec<Effect> {
     let mut effects = scratchpad::save(model);
-    handoff::draft(model);
-    let mut state = serde_json::to_value(&model.preserved).unwrap_or_default();
-    if let (Value::Object(fields), false) = (&mut state, about.is_null()) {
+    let id = control::checkpoint_id(model);
+    let mut checkpoint = control::snapshot(model, id, tags);
+    if let (Value::Object(fields), false) = (&mut checkpoint.state, about.is_null()) {
         fields.insert("breakpoint".to_owned(), about.clone());
     }
-    let id = checkpoint_id(model);
-    let checkpoint = Checkpoint {
-        id,
-        environment: model.identity.environment.clone(),
-        task: model
-            .preserved
-            .current_objective
-            .clone()
-            .unwrap_or_default(),
-        context: model.handoff.current().text.clone(),
-        next_steps: model.preserved.pending_items.clone(),
-        tags,
-        state,
-        created_at: model.now.wall,
-        run: Some(model.run().clone()),
-        iteration: Some(model.iteration),
-        session: Some(model.session),
-    };
     effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
     effects
-}
-
-/// An id that no other checkpoint has: the random value of this iteration, counted up by a number that is used once.
-pub fn checkpoint_id(model: &mut Model) -> Uuid {
-    let number = u128::from(model.next_epoch());
-    Uuid::from_u128(model.lots.reboot.as_u128().wrapping_add(number))
 }
 
 /// Whether this is a moment to ask for a reboot though the compact line is not reached: from the warn line on, right after

@@ -6,7 +6,7 @@ use crate::{
     api::wire::{News, Reply},
     lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
     pane::{PaneSize, input::HostInput, screen::Scroll},
-    transcript::SessionId,
+    transcript::{SessionId, trim::TrimSettings},
 };
 
 use super::event::{CallId, Document, TimerId};
@@ -34,6 +34,13 @@ pub enum Effect {
     WatchPane(String),
     /// Ask git how things stand.
     ReadGit,
+    /// Look whether these files are there, and read those that the handoff includes; `ReadEvent::Ground` comes back.
+    ReadGround {
+        /// Files that the handoff names.
+        named: Vec<String>,
+        /// Files whose text it includes, as the user wrote them.
+        include: Vec<String>,
+    },
     /// Write the scratchpad, if it still is what we read last; otherwise read it again first.
     WriteScratchpad {
         /// What we believe is on disk.
@@ -56,6 +63,26 @@ pub enum Effect {
         session: SessionId,
         /// Where, as the agent says: the shell checks it before it opens it.
         path: String,
+    },
+    /// Say what each level of a trim of a session would win; `ReadEvent::TrimPlanned` comes back.
+    SurveyTrim {
+        /// The number that the answer names.
+        ask: u64,
+        /// The session.
+        session: SessionId,
+        /// How it is measured.
+        settings: TrimSettings,
+    },
+    /// Write a trimmed copy of a session whose agent has ended; `ReadEvent::Trimmed` comes back.
+    TrimTranscript {
+        /// The number that the answer names.
+        ask: u64,
+        /// The session.
+        from: SessionId,
+        /// The copy's session, which has no transcript yet.
+        to: SessionId,
+        /// How it is measured.
+        settings: TrimSettings,
     },
     /// Write a step ahead; `StoreEvent::Journaled` comes back when it is on disk.
     Journal(Box<JournalEntry>),

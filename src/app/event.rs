@@ -6,9 +6,10 @@ use crate::{
     breakpoint::git::GitState,
     config::Config,
     guard::Reading,
-    lineage::{IterationId, ProcessStamp, TokenTotals, journal::Step},
+    handoff::{IncludedFile, signal::Signal},
+    lineage::{IterationId, ProcessStamp, TokenTotals, TrimRecord, journal::Step},
     pane::{input::HostInput, screen::ScreenFact},
-    transcript::{SessionId, Tokens},
+    transcript::{SessionId, Tokens, todo::Todos, trim::TrimPlan},
 };
 
 /// A fact, in the past tense.
@@ -142,6 +143,22 @@ pub enum ReadEvent {
     },
     /// The state of the git repository.
     Git(GitState),
+    /// The files that the handoff names and includes.
+    Ground(Box<Ground>),
+    /// Signals in the pane's text, oldest first: all that stand there.
+    PaneSignals {
+        /// Whose pane.
+        iteration: IterationId,
+        /// The signals.
+        signals: Vec<Signal>,
+    },
+    /// The last shell commands of the pane's recording, as they would be told.
+    Recorded {
+        /// Whose pane.
+        iteration: IterationId,
+        /// The text.
+        commands: String,
+    },
     /// What the transcript says by now.
     Transcript {
         /// Whose transcript.
@@ -155,6 +172,20 @@ pub enum ReadEvent {
         session: SessionId,
         /// Why.
         why: String,
+    },
+    /// What each level of a trim would win.
+    TrimPlanned {
+        /// The number under which it was asked.
+        ask: u64,
+        /// The plan, or why there is none.
+        plan: Result<TrimPlan, String>,
+    },
+    /// The trimmed copy of a session is there whole, or there is none.
+    Trimmed {
+        /// The number under which it was asked.
+        ask: u64,
+        /// What was removed, or why it could not be made.
+        made: Result<TrimRecord, String>,
     },
     /// An estimate from the pane's text.
     Estimate(Reading),
@@ -198,6 +229,8 @@ pub enum TimerId {
     AutoDelay(u64),
     /// The warm-up prompt is due.
     WarmUp(u64),
+    /// The session may be surveyed again.
+    Survey(u64),
     /// The client's title has said for a while that no turn runs.
     Calm(u64),
     /// A notice has been shown long enough.
@@ -236,10 +269,31 @@ pub struct TranscriptFacts {
     pub turns: u64,
     /// Compactions so far.
     pub compactions: u64,
+    /// Whether the file was read to its end, so that the counts are whole.
+    pub whole: bool,
     /// The first prompt of the session.
     pub first_prompt: Option<String>,
     /// The latest prompt.
     pub last_prompt: Option<String>,
     /// Lines that could not be read and were skipped.
     pub skipped: u64,
+    /// Signals in what the assistant has said since the facts before these, in order.
+    pub signals: Vec<Signal>,
+    /// The last thing the assistant said since then.
+    pub said: Option<String>,
+    /// The agent's own to-do list.
+    pub todos: Todos,
+    /// The last shell commands as they would be told, if there were new ones since then.
+    pub commands: Option<String>,
+}
+
+/// What the file system says to what a handoff names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ground {
+    /// Files that are not there, of those that were asked about.
+    pub missing: Vec<String>,
+    /// The files that the user wants to be told.
+    pub included: Vec<IncludedFile>,
+    /// Which of those could not be read, and why.
+    pub warnings: Vec<String>,
 }

@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod breakpoint;
+pub mod compaction;
 pub mod control;
 pub mod effect;
 pub mod ending;
@@ -18,7 +19,10 @@ pub mod news;
 pub mod reboot;
 pub mod report;
 pub mod scratchpad;
+pub mod signal;
 pub mod tally;
+pub mod todo;
+pub mod trim;
 
 pub use effect::Effect;
 pub use event::Event;
@@ -115,12 +119,29 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::Git(facts) => {
             let before = std::mem::replace(&mut model.git, facts);
             handoff::draft(model);
-            let mut effects = breakpoint::git_read(model, &before);
-            effects.extend(reboot::drafted(model));
+            let mut effects = vec![handoff::read_ground(model)];
+            effects.extend(breakpoint::git_read(model, &before));
             effects
+        }
+        ReadEvent::Ground(ground) => {
+            model.ground = *ground;
+            handoff::draft(model);
+            reboot::drafted(model)
+        }
+        ReadEvent::PaneSignals { iteration, signals } => {
+            signal::by_pane(model, iteration, signals)
+        }
+        ReadEvent::Recorded {
+            iteration,
+            commands,
+        } => {
+            handoff::recorded(model, iteration, commands);
+            Vec::new()
         }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
+        ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
+        ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
     }
@@ -147,6 +168,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
                 Vec::new()
             }
         }
+        TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),

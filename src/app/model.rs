@@ -18,10 +18,13 @@ use crate::{
 
 use super::{
     breakpoint::Moments,
+    compaction::Compactions,
     ending::Ending,
-    event::{Lots, TranscriptFacts},
+    event::{Ground, Lots, TranscriptFacts},
     reboot::Reboot,
+    signal::Heard,
     tally::Tally,
+    todo::TodoList,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -76,6 +79,8 @@ pub struct AgentView {
     pub last_message: Option<String>,
     /// Whether any hook has arrived in this iteration.
     pub hooked: bool,
+    /// Whether we have switched its auto-compaction off.
+    pub holds_compaction: bool,
 }
 
 /// An editor for a whole document, with undo, selection and search.
@@ -259,12 +264,22 @@ pub struct Model {
     pub session: SessionId,
     /// Context usage.
     pub guard: Guard,
+    /// Compactions of the client's own in this iteration.
+    pub compactions: Compactions,
     /// What the transcript says.
     pub transcript: TranscriptFacts,
     /// Whether the transcript was there and cannot be read any more.
     pub transcript_lost: bool,
     /// Git.
     pub git: GitState,
+    /// The files that the handoff names and includes.
+    pub ground: Ground,
+    /// The last shell commands, as the handoff tells them.
+    pub commands: String,
+    /// The agent's own to-do list.
+    pub todo: TodoList,
+    /// Which signals were heard from where.
+    pub heard: Heard,
     /// The first prompt that a human gave in this run: the objective of last resort.
     pub first_prompt: Option<String>,
     /// What the agent's signals said in this run.
@@ -386,9 +401,14 @@ impl Model {
             lineage,
             iteration,
             session,
+            compactions: Compactions::default(),
             transcript: TranscriptFacts::default(),
             transcript_lost: false,
             git: GitState::NoRepository,
+            ground: Ground::default(),
+            commands: String::new(),
+            todo: TodoList::default(),
+            heard: Heard::default(),
             first_prompt,
             told: PreservedState::default(),
             preserved: PreservedState::default(),

@@ -6,7 +6,10 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::out;
-use crate::api::wire::{Control, SAY_LIMIT};
+use crate::{
+    api::wire::{Control, RebootBody, SAY_LIMIT},
+    lineage::Way,
+};
 
 /// Gives the supervisor of this directory an order.
 ///
@@ -19,6 +22,14 @@ pub struct CtlArgs {
     /// What to say; `-` reads it from standard input
     #[arg(required_if_eq("action", "say"), allow_hyphen_values = true)]
     pub text: Option<String>,
+    /// With `reboot`: how the context goes over
+    #[arg(long, value_name = "WAY", value_parser = way)]
+    pub way: Option<Way>,
+}
+
+fn way(text: &str) -> Result<Way, String> {
+    text.parse()
+        .map_err(|_| format!("expected fresh or trim, found {text:?}"))
 }
 
 /// The orders.
@@ -66,7 +77,14 @@ impl Action {
 pub fn run(args: &CtlArgs) -> i32 {
     if args.action != Action::Say && args.text.is_some() {
         out::complain("only `say` takes a text", "");
-        return out::BAD_USAGE;
+        return out::USAGE;
+    }
+    if args.way.is_some() && args.action != Action::Reboot {
+        out::complain(
+            "--way goes with reboot only",
+            "pitstop ctl reboot --way trim",
+        );
+        return out::USAGE;
     }
     let text = match args.text.as_deref() {
         Some("-") => match piped() {
@@ -82,6 +100,7 @@ pub fn run(args: &CtlArgs) -> i32 {
     let path = format!("/control/{}", order.name());
     let body = match &order {
         Control::Say(text) => json!({ "text": text }),
+        Control::Reboot => json!(RebootBody { way: args.way }),
         _ => json!({}),
     };
     let body = body.to_string();

@@ -17,5 +17,6 @@ pub mod check;
 pub mod exec_agent;
 pub mod host;
 pub mod test;
+pub mod template;
 pub mod trim;
 pub mod trust;

@@ -28,8 +28,9 @@ use super::{ANSWER_LIMIT, BODY_LIMIT, Call, Desk, LINE_LIMIT, QUEUE_LIMIT, READ_
 use crate::api::endpoint::{Endpoint, Right};
 use crate::api::metrics;
 use crate::api::wire::{
-    CommitBody, Control, ErrorBody, Reply, Report, Request, SAY_LIMIT, SHA_DIGITS, SaveBody,
-    SayBody, TestBody, UsageQuery, is_event_name, is_sha, is_shallow,
+    CommitBody, Control, ErrorBody, HookVerdict, REFUSABLE_EVENT, RebootBody, Reply, Report,
+    Request, SAY_LIMIT, SHA_DIGITS, SaveBody, SayBody, TestBody, UsageQuery, is_event_name, is_sha,
+    is_shallow,
 };
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
@@ -283,16 +284,28 @@ async fn hook(
     // The payload goes on unparsed, valid or not: what to make of a torn one is the loop's to say,
     // and even then the event's name is news.
     let _answering = seat.answering();
+    let refusable = event == REFUSABLE_EVENT;
     let queued = send(&shop, Request::Hook { event, body }).await;
-    let mut hooks = shop.desk.hooks();
-    match queued {
-        Ok(_) => hooks.note(u64::try_from(seat.came.elapsed().as_micros()).unwrap_or(u64::MAX)),
-        Err(fault) => {
-            hooks.lost += 1;
-            return Err(fault);
-        }
+    count(&shop, &seat, queued.is_ok());
+    let answer = queued?;
+    if !refusable {
+        return Ok(accepted());
     }
-    Ok(accepted())
+    Ok(match timeout(LINE_LIMIT, answer).await {
+        Ok(Ok(reply @ Reply::Blocked { .. })) => tell(reply),
+        // A word that comes late would come to nobody: the agent does as it likes.
+        _ => accepted(),
+    })
+}
+
+/// Counts a hook and how long it took until the loop had it.
+fn count(shop: &Shop, seat: &Seat, taken: bool) {
+    let mut hooks = shop.desk.hooks();
+    if taken {
+        hooks.note(u64::try_from(seat.came.elapsed().as_micros()).unwrap_or(u64::MAX));
+    } else {
+        hooks.lost += 1;
+    }
 }
 
 async fn status_line(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
@@ -426,6 +439,11 @@ async fn order(
     if !body.is_empty() {
         parse::<serde_json::Map<String, serde_json::Value>>(&body)?;
     }
+    let way = match order {
+        Control::Reboot if !body.is_empty() => parse::<RebootBody>(&body)?.way,
+        _ => None,
+    };
+    let order = way.map_or(order, Control::RebootBy);
     ask(&shop, seat, Request::Control(order)).await
 }
 
@@ -586,6 +604,11 @@ fn late(limit: Duration) -> Fault {
 fn tell(reply: Reply) -> Response {
     match reply {
         Reply::Accepted => accepted(),
+        Reply::Blocked { reason } => Json(HookVerdict {
+            decision: HookVerdict::BLOCK.to_owned(),
+            reason,
+        })
+        .into_response(),
         Reply::Refused { why } => Fault::new(StatusCode::CONFLICT, why, "").into_response(),
         Reply::NotFound { why } => Fault::new(StatusCode::NOT_FOUND, why, "").into_response(),
         Reply::StatusLine(line) => Json(line).into_response(),

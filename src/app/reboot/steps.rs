@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     api::wire::AgentState,
     config::{Delivery, RebootMode},
-    lineage::{Cause, EndReason, RebootRecord, Way, journal::Step},
+    lineage::{Cause, EndReason, RebootRecord, TrimRecord, Way, journal::Step},
 };
 
 use super::{DEFER_TURNS, Kind, SECOND_ENTER, is_safe, open_review};
@@ -15,7 +15,7 @@ use crate::app::{
     ending,
     event::TimerId,
     model::{Model, Overlay},
-    tally,
+    tally, trim,
 };
 
 /// What follows from what is true now.
@@ -55,7 +55,7 @@ pub(super) fn enter(model: &mut Model, step: Step) -> Vec<Effect> {
     };
     attempt.step = step;
     attempt.entered.push((step, now));
-    let journal = attempt.kind == Kind::Fresh;
+    let journal = attempt.kind.is_reboot();
     attempt.journaled = !journal;
     let entry = journal.then(|| Effect::Journal(Box::new(attempt.entry(model, step))));
     model.reboot.attempt = Some(attempt);
@@ -144,12 +144,15 @@ fn starting(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
+    if attempt.failed.is_some() {
+        return roll_back(model);
+    }
+    if attempt.is_copying() {
+        return trim::order_copy(model);
+    }
     if !attempt.started {
         attempt.started = true;
         return start(model);
-    }
-    if attempt.failed.is_some() {
-        return roll_back(model);
     }
     if !attempt.spawned {
         return Vec::new();
@@ -163,6 +166,14 @@ fn starting(model: &mut Model) -> Vec<Effect> {
             effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
             effects
         }
+        // Nothing is delivered: the copy holds what was said.
+        Kind::Trim => {
+            let epoch = attempt.epoch;
+            let timeout = model.config.reboot.verify_timeout;
+            let mut effects = enter(model, Step::Verifying);
+            effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
+            effects
+        }
         Kind::Undo(..) | Kind::Restart => finish(model),
     }
 }
@@ -173,10 +184,13 @@ fn start(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let (kind, cause, session) = (attempt.kind, attempt.cause, attempt.new);
-    let text = attempt.handoff.as_ref().map(|handoff| handoff.text.clone());
+    let handoff = attempt.handoff.as_ref().filter(|_| kind != Kind::Trim);
+    let text = handoff.map(|handoff| handoff.text.clone());
     let parent = match kind {
         Kind::Undo(_, parent) => parent,
-        Kind::Fresh | Kind::Restart => model.lineage.iterations().last().map(|last| last.iteration),
+        Kind::Fresh | Kind::Trim | Kind::Restart => {
+            model.lineage.iterations().last().map(|last| last.iteration)
+        }
     };
     agent::open_iteration(model, session, Some(cause), parent);
     let iteration = model.iteration;
@@ -196,13 +210,15 @@ fn start(model: &mut Model) -> Vec<Effect> {
 
 /// A generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
 fn is_pasted(model: &Model) -> bool {
-    let too_long = model
+    let handoff = model
         .reboot
         .attempt
         .as_ref()
-        .and_then(|attempt| attempt.handoff.as_ref())
-        .is_some_and(|handoff| handoff.bytes() > 120 * 1024);
-    too_long
+        .and_then(|attempt| attempt.handoff.as_ref());
+    let Some(handoff) = handoff else {
+        return false;
+    };
+    handoff.bytes() > 120 * 1024
         || model.config.reboot.delivery == Delivery::Paste
         || model.identity.agent_kind == "generic"
 }
@@ -233,6 +249,7 @@ fn delivering(model: &mut Model) -> Vec<Effect> {
     if generic {
         // Others have hooks; in their prompt a marker shows before anything is submitted.
         effects.push(Effect::WatchPane(handoff.marker.nonce.clone()));
+        model.heard.expect_echo(&handoff.text);
     }
     effects.extend([
         Effect::Paste(handoff.text),
@@ -247,7 +264,8 @@ fn verifying(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let generic = model.identity.agent_kind == "generic";
-    if attempt.proven && (attempt.submitted || !generic) {
+    let nothing_sent = attempt.handoff.is_none();
+    if nothing_sent || (attempt.proven && (attempt.submitted || !generic)) {
         let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
         if model.config.reboot.warmup_prompt.is_none() {
             return finish(model);
@@ -292,7 +310,7 @@ fn roll_back(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let why = attempt.failed.take().unwrap_or_default();
-    if attempt.kind != Kind::Fresh {
+    if !attempt.kind.is_reboot() {
         return end_attempt(model, Step::Failed, Some(&why));
     }
     attempt.rolling_back = Some(why);
@@ -341,7 +359,8 @@ fn finish(model: &mut Model) -> Vec<Effect> {
     let kind = attempt.kind;
     let total = record.total_ms();
     let iteration = model.iteration;
-    if kind == Kind::Fresh
+    let trimmed = record.trim;
+    if kind.is_reboot()
         && let Some(current) = model.lineage.current_mut()
     {
         current.reboot = Some(record);
@@ -351,6 +370,10 @@ fn finish(model: &mut Model) -> Vec<Effect> {
             format!("iteration {iteration}: the handoff has arrived, {total} ms after the approval")
         }
         Kind::Fresh => format!("iteration {iteration} has started"),
+        Kind::Trim => format!(
+            "iteration {iteration}: the trimmed session goes on{}",
+            trimmed.map(won).unwrap_or_default()
+        ),
         Kind::Undo(..) => format!("iteration {iteration}: the session before the reboot is back"),
         Kind::Restart => format!("iteration {iteration}: the session is resumed"),
     });
@@ -363,12 +386,24 @@ fn finish(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
+/// What a trim has won, for a notice.
+fn won(record: TrimRecord) -> String {
+    format!(
+        ", {} → {}: {} of {} tool responses removed",
+        trim::thousands(record.tokens_before),
+        trim::thousands(record.tokens_after),
+        record.responses,
+        record.of
+    )
+}
+
 /// How long each step from the approval on took, and what was sent.
 fn record(model: &Model) -> RebootRecord {
     let mut record = RebootRecord {
         old_session: None,
         new_session: None,
         way: Way::Fresh,
+        trim: None,
         cause: Cause::Key,
         transition_time_ms: std::collections::BTreeMap::default(),
         handoff_bytes: 0,
@@ -382,10 +417,16 @@ fn record(model: &Model) -> RebootRecord {
     };
     record.old_session = Some(attempt.old);
     record.new_session = Some(model.session);
+    record.way = attempt.kind.way();
+    record.trim = attempt.trimmed;
     record.cause = attempt.cause;
     record.verified = attempt.proven;
     record.warmed_up = attempt.warmed_up;
-    if let Some(handoff) = &attempt.handoff {
+    if let Some(handoff) = attempt
+        .handoff
+        .as_ref()
+        .filter(|_| attempt.kind != Kind::Trim)
+    {
         record.handoff_bytes = handoff.bytes() as u64;
         record.handoff_tokens = handoff.tokens();
     }

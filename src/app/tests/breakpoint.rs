@@ -71,7 +71,9 @@ impl Bench {
 
     fn git_is(&mut self, head: &str) -> Vec<Effect> {
         let facts = facts(head, self.at());
-        self.tell(Event::Read(ReadEvent::Git(facts)))
+        let mut effects = self.tell(Event::Read(ReadEvent::Git(facts)));
+        effects.extend(self.tell(Event::Read(ReadEvent::Ground(Box::default()))));
+        effects
     }
 
     fn shell(&mut self, command: &str, stdout: &str) -> Vec<Effect> {

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use pitstop::api::endpoint::{Endpoint, Right};
-use pitstop::api::wire::{CommitBody, ErrorBody, IterationTokens, SaveBody, SayBody, TestBody};
+use pitstop::api::wire::{
+    CommitBody, ErrorBody, HookVerdict, IterationTokens, RebootBody, SaveBody, SayBody,
+    SourcedItem, TestBody, TrimReport,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -158,6 +161,12 @@ fn what_goes_over_the_wire_has_the_described_fields() {
     fits("HistoryReport", json(&HistoryReport::default()));
     fits("IterationReport", json(&IterationReport::default()));
     fits("IterationTokens", json(&IterationTokens::default()));
+    fits("TrimReport", json(&TrimReport::default()));
+    fits("SourcedItem", json(&SourcedItem::default()));
+    let (decision, reason) = (String::new(), String::new());
+    fits("HookVerdict", json(&HookVerdict { decision, reason }));
+    let way = Some(pitstop::lineage::Way::Trim);
+    fits("RebootBody", json(&RebootBody { way }));
     fits("HandoffReport", json(&HandoffReport::default()));
     fits("StatusLineReply", json(&StatusLineReply::default()));
     fits("SaveReply", json(&SaveReply::default()));
