@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::{
-    compaction, control,
+    breakpoint, compaction, control,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
@@ -241,8 +241,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
         AgentEvent::ToolFinished { call, output, .. } => {
             set_state(model, AgentState::Busy);
-            tool_finished(model, &call, &output);
-            Vec::new()
+            tool_finished(model, &call, &output)
         }
         AgentEvent::ToolStarted { .. } => {
             set_state(model, AgentState::Busy);
@@ -389,6 +388,7 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
 }
 
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
+    breakpoint::prompted(model);
     set_state(model, AgentState::Busy);
     // Not when a turn ends: its last figure comes after that.
     model.guard.begin_turn();
@@ -446,15 +446,16 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
     effects
 }
 
-/// Takes in what a tool did to the to-do list, and the outcome of the tests that a shell command has run.
-fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
+/// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
+/// made.
+fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) -> Vec<Effect> {
     if let Some(todo) = &call.todo
         && model.todo.hooked(todo)
     {
         handoff::draft(model);
     }
     let Some(command) = &call.command else {
-        return;
+        return breakpoint::tool_finished(model, call, "", &[]);
     };
     let printed = format!("{}\n{}", output.stdout, output.stderr);
     let outcomes = test_run::recognise(Some(command), &printed);
@@ -464,6 +465,7 @@ fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     if !outcomes.is_empty() {
         handoff::draft(model);
     }
+    breakpoint::tool_finished(model, call, &printed, &outcomes)
 }
 
 fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect> {

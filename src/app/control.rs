@@ -112,12 +112,16 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
 /// Saves everything that a later session needs, because somebody asks for it.
 pub fn checkpoint(model: &mut Model, tag: &str) -> Vec<Effect> {
     let mut effects = scratchpad::save(model);
-    // Each is kept: the ids of one iteration are those behind its first.
-    let id = model.lots.reboot.as_u128();
-    let id = id.wrapping_add(u128::from(model.next_epoch()));
-    effects.push(save(model, Uuid::from_u128(id), tag));
+    let id = checkpoint_id(model);
+    effects.push(save(model, id, tag));
     model.notice("checkpoint saved");
     effects
+}
+
+/// An id for a checkpoint that is kept beside all others: those of one iteration are behind its first.
+pub fn checkpoint_id(model: &mut Model) -> Uuid {
+    let number = u128::from(model.next_epoch());
+    Uuid::from_u128(model.lots.reboot.as_u128().wrapping_add(number))
 }
 
 /// Saves everything without being asked; the next one of this iteration takes its place.
@@ -133,9 +137,15 @@ pub fn checkpoint_by_turns(model: &mut Model) -> Option<Effect> {
 }
 
 fn save(model: &mut Model, id: Uuid, tag: &str) -> Effect {
+    let checkpoint = snapshot(model, id, vec![tag.to_owned()]);
+    Effect::SaveCheckpoint(Box::new(checkpoint))
+}
+
+/// Everything that a later session needs, as it stands now.
+pub fn snapshot(model: &mut Model, id: Uuid, tags: Vec<String>) -> Checkpoint {
     handoff::draft(model);
     let state = &model.preserved;
-    let checkpoint = Checkpoint {
+    Checkpoint {
         id,
         environment: model.identity.environment.clone(),
         task: state
@@ -144,14 +154,13 @@ fn save(model: &mut Model, id: Uuid, tag: &str) -> Effect {
             .map_or_else(String::new, |item| item.text.clone()),
         context: model.handoff.current().text.clone(),
         next_steps: texts(&state.pending_items),
-        tags: vec![tag.to_owned()],
+        tags,
         state: serde_json::to_value(state).unwrap_or_default(),
         created_at: model.now.wall,
         run: Some(model.run().clone()),
         iteration: Some(model.iteration),
         session: Some(model.session),
-    };
-    Effect::SaveCheckpoint(Box::new(checkpoint))
+    }
 }
 
 /// The emulator saw something that is no cell.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    api::wire::Reply,
+    api::wire::{News, Reply},
     lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
     pane::{PaneSize, input::HostInput, screen::Scroll},
     transcript::{SessionId, trim::TrimSettings},
@@ -117,6 +117,8 @@ pub enum Effect {
     SetTimer(TimerId, Duration),
     /// Answer a call.
     Answer(CallId, Reply),
+    /// Tell those who listen to events.
+    Publish(Box<News>),
     /// Put a text on the clipboard of the host terminal.
     Copy(String),
     /// Ring the host terminal's bell.

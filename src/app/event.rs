@@ -2,7 +2,7 @@
 
 use crate::{
     agent::AgentEvent,
-    api::wire::Control,
+    api::wire::{Control, Report},
     breakpoint::git::GitState,
     config::Config,
     guard::Reading,
@@ -33,6 +33,13 @@ pub enum Event {
         call: CallId,
         /// What is wanted.
         control: Control,
+    },
+    /// Somebody outside has seen something.
+    Reported {
+        /// Which call waits for the answer.
+        call: CallId,
+        /// What was seen.
+        report: Report,
     },
     /// The supervisor was told to end by a signal or because its terminal is gone.
     ShutdownAsked {

@@ -5,6 +5,7 @@
 //! are dropped when that is over.
 
 pub mod agent;
+pub mod breakpoint;
 pub mod compaction;
 pub mod control;
 pub mod effect;
@@ -14,11 +15,13 @@ pub mod handoff;
 pub mod input;
 pub mod layout;
 pub mod model;
+pub mod news;
 pub mod reboot;
 pub mod report;
 pub mod scratchpad;
 pub mod signal;
 pub mod summary;
+pub mod tally;
 pub mod todo;
 pub mod trim;
 
@@ -36,7 +39,9 @@ const INTERRUPTED: i32 = 130;
 /// Takes in one event: one line per event, naming the feature that answers it.
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
+    let before = tally::mark(model);
     let mut effects = answer(model, event);
+    tally::note(model, before, &effects);
     // Whoever said something in the footer now has it taken down again later.
     if model.notices.back().is_some_and(|notice| notice.at == at) {
         effects.extend(control::notice_timer(model));
@@ -55,6 +60,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         }
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
+        Event::Reported { call, report } => breakpoint::reported(model, call, report),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
         Event::Troubled { what } => {
             model.trouble(what);
@@ -112,9 +118,11 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
             }
         },
         ReadEvent::Git(facts) => {
-            model.git = facts;
+            let before = std::mem::replace(&mut model.git, facts);
             handoff::draft(model);
-            vec![handoff::read_ground(model)]
+            let mut effects = vec![handoff::read_ground(model)];
+            effects.extend(breakpoint::git_read(model, &before));
+            effects
         }
         ReadEvent::Ground(ground) => {
             model.ground = *ground;

@@ -17,12 +17,14 @@ use crate::{
 };
 
 use super::{
+    breakpoint::Moments,
     compaction::Compactions,
     ending::Ending,
     event::{Ground, Lots, TranscriptFacts},
     reboot::Reboot,
     signal::Heard,
     summary::Summaries,
+    tally::Tally,
     todo::TodoList,
 };
 
@@ -315,6 +317,10 @@ pub struct Model {
     pub summary: Summaries,
     /// Random values for the next reboot.
     pub lots: Lots,
+    /// Commits and test runs, and whether now is a good moment.
+    pub moments: Moments,
+    /// What is counted for monitoring.
+    pub tally: Tally,
     /// How far ending the agent is, if it is being ended.
     pub ending: Option<Ending>,
     /// Whether we are leaving.
@@ -432,6 +438,8 @@ impl Model {
             reboot: Reboot::default(),
             summary: Summaries::default(),
             lots,
+            moments: Moments::default(),
+            tally: Tally::default(),
             ending: None,
             quitting: None,
             generator,

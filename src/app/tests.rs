@@ -31,6 +31,7 @@ use super::{
     update,
 };
 
+mod breakpoint;
 mod feed_tests;
 mod summary_tests;
 

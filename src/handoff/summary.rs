@@ -161,7 +161,10 @@ mod tests {
             reason: Some("off".to_owned()),
         };
         let json = serde_json::to_string(&made).unwrap();
-        assert_eq!(json, r#"{"source":"fallback","cost_usd":null,"duration_ms":null,"reason":"off"}"#);
+        assert_eq!(
+            json,
+            r#"{"source":"fallback","cost_usd":null,"duration_ms":null,"reason":"off"}"#
+        );
         assert_eq!(serde_json::from_str::<SummaryMade>(&json).unwrap(), made);
     }
 

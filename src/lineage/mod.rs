@@ -227,6 +227,8 @@ words! {
         Api = "api",
         /// Usage passed a threshold.
         Threshold = "threshold",
+        /// A good moment behind the warn line: a commit, or tests that passed.
+        Breakpoint = "breakpoint",
         /// The autonomous loop.
         Autopilot = "autopilot",
         /// The agent ended by itself.

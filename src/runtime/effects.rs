@@ -100,6 +100,7 @@ impl Shell {
                     let _ = asked.send(reply);
                 }
             }
+            Effect::Publish(news) => self.feed.publish(*news),
             Effect::Copy(text) => self.copy(&text),
             Effect::Bell => self.aside.push(7),
             Effect::Quit(code) => self.quit = Some(code),

@@ -15,7 +15,7 @@ use crate::app::{
     ending,
     event::TimerId,
     model::{Model, Overlay},
-    summary, trim,
+    summary, tally, trim,
 };
 
 /// What follows from what is true now.
@@ -84,7 +84,10 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    let by_itself = attempt.cause == Cause::Threshold || attempt.cause == Cause::ContextLimit;
+    let by_itself = matches!(
+        attempt.cause,
+        Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit
+    );
     let unattended = by_itself && model.mode == RebootMode::Auto;
     let waits = !attempt.drafted || summary::is_awaited(model, unattended);
     if waits && attempt.approved.is_none() {
@@ -450,6 +453,7 @@ fn record(model: &Model) -> RebootRecord {
 
 /// Closes the attempt, in the journal too.
 pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> Vec<Effect> {
+    tally::reboot_ended(model, step, why);
     if let (Some(why), Some(attempt)) = (why, &mut model.reboot.attempt) {
         attempt.rolling_back.get_or_insert_with(|| why.to_owned());
     }
