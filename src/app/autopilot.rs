@@ -13,7 +13,7 @@ use crate::{
     agent::{ToolCall, ToolOutput},
     api::wire::AgentState,
     autopilot::{
-        Autopilot, End, Fresh, News, Pause, Phase, Plan, Spent, Thrash, Trip, Verdict, Wait,
+        Autopilot, End, Fresh, Pause, Phase, Plan, RunNews, Spent, Thrash, Trip, Verdict, Wait,
         breaker::excerpt, cap::duration, news::first_line, prompt,
     },
     config::RebootMode,
@@ -113,7 +113,7 @@ pub fn begin(
 ) -> Vec<Effect> {
     let start = prompt::start(&plan.task, &plan.promise);
     let caps = plan.caps;
-    let news = News::RunStarted {
+    let news = RunNews::RunStarted {
         task: first_line(&plan.task),
         promise: plan.promise.clone(),
         max_iterations: caps.max_iterations,
@@ -279,11 +279,10 @@ fn watch(model: &mut Model) -> Vec<Effect> {
         // the reboot failed, has been told nothing.
         run.pilot.phase = Phase::Working;
         run.due = None;
-        let handed_over = model
-            .lineage
-            .current()
-            .is_some_and(|one| one.reboot.is_some());
-        run.pilot.task_changed &= !handed_over;
+        // The handoff tells the task; without one (`generate_handoff = false`) the first prompt has to.
+        if let Some(record) = model.lineage.current().and_then(|one| one.reboot.as_ref()) {
+            run.pilot.task_changed = record.handoff_bytes == 0;
+        }
         if model.agent.state == AgentState::Idle {
             return follow(model, Verdict::Settle, "");
         }
@@ -435,7 +434,7 @@ fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
             reset: pause.reset,
         }),
     );
-    let news = News::Waiting {
+    let news = RunNews::Waiting {
         why: why.to_owned(),
         seconds: pause.time.as_secs(),
         until: pause.reset,
@@ -473,7 +472,7 @@ pub fn thrash(model: &mut Model, why: &str) -> Option<Vec<Effect>> {
 
 /// A breaker has tripped.
 fn trip(model: &mut Model, trip: &Trip) -> Vec<Effect> {
-    let mut effects = vec![tell(News::Tripped {
+    let mut effects = vec![tell(RunNews::Tripped {
         breaker: trip.name().to_owned(),
         evidence: trip.to_string(),
     })];

@@ -24,7 +24,7 @@ use chrono::{DateTime, Utc};
 
 pub use breaker::{Breakers, Limits, Thrash, Trip};
 pub use cap::{Cap, Caps, Spent};
-pub use news::News;
+pub use news::RunNews;
 pub use patience::{Patience, Pause};
 
 use crate::{clock::At, lineage::EndReason};

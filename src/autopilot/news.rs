@@ -15,7 +15,7 @@ use crate::{
 /// Something that happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum News {
+pub enum RunNews {
     /// The run begins.
     RunStarted {
         /// The first line of its task.
@@ -137,7 +137,7 @@ pub enum News {
     },
 }
 
-impl News {
+impl RunNews {
     /// One line of JSON, the moment and the run in front.
     #[must_use]
     pub fn json_line(&self, at: DateTime<Utc>, run: &str) -> String {
@@ -146,7 +146,7 @@ impl News {
             at: String,
             run: &'a str,
             #[serde(flatten)]
-            news: &'a News,
+            news: &'a RunNews,
         }
         let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
         // Plain data with text keys cannot fail; the words are there in any case.
@@ -172,7 +172,7 @@ impl News {
     }
 }
 
-impl fmt::Display for News {
+impl fmt::Display for RunNews {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RunStarted {
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn news_are_one_line_whatever_the_agent_says() {
-        let news = News::TurnFailed {
+        let news = RunNews::TurnFailed {
             iteration: IterationId::FIRST,
             message: "a\nb\x1b[31m\u{202e}".to_owned(),
         };
@@ -305,7 +305,7 @@ mod tests {
             (&value["event"], &value["run"], &value["iteration"]),
             (&"turn_failed".into(), &"r".into(), &1.into())
         );
-        assert_eq!(serde_json::from_value::<News>(value).unwrap(), news);
+        assert_eq!(serde_json::from_value::<RunNews>(value).unwrap(), news);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use crate::autopilot::News;
+use crate::autopilot::RunNews;
 
 use super::{
     Woken,
@@ -156,7 +156,7 @@ impl Front {
     }
 
     /// Tells something of the run.
-    pub fn tell(&self, news: &News, at: DateTime<Utc>, run: &str) {
+    pub fn tell(&self, news: &RunNews, at: DateTime<Utc>, run: &str) {
         let Some(lines) = &self.lines else { return };
         let line = match lines.speech {
             Speech::Lines => news.line(at),

@@ -416,7 +416,7 @@ fn the_task_is_read_again_before_each_prompt() {
         .collect();
     let changed = prompts
         .iter()
-        .filter(|prompt| prompt.contains("The task was changed"));
+        .filter(|prompt| prompt.contains("the task as it stands now"));
     assert_eq!(changed.count(), 1, "{prompts:?}");
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     api::wire::AgentState,
-    autopilot::{End, News, Phase},
+    autopilot::{End, Phase, RunNews},
     config::RebootMode,
     lineage::journal::Step,
 };
@@ -85,7 +85,7 @@ pub fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
     model.paused = true;
     let key = resume_key(model);
     model.notice(format!("the run is paused by {by}: {key} resumes it"));
-    vec![tell(News::Paused { by: by.to_owned() })]
+    vec![tell(RunNews::Paused { by: by.to_owned() })]
 }
 
 /// The run goes on after a pause or a trip.
@@ -112,7 +112,7 @@ pub fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
     if model.overlay == Some(Overlay::Exited) {
         model.overlay = None;
     }
-    let mut effects = vec![tell(News::Resumed)];
+    let mut effects = vec![tell(RunNews::Resumed)];
     if model.agent.state == AgentState::Exited {
         effects.extend(reboot::restart(model));
     } else {

@@ -2,25 +2,25 @@
 
 use crate::{
     api::wire::RunReport,
-    autopilot::{Autopilot, End, News, Phase, breaker::excerpt, news::first_line},
+    autopilot::{Autopilot, End, Phase, RunNews, breaker::excerpt, news::first_line},
     lineage::Cause,
 };
 
 use super::spent;
 use crate::app::{effect::Effect, model::Model};
 
-pub(super) fn tell(news: News) -> Effect {
+pub(super) fn tell(news: RunNews) -> Effect {
     Effect::Tell(Box::new(news))
 }
 
-pub(super) fn run_ended(model: &Model, code: i32) -> News {
+pub(super) fn run_ended(model: &Model, code: i32) -> RunNews {
     let spent = spent(model);
     let pilot = model.autopilot.as_ref().map(|run| &run.pilot);
     let why = match pilot.map(|pilot| &pilot.phase) {
         Some(Phase::Ended(end)) => end.to_string(),
         _ => End::Stopped { code }.to_string(),
     };
-    News::RunEnded {
+    RunNews::RunEnded {
         code,
         why,
         iterations: spent.iterations,
@@ -45,7 +45,7 @@ pub(super) fn news(model: &mut Model) -> Vec<Effect> {
     for one in unseen.into_iter().rev() {
         if (runs || !one.is_open()) && Some(one.iteration) > run.begun {
             run.begun = Some(one.iteration);
-            told.extend(one.session_id.map(|session_id| News::IterationStarted {
+            told.extend(one.session_id.map(|session_id| RunNews::IterationStarted {
                 iteration: one.iteration,
                 session_id,
                 cause: one.cause.map_or("start", Cause::as_str).to_owned(),
@@ -53,14 +53,14 @@ pub(super) fn news(model: &mut Model) -> Vec<Effect> {
         }
         if let Some(end_reason) = one.end_reason {
             run.ended = Some(one.iteration);
-            told.push(News::IterationEnded {
+            told.push(RunNews::IterationEnded {
                 iteration: one.iteration,
                 end_reason,
             });
         }
     }
     let fresh = model.notices.iter().filter(|notice| notice.at == now);
-    told.extend(fresh.map(|notice| News::Notice {
+    told.extend(fresh.map(|notice| RunNews::Notice {
         text: notice.text.clone(),
         bad: notice.bad,
     }));
@@ -76,7 +76,7 @@ pub(super) fn call(model: &mut Model, why: &str) -> Vec<Effect> {
         return Vec::new();
     }
     let why = excerpt(why);
-    let news = tell(News::PersonNeeded { why: why.clone() });
+    let news = tell(RunNews::PersonNeeded { why: why.clone() });
     vec![Effect::Call(format!("pitstop: {why}")), news]
 }
 
@@ -90,7 +90,7 @@ pub(super) fn turn_news(model: &mut Model) -> Vec<Effect> {
     let Some(message) = run.untold.take() else {
         return Vec::new();
     };
-    vec![tell(News::TurnEnded {
+    vec![tell(RunNews::TurnEnded {
         iteration: model.iteration,
         turn: run.pilot.turns,
         used_tokens: figure.as_ref().map(|figure| figure.used),

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use crate::{
     agent::Failure,
     api::wire::AgentState,
-    autopilot::{News, Phase, breaker::excerpt, news::first_line},
+    autopilot::{Phase, RunNews, breaker::excerpt, news::first_line},
     guard::{Level, Source},
     lineage::Cause,
 };
@@ -42,7 +42,7 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Ef
     if run.pilot.is_over() || model.quitting.is_some() {
         return Vec::new();
     }
-    let mut effects = vec![tell(News::TurnFailed {
+    let mut effects = vec![tell(RunNews::TurnFailed {
         iteration: model.iteration,
         message: excerpt(message),
     })];
@@ -119,7 +119,7 @@ pub fn task_read(model: &mut Model, task: Result<String, String>) -> Vec<Effect>
         Ok(task) => {
             if run.pilot.task_read(task) {
                 let task = first_line(&run.pilot.plan.task);
-                effects.push(tell(News::TaskChanged { task }));
+                effects.push(tell(RunNews::TaskChanged { task }));
                 handoff::draft(model);
             }
         }
@@ -170,7 +170,7 @@ pub(super) fn type_prompt(model: &mut Model) -> Vec<Effect> {
     let text = run.pilot.next_prompt();
     set_phase(model, Phase::Sent { again: false });
     let mut effects = agent::say(model, &text);
-    effects.push(tell(News::Prompted {
+    effects.push(tell(RunNews::Prompted {
         iteration: model.iteration,
         prompt: start_of(&text),
     }));

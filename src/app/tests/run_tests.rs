@@ -3,7 +3,7 @@
 use crate::{
     agent::{Failure, RateLimit, StatusLine},
     app::autopilot,
-    autopilot::{Caps, End, Fresh, Limits, News, Phase, Plan, prompt},
+    autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunNews, prompt},
     transcript::usage::Usage,
 };
 
@@ -131,7 +131,7 @@ fn enters(effects: &[Effect]) -> usize {
     effects.iter().filter(|effect| **effect == enter).count()
 }
 
-fn told(effects: &[Effect]) -> Vec<&News> {
+fn told(effects: &[Effect]) -> Vec<&RunNews> {
     effects
         .iter()
         .filter_map(|effect| match effect {
@@ -197,8 +197,8 @@ fn the_promise_ends_the_agent_and_closes_the_record() {
             told(&effects)[..],
             [
                 ..,
-                News::IterationEnded { .. },
-                News::RunEnded { code: 0, .. }
+                RunNews::IterationEnded { .. },
+                RunNews::RunEnded { code: 0, .. }
             ]
         ),
         "{effects:#?}"
@@ -317,7 +317,7 @@ fn a_dialog_in_a_headless_run_trips_after_a_while() {
     assert!(
         told(&effects)
             .iter()
-            .any(|news| matches!(news, News::Tripped { breaker, .. } if breaker == "dialog"))
+            .any(|news| matches!(news, RunNews::Tripped { breaker, .. } if breaker == "dialog"))
     );
 }
 
