@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::{
     api::wire::{AgentState, Control, Reply},
     config::{Config, Notifications, RebootMode},
+    handoff::preserved::texts,
     lineage::{Cause, EndReason, checkpoint::Checkpoint},
     pane::screen::ScreenFact,
 };
@@ -17,7 +20,7 @@ use super::{
     handoff,
     model::{Model, Overlay, Quitting},
     reboot::{self, Approval},
-    scratchpad,
+    scratchpad, summary,
 };
 
 /// How long a notice stays in the footer.
@@ -66,6 +69,7 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<E
     let mut effects = scratchpad::finish_edit(model);
     handoff::finish_edit(model);
     effects.extend(reboot::abandon(model));
+    effects.extend(summary::close(model));
     model.overlay = None;
     let urgent = signal.is_some() || model.quitting.is_some();
     model.quitting = Some(Quitting { code });
@@ -105,27 +109,58 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
     reboot::consider(model)
 }
 
-/// Saves everything that a later session needs.
+/// Saves everything that a later session needs, because somebody asks for it.
 pub fn checkpoint(model: &mut Model, tag: &str) -> Vec<Effect> {
     let mut effects = scratchpad::save(model);
+    let id = checkpoint_id(model);
+    effects.push(save(model, id, tag));
+    model.notice("checkpoint saved");
+    effects
+}
+
+/// An id for a checkpoint that is kept beside all others: those of one iteration are behind its first.
+pub fn checkpoint_id(model: &mut Model) -> Uuid {
+    let number = u128::from(model.next_epoch());
+    Uuid::from_u128(model.lots.reboot.as_u128().wrapping_add(number))
+}
+
+/// Saves everything without being asked; the next one of this iteration takes its place.
+pub fn checkpoint_of_iteration(model: &mut Model, tag: &str) -> Effect {
+    save(model, model.lots.reboot, tag)
+}
+
+/// Saves everything every so many turns.
+pub fn checkpoint_by_turns(model: &mut Model) -> Option<Effect> {
+    let interval = model.config.context.checkpoint_interval?;
+    let due = model.agent.turns.is_multiple_of(interval);
+    due.then(|| checkpoint_of_iteration(model, "turns"))
+}
+
+fn save(model: &mut Model, id: Uuid, tag: &str) -> Effect {
+    let checkpoint = snapshot(model, id, vec![tag.to_owned()]);
+    Effect::SaveCheckpoint(Box::new(checkpoint))
+}
+
+/// Everything that a later session needs, as it stands now.
+pub fn snapshot(model: &mut Model, id: Uuid, tags: Vec<String>) -> Checkpoint {
     handoff::draft(model);
     let state = &model.preserved;
-    let checkpoint = Checkpoint {
-        id: model.lots.reboot,
+    Checkpoint {
+        id,
         environment: model.identity.environment.clone(),
-        task: state.current_objective.clone().unwrap_or_default(),
+        task: state
+            .current_objective
+            .as_ref()
+            .map_or_else(String::new, |item| item.text.clone()),
         context: model.handoff.current().text.clone(),
-        next_steps: state.pending_items.clone(),
-        tags: vec![tag.to_owned()],
+        next_steps: texts(&state.pending_items),
+        tags,
         state: serde_json::to_value(state).unwrap_or_default(),
         created_at: model.now.wall,
         run: Some(model.run().clone()),
         iteration: Some(model.iteration),
         session: Some(model.session),
-    };
-    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
-    model.notice("checkpoint saved");
-    effects
+    }
 }
 
 /// The emulator saw something that is no cell.
@@ -164,7 +199,9 @@ pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
     model.guard.set_settings(settings);
     handoff::draft(model);
     model.notice("the configuration was read again");
-    reboot::consider(model)
+    let mut effects = vec![handoff::read_ground(model)];
+    effects.extend(reboot::consider(model));
+    effects
 }
 
 /// Takes notices down whose time is over.

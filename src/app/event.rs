@@ -2,13 +2,14 @@
 
 use crate::{
     agent::AgentEvent,
-    api::wire::Control,
+    api::wire::{Control, Report},
     breakpoint::git::GitState,
     config::Config,
     guard::Reading,
+    handoff::{IncludedFile, signal::Signal, summary::Outcome},
     lineage::{IterationId, ProcessStamp, TokenTotals, TrimRecord, journal::Step},
     pane::{input::HostInput, screen::ScreenFact},
-    transcript::{SessionId, Tokens, trim::TrimPlan},
+    transcript::{SessionId, Tokens, todo::Todos, trim::TrimPlan},
 };
 
 /// A fact, in the past tense.
@@ -32,6 +33,13 @@ pub enum Event {
         call: CallId,
         /// What is wanted.
         control: Control,
+    },
+    /// Somebody outside has seen something.
+    Reported {
+        /// Which call waits for the answer.
+        call: CallId,
+        /// What was seen.
+        report: Report,
     },
     /// The supervisor was told to end by a signal or because its terminal is gone.
     ShutdownAsked {
@@ -135,6 +143,22 @@ pub enum ReadEvent {
     },
     /// The state of the git repository.
     Git(GitState),
+    /// The files that the handoff names and includes.
+    Ground(Box<Ground>),
+    /// Signals in the pane's text, oldest first: all that stand there.
+    PaneSignals {
+        /// Whose pane.
+        iteration: IterationId,
+        /// The signals.
+        signals: Vec<Signal>,
+    },
+    /// The last shell commands of the pane's recording, as they would be told.
+    Recorded {
+        /// Whose pane.
+        iteration: IterationId,
+        /// The text.
+        commands: String,
+    },
     /// What the transcript says by now.
     Transcript {
         /// Whose transcript.
@@ -167,6 +191,20 @@ pub enum ReadEvent {
     Estimate(Reading),
     /// The configuration files changed and are good.
     Config(Box<Config>),
+    /// The session was read for its summary.
+    Condensed {
+        /// For which order.
+        id: SummaryId,
+        /// The summary without a model, or why there is none.
+        text: Result<String, String>,
+    },
+    /// A model was asked for a summary.
+    Summarized {
+        /// For which order.
+        id: SummaryId,
+        /// What came of it.
+        outcome: Outcome,
+    },
 }
 
 /// What the store answers.
@@ -205,6 +243,8 @@ pub enum TimerId {
     AutoDelay(u64),
     /// The warm-up prompt is due.
     WarmUp(u64),
+    /// A summary is to be ordered, or is late.
+    Summary(u64),
     /// The session may be surveyed again.
     Survey(u64),
     /// The client's title has said for a while that no turn runs.
@@ -216,6 +256,10 @@ pub enum TimerId {
     /// The scratchpad's edits are to be written.
     SaveNotes(u64),
 }
+
+/// A summary that was ordered. Answers to an older order are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SummaryId(pub u64);
 
 /// A call at one of the doors that waits for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -253,4 +297,23 @@ pub struct TranscriptFacts {
     pub last_prompt: Option<String>,
     /// Lines that could not be read and were skipped.
     pub skipped: u64,
+    /// Signals in what the assistant has said since the facts before these, in order.
+    pub signals: Vec<Signal>,
+    /// The last thing the assistant said since then.
+    pub said: Option<String>,
+    /// The agent's own to-do list.
+    pub todos: Todos,
+    /// The last shell commands as they would be told, if there were new ones since then.
+    pub commands: Option<String>,
+}
+
+/// What the file system says to what a handoff names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ground {
+    /// Files that are not there, of those that were asked about.
+    pub missing: Vec<String>,
+    /// The files that the user wants to be told.
+    pub included: Vec<IncludedFile>,
+    /// Which of those could not be read, and why.
+    pub warnings: Vec<String>,
 }

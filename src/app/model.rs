@@ -17,10 +17,15 @@ use crate::{
 };
 
 use super::{
+    breakpoint::Moments,
     compaction::Compactions,
     ending::Ending,
-    event::{Lots, TranscriptFacts},
+    event::{Ground, Lots, TranscriptFacts},
     reboot::Reboot,
+    signal::Heard,
+    summary::Summaries,
+    tally::Tally,
+    todo::TodoList,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -268,6 +273,14 @@ pub struct Model {
     pub transcript_lost: bool,
     /// Git.
     pub git: GitState,
+    /// The files that the handoff names and includes.
+    pub ground: Ground,
+    /// The last shell commands, as the handoff tells them.
+    pub commands: String,
+    /// The agent's own to-do list.
+    pub todo: TodoList,
+    /// Which signals were heard from where.
+    pub heard: Heard,
     /// The first prompt that a human gave in this run: the objective of last resort.
     pub first_prompt: Option<String>,
     /// What the agent's signals said in this run.
@@ -300,8 +313,14 @@ pub struct Model {
     pub notices: VecDeque<Notice>,
     /// The reboot under way, if any.
     pub reboot: Reboot,
+    /// The summary of the session.
+    pub summary: Summaries,
     /// Random values for the next reboot.
     pub lots: Lots,
+    /// Commits and test runs, and whether now is a good moment.
+    pub moments: Moments,
+    /// What is counted for monitoring.
+    pub tally: Tally,
     /// How far ending the agent is, if it is being ended.
     pub ending: Option<Ending>,
     /// Whether we are leaving.
@@ -389,6 +408,10 @@ impl Model {
             transcript: TranscriptFacts::default(),
             transcript_lost: false,
             git: GitState::NoRepository,
+            ground: Ground::default(),
+            commands: String::new(),
+            todo: TodoList::default(),
+            heard: Heard::default(),
             first_prompt,
             told: PreservedState::default(),
             preserved: PreservedState::default(),
@@ -413,7 +436,10 @@ impl Model {
             pasting: Vec::new(),
             notices: VecDeque::new(),
             reboot: Reboot::default(),
+            summary: Summaries::default(),
             lots,
+            moments: Moments::default(),
+            tally: Tally::default(),
             ending: None,
             quitting: None,
             generator,

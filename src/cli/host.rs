@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::{
     agent::{AgentKind, claude},
-    api::server::{self, Secrets},
+    api::server::{self, Desk, Feed, Secrets},
     app::{
         self, Model,
         model::{Beginning, Identity},
@@ -30,7 +30,7 @@ use crate::{
             paths::{Paths, project_hash},
         },
     },
-    handoff::{Generator, generate::DEFAULT_TEMPLATE},
+    handoff::Generator,
     lineage::{
         EndReason, Lineage, Project, RunId,
         files::{PrivateDir, RunDir},
@@ -55,7 +55,10 @@ use crate::{
 mod recover;
 pub(super) mod who;
 
-use super::out::{chain, complain};
+use super::{
+    out::{chain, complain},
+    template,
+};
 use recover::{recover, sweep};
 use who::{Who, agent_config_dir, agent_env, who};
 
@@ -170,6 +173,13 @@ fn host_agent(args: &HostArgs, demo: bool) -> Result<i32, Failure> {
             None
         }
     };
+    let generator = template::generator(&paths).map_err(|error| {
+        Failure::new(
+            error,
+            "mend it, or remove it to use the built-in one",
+            CONFIG_ERROR,
+        )
+    })?;
     let who = who(args, demo, &loaded.config)?;
     host::restore_on_panic();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -182,6 +192,7 @@ fn host_agent(args: &HostArgs, demo: bool) -> Result<i32, Failure> {
         paths,
         flags,
         config: loaded.config,
+        generator,
         warnings,
     };
     let outcome = runtime.block_on(supervise(here, who));
@@ -196,6 +207,7 @@ struct Here {
     paths: Paths,
     flags: Flags,
     config: Config,
+    generator: Generator,
     warnings: Vec<String>,
 }
 
@@ -206,6 +218,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         paths,
         flags,
         config,
+        generator,
         mut warnings,
     } = here;
     let now = Utc::now();
@@ -319,15 +332,18 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         .map_err(|error| Failure::of(&error))?;
     plan.observe = secrets.observe_file().to_owned();
     let (calls_in, calls) = mpsc::channel(1024);
+    let mark = Uuid::new_v4().simple().to_string();
+    let feed = Feed::new(mark.get(..8).unwrap_or(&mark));
+    let desk = Desk::new(calls_in, feed.clone());
     let (stop_doors, doors_stopped) = tokio::sync::watch::channel(false);
-    let mut doors = vec![open_door(listening, &secrets, &calls_in, &doors_stopped)];
+    let mut doors = vec![open_door(listening, &secrets, &desk, &doors_stopped)];
     if let Some(address) = config.api.listen {
         let listening = server::bind_loopback(address)
             .await
             .map_err(|error| Failure::of(&error))?;
-        doors.push(open_door(listening, &secrets, &calls_in, &doors_stopped));
+        doors.push(open_door(listening, &secrets, &desk, &doors_stopped));
     }
-    drop(calls_in);
+    drop(desk);
 
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
     let files_of_run = RunDir::open(&files, &run).ok();
@@ -347,7 +363,6 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         agent_kind: who.kind.word(),
         agent_command: who.shown,
     };
-    let generator = generator(&paths)?;
     let variable = |name| env::var(name).unwrap_or_default();
     let depth = Depth::of(
         &variable("NO_COLOR"),
@@ -393,6 +408,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         keeper: keeper.clone(),
         answers,
         calls,
+        feed,
         paths,
         flags,
         depth,
@@ -463,16 +479,16 @@ fn project_files(
 fn open_door(
     listening: server::Listening,
     secrets: &Secrets,
-    calls: &mpsc::Sender<server::Call>,
+    desk: &Desk,
     stopped: &tokio::sync::watch::Receiver<bool>,
 ) -> tokio::task::JoinHandle<()> {
-    let (keys, calls, mut stopped) = (secrets.keys(), calls.clone(), stopped.clone());
+    let (keys, desk, mut stopped) = (secrets.keys(), desk.clone(), stopped.clone());
     tokio::spawn(async move {
         let stop = async move {
             // A sender that is gone means the same.
             let _ = stopped.wait_for(|stop| *stop).await;
         };
-        server::serve(listening, keys, calls, stop).await;
+        server::serve(listening, keys, desk, stop).await;
     })
 }
 
@@ -487,29 +503,6 @@ fn environment(project: &Path) -> String {
                 |name| name.to_string_lossy().into_owned(),
             )
         })
-}
-
-/// The user's own template, else ours; a broken one is told before anything is started.
-fn generator(paths: &Paths) -> Result<Generator, Failure> {
-    let own = paths.config_dir().join("handoff.md");
-    let text = match std::fs::read_to_string(&own) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => DEFAULT_TEMPLATE.to_owned(),
-        Err(error) => {
-            return Err(Failure::new(
-                format!("cannot read {}: {error}", own.display()),
-                "",
-                CONFIG_ERROR,
-            ));
-        }
-    };
-    Generator::new(&text).map_err(|error| {
-        Failure::new(
-            format!("{}: {error}", own.display()),
-            "mend it, or remove it to use the built-in one",
-            CONFIG_ERROR,
-        )
-    })
 }
 
 /// What a person who has left wants to know: how to go on.

@@ -15,7 +15,7 @@ use crate::app::{
     ending,
     event::TimerId,
     model::{Model, Overlay},
-    trim,
+    summary, tally, trim,
 };
 
 /// What follows from what is true now.
@@ -74,6 +74,9 @@ fn armed(model: &mut Model) -> Vec<Effect> {
     }
     let mut effects = enter(model, Step::Drafting);
     effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
+    if !approved {
+        effects.extend(summary::refresh(model));
+    }
     effects
 }
 
@@ -81,13 +84,18 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    if !attempt.drafted && attempt.approved.is_none() {
+    let by_itself = matches!(
+        attempt.cause,
+        Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit
+    );
+    let unattended = by_itself && model.mode == RebootMode::Auto;
+    let waits = !attempt.drafted || summary::is_awaited(model, unattended);
+    if waits && attempt.approved.is_none() {
         return Vec::new();
     }
     let epoch = attempt.epoch;
-    let by_itself = attempt.cause == Cause::Threshold || attempt.cause == Cause::ContextLimit;
     let mut effects = enter(model, Step::Review);
-    if by_itself && model.mode == RebootMode::Auto {
+    if unattended {
         let delay = model.config.reboot.auto_delay;
         model.notice(format!(
             "rebooting in {} s: any review key stops it",
@@ -207,13 +215,15 @@ fn start(model: &mut Model) -> Vec<Effect> {
 
 /// A generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
 fn is_pasted(model: &Model) -> bool {
-    let too_long = model
+    let handoff = model
         .reboot
         .attempt
         .as_ref()
-        .and_then(|attempt| attempt.handoff.as_ref())
-        .is_some_and(|handoff| handoff.bytes() > 120 * 1024);
-    too_long
+        .and_then(|attempt| attempt.handoff.as_ref());
+    let Some(handoff) = handoff else {
+        return false;
+    };
+    handoff.bytes() > 120 * 1024
         || model.config.reboot.delivery == Delivery::Paste
         || model.identity.agent_kind == "generic"
 }
@@ -244,6 +254,7 @@ fn delivering(model: &mut Model) -> Vec<Effect> {
     if generic {
         // Others have hooks; in their prompt a marker shows before anything is submitted.
         effects.push(Effect::WatchPane(handoff.marker.nonce.clone()));
+        model.heard.expect_echo(&handoff.text);
     }
     effects.extend([
         Effect::Paste(handoff.text),
@@ -258,7 +269,8 @@ fn verifying(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let generic = model.identity.agent_kind == "generic";
-    if attempt.proven && (attempt.submitted || !generic) {
+    let nothing_sent = attempt.handoff.is_none();
+    if nothing_sent || (attempt.proven && (attempt.submitted || !generic)) {
         let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
         if model.config.reboot.warmup_prompt.is_none() {
             return finish(model);
@@ -441,6 +453,7 @@ fn record(model: &Model) -> RebootRecord {
 
 /// Closes the attempt, in the journal too.
 pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> Vec<Effect> {
+    tally::reboot_ended(model, step, why);
     if let (Some(why), Some(attempt)) = (why, &mut model.reboot.attempt) {
         attempt.rolling_back.get_or_insert_with(|| why.to_owned());
     }
