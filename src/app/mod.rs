@@ -170,6 +170,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         }
         TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
+        TimerId::NewHead(epoch) => breakpoint::untold(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),
         TimerId::SaveNotes(epoch) => {
