@@ -6,8 +6,8 @@ use std::process::exit;
 use clap::{Parser, Subcommand};
 use pitstop::agent::demo;
 use pitstop::cli::{
-    check, context, ctl, exec_agent, git_hook, handoff, history, hook, host, status, statusline, test,
-    trim, trust,
+    check, context, ctl, exec_agent, git_hook, handoff, history, hook, host, status, statusline,
+    test, trim, trust,
 };
 use pitstop::runtime::agent::SHIM;
 

@@ -26,6 +26,7 @@ pub use super::{
     metrics::MetricsReport,
     news::{News, NewsKind},
 };
+use crate::handoff::summary::SummaryMade;
 use crate::lineage::Way;
 
 /// How long a text for [`Control::Say`] may be, in bytes: a prompt, not a document.
@@ -370,6 +371,9 @@ pub struct IterationReport {
     pub trim: Option<TrimReport>,
     /// What was done in it, in a sentence or two.
     pub summary: Option<String>,
+    /// Who wrote the summary, what that cost, and why it is not a model's.
+    #[serde(default)]
+    pub summary_made: Option<SummaryMade>,
 }
 
 /// What a trim removed from a session, as part of an [`IterationReport`].

@@ -22,7 +22,9 @@ use super::{
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    reboot, signal, trim,
+    reboot, signal,
+    summary::{self, Summaries},
+    trim,
 };
 
 /// How the guard measures, by the user's settings.
@@ -94,15 +96,17 @@ fn new_session(model: &mut Model) {
     model.todo.carry_over();
     model.heard.forget();
     model.commands.clear();
+    model.summary = Summaries::default();
 }
 
 /// Ends the record of the present iteration.
 pub fn close_iteration(model: &mut Model, reason: EndReason) -> Vec<Effect> {
     note_figures(model);
-    if model.lineage.close(model.now.wall, reason).is_err() {
-        return Vec::new();
+    let mut effects = summary::close(model);
+    if model.lineage.close(model.now.wall, reason).is_ok() {
+        effects.extend(save_iteration(model));
     }
-    save_iteration(model)
+    effects
 }
 
 /// Keeps the newest iteration's record.
@@ -289,6 +293,7 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         if moves {
             tracing::info!(from = %model.session, to = %session, ?source, "the agent changed its session");
             model.session = *session;
+            effects.extend(summary::close(model));
             new_session(model);
             model.guard.start_iteration();
             model.compactions.change_session();
@@ -434,6 +439,7 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
         model.agent.last_message = Some(message);
     }
     effects.extend(ending::turn_over(model));
+    effects.extend(summary::turn_over(model));
     effects.extend(save_iteration(model));
     effects.extend(control::checkpoint_by_turns(model));
     effects.extend(wait_for_quiet(model));
@@ -606,6 +612,7 @@ fn figures_changed(model: &mut Model) -> Vec<Effect> {
             effects.push(control::checkpoint_of_iteration(model, "warn"));
         }
         model.notice(format!("context: {}", crossing.level.word()));
+        effects.extend(summary::crossed(model, crossing.level));
     }
     effects
 }

@@ -9,7 +9,7 @@ use crate::{
     transcript::{SessionId, trim::TrimSettings},
 };
 
-use super::event::{CallId, Document, TimerId};
+use super::event::{CallId, Document, SummaryId, TimerId};
 
 /// An order.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +93,22 @@ pub enum Effect {
         /// Which iteration gets it.
         iteration: IterationId,
         /// The whole message.
+        text: String,
+    },
+    /// Read the session for its summary: `ReadEvent::Condensed` comes back, and `ReadEvent::Summarized` if a model is asked.
+    Summarize {
+        /// Which order this is; it takes the place of any before.
+        id: SummaryId,
+        /// Whether a model is asked.
+        ask: bool,
+    },
+    /// Ask no model any more: end the process, if one runs.
+    CancelSummary,
+    /// Keep the summary of an iteration.
+    SaveSummary {
+        /// Which iteration it is about.
+        iteration: IterationId,
+        /// Its seven sections.
         text: String,
     },
     /// Keep a checkpoint.

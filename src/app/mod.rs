@@ -20,6 +20,7 @@ pub mod reboot;
 pub mod report;
 pub mod scratchpad;
 pub mod signal;
+pub mod summary;
 pub mod tally;
 pub mod todo;
 pub mod trim;
@@ -128,9 +129,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
             handoff::draft(model);
             reboot::drafted(model)
         }
-        ReadEvent::PaneSignals { iteration, signals } => {
-            signal::by_pane(model, iteration, signals)
-        }
+        ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),
         ReadEvent::Recorded {
             iteration,
             commands,
@@ -144,6 +143,8 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
+        ReadEvent::Condensed { id, text } => summary::condensed(model, id, text),
+        ReadEvent::Summarized { id, outcome } => summary::answered(model, id, outcome),
     }
 }
 
@@ -168,6 +169,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
                 Vec::new()
             }
         }
+        TimerId::Summary(epoch) => summary::timer(model, epoch),
         TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
         TimerId::NewHead(epoch) => breakpoint::untold(model, epoch),

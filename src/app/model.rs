@@ -23,6 +23,7 @@ use super::{
     event::{Ground, Lots, TranscriptFacts},
     reboot::Reboot,
     signal::Heard,
+    summary::Summaries,
     tally::Tally,
     todo::TodoList,
 };
@@ -312,6 +313,8 @@ pub struct Model {
     pub notices: VecDeque<Notice>,
     /// The reboot under way, if any.
     pub reboot: Reboot,
+    /// The summary of the session.
+    pub summary: Summaries,
     /// Random values for the next reboot.
     pub lots: Lots,
     /// Commits and test runs, and whether now is a good moment.
@@ -433,6 +436,7 @@ impl Model {
             pasting: Vec::new(),
             notices: VecDeque::new(),
             reboot: Reboot::default(),
+            summary: Summaries::default(),
             lots,
             moments: Moments::default(),
             tally: Tally::default(),

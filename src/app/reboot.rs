@@ -436,7 +436,9 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
         step => return Err(format!("the reboot has been approved: {step}")),
     }
     model.overlay = None;
-    Ok(advance(model))
+    let mut effects = super::summary::settle(model);
+    effects.extend(advance(model));
+    Ok(effects)
 }
 
 /// Stops `auto` mode's countdown: whoever presses a key in the review decides. What is being edited must not

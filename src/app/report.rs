@@ -6,8 +6,7 @@ use crate::{
     api::wire::{
         AgentReport, ContextReport, HandoffReport, HistoryReport, IterationReport, IterationTokens,
         RebootReport, SourcedItem, StatusLineReply, StatusReport, TrimReport, UsageAction,
-        UsageActionKind,
-        UsageQuery, UsageReply,
+        UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     config::RebootMode,
@@ -174,6 +173,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
             tokens_after: one.tokens_after.0,
         }),
         summary: iteration.summary.clone(),
+        summary_made: iteration.summary_made.clone(),
     }
 }
 

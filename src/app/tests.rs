@@ -33,6 +33,7 @@ use super::{
 
 mod breakpoint;
 mod feed_tests;
+mod summary_tests;
 
 const OLD: u128 = 1;
 const NEW: u128 = 2;
@@ -54,6 +55,8 @@ struct Bench {
     model: Model,
     since_start: Duration,
     journal_answers: bool,
+    /// Whether orders to read the transcript are answered at once.
+    reads: bool,
     journaled: Vec<Step>,
 }
 
@@ -63,7 +66,13 @@ impl Bench {
         Self::with(Config::default())
     }
 
-    fn with(config: Config) -> Self {
+    /// No model is asked for summaries, and transcripts have nothing to say.
+    fn with(mut config: Config) -> Self {
+        config.summary.generate_summaries = false;
+        Self::as_configured(config)
+    }
+
+    fn as_configured(config: Config) -> Self {
         let wall = Utc.timestamp_opt(1_795_000_000, 0).unwrap();
         let now = At {
             since_start: Duration::ZERO,
@@ -91,6 +100,7 @@ impl Bench {
             model,
             since_start: Duration::ZERO,
             journal_answers: true,
+            reads: true,
             journaled: Vec::new(),
         };
         super::agent::begin(&mut bench.model, false, None, None);
@@ -126,6 +136,10 @@ impl Bench {
                         if self.journal_answers {
                             answers.push(Event::Store(StoreEvent::Journaled { reboot, step }));
                         }
+                    }
+                    Effect::Summarize { id, ask: false } if self.reads => {
+                        let text = Err("nothing was said yet".to_owned());
+                        answers.push(Event::Read(ReadEvent::Condensed { id, text }));
                     }
                     effect => done.push(effect),
                 }

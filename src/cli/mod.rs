@@ -16,7 +16,7 @@ pub mod statusline;
 pub mod check;
 pub mod exec_agent;
 pub mod host;
-pub mod test;
 pub mod template;
+pub mod test;
 pub mod trim;
 pub mod trust;

@@ -21,6 +21,7 @@ use chrono::{DateTime, NaiveDateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    handoff::summary::SummaryMade,
     lineage::journal::Step,
     transcript::{SessionId, Tokens},
 };
@@ -354,6 +355,9 @@ pub struct Iteration {
     /// What was done in it, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// Who wrote the summary, what that cost, and why it is not a model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_made: Option<SummaryMade>,
     /// The iteration whose work it carries on: the one before, or after an undo the one resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<IterationId>,
@@ -393,6 +397,7 @@ impl Iteration {
             end_reason: None,
             tokens: TokenTotals::default(),
             summary: None,
+            summary_made: None,
             parent: None,
             tokens_at_birth: None,
             tokens_at_end: None,

@@ -87,6 +87,9 @@ impl Shell {
             Effect::Journal(entry) => self.keep(Job::Journal(entry)),
             Effect::SaveIteration(iteration, meta) => self.keep(Job::Iteration(iteration, meta)),
             Effect::SaveHandoff { iteration, text } => self.keep(Job::Handoff(iteration, text)),
+            Effect::Summarize { id, ask } => self.summarize(id, ask),
+            Effect::CancelSummary => self.summaries.cancel(),
+            Effect::SaveSummary { iteration, text } => self.keep(Job::Summary(iteration, text)),
             Effect::SaveCheckpoint(checkpoint) => self.keep(Job::Checkpoint(checkpoint)),
             Effect::SetTimer(id, after) => {
                 self.timers.insert(id, Instant::now() + after);

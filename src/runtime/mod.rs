@@ -26,6 +26,7 @@ pub mod host;
 pub mod keeper;
 pub mod listen;
 pub mod recovery;
+pub mod summary;
 pub mod trim;
 pub mod watcher;
 
@@ -53,8 +54,8 @@ use crate::{
     app::{
         self, Effect, Event, Model, compaction,
         event::{CallId, Exit, HostEvent, PaneEvent, ReadEvent, TimerId},
-        news::Glimpse,
         layout::{Layout, layout},
+        news::Glimpse,
         report, tally,
     },
     clock::At,
@@ -75,6 +76,7 @@ use follower::Poke;
 use host::{Host, HostBytes};
 use keeper::Job;
 use listen::Listening;
+use summary::SideProcesses;
 use watcher::Watcher;
 
 /// The shortest time between two frames: 60 a second.
@@ -161,6 +163,7 @@ pub struct Shell {
     /// Bytes for the host terminal that are not cells: clipboard, bell.
     pub(crate) aside: Vec<u8>,
     pub(crate) recording: Option<(Instant, Recording)>,
+    pub(crate) summaries: SideProcesses,
     flags: Flags,
     depth: Depth,
     theme: Theme,
@@ -302,6 +305,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         paste_cut: false,
         aside: Vec::new(),
         recording: None,
+        summaries: SideProcesses::default(),
         flags,
         depth,
         theme,
@@ -354,10 +358,17 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         shell.serve(woken);
     };
     let Shell {
-        model, pty, host, ..
+        model,
+        pty,
+        host,
+        summaries,
+        ..
     } = shell;
     drop(pty);
     drop(host);
+    // Who waits for room in the channel must not be waited for.
+    drop(answers);
+    drop(summaries);
     Ok((code, model))
 }
 
