@@ -249,6 +249,8 @@ pub enum TimerId {
     Survey(u64),
     /// The client's title has said for a while that no turn runs.
     Calm(u64),
+    /// Nobody has told of the commit that is the head by now.
+    NewHead(u64),
     /// A notice has been shown long enough.
     Notice,
     /// A figure on the screen has another age.
