@@ -6,8 +6,8 @@ use std::process::exit;
 use clap::{Parser, Subcommand};
 use pitstop::agent::demo;
 use pitstop::cli::{
-    check, context, ctl, exec_agent, git_hook, handoff, history, hook, host, status, statusline,
-    test, trim, trust,
+    check, context, ctl, exec_agent, git_hook, handoff, history, hook, host, run, status,
+    statusline, test, trim, trust,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -32,6 +32,7 @@ enum Command {
     GitHook(git_hook::GitHookArgs),
     Handoff(handoff::HandoffArgs),
     History(history::HistoryArgs),
+    Run(run::RunArgs),
     Status(status::StatusArgs),
     Test(test::TestArgs),
     Trim(trim::TrimArgs),
@@ -72,6 +73,7 @@ fn main() {
         Some(Command::GitHook(args)) => git_hook::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args),
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
+        Some(Command::Run(args)) => run::run(&args, &cli.host),
         Some(Command::Status(args)) => status::run(&args),
         Some(Command::Test(args)) => test::run(&args),
         Some(Command::Trim(args)) => trim::run(&args, &cli.host.flags()),

@@ -54,6 +54,7 @@ pub fn status(model: &Model) -> StatusReport {
         context: context(model),
         reboot: reboot_report(model),
         cost_usd: model.agent.cost_usd,
+        run: super::autopilot::report(model),
     }
 }
 

@@ -10,6 +10,7 @@ pub mod history;
 pub mod hook;
 mod observer;
 pub mod out;
+pub mod run;
 pub mod status;
 pub mod statusline;
 

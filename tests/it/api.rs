@@ -273,6 +273,7 @@ fn status() -> StatusReport {
             ..RebootReport::default()
         },
         cost_usd: None,
+        run: None,
     }
 }
 
