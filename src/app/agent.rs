@@ -17,6 +17,7 @@ use crate::{
 };
 
 use super::{
+    checkpoint,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
@@ -401,6 +402,7 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
     }
     effects.extend(ending::turn_over(model));
     effects.extend(save_iteration(model));
+    effects.extend(checkpoint::after_turn(model));
     effects.extend(wait_for_quiet(model));
     effects
 }
@@ -553,10 +555,12 @@ fn figures_changed(model: &mut Model) -> Vec<Effect> {
     if let Some(current) = model.lineage.current_mut() {
         current.tokens_at_birth = current.tokens_at_birth.or(used);
     }
+    let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))];
     if let Some(crossing) = model.guard.crossing(model.now) {
         model.notice(format!("context: {}", crossing.level.word()));
+        effects.extend(checkpoint::at_line(model, &crossing));
     }
-    vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))]
+    effects
 }
 
 /// Types a prompt for the user: the text, then Enter as a write of its own.

@@ -5,12 +5,12 @@ use std::time::Duration;
 use crate::{
     api::wire::{AgentState, Control, Reply},
     config::{Config, Notifications, RebootMode},
-    lineage::{Cause, EndReason, checkpoint::Checkpoint},
+    lineage::{Cause, EndReason},
     pane::screen::ScreenFact,
 };
 
 use super::{
-    agent,
+    agent, checkpoint,
     effect::Effect,
     ending,
     event::{CallId, TimerId},
@@ -26,10 +26,11 @@ pub const NOTICE_TIME: Duration = Duration::from_secs(8);
 /// Somebody with the control token asked for something.
 pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
     let done = match control {
+        // Answered once it is kept.
+        Control::Save(body) => return checkpoint::asked(model, call, body),
         Control::Reboot => reboot::request(model, Cause::Ctl, true),
         Control::Approve => reboot::approve(model, Approval::Person),
         Control::Defer => reboot::cancel(model, true),
-        Control::Save => Ok(checkpoint(model, "manual")),
         Control::Pause => {
             model.paused = true;
             model.notice("paused: no reboot begins by itself");
@@ -104,27 +105,17 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
     reboot::consider(model)
 }
 
-/// Saves everything that a later session needs.
-pub fn checkpoint(model: &mut Model, tag: &str) -> Vec<Effect> {
-    let mut effects = scratchpad::save(model);
-    handoff::draft(model);
-    let state = &model.preserved;
-    let checkpoint = Checkpoint {
-        id: model.lots.reboot,
-        environment: model.identity.environment.clone(),
-        task: state.current_objective.clone().unwrap_or_default(),
-        context: model.handoff.current().text.clone(),
-        next_steps: state.pending_items.clone(),
-        tags: vec![tag.to_owned()],
-        state: serde_json::to_value(state).unwrap_or_default(),
-        created_at: model.now.wall,
-        run: Some(model.run().clone()),
-        iteration: Some(model.iteration),
-        session: Some(model.session),
-    };
-    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
-    model.notice("checkpoint saved");
-    effects
+/// The store cannot be used any more, or can again.
+pub fn store_trouble(model: &mut Model, trouble: Option<String>) -> Vec<Effect> {
+    match &trouble {
+        Some(why) => model.trouble(format!("history is kept in memory: {why}")),
+        None if model.store_trouble.is_some() => {
+            model.notice("the database is well again: what waited in memory is written");
+        }
+        None => {}
+    }
+    model.store_trouble = trouble;
+    Vec::new()
 }
 
 /// The emulator saw something that is no cell.

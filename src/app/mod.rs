@@ -5,6 +5,7 @@
 //! are dropped when that is over.
 
 pub mod agent;
+pub mod checkpoint;
 pub mod control;
 pub mod effect;
 pub mod ending;
@@ -48,6 +49,8 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Store(StoreEvent::Journaled { reboot, step }) => {
             reboot::journaled(model, reboot, step)
         }
+        Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
+        Event::Store(StoreEvent::TroubleChanged(trouble)) => control::store_trouble(model, trouble),
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),

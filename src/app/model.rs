@@ -5,7 +5,7 @@ use std::{collections::VecDeque, fmt};
 use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
-    api::wire::AgentState,
+    api::wire::{AgentState, SaveReply},
     breakpoint::git::GitState,
     clock::At,
     config::{Config, RebootMode},
@@ -18,7 +18,7 @@ use crate::{
 
 use super::{
     ending::Ending,
-    event::{Lots, TranscriptFacts},
+    event::{CallId, Lots, TranscriptFacts},
     reboot::Reboot,
 };
 
@@ -303,6 +303,10 @@ pub struct Model {
     pub quitting: Option<Quitting>,
     /// Makes handoffs.
     pub generator: Generator,
+    /// Checkpoints on their way to disk that somebody waits for, with what to answer.
+    pub saves: Vec<(uuid::Uuid, CallId, SaveReply)>,
+    /// Why the store cannot be used and history is kept in memory, while that is so.
+    pub store_trouble: Option<String>,
     /// The epoch of the Enter behind a prompt that we type for the user.
     pub saying: Option<u64>,
     /// The epoch of the timer that waits for the human to stop typing.
@@ -411,6 +415,8 @@ impl Model {
             ending: None,
             quitting: None,
             generator,
+            saves: Vec::new(),
+            store_trouble: None,
             saying: None,
             quiet_epoch: 0,
             calm_epoch: 0,

@@ -49,10 +49,12 @@ pub fn status(model: &Model) -> StatusReport {
             command: identity.agent_command.clone(),
             version: model.agent.version.clone(),
             state: model.agent.state,
+            hooked: model.agent.hooked,
         },
         context: context(model),
         reboot: reboot_report(model),
         cost_usd: model.agent.cost_usd,
+        store_trouble: model.store_trouble.clone(),
     }
 }
 

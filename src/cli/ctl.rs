@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::out;
-use crate::api::wire::Control;
+use crate::api::wire::{Control, SaveBody};
 
 /// Gives the supervisor of this directory an order.
 ///
@@ -42,7 +42,7 @@ impl Action {
             Self::Reboot => Control::Reboot,
             Self::Approve => Control::Approve,
             Self::Defer => Control::Defer,
-            Self::Save => Control::Save,
+            Self::Save => Control::Save(SaveBody::EMPTY),
             Self::Pause => Control::Pause,
             Self::Resume => Control::Resume,
             Self::Undo => Control::Undo,

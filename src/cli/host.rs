@@ -33,6 +33,7 @@ use crate::{
     handoff::{Generator, generate::DEFAULT_TEMPLATE},
     lineage::{
         EndReason, Lineage, Project, RunId,
+        checkpoint::Checkpoint,
         files::{PrivateDir, RunDir},
         lock::{Holder, Lock, LockError},
         process,
@@ -55,10 +56,15 @@ use crate::{
 mod recover;
 pub(super) mod who;
 
-use super::out::{chain, complain};
+use super::{
+    here::Environment,
+    out::{chain, complain},
+};
 use recover::{recover, sweep};
 use who::{Who, agent_config_dir, agent_env, who};
 
+/// The name of the demo agent in the records of runs.
+pub(super) const DEMO: &str = "pitstop demo";
 /// The configuration has faults.
 const CONFIG_ERROR: i32 = EXIT_CODE as i32;
 /// Something failed.
@@ -97,7 +103,7 @@ impl HostArgs {
 }
 
 /// An error at the rim: what, what to do about it, and the exit code.
-struct Failure {
+pub(super) struct Failure {
     error: String,
     hint: String,
     code: i32,
@@ -115,21 +121,31 @@ impl Failure {
     fn of(error: &dyn std::error::Error) -> Self {
         Self::new(chain(error), "", FAILED)
     }
+
+    /// Tells the person; gives the exit code.
+    pub(super) fn tell(&self) -> i32 {
+        complain(&self.error, &self.hint);
+        self.code
+    }
 }
 
 /// Hosts the agent; returns the exit code.
 #[must_use]
 pub fn run(args: &HostArgs, demo: bool) -> i32 {
-    match host_agent(args, demo) {
-        Ok(code) => code,
-        Err(failure) => {
-            complain(&failure.error, &failure.hint);
-            failure.code
-        }
-    }
+    host_agent(args, demo, None).unwrap_or_else(|failure| failure.tell())
 }
 
-fn host_agent(args: &HostArgs, demo: bool) -> Result<i32, Failure> {
+/// As [`run`], in a fresh session that is given the handoff of a checkpoint.
+#[must_use]
+pub fn restore(args: &HostArgs, demo: bool, checkpoint: Checkpoint) -> i32 {
+    host_agent(args, demo, Some(checkpoint)).unwrap_or_else(|failure| failure.tell())
+}
+
+fn host_agent(
+    args: &HostArgs,
+    demo: bool,
+    restored: Option<Checkpoint>,
+) -> Result<i32, Failure> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::new(
             "expected a terminal on standard input and output, found a file or a pipe",
@@ -183,6 +199,7 @@ fn host_agent(args: &HostArgs, demo: bool) -> Result<i32, Failure> {
         flags,
         config: loaded.config,
         warnings,
+        restored,
     };
     let outcome = runtime.block_on(supervise(here, who));
     // Tasks that still run (a git question, a store that hangs) must not keep us.
@@ -197,6 +214,8 @@ struct Here {
     flags: Flags,
     config: Config,
     warnings: Vec<String>,
+    /// The checkpoint whose work is taken up.
+    restored: Option<Checkpoint>,
 }
 
 /// Takes the project, finishes what a dead supervisor left, runs the loop, closes everything.
@@ -207,6 +226,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         flags,
         config,
         mut warnings,
+        restored,
     } = here;
     let now = Utc::now();
     let files = project_files(&project, &paths, &mut warnings)?;
@@ -280,6 +300,17 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
             None
         }
     };
+    let unfinished = match unfinished {
+        // Whoever restores a checkpoint has chosen how to go on.
+        Some(entry) if restored.is_some() => {
+            let outcome = "a checkpoint was restored instead";
+            if let Err(error) = store.journal_close(entry.reboot_id, now, outcome).await {
+                warnings.push(chain(&error));
+            }
+            None
+        }
+        unfinished => unfinished,
+    };
     let kept = unfinished.as_ref().map(|entry| &entry.run);
     let died = recovery::close_dead_runs(&store, &this_project, kept, &files, &plan, now).await;
     let lineage = match &unfinished {
@@ -336,6 +367,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         files: files_of_run,
         run: run.clone(),
         project: this_project,
+        measured: None,
     };
     let keeper = keeper.start(answers.0.clone());
 
@@ -343,7 +375,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         version: env!("CARGO_PKG_VERSION"),
         pid: std::process::id(),
         project: project.display().to_string(),
-        environment: environment(&project),
+        environment: Environment::of(&project, &config).name,
         agent_kind: who.kind.word(),
         agent_command: who.shown,
     };
@@ -382,9 +414,10 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         tracing::warn!(died);
         model.notice(died);
     }
-    let first = match unfinished {
-        Some(entry) => recover(&mut model, &plan, &entry),
-        None => app::agent::begin(&mut model, false, None, who.prompt),
+    let first = match (&restored, unfinished) {
+        (Some(checkpoint), _) => app::checkpoint::restore(&mut model, checkpoint),
+        (None, Some(entry)) => recover(&mut model, &plan, &entry),
+        (None, None) => app::agent::begin(&mut model, false, None, who.prompt),
     };
     let setup = Setup {
         model,
@@ -476,21 +509,8 @@ fn open_door(
     })
 }
 
-/// What checkpoints are filed under: `PITSTOP_ENV`, else the project directory's name.
-fn environment(project: &Path) -> String {
-    env::var("PITSTOP_ENV")
-        .ok()
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| {
-            project.file_name().map_or_else(
-                || "/".to_owned(),
-                |name| name.to_string_lossy().into_owned(),
-            )
-        })
-}
-
 /// The user's own template, else ours; a broken one is told before anything is started.
-fn generator(paths: &Paths) -> Result<Generator, Failure> {
+pub(super) fn generator(paths: &Paths) -> Result<Generator, Failure> {
     let own = paths.config_dir().join("handoff.md");
     let text = match std::fs::read_to_string(&own) {
         Ok(text) => text,

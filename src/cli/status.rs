@@ -68,6 +68,9 @@ fn describe(report: &StatusReport) -> String {
     if let Some(cost) = report.cost_usd {
         rows.push(row("cost", &[format!("${cost:.2}")]));
     }
+    if let Some(trouble) = &report.store_trouble {
+        rows.push(row("history", &[format!("in memory: {trouble}")]));
+    }
     columns(&rows)
 }
 
@@ -115,6 +118,7 @@ mod tests {
                 command: "claude".into(),
                 version: Some("2.1.197".into()),
                 state: AgentState::Idle,
+                hooked: true,
             },
             context: ContextReport {
                 used: Some(128_400),
@@ -131,6 +135,7 @@ mod tests {
                 blocked_by: vec!["turn".into(), "typing".into()],
             },
             cost_usd: Some(4.123),
+            store_trouble: None,
         }
     }
 

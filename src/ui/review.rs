@@ -126,6 +126,7 @@ fn cause(model: &Model) -> &'static str {
         Some(Cause::ContextLimit) => "the context window is full",
         Some(Cause::Undo) => "undo",
         Some(Cause::Recovery) => "recovery",
+        Some(Cause::Restore) => "restored from a checkpoint",
     }
 }
 

@@ -243,6 +243,7 @@ fn status() -> StatusReport {
             command: "pitstop demo".into(),
             version: None,
             state: AgentState::Idle,
+            hooked: false,
         },
         context: ContextReport::default(),
         reboot: RebootReport {
@@ -250,6 +251,7 @@ fn status() -> StatusReport {
             ..RebootReport::default()
         },
         cost_usd: None,
+        store_trouble: None,
     }
 }
 

@@ -378,6 +378,7 @@ async fn checkpoints_are_found_by_environment_and_project_newest_first(place: Pl
             environment: environment.map(ToOwned::to_owned),
             project: project.cloned(),
             limit,
+            ..Checkpoints::default()
         };
         let store = store.clone();
         async move { store.checkpoints(&which).await.unwrap() }

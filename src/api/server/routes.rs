@@ -25,7 +25,7 @@ use tokio::time::{timeout, timeout_at};
 use super::secrets::{Keys, Right};
 use super::{ANSWER_LIMIT, BODY_LIMIT, Call, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, Seat};
 use crate::api::wire::{
-    Control, ErrorBody, Reply, Request, SAY_LIMIT, SayBody, UsageQuery, is_event_name, is_shallow,
+    Control, ErrorBody, Reply, Request, SAY_LIMIT, SaveBody, SayBody, UsageQuery, is_event_name, is_shallow,
 };
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
@@ -59,6 +59,7 @@ pub(super) fn router(shop: Shop) -> Router {
         .route("/history", get(history))
         .route("/api/sessions/{id}/handoff", get(handoff))
         .route("/control/say", post(say))
+        .route("/control/save", post(save))
         .route("/control/{order}", post(order))
         .route_layer(from_fn_with_state(shop.clone(), may_control));
     observing
@@ -366,6 +367,17 @@ async fn say(State(shop): State<Shop>, request: HttpRequest) -> Result<Response,
     ask(&shop, seat, Request::Control(Control::Say(text))).await
 }
 
+async fn save(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
+    let (body, seat) = read_body(request).await?;
+    let wish = if body.is_empty() {
+        SaveBody::EMPTY
+    } else {
+        parse::<SaveBody>(&body)?
+    };
+    wish.check().map_err(Fault::bad)?;
+    ask(&shop, seat, Request::Control(Control::Save(wish))).await
+}
+
 /// Reads a state-changing request's body, within the limits of size and time.
 async fn read_body(request: HttpRequest) -> Result<(Vec<u8>, Arc<Seat>), Fault> {
     if !is_json(request.headers()) {
@@ -502,6 +514,7 @@ fn tell(reply: Reply) -> Response {
         Reply::History(report) => Json(report).into_response(),
         Reply::Handoff(report) => Json(report).into_response(),
         Reply::Usage(usage) => Json(usage).into_response(),
+        Reply::Saved(saved) => (StatusCode::ACCEPTED, Json(saved)).into_response(),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
 
 use super::{DEFER_TURNS, Kind, SECOND_ENTER, is_safe, open_review};
 use crate::app::{
-    agent,
+    agent, checkpoint,
     effect::{Effect, StartAgent},
     ending,
     event::TimerId,
@@ -118,7 +118,9 @@ fn waiting(model: &mut Model) -> Vec<Effect> {
     };
     if attempt.old_gone || attempt.force || is_safe(model) {
         model.reboot.begun.push(model.now);
-        return enter(model, Step::Ending);
+        let mut effects = enter(model, Step::Ending);
+        effects.extend(checkpoint::at_reboot(model));
+        return effects;
     }
     Vec::new()
 }
