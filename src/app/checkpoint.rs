@@ -43,9 +43,7 @@ pub fn save(model: &mut Model, tags: Vec<String>) -> (Uuid, Vec<Effect>) {
 }
 
 fn checkpoint(model: &mut Model, context: String, tags: Vec<String>) -> Checkpoint {
-    // The core has no randomness: a number that no other checkpoint of this agent has, mixed into what was drawn.
-    let number = u128::from(model.next_epoch());
-    let id = Uuid::from_u128(model.lots.reboot.as_u128() ^ number);
+    let id = id(model.lots.reboot, model.next_epoch());
     let state = &model.preserved;
     Checkpoint {
         id,
@@ -60,6 +58,13 @@ fn checkpoint(model: &mut Model, context: String, tags: Vec<String>) -> Checkpoi
         iteration: Some(model.iteration),
         session: Some(model.session),
     }
+}
+
+/// An id of its own for each checkpoint: the core has no randomness, so a number that none before it had is mixed
+/// into what was drawn, spread so that already the first digits differ, by which people tell them apart.
+fn id(drawn: Uuid, number: u64) -> Uuid {
+    let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Uuid::from_u128(drawn.as_u128() ^ (u128::from(spread) << 64))
 }
 
 /// The key.
@@ -280,6 +285,14 @@ mod tests {
         // Whatever else was kept as context is sent whole.
         let handoff = handoff_of(&checkpoint("just words"), "r2", "bbbbbbbb");
         assert!(handoff.text.ends_with("\njust words"));
+    }
+
+    #[test]
+    fn ids_differ_in_their_first_digits() {
+        let ids: std::collections::BTreeSet<String> = (1..1_000)
+            .map(|number| id(Uuid::from_u128(77), number).to_string()[..8].to_owned())
+            .collect();
+        assert_eq!(ids.len(), 999);
     }
 
     #[test]

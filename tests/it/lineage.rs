@@ -21,6 +21,7 @@ use pitstop::{
         files::PrivateDir,
         journal::{JournalEntry, Step},
         lock::{Holder, Lock, LockError},
+        metrics::Total,
         process,
         store::{
             Checkpoints, HistoryOf, Metric, Opened, RunRecord, Store, StoreError, StoreOptions,
@@ -264,6 +265,10 @@ on_both! {
     checkpoints_are_found_by_environment_and_project_newest_first
     agents_are_known_until_they_are_gone
     metrics_are_kept
+    metrics_are_told_together_by_name
+    checkpoints_are_found_by_tag_and_by_the_beginning_of_their_id
+    what_is_forgotten_is_gone_and_nothing_else
+    a_run_that_is_taken_up_again_bears_its_new_process
     a_schema_newer_than_ours_is_refused_and_left_alone
     eight_starters_at_once_make_one_schema
     two_projects_write_at_once_and_lose_nothing
@@ -442,6 +447,116 @@ async fn metrics_are_kept(place: Place) {
         (health.schema, health.trouble, health.lost),
         (Some(1), None, 0)
     );
+}
+
+async fn metrics_are_told_together_by_name(place: Place) {
+    let store = place.open().await;
+    let ours = project("ours");
+    for second in 0..2 {
+        let run = run_at(second);
+        durable(store.begin_run(&record(&run, &ours)).await);
+        for n in 1..=3 {
+            let metric = Metric {
+                iteration: IterationId::new(n),
+                name: "step:ending".to_owned(),
+                at: at(second),
+                value: n as f64,
+            };
+            durable(store.put_metric(&run, &metric).await);
+        }
+    }
+    durable(store.begin_run(&record(&run_at(9), &project("theirs"))).await);
+    let of_one = store.totals(&HistoryOf::Run(run_at(0))).await.unwrap();
+    let of_all = store.totals(&HistoryOf::Project(ours)).await.unwrap();
+    let figures = |totals: &[Total]| -> Vec<_> {
+        let each = totals.iter();
+        each.map(|one| (one.name.clone(), one.count, one.sum, one.max))
+            .collect()
+    };
+    assert_eq!(figures(&of_one), [("step:ending".to_owned(), 3, 6.0, 3.0)]);
+    assert_eq!(figures(&of_all), [("step:ending".to_owned(), 6, 12.0, 3.0)]);
+    let of_others = store.totals(&HistoryOf::Project(project("theirs"))).await;
+    assert_eq!(of_others.unwrap(), []);
+}
+
+async fn checkpoints_are_found_by_tag_and_by_the_beginning_of_their_id(place: Place) {
+    let store = place.open().await;
+    let ours = project("ours");
+    let tags = ["night", "Night", "100%", "a_b", "axb"];
+    for (n, tag) in (1..).zip(tags) {
+        let mut one = checkpoint(n, "web");
+        one.id = Uuid::from_u128(n << 96);
+        one.tags = vec!["manual".to_owned(), tag.to_owned()];
+        durable(store.put_checkpoint(&ours, &one).await);
+    }
+    let ask = async |tag: Option<&str>, id: Option<&str>| -> Vec<String> {
+        let which = Checkpoints {
+            tag: tag.map(ToOwned::to_owned),
+            id: id.map(ToOwned::to_owned),
+            limit: 100,
+            ..Checkpoints::default()
+        };
+        let found = store.checkpoints(&which).await.unwrap();
+        found.iter().map(|one| one.tags[1].clone()).collect()
+    };
+    for tag in tags {
+        assert_eq!(ask(Some(tag), None).await, [tag]);
+    }
+    assert_eq!(ask(Some("igh"), None).await, Vec::<String>::new());
+    assert_eq!(ask(Some("manual"), None).await.len(), 5);
+    assert_eq!(ask(None, Some("00000003-0")).await, ["100%"]);
+    assert_eq!(ask(Some("night"), Some("00000002")).await, Vec::<String>::new());
+    assert_eq!(ask(None, Some("%")).await, Vec::<String>::new());
+}
+
+async fn what_is_forgotten_is_gone_and_nothing_else(place: Place) {
+    let store = place.open().await;
+    let ours = project("ours");
+    let elsewhere = Project {
+        host: "another".to_owned(),
+        ..ours.clone()
+    };
+    for second in 0..3 {
+        let run = run_at(second);
+        let mut begun = record(&run, if second == 2 { &elsewhere } else { &ours });
+        begun.started_at = at(second);
+        durable(store.begin_run(&begun).await);
+        durable(store.put_iteration(&run, &full_iteration(&run)).await);
+        durable(store.journal_put(&JournalEntry {
+            reboot_id: Uuid::new_v4(),
+            ..entry(&run, Step::Review)
+        }).await);
+        let mut saved = checkpoint(u128::from(second.unsigned_abs()) + 1, "web");
+        saved.run = Some(run);
+        durable(store.put_checkpoint(&ours, &saved).await);
+    }
+    let old = store.runs_before("machine", Some(&ours), at(1)).await.unwrap();
+    let runs: Vec<_> = old.iter().map(|one| one.run.clone()).collect();
+    assert_eq!(runs, [run_at(0)]);
+    let all = store.runs_before("machine", None, at(100)).await.unwrap();
+    assert_eq!(all.len(), 2, "not another machine's");
+
+    durable(store.forget_run(&run_at(0)).await);
+    let left = store.history(&HistoryOf::Project(ours.clone()), 9).await.unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].iterations.len(), 1);
+    let saved = store.saved("machine", Some(&ours)).await.unwrap();
+    assert_eq!(saved.len(), 3, "checkpoints outlive their runs");
+    durable(store.forget_checkpoint(saved[2].id).await);
+    store.compact().await;
+    let saved = store.saved("machine", None).await.unwrap();
+    assert_eq!(saved.iter().map(|one| one.id.as_u128()).collect::<Vec<_>>(), [3, 2]);
+    assert!(store.journal_open(&ours).await.unwrap().is_some());
+}
+
+async fn a_run_that_is_taken_up_again_bears_its_new_process(place: Place) {
+    let store = place.open().await;
+    let mut begun = record(&run_at(0), &project("a"));
+    durable(store.begin_run(&begun).await);
+    begun.process = me().process;
+    durable(store.begin_run(&begun).await);
+    let found = store.history(&HistoryOf::Run(run_at(0)), 1).await.unwrap();
+    assert_eq!(found[0].run.process, begun.process);
 }
 
 async fn a_schema_newer_than_ours_is_refused_and_left_alone(place: Place) {
@@ -1058,7 +1173,7 @@ fn meta_of(n: u64) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kill_9_in_the_middle_of_writes_loses_nothing_acknowledged() {
-    const ROUNDS: u64 = 20;
+    const ROUNDS: u64 = 100;
     let home = tempfile::tempdir().unwrap();
     let target = StoreTarget::new(None, &home.path().join("state")).unwrap();
     let run = run_at(0);

@@ -5,6 +5,7 @@
 mod agent;
 mod api;
 mod breakpoint;
+mod checkpoint;
 mod commands;
 mod config;
 mod context;

@@ -86,6 +86,7 @@ pub struct Launch {
     size: (u16, u16),
     answers: Answers,
     directory: Option<PathBuf>,
+    restoring: Option<Vec<String>>,
 }
 
 impl Launch {
@@ -100,6 +101,7 @@ impl Launch {
             size: (140, 45),
             answers: Answers::All,
             directory: None,
+            restoring: None,
         }
     }
 
@@ -144,6 +146,12 @@ impl Launch {
     /// With `--set setting`, such as `reboot.mode="manual"`.
     pub fn set(mut self, setting: &str) -> Self {
         self.settings.push(setting.to_owned());
+        self
+    }
+
+    /// By `pitstop restore` with these arguments: the checkpoint says whether it is the demo's.
+    pub fn restoring(mut self, args: &[&str]) -> Self {
+        self.restoring = Some(args.iter().copied().map(str::to_owned).collect());
         self
     }
 
@@ -245,7 +253,12 @@ impl Launch {
     /// Starts the supervisor.
     pub fn start(&self) -> Supervisor {
         let mut args: Vec<OsString> = Vec::new();
+        if let Some(restoring) = &self.restoring {
+            args.push("restore".into());
+            args.extend(restoring.iter().map(OsString::from));
+        }
         match &self.hosted {
+            Hosted::Demo if self.restoring.is_some() => {}
             Hosted::Demo => args.push("demo".into()),
             Hosted::Claude(path) => {
                 let path = path.display();
