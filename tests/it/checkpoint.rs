@@ -1,6 +1,11 @@
 //! Checkpoints end to end: saved, everything killed, taken up again.
 
-use std::{fs, path::Path, process::Output};
+use std::{
+    fs,
+    path::Path,
+    process::Output,
+    time::{Duration, Instant},
+};
 
 use pitstop::lineage::{
     checkpoint::Checkpoint,
@@ -8,10 +13,13 @@ use pitstop::lineage::{
 };
 use serde_json::Value;
 
-use crate::kit::{
-    home::Home,
-    messages_api::{Answer, user_texts},
-    supervisor::{Launch, SOON, Supervisor, key},
+use crate::{
+    kit::{
+        home::Home,
+        messages_api::{Answer, user_texts},
+        supervisor::{Launch, SOON, Supervisor, key},
+    },
+    lineage::{play, told},
 };
 
 const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nthe lamp is out\n\n## Current Plan\n- [x] climb\n- [ ] change the bulb\n";
@@ -95,9 +103,19 @@ fn saved_killed_and_taken_up(launch: &Launch) {
         SOON,
     );
     supervisor.wait_for_state("idle", SOON);
-    let old = supervisor.status()["session_id"].as_str().unwrap().to_owned();
+    let old = supervisor.status()["session_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let saved = json(&supervisor.run(&[
-        "ss", "--json", "--task", "light the lamp", "--next", "buy a bulb", "--tag", "night",
+        "ss",
+        "--json",
+        "--task",
+        "light the lamp",
+        "--next",
+        "buy a bulb",
+        "--tag",
+        "night",
     ]));
     assert_eq!(saved["status"], "saved", "{saved}");
     assert_eq!(saved["environment"], "project");
@@ -137,7 +155,9 @@ fn saved_killed_and_taken_up(launch: &Launch) {
     assert!(prompt.contains("light the lamp") && prompt.contains("buy a bulb"));
     if launch.has_api() {
         let calls = launch.api().main_calls();
-        let told = calls.iter().any(|call| user_texts(call).iter().any(|one| one.contains(&prompt)));
+        let told = calls
+            .iter()
+            .any(|call| user_texts(call).iter().any(|one| one.contains(&prompt)));
         assert!(told, "the model was not told: {calls:#?}");
     }
     // What was decided then is told again the next time.
@@ -162,9 +182,7 @@ fn the_real_client_goes_on_from_a_checkpoint_after_everything_was_killed() {
 
 #[test]
 fn a_checkpoint_is_saved_by_itself_at_the_warn_line_and_with_a_reboot() {
-    let supervisor = demo()
-        .env("PITSTOP_DEMO_USAGE", "130000")
-        .start();
+    let supervisor = demo().env("PITSTOP_DEMO_USAGE", "130000").start();
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("fill it");
     let tags = || -> Vec<Vec<String>> {
@@ -178,7 +196,8 @@ fn a_checkpoint_is_saved_by_itself_at_the_warn_line_and_with_a_reboot() {
         "a checkpoint of the warn line",
         || {
             tags().iter().any(|tags| {
-                tags[0] == "auto-save" && tags.get(1).is_some_and(|tag| tag.starts_with("tokens-13"))
+                tags[0] == "auto-save"
+                    && tags.get(1).is_some_and(|tag| tag.starts_with("tokens-13"))
             })
         },
         SOON,
@@ -223,19 +242,29 @@ fn without_a_supervisor_the_notes_and_git_are_saved_and_found_again() {
     let mut named = launch.command(&["save", "--json", "--task", "x"]);
     let named = json(&named.env("PITSTOP_ENV", "elsewhere").output().unwrap());
     assert_eq!(named["environment"], "elsewhere");
-    let configured = json(&run(&["save", "--json", "--set", "store.environment=\"third\""]));
+    let configured = json(&run(&[
+        "save",
+        "--json",
+        "--set",
+        "store.environment=\"third\"",
+    ]));
     assert_eq!(configured["environment"], "third");
 
     let listed = |args: &[&str]| -> Vec<String> {
         let mut all = vec!["restore", "--list", "--json"];
         all.extend(args);
         let list = json(&run(&all))["checkpoints"].as_array().unwrap().clone();
-        list.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+        list.iter()
+            .map(|one| one["id"].as_str().unwrap().to_owned())
+            .collect()
     };
     let id = |saved: &Value| saved["checkpoint_id"].as_str().unwrap().to_owned();
     assert_eq!(listed(&[]), [id(&saved)]);
     assert_eq!(listed(&["elsewhere"]), [id(&named)]);
-    assert_eq!(listed(&["--set", "store.environment=\"third\""]), [id(&configured)]);
+    assert_eq!(
+        listed(&["--set", "store.environment=\"third\""]),
+        [id(&configured)]
+    );
     assert_eq!(listed(&["--tag", "v1"]), [id(&saved)]);
     assert_eq!(listed(&["--tag", "v"]), Vec::<String>::new());
     assert_eq!(listed(&["--at", &id(&named)[..6]]), [id(&named)]);
@@ -295,4 +324,46 @@ fn a_restore_takes_the_place_of_a_reboot_that_was_left_half_done() {
     let prompt = first_prompt(launch.the_home(), &session).unwrap();
     assert!(prompt.contains("the chosen one"), "{prompt}");
     assert_eq!(second.history()["iterations"].as_array().unwrap().len(), 1);
+}
+
+/// The half minute, in which another program holds the database: nothing waits for it but what is kept.
+#[test]
+#[ignore = "takes half a minute"]
+fn a_database_locked_for_half_a_minute_stops_nothing_and_loses_nothing() {
+    let supervisor = demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    let file = supervisor
+        .launch
+        .the_home()
+        .path("state/pitstop/pitstop.db");
+    let mut other = play("lock", &file);
+    assert_eq!(told(&mut other).next().as_deref(), Some("locked"));
+    let began = Instant::now();
+    supervisor.prompt("begin the work");
+    supervisor.terminal.wait_for_text("history in memory", SOON);
+    let saved = json(&supervisor.run(&["ss", "--json", "--tag", "while-locked"]));
+    assert_eq!(saved["status"], "queued", "{saved}");
+    let mut slowest = Duration::ZERO;
+    while began.elapsed() < Duration::from_secs(30) {
+        let asked = Instant::now();
+        let status = supervisor.status();
+        slowest = slowest.max(asked.elapsed());
+        assert!(status["store_trouble"].is_string(), "{status:#}");
+        std::thread::park_timeout(Duration::from_millis(200));
+    }
+    eprintln!("the slowest answer while the database was locked: {slowest:?}");
+    assert!(slowest < Duration::from_secs(3), "{slowest:?}");
+
+    drop(other.stdin.take());
+    assert!(other.wait().unwrap().success());
+    let status = supervisor.wait_for_status(|status| status["store_trouble"].is_null(), SOON);
+    assert_eq!(status["agent"]["state"], "idle");
+    supervisor.wait_until(
+        "the sign is gone",
+        || !supervisor.screen().contains("history in memory"),
+        SOON,
+    );
+    let all = kept(supervisor.launch.the_home());
+    let id = saved["checkpoint_id"].as_str().unwrap();
+    assert!(all.iter().any(|one| one.id.to_string() == id));
 }
