@@ -135,7 +135,7 @@ const COMMANDS: [(&[&str], i32, i32); 36] = [
     (&["check"], 0, 0),
     (&["check", "--json"], 0, 0),
     (&["context", "--json"], 0, 0),
-    (&["trust", "--show"], 1, 1),
+    (&["trust", "--show"], 2, 2),
     (&["trim", "no-such-session"], 1, 1),
     (&["save"], 1, 0),
     (&["save", "--task", "x", "--json"], 0, 0),

@@ -805,7 +805,8 @@ async fn a_locked_database_queues_what_is_written_and_takes_it_later() {
     durable(store.begin_run(&record(&run, &ours)).await);
 
     let mut other = play("lock", place.file());
-    assert_eq!(told(&mut other).next().as_deref(), Some("locked"));
+    let mut words = told(&mut other);
+    assert_eq!(words.next().as_deref(), Some("locked"));
     let iteration = full_iteration(&run);
     queued(store.put_iteration(&run, &iteration).await);
     // Once it is known to be locked, nobody waits for it any more but the journal, and that briefly.
