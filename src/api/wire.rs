@@ -600,6 +600,30 @@ mod tests {
     }
 
     #[test]
+    fn what_a_save_adds_is_short_and_its_tags_are_words() {
+        let body = |json: serde_json::Value| serde_json::from_value::<SaveBody>(json).unwrap();
+        for good in [
+            json!({}),
+            json!({"task": "ship it", "next_steps": ["a", "b"], "tags": ["v1.2", "feat/x", "größe"]}),
+            json!({"unheard": 1}),
+        ] {
+            assert_eq!(body(good.clone()).check(), Ok(()), "{good}");
+        }
+        for bad in [
+            json!({"task": " "}),
+            json!({"task": "x".repeat(SAVE_TEXT_LIMIT + 1)}),
+            json!({"next_steps": [""]}),
+            json!({"next_steps": vec!["x"; SAVE_LIST_LIMIT + 1]}),
+            json!({"tags": [""]}),
+            json!({"tags": ["two words"]}),
+            json!({"tags": ["\u{1b}[2J"]}),
+            json!({"tags": ["x".repeat(TAG_LIMIT + 1)]}),
+        ] {
+            assert!(body(bad.clone()).check().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn every_report_survives_the_wire() {
         let text = serde_json::to_string(&status()).unwrap();
         assert_eq!(

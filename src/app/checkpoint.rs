@@ -146,7 +146,7 @@ pub fn at_line(model: &mut Model, crossing: &Crossing) -> Vec<Effect> {
 pub fn after_turn(model: &mut Model) -> Vec<Effect> {
     let turns = model.agent.turns;
     match model.config.context.checkpoint_interval {
-        Some(interval) if interval > 0 && turns > 0 && turns % interval == 0 => {
+        Some(interval) if turns > 0 && turns.is_multiple_of(interval) => {
             let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
             save(model, tags).1
         }
@@ -241,7 +241,9 @@ pub fn handoff_of(checkpoint: &Checkpoint, run: &str, nonce: &str) -> Handoff {
             .run
             .as_ref()
             .map_or_else(|| run.to_owned(), ToString::to_string),
-        iteration: checkpoint.iteration.map_or(0, crate::lineage::IterationId::get),
+        iteration: checkpoint
+            .iteration
+            .map_or(0, crate::lineage::IterationId::get),
         nonce: nonce.to_owned(),
     };
     let blank = Handoff {

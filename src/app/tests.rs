@@ -966,7 +966,10 @@ fn an_ordered_checkpoint_is_answered_once_it_is_kept_and_has_the_words_of_the_or
         },
     );
     assert_ne!(plain.id, worded.id);
-    assert_eq!((plain.task.as_str(), &plain.next_steps[..]), ("", &["next".to_owned()][..]));
+    assert_eq!(
+        (plain.task.as_str(), &plain.next_steps[..]),
+        ("", &["next".to_owned()][..])
+    );
     assert_eq!(worded.task, "ship it");
     assert_eq!(worded.next_steps, ["test", "next"]);
     assert_eq!(worded.tags, ["manual", "v1"]);
@@ -993,7 +996,10 @@ fn an_ordered_checkpoint_is_answered_once_it_is_kept_and_has_the_words_of_the_or
     let Some((CallId(1), Reply::Saved(reply))) = waiting else {
         panic!("no answer");
     };
-    assert_eq!((reply.status.as_str(), reply.message.as_str()), ("queued", "locked"));
+    assert_eq!(
+        (reply.status.as_str(), reply.message.as_str()),
+        ("queued", "locked")
+    );
 
     let effects = bench.tell(Event::ControlAsked {
         call: CallId(3),
@@ -1003,13 +1009,18 @@ fn an_ordered_checkpoint_is_answered_once_it_is_kept_and_has_the_words_of_the_or
     let lost = Kept::Lost("no".to_owned());
     let effects = bench.tell(Event::Store(StoreEvent::CheckpointKept { id, kept: lost }));
     let why = "no".to_owned();
-    assert_eq!(effects[0], Effect::Answer(CallId(3), Reply::Refused { why }));
+    assert_eq!(
+        effects[0],
+        Effect::Answer(CallId(3), Reply::Refused { why })
+    );
 }
 
 #[test]
 fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     let mut old = Bench::new();
-    old.model.told.record_decision("SQLite", "one file", old.at().wall);
+    old.model
+        .told
+        .record_decision("SQLite", "one file", old.at().wall);
     let effects = old.tell(Event::ControlAsked {
         call: CallId(1),
         control: Control::Save(SaveBody::EMPTY),
@@ -1046,9 +1057,8 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
 #[test]
 fn a_store_in_trouble_has_a_sign_until_it_is_well() {
     let mut bench = Bench::new();
-    let trouble = |why: Option<&str>| {
-        Event::Store(StoreEvent::TroubleChanged(why.map(str::to_owned)))
-    };
+    let trouble =
+        |why: Option<&str>| Event::Store(StoreEvent::TroubleChanged(why.map(str::to_owned)));
     bench.tell(trouble(Some("locked")));
     bench.wait(Duration::from_secs(60));
     bench.tell(Event::TimerFired(TimerId::Notice));

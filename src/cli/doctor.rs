@@ -249,8 +249,7 @@ fn ask_status() -> Result<Option<StatusReport>, String> {
     use crate::api::client::ClientError;
     let deadline = std::time::Instant::now() + ANSWER_LIMIT;
     let file = secrets_file_here("control").map_err(|error| error.to_string())?;
-    let answer =
-        Door::from_control_file(&file).and_then(|door| door.get("/status", deadline));
+    let answer = Door::from_control_file(&file).and_then(|door| door.get("/status", deadline));
     match answer {
         Ok(answer) => serde_json::from_slice(&answer.body)
             .map(Some)
@@ -347,10 +346,15 @@ async fn look_into_store(here: &Here) -> Kept {
 /// Whether the client took the session id it was given: then its transcript bears that name.
 fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept) -> Check {
     let name = "session id";
-    let live = report.and_then(|report| Some((report.session_id.clone()?, report.agent.kind.clone())));
+    let live =
+        report.and_then(|report| Some((report.session_id.clone()?, report.agent.kind.clone())));
     let Some((session, agent)) = live.or_else(|| kept.last.clone()) else {
-        return Check::new(name, State::Unknown, "no session of this project is on record")
-            .remedy("start `pitstop` here, say something to the agent, and look again");
+        return Check::new(
+            name,
+            State::Unknown,
+            "no session of this project is on record",
+        )
+        .remedy("start `pitstop` here, say something to the agent, and look again");
     };
     let is_demo = agent.contains("demo");
     let place = if is_demo {

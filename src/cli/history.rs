@@ -88,8 +88,16 @@ fn totals_json(found: &[Total]) -> serde_json::Value {
 }
 
 fn totals_table(found: &[Total]) -> String {
-    let mut reboots = vec![["reboots by", "came out", "times"].map(str::to_owned).to_vec()];
-    let mut steps = vec![["step", "times", "mean", "longest"].map(str::to_owned).to_vec()];
+    let mut reboots = vec![
+        ["reboots by", "came out", "times"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    let mut steps = vec![
+        ["step", "times", "mean", "longest"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for one in found {
         if let Some((cause, outcome)) = one.reboots() {
             reboots.push(vec![
@@ -120,9 +128,7 @@ fn last_run(flags: &Flags) -> Result<HistoryReport, i32> {
     }
     let project = HistoryOf::Project(here.project.clone());
     let runs = here.with_store(async |store| store.history(&project, RUNS).await)?;
-    let last = runs
-        .into_iter()
-        .max_by_key(|one| one.run.started_at);
+    let last = runs.into_iter().max_by_key(|one| one.run.started_at);
     last.map(|last| report(&last)).ok_or_else(out::none_runs)
 }
 

@@ -141,11 +141,7 @@ pub fn restore(args: &HostArgs, demo: bool, checkpoint: Checkpoint) -> i32 {
     host_agent(args, demo, Some(checkpoint)).unwrap_or_else(|failure| failure.tell())
 }
 
-fn host_agent(
-    args: &HostArgs,
-    demo: bool,
-    restored: Option<Checkpoint>,
-) -> Result<i32, Failure> {
+fn host_agent(args: &HostArgs, demo: bool, restored: Option<Checkpoint>) -> Result<i32, Failure> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::new(
             "expected a terminal on standard input and output, found a file or a pipe",

@@ -148,11 +148,11 @@ fn fail(error: &FilesError) -> i32 {
 }
 
 /// The runs that are over and old.
-fn old_runs<'a>(
-    records: &'a [RunRecord],
+fn old_runs(
+    records: &[RunRecord],
     before: DateTime<Utc>,
     is_alive: impl Fn(&RunRecord) -> bool,
-) -> Vec<&'a RunRecord> {
+) -> Vec<&RunRecord> {
     records
         .iter()
         .filter(|one| match one.ended_at {
@@ -191,7 +191,8 @@ fn prune_files(
     for run in runs(files)? {
         let is_live = holder.as_ref().is_some_and(|holder| holder.run == run);
         let known = pruned.runs.contains(&run);
-        if is_live || run.started() >= before || !(known || is_untouched(&directory, &run, before)) {
+        if is_live || run.started() >= before || !(known || is_untouched(&directory, &run, before))
+        {
             continue;
         }
         pruned.directories += 1;
@@ -223,11 +224,7 @@ fn as_text(pruned: &Pruned, dry_run: bool) -> String {
         row("runs", pruned.runs.len().to_string()),
         row(
             "recordings",
-            format!(
-                "{} directories, {}",
-                pruned.directories,
-                size(pruned.bytes)
-            ),
+            format!("{} directories, {}", pruned.directories, size(pruned.bytes)),
         ),
         row("checkpoints", pruned.checkpoints.to_string()),
         row("dead sockets", pruned.leftovers.to_string()),
@@ -313,7 +310,8 @@ mod tests {
             saved(2, "api", 2),
             saved(1, "web", 1),
         ];
-        let ids = |numbers: &[u128]| -> Vec<_> { numbers.iter().map(|n| Uuid::from_u128(*n)).collect() };
+        let ids =
+            |numbers: &[u128]| -> Vec<_> { numbers.iter().map(|n| Uuid::from_u128(*n)).collect() };
         assert_eq!(old_checkpoints(&all, at(10)), ids(&[3, 1]));
         assert_eq!(old_checkpoints(&all, at(20)), ids(&[3, 1]));
         assert_eq!(old_checkpoints(&all, at(0)), ids(&[]));

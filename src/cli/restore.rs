@@ -65,7 +65,7 @@ fn restore(args: &RestoreArgs, host: &HostArgs) -> Result<i32, i32> {
     let here = Here::find(&flags)?;
     let which = which(args, &here)?;
     if !here.has_store() {
-        return none_found(args, &which, Vec::new());
+        return none_found(args, &which, &[]);
     }
     let (found, known, is_demo) =
         here.with_store(async |store| look(store, &which, !args.list).await)?;
@@ -85,7 +85,7 @@ fn restore(args: &RestoreArgs, host: &HostArgs) -> Result<i32, i32> {
         return Err(USAGE);
     }
     let Some(checkpoint) = found.into_iter().next() else {
-        return none_found(args, &which, known);
+        return none_found(args, &which, &known);
     };
     let mut host = host.clone();
     host.agent = args.agent.clone().or(host.agent);
@@ -167,7 +167,7 @@ async fn look(
     Ok((found, known, is_demo))
 }
 
-fn none_found(args: &RestoreArgs, which: &Checkpoints, known: Vec<String>) -> Result<i32, i32> {
+fn none_found(args: &RestoreArgs, which: &Checkpoints, known: &[String]) -> Result<i32, i32> {
     if args.list {
         let text = if args.json {
             format!("{}\n", as_json(&[]))
@@ -206,7 +206,13 @@ fn table(found: &[Checkpoint]) -> String {
             one.environment.clone(),
             one.tags.join(", "),
             one.next_steps.len().to_string(),
-            one.task.lines().next().unwrap_or_default().chars().take(60).collect(),
+            one.task
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .take(60)
+                .collect(),
         ]
     }));
     columns(&rows)

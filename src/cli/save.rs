@@ -67,18 +67,14 @@ pub fn run(args: &SaveArgs, flags: &Flags) -> i32 {
 fn save(body: SaveBody, flags: &Flags) -> Result<(SaveReply, String), i32> {
     let json = serde_json::to_vec(&body).map_err(|error| fail(&error))?;
     let answer = out::ask_if_any(|door, deadline| door.post("/control/save", &json, deadline))?;
-    match answer {
-        Some(answer) => {
-            let reply = serde_json::from_slice(&answer.body).map_err(|error| fail(&error))?;
-            let json = String::from_utf8_lossy(&answer.body).into_owned();
-            Ok((reply, json))
-        }
-        None => {
-            let reply = alone(body, &Here::find(flags)?)?;
-            let json = serde_json::to_string(&reply).map_err(|error| fail(&error))?;
-            Ok((reply, json))
-        }
+    if let Some(answer) = answer {
+        let reply = serde_json::from_slice(&answer.body).map_err(|error| fail(&error))?;
+        let json = String::from_utf8_lossy(&answer.body).into_owned();
+        return Ok((reply, json));
     }
+    let reply = alone(body, &Here::find(flags)?)?;
+    let json = serde_json::to_string(&reply).map_err(|error| fail(&error))?;
+    Ok((reply, json))
 }
 
 fn fail(error: &dyn std::error::Error) -> i32 {

@@ -10,7 +10,9 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Cause, IterationId, RebootRecord, journal::JournalEntry, journal::Step, store::Metric, words};
+use super::{
+    Cause, IterationId, RebootRecord, journal::JournalEntry, journal::Step, store::Metric, words,
+};
 
 words! {
     /// How a reboot came out.

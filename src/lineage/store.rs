@@ -610,7 +610,9 @@ impl Store {
         let statement = rows::read_runs_before(host, project, before);
         let rows = self.read(statement, WHAT).await?;
         let found = rows.iter();
-        Ok(found.filter_map(|row| known(rows::run(row), WHAT)).collect())
+        Ok(found
+            .filter_map(|row| known(rows::run(row), WHAT))
+            .collect())
     }
 
     /// Every checkpoint of this machine (of this project alone, if one is given), newest first.

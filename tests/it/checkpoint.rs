@@ -141,6 +141,7 @@ fn saved_killed_and_taken_up(launch: &Launch) {
     );
     let history = second.history();
     let first = &history["iterations"][0];
+    eprintln!("steps: {}", first["transition_time_ms"]);
     assert_eq!(first["cause"], "restore", "{history:#}");
     assert_eq!(first["previous_session_id"], old.as_str());
     let session = first["session_id"].as_str().unwrap();
@@ -368,4 +369,40 @@ fn a_database_locked_for_half_a_minute_stops_nothing_and_loses_nothing() {
     let all = kept(supervisor.launch.the_home());
     let id = saved["checkpoint_id"].as_str().unwrap();
     assert!(all.iter().any(|one| one.id.to_string() == id));
+}
+
+#[test]
+fn two_supervisors_in_two_projects_share_the_store_and_keep_apart() {
+    let first = demo();
+    let other = first.the_home().path("other");
+    fs::create_dir(&other).unwrap();
+    let other = other.canonicalize().unwrap();
+    let second = Launch::quiet_demo()
+        .home(first.the_home())
+        .in_directory(&other);
+    let mut running = [first.start(), second.start()];
+    let names = ["project", "other"];
+    for (supervisor, name) in running.iter().zip(names) {
+        supervisor.wait_for_state("idle", SOON);
+        let saved = json(&supervisor.run(&["ss", "--json", "--tag", name]));
+        assert_eq!(
+            (&saved["status"], &saved["environment"]),
+            (&"saved".into(), &name.into())
+        );
+    }
+    for (supervisor, name) in running.iter().zip(names) {
+        let list = json(&supervisor.run(&["rs", "--list", "--json"]));
+        let list = list["checkpoints"].as_array().unwrap();
+        assert_eq!(list.len(), 1, "{list:?}");
+        assert_eq!(list[0]["environment"], name);
+        // By name, from anywhere.
+        let by_name = json(&running[0].run(&["rs", name, "--list", "--json"]));
+        assert_eq!(by_name["checkpoints"][0]["id"], list[0]["id"]);
+    }
+    // Each would take the other's processes for its own leftovers: both have the same home.
+    running[0].check_nothing();
+    for supervisor in &running {
+        supervisor.terminal.signal(rustix::process::Signal::TERM);
+        supervisor.wait_for_exit(SOON);
+    }
 }

@@ -178,7 +178,7 @@ fn keeps_its_promise(launch: &Launch, args: &[&str], code: i32) {
         let json: Value = serde_json::from_slice(&output.stdout).expect(&told);
         assert!(json.is_object(), "{told}");
         assert_eq!(
-            output.stdout.iter().filter(|byte| **byte == b'\n').count(),
+            String::from_utf8_lossy(&output.stdout).lines().count(),
             1,
             "{told}"
         );

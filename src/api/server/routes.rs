@@ -25,7 +25,8 @@ use tokio::time::{timeout, timeout_at};
 use super::secrets::{Keys, Right};
 use super::{ANSWER_LIMIT, BODY_LIMIT, Call, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, Seat};
 use crate::api::wire::{
-    Control, ErrorBody, Reply, Request, SAY_LIMIT, SaveBody, SayBody, UsageQuery, is_event_name, is_shallow,
+    Control, ErrorBody, Reply, Request, SAY_LIMIT, SaveBody, SayBody, UsageQuery, is_event_name,
+    is_shallow,
 };
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.

@@ -58,7 +58,12 @@ pub(super) fn checks() -> Vec<Check> {
 fn names() -> Check {
     let variable = |name| env::var(name).unwrap_or_default();
     let (term, program) = (variable("TERM"), variable("TERM_PROGRAM"));
-    let depth = Depth::of(&variable("NO_COLOR"), &variable("COLORTERM"), &term, &program);
+    let depth = Depth::of(
+        &variable("NO_COLOR"),
+        &variable("COLORTERM"),
+        &term,
+        &program,
+    );
     let colours = match depth {
         Depth::Mono => "no colours",
         Depth::Ansi16 => "16 colours",
@@ -79,8 +84,12 @@ fn names() -> Check {
             .remedy("set TERM to your terminal's name");
     }
     if !utf8 && !cfg!(target_os = "macos") {
-        return Check::new("terminal", State::Warning, format!("{found}, locale {locale:?}"))
-            .remedy("set LANG to a UTF-8 locale such as C.UTF-8: programs in the pane go by it");
+        return Check::new(
+            "terminal",
+            State::Warning,
+            format!("{found}, locale {locale:?}"),
+        )
+        .remedy("set LANG to a UTF-8 locale such as C.UTF-8: programs in the pane go by it");
     }
     Check::new("terminal", State::Ok, found)
 }
@@ -90,12 +99,14 @@ fn size(tty: &File) -> Option<Check> {
     let found = format!("{}×{} cells", size.ws_col, size.ws_row);
     let name = "terminal's size";
     Some(if size.ws_col < SMALLEST.0 || size.ws_row < SMALLEST.1 {
-        Check::new(name, State::Broken, found).remedy(format!(
-            "make it at least {}×{}",
-            SMALLEST.0, SMALLEST.1
-        ))
+        Check::new(name, State::Broken, found)
+            .remedy(format!("make it at least {}×{}", SMALLEST.0, SMALLEST.1))
     } else if size.ws_col < 100 {
-        Check::new(name, State::Ok, format!("{found}: the pane alone; panels from 100 columns on"))
+        Check::new(
+            name,
+            State::Ok,
+            format!("{found}: the pane alone; panels from 100 columns on"),
+        )
     } else {
         Check::new(name, State::Ok, found)
     })
@@ -113,7 +124,9 @@ impl Answers {
     fn take(&mut self, reply: HostReply) -> bool {
         match reply {
             HostReply::KittyFlags(_) => self.kitty_keys = true,
-            HostReply::ModeReport { mode: 2026, value } => self.synchronizes = matches!(value, 1 | 2),
+            HostReply::ModeReport { mode: 2026, value } => {
+                self.synchronizes = matches!(value, 1 | 2)
+            }
             HostReply::Version(name) => self.name = Some(name),
             HostReply::DeviceAttributes(_) => return true,
             _ => {}
@@ -135,11 +148,10 @@ impl Answers {
             yes(synchronizes)
         );
         let check = Check::new("terminal's answers", State::Ok, found);
-        match (kitty_keys, synchronizes) {
-            (true, true) => check,
-            (false, _) => check.remedy("Shift+Enter may reach the agent as Enter; \\ then Enter makes a new line"),
-            (true, false) => check,
+        if kitty_keys {
+            return check;
         }
+        check.remedy("Shift+Enter may reach the agent as Enter; \\ then Enter makes a new line")
     }
 }
 

@@ -378,7 +378,12 @@ pub(super) fn read_checkpoints(which: &Checkpoints) -> Statement {
             maybe_text(which.project.as_ref().map(|project| &project.hash)),
             maybe_text(which.project.as_ref().map(|project| &project.host)),
             number(u64::from(FORMAT)),
-            maybe_text(which.tag.as_ref().map(|tag| format!("%{}%", like(&json(tag))))),
+            maybe_text(
+                which
+                    .tag
+                    .as_ref()
+                    .map(|tag| format!("%{}%", like(&json(tag)))),
+            ),
             maybe_text(which.id.as_ref().map(|id| format!("{}%", like(id)))),
             number(u64::from(which.limit)),
         ],
