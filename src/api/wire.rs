@@ -21,6 +21,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::lineage::Way;
+
 /// How long a text for [`Control::Say`] may be, in bytes: a prompt, not a document.
 pub const SAY_LIMIT: usize = 64 * 1024;
 
@@ -33,7 +35,8 @@ pub const EVENT_NAME_LIMIT: usize = 40;
 /// What somebody outside wants of the supervisor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// A hook of the hosted agent fired; the body is what it got on its standard input, unparsed.
+    /// A hook of the hosted agent fired; the body is what it got on its standard input, unparsed. Answered with
+    /// [`Reply::Accepted`], or with [`Reply::Blocked`] where the hook can refuse.
     Hook {
         /// The event's name as in `POST /hooks/claude/{event}`: 1 to 40 ASCII letters.
         event: String,
@@ -60,11 +63,33 @@ pub enum Request {
     Usage(UsageQuery),
 }
 
+/// The one hook event whose agent waits for our word; of all others nothing but the news is wanted.
+pub const REFUSABLE_EVENT: &str = "PreCompact";
+
+/// What a hook tells its agent, as Claude Code reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookVerdict {
+    /// `block`.
+    pub decision: String,
+    /// Why, for the agent's user.
+    pub reason: String,
+}
+
+impl HookVerdict {
+    /// The word that blocks.
+    pub const BLOCK: &str = "block";
+}
+
 /// The loop's answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// It will be done, or has been noted.
     Accepted,
+    /// The hook is told to stop what its agent was about to do.
+    Blocked {
+        /// The reason, for the agent's user.
+        reason: String,
+    },
     /// It will not be done.
     Refused {
         /// The reason, for people, with what would have to be true.
@@ -86,7 +111,7 @@ pub enum Reply {
     /// How full the context window is.
     Usage(UsageReply),
     /// A checkpoint was saved.
-    Saved(Box<SaveReply>),
+    Checkpoint(Box<CheckpointReply>),
 }
 
 /// An order that needs the control token.
@@ -94,12 +119,14 @@ pub enum Reply {
 pub enum Control {
     /// Begin a reboot; in `ask` mode its review opens.
     Reboot,
+    /// Begin a reboot and choose its way: [`Control::Reboot`] with a [`RebootBody`] that names one.
+    RebootBy(Way),
     /// Approve the review that is open.
     Approve,
     /// Put the reboot off.
     Defer,
-    /// Save a checkpoint now; answered with [`Reply::Saved`] once it is on disk.
-    Save(SaveBody),
+    /// Save a checkpoint now; answered with [`Reply::Checkpoint`] once it is on disk.
+    Save(CheckpointBody),
     /// Let no reboot begin by itself.
     Pause,
     /// Take back a pause.
@@ -118,7 +145,7 @@ impl Control {
         ("reboot", Self::Reboot),
         ("approve", Self::Approve),
         ("defer", Self::Defer),
-        ("save", Self::Save(SaveBody::EMPTY)),
+        ("save", Self::Save(CheckpointBody::EMPTY)),
         ("pause", Self::Pause),
         ("resume", Self::Resume),
         ("undo", Self::Undo),
@@ -129,7 +156,7 @@ impl Control {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Reboot => "reboot",
+            Self::Reboot | Self::RebootBy(_) => "reboot",
             Self::Approve => "approve",
             Self::Defer => "defer",
             Self::Save(_) => "save",
@@ -293,14 +320,38 @@ pub struct IterationReport {
     pub cause: Option<String>,
     /// Its tokens.
     pub tokens: IterationTokens,
+    /// How often the client compacted its context.
+    #[serde(default)]
+    pub compactions: u32,
     /// What it has cost, in US dollars.
     pub cost_usd: Option<f64>,
     /// How long each step of the reboot that began it took, in milliseconds by the step's word.
     pub transition_time_ms: BTreeMap<String, u64>,
-    /// The size of the handoff it was given, in bytes; nothing for the first one.
+    /// The size of the handoff it was given, in bytes; nothing for the first one and after a trim.
     pub handoff_bytes: Option<u64>,
+    /// How the context went over in the reboot that began it: `fresh` or `trim`.
+    #[serde(default)]
+    pub way: Option<String>,
+    /// What a trim removed.
+    #[serde(default)]
+    pub trim: Option<TrimReport>,
     /// What was done in it, in a sentence or two.
     pub summary: Option<String>,
+}
+
+/// What a trim removed from a session, as part of an [`IterationReport`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrimReport {
+    /// The share of the tool responses that was removed, in percent.
+    pub level: u8,
+    /// How many tool responses that was.
+    pub responses: usize,
+    /// How many there were.
+    pub of: usize,
+    /// In the context window before.
+    pub tokens_before: u64,
+    /// In the context window after it, estimated.
+    pub tokens_after: u64,
 }
 
 /// The tokens of one iteration.
@@ -410,6 +461,14 @@ pub struct StatusLineReply {
     pub line: String,
 }
 
+/// The body of `POST /control/reboot`; it may be empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RebootBody {
+    /// The way: `fresh` or `trim`; nothing leaves it to the review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<Way>,
+}
+
 /// The body of `POST /control/say`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SayBody {
@@ -420,7 +479,7 @@ pub struct SayBody {
 /// The body of `POST /control/save`: what the human adds to the checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct SaveBody {
+pub struct CheckpointBody {
     /// What the work is for; without it the objective as it is known.
     pub task: Option<String>,
     /// What is to be done next, before what is known to be pending.
@@ -429,7 +488,7 @@ pub struct SaveBody {
     pub tags: Vec<String>,
 }
 
-impl SaveBody {
+impl CheckpointBody {
     /// Nothing added.
     pub const EMPTY: Self = Self {
         task: None,
@@ -481,7 +540,7 @@ pub fn is_tag(text: &str) -> bool {
 
 /// What became of `POST /control/save`; what `pitstop save --json` prints.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SaveReply {
+pub struct CheckpointReply {
     /// `saved`: on disk. `queued`: in memory until the store can be used again; the message says why.
     pub status: String,
     /// The checkpoint's id.
@@ -601,7 +660,8 @@ mod tests {
 
     #[test]
     fn what_a_save_adds_is_short_and_its_tags_are_words() {
-        let body = |json: serde_json::Value| serde_json::from_value::<SaveBody>(json).unwrap();
+        let body =
+            |json: serde_json::Value| serde_json::from_value::<CheckpointBody>(json).unwrap();
         for good in [
             json!({}),
             json!({"task": "ship it", "next_steps": ["a", "b"], "tags": ["v1.2", "feat/x", "größe"]}),

@@ -18,12 +18,13 @@ use crate::{
 
 use super::{
     checkpoint,
+    compaction,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    reboot, scratchpad,
+    reboot, scratchpad, trim,
 };
 
 /// How the guard measures, by the user's settings.
@@ -76,9 +77,11 @@ pub fn open_iteration(
     let version = model.agent.version.take();
     model.agent = AgentView {
         version,
+        holds_compaction: model.config.guard.replace_compaction,
         ..AgentView::default()
     };
     model.guard.start_iteration();
+    model.compactions = compaction::Compactions::default();
     model.transcript = TranscriptFacts::default();
     model.transcript_lost = false;
     model.title.clear();
@@ -110,10 +113,12 @@ pub fn save_iteration(model: &mut Model) -> Vec<Effect> {
 fn note_figures(model: &mut Model) {
     let used = model.used();
     let (session, totals, cost) = (model.session, model.transcript.totals, model.agent.cost_usd);
+    let compactions = model.compactions.count();
     if let Some(current) = model.lineage.current_mut() {
         current.session_id = Some(session);
         current.tokens = totals;
         current.cost_usd = cost.or(current.cost_usd);
+        current.compactions = compactions;
         current.tokens_at_birth = current.tokens_at_birth.or(used);
         current.tokens_at_end = used.or(current.tokens_at_end);
     }
@@ -216,8 +221,13 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         return effects;
     }
     model.agent.hooked = true;
+    trim::session_seen(model, model.session);
     effects.extend(match event {
-        AgentEvent::SessionStarted { model: name, .. } => started(model, name),
+        AgentEvent::SessionStarted {
+            model: name,
+            source,
+            ..
+        } => started(model, name, &source),
         AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
         AgentEvent::ToolFinished { call, output, .. } => {
             set_state(model, AgentState::Busy);
@@ -242,12 +252,9 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
             Vec::new()
         }
         AgentEvent::StatusLine(line) => status_line(model, &line),
-        AgentEvent::Compacted { .. } => {
-            model.guard.forget(Source::StatusLine);
-            Vec::new()
-        }
+        AgentEvent::Compacting { automatic, .. } => compaction::announced(model, automatic),
+        AgentEvent::Compacted { .. } => compaction::finished(model),
         AgentEvent::Notified { .. }
-        | AgentEvent::Compacting { .. }
         | AgentEvent::SessionEnded { .. }
         | AgentEvent::SubagentStarted { .. }
         | AgentEvent::SubagentStopped { .. }
@@ -261,6 +268,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
 /// Follows the agent to another session id (`/clear`, a resume inside the client, a client that ignores
 /// `--session-id`) and to the transcript that it names.
 fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
+    let mut effects = Vec::new();
     if let AgentEvent::SessionStarted {
         session, source, ..
     } = event
@@ -279,6 +287,8 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
             model.transcript = TranscriptFacts::default();
             model.transcript_lost = false;
             model.guard.start_iteration();
+            model.compactions.change_session();
+            effects.extend(reboot::moved(model));
         }
     }
     let path = match event {
@@ -294,12 +304,12 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         AgentEvent::StatusLine(line) => line.transcript_path.clone(),
         _ => None,
     };
-    match (event.session(), path) {
-        (Some(session), Some(path)) if session == model.session => {
-            vec![Effect::FollowTranscript { session, path }]
-        }
-        _ => Vec::new(),
+    if let (Some(session), Some(path)) = (event.session(), path)
+        && session == model.session
+    {
+        effects.push(Effect::FollowTranscript { session, path });
     }
+    effects
 }
 
 fn set_state(model: &mut Model, state: AgentState) {
@@ -313,7 +323,7 @@ fn set_state(model: &mut Model, state: AgentState) {
 const CALM_TIME: Duration = Duration::from_millis(1500);
 
 /// Whether the client's title says that no turn runs: `✳ …`, while a spinner of braille dots turns in a turn.
-fn is_calm(title: &str) -> bool {
+pub(super) fn is_calm(title: &str) -> bool {
     title.starts_with('✳')
 }
 
@@ -341,12 +351,22 @@ pub fn calm(model: &mut Model, epoch: u64) -> Vec<Effect> {
     }
     set_state(model, AgentState::Idle);
     let mut effects = ending::turn_over(model);
+    // A turn that ends so at this line was no turn: the client has refused the prompt.
+    if is_at_refusal(model) {
+        set_state(model, AgentState::Limit);
+        effects.extend(context_limit(model));
+    }
     effects.extend(reboot::consider(model));
     effects.extend(reboot::advance(model));
     effects
 }
 
-fn started(model: &mut Model, name: Option<String>) -> Vec<Effect> {
+fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec<Effect> {
+    match source {
+        StartSource::Resume => model.guard.note_resume(),
+        StartSource::Compact => compaction::rebuilt(model),
+        _ => {}
+    }
     if matches!(model.agent.state, AgentState::Starting | AgentState::Exited) {
         set_state(model, AgentState::Idle);
     }
@@ -360,6 +380,8 @@ fn started(model: &mut Model, name: Option<String>) -> Vec<Effect> {
 
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     set_state(model, AgentState::Busy);
+    // Not when a turn ends: its last figure comes after that.
+    model.guard.begin_turn();
     model.agent.draft = false;
     model.agent.background_tasks = 0;
     let is_handoff = prompt.starts_with("pitstop handoff");
@@ -369,13 +391,19 @@ fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     }
     let mut effects = reboot::prompt_seen(model, prompt);
     effects.extend(watch_calm(model));
-    // At this line the client refuses the prompt, and no other hook tells of it.
-    let figure = model.guard.figure(model.now);
-    if figure.is_some_and(|figure| figure.used >= figure.lines.refusal()) {
+    // Without auto-compaction the client refuses the prompt at this line, and no other hook tells of it. With it,
+    // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
+    if model.agent.holds_compaction && is_at_refusal(model) {
         set_state(model, AgentState::Limit);
         effects.extend(context_limit(model));
     }
     effects
+}
+
+/// Whether the window is so full that a client without auto-compaction takes no prompt.
+fn is_at_refusal(model: &Model) -> bool {
+    let figure = model.guard.figure(model.now);
+    figure.is_some_and(|figure| figure.used >= figure.lines.refusal())
 }
 
 /// The client takes no more prompts in this session.
@@ -394,7 +422,6 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
     set_state(model, AgentState::Idle);
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.agent.background_tasks = background;
-    model.guard.end_turn();
     let mut effects = vec![Effect::ReadGit];
     if let Some(message) = message {
         effects.extend(signalled(model, &message));
@@ -489,7 +516,7 @@ fn observe(model: &mut Model, used: Tokens, window: Option<Tokens>, source: Sour
         at: model.now,
     };
     if model.guard.observe(reading) {
-        model.notice("the client has compacted its context");
+        compaction::fell(model);
     }
 }
 
@@ -512,18 +539,26 @@ pub fn transcript_read(
     if session != model.session {
         return Vec::new();
     }
-    if let Some(used) = facts.used {
+    let (used, prompt) = (facts.used, facts.last_prompt.clone());
+    if let Some(name) = &facts.model {
+        model.guard.set_model_hint(name);
+    }
+    // A trimmed copy that grows has its client, whether that has hooks or not.
+    if model.transcript.turns > 0 && facts.turns > model.transcript.turns {
+        trim::session_seen(model, session);
+    }
+    model.transcript = facts;
+    model.transcript_lost = false;
+    // Before the figure, so that its fall is explained.
+    compaction::transcript_read(model);
+    if let Some(used) = used {
         observe(model, used, None, Source::Transcript);
     } else {
         model.guard.forget(Source::Transcript);
     }
-    if let Some(name) = &facts.model {
-        model.guard.set_model_hint(name);
-    }
-    let prompt = facts.last_prompt.clone();
-    model.transcript = facts;
-    model.transcript_lost = false;
     let mut effects = figures_changed(model);
+    effects.extend(trim::grown(model));
+    effects.extend(reboot::advance(model));
     // The hook is the proof; the transcript is the second witness (DESIGN 6).
     if let Some(prompt) = prompt {
         effects.extend(reboot::prompt_seen(model, &prompt));

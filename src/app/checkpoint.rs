@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::{
-    api::wire::{Reply, SaveBody, SaveReply},
+    api::wire::{CheckpointBody, CheckpointReply, Reply},
     guard::{Advice, Crossing},
     handoff::{Handoff, Marker, PreservedState},
     lineage::{
@@ -75,8 +75,8 @@ pub fn by_key(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Somebody with the control token wants one, with these words of theirs in it.
-pub fn asked(model: &mut Model, call: CallId, body: SaveBody) -> Vec<Effect> {
-    let SaveBody {
+pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effect> {
+    let CheckpointBody {
         task,
         next_steps,
         tags: more,
@@ -103,7 +103,7 @@ pub fn asked(model: &mut Model, call: CallId, body: SaveBody) -> Vec<Effect> {
     let checkpoint = checkpoint(model, context, tags);
     model.told = told;
     handoff::draft(model);
-    let reply = SaveReply {
+    let reply = CheckpointReply {
         status: "saved".to_owned(),
         checkpoint_id: checkpoint.id.to_string(),
         environment: checkpoint.environment.clone(),
@@ -177,12 +177,12 @@ pub fn kept(model: &mut Model, id: Uuid, kept: Kept) -> Vec<Effect> {
                 "`pitstop restore {}` goes on from it in a new session",
                 reply.environment
             );
-            Reply::Saved(Box::new(reply))
+            Reply::Checkpoint(Box::new(reply))
         }
         Kept::Waiting(why) => {
             "queued".clone_into(&mut reply.status);
             reply.message = why;
-            Reply::Saved(Box::new(reply))
+            Reply::Checkpoint(Box::new(reply))
         }
         Kept::Lost(why) => Reply::Refused { why },
     };
@@ -215,6 +215,7 @@ pub fn restore(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
         cause: Cause::Restore,
         at,
         outcome: None,
+        trim: None,
     };
     let saved = checkpoint.created_at.format("%Y-%m-%d %H:%M UTC");
     model.notice(format!(

@@ -29,6 +29,7 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
         // Answered once it is kept.
         Control::Save(body) => return checkpoint::asked(model, call, body),
         Control::Reboot => reboot::request(model, Cause::Ctl, true),
+        Control::RebootBy(way) => reboot::request_by(model, way),
         Control::Approve => reboot::approve(model, Approval::Person),
         Control::Defer => reboot::cancel(model, true),
         Control::Pause => {

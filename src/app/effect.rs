@@ -6,7 +6,7 @@ use crate::{
     api::wire::Reply,
     lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
     pane::{PaneSize, input::HostInput, screen::Scroll},
-    transcript::SessionId,
+    transcript::{SessionId, trim::TrimSettings},
 };
 
 use super::event::{CallId, Document, TimerId};
@@ -56,6 +56,26 @@ pub enum Effect {
         session: SessionId,
         /// Where, as the agent says: the shell checks it before it opens it.
         path: String,
+    },
+    /// Say what each level of a trim of a session would win; `ReadEvent::TrimPlanned` comes back.
+    SurveyTrim {
+        /// The number that the answer names.
+        ask: u64,
+        /// The session.
+        session: SessionId,
+        /// How it is measured.
+        settings: TrimSettings,
+    },
+    /// Write a trimmed copy of a session whose agent has ended; `ReadEvent::Trimmed` comes back.
+    TrimTranscript {
+        /// The number that the answer names.
+        ask: u64,
+        /// The session.
+        from: SessionId,
+        /// The copy's session, which has no transcript yet.
+        to: SessionId,
+        /// How it is measured.
+        settings: TrimSettings,
     },
     /// Write a step ahead; `StoreEvent::Journaled` comes back when it is on disk.
     Journal(Box<JournalEntry>),

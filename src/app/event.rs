@@ -6,9 +6,9 @@ use crate::{
     breakpoint::git::GitState,
     config::Config,
     guard::Reading,
-    lineage::{IterationId, ProcessStamp, TokenTotals, journal::Step},
+    lineage::{IterationId, ProcessStamp, TokenTotals, TrimRecord, journal::Step},
     pane::{input::HostInput, screen::ScreenFact},
-    transcript::{SessionId, Tokens},
+    transcript::{SessionId, Tokens, trim::TrimPlan},
 };
 
 /// A fact, in the past tense.
@@ -149,6 +149,20 @@ pub enum ReadEvent {
         /// Why.
         why: String,
     },
+    /// What each level of a trim would win.
+    TrimPlanned {
+        /// The number under which it was asked.
+        ask: u64,
+        /// The plan, or why there is none.
+        plan: Result<TrimPlan, String>,
+    },
+    /// The trimmed copy of a session is there whole, or there is none.
+    Trimmed {
+        /// The number under which it was asked.
+        ask: u64,
+        /// What was removed, or why it could not be made.
+        made: Result<TrimRecord, String>,
+    },
     /// An estimate from the pane's text.
     Estimate(Reading),
     /// The configuration files changed and are good.
@@ -211,6 +225,8 @@ pub enum TimerId {
     AutoDelay(u64),
     /// The warm-up prompt is due.
     WarmUp(u64),
+    /// The session may be surveyed again.
+    Survey(u64),
     /// The client's title has said for a while that no turn runs.
     Calm(u64),
     /// A notice has been shown long enough.
@@ -249,6 +265,8 @@ pub struct TranscriptFacts {
     pub turns: u64,
     /// Compactions so far.
     pub compactions: u64,
+    /// Whether the file was read to its end, so that the counts are whole.
+    pub whole: bool,
     /// The first prompt of the session.
     pub first_prompt: Option<String>,
     /// The latest prompt.

@@ -49,7 +49,7 @@ pub fn draft(model: &mut Model) {
 /// Says so when the fresh session would begin almost as full as this one is: within 20 % of now.
 fn wins_little(model: &Model) -> Option<String> {
     let used = model.used()?;
-    let base = model.guard.forecast().base()?;
+    let base = super::trim::fresh_load(model)?;
     let after = Tokens(base.0.saturating_add(model.handoff.generated.tokens().0));
     // A session that has hardly begun is no news.
     let grown = used.0 > base.0.saturating_add(10_000);

@@ -23,7 +23,7 @@ use super::{
     event::{Document, HostEvent},
     handoff, layout,
     model::{Editor, Focus, Model, Overlay},
-    reboot, scratchpad,
+    reboot, scratchpad, trim,
 };
 
 /// How many lines the wheel moves.
@@ -276,6 +276,7 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     reboot::hold(model);
     let done = match key.code {
         KeyCode::Enter | KeyCode::Char('a') => reboot::approve_by_key(model),
+        KeyCode::Char('t') => trim::toggle(model),
         KeyCode::Char('d') => reboot::cancel(model, true),
         KeyCode::Esc => reboot::cancel(model, false),
         KeyCode::Char('e') => {

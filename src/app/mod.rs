@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod checkpoint;
+pub mod compaction;
 pub mod control;
 pub mod effect;
 pub mod ending;
@@ -17,6 +18,7 @@ pub mod model;
 pub mod reboot;
 pub mod report;
 pub mod scratchpad;
+pub mod trim;
 
 pub use effect::Effect;
 pub use event::Event;
@@ -116,6 +118,8 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
+        ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
+        ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
     }
@@ -142,6 +146,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
                 Vec::new()
             }
         }
+        TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, fmt};
 use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
-    api::wire::{AgentState, SaveReply},
+    api::wire::{AgentState, CheckpointReply},
     breakpoint::git::GitState,
     clock::At,
     config::{Config, RebootMode},
@@ -17,6 +17,7 @@ use crate::{
 };
 
 use super::{
+    compaction::Compactions,
     ending::Ending,
     event::{CallId, Lots, TranscriptFacts},
     reboot::Reboot,
@@ -74,6 +75,8 @@ pub struct AgentView {
     pub last_message: Option<String>,
     /// Whether any hook has arrived in this iteration.
     pub hooked: bool,
+    /// Whether we have switched its auto-compaction off.
+    pub holds_compaction: bool,
 }
 
 /// An editor for a whole document, with undo, selection and search.
@@ -257,6 +260,8 @@ pub struct Model {
     pub session: SessionId,
     /// Context usage.
     pub guard: Guard,
+    /// Compactions of the client's own in this iteration.
+    pub compactions: Compactions,
     /// What the transcript says.
     pub transcript: TranscriptFacts,
     /// Whether the transcript was there and cannot be read any more.
@@ -304,7 +309,7 @@ pub struct Model {
     /// Makes handoffs.
     pub generator: Generator,
     /// Checkpoints on their way to disk that somebody waits for, with what to answer.
-    pub saves: Vec<(uuid::Uuid, CallId, SaveReply)>,
+    pub saves: Vec<(uuid::Uuid, CallId, CheckpointReply)>,
     /// Why the store cannot be used and history is kept in memory, while that is so.
     pub store_trouble: Option<String>,
     /// The epoch of the Enter behind a prompt that we type for the user.
@@ -384,6 +389,7 @@ impl Model {
             lineage,
             iteration,
             session,
+            compactions: Compactions::default(),
             transcript: TranscriptFacts::default(),
             transcript_lost: false,
             git: GitState::NoRepository,

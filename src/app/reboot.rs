@@ -22,7 +22,7 @@ use crate::{
     guard::{Level, Source},
     handoff::Handoff,
     lineage::{
-        Cause, EndReason, IterationId, Way,
+        Cause, EndReason, IterationId, TrimRecord, Way,
         journal::{JournalEntry, Step},
     },
     transcript::SessionId,
@@ -32,6 +32,7 @@ use super::{
     effect::Effect,
     event::{Exit, TimerId},
     model::{Model, Overlay},
+    trim::{self, Preview},
 };
 
 pub use steps::advance;
@@ -64,10 +65,29 @@ pub struct Reboot {
 pub enum Kind {
     /// A new session with the handoff.
     Fresh,
+    /// A trimmed copy of the session, resumed.
+    Trim,
     /// The session before the last reboot, resumed.
     Undo(SessionId, Option<IterationId>),
     /// The same session, resumed after its process died.
     Restart,
+}
+
+impl Kind {
+    /// Whether it is a reboot proper, which is journaled and recorded.
+    #[must_use]
+    pub const fn is_reboot(self) -> bool {
+        matches!(self, Self::Fresh | Self::Trim)
+    }
+
+    /// How the context goes over.
+    #[must_use]
+    pub const fn way(self) -> Way {
+        match self {
+            Self::Trim => Way::Trim,
+            Self::Fresh | Self::Undo(..) | Self::Restart => Way::Fresh,
+        }
+    }
 }
 
 /// One reboot from its trigger to its end.
@@ -95,16 +115,22 @@ pub struct Attempt {
     pub entered: Vec<(Step, At)>,
     /// Why it is being rolled back.
     pub rolling_back: Option<String>,
-    /// Whether the handoff was seen to arrive.
+    /// Whether the handoff was seen to arrive, or the client in the trimmed session.
     pub proven: bool,
     /// Whether the proof is late and the human has been told.
     pub overdue: bool,
+    /// What a trim would win, while the review is open.
+    pub preview: Preview,
+    /// What the trim has removed, once the copy is there.
+    pub trimmed: Option<TrimRecord>,
+    /// The copy that was ordered.
+    pub(super) copying: Option<u64>,
     journaled: bool,
     drafted: bool,
     old_gone: bool,
     started: bool,
     spawned: bool,
-    failed: Option<String>,
+    pub(super) failed: Option<String>,
     pasted: bool,
     submitted: bool,
     second_enter: bool,
@@ -131,7 +157,7 @@ impl Attempt {
             step: Step::Armed,
             old: model.session,
             new: match kind {
-                Kind::Fresh => model.lots.session,
+                Kind::Fresh | Kind::Trim => model.lots.session,
                 Kind::Undo(session, _) => session,
                 Kind::Restart => model.session,
             },
@@ -142,6 +168,9 @@ impl Attempt {
             rolling_back: None,
             proven: false,
             overdue: false,
+            preview: Preview::default(),
+            trimmed: None,
+            copying: None,
             journaled: true,
             drafted: false,
             old_gone: model.agent.state == AgentState::Exited,
@@ -174,6 +203,11 @@ impl Attempt {
         )
     }
 
+    /// Whether the new iteration has begun, and the old session is not being resumed instead.
+    pub(super) fn has_begun(&self) -> bool {
+        self.started && self.is_under_way() && self.step != Step::RollingBack
+    }
+
     fn entry(&self, model: &Model, step: Step) -> JournalEntry {
         let process = model.agent.process.clone();
         let (old_agent, new_agent) = if self.spawned {
@@ -186,7 +220,7 @@ impl Attempt {
             run: model.run().clone(),
             iteration: model.iteration,
             step,
-            way: Way::Fresh,
+            way: self.kind.way(),
             old_session: Some(self.old),
             new_session: Some(self.new),
             nonce: self
@@ -197,6 +231,7 @@ impl Attempt {
                 .handoff
                 .as_ref()
                 .map_or_else(String::new, |one| one.text.clone()),
+            trim: self.trim_record(),
             old_agent,
             new_agent,
             cause: self.cause,
@@ -274,6 +309,16 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
     Ok(effects)
 }
 
+/// A script asks for a reboot by this way: its review opens with it chosen.
+pub fn request_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
+    if way == Way::Trim && model.identity.agent_kind == "generic" {
+        return Err(trim::NotOffered::Generic.to_string());
+    }
+    let mut effects = request(model, Cause::Ctl, true)?;
+    effects.extend(trim::choose(model, way)?);
+    Ok(effects)
+}
+
 /// Resumes the session that the last reboot ended; the present one stays in the history.
 pub fn undo(model: &mut Model) -> Result<Vec<Effect>, String> {
     if let Some(attempt) = &model.reboot.attempt {
@@ -332,14 +377,27 @@ pub fn take_up(
 
 /// Opens the review, or brings it to the front.
 fn open_review(model: &mut Model, asked: bool) -> Vec<Effect> {
-    if !matches!(model.overlay, Some(Overlay::Review { .. })) {
-        model.overlay = Some(Overlay::Review {
-            since: model.now,
-            asked,
-        });
-        model.handoff.scroll = 0;
+    if matches!(model.overlay, Some(Overlay::Review { .. })) {
+        return Vec::new();
     }
-    Vec::new()
+    model.overlay = Some(Overlay::Review {
+        since: model.now,
+        asked,
+    });
+    model.handoff.scroll = 0;
+    trim::survey(model)
+}
+
+/// The agent went to another session before anything was done: that one ends now.
+pub fn moved(model: &mut Model) -> Vec<Effect> {
+    let session = model.session;
+    match &mut model.reboot.attempt {
+        Some(attempt) if attempt.kind.is_reboot() && attempt.is_harmless() => {
+            attempt.old = session;
+        }
+        _ => return Vec::new(),
+    }
+    trim::moved(model)
 }
 
 /// The person at the review says go by a key: not by one that was on its way elsewhere when the review opened.
@@ -358,6 +416,9 @@ pub fn approve_by_key(model: &mut Model) -> Result<Vec<Effect>, String> {
 /// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.
 pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, String> {
     super::handoff::finish_edit(model);
+    if let Some(why) = trim::refusal(model) {
+        return Err(why);
+    }
     let message = model.handoff.current().clone();
     let Some(attempt) = &mut model.reboot.attempt else {
         return Err("no reboot waits for an approval".to_owned());
@@ -486,6 +547,8 @@ pub fn drafted(model: &mut Model) -> Vec<Effect> {
 #[must_use]
 pub fn undelivered(model: &Model) -> Option<String> {
     let message = match &model.reboot.attempt {
+        // A trim sends no message, so the human's own is still to be sent.
+        Some(attempt) if attempt.kind == Kind::Trim => model.handoff.edited.as_ref(),
         Some(attempt) if attempt.rolling_back.is_some() => attempt.handoff.as_ref(),
         Some(_) => None,
         None => model.handoff.edited.as_ref(),
@@ -517,7 +580,7 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) -> Vec<Effect> {
     let Some(handoff) = &attempt.handoff else {
         return Vec::new();
     };
-    if !attempt.is_under_way() || !handoff.marker.is_in(prompt) {
+    if attempt.kind == Kind::Trim || !attempt.is_under_way() || !handoff.marker.is_in(prompt) {
         return Vec::new();
     }
     attempt.proven = true;
@@ -589,10 +652,16 @@ pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
 
 fn verify_due(model: &mut Model) -> Vec<Effect> {
     let timeout = model.config.reboot.verify_timeout;
+    let calm = super::agent::is_calm(&model.title);
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
     let epoch = attempt.epoch;
+    if attempt.kind == Kind::Trim && calm {
+        // Without hooks its title is the witness: a client that waits for a prompt has taken the session.
+        attempt.proven = true;
+        return advance(model);
+    }
     if attempt.pasted && !attempt.second_enter {
         attempt.second_enter = true;
         return vec![
@@ -602,9 +671,15 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
     }
     if !attempt.overdue {
         attempt.overdue = true;
-        model.trouble(
-            "the handoff is not confirmed: look at the pane (a dialog may wait for you); the handoff stays in its panel",
-        );
+        let what = match attempt.kind {
+            Kind::Trim => {
+                "the trimmed session is not confirmed: look at the pane (a dialog may wait for you)"
+            }
+            _ => {
+                "the handoff is not confirmed: look at the pane (a dialog may wait for you); the handoff stays in its panel"
+            }
+        };
+        model.trouble(what);
     }
     Vec::new()
 }

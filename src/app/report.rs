@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use crate::{
     api::wire::{
         AgentReport, ContextReport, HandoffReport, HistoryReport, IterationReport, IterationTokens,
-        RebootReport, StatusLineReply, StatusReport, UsageAction, UsageActionKind, UsageQuery,
-        UsageReply,
+        RebootReport, StatusLineReply, StatusReport, TrimReport, UsageAction, UsageActionKind,
+        UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     config::RebootMode,
@@ -154,6 +154,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
             input: Some(iteration.tokens.input.0),
             output: Some(iteration.tokens.output.0),
         },
+        compactions: iteration.compactions,
         cost_usd: iteration.cost_usd,
         transition_time_ms: record.map_or_else(BTreeMap::new, |one| {
             one.transition_time_ms
@@ -161,7 +162,17 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
                 .map(|(step, ms)| (step.to_string(), *ms))
                 .collect()
         }),
-        handoff_bytes: record.map(|one| one.handoff_bytes),
+        handoff_bytes: record
+            .filter(|one| one.trim.is_none())
+            .map(|one| one.handoff_bytes),
+        way: record.map(|one| one.way.to_string()),
+        trim: record.and_then(|one| one.trim).map(|one| TrimReport {
+            level: one.level,
+            responses: one.responses,
+            of: one.of,
+            tokens_before: one.tokens_before.0,
+            tokens_after: one.tokens_after.0,
+        }),
         summary: iteration.summary.clone(),
     }
 }

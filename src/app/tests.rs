@@ -8,26 +8,30 @@ use uuid::Uuid;
 
 use crate::{
     agent::{AgentEvent, StartSource},
-    api::wire::{AgentState, Control, Reply, SaveBody},
+    api::wire::{AgentState, Control, Reply},
     breakpoint::git::GitState,
     clock::At,
     config::{Config, RebootMode},
     guard::{Reading, Source},
     handoff::Generator,
-    lineage::{
-        Cause, EndReason, Lineage, ProcessStamp, RunId, checkpoint::Checkpoint, journal::Step,
-    },
+    lineage::{EndReason, Lineage, ProcessStamp, RunId, TrimRecord, Way, journal::Step},
     pane::{input::HostInput, screen::ScreenFact},
-    transcript::{SessionId, Tokens},
+    transcript::{
+        SessionId, Tokens,
+        trim::{LEVELS, LevelFigure, TrimPlan},
+    },
 };
 
 use super::{
     Effect, Event, Model,
     effect::{Rung, StartAgent},
-    event::{CallId, Exit, HostEvent, Kept, Lots, PaneEvent, ReadEvent, StoreEvent, TimerId},
+    event::{CallId, Exit, HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent, TimerId},
     model::{Beginning, Focus, Identity, Overlay},
+    reboot::Kind,
     update,
 };
+
+mod checkpoint;
 
 const OLD: u128 = 1;
 const NEW: u128 = 2;
@@ -649,7 +653,9 @@ fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
 
 #[test]
 fn a_refused_prompt_is_a_context_limit_and_asks_for_a_reboot() {
-    let mut bench = Bench::new();
+    let mut config = Config::default();
+    config.guard.replace_compaction = true;
+    let mut bench = Bench::with(config);
     bench.press(KeyCode::F(7));
     bench.model.mode = RebootMode::Manual;
     bench.used(178_000);
@@ -661,6 +667,149 @@ fn a_refused_prompt_is_a_context_limit_and_asks_for_a_reboot() {
     bench.model.mode = RebootMode::Ask;
     bench.prompted(OLD, "more");
     assert!(bench.step().is_some());
+}
+
+#[test]
+fn a_client_that_compacts_by_itself_takes_prompts_to_the_end_of_its_window() {
+    let mut bench = Bench::new();
+    bench.model.mode = RebootMode::Manual;
+    bench.used(178_000);
+    bench.prompted(OLD, "more");
+    assert_eq!(bench.model.agent.state, AgentState::Busy);
+    // If it did refuse, its title says that no turn runs, and no hook tells of an end.
+    bench.wait(Duration::from_secs(1));
+    bench.tell(Event::Pane(PaneEvent::Screen(ScreenFact::Title(
+        "✳ work".to_owned(),
+    ))));
+    let calm = TimerId::Calm(bench.model.calm_epoch);
+    bench.tell(Event::TimerFired(calm));
+    assert_eq!(bench.model.agent.state, AgentState::Limit);
+}
+
+fn compacting(automatic: bool) -> Event {
+    let session = session(OLD);
+    Event::Agent(AgentEvent::Compacting { session, automatic })
+}
+
+/// The mode's answer to a client that is about to compact, with compaction replaced or not.
+fn announced(mode: RebootMode, replace: bool, automatic: bool) -> (Bench, bool) {
+    let mut config = Config::default();
+    config.guard.replace_compaction = replace;
+    config.reboot.mode = mode;
+    let mut bench = Bench::with(config);
+    bench.used(100_000);
+    bench.prompted(OLD, "work");
+    let Event::Agent(event) = compacting(automatic) else {
+        unreachable!()
+    };
+    let refused = super::compaction::refusal(&bench.model, &event).is_some();
+    bench.tell(compacting(automatic));
+    (bench, refused)
+}
+
+#[test]
+fn only_automatic_compaction_is_replaced_and_only_where_the_user_wants_it() {
+    for mode in [RebootMode::Manual, RebootMode::Ask, RebootMode::Auto] {
+        for (replace, automatic) in [(false, true), (true, false), (false, false)] {
+            let (bench, refused) = announced(mode, replace, automatic);
+            assert!(!refused, "{mode:?}");
+            assert_eq!(bench.step(), None);
+            let told = bench.model.notices.iter();
+            assert!(
+                told.clone()
+                    .all(|notice| !notice.text.contains("held back")),
+                "{mode:?}"
+            );
+        }
+        let (bench, refused) = announced(mode, true, true);
+        assert!(refused, "{mode:?}");
+        match mode {
+            RebootMode::Manual => {
+                let told = &bench.model.notices.back().expect("a notice").text;
+                assert_eq!(
+                    *told,
+                    "the client wanted to compact and was held back: F5 reboots it"
+                );
+                assert_eq!(bench.step(), None);
+            }
+            // It waits for the end of the turn.
+            _ => assert_eq!(bench.step(), Some(Step::Armed)),
+        }
+    }
+}
+
+#[test]
+fn a_client_that_asks_again_opens_no_second_review_and_respects_a_no() {
+    let (mut bench, _) = announced(RebootMode::Ask, true, true);
+    bench.tell(compacting(true));
+    bench.turn_ended(OLD);
+    bench.git();
+    assert_eq!(bench.step(), Some(Step::Review));
+    bench.press(KeyCode::Esc);
+    bench.prompted(OLD, "more");
+    bench.tell(compacting(true));
+    assert_eq!(bench.step(), None, "no is no");
+    let event = AgentEvent::Compacting {
+        session: session(OLD),
+        automatic: true,
+    };
+    assert!(super::compaction::refusal(&bench.model, &event).is_some());
+    let event = AgentEvent::Compacting {
+        session: session(NEW),
+        automatic: true,
+    };
+    assert_eq!(super::compaction::refusal(&bench.model, &event), None);
+}
+
+#[test]
+fn a_compaction_is_counted_in_the_record_of_its_iteration() {
+    let mut bench = Bench::new();
+    let facts = |compactions, used: Option<u64>| {
+        Event::Read(ReadEvent::Transcript {
+            session: session(OLD),
+            facts: Box::new(super::event::TranscriptFacts {
+                compactions,
+                used: used.map(Tokens),
+                whole: true,
+                ..Default::default()
+            }),
+        })
+    };
+    bench.tell(facts(0, Some(100_000)));
+    bench.turn_ended(OLD);
+    bench.tell(facts(0, Some(140_000)));
+    bench.prompted(OLD, "more");
+    bench.tell(facts(1, None));
+    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+        session: session(OLD),
+        source: StartSource::Compact,
+        model: None,
+        transcript_path: None,
+    }));
+    let session = session(OLD);
+    bench.tell(Event::Agent(AgentEvent::Compacted { session }));
+    bench.tell(facts(1, Some(30_000)));
+    bench.turn_ended(OLD);
+    bench.tell(facts(1, Some(34_000)));
+    assert_eq!(bench.model.lineage.iterations()[0].compactions, 1);
+    let notices = bench.model.notices.iter();
+    let told = notices.filter(|notice| notice.text.contains("compacted its context"));
+    assert_eq!(told.count(), 1);
+    bench.exited(0);
+    bench.press(KeyCode::Enter);
+    bench.tell(facts(1, Some(34_000)));
+    let counts: Vec<u32> = bench
+        .model
+        .lineage
+        .iterations()
+        .iter()
+        .map(|one| one.compactions)
+        .collect();
+    assert_eq!(
+        counts,
+        [1, 0],
+        "the resumed session brings its boundaries along"
+    );
 }
 
 #[test]
@@ -885,186 +1034,398 @@ fn the_outcome_of_a_test_run_reaches_the_handoff() {
     );
 }
 
-fn saved(effects: &[Effect]) -> Vec<&Checkpoint> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::SaveCheckpoint(checkpoint) => Some(&**checkpoint),
-            _ => None,
+/// A plan with these tokens after each level, of 40 responses in a context of 155k.
+fn plan(after: [u64; 5]) -> TrimPlan {
+    let before = Tokens(155_000);
+    let levels: Vec<_> = LEVELS
+        .into_iter()
+        .zip(after)
+        .map(|(percent, after)| LevelFigure {
+            percent,
+            responses: 40 * usize::from(percent) / 100,
+            tokens_before: before,
+            tokens_after: Tokens(after),
         })
-        .collect()
-}
-
-#[test]
-fn everything_is_saved_once_at_each_line_from_warn_on() {
-    let mut bench = Bench::new();
-    assert_eq!(saved(&bench.used(100_000)), Vec::<&Checkpoint>::new());
-    let effects = bench.used(127_000);
-    let tags: Vec<_> = saved(&effects).iter().map(|one| one.tags.clone()).collect();
-    assert_eq!(tags, [["auto-save", "tokens-127000"]]);
-    assert!(saved(&bench.used(128_000)).is_empty());
-    let effects = bench.used(154_000);
-    assert_eq!(saved(&effects)[0].tags, ["auto-save", "tokens-154000"]);
-}
-
-#[test]
-fn everything_is_saved_every_so_many_turns() {
-    let mut bench = Bench::new();
-    let mut turns = Vec::new();
-    for turn in 1..=11 {
-        bench.prompted(OLD, "work");
-        if let [one] = saved(&bench.turn_ended(OLD))[..] {
-            assert_eq!(one.tags, ["auto-save".to_owned(), format!("turn-{turn}")]);
-            turns.push(turn);
-        }
-    }
-    assert_eq!(turns, [5, 10]);
-    bench.model.config.context.checkpoint_interval = None;
-    for _ in 0..10 {
-        assert!(saved(&bench.turn_ended(OLD)).is_empty());
+        .collect();
+    let fits = |level: &&LevelFigure| level.tokens_after.0 < 122_400;
+    TrimPlan {
+        chosen: levels.iter().find(fits).map(|level| level.percent),
+        levels,
+        estimated: false,
     }
 }
 
-#[test]
-fn a_reboot_saves_what_it_sends() {
-    let mut bench = Bench::new();
-    bench.press(KeyCode::F(5));
-    bench.git();
-    let shown = bench.model.handoff.current().text.clone();
-    let effects = bench.press(KeyCode::Enter);
-    let [one] = saved(&effects)[..] else {
-        panic!("{effects:?}");
-    };
-    assert_eq!(
-        (one.context.as_str(), &one.tags[..]),
-        (shown.as_str(), &["reboot".to_owned()][..])
-    );
+/// A plan whose level of 20 % wins.
+fn good_plan() -> TrimPlan {
+    plan([155_000, 140_000, 110_000, 80_000, 40_000])
 }
 
-#[test]
-fn an_ordered_checkpoint_is_answered_once_it_is_kept_and_has_the_words_of_the_order() {
-    let mut bench = Bench::new();
-    let mut order = |number: u64, body: SaveBody| {
-        let effects = bench.tell(Event::ControlAsked {
-            call: CallId(number),
-            control: Control::Save(body),
-        });
-        assert!(
-            !effects
-                .iter()
-                .any(|effect| matches!(effect, Effect::Answer(..)))
-        );
-        saved(&effects)[0].clone()
-    };
-    let plain = order(1, SaveBody::EMPTY);
-    let worded = order(
-        2,
-        SaveBody {
-            task: Some("ship it".to_owned()),
-            next_steps: vec!["test".to_owned()],
-            tags: vec!["v1".to_owned(), "manual".to_owned()],
-        },
-    );
-    assert_ne!(plain.id, worded.id);
-    assert_eq!(
-        (plain.task.as_str(), &plain.next_steps[..]),
-        ("", &["next".to_owned()][..])
-    );
-    assert_eq!(worded.task, "ship it");
-    assert_eq!(worded.next_steps, ["test", "next"]);
-    assert_eq!(worded.tags, ["manual", "v1"]);
-    assert!(worded.context.contains("ship it") && worded.context.contains("test"));
-    // The words are of that checkpoint alone.
-    assert!(!bench.model.handoff.current().text.contains("ship it"));
-
-    let mut kept = |id, kept| {
-        let effects = bench.tell(Event::Store(StoreEvent::CheckpointKept { id, kept }));
-        match effects.into_iter().next() {
-            Some(Effect::Answer(call, reply)) => Some((call, reply)),
-            _ => None,
-        }
-    };
-    let Some((CallId(2), Reply::Saved(reply))) = kept(worded.id, Kept::Durable) else {
-        panic!("no answer");
-    };
-    assert_eq!(
-        (reply.status.as_str(), reply.checkpoint_id),
-        ("saved", worded.id.to_string())
-    );
-    assert_eq!(kept(worded.id, Kept::Durable), None, "answered once");
-    let waiting = kept(plain.id, Kept::Waiting("locked".to_owned()));
-    let Some((CallId(1), Reply::Saved(reply))) = waiting else {
-        panic!("no answer");
-    };
-    assert_eq!(
-        (reply.status.as_str(), reply.message.as_str()),
-        ("queued", "locked")
-    );
-
-    let effects = bench.tell(Event::ControlAsked {
-        call: CallId(3),
-        control: Control::Save(SaveBody::EMPTY),
+fn surveys(effects: &[Effect]) -> Vec<u64> {
+    let asked = effects.iter().filter_map(|effect| match effect {
+        Effect::SurveyTrim { ask, .. } => Some(*ask),
+        _ => None,
     });
-    let id = saved(&effects)[0].id;
-    let lost = Kept::Lost("no".to_owned());
-    let effects = bench.tell(Event::Store(StoreEvent::CheckpointKept { id, kept: lost }));
-    let why = "no".to_owned();
-    assert_eq!(
-        effects[0],
-        Effect::Answer(CallId(3), Reply::Refused { why })
-    );
+    asked.collect()
 }
 
-#[test]
-fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
-    let mut old = Bench::new();
-    old.model
-        .told
-        .record_decision("SQLite", "one file", old.at().wall);
-    let effects = old.tell(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Save(SaveBody::EMPTY),
+fn copies(effects: &[Effect]) -> Vec<(u64, SessionId, SessionId)> {
+    let ordered = effects.iter().filter_map(|effect| match effect {
+        Effect::TrimTranscript { ask, from, to, .. } => Some((*ask, *from, *to)),
+        _ => None,
     });
-    let checkpoint = saved(&effects)[0].clone();
+    ordered.collect()
+}
 
-    let mut bench = Bench::bare(Config::default());
-    bench.model.lots = lots(9);
-    let effects = super::checkpoint::restore(&mut bench.model, &checkpoint);
-    let effects = bench.obey(effects);
-    let start = effects.iter().find_map(|effect| match effect {
+fn starts(effects: &[Effect]) -> Vec<StartAgent> {
+    let ordered = effects.iter().filter_map(|effect| match effect {
         Effect::Start(start) => Some(start.clone()),
         _ => None,
     });
-    let start = start.expect("the agent is started");
-    let prompt = start.prompt.expect("with the handoff");
-    assert!(!start.resume);
-    let body = |text: &str| text.split_once('\n').unwrap().1.to_owned();
-    assert_eq!(body(&prompt), body(&checkpoint.context));
-    assert_ne!(prompt, checkpoint.context, "under a marker of its own");
+    ordered.collect()
+}
 
-    bench.spawned(NEW);
-    bench.started(OLD);
-    assert_eq!(bench.step(), Some(Step::Verifying));
-    bench.prompted(OLD, &prompt);
-    assert_eq!(bench.step(), None);
-    let first = &bench.model.lineage.iterations()[0];
-    assert_eq!(first.cause, Some(Cause::Restore));
-    assert!(first.reboot.as_ref().unwrap().verified);
-    // What was known then is told the next time, too.
-    assert_eq!(bench.model.told.decisions.len(), 1);
+fn trim_record() -> TrimRecord {
+    TrimRecord {
+        level: 20,
+        responses: 8,
+        of: 40,
+        tokens_before: Tokens(155_000),
+        tokens_after: Tokens(110_000),
+    }
+}
+
+impl Bench {
+    fn planned(&mut self, ask: u64, plan: Result<TrimPlan, String>) -> Vec<Effect> {
+        self.tell(Event::Read(ReadEvent::TrimPlanned { ask, plan }))
+    }
+
+    fn copied(&mut self, ask: u64, made: Result<TrimRecord, String>) -> Vec<Effect> {
+        self.tell(Event::Read(ReadEvent::Trimmed { ask, made }))
+    }
+
+    fn grown(&mut self, turns: u64) -> Vec<Effect> {
+        let session = self.model.session;
+        let facts = Box::new(super::event::TranscriptFacts {
+            used: Some(Tokens(155_000)),
+            turns,
+            ..Default::default()
+        });
+        self.tell(Event::Read(ReadEvent::Transcript { session, facts }))
+    }
+
+    /// A review with a trim that is offered.
+    fn offered(&mut self) {
+        let effects = self.press(KeyCode::F(5));
+        self.git();
+        self.planned(surveys(&effects)[0], Ok(good_plan()));
+    }
+
+    /// Goes as far as the order of the copy; its number.
+    fn trimming(&mut self) -> u64 {
+        self.offered();
+        self.press(KeyCode::Char('t'));
+        let effects = self.press(KeyCode::Enter);
+        assert_eq!(signals(&effects), [Rung::Exit]);
+        let effects = self.exited(0);
+        assert_eq!(starts(&effects), [], "no agent before the copy is there");
+        let (ask, from, to) = copies(&effects)[0];
+        assert_eq!((from, to), (session(OLD), session(NEW)));
+        ask
+    }
+
+    fn resumed(&mut self, number: u128) -> Vec<Effect> {
+        self.tell(Event::Agent(AgentEvent::SessionStarted {
+            session: session(number),
+            source: StartSource::Resume,
+            model: None,
+            transcript_path: None,
+        }))
+    }
 }
 
 #[test]
-fn a_store_in_trouble_has_a_sign_until_it_is_well() {
+fn a_trim_copies_the_ended_session_and_resumes_the_copy() {
     let mut bench = Bench::new();
-    let trouble =
-        |why: Option<&str>| Event::Store(StoreEvent::TroubleChanged(why.map(str::to_owned)));
-    bench.tell(trouble(Some("locked")));
-    bench.wait(Duration::from_secs(60));
-    bench.tell(Event::TimerFired(TimerId::Notice));
-    assert!(bench.model.notices.is_empty());
-    assert_eq!(bench.model.store_trouble.as_deref(), Some("locked"));
-    bench.tell(trouble(None));
-    assert_eq!(bench.model.store_trouble, None);
-    assert!(!bench.model.notices.back().unwrap().bad);
+    bench.used(155_000);
+    let ask = bench.trimming();
+    assert_eq!(bench.model.iteration.get(), 1);
+    let effects = bench.copied(ask, Ok(trim_record()));
+    let start = StartAgent {
+        iteration: bench.model.iteration,
+        session: session(NEW),
+        resume: true,
+        prompt: None,
+        first: false,
+    };
+    assert_eq!(starts(&effects), [start]);
+    let saved = |effect: &Effect| matches!(effect, Effect::SaveHandoff { .. });
+    assert!(!effects.iter().any(saved), "no handoff was given");
+    bench.spawned(3);
+    assert_eq!(bench.step(), Some(Step::Verifying));
+    bench.resumed(NEW);
+    assert_eq!(bench.step(), None);
+    assert_eq!(
+        bench.journaled,
+        [
+            Step::Armed,
+            Step::Drafting,
+            Step::Review,
+            Step::Waiting,
+            Step::Ending,
+            Step::Starting,
+            Step::Verifying,
+            Step::Done
+        ]
+    );
+    let record = bench.model.lineage.iterations()[1].reboot.clone().unwrap();
+    assert_eq!((record.way, record.trim), (Way::Trim, Some(trim_record())));
+    assert_eq!(
+        (record.old_session, record.new_session, record.handoff_bytes),
+        (Some(session(OLD)), Some(session(NEW)), 0)
+    );
+    assert!(record.verified);
+}
+
+#[test]
+fn the_way_is_journaled_from_the_approval_on() {
+    let mut bench = Bench::new();
+    bench.offered();
+    bench.press(KeyCode::Char('t'));
+    bench.journal_answers = false;
+    let at = bench.at();
+    let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+    let key = Event::Host(HostEvent::Input(HostInput::Key {
+        event: enter,
+        raw: vec![b'\r'],
+    }));
+    let effects = update(&mut bench.model, at, key);
+    let entry = effects.iter().find_map(|effect| match effect {
+        Effect::Journal(entry) => Some(entry.clone()),
+        _ => None,
+    });
+    let entry = entry.unwrap();
+    assert_eq!((entry.step, entry.way), (Step::Waiting, Way::Trim));
+    assert_eq!(entry.trim, Some(trim_record()));
+}
+
+#[test]
+fn t_chooses_the_trim_and_chooses_back() {
+    let mut bench = Bench::new();
+    bench.offered();
+    let kind = |bench: &Bench| bench.model.reboot.attempt.as_ref().unwrap().kind;
+    assert_eq!(kind(&bench), Kind::Fresh);
+    bench.press(KeyCode::Char('t'));
+    assert_eq!(kind(&bench), Kind::Trim);
+    bench.press(KeyCode::Char('t'));
+    bench.press(KeyCode::Enter);
+    let effects = bench.exited(0);
+    assert!(copies(&effects).is_empty() && starts(&effects)[0].prompt.is_some());
+}
+
+#[test]
+fn a_trim_that_is_not_enough_or_not_needed_is_not_offered() {
+    let cases = [
+        (
+            Ok(plan([155_000, 150_000, 145_000, 140_000, 130_000])),
+            "even 100 % leaves 130k",
+        ),
+        (Ok(plan([90_000; 5])), "already below 122k"),
+        (Err("no transcript".to_owned()), "no transcript"),
+    ];
+    for (plan, expected) in cases {
+        let mut bench = Bench::new();
+        let effects = bench.press(KeyCode::F(5));
+        bench.planned(surveys(&effects)[0], plan);
+        bench.press(KeyCode::Char('t'));
+        let said = bench.model.notices.back().unwrap();
+        assert!(said.bad && said.text.contains(expected), "{}", said.text);
+        let kind = bench.model.reboot.attempt.as_ref().unwrap().kind;
+        assert_eq!(kind, Kind::Fresh);
+    }
+}
+
+#[test]
+fn a_trim_chosen_before_it_is_known_waits_for_the_survey() {
+    let mut bench = Bench::new();
+    let effects = bench.press(KeyCode::F(5));
+    bench.git();
+    bench.press(KeyCode::Char('t'));
+    assert!(signals(&bench.press(KeyCode::Enter)).is_empty());
+    assert_eq!(bench.step(), Some(Step::Review));
+    let bad = plan([155_000; 5]);
+    bench.planned(surveys(&effects)[0], Ok(bad));
+    assert!(
+        signals(&bench.press(KeyCode::Enter)).is_empty(),
+        "and it never becomes a fresh one by itself"
+    );
+    bench.press(KeyCode::Char('t'));
+    assert_eq!(signals(&bench.press(KeyCode::Enter)), [Rung::Exit]);
+}
+
+#[test]
+fn a_session_that_grows_under_review_is_surveyed_again_with_pauses() {
+    let mut bench = Bench::new();
+    let effects = bench.press(KeyCode::F(5));
+    let first = surveys(&effects)[0];
+    assert!(surveys(&bench.grown(2)).is_empty(), "one survey at a time");
+    bench.wait(Duration::from_millis(500));
+    let effects = bench.planned(first, Ok(good_plan()));
+    let pause = effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(id @ TimerId::Survey(_), pause) => Some((*id, *pause)),
+        _ => None,
+    });
+    let (timer, pause) = pause.unwrap();
+    assert_eq!(pause, Duration::from_millis(4500));
+    assert!(surveys(&bench.grown(3)).is_empty());
+    let effects = bench.tell(Event::TimerFired(timer));
+    let second = surveys(&effects)[0];
+    bench.planned(first, Err("late".to_owned()));
+    bench.planned(second, Ok(good_plan()));
+    bench.press(KeyCode::Esc);
+    assert!(surveys(&bench.grown(4)).is_empty(), "nobody looks");
+}
+
+#[test]
+fn a_copy_that_cannot_be_made_takes_the_reboot_back() {
+    let mut bench = Bench::new();
+    let ask = bench.trimming();
+    let effects = bench.copied(ask, Err("no space".to_owned()));
+    let start = starts(&effects).remove(0);
+    assert_eq!(
+        (start.session, start.resume, start.prompt),
+        (session(OLD), true, None)
+    );
+    bench.spawned(4);
+    assert_eq!(bench.step(), None);
+    let failure = bench.model.reboot.failure.clone().unwrap();
+    assert!(failure.contains("no space"), "{failure}");
+    assert_eq!(
+        bench.journaled.iter().rev().take(2).collect::<Vec<_>>(),
+        [&Step::Failed, &Step::RollingBack]
+    );
+    let iterations = bench.model.lineage.iterations();
+    assert_eq!(iterations[1].parent, Some(iterations[0].iteration));
+    assert_eq!(iterations.len(), 2);
+}
+
+#[test]
+fn a_client_that_refuses_the_copy_takes_the_reboot_back() {
+    let mut bench = Bench::new();
+    let ask = bench.trimming();
+    bench.copied(ask, Ok(trim_record()));
+    bench.spawned(3);
+    let start = starts(&bench.exited(1)).remove(0);
+    assert_eq!((start.session, start.resume), (session(OLD), true));
+    bench.spawned(4);
+    bench.resumed(OLD);
+    assert_eq!((bench.step(), bench.model.session), (None, session(OLD)));
+}
+
+#[test]
+fn without_hooks_a_calm_title_or_a_growing_copy_proves_a_trim() {
+    let mut bench = Bench::new();
+    let ask = bench.trimming();
+    bench.copied(ask, Ok(trim_record()));
+    let effects = bench.spawned(3);
+    let timer = effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(id @ TimerId::Verify(_), _) => Some(*id),
+        _ => None,
+    });
+    let title = ScreenFact::Title("✳ work".to_owned());
+    bench.tell(Event::Pane(PaneEvent::Screen(title)));
+    assert_eq!(bench.step(), Some(Step::Verifying), "it may still refuse");
+    bench.tell(Event::TimerFired(timer.unwrap()));
+    assert_eq!(bench.step(), None);
+
+    let mut bench = Bench::new();
+    let ask = bench.trimming();
+    bench.copied(ask, Ok(trim_record()));
+    bench.spawned(3);
+    bench.grown(4);
+    assert_eq!(bench.step(), Some(Step::Verifying), "that is the copy");
+    bench.grown(5);
+    assert_eq!(bench.step(), None);
+}
+
+#[test]
+fn late_words_of_the_old_session_prove_no_trim() {
+    let mut bench = Bench::new();
+    let ask = bench.trimming();
+    bench.turn_ended(OLD);
+    bench.copied(ask, Ok(trim_record()));
+    bench.turn_ended(OLD);
+    bench.spawned(3);
+    assert_eq!(bench.step(), Some(Step::Verifying));
+}
+
+#[test]
+fn an_undo_of_a_trim_resumes_the_whole_session() {
+    let mut bench = Bench::new();
+    let ask = bench.trimming();
+    bench.copied(ask, Ok(trim_record()));
+    bench.spawned(3);
+    bench.resumed(NEW);
+    let undone = Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Undo,
+    };
+    assert_eq!(signals(&bench.tell(undone)), [Rung::Exit]);
+    let start = starts(&bench.exited(0)).remove(0);
+    assert_eq!((start.session, start.resume), (session(OLD), true));
+}
+
+#[test]
+fn a_script_may_choose_the_way() {
+    let mut bench = Bench::new();
+    let by = |way| Event::ControlAsked {
+        call: CallId(1),
+        control: Control::RebootBy(way),
+    };
+    let effects = bench.tell(by(Way::Trim));
+    assert!(effects.contains(&Effect::Answer(CallId(1), Reply::Accepted)));
+    bench.git();
+    let approve = || Event::ControlAsked {
+        call: CallId(2),
+        control: Control::Approve,
+    };
+    let refused = bench.tell(approve());
+    assert!(
+        matches!(&refused[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("still being read"))
+    );
+    bench.planned(surveys(&effects)[0], Ok(good_plan()));
+    assert_eq!(signals(&bench.tell(approve())), [Rung::Exit]);
+    assert_eq!(copies(&bench.exited(0)).len(), 1);
+}
+
+#[test]
+fn an_agent_without_transcripts_has_one_way() {
+    let mut bench = Bench::new();
+    bench.model.identity.agent_kind = "generic";
+    let effects = bench.press(KeyCode::F(5));
+    assert!(surveys(&effects).is_empty());
+    bench.press(KeyCode::Char('t'));
+    let kind = bench.model.reboot.attempt.as_ref().unwrap().kind;
+    assert_eq!(kind, Kind::Fresh);
+}
+
+#[test]
+fn a_session_left_under_review_is_not_the_one_that_is_trimmed() {
+    let mut bench = Bench::new();
+    bench.offered();
+    bench.press(KeyCode::Char('t'));
+    let effects = bench.tell(Event::Agent(AgentEvent::SessionStarted {
+        session: session(9),
+        source: StartSource::Clear,
+        model: None,
+        transcript_path: None,
+    }));
+    let ask = surveys(&effects)[0];
+    assert!(
+        signals(&bench.press(KeyCode::Enter)).is_empty(),
+        "nothing is known of it yet"
+    );
+    bench.planned(ask, Ok(good_plan()));
+    bench.press(KeyCode::Enter);
+    let effects = bench.exited(0);
+    assert_eq!(copies(&effects)[0].1, session(9));
 }

@@ -3,7 +3,10 @@
 use clap::{Args, ValueEnum};
 
 use super::out;
-use crate::api::wire::{Control, SaveBody};
+use crate::{
+    api::wire::{CheckpointBody, Control, RebootBody},
+    lineage::Way,
+};
 
 /// Gives the supervisor of this directory an order.
 ///
@@ -13,6 +16,14 @@ pub struct CtlArgs {
     /// The order
     #[arg(value_enum)]
     pub action: Action,
+    /// With `reboot`: how the context goes over
+    #[arg(long, value_name = "WAY", value_parser = way)]
+    pub way: Option<Way>,
+}
+
+fn way(text: &str) -> Result<Way, String> {
+    text.parse()
+        .map_err(|_| format!("expected fresh or trim, found {text:?}"))
 }
 
 /// The orders that need no text.
@@ -42,7 +53,7 @@ impl Action {
             Self::Reboot => Control::Reboot,
             Self::Approve => Control::Approve,
             Self::Defer => Control::Defer,
-            Self::Save => Control::Save(SaveBody::EMPTY),
+            Self::Save => Control::Save(CheckpointBody::EMPTY),
             Self::Pause => Control::Pause,
             Self::Resume => Control::Resume,
             Self::Undo => Control::Undo,
@@ -54,8 +65,16 @@ impl Action {
 /// Runs the command; 0 if the order was accepted, 1 if it was refused, 3 if no supervisor runs here.
 #[must_use]
 pub fn run(args: &CtlArgs) -> i32 {
+    if args.way.is_some() && args.action != Action::Reboot {
+        out::complain(
+            "--way goes with reboot only",
+            "pitstop ctl reboot --way trim",
+        );
+        return out::USAGE;
+    }
     let path = format!("/control/{}", args.action.order().name());
-    match out::ask(|door, deadline| door.post(&path, b"{}", deadline)) {
+    let body = serde_json::to_vec(&RebootBody { way: args.way }).unwrap_or_default();
+    match out::ask(|door, deadline| door.post(&path, &body, deadline)) {
         Ok(_) => out::OK,
         Err(code) => code,
     }

@@ -12,7 +12,7 @@ use super::{
     out::{self, chain, complain},
 };
 use crate::{
-    api::wire::{SaveBody, SaveReply},
+    api::wire::{CheckpointBody, CheckpointReply},
     app::{checkpoint::MANUAL, handoff::git_lines},
     breakpoint::git::{self, GitState},
     clean::one_line,
@@ -48,7 +48,7 @@ pub struct SaveArgs {
 /// Runs the command.
 #[must_use]
 pub fn run(args: &SaveArgs, flags: &Flags) -> i32 {
-    let body = SaveBody {
+    let body = CheckpointBody {
         task: args.task.clone(),
         next_steps: args.next.clone(),
         tags: args.tag.clone(),
@@ -64,7 +64,7 @@ pub fn run(args: &SaveArgs, flags: &Flags) -> i32 {
     }
 }
 
-fn save(body: SaveBody, flags: &Flags) -> Result<(SaveReply, String), i32> {
+fn save(body: CheckpointBody, flags: &Flags) -> Result<(CheckpointReply, String), i32> {
     let json = serde_json::to_vec(&body).map_err(|error| fail(&error))?;
     let answer = out::ask_if_any(|door, deadline| door.post("/control/save", &json, deadline))?;
     if let Some(answer) = answer {
@@ -83,7 +83,7 @@ fn fail(error: &dyn std::error::Error) -> i32 {
 }
 
 /// Saves what can be known without a supervisor.
-fn alone(body: SaveBody, here: &Here) -> Result<SaveReply, i32> {
+fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     let notes = match here.files().map_err(|error| fail(&error))? {
         Some(files) => files
             .read(SCRATCHPAD, scratchpad::MAX_BYTES)
@@ -157,7 +157,7 @@ fn alone(body: SaveBody, here: &Here) -> Result<SaveReply, i32> {
     // What is queued and cannot be written at the end is told as lost.
     let _written =
         here.with_store(async |store| store.put_checkpoint(&here.project, &checkpoint).await)?;
-    Ok(SaveReply {
+    Ok(CheckpointReply {
         status: "saved".to_owned(),
         checkpoint_id: id.to_string(),
         message: format!(
@@ -172,7 +172,7 @@ fn alone(body: SaveBody, here: &Here) -> Result<SaveReply, i32> {
 }
 
 /// What became of it, for people.
-fn describe(reply: &SaveReply) -> String {
+fn describe(reply: &CheckpointReply) -> String {
     let id: String = reply.checkpoint_id.chars().take(8).collect();
     let mut text = format!(
         "{} {} of {} ({})\n",
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn people_are_told_what_is_kept_and_how_to_go_on() {
-        let reply = SaveReply {
+        let reply = CheckpointReply {
             status: "saved".to_owned(),
             checkpoint_id: "0a1b2c3d-0000-4000-8000-000000000000".to_owned(),
             environment: "w\u{1b}eb".to_owned(),

@@ -93,9 +93,17 @@ fn after(fence: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
     let length = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
+    let behind = &line[length..];
     match (fence, mark) {
+        // With a backtick behind, it is code within a line of talk.
+        (None, Some('`')) if behind.contains('`') => None,
         (None, Some(mark)) if length >= 3 => Some((mark, length)),
-        (Some((open, least)), Some(mark)) if mark == open && length >= least => None,
+        // With words behind, it is a line of what is fenced.
+        (Some((open, least)), Some(mark))
+            if mark == open && length >= least && behind.trim().is_empty() =>
+        {
+            None
+        }
         (fence, _) => fence,
     }
 }
@@ -106,7 +114,12 @@ fn keyword(line: &str) -> Option<(&str, &str)> {
     for bullet in ["- ", "* ", "+ ", "• "] {
         rest = rest.strip_prefix(bullet).unwrap_or(rest).trim_start();
     }
+    rest = without_number(rest);
+    for check in ["[ ] ", "[x] ", "[X] "] {
+        rest = rest.strip_prefix(check).unwrap_or(rest).trim_start();
+    }
     let bold = rest.starts_with("**") || rest.starts_with("__");
+    let italic = (!bold).then(|| rest.chars().next().filter(|c| matches!(c, '*' | '_')));
     rest = rest.trim_start_matches(['*', '_', '#', ' ']);
     let end = rest.find(|c: char| !c.is_ascii_uppercase())?;
     let (word, mut rest) = rest.split_at(end);
@@ -131,7 +144,24 @@ fn keyword(line: &str) -> Option<(&str, &str)> {
             .trim_end_matches("**")
             .trim_end_matches("__");
     }
+    // The mark that opened in front of the word closes behind the text.
+    if let Some(mark) = italic.flatten() {
+        rest = rest.strip_suffix(mark).unwrap_or(rest);
+    }
     Some((word, rest.trim()))
+}
+
+/// The line without the number of a list's item: up to nine digits, as in Markdown, with a dot or a bracket.
+fn without_number(line: &str) -> &str {
+    let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = line.len() - behind.len();
+    let item = behind
+        .strip_prefix(['.', ')'])
+        .and_then(|rest| rest.strip_prefix(' '));
+    match item {
+        Some(item) if (1..=9).contains(&digits) => item.trim_start(),
+        _ => line,
+    }
 }
 
 fn one_line(word: &str, rest: &str) -> Option<Signal> {

@@ -281,6 +281,21 @@ pub struct ProcessStamp {
     pub start_time: String,
 }
 
+/// What a trim has removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrimRecord {
+    /// The level: the share of the tool responses that was removed, in percent.
+    pub level: u8,
+    /// How many tool responses that was.
+    pub responses: usize,
+    /// How many there were.
+    pub of: usize,
+    /// Tokens in the context window before.
+    pub tokens_before: Tokens,
+    /// Tokens in the context window after it, estimated.
+    pub tokens_after: Tokens,
+}
+
 /// How one reboot went: the `FreshContextResult` of DESIGN section 6.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RebootRecord {
@@ -294,6 +309,9 @@ pub struct RebootRecord {
     pub way: Way,
     /// What asked for it.
     pub cause: Cause,
+    /// What was removed, where the way was a trim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<TrimRecord>,
     /// Milliseconds spent in each step.
     #[serde(default)]
     pub transition_time_ms: BTreeMap<Step, u64>,
@@ -355,6 +373,9 @@ pub struct Iteration {
     /// Tokens in the context window at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_at_end: Option<Tokens>,
+    /// How often the client compacted the context by itself or for the human.
+    #[serde(default, skip_serializing_if = "is_none_at_all")]
+    pub compactions: u32,
     /// What it cost, in US dollars, as the agent tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
@@ -385,6 +406,7 @@ impl Iteration {
             parent: None,
             tokens_at_birth: None,
             tokens_at_end: None,
+            compactions: 0,
             cost_usd: None,
             cause: None,
             reboot: None,
@@ -560,7 +582,14 @@ pub(crate) fn json(record: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(record).expect("plain records with text keys always become JSON")
 }
 
-/// One iteration as `meta.json` tells it: exactly the names of DESIGN section 8, nulls left out.
+/// Whether a count is nil; by reference, as serde asks.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_none_at_all(count: &u32) -> bool {
+    *count == 0
+}
+
+/// One iteration as `meta.json` tells it: exactly the names of DESIGN section 8, nulls left out, and the number of
+/// compactions where there were any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IterationRecord {
     /// The number, from 1.
@@ -583,6 +612,9 @@ pub struct IterationRecord {
     pub end_reason: Option<EndReason>,
     /// Tokens in and out.
     pub tokens: TokenTotals,
+    /// How often the client compacted its context; left out if it never did.
+    #[serde(default, skip_serializing_if = "is_none_at_all")]
+    pub compactions: u32,
     /// What was done, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
@@ -597,6 +629,7 @@ impl From<&Iteration> for IterationRecord {
             ended_at: whole.ended_at,
             end_reason: whole.end_reason,
             tokens: whole.tokens,
+            compactions: whole.compactions,
             summary: whole.summary.clone(),
         }
     }

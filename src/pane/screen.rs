@@ -20,13 +20,14 @@
 //! unit (mode 2027 is reported as permanently reset); `CSI > m` without parameters does not reset
 //! `modifyOtherKeys`; mode 47 clears the alternate screen when it enters it.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::{Dimensions, Scroll as GridScroll};
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::{Cell, Hyperlink};
-use alacritty_terminal::term::{Config, Osc52, Term};
+use alacritty_terminal::term::{Config, Osc52, Term, TermDamage};
 use vte::ansi::{NamedColor, Processor, Timeout};
 
 use super::tap::{Signal, StringCap, Tap};
@@ -476,11 +477,36 @@ impl Screen {
         self.engine.cell_pixels = (width.max(1), height.max(1));
     }
 
+    /// The rows of the viewport that may look otherwise than when this was asked last, as one span.
+    pub fn take_damage(&mut self) -> Range<u16> {
+        let rows = self.shown_size().rows();
+        if self.frozen.is_some() {
+            // What the engine notes is about cells that are not shown yet: it keeps it.
+            return 0..rows;
+        }
+        let span = match self.engine.term.damage() {
+            TermDamage::Full => 0..rows,
+            TermDamage::Partial(lines) => {
+                let clamp = |line: usize| u16::try_from(line).unwrap_or(rows).min(rows);
+                lines.fold(rows..0, |span, one| {
+                    span.start.min(clamp(one.line))..span.end.max(clamp(one.line + 1))
+                })
+            }
+        };
+        self.engine.term.reset_damage();
+        span
+    }
+
     /// Visits the viewport's cells, row by row; nothing is allocated for a cell.
-    pub fn for_each_cell(&self, mut visit: impl FnMut(CellView<'_>)) {
+    pub fn for_each_cell(&self, visit: impl FnMut(CellView<'_>)) {
+        self.for_each_cell_in(0..u16::MAX, visit);
+    }
+
+    /// Visits the cells of these rows of the viewport.
+    pub fn for_each_cell_in(&self, rows: Range<u16>, mut visit: impl FnMut(CellView<'_>)) {
         let mut cluster = String::new();
         let colours = self.engine.term.colors();
-        for row in 0..self.shown_size().rows() {
+        for row in rows.start..rows.end.min(self.shown_size().rows()) {
             let cells = self.shown_row(row);
             let mut taken = 0;
             for (column, cell) in (0_u16..).zip(cells) {

@@ -26,10 +26,10 @@ use crate::{
         screen::{Screen, Scroll},
     },
     scratchpad::{self, Merge, merge},
-    transcript::SessionId,
+    transcript::{SessionId, trim::TrimSettings},
 };
 
-use super::{Shell, follower::Poke, keeper::Job, keeper::told};
+use super::{Shell, follower::Poke, keeper::Job, keeper::told, trim::Ask};
 
 /// The scratchpad's name in `.pitstop`.
 pub const SCRATCHPAD: &str = "scratchpad.md";
@@ -67,6 +67,17 @@ impl Shell {
             Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, &text),
             Effect::OpenEditor { document, text } => self.open_editor(document, &text),
             Effect::FollowTranscript { session, path } => self.follow(session, path),
+            Effect::SurveyTrim {
+                ask,
+                session,
+                settings,
+            } => self.survey_trim(ask, session, settings),
+            Effect::TrimTranscript {
+                ask,
+                from,
+                to,
+                settings,
+            } => self.trim_transcript(ask, from, to, settings),
             Effect::Journal(entry) => self.keep(Job::Journal(entry)),
             Effect::SaveIteration(iteration, meta) => self.keep(Job::Iteration(iteration, meta)),
             Effect::SaveHandoff { iteration, text } => self.keep(Job::Handoff(iteration, text)),
@@ -188,10 +199,14 @@ impl Shell {
         if let Some(path) = self.transcript.take() {
             self.watcher.forget_beside(&path);
         }
-        let spawned = self.agent.spec(start, size).and_then(|spec| {
-            pty::spawn(&spec, iteration.get(), &self.pane_messages)
-                .map_err(|error| std::io::Error::other(told(&error)))
-        });
+        let no_compaction = self.model.agent.holds_compaction;
+        let spawned = self
+            .agent
+            .spec(start, size, no_compaction)
+            .and_then(|spec| {
+                pty::spawn(&spec, iteration.get(), &self.pane_messages)
+                    .map_err(|error| std::io::Error::other(told(&error)))
+            });
         let pty = match spawned {
             Ok(pty) => pty,
             Err(error) => {
@@ -393,6 +408,60 @@ impl Shell {
         self.watcher.watch_beside(&path);
         // The follower only ends with us.
         let _ = self.follower.send(Poke::Follow(session, path));
+    }
+
+    /// The transcript of a session: the one that is followed, if it is that session's.
+    fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
+        let name = format!("{session}.jsonl");
+        let followed = self.transcript.clone();
+        followed
+            .filter(|path| path.file_name().is_some_and(|one| *one == *name))
+            .or_else(|| self.agent.transcript_of(session))
+    }
+
+    fn survey_trim(&mut self, ask: u64, session: SessionId, settings: TrimSettings) {
+        let sent = self.ask_trimmer(session, |path| Ask::Plan {
+            ask,
+            path,
+            settings,
+        });
+        if let Err(why) = sent {
+            let plan = Err(why.to_owned());
+            self.tell(Event::Read(ReadEvent::TrimPlanned { ask, plan }));
+        }
+    }
+
+    fn trim_transcript(
+        &mut self,
+        ask: u64,
+        from: SessionId,
+        to: SessionId,
+        settings: TrimSettings,
+    ) {
+        let sent = self.ask_trimmer(from, |path| Ask::Copy {
+            ask,
+            path,
+            settings,
+            session: to,
+        });
+        if let Err(why) = sent {
+            let made = Err(why.to_owned());
+            self.tell(Event::Read(ReadEvent::Trimmed { ask, made }));
+        }
+    }
+
+    fn ask_trimmer(
+        &self,
+        session: SessionId,
+        ask: impl FnOnce(PathBuf) -> Ask,
+    ) -> Result<(), &'static str> {
+        let path = self
+            .transcript_of(session)
+            .ok_or("the session has no transcript yet")?;
+        // The thread ends only with us, or by a fault of its own.
+        self.trimmer
+            .send(ask(path))
+            .map_err(|_| "the thread that trims is gone; the log may say why")
     }
 
     /// Puts a text on the host's clipboard by OSC 52, rebuilt from the text.

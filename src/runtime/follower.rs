@@ -131,6 +131,7 @@ fn facts(tail: &Tail) -> TranscriptFacts {
         },
         turns: scan.turns(),
         compactions: scan.compactions(),
+        whole: tail.caught_up(),
         first_prompt: scan.first_prompt().map(str::to_owned),
         last_prompt: scan.last_prompt().map(str::to_owned),
         skipped: tail.faults().skipped(),

@@ -18,23 +18,25 @@
 )]
 
 pub mod agent;
+pub mod canvas;
 pub mod effects;
 pub mod follower;
 pub mod host;
 pub mod keeper;
 pub mod recovery;
+pub mod trim;
 pub mod watcher;
 
 use std::{
     collections::HashMap,
-    io::{self, Write},
+    io,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc},
+    sync::mpsc as std_mpsc,
     time::{Duration, Instant},
 };
 
 use chrono::Utc;
-use ratatui::{Terminal, TerminalOptions, Viewport, backend::CrosstermBackend, layout::Rect};
+use ratatui::layout::Rect;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{mpsc, oneshot},
@@ -47,8 +49,9 @@ use crate::{
         wire::{Reply, Request},
     },
     app::{
-        self, Effect, Event, Model,
+        self, Effect, Event, Model, compaction,
         event::{CallId, Exit, HostEvent, PaneEvent, ReadEvent, TimerId},
+        layout::{Layout, layout},
         report,
     },
     clock::At,
@@ -64,6 +67,7 @@ use crate::{
 };
 
 use agent::AgentPlan;
+use canvas::Canvas;
 use follower::Poke;
 use host::{Host, HostBytes};
 use keeper::Job;
@@ -71,6 +75,13 @@ use watcher::Watcher;
 
 /// The shortest time between two frames: 60 a second.
 const FRAME_TIME: Duration = Duration::from_millis(16);
+
+/// For how long after a key what the child writes is drawn without waiting for a frame's time: its echo is among it,
+/// under a flood or in a stream of frames too.
+const ECHO_TIME: Duration = Duration::from_millis(20);
+
+/// The shortest time between two drawings in the [`ECHO_TIME`].
+const ECHO_FRAME_TIME: Duration = Duration::from_millis(1);
 
 /// How long a lone Escape may be the beginning of a longer key.
 const ESCAPE_TIME: Duration = Duration::from_millis(25);
@@ -112,30 +123,6 @@ pub struct Setup {
     pub depth: Depth,
 }
 
-/// A frame under construction: what ratatui writes.
-#[derive(Clone, Debug, Default)]
-struct FrameBuffer(Arc<Mutex<Vec<u8>>>);
-
-impl FrameBuffer {
-    fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Write for FrameBuffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The loop's own state: everything that is not the model.
 pub struct Shell {
     pub(crate) model: Model,
@@ -146,6 +133,7 @@ pub struct Shell {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) follower: std_mpsc::Sender<Poke>,
     pub(crate) transcript: Option<PathBuf>,
+    pub(crate) trimmer: std_mpsc::Sender<trim::Ask>,
     pub(crate) watcher: Watcher,
     pub(crate) paths: Paths,
     pub(crate) host: Host,
@@ -166,8 +154,9 @@ pub struct Shell {
     flags: Flags,
     depth: Depth,
     theme: Theme,
-    terminal: Terminal<CrosstermBackend<FrameBuffer>>,
-    frame: FrameBuffer,
+    canvas: Canvas,
+    /// Where everything was at the last whole frame.
+    drawn_layout: Option<Layout>,
     decoder: Decoder,
     escape_due: Option<Instant>,
     host_kitty: bool,
@@ -178,6 +167,8 @@ pub struct Shell {
     /// When what an input to the pane has changed in the model (a draft, a check in the footer) is drawn at the
     /// latest. Its echo is about to come, and a frame before it would keep the echo waiting for [`FRAME_TIME`].
     typed_due: Option<Instant>,
+    /// Until when the echo of what was typed last is awaited.
+    echo_until: Option<Instant>,
     drawn_revision: u64,
     drawn_at: Option<Instant>,
     next_call: u64,
@@ -187,6 +178,15 @@ pub struct Shell {
     config_due: Option<Instant>,
     notes_due: Option<Instant>,
     characters: u64,
+}
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Frame {
+    /// The rows of the pane that the child has changed.
+    Pane,
+    /// Everything.
+    Whole,
 }
 
 /// What woke the loop.
@@ -252,6 +252,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
     let follower = follower::start(events.clone())?;
+    let trimmer = trim::start(events.clone())?;
     let mut watcher = Watcher::start();
     for path in paths.watched() {
         watcher.watch_beside(&path);
@@ -259,13 +260,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     watcher.watch_beside(&agent.scratchpad);
     let host = Host::enter()?;
     model.host = host::size();
-    let frame = FrameBuffer::default();
-    let area = Rect::new(0, 0, model.host.0, model.host.1);
-    let options = TerminalOptions {
-        viewport: Viewport::Fixed(area),
-    };
-    let terminal = Terminal::with_options(CrosstermBackend::new(frame.clone()), options)?;
-    let size = app::layout::layout(&model).pane_size();
+    let canvas = Canvas::new(model.host);
+    let size = layout(&model).pane_size();
     let screen = Screen::new(size, model.config.ui.scrollback_lines);
     let mut shell = Shell {
         model,
@@ -276,6 +272,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         events,
         follower,
         transcript: None,
+        trimmer,
         watcher,
         paths,
         host,
@@ -294,8 +291,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         flags,
         depth,
         theme,
-        terminal,
-        frame,
+        canvas,
+        drawn_layout: None,
         decoder: Decoder::default(),
         escape_due: None,
         host_kitty: false,
@@ -304,6 +301,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         started: Instant::now(),
         dirty: true,
         typed_due: None,
+        echo_until: None,
         drawn_revision: 0,
         drawn_at: None,
         next_call: 0,
@@ -370,8 +368,9 @@ impl Shell {
         let effects = app::update(&mut self.model, at, event);
         let echoes = |effect: &Effect| matches!(effect, Effect::Forward(_));
         if effects.iter().any(echoes) {
-            self.typed_due
-                .get_or_insert_with(|| Instant::now() + FRAME_TIME);
+            let now = Instant::now();
+            self.typed_due.get_or_insert(now + FRAME_TIME);
+            self.echo_until = Some(now + ECHO_TIME);
         } else {
             self.dirty = true;
         }
@@ -407,10 +406,7 @@ impl Shell {
         if self.model.host == (columns, rows) {
             return;
         }
-        let area = Rect::new(0, 0, columns, rows);
-        if let Err(error) = self.terminal.resize(area) {
-            tracing::warn!(%error, "cannot resize");
-        }
+        self.canvas.renew((columns, rows));
         self.tell(Event::Host(HostEvent::Resized { columns, rows }));
     }
 
@@ -423,10 +419,7 @@ impl Shell {
 
     /// Draws everything anew: somebody else has drawn on the host terminal.
     pub(crate) fn redraw(&mut self) {
-        let area = Rect::new(0, 0, self.model.host.0, self.model.host.1);
-        // `Terminal::clear` would ask the terminal for its cursor and read the answer itself, which our reader
-        // has taken: a resize to the same size clears without asking, and only writes to memory.
-        let _ = self.terminal.resize(area);
+        self.canvas.renew(self.model.host);
         self.cursor_shape = None;
         self.resized();
         self.dirty = true;
@@ -482,12 +475,18 @@ impl Shell {
         self.model.now = self.at();
         let answer = match request {
             Request::Hook { event, body } => {
+                let mut refusal = None;
                 match parse_hook(&event, &body) {
-                    Ok(event) => self.tell(Event::Agent(event)),
+                    Ok(event) => {
+                        refusal = compaction::refusal(&self.model, &event);
+                        self.tell(Event::Agent(event));
+                    }
                     Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
                 }
                 self.poke_transcript();
-                Reply::Accepted
+                refusal.map_or(Reply::Accepted, |reason| Reply::Blocked {
+                    reason: reason.to_owned(),
+                })
             }
             Request::StatusLine { body } => {
                 match parse_status_line(&body) {
@@ -657,7 +656,7 @@ impl Shell {
 
     fn next_deadline(&self) -> Option<Instant> {
         let now = Instant::now();
-        let frame = self.wants_frame(now).then(|| self.frame_at(now));
+        let frame = self.wants_frame(now).map(|frame| self.frame_at(frame, now));
         // One that is over is among the reasons for a frame.
         let typed = self.typed_due.filter(|due| *due > now);
         [
@@ -740,45 +739,94 @@ impl Shell {
         self.estimate_due = None;
     }
 
-    fn wants_frame(&self, now: Instant) -> bool {
+    /// What is to be drawn, if anything: not while the last frame is on its way out.
+    fn wants_frame(&self, now: Instant) -> Option<Frame> {
+        if !self.host.is_ready() {
+            return None;
+        }
         let typed = self.typed_due.is_some_and(|due| due <= now);
-        let changed = self.dirty || typed || self.screen.revision() != self.drawn_revision;
-        (changed || !self.aside.is_empty()) && self.host.is_ready()
+        let output = self.screen.revision() != self.drawn_revision;
+        // The echo goes first where both are due: the panels can wait for their frame's time.
+        let patch = output && self.drawn_alone().is_some();
+        if patch && (self.echoes(now) || !(self.dirty || typed)) {
+            return Some(Frame::Pane);
+        }
+        let whole = self.dirty || typed || output || !self.aside.is_empty();
+        whole.then_some(Frame::Whole)
     }
 
-    /// Draws once if anything has changed, the last frame is out and its time is over.
+    /// Whether the echo of a key is awaited.
+    fn echoes(&self, now: Instant) -> bool {
+        self.echo_until.is_some_and(|until| now < until)
+    }
+
+    /// Where the pane is, if its cells can be drawn without the rest.
+    fn drawn_alone(&self) -> Option<Rect> {
+        let now = layout(&self.model);
+        (self.drawn_layout.as_ref() == Some(&now))
+            .then(|| crate::ui::pane_alone(&now, &self.model, &self.screen))
+            .flatten()
+    }
+
+    /// Draws what is due.
     fn draw_if_due(&mut self) {
         let now = Instant::now();
-        if self.wants_frame(now) && self.frame_at(now) <= now {
-            self.draw();
+        if let Some(frame) = self.wants_frame(now)
+            && self.frame_at(frame, now) <= now
+        {
+            self.draw(frame);
         }
     }
 
-    /// When the next frame may be drawn. A child's first output does not wait, so that it shows as soon as the
-    /// child is there: one frame more in an iteration.
-    fn frame_at(&self, now: Instant) -> Instant {
+    /// When a frame may be drawn. A child's first output does not wait, so that it shows as soon as the child is
+    /// there: one frame more in an iteration.
+    fn frame_at(&self, frame: Frame, now: Instant) -> Instant {
         let first = self.drawn_revision == 0 && self.screen.revision() > 0;
+        let time = if frame == Frame::Pane && self.echoes(now) {
+            ECHO_FRAME_TIME
+        } else {
+            FRAME_TIME
+        };
         let last = self.drawn_at.filter(|_| !first);
-        last.map_or(now, |at| at + FRAME_TIME)
+        last.map_or(now, |at| at + time)
     }
 
-    fn draw(&mut self) {
+    fn draw(&mut self, frame: Frame) {
         assert!(
             !self.panics || self.drawn_at.is_none(),
             "PITSTOP_PANIC_AT=draw"
         );
         self.model.now = self.at();
+        let rows = self.screen.take_damage();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
+        let drawn = match (frame, self.drawn_alone()) {
+            (Frame::Pane, Some(pane)) => {
+                let first = rows.start.min(pane.height);
+                let part = Rect {
+                    y: pane.y + first,
+                    height: rows.end.min(pane.height).saturating_sub(first),
+                    ..pane
+                };
+                let cursor = crate::ui::cursor(model, screen);
+                self.canvas.part(part, cursor.map(placed), |buf| {
+                    crate::ui::pane::rows(buf, pane, screen, rows, theme.depth);
+                })
+            }
+            _ => {
+                self.dirty = false;
+                self.typed_due = None;
+                self.drawn_layout = Some(layout(model));
+                self.canvas
+                    .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
+            }
+        };
         // It only writes to memory.
-        if let Err(error) = self
-            .terminal
-            .draw(|frame| crate::ui::draw(frame, model, screen, theme))
-        {
+        let cells = drawn.unwrap_or_else(|error| {
             tracing::error!(%error, "cannot draw");
-        }
+            Vec::new()
+        });
         let mut bytes = std::mem::take(&mut self.aside);
-        let cells = self.frame.take();
-        let cursor = self.cursor();
+        let cursor = self.cursor_shape();
         if !(cells.is_empty() && cursor.is_empty() && bytes.is_empty()) {
             if self.host_synchronizes {
                 bytes.extend_from_slice(b"\x1b[?2026h");
@@ -790,24 +838,16 @@ impl Shell {
             }
             self.host.write(bytes);
         }
-        self.dirty = false;
-        self.typed_due = None;
         self.drawn_revision = self.screen.revision();
         self.drawn_at = Some(Instant::now());
     }
 
-    /// The host's cursor stands at the child's also while it is hidden, because input methods open there, and
-    /// has its shape.
-    fn cursor(&mut self) -> Vec<u8> {
+    /// The host's cursor has the child's shape.
+    fn cursor_shape(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let Some(cursor) = crate::ui::cursor(&self.model, &self.screen) else {
             return bytes;
         };
-        if !cursor.visible {
-            bytes.extend_from_slice(
-                format!("\x1b[{};{}H", cursor.row + 1, cursor.column + 1).as_bytes(),
-            );
-        }
         // DECSCUSR: the blinking form of a shape is the one before its steady form.
         let steady = match cursor.shape {
             CursorShape::Block => 2,
@@ -821,4 +861,10 @@ impl Shell {
         }
         bytes
     }
+}
+
+/// Where the cursor stands: at the child's also while that is hidden, because input methods open there.
+fn placed(cursor: crate::ui::HostCursor) -> canvas::Cursor {
+    let at = ratatui::layout::Position::new(cursor.column, cursor.row);
+    (at, cursor.visible)
 }

@@ -227,7 +227,11 @@ fn reboot_step(model: &Model) -> Option<String> {
         step => {
             let since = attempt.entered.last().map_or(model.now, |(_, at)| *at);
             let ms = u64::try_from(model.now.since(since).as_millis()).unwrap_or(u64::MAX);
-            let word = step.as_str().replace('_', " ");
+            let word = if attempt.is_copying() {
+                "trimming".to_owned()
+            } else {
+                step.as_str().replace('_', " ")
+            };
             Some(format!("reboot: {word} {:.1} s", ms as f64 / 1e3))
         }
     }

@@ -12,7 +12,7 @@ use ratatui::{
 use crate::{
     app::{Model, model::Focus},
     keymap::Action,
-    lineage::Iteration,
+    lineage::{Iteration, RebootRecord},
     transcript::Tokens,
 };
 
@@ -110,9 +110,19 @@ fn detail(iteration: &Iteration, cells: usize, theme: &Theme) -> Line<'static> {
     let mut parts = vec![begun_by(iteration)];
     if let Some(record) = &iteration.reboot {
         parts.push(text::short(record.total_ms()));
-        let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
-        parts.push(format!("handoff {}", text::bytes(bytes)));
+        parts.push(match record.trim {
+            Some(trim) => format!(
+                "trim {}→{}",
+                text::rough(trim.tokens_before),
+                text::rough(trim.tokens_after)
+            ),
+            None => {
+                let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
+                format!("handoff {}", text::bytes(bytes))
+            }
+        });
     }
+    parts.extend(text::compactions(iteration.compactions));
     let rest = text::join(&parts, cells.saturating_sub(4));
     frame::row(format!("    {rest}"), theme.dim)
 }
@@ -190,6 +200,33 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     frame::rows(buf, inner, &rows);
 }
 
+/// What the session was begun with.
+fn given(record: &RebootRecord) -> (&'static str, String) {
+    if let Some(trim) = record.trim {
+        let said = format!(
+            "{} → {} tokens · {} of {} tool responses removed ({} %)",
+            tokens(trim.tokens_before),
+            tokens(trim.tokens_after),
+            trim.responses,
+            trim.of,
+            trim.level
+        );
+        return ("trimmed", said);
+    }
+    let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
+    let arrived = if record.verified {
+        "seen to arrive"
+    } else {
+        "not confirmed"
+    };
+    let said = format!(
+        "{} · {} tokens · {arrived}",
+        text::bytes(bytes),
+        tokens(record.handoff_tokens)
+    );
+    ("handoff", said)
+}
+
 fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
     let id = |session: &Option<crate::transcript::SessionId>| {
         session.map_or_else(|| "–".to_owned(), |id| id.to_string())
@@ -207,7 +244,16 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
         facts.push(("ended", format!("{}, {reason}", time(ended))));
     }
     facts.push(("lived", text::span(lived(iteration, model))));
-    facts.push(("context", figures(iteration, model)));
+    let context = [
+        Some(figures(iteration, model)),
+        text::compactions(iteration.compactions),
+    ];
+    let context: Vec<String> = context
+        .into_iter()
+        .flatten()
+        .filter(|one| !one.is_empty())
+        .collect();
+    facts.push(("context", context.join(" · ")));
     let totals = if iteration.is_open() {
         model.transcript.totals
     } else {
@@ -225,20 +271,7 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
     );
     if let Some(record) = &iteration.reboot {
         facts.push(("from session", id(&record.old_session)));
-        let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
-        let arrived = if record.verified {
-            "seen to arrive"
-        } else {
-            "not confirmed"
-        };
-        facts.push((
-            "handoff",
-            format!(
-                "{} · {} tokens · {arrived}",
-                text::bytes(bytes),
-                tokens(record.handoff_tokens)
-            ),
-        ));
+        facts.push(given(record));
         facts.push(("transition", text::short(record.total_ms())));
         for (step, ms) in &record.transition_time_ms {
             facts.push(("", format!("{step} {}", text::short(*ms))));

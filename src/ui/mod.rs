@@ -52,20 +52,44 @@ pub struct HostCursor {
 
 /// Draws everything: the layout, then each rectangle, then what lies over them.
 pub fn draw(frame: &mut Frame, model: &Model, screen: &Screen, theme: &Theme) {
-    let area = frame.area();
-    let buf = frame.buffer_mut();
+    let cursor = paint(frame.buffer_mut(), model, screen, theme);
+    if let Some(cursor) = cursor.filter(|cursor| cursor.visible) {
+        frame.set_cursor_position((cursor.column, cursor.row));
+    }
+}
+
+/// Paints a whole frame and tells where the cursor belongs, if there is one.
+pub fn paint(
+    buf: &mut Buffer,
+    model: &Model,
+    screen: &Screen,
+    theme: &Theme,
+) -> Option<HostCursor> {
+    let area = buf.area;
     let layout = clipped(layout::layout(model), area);
     if layout.too_small {
         footer::too_small(buf, area, theme);
-        return;
+        return None;
     }
     rectangles(buf, &layout, model, screen, theme);
     overlay(buf, &layout, model, theme);
     footer::draw(buf, &layout, model, screen, theme);
-    let inside = |cursor: &HostCursor| cursor.column < area.width && cursor.row < area.height;
-    if let Some(cursor) = cursor(model, screen).filter(|cursor| cursor.visible && inside(cursor)) {
-        frame.set_cursor_position((cursor.column, cursor.row));
-    }
+    cursor(model, screen).filter(|at| at.column < area.width && at.row < area.height)
+}
+
+/// The rectangle of the child's cells, if they are all of the screen that a child's output can change: nothing lies
+/// over them, and nothing tells of the scrollback.
+#[must_use]
+pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rect> {
+    let pane = layout.pane_inner();
+    let covered = model.overlay.is_some()
+        || (model.history.detail && model.focus == Focus::History)
+        || layout
+            .panels
+            .iter()
+            .any(|(_, panel)| panel.intersects(pane));
+    let scrolled = model.scrolling || screen.scroll_offset() > 0;
+    (!layout.too_small && !covered && !scrolled).then_some(pane)
 }
 
 /// The layout as far as it lies on the host terminal: between a resize and the word of it they may differ.

@@ -3,6 +3,8 @@
 //! Nothing of the child is passed through raw: a cell is a character with attributes, and what could move
 //! the host's cursor or reorder its line is dropped here, whatever the emulator let into a cell.
 
+use std::ops::Range;
+
 use ratatui::{
     buffer::{Buffer, Cell, CellDiffOption},
     layout::Rect,
@@ -81,15 +83,23 @@ fn title(model: &Model) -> String {
 
 /// Copies the screen's cells into a rectangle; what does not fit is cut, and no cell outside is touched.
 pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
-    let area = area.intersection(buf.area);
+    rows(buf, area, screen, 0..u16::MAX, depth);
+}
+
+/// The same for some rows of the screen; the buffer may be a part of the host terminal.
+pub fn rows(buf: &mut Buffer, area: Rect, screen: &Screen, rows: Range<u16>, depth: Depth) {
+    let room = area.intersection(buf.area);
     let stride = usize::from(buf.area.width);
-    let origin = usize::from(area.y - buf.area.y) * stride + usize::from(area.x - buf.area.x);
-    screen.for_each_cell(|view| {
-        if view.column >= area.width || view.row >= area.height {
+    screen.for_each_cell_in(rows, |view| {
+        let (column, row) = (
+            area.x.saturating_add(view.column),
+            area.y.saturating_add(view.row),
+        );
+        if !room.contains((column, row).into()) {
             return;
         }
-        let at = origin + usize::from(view.row) * stride + usize::from(view.column);
-        let whole = view.column + view.width <= area.width;
+        let at = usize::from(row - buf.area.y) * stride + usize::from(column - buf.area.x);
+        let whole = column + view.width <= room.right();
         let ink = Ink::of(&view, depth);
         let cell = &mut buf.content[at];
         if whole {

@@ -88,6 +88,15 @@ pub(super) fn dollars(cost: f64) -> String {
     }
 }
 
+/// How often the client compacted its context; nothing if it never did.
+pub(super) fn compactions(count: u32) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 compaction".to_owned()),
+        more => Some(format!("{more} compactions")),
+    }
+}
+
 /// As much of a text as fits, with `…` where it was cut.
 pub(super) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {

@@ -158,7 +158,12 @@ const DOORS: [(&str, &[&str]); 12] = [
     ),
     (
         "ratatui",
-        &["ui/", "app/layout.rs", "runtime/host.rs", "runtime/mod.rs"],
+        &[
+            "ui/",
+            "app/layout.rs",
+            "runtime/canvas.rs",
+            "runtime/mod.rs",
+        ],
     ),
     ("notify", &["runtime/watcher.rs"]),
     ("minijinja", &["handoff/generate.rs"]),

@@ -81,6 +81,7 @@ fn entry(run: &RunId, step: Step) -> JournalEntry {
         new_session: Some(session(2)),
         nonce: "n0nce".to_owned(),
         handoff: "# Handoff \u{1f600}\n".repeat(1_000),
+        trim: None,
         old_agent: None,
         new_agent: None,
         cause: Cause::Key,
@@ -121,11 +122,13 @@ fn full_iteration(run: &RunId) -> Iteration {
     open.summary = Some("emoji \u{1f600}, CJK 漢字, 'quotes' and\r\nlines".to_owned());
     open.tokens_at_birth = Some(Tokens(15_000));
     open.tokens_at_end = Some(Tokens(0));
+    open.compactions = 3;
     open.cost_usd = Some(4.12);
     open.reboot = Some(RebootRecord {
         old_session: Some(session(1)),
         new_session: Some(session(2)),
         way: Way::Fresh,
+        trim: None,
         cause: Cause::Threshold,
         transition_time_ms: [(Step::Ending, 200), (Step::Starting, 1_500)].into(),
         handoff_bytes: 3_100,
@@ -445,7 +448,7 @@ async fn metrics_are_kept(place: Place) {
     let health = store.health().await;
     assert_eq!(
         (health.schema, health.trouble, health.lost),
-        (Some(1), None, 0)
+        (Some(2), None, 0)
     );
 }
 
@@ -590,7 +593,7 @@ async fn a_schema_newer_than_ours_is_refused_and_left_alone(place: Place) {
             error,
             StoreError::NewerSchema {
                 found: 99,
-                known: 1,
+                known: 2,
                 ..
             }
         ),
@@ -614,7 +617,7 @@ async fn eight_starters_at_once_make_one_schema(place: Place) {
     for starter in starters {
         let opened = starter.await.unwrap().unwrap();
         assert_eq!(opened.warnings, []);
-        assert_eq!(opened.store.health().await.schema, Some(1));
+        assert_eq!(opened.store.health().await.schema, Some(2));
         opened.store.close().await;
     }
 }

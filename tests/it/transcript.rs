@@ -164,6 +164,45 @@ fn a_file_that_is_not_there_yet_is_waited_for() {
     assert_eq!(used(&tail), Some(context(1)));
 }
 
+/// Bytes that this thread has read of any file; none where the system does not tell.
+fn bytes_read() -> Option<u64> {
+    let counters = fs::read_to_string("/proc/thread-self/io").ok()?;
+    let line = counters.lines().find(|line| line.starts_with("rchar:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[test]
+#[cfg_attr(
+    not(target_os = "linux"),
+    ignore = "counts what a thread reads, as only Linux tells"
+)]
+fn following_reads_what_was_appended_and_little_more() {
+    const APPENDS: u64 = 200;
+    // What says that it is still the same file, and the counters themselves.
+    const OVERHEAD: u64 = 512;
+    let session = Session::with(prompt("go"));
+    for id in 1..=20 {
+        session.append(call(id) + &tool_result(400_000));
+    }
+    let mut tail = session.tail();
+    while tail.read_new(EVERYTHING).unwrap().more {}
+    let mut appended = 0;
+    let before = bytes_read().expect("counters of this thread");
+    for id in 21..21 + APPENDS {
+        let lines = call(id) + &tool_result(id as usize * 10);
+        session.append(&lines);
+        let report = tail.read_new(EVERYTHING).unwrap();
+        assert_eq!((report.bytes, report.more), (lines.len() as u64, false));
+        appended += report.bytes;
+    }
+    let read = bytes_read().unwrap() - before;
+    assert!(
+        (appended..appended + APPENDS * OVERHEAD).contains(&read),
+        "{read} bytes were read for {appended} appended"
+    );
+    assert_as_fresh(&tail, &session);
+}
+
 // The eight mutations: after each, the totals are those of a fresh full read.
 
 #[test]

@@ -20,6 +20,7 @@
 //! | `PITSTOP_DEMO_GRANDCHILD` | `1`: leaves a process behind that holds the terminal for a minute |
 //! | `PITSTOP_DEMO_HOOKS` | `0`: calls neither hooks nor status line |
 //! | `PITSTOP_DEMO_OWN_ID` | `1`: ignores `--session-id`, as some versions of the client do |
+//! | `PITSTOP_DEMO_COMPACT` | compacts by itself from that context on, tokens, unless `DISABLE_AUTO_COMPACT` is set |
 //! | `PITSTOP_DEMO_DIALOG` | `start`: a trust dialog first; `turn`: a permission dialog in each turn |
 
 #![allow(
@@ -88,6 +89,7 @@ struct Control {
     grandchild: bool,
     hooks: bool,
     own_id: bool,
+    compact: Option<u64>,
     dialog: String,
 }
 
@@ -177,6 +179,7 @@ fn control() -> Result<Control, String> {
         grandchild: is("PITSTOP_DEMO_GRANDCHILD", "1"),
         hooks: !is("PITSTOP_DEMO_HOOKS", "0"),
         own_id: is("PITSTOP_DEMO_OWN_ID", "1"),
+        compact: number("PITSTOP_DEMO_COMPACT").filter(|_| !is("DISABLE_AUTO_COMPACT", "1")),
         dialog: text("PITSTOP_DEMO_DIALOG").unwrap_or_default(),
     })
 }

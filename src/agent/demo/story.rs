@@ -247,6 +247,10 @@ const PLAN: [Item; 24] = [
     ),
 ];
 
+/// How long the files are that it reads: about half of what a turn adds to the context, so that a trim has
+/// something to remove.
+const FILE_LINES: usize = 400;
+
 /// The prompt the demo gives itself when it goes on alone.
 pub const GO_ON: &str = "Go on with the next item.";
 
@@ -296,7 +300,7 @@ impl Story {
         }
         steps.extend([
             todo(number),
-            Step::file("Read", item.file, &listing(item, 60)),
+            Step::file("Read", item.file, &listing(item, FILE_LINES)),
             Step::Say(item.thought.to_owned()),
             Step::file("Edit", item.file, "The file has been updated."),
             Step::shell(&format!("cargo test {}", item.test), &tests(item, number)),

@@ -25,8 +25,8 @@ use tokio::time::{timeout, timeout_at};
 use super::secrets::{Keys, Right};
 use super::{ANSWER_LIMIT, BODY_LIMIT, Call, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, Seat};
 use crate::api::wire::{
-    Control, ErrorBody, Reply, Request, SAY_LIMIT, SaveBody, SayBody, UsageQuery, is_event_name,
-    is_shallow,
+    CheckpointBody, Control, ErrorBody, HookVerdict, REFUSABLE_EVENT, RebootBody, Reply, Request,
+    SAY_LIMIT, SayBody, UsageQuery, is_event_name, is_shallow,
 };
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
@@ -269,8 +269,16 @@ async fn hook(
     // The payload goes on unparsed, valid or not: what to make of a torn one is the loop's to say,
     // and even then the event's name is news.
     let _answering = seat.answering();
-    send(&shop, Request::Hook { event, body }).await?;
-    Ok(accepted())
+    let refusable = event == REFUSABLE_EVENT;
+    let answer = send(&shop, Request::Hook { event, body }).await?;
+    if !refusable {
+        return Ok(accepted());
+    }
+    Ok(match timeout(LINE_LIMIT, answer).await {
+        Ok(Ok(reply @ Reply::Blocked { .. })) => tell(reply),
+        // A word that comes late would come to nobody: the agent does as it likes.
+        _ => accepted(),
+    })
 }
 
 async fn status_line(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
@@ -346,6 +354,11 @@ async fn order(
     if !body.is_empty() {
         parse::<serde_json::Map<String, serde_json::Value>>(&body)?;
     }
+    let way = match order {
+        Control::Reboot if !body.is_empty() => parse::<RebootBody>(&body)?.way,
+        _ => None,
+    };
+    let order = way.map_or(order, Control::RebootBy);
     ask(&shop, seat, Request::Control(order)).await
 }
 
@@ -371,9 +384,9 @@ async fn say(State(shop): State<Shop>, request: HttpRequest) -> Result<Response,
 async fn save(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
     let (body, seat) = read_body(request).await?;
     let wish = if body.is_empty() {
-        SaveBody::EMPTY
+        CheckpointBody::EMPTY
     } else {
-        parse::<SaveBody>(&body)?
+        parse::<CheckpointBody>(&body)?
     };
     wish.check().map_err(Fault::bad)?;
     ask(&shop, seat, Request::Control(Control::Save(wish))).await
@@ -508,6 +521,11 @@ fn late(limit: Duration) -> Fault {
 fn tell(reply: Reply) -> Response {
     match reply {
         Reply::Accepted => accepted(),
+        Reply::Blocked { reason } => Json(HookVerdict {
+            decision: HookVerdict::BLOCK.to_owned(),
+            reason,
+        })
+        .into_response(),
         Reply::Refused { why } => Fault::new(StatusCode::CONFLICT, why, "").into_response(),
         Reply::NotFound { why } => Fault::new(StatusCode::NOT_FOUND, why, "").into_response(),
         Reply::StatusLine(line) => Json(line).into_response(),
@@ -515,7 +533,7 @@ fn tell(reply: Reply) -> Response {
         Reply::History(report) => Json(report).into_response(),
         Reply::Handoff(report) => Json(report).into_response(),
         Reply::Usage(usage) => Json(usage).into_response(),
-        Reply::Saved(saved) => (StatusCode::ACCEPTED, Json(saved)).into_response(),
+        Reply::Checkpoint(saved) => (StatusCode::ACCEPTED, Json(saved)).into_response(),
     }
 }
 

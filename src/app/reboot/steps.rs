@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     api::wire::AgentState,
     config::{Delivery, RebootMode},
-    lineage::{Cause, EndReason, RebootRecord, Way, journal::Step},
+    lineage::{Cause, EndReason, RebootRecord, TrimRecord, Way, journal::Step},
 };
 
 use super::{DEFER_TURNS, Kind, SECOND_ENTER, is_safe, open_review};
@@ -15,6 +15,7 @@ use crate::app::{
     ending,
     event::TimerId,
     model::{Model, Overlay},
+    trim,
 };
 
 /// What follows from what is true now.
@@ -54,7 +55,7 @@ pub(super) fn enter(model: &mut Model, step: Step) -> Vec<Effect> {
     };
     attempt.step = step;
     attempt.entered.push((step, now));
-    let journal = attempt.kind == Kind::Fresh;
+    let journal = attempt.kind.is_reboot();
     attempt.journaled = !journal;
     let entry = journal.then(|| Effect::Journal(Box::new(attempt.entry(model, step))));
     model.reboot.attempt = Some(attempt);
@@ -142,12 +143,15 @@ fn starting(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
+    if attempt.failed.is_some() {
+        return roll_back(model);
+    }
+    if attempt.is_copying() {
+        return trim::order_copy(model);
+    }
     if !attempt.started {
         attempt.started = true;
         return start(model);
-    }
-    if attempt.failed.is_some() {
-        return roll_back(model);
     }
     if !attempt.spawned {
         return Vec::new();
@@ -161,6 +165,14 @@ fn starting(model: &mut Model) -> Vec<Effect> {
             effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
             effects
         }
+        // Nothing is delivered: the copy holds what was said.
+        Kind::Trim => {
+            let epoch = attempt.epoch;
+            let timeout = model.config.reboot.verify_timeout;
+            let mut effects = enter(model, Step::Verifying);
+            effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
+            effects
+        }
         Kind::Undo(..) | Kind::Restart => finish(model),
     }
 }
@@ -171,10 +183,13 @@ fn start(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let (kind, cause, session) = (attempt.kind, attempt.cause, attempt.new);
-    let text = attempt.handoff.as_ref().map(|handoff| handoff.text.clone());
+    let handoff = attempt.handoff.as_ref().filter(|_| kind != Kind::Trim);
+    let text = handoff.map(|handoff| handoff.text.clone());
     let parent = match kind {
         Kind::Undo(_, parent) => parent,
-        Kind::Fresh | Kind::Restart => model.lineage.iterations().last().map(|last| last.iteration),
+        Kind::Fresh | Kind::Trim | Kind::Restart => {
+            model.lineage.iterations().last().map(|last| last.iteration)
+        }
     };
     agent::open_iteration(model, session, Some(cause), parent);
     let iteration = model.iteration;
@@ -290,7 +305,7 @@ fn roll_back(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let why = attempt.failed.take().unwrap_or_default();
-    if attempt.kind != Kind::Fresh {
+    if !attempt.kind.is_reboot() {
         return end_attempt(model, Step::Failed, Some(&why));
     }
     attempt.rolling_back = Some(why);
@@ -339,7 +354,8 @@ fn finish(model: &mut Model) -> Vec<Effect> {
     let kind = attempt.kind;
     let total = record.total_ms();
     let iteration = model.iteration;
-    if kind == Kind::Fresh
+    let trimmed = record.trim;
+    if kind.is_reboot()
         && let Some(current) = model.lineage.current_mut()
     {
         current.reboot = Some(record);
@@ -349,6 +365,10 @@ fn finish(model: &mut Model) -> Vec<Effect> {
             format!("iteration {iteration}: the handoff has arrived, {total} ms after the approval")
         }
         Kind::Fresh => format!("iteration {iteration} has started"),
+        Kind::Trim => format!(
+            "iteration {iteration}: the trimmed session goes on{}",
+            trimmed.map(won).unwrap_or_default()
+        ),
         Kind::Undo(..) => format!("iteration {iteration}: the session before the reboot is back"),
         Kind::Restart => format!("iteration {iteration}: the session is resumed"),
     });
@@ -361,12 +381,24 @@ fn finish(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
+/// What a trim has won, for a notice.
+fn won(record: TrimRecord) -> String {
+    format!(
+        ", {} → {}: {} of {} tool responses removed",
+        trim::thousands(record.tokens_before),
+        trim::thousands(record.tokens_after),
+        record.responses,
+        record.of
+    )
+}
+
 /// How long each step from the approval on took, and what was sent.
 fn record(model: &Model) -> RebootRecord {
     let mut record = RebootRecord {
         old_session: None,
         new_session: None,
         way: Way::Fresh,
+        trim: None,
         cause: Cause::Key,
         transition_time_ms: std::collections::BTreeMap::default(),
         handoff_bytes: 0,
@@ -380,10 +412,16 @@ fn record(model: &Model) -> RebootRecord {
     };
     record.old_session = Some(attempt.old);
     record.new_session = Some(model.session);
+    record.way = attempt.kind.way();
+    record.trim = attempt.trimmed;
     record.cause = attempt.cause;
     record.verified = attempt.proven;
     record.warmed_up = attempt.warmed_up;
-    if let Some(handoff) = &attempt.handoff {
+    if let Some(handoff) = attempt
+        .handoff
+        .as_ref()
+        .filter(|_| attempt.kind != Kind::Trim)
+    {
         record.handoff_bytes = handoff.bytes() as u64;
         record.handoff_tokens = handoff.tokens();
     }

@@ -153,15 +153,16 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
     Statement {
         sql: "INSERT INTO iterations (run_id, iteration, session_id, started_at, ended_at, end_reason, \
               tokens_input, tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, \
-              cause, reboot) \
-              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
+              cause, reboot, compactions) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
               ON CONFLICT (run_id, iteration) DO UPDATE SET session_id = excluded.session_id, \
               started_at = excluded.started_at, ended_at = excluded.ended_at, \
               end_reason = excluded.end_reason, tokens_input = excluded.tokens_input, \
               tokens_output = excluded.tokens_output, summary = excluded.summary, \
               parent = excluded.parent, tokens_at_birth = excluded.tokens_at_birth, \
               tokens_at_end = excluded.tokens_at_end, cost_usd = excluded.cost_usd, \
-              cause = excluded.cause, reboot = excluded.reboot",
+              cause = excluded.cause, reboot = excluded.reboot, \
+              compactions = excluded.compactions",
         binds: vec![
             text(run),
             number(iteration.iteration.get()),
@@ -178,6 +179,7 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
             Bind::Real(iteration.cost_usd),
             maybe_text(iteration.cause),
             Bind::Text(iteration.reboot.as_ref().map(json)),
+            number(u64::from(iteration.compactions)),
         ],
     }
 }
@@ -321,8 +323,8 @@ pub(super) fn saved(row: &Cells) -> Option<Saved> {
 pub(super) fn read_iterations(run: &RunId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
-              tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot \
-              FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
+              tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
+              compactions FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
         binds: vec![text(run)],
     }
 }
@@ -346,6 +348,10 @@ pub(super) fn iteration(row: &Cells) -> Option<Iteration> {
         cost_usd: row.real(),
         cause: row.word(),
         reboot: row.json(),
+        compactions: row
+            .number()
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(0),
     })
 }
 
