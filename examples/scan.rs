@@ -1,5 +1,5 @@
-//! Prints what it costs to read a transcript: the time to the first figure, the rate of a full scan, what following it
-//! costs as it grows, and the most memory that was held.
+//! Prints what it costs to read a transcript: the time to the first figure, the rate of a full scan with all that the
+//! handoff tells of it gathered on the way, what following it costs as it grows, and the most memory that was held.
 //!
 //! `cargo run --release --example scan [FILE | MEGABYTES]`; without a file one is generated (200 MB). A file of the
 //! caller's is copied before it is appended to.
@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::transcript::{tail::Tail, usage::Usage};
+use pitstop::transcript::{digest::Digest, tail::Tail, usage::Usage};
 
 /// Full scans, of which the fastest is told: the first warms the system's cache.
 const SCANS: usize = 5;
@@ -54,8 +54,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
         let start = Instant::now();
         let mut bytes = 0;
+        // All of it is history, as for a session that is resumed.
+        let (mut digest, mut history) = (Digest::new(10), fs::metadata(&path)?.len());
         loop {
-            let report = tail.read_new(PORTION)?;
+            let report = tail.read_into(PORTION, &mut digest, &mut history)?;
             bytes += report.bytes;
             if !report.more {
                 break;

@@ -402,6 +402,23 @@ pub struct HandoffReport {
     pub bytes: u64,
     /// What was cut to keep within the size.
     pub left_out: Vec<String>,
+    /// What a reader should know before it is sent.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// Every item it was made of, with who told it.
+    #[serde(default)]
+    pub sources: Vec<SourcedItem>,
+}
+
+/// An item of the preserved state with who told it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourcedItem {
+    /// The list it stands in, by its name in the preserved state.
+    pub field: String,
+    /// What was told.
+    pub text: String,
+    /// `human`, `signal`, `scratchpad`, `todo`, `git` or `tests`.
+    pub source: String,
 }
 
 /// Which figures `GET /context/usage` asks about; nothing means the measured ones.

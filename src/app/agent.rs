@@ -11,20 +11,18 @@ use crate::{
         GuardSettings, Reading, Source,
         threshold::{self, Thresholds},
     },
-    handoff::signal::{self, Signal},
     lineage::{Cause, EndReason, IterationId},
     transcript::{SessionId, Tokens},
 };
 
 use super::{
-    checkpoint,
-    compaction,
+    checkpoint, compaction,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    reboot, scratchpad, trim,
+    reboot, signal, trim,
 };
 
 /// How the guard measures, by the user's settings.
@@ -82,12 +80,20 @@ pub fn open_iteration(
     };
     model.guard.start_iteration();
     model.compactions = compaction::Compactions::default();
-    model.transcript = TranscriptFacts::default();
-    model.transcript_lost = false;
+    new_session(model);
     model.title.clear();
     model.scrolling = false;
     model.ending = None;
     model.reboot.quiet_until_turn = 0;
+}
+
+/// Forgets what belongs to the session before.
+fn new_session(model: &mut Model) {
+    model.transcript = TranscriptFacts::default();
+    model.transcript_lost = false;
+    model.todo.carry_over();
+    model.heard.forget();
+    model.commands.clear();
 }
 
 /// Ends the record of the present iteration.
@@ -284,8 +290,7 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         if moves {
             tracing::info!(from = %model.session, to = %session, ?source, "the agent changed its session");
             model.session = *session;
-            model.transcript = TranscriptFacts::default();
-            model.transcript_lost = false;
+            new_session(model);
             model.guard.start_iteration();
             model.compactions.change_session();
             effects.extend(reboot::moved(model));
@@ -384,6 +389,7 @@ fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     model.guard.begin_turn();
     model.agent.draft = false;
     model.agent.background_tasks = 0;
+    model.heard.turn_begins();
     let is_handoff = prompt.starts_with("pitstop handoff");
     if !is_handoff && model.first_prompt.is_none() && !prompt.starts_with('/') {
         model.first_prompt = Some(prompt.to_owned());
@@ -424,7 +430,7 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
     model.agent.background_tasks = background;
     let mut effects = vec![Effect::ReadGit];
     if let Some(message) = message {
-        effects.extend(signalled(model, &message));
+        effects.extend(signal::by_hook(model, &message));
         model.agent.last_message = Some(message);
     }
     effects.extend(ending::turn_over(model));
@@ -434,8 +440,13 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
     effects
 }
 
-/// Takes in the outcome of the tests that a shell command has run.
+/// Takes in what a tool did to the to-do list, and the outcome of the tests that a shell command has run.
 fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
+    if let Some(todo) = &call.todo
+        && model.todo.hooked(todo)
+    {
+        handoff::draft(model);
+    }
     let Some(command) = &call.command else {
         return;
     };
@@ -447,23 +458,6 @@ fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     if !outcomes.is_empty() {
         handoff::draft(model);
     }
-}
-
-/// Takes in the signals of an assistant message.
-fn signalled(model: &mut Model, message: &str) -> Vec<Effect> {
-    let signals = signal::parse(message);
-    if signals.is_empty() {
-        return Vec::new();
-    }
-    let mut effects = Vec::new();
-    for signal in signals {
-        model.told.feed_signal(&signal, model.now.wall);
-        if let Signal::Scratchpad(text) = signal {
-            effects.extend(scratchpad::signalled(model, text));
-        }
-    }
-    handoff::draft(model);
-    effects
 }
 
 fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect> {
@@ -478,11 +472,14 @@ fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect
     );
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.trouble(format!("the turn failed: {message}"));
+    let mut effects = checkpoint::after_turn(model);
     if failure == Failure::ContextLimit {
         set_state(model, AgentState::Limit);
-        return context_limit(model);
+        effects.extend(context_limit(model));
+        return effects;
     }
-    ending::turn_over(model)
+    effects.extend(ending::turn_over(model));
+    effects
 }
 
 fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
@@ -534,11 +531,17 @@ fn limit_words(name: &str, limit: crate::agent::RateLimit) -> String {
 pub fn transcript_read(
     model: &mut Model,
     session: SessionId,
-    facts: TranscriptFacts,
+    mut facts: TranscriptFacts,
 ) -> Vec<Effect> {
     if session != model.session {
         return Vec::new();
     }
+    let signals = std::mem::take(&mut facts.signals);
+    let said = facts.said.take().filter(|_| !model.agent.hooked);
+    model.agent.last_message = said.or(model.agent.last_message.take());
+    let commands = facts.commands.take();
+    let news = model.todo.read(&facts.todos) || commands.is_some();
+    model.commands = commands.unwrap_or_else(|| std::mem::take(&mut model.commands));
     let (used, prompt) = (facts.used, facts.last_prompt.clone());
     if let Some(name) = &facts.model {
         model.guard.set_model_hint(name);
@@ -557,6 +560,10 @@ pub fn transcript_read(
         model.guard.forget(Source::Transcript);
     }
     let mut effects = figures_changed(model);
+    if news {
+        handoff::draft(model);
+    }
+    effects.extend(signal::by_transcript(model, signals));
     effects.extend(trim::grown(model));
     effects.extend(reboot::advance(model));
     // The hook is the proof; the transcript is the second witness (DESIGN 6).
@@ -602,6 +609,7 @@ fn figures_changed(model: &mut Model) -> Vec<Effect> {
 pub fn say(model: &mut Model, text: &str) -> Vec<Effect> {
     let epoch = model.next_epoch();
     model.saying = Some(epoch);
+    model.heard.expect_echo(text);
     vec![
         Effect::Paste(crate::handoff::sendable(text)),
         Effect::SetTimer(TimerId::Enter(epoch), Duration::from_millis(120)),

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     api::wire::{CheckpointBody, CheckpointReply, Reply},
     guard::{Advice, Crossing},
-    handoff::{Handoff, Marker, PreservedState},
+    handoff::{Handoff, Marker, PreservedState, preserved::texts},
     lineage::{
         Cause, Way,
         checkpoint::Checkpoint,
@@ -18,6 +18,7 @@ use crate::{
 };
 
 use super::{
+    agent,
     effect::Effect,
     event::{CallId, Kept},
     handoff,
@@ -36,21 +37,23 @@ pub fn save(model: &mut Model, tags: Vec<String>) -> (Uuid, Vec<Effect>) {
     let mut effects = scratchpad::save(model);
     handoff::draft(model);
     let context = model.handoff.current().text.clone();
-    let checkpoint = checkpoint(model, context, tags);
-    let id = checkpoint.id;
+    let id = id(model.lots.reboot, model.next_epoch());
+    let checkpoint = checkpoint(model, id, context, tags);
     effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
     (id, effects)
 }
 
-fn checkpoint(model: &mut Model, context: String, tags: Vec<String>) -> Checkpoint {
-    let id = id(model.lots.reboot, model.next_epoch());
+fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Checkpoint {
     let state = &model.preserved;
     Checkpoint {
         id,
         environment: model.identity.environment.clone(),
-        task: state.current_objective.clone().unwrap_or_default(),
+        task: state
+            .current_objective
+            .as_ref()
+            .map_or_else(String::new, |item| item.text.clone()),
         context,
-        next_steps: state.pending_items.clone(),
+        next_steps: texts(&state.pending_items),
         tags,
         state: serde_json::to_value(state).unwrap_or_default(),
         created_at: model.now.wall,
@@ -87,20 +90,24 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
         model.told.set_objective(task);
     }
     let rest = std::mem::take(&mut model.told.pending_items);
-    for step in next_steps.iter().chain(&rest) {
-        model.told.completed_items.retain(|done| done != step);
+    for step in &next_steps {
+        model.told.completed_items.retain(|done| done.text != *step);
         model.told.add_pending(step);
+    }
+    for item in rest {
+        model.told.add_pending_from(&item.text, item.origin);
     }
     let mut tags = vec![MANUAL.to_owned()];
     tags.extend(more.into_iter().filter(|tag| tag != MANUAL));
     let mut effects = scratchpad::save(model);
     handoff::draft(model);
     let mut context = model.handoff.current().text.clone();
-    if model.handoff.edited.is_some() {
-        // A message in the human's own words follows no sources.
+    if model.handoff.edited.is_some() || context.is_empty() {
+        // A message in the human's own words follows no sources, and one that is switched off neither.
         context.push_str(&words(task.as_deref(), &next_steps));
     }
-    let checkpoint = checkpoint(model, context, tags);
+    let id = id(model.lots.reboot, model.next_epoch());
+    let checkpoint = checkpoint(model, id, context, tags);
     model.told = told;
     handoff::draft(model);
     let reply = CheckpointReply {
@@ -142,16 +149,20 @@ pub fn at_line(model: &mut Model, crossing: &Crossing) -> Vec<Effect> {
     save(model, vec![AUTO_SAVE.to_owned(), tokens]).1
 }
 
-/// A turn is over: every so many of them everything is saved.
+/// A turn is over: every so many of them everything is saved; the next one of the iteration takes its place.
 pub fn after_turn(model: &mut Model) -> Vec<Effect> {
     let turns = model.agent.turns;
-    match model.config.context.checkpoint_interval {
-        Some(interval) if turns > 0 && turns.is_multiple_of(interval) => {
-            let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
-            save(model, tags).1
-        }
-        _ => Vec::new(),
+    let interval = model.config.context.checkpoint_interval;
+    if turns == 0 || !interval.is_some_and(|interval| turns.is_multiple_of(interval)) {
+        return Vec::new();
     }
+    let mut effects = scratchpad::save(model);
+    handoff::draft(model);
+    let context = model.handoff.current().text.clone();
+    let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
+    let checkpoint = checkpoint(model, model.lots.reboot, context, tags);
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    effects
 }
 
 /// The handoff was approved and its reboot goes ahead: what is sent is what is saved.
@@ -161,7 +172,8 @@ pub fn at_reboot(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let context = handoff.text.clone();
-    let checkpoint = checkpoint(model, context, vec!["reboot".to_owned()]);
+    let id = id(model.lots.reboot, model.next_epoch());
+    let checkpoint = checkpoint(model, id, context, vec!["reboot".to_owned()]);
     vec![Effect::SaveCheckpoint(Box::new(checkpoint))]
 }
 
@@ -222,6 +234,10 @@ pub fn restore(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
         "goes on from the checkpoint of {} saved {saved}",
         checkpoint.environment
     ));
+    if handoff.body().trim().is_empty() {
+        // Saved where handoffs are switched off: there is nothing to deliver.
+        return agent::begin(model, false, Some(Cause::Restore), None);
+    }
     let session = model.session;
     let mut effects = vec![Effect::ReadGit];
     effects.extend(reboot::take_up(model, &entry, handoff, session));

@@ -155,7 +155,9 @@ pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
     model.guard.set_settings(settings);
     handoff::draft(model);
     model.notice("the configuration was read again");
-    reboot::consider(model)
+    let mut effects = vec![handoff::read_ground(model)];
+    effects.extend(reboot::consider(model));
+    effects
 }
 
 /// Takes notices down whose time is over.

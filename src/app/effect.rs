@@ -34,6 +34,13 @@ pub enum Effect {
     WatchPane(String),
     /// Ask git how things stand.
     ReadGit,
+    /// Look whether these files are there, and read those that the handoff includes; `ReadEvent::Ground` comes back.
+    ReadGround {
+        /// Files that the handoff names.
+        named: Vec<String>,
+        /// Files whose text it includes, as the user wrote them.
+        include: Vec<String>,
+    },
     /// Write the scratchpad, if it still is what we read last; otherwise read it again first.
     WriteScratchpad {
         /// What we believe is on disk.

@@ -6,9 +6,10 @@ use crate::{
     breakpoint::git::GitState,
     config::Config,
     guard::Reading,
+    handoff::{IncludedFile, signal::Signal},
     lineage::{IterationId, ProcessStamp, TokenTotals, TrimRecord, journal::Step},
     pane::{input::HostInput, screen::ScreenFact},
-    transcript::{SessionId, Tokens, trim::TrimPlan},
+    transcript::{SessionId, Tokens, todo::Todos, trim::TrimPlan},
 };
 
 /// A fact, in the past tense.
@@ -135,6 +136,22 @@ pub enum ReadEvent {
     },
     /// The state of the git repository.
     Git(GitState),
+    /// The files that the handoff names and includes.
+    Ground(Box<Ground>),
+    /// Signals in the pane's text, oldest first: all that stand there.
+    PaneSignals {
+        /// Whose pane.
+        iteration: IterationId,
+        /// The signals.
+        signals: Vec<Signal>,
+    },
+    /// The last shell commands of the pane's recording, as they would be told.
+    Recorded {
+        /// Whose pane.
+        iteration: IterationId,
+        /// The text.
+        commands: String,
+    },
     /// What the transcript says by now.
     Transcript {
         /// Whose transcript.
@@ -273,4 +290,23 @@ pub struct TranscriptFacts {
     pub last_prompt: Option<String>,
     /// Lines that could not be read and were skipped.
     pub skipped: u64,
+    /// Signals in what the assistant has said since the facts before these, in order.
+    pub signals: Vec<Signal>,
+    /// The last thing the assistant said since then.
+    pub said: Option<String>,
+    /// The agent's own to-do list.
+    pub todos: Todos,
+    /// The last shell commands as they would be told, if there were new ones since then.
+    pub commands: Option<String>,
+}
+
+/// What the file system says to what a handoff names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ground {
+    /// Files that are not there, of those that were asked about.
+    pub missing: Vec<String>,
+    /// The files that the user wants to be told.
+    pub included: Vec<IncludedFile>,
+    /// Which of those could not be read, and why.
+    pub warnings: Vec<String>,
 }

@@ -3,11 +3,15 @@
 use crate::{
     breakpoint::git::GitState,
     clean,
-    handoff::{Handoff, Limits, Marker, PreservedState, Sources, redact::redact},
+    handoff::{Handoff, Limits, Marker, PreservedState, Sources, quality, redact::redact},
+    lineage::IterationId,
     transcript::Tokens,
 };
 
-use super::model::{Editor, Model};
+use super::{
+    effect::Effect,
+    model::{Editor, Model},
+};
 
 /// Drafts the message from everything that is known.
 pub fn draft(model: &mut Model) {
@@ -18,10 +22,24 @@ pub fn draft(model: &mut Model) {
         nonce: model.lots.nonce.clone(),
     };
     let git = git_lines(&model.git, &model.config.handoff);
+    if let Some(edited) = &model.handoff.edited {
+        let warnings = quality::check_edited(&edited.text, ground(model));
+        if let Some(edited) = &mut model.handoff.edited {
+            edited.warnings = warnings;
+        }
+    }
+    if !model.config.handoff.generate_handoff {
+        model.handoff.generated = none(marker);
+        model.preserved = state;
+        return;
+    }
     let sources = Sources {
         scratchpad: &model.notes.text,
         git: &git,
+        recent_commands: &model.commands,
+        included_files: &model.ground.included,
         include_tests: model.config.handoff.include_test_state,
+        ground: ground(model),
         ..Sources::new(&marker, &state)
     };
     let limits = Limits {
@@ -40,10 +58,62 @@ pub fn draft(model: &mut Model) {
             };
         }
     }
+    let unread = model.ground.warnings.iter().cloned();
+    model.handoff.generated.warnings.extend(unread);
     if let Some(warning) = wins_little(model) {
         model.handoff.generated.warnings.push(warning);
     }
     model.preserved = state;
+}
+
+/// What is sent where the user wants no handoff: nothing, unless they write one themselves.
+fn none(marker: Marker) -> Handoff {
+    Handoff {
+        marker,
+        text: String::new(),
+        left_out: Vec::new(),
+        warnings: vec![
+            "generate_handoff is off: the next session starts empty, unless you write it a message"
+                .to_owned(),
+        ],
+    }
+}
+
+/// What the warnings compare with.
+fn ground(model: &Model) -> quality::Ground<'_> {
+    let head = match &model.git {
+        GitState::Facts(repository) => repository.head.as_deref(),
+        _ => None,
+    };
+    quality::Ground {
+        missing: &model.ground.missing,
+        head,
+    }
+}
+
+/// Has the files looked at that the handoff names and includes.
+#[must_use]
+pub fn read_ground(model: &Model) -> Effect {
+    let state = &model.preserved;
+    let of_issues = state
+        .known_issues
+        .iter()
+        .filter(|issue| !issue.addressed)
+        .flat_map(|issue| issue.files.iter().cloned());
+    let files = state.modified_files.iter().chain(&state.created_files);
+    let files = files.map(|file| file.text.clone());
+    Effect::ReadGround {
+        named: files.chain(of_issues).collect(),
+        include: model.config.handoff.include_files.clone(),
+    }
+}
+
+/// The pane's recording tells of commands.
+pub fn recorded(model: &mut Model, iteration: IterationId, commands: String) {
+    if iteration == model.iteration && model.commands != commands {
+        model.commands = commands;
+        draft(model);
+    }
 }
 
 /// Says so when the fresh session would begin almost as full as this one is: within 20 % of now.
@@ -64,19 +134,18 @@ fn wins_little(model: &Model) -> Option<String> {
     })
 }
 
-/// The objective, first that exists (DESIGN 4): the last `OBJECTIVE:` signal, an *Objective* section of the scratchpad, the
-/// first prompt of the lineage. Everything else from the signals, the scratchpad's checklist and git.
+/// Everything that is preserved, each source in the order of [`crate::handoff::preserved`].
 fn preserve(model: &Model) -> PreservedState {
     let mut state = model.told.clone();
     state.feed_scratchpad(&model.notes.text);
+    model.todo.feed(&mut state);
     if state.current_objective.is_none()
         && let Some(prompt) = &model.first_prompt
     {
         state.set_objective(prompt);
     }
     if let GitState::Facts(repository) = &model.git {
-        state.modified_files.clone_from(&repository.modified);
-        state.created_files.clone_from(&repository.created);
+        state.feed_git(&repository.modified, &repository.created);
     }
     state
 }

@@ -18,6 +18,8 @@ pub mod model;
 pub mod reboot;
 pub mod report;
 pub mod scratchpad;
+pub mod signal;
+pub mod todo;
 pub mod trim;
 
 pub use effect::Effect;
@@ -114,7 +116,22 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::Git(facts) => {
             model.git = facts;
             handoff::draft(model);
+            vec![handoff::read_ground(model)]
+        }
+        ReadEvent::Ground(ground) => {
+            model.ground = *ground;
+            handoff::draft(model);
             reboot::drafted(model)
+        }
+        ReadEvent::PaneSignals { iteration, signals } => {
+            signal::by_pane(model, iteration, signals)
+        }
+        ReadEvent::Recorded {
+            iteration,
+            commands,
+        } => {
+            handoff::recorded(model, iteration, commands);
+            Vec::new()
         }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),

@@ -19,8 +19,10 @@ use crate::{
 use super::{
     compaction::Compactions,
     ending::Ending,
-    event::{CallId, Lots, TranscriptFacts},
+    event::{CallId, Ground, Lots, TranscriptFacts},
     reboot::Reboot,
+    signal::Heard,
+    todo::TodoList,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -268,6 +270,14 @@ pub struct Model {
     pub transcript_lost: bool,
     /// Git.
     pub git: GitState,
+    /// The files that the handoff names and includes.
+    pub ground: Ground,
+    /// The last shell commands, as the handoff tells them.
+    pub commands: String,
+    /// The agent's own to-do list.
+    pub todo: TodoList,
+    /// Which signals were heard from where.
+    pub heard: Heard,
     /// The first prompt that a human gave in this run: the objective of last resort.
     pub first_prompt: Option<String>,
     /// What the agent's signals said in this run.
@@ -393,6 +403,10 @@ impl Model {
             transcript: TranscriptFacts::default(),
             transcript_lost: false,
             git: GitState::NoRepository,
+            ground: Ground::default(),
+            commands: String::new(),
+            todo: TodoList::default(),
+            heard: Heard::default(),
             first_prompt,
             told: PreservedState::default(),
             preserved: PreservedState::default(),

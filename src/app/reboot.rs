@@ -366,7 +366,7 @@ pub fn take_up(
     attempt.id = entry.reboot_id;
     attempt.old = entry.old_session.unwrap_or(model.session);
     attempt.new = new;
-    attempt.handoff = Some(handoff);
+    attempt.handoff = (!handoff.text.is_empty()).then_some(handoff);
     attempt.approved = Some(Approval::Person);
     attempt.old_gone = true;
     model.reboot.attempt = Some(attempt);
@@ -426,8 +426,8 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
     match attempt.step {
         Step::Armed | Step::Drafting | Step::Review => {
             attempt.approved = Some(approval);
-            // What was on the screen is what is sent.
-            attempt.handoff = Some(message);
+            // What was on the screen is what is sent; where that is nothing, nothing has to arrive.
+            attempt.handoff = (!message.text.is_empty()).then_some(message);
         }
         Step::Waiting => attempt.force = true,
         step => return Err(format!("the reboot has been approved: {step}")),

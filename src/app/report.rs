@@ -5,12 +5,13 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use crate::{
     api::wire::{
         AgentReport, ContextReport, HandoffReport, HistoryReport, IterationReport, IterationTokens,
-        RebootReport, StatusLineReply, StatusReport, TrimReport, UsageAction, UsageActionKind,
-        UsageQuery, UsageReply,
+        RebootReport, SourcedItem, StatusLineReply, StatusReport, TrimReport, UsageAction,
+        UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     config::RebootMode,
     guard::{Advice, Assessment, Level, Source, assess},
+    handoff::{preserved::Item, redact::redact},
     lineage::Iteration,
     transcript::Tokens,
 };
@@ -182,29 +183,44 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
 pub fn handoff(model: &Model) -> HandoffReport {
     let handoff = model.handoff.current();
     let state = &model.preserved;
+    // As in the message, secrets are masked; control characters are JSON's business.
+    let masked = |text: &str| redact(text).into_owned();
+    let items = |items: &[Item]| items.iter().map(|item| masked(item.as_str())).collect();
     let (branch, head) = match &model.git {
         GitState::Facts(repository) => (repository.branch.clone(), repository.head.clone()),
         _ => (None, None),
     };
     HandoffReport {
         generated_at: Some(model.now.wall),
-        task_title: state.current_objective.clone(),
+        task_title: state
+            .current_objective
+            .as_ref()
+            .map(|item| masked(item.as_str())),
         branch,
         head_commit: head,
-        completed_items: state.completed_items.clone(),
-        remaining_items: state.pending_items.clone(),
+        completed_items: items(&state.completed_items),
+        remaining_items: items(&state.pending_items),
         blocking_issues: state
             .known_issues
             .iter()
             .filter(|issue| !issue.addressed)
-            .map(|issue| format!("[{}] {}", issue.severity.word(), issue.description))
+            .map(|issue| {
+                masked(&format!(
+                    "[{}] {}",
+                    issue.severity.word(),
+                    issue.description
+                ))
+            })
             .collect(),
-        modified_files: state.modified_files.clone(),
-        created_files: state.created_files.clone(),
+        modified_files: items(&state.modified_files),
+        created_files: items(&state.created_files),
         key_decisions: state
             .decisions
             .iter()
-            .map(|decision| format!("{} | {}", decision.description, decision.rationale))
+            .map(|decision| match decision.rationale.as_str() {
+                "" => masked(&decision.description),
+                why => masked(&format!("{} | {why}", decision.description)),
+            })
             .collect(),
         continuation_prompt: Some(crate::handoff::generate::CONTINUATION.to_owned()),
         session_id: Some(model.session.to_string()),
@@ -212,6 +228,15 @@ pub fn handoff(model: &Model) -> HandoffReport {
         tokens: handoff.tokens().0,
         bytes: handoff.bytes() as u64,
         left_out: handoff.left_out.clone(),
+        warnings: handoff.warnings.clone(),
+        sources: state
+            .told()
+            .map(|(field, text, origin)| SourcedItem {
+                field: field.to_owned(),
+                text: masked(&text),
+                source: origin.word().to_owned(),
+            })
+            .collect(),
     }
 }
 
@@ -299,7 +324,8 @@ pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64
 pub fn turns_left(model: &Model) -> Option<String> {
     let turns = model.guard.outlook(model.now)?.turns_left?;
     Some(if turns.start() == turns.end() {
-        format!("{} turns left", turns.start())
+        let plural = if *turns.start() == 1 { "" } else { "s" };
+        format!("{} turn{plural} left", turns.start())
     } else {
         format!("{}–{} turns left", turns.start(), turns.end())
     })

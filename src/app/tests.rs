@@ -32,6 +32,7 @@ use super::{
 };
 
 mod checkpoint;
+mod feed_tests;
 
 const OLD: u128 = 1;
 const NEW: u128 = 2;
@@ -215,7 +216,9 @@ impl Bench {
     }
 
     fn git(&mut self) -> Vec<Effect> {
-        self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)))
+        let mut effects = self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)));
+        effects.extend(self.tell(Event::Read(ReadEvent::Ground(Box::default()))));
+        effects
     }
 
     fn step(&self) -> Option<Step> {

@@ -240,8 +240,8 @@ impl Preview {
             }),
             Some(_) => Err(NotOffered::Small { target }),
             None => {
-                let last = plan.levels.last();
-                let least = last.map_or(Tokens(0), |level| level.tokens_after);
+                let strongest = plan.levels.last();
+                let least = strongest.map_or(Tokens(0), |level| level.tokens_after);
                 Err(NotOffered::NoLevel { target, least })
             }
         }
@@ -401,7 +401,6 @@ fn told(one: &Iteration) -> Option<Tokens> {
     match (&one.reboot, one.cause) {
         (_, Some(Cause::Undo | Cause::Recovery | Cause::AgentExit)) => None,
         (Some(record), _) => (record.way == Way::Fresh).then_some(record.handoff_tokens),
-        (None, None) => Some(Tokens(0)),
-        (None, Some(_)) => None,
+        (None, cause) => cause.is_none().then_some(Tokens(0)),
     }
 }

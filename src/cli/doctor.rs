@@ -1,13 +1,10 @@
 //! `pitstop doctor`: looks at everything pitstop needs, and says what to do about what is amiss.
 
+mod agent;
+mod keeping;
 mod terminal;
 
-use std::{
-    ffi::OsStr,
-    path::{Path, PathBuf},
-    process::{Output, Stdio},
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
@@ -16,37 +13,20 @@ use tokio::runtime::Runtime;
 
 use super::{
     here::Here,
-    host::who::{claude_config_dir, find_program},
-    leftovers,
-    out::{self, chain, columns, complain, tokens},
+    out::{self, chain, columns, complain},
 };
 use crate::{
-    api::{client::Door, wire::StatusReport},
+    api::{
+        client::{ClientError, Door},
+        wire::StatusReport,
+    },
     clean::one_line,
     config::load::{Flags, paths::secrets_file_here},
-    lineage::{
-        files::PrivateDir,
-        lock, process,
-        store::{Health, HistoryOf, Store, StoreOptions, StoreTarget},
-    },
+    lineage::lock,
 };
-
-/// The flags of the client that everything rests on.
-const NEEDED_FLAGS: [&str; 4] = [
-    "--session-id",
-    "--resume",
-    "--settings",
-    "--append-system-prompt",
-];
-
-/// How long the client may take to tell about itself: it starts a runtime of its own each time.
-const CLIENT_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long a supervisor may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
-
-/// How many of the newest runs are looked through for one with a session.
-const RUNS: u32 = 8;
 
 /// Looks at everything that pitstop needs and says what to do about what is amiss.
 ///
@@ -150,16 +130,16 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
     let status = ask_status();
     let report = status.as_ref().ok().and_then(Option::as_ref);
     let mut checks = vec![configuration(here)];
-    checks.extend(client(here, runtime));
-    let kept = runtime.block_on(look_into_store(here));
+    checks.extend(agent::client(here, runtime));
+    let kept = runtime.block_on(keeping::look_into_store(here));
     checks.push(supervisor(here, &status));
-    checks.push(session_id(here, report, &kept));
-    checks.push(hooks(report));
-    checks.push(window(here, report));
+    checks.push(agent::session_id(here, report, &kept));
+    checks.push(agent::hooks(report));
+    checks.push(agent::window(here, report));
     checks.extend(terminal::checks());
-    checks.push(left_behind(here, &kept));
-    checks.push(store(here, &kept));
-    checks.push(files(here));
+    checks.push(keeping::left_behind(here, &kept));
+    checks.push(keeping::store(here, &kept));
+    checks.push(keeping::files(here));
     checks.push(git(here, runtime));
     checks
 }
@@ -172,82 +152,9 @@ fn configuration(here: &Here) -> Check {
     Check::new("configuration", State::Ok, "it can be used")
 }
 
-/// The client: whether it is there, which version, and whether it knows the flags that all rests on.
-fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
-    let command = &here.config.agent.command;
-    let Some(program) = find_program(OsStr::new(command)) else {
-        return vec![
-            Check::new(
-                "client",
-                State::Broken,
-                format!("no program `{command}` in the PATH"),
-            )
-            .remedy(
-                "install Claude Code (npm install -g @anthropic-ai/claude-code), or set [agent] command",
-            ),
-        ];
-    };
-    let shown = program.display();
-    let version = runtime.block_on(ask_program(&program, &["--version"]));
-    let Some(version) = version else {
-        return vec![
-            Check::new(
-                "client",
-                State::Broken,
-                format!("{shown} does not tell its version"),
-            )
-            .remedy(format!(
-                "run `{command} --version` and see what it says; reinstall it if it cannot start"
-            )),
-        ];
-    };
-    let first = version.lines().next().unwrap_or_default();
-    let mut checks = vec![Check::new(
-        "client",
-        State::Ok,
-        format!("{first} at {shown}"),
-    )];
-    let help = runtime
-        .block_on(ask_program(&program, &["--help"]))
-        .unwrap_or_default();
-    let missing: Vec<_> = NEEDED_FLAGS
-        .into_iter()
-        .filter(|flag| !help.contains(flag))
-        .collect();
-    checks.push(if missing.is_empty() {
-        Check::new(
-            "client's flags",
-            State::Ok,
-            format!("it knows {}", NEEDED_FLAGS.join(", ")),
-        )
-    } else {
-        Check::new(
-            "client's flags",
-            State::Warning,
-            format!("its help does not name {}", missing.join(", ")),
-        )
-        .remedy("update the client; without them a reboot cannot be proven")
-    });
-    checks
-}
-
-/// What a program prints when asked about itself; `None` if it fails or takes too long.
-async fn ask_program(program: &Path, args: &[&str]) -> Option<String> {
-    let run = tokio::process::Command::new(program)
-        .args(args)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output: Output = tokio::time::timeout(CLIENT_LIMIT, run).await.ok()?.ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    (output.status.success() && !text.trim().is_empty()).then_some(text)
-}
-
 /// The supervisor of this directory, if one answers; `Err` if there is one that does not.
 fn ask_status() -> Result<Option<StatusReport>, String> {
-    use crate::api::client::ClientError;
-    let deadline = std::time::Instant::now() + ANSWER_LIMIT;
+    let deadline = Instant::now() + ANSWER_LIMIT;
     let file = secrets_file_here("control").map_err(|error| error.to_string())?;
     let answer = Door::from_control_file(&file).and_then(|door| door.get("/status", deadline));
     match answer {
@@ -290,230 +197,6 @@ fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Che
                 None => Check::new(name, State::Ok, "none runs here"),
             }
         }
-    }
-}
-
-/// What the store tells.
-struct Kept {
-    health: Result<Health, String>,
-    /// The newest session of this project that is on record, and its agent.
-    last: Option<(String, String)>,
-    /// Agents of dead supervisors that are alive.
-    strays: Vec<u32>,
-    exists: bool,
-}
-
-async fn look_into_store(here: &Here) -> Kept {
-    let mut kept = Kept {
-        health: Err(String::new()),
-        last: None,
-        strays: Vec::new(),
-        exists: here.has_store(),
-    };
-    if !kept.exists {
-        return kept;
-    }
-    let options = StoreOptions {
-        patience: ANSWER_LIMIT,
-        ..StoreOptions::new(here.target.clone())
-    };
-    let store: Store = match Store::open(options).await {
-        Ok(opened) => opened.store,
-        Err(error) => {
-            kept.health = Err(chain(&error));
-            return kept;
-        }
-    };
-    kept.health = Ok(store.health().await);
-    let of = HistoryOf::Project(here.project.clone());
-    let runs = store.history(&of, RUNS).await.unwrap_or_default();
-    kept.last = runs.iter().find_map(|one| {
-        let last = one.iterations.last()?;
-        Some((last.session_id?.to_string(), one.run.agent.clone()))
-    });
-    let agents = store.last_agents(&here.project).await.unwrap_or_default();
-    for agent in agents {
-        let run = runs.iter().find(|one| one.run.run == agent.run);
-        let supervised = run.is_some_and(|one| process::alive(&one.run.process));
-        if !supervised && process::alive(&agent.process) {
-            kept.strays.push(agent.process.pid);
-        }
-    }
-    store.close().await;
-    kept
-}
-
-/// Whether the client took the session id it was given: then its transcript bears that name.
-fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept) -> Check {
-    let name = "session id";
-    let live =
-        report.and_then(|report| Some((report.session_id.clone()?, report.agent.kind.clone())));
-    let Some((session, agent)) = live.or_else(|| kept.last.clone()) else {
-        return Check::new(
-            name,
-            State::Unknown,
-            "no session of this project is on record",
-        )
-        .remedy("start `pitstop` here, say something to the agent, and look again");
-    };
-    let is_demo = agent.contains("demo");
-    let place = if is_demo {
-        Some(super::host::who::demo_dir(&here.paths))
-    } else {
-        claude_config_dir()
-    };
-    let short: String = session.chars().take(8).collect();
-    match place.and_then(|place| transcript(&place, &session)) {
-        Some(_) => Check::new(
-            name,
-            State::Ok,
-            format!("honoured: session {short} has a transcript of its name"),
-        ),
-        None => Check::new(
-            name,
-            State::Unknown,
-            format!("session {short} has no transcript yet"),
-        )
-        .remedy("say something to the agent and look again; is CLAUDE_CONFIG_DIR the same there as here?"),
-    }
-}
-
-fn transcript(config_dir: &Path, session: &str) -> Option<PathBuf> {
-    let name = format!("{session}.jsonl");
-    let projects = std::fs::read_dir(config_dir.join("projects")).ok()?;
-    projects
-        .flatten()
-        .map(|project| project.path().join(&name))
-        .find(|path| path.is_file())
-}
-
-/// Whether hooks arrive, or what would keep them away.
-fn hooks(report: Option<&StatusReport>) -> Check {
-    let name = "hooks";
-    let off = claude_config_dir()
-        .map(|place| place.join("settings.json"))
-        .filter(|file| switches_hooks_off(file));
-    match (report, off) {
-        (Some(report), _) if report.agent.hooked => Check::new(name, State::Ok, "they arrive"),
-        (_, Some(file)) => Check::new(
-            name,
-            State::Broken,
-            format!("{} sets disableAllHooks", file.display()),
-        )
-        .remedy("take it out: without hooks the delivery of a handoff is proven late or not at all"),
-        (Some(report), None) if report.agent.kind == "generic" => {
-            Check::new(name, State::Unknown, "this agent has none")
-        }
-        (Some(_), None) => Check::new(name, State::Warning, "none has arrived in this iteration")
-            .remedy(
-                "say something to the agent and look again; --bare, --safe-mode and managed settings switch them off",
-            ),
-        (None, None) => Check::new(name, State::Unknown, "no supervisor runs here")
-            .remedy("start `pitstop` here and look again from another terminal"),
-    }
-}
-
-fn switches_hooks_off(file: &Path) -> bool {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    serde_json::from_str::<serde_json::Value>(&text)
-        .is_ok_and(|settings| settings["disableAllHooks"] == true)
-}
-
-/// Where the size of the context window is from.
-fn window(here: &Here, report: Option<&StatusReport>) -> Check {
-    let name = "context window";
-    if let Some(window) = here.config.context.window {
-        let found = format!("{} tokens, as [context] window says", tokens(window));
-        return Check::new(name, State::Ok, found);
-    }
-    let Some(report) = report else {
-        return Check::new(name, State::Unknown, "no supervisor runs here")
-            .remedy("start `pitstop` here and look again from another terminal");
-    };
-    let context = &report.context;
-    let (Some(window), Some(source)) = (context.window, &context.source) else {
-        return Check::new(name, State::Unknown, "no figure yet")
-            .remedy("say something to the agent and look again");
-    };
-    let source = source.replace('_', " ");
-    let found = format!("{} tokens, by the {source}", tokens(window));
-    match source.as_str() {
-        "status line" => Check::new(name, State::Ok, found),
-        _ => Check::new(name, State::Warning, found).remedy(
-            "the status line is the best witness and has not spoken yet; set [context] window if this is wrong",
-        ),
-    }
-}
-
-fn left_behind(here: &Here, kept: &Kept) -> Check {
-    let name = "leftovers";
-    if let Some(pid) = kept.strays.first() {
-        return Check::new(
-            name,
-            State::Warning,
-            format!("an agent of a dead supervisor is alive: pid {pid}"),
-        )
-        .remedy("the next `pitstop` in this directory ends it");
-    }
-    let dead = leftovers::find(here.paths.runtime_dir(), SystemTime::now()).len();
-    if dead > 0 {
-        let plural = if dead == 1 { "" } else { "s" };
-        return Check::new(
-            name,
-            State::Warning,
-            format!("the socket files of {dead} dead supervisor{plural}"),
-        )
-        .remedy("`pitstop prune` removes them");
-    }
-    Check::new(name, State::Ok, "no dead sockets, no stray agents")
-}
-
-fn store(here: &Here, kept: &Kept) -> Check {
-    let name = "store";
-    let place = here.target.place();
-    if !kept.exists {
-        return Check::new(name, State::Ok, format!("none yet; it will be {place}"));
-    }
-    match &kept.health {
-        Err(error) => Check::new(name, State::Broken, error.clone()).remedy(
-            "upgrade pitstop, or name another database in [store] url; history is not kept until then",
-        ),
-        Ok(Health {
-            trouble: Some(trouble),
-            ..
-        }) => Check::new(name, State::Broken, format!("{place}: {trouble}")).remedy(
-            match here.target {
-                StoreTarget::Sqlite(_) => {
-                    "is the disk full or read-only, or another program at the file? what runs keeps its history in memory and writes it later"
-                }
-                StoreTarget::Postgres(_) => {
-                    "is the server up, and the password right? what runs keeps its history in memory and writes it later"
-                }
-            },
-        ),
-        Ok(health) => {
-            let schema = health.schema.unwrap_or_default();
-            let size = match &here.target {
-                StoreTarget::Sqlite(file) => std::fs::metadata(file)
-                    .map(|metadata| format!(", {:.1} MiB", metadata.len() as f64 / 1_048_576.0))
-                    .unwrap_or_default(),
-                StoreTarget::Postgres(_) => String::new(),
-            };
-            Check::new(name, State::Ok, format!("{place}, schema {schema}{size}"))
-        }
-    }
-}
-
-/// Whether the project's own files can be written.
-fn files(here: &Here) -> Check {
-    let name = "project files";
-    match PrivateDir::find_project(&here.directory) {
-        Ok(Some(dir)) => Check::new(name, State::Ok, dir.path().display().to_string()),
-        Ok(None) => Check::new(name, State::Ok, "no .pitstop here yet"),
-        Err(error) if error.is_unwritable() => Check::new(name, State::Warning, chain(&error))
-            .remedy("notes and runs are kept in the state directory instead"),
-        Err(error) => Check::new(name, State::Broken, chain(&error))
-            .remedy("pitstop follows no links there: move it away"),
     }
 }
 
@@ -576,20 +259,5 @@ mod tests {
             json!(checks)[1],
             json!({"name": "store", "state": "broken", "found": "lo\u{1b}cked", "remedy": "wait"})
         );
-    }
-
-    #[test]
-    fn hooks_that_the_user_switched_off_are_found() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("settings.json");
-        assert!(!switches_hooks_off(&file));
-        for (text, off) in [
-            ("{\"disableAllHooks\": true}", true),
-            ("{\"disableAllHooks\": false}", false),
-            ("{", false),
-        ] {
-            std::fs::write(&file, text).unwrap();
-            assert_eq!(switches_hooks_off(&file), off, "{text}");
-        }
     }
 }

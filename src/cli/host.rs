@@ -30,7 +30,7 @@ use crate::{
             paths::{Paths, project_hash},
         },
     },
-    handoff::{Generator, generate::DEFAULT_TEMPLATE},
+    handoff::Generator,
     lineage::{
         EndReason, Lineage, Project, RunId,
         checkpoint::Checkpoint,
@@ -59,6 +59,7 @@ pub(super) mod who;
 use super::{
     here::Environment,
     out::{chain, complain},
+    template,
 };
 use recover::{recover, sweep};
 use who::{Who, agent_config_dir, agent_env, who};
@@ -103,7 +104,7 @@ impl HostArgs {
 }
 
 /// An error at the rim: what, what to do about it, and the exit code.
-pub(super) struct Failure {
+struct Failure {
     error: String,
     hint: String,
     code: i32,
@@ -123,7 +124,7 @@ impl Failure {
     }
 
     /// Tells the person; gives the exit code.
-    pub(super) fn tell(&self) -> i32 {
+    fn tell(&self) -> i32 {
         complain(&self.error, &self.hint);
         self.code
     }
@@ -182,6 +183,13 @@ fn host_agent(args: &HostArgs, demo: bool, restored: Option<Checkpoint>) -> Resu
             None
         }
     };
+    let generator = template::generator(&paths).map_err(|error| {
+        Failure::new(
+            error,
+            "mend it, or remove it to use the built-in one",
+            CONFIG_ERROR,
+        )
+    })?;
     let who = who(args, demo, &loaded.config)?;
     host::restore_on_panic();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -194,6 +202,7 @@ fn host_agent(args: &HostArgs, demo: bool, restored: Option<Checkpoint>) -> Resu
         paths,
         flags,
         config: loaded.config,
+        generator,
         warnings,
         restored,
     };
@@ -209,6 +218,7 @@ struct Here {
     paths: Paths,
     flags: Flags,
     config: Config,
+    generator: Generator,
     warnings: Vec<String>,
     /// The checkpoint whose work is taken up.
     restored: Option<Checkpoint>,
@@ -221,6 +231,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         paths,
         flags,
         config,
+        generator,
         mut warnings,
         restored,
     } = here;
@@ -375,7 +386,6 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         agent_kind: who.kind.word(),
         agent_command: who.shown,
     };
-    let generator = generator(&paths)?;
     let variable = |name| env::var(name).unwrap_or_default();
     let depth = Depth::of(
         &variable("NO_COLOR"),
@@ -502,29 +512,6 @@ fn open_door(
             let _ = stopped.wait_for(|stop| *stop).await;
         };
         server::serve(listening, keys, calls, stop).await;
-    })
-}
-
-/// The user's own template, else ours; a broken one is told before anything is started.
-pub(super) fn generator(paths: &Paths) -> Result<Generator, Failure> {
-    let own = paths.config_dir().join("handoff.md");
-    let text = match std::fs::read_to_string(&own) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => DEFAULT_TEMPLATE.to_owned(),
-        Err(error) => {
-            return Err(Failure::new(
-                format!("cannot read {}: {error}", own.display()),
-                "",
-                CONFIG_ERROR,
-            ));
-        }
-    };
-    Generator::new(&text).map_err(|error| {
-        Failure::new(
-            format!("{}: {error}", own.display()),
-            "mend it, or remove it to use the built-in one",
-            CONFIG_ERROR,
-        )
     })
 }
 

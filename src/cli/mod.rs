@@ -22,5 +22,6 @@ pub mod statusline;
 pub mod check;
 pub mod exec_agent;
 pub mod host;
+pub mod template;
 pub mod trim;
 pub mod trust;

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::{
     here::Here,
-    host,
     out::{self, chain, complain},
+    template,
 };
 use crate::{
     api::wire::{CheckpointBody, CheckpointReply},
@@ -17,7 +17,7 @@ use crate::{
     breakpoint::git::{self, GitState},
     clean::one_line,
     config::load::Flags,
-    handoff::{Limits, Marker, PreservedState, Sources},
+    handoff::{Limits, Marker, PreservedState, Sources, preserved::texts},
     lineage::checkpoint::Checkpoint,
     runtime::effects::SCRATCHPAD,
     scratchpad,
@@ -108,8 +108,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     }
     state.feed_scratchpad(&notes);
     if let GitState::Facts(facts) = &git {
-        state.modified_files.clone_from(&facts.modified);
-        state.created_files.clone_from(&facts.created);
+        state.feed_git(&facts.modified, &facts.created);
     }
     let written = !notes.trim().is_empty() && notes.trim() != scratchpad::TEMPLATE.trim();
     if state == PreservedState::default() && !written && matches!(git, GitState::NoRepository) {
@@ -134,8 +133,11 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     let limits = Limits {
         max_state_size: settings.max_state_size,
     };
-    let handoff = host::generator(&here.paths)
-        .map_err(|failure| failure.tell())?
+    let handoff = template::generator(&here.paths)
+        .map_err(|error| {
+            complain(&error, "mend it, or remove it to use the built-in one");
+            USAGE
+        })?
         .generate(&sources, limits)
         .map_err(|error| fail(&error))?;
     let mut tags = vec![MANUAL.to_owned()];
@@ -144,9 +146,12 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     let checkpoint = Checkpoint {
         id,
         environment: environment.clone(),
-        task: state.current_objective.clone().unwrap_or_default(),
+        task: state
+            .current_objective
+            .as_ref()
+            .map_or_else(String::new, |item| item.text.clone()),
         context: handoff.text,
-        next_steps: state.pending_items.clone(),
+        next_steps: texts(&state.pending_items),
         tags: tags.clone(),
         state: serde_json::to_value(&state).unwrap_or_default(),
         created_at: chrono::Utc::now(),

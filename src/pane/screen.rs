@@ -27,7 +27,7 @@ use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::{Dimensions, Scroll as GridScroll};
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::{Cell, Hyperlink};
-use alacritty_terminal::term::{Config, Osc52, Term, TermDamage};
+use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use vte::ansi::{NamedColor, Processor, Timeout};
 
 use super::tap::{Signal, StringCap, Tap};
@@ -566,8 +566,26 @@ impl Screen {
     /// The last lines of scrollback and screen as plain text, wrapped lines joined.
     #[must_use]
     pub fn tail_text(&self, lines: usize) -> String {
+        self.text_up_from(self.engine.term.grid().bottommost_line(), lines)
+    }
+
+    /// The last lines, as [`tail_text`](Self::tail_text), above the one where the cursor is: what the program has ended and
+    /// goes on below. With the cursor hidden, all of them.
+    #[must_use]
+    pub fn settled_text(&self, lines: usize) -> String {
         let grid = self.engine.term.grid();
-        let mut line = grid.bottommost_line();
+        if !self.engine.term.mode().contains(TermMode::SHOW_CURSOR) {
+            return self.tail_text(lines);
+        }
+        let mut line = grid.cursor.point.line;
+        while line > grid.topmost_line() && is_wrapped(&grid[line - 1_i32][..]) {
+            line -= 1_i32;
+        }
+        self.text_up_from(line - 1_i32, lines)
+    }
+
+    fn text_up_from(&self, mut line: Line, lines: usize) -> String {
+        let grid = self.engine.term.grid();
         let mut found: Vec<String> = Vec::new();
         while line >= grid.topmost_line() && found.len() < lines {
             let mut first = line;

@@ -2,7 +2,7 @@
 
 use std::{
     io::Write as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -13,7 +13,7 @@ use crate::{
     app::{
         Effect, Event,
         effect::{Rung, StartAgent},
-        event::{Document, Lots, PaneEvent, ReadEvent},
+        event::{Document, Ground, Lots, PaneEvent, ReadEvent},
         layout,
     },
     breakpoint::git,
@@ -29,13 +29,18 @@ use crate::{
     transcript::{SessionId, trim::TrimSettings},
 };
 
-use super::{Shell, follower::Poke, keeper::Job, keeper::told, trim::Ask};
+use super::{
+    Shell, follower::Poke, ground, keeper::Job, keeper::told, listen::Listening, trim::Ask,
+};
 
 /// The scratchpad's name in `.pitstop`.
 pub const SCRATCHPAD: &str = "scratchpad.md";
 
 /// Where the agent's version of contradicting edits is kept.
 const THEIRS: &str = "scratchpad.agent.md";
+
+/// How long the files that a handoff names may be looked at before it is drafted without.
+const GROUND_LIMIT: Duration = Duration::from_secs(4);
 
 /// How many lines the wheel moves.
 const WHEEL_LINES: i32 = 3;
@@ -63,6 +68,7 @@ impl Shell {
             Effect::Start(start) => self.start(&start),
             Effect::WatchPane(text) => self.watch_for = Some(text),
             Effect::ReadGit => self.read_git(),
+            Effect::ReadGround { named, include } => self.read_ground(named, include),
             Effect::ReadScratchpad => self.read_scratchpad(),
             Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, &text),
             Effect::OpenEditor { document, text } => self.open_editor(document, &text),
@@ -195,10 +201,16 @@ impl Shell {
             self.screen.set_colour_scheme(scheme);
         }
         self.watch_for = None;
+        self.listening = Listening::default();
         self.restart_estimate();
         if let Some(path) = self.transcript.take() {
             self.watcher.forget_beside(&path);
         }
+        let before = start
+            .resume
+            .then(|| self.agent.transcript_of(start.session))
+            .flatten();
+        self.begun = Some((start.session, before.map_or(0, |path| length(&path))));
         let no_compaction = self.model.agent.holds_compaction;
         let spawned = self
             .agent
@@ -272,6 +284,27 @@ impl Shell {
             let facts = git::facts(&directory, commits).await;
             // The loop is gone, then.
             let _ = events.send(Event::Read(ReadEvent::Git(facts))).await;
+        });
+    }
+
+    /// Off the loop: the files may lie on a slow disk.
+    fn read_ground(&self, named: Vec<String>, include: Vec<String>) {
+        let events = self.events.clone();
+        let project = self.agent.project.clone();
+        tokio::spawn(async move {
+            let look = move || ground::read(&project, &named, &include);
+            let looked = tokio::task::spawn_blocking(look);
+            let ground = match tokio::time::timeout(GROUND_LIMIT, looked).await {
+                Ok(Ok(ground)) => ground,
+                _ => Ground {
+                    warnings: vec!["the files of the handoff could not be looked at".to_owned()],
+                    ..Ground::default()
+                },
+            };
+            // The loop is gone, then.
+            let _ = events
+                .send(Event::Read(ReadEvent::Ground(Box::new(ground))))
+                .await;
         });
     }
 
@@ -386,7 +419,7 @@ impl Shell {
         std::fs::read_to_string(&path)
     }
 
-    fn follow(&mut self, session: SessionId, path: String) {
+    pub(super) fn follow(&mut self, session: SessionId, path: String) {
         let path = PathBuf::from(path);
         if self.transcript.as_ref() == Some(&path) {
             // A client that is new here makes the directory long after it has named the file.
@@ -406,8 +439,14 @@ impl Shell {
             self.watcher.forget_beside(&old);
         }
         self.watcher.watch_beside(&path);
+        // Of the session that was started, all is news that was not there at the start; of another one that the agent
+        // turns to, all that comes from now on.
+        let history = match self.begun {
+            Some((begun, before)) if begun == session => before,
+            _ => length(&path),
+        };
         // The follower only ends with us.
-        let _ = self.follower.send(Poke::Follow(session, path));
+        let _ = self.follower.send(Poke::Follow(session, path, history));
     }
 
     /// The transcript of a session: the one that is followed, if it is that session's.
@@ -478,6 +517,11 @@ impl Shell {
             self.read_git();
         }
     }
+}
+
+/// The length of a file, in bytes; 0 if there is none.
+fn length(path: &Path) -> u64 {
+    path.symlink_metadata().map_or(0, |file| file.len())
 }
 
 /// Random values for the next reboot.

@@ -21,8 +21,10 @@ pub mod agent;
 pub mod canvas;
 pub mod effects;
 pub mod follower;
+pub mod ground;
 pub mod host;
 pub mod keeper;
+pub mod listen;
 pub mod recovery;
 pub mod trim;
 pub mod watcher;
@@ -62,7 +64,7 @@ use crate::{
         recording::Recording,
         screen::{CursorShape, Screen},
     },
-    transcript::Tokens,
+    transcript::{SessionId, Tokens},
     ui::{Depth, Theme},
 };
 
@@ -71,6 +73,7 @@ use canvas::Canvas;
 use follower::Poke;
 use host::{Host, HostBytes};
 use keeper::Job;
+use listen::Listening;
 use watcher::Watcher;
 
 /// The shortest time between two frames: 60 a second.
@@ -133,6 +136,9 @@ pub struct Shell {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) follower: std_mpsc::Sender<Poke>,
     pub(crate) transcript: Option<PathBuf>,
+    /// The session that was started last, and how much of its transcript was there before, in bytes.
+    pub(crate) begun: Option<(SessionId, u64)>,
+    pub(crate) listening: Listening,
     pub(crate) trimmer: std_mpsc::Sender<trim::Ask>,
     pub(crate) watcher: Watcher,
     pub(crate) paths: Paths,
@@ -272,6 +278,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         events,
         follower,
         transcript: None,
+        begun: None,
+        listening: Listening::default(),
         trimmer,
         watcher,
         paths,
@@ -578,6 +586,7 @@ impl Shell {
             );
         }
         self.after_feed();
+        self.listen();
         if self.wants_estimate() {
             let text = bytes.iter().filter(|byte| !byte.is_ascii_control()).count();
             self.characters += text as u64;
@@ -592,7 +601,7 @@ impl Shell {
             self.write_pane(reply);
         }
         for fact in self.screen.take_facts() {
-            self.tell(Event::Pane(PaneEvent::Screen(fact)));
+            self.screen_fact(fact);
         }
         let pastes = self.screen.modes().bracketed_paste;
         if pastes != self.model.agent.takes_pastes {
@@ -667,6 +676,7 @@ impl Shell {
             self.estimate_due,
             self.config_due,
             self.notes_due,
+            self.listening.deadline(),
         ]
         .into_iter()
         .flatten()
@@ -694,6 +704,7 @@ impl Shell {
             self.estimate_due = None;
             self.estimate();
         }
+        self.listened(now);
         if self.notes_due.is_some_and(|due| due <= now) {
             self.notes_due = None;
             self.obey(Effect::ReadScratchpad);

@@ -4,9 +4,11 @@
 //! room reads it, tolerantly and in bounded memory, and never writes it.
 
 pub mod commands;
+pub mod digest;
 pub mod record;
 mod span;
 pub mod tail;
+pub mod todo;
 pub mod trim;
 pub mod usage;
 

@@ -110,17 +110,14 @@ fn detail(iteration: &Iteration, cells: usize, theme: &Theme) -> Line<'static> {
     let mut parts = vec![begun_by(iteration)];
     if let Some(record) = &iteration.reboot {
         parts.push(text::short(record.total_ms()));
-        parts.push(match record.trim {
-            Some(trim) => format!(
-                "trim {}→{}",
-                text::rough(trim.tokens_before),
-                text::rough(trim.tokens_after)
-            ),
-            None => {
-                let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
-                format!("handoff {}", text::bytes(bytes))
-            }
-        });
+        let given = if let Some(trim) = record.trim {
+            let (before, after) = (trim.tokens_before, trim.tokens_after);
+            format!("trim {}→{}", text::rough(before), text::rough(after))
+        } else {
+            let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
+            format!("handoff {}", text::bytes(bytes))
+        };
+        parts.push(given);
     }
     parts.extend(text::compactions(iteration.compactions));
     let rest = text::join(&parts, cells.saturating_sub(4));
@@ -204,7 +201,7 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
 fn given(record: &RebootRecord) -> (&'static str, String) {
     if let Some(trim) = record.trim {
         let said = format!(
-            "{} → {} tokens · {} of {} tool responses removed ({} %)",
+            "{} → {} tokens · {} of {} tool responses ({} %)",
             tokens(trim.tokens_before),
             tokens(trim.tokens_after),
             trim.responses,

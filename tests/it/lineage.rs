@@ -399,6 +399,14 @@ async fn checkpoints_are_found_by_environment_and_project_newest_first(place: Pl
     assert_eq!(ask(None, None, 100).await.len(), 6);
     assert_eq!(ask(None, Some(&ours), 100).await.len(), 5);
     assert_eq!(ask(Some("none"), None, 100).await, []);
+
+    // A later one of the same id takes the place; an earlier one that comes late does not.
+    let mut later = checkpoint(6, "web");
+    "later".clone_into(&mut later.task);
+    later.created_at = at(60);
+    durable(store.put_checkpoint(&theirs, &later).await);
+    durable(store.put_checkpoint(&theirs, &checkpoint(6, "web")).await);
+    assert_eq!(ask(None, Some(&theirs), 100).await, [later]);
 }
 
 async fn agents_are_known_until_they_are_gone(place: Place) {

@@ -10,6 +10,7 @@ mod commands;
 mod compaction;
 mod config;
 mod context;
+mod feed;
 mod handoff;
 mod hooks;
 mod host;

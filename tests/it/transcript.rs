@@ -11,6 +11,7 @@ use std::{
 
 use pitstop::transcript::{
     Tokens,
+    digest::Digest,
     record::{Faults, LINE_CAP},
     tail::{Figure, Tail, TailError, find_prompt, scan_all},
     usage::{Usage, UsageScan},
@@ -150,6 +151,56 @@ fn the_records_themselves_can_be_had() {
     .unwrap();
     assert_eq!(seen, ["User(", "User(", "Assis"]);
     assert_as_fresh(&tail, &session);
+}
+
+fn said(text: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","message":{{"model":"m","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+    ) + "\n"
+}
+
+#[test]
+fn what_stood_there_before_is_history_and_not_heard() {
+    let session = Session::with(said("old") + &said("older"));
+    let mut tail = Tail::open(session.path()).unwrap();
+    let mut digest = Digest::new(10);
+    let mut history = fs::metadata(session.path()).unwrap().len();
+    session.append(said("new"));
+    while tail
+        .read_into(EVERYTHING, &mut digest, &mut history)
+        .unwrap()
+        .more
+    {}
+    assert_eq!(digest.take_said(), ["new"]);
+    assert_eq!(tail.scan().records(), 3);
+    session.append(said("newer"));
+    tail.read_into(EVERYTHING, &mut digest, &mut history)
+        .unwrap();
+    assert_eq!(digest.take_said(), ["newer"]);
+}
+
+#[test]
+fn a_file_that_takes_the_place_of_another_is_history_as_far_as_it_goes() {
+    let session = Session::with(said("one"));
+    let mut tail = Tail::open(session.path()).unwrap();
+    let (mut digest, mut history) = (Digest::new(10), 0);
+    let mut read = |digest: &mut Digest| {
+        while tail
+            .read_into(EVERYTHING, digest, &mut history)
+            .unwrap()
+            .more
+        {}
+    };
+    read(&mut digest);
+    assert_eq!(digest.take_said(), ["one"]);
+    let other = session.dir.path().join("other");
+    fs::write(&other, said("one") + &said("two")).unwrap();
+    fs::rename(&other, session.path()).unwrap();
+    read(&mut digest);
+    assert!(digest.take_said().is_empty(), "nothing is heard twice");
+    session.append(said("three"));
+    read(&mut digest);
+    assert_eq!(digest.take_said(), ["three"]);
 }
 
 #[test]

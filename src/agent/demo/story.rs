@@ -249,7 +249,7 @@ const PLAN: [Item; 24] = [
 
 /// How long the files are that it reads: about half of what a turn adds to the context, so that a trim has
 /// something to remove.
-const FILE_LINES: usize = 400;
+const FILE_LINES: usize = 600;
 
 /// The prompt the demo gives itself when it goes on alone.
 pub const GO_ON: &str = "Go on with the next item.";

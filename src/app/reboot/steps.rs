@@ -209,13 +209,15 @@ fn start(model: &mut Model) -> Vec<Effect> {
 
 /// A generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
 fn is_pasted(model: &Model) -> bool {
-    let too_long = model
+    let handoff = model
         .reboot
         .attempt
         .as_ref()
-        .and_then(|attempt| attempt.handoff.as_ref())
-        .is_some_and(|handoff| handoff.bytes() > 120 * 1024);
-    too_long
+        .and_then(|attempt| attempt.handoff.as_ref());
+    let Some(handoff) = handoff else {
+        return false;
+    };
+    handoff.bytes() > 120 * 1024
         || model.config.reboot.delivery == Delivery::Paste
         || model.identity.agent_kind == "generic"
 }
@@ -246,6 +248,7 @@ fn delivering(model: &mut Model) -> Vec<Effect> {
     if generic {
         // Others have hooks; in their prompt a marker shows before anything is submitted.
         effects.push(Effect::WatchPane(handoff.marker.nonce.clone()));
+        model.heard.expect_echo(&handoff.text);
     }
     effects.extend([
         Effect::Paste(handoff.text),
@@ -260,7 +263,8 @@ fn verifying(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let generic = model.identity.agent_kind == "generic";
-    if attempt.proven && (attempt.submitted || !generic) {
+    let nothing_sent = attempt.handoff.is_none();
+    if nothing_sent || (attempt.proven && (attempt.submitted || !generic)) {
         let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
         if model.config.reboot.warmup_prompt.is_none() {
             return finish(model);

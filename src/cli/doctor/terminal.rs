@@ -125,7 +125,7 @@ impl Answers {
         match reply {
             HostReply::KittyFlags(_) => self.kitty_keys = true,
             HostReply::ModeReport { mode: 2026, value } => {
-                self.synchronizes = matches!(value, 1 | 2)
+                self.synchronizes = matches!(value, 1 | 2);
             }
             HostReply::Version(name) => self.name = Some(name),
             HostReply::DeviceAttributes(_) => return true,

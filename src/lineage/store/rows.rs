@@ -210,7 +210,11 @@ fn write_checkpoint(project: &Project, checkpoint: &Checkpoint) -> Statement {
         sql: "INSERT INTO checkpoints (id, environment, task, context, next_steps, tags, state, format, \
               created_at, project_hash, project_path, host, run_id, iteration, session_id) \
               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
-              ON CONFLICT (id) DO NOTHING",
+              ON CONFLICT (id) DO UPDATE SET environment = excluded.environment, task = excluded.task, \
+              context = excluded.context, next_steps = excluded.next_steps, tags = excluded.tags, \
+              state = excluded.state, format = excluded.format, created_at = excluded.created_at, \
+              run_id = excluded.run_id, iteration = excluded.iteration, session_id = excluded.session_id \
+              WHERE checkpoints.created_at <= excluded.created_at",
         binds: vec![
             text(&checkpoint.id),
             text(&checkpoint.environment),
