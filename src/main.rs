@@ -6,8 +6,8 @@ use std::process::exit;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use pitstop::agent::demo;
 use pitstop::cli::{
-    check, completions, context, ctl, doctor, exec_agent, handoff, history, hook, host, man, prune,
-    restore, save, status, statusline, trim, trust,
+    check, completions, context, ctl, doctor, exec_agent, git_hook, handoff, history, hook, host,
+    man, prune, restore, save, status, statusline, test, trim, trust,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -31,6 +31,7 @@ enum Command {
     Context(context::ContextArgs),
     Ctl(ctl::CtlArgs),
     Doctor(doctor::DoctorArgs),
+    GitHook(git_hook::GitHookArgs),
     Handoff(handoff::HandoffArgs),
     History(history::HistoryArgs),
     Man(man::ManArgs),
@@ -40,6 +41,7 @@ enum Command {
     #[command(visible_alias = "ss")]
     Save(save::SaveArgs),
     Status(status::StatusArgs),
+    Test(test::TestArgs),
     Trim(trim::TrimArgs),
     Trust(trust::TrustArgs),
 }
@@ -77,6 +79,7 @@ fn main() {
         Some(Command::Context(args)) => context::run(&args),
         Some(Command::Ctl(args)) => ctl::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args, &cli.host.flags()),
+        Some(Command::GitHook(args)) => git_hook::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args),
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
         Some(Command::Man(args)) => man::run(&args, Cli::command()),
@@ -84,6 +87,7 @@ fn main() {
         Some(Command::Restore(args)) => restore::run(&args, &cli.host),
         Some(Command::Save(args)) => save::run(&args, &cli.host.flags()),
         Some(Command::Status(args)) => status::run(&args),
+        Some(Command::Test(args)) => test::run(&args),
         Some(Command::Trim(args)) => trim::run(&args, &cli.host.flags()),
         Some(Command::Trust(args)) => trust::run(&args),
     })

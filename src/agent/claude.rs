@@ -19,6 +19,7 @@ use std::{
 use super::{CommandLine, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Start};
 use crate::transcript::SessionId;
 
+pub mod question;
 mod settings;
 
 pub use settings::{EVENTS, Injection, Settings, SettingsError, settings, user_status_line};

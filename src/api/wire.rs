@@ -21,6 +21,12 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+pub use super::{
+    endpoint::Endpoint,
+    metrics::MetricsReport,
+    news::{News, NewsKind},
+};
+use crate::handoff::summary::SummaryMade;
 use crate::lineage::Way;
 
 /// How long a text for [`Control::Say`] may be, in bytes: a prompt, not a document.
@@ -28,6 +34,9 @@ pub const SAY_LIMIT: usize = 64 * 1024;
 
 /// How deeply a JSON body may be nested, in brackets; deeper ones are refused before they are parsed.
 pub const DEPTH_LIMIT: usize = 64;
+
+/// The fewest and the most digits of a commit's id: what git abbreviates to, and SHA-256.
+pub const SHA_DIGITS: std::ops::RangeInclusive<usize> = 7..=64;
 
 /// How long the name of a hook event may be, in characters; the longest known one has 18.
 pub const EVENT_NAME_LIMIT: usize = 40;
@@ -61,6 +70,33 @@ pub enum Request {
     },
     /// How full the context window is; answered with [`Reply::Usage`].
     Usage(UsageQuery),
+    /// Somebody saw something worth a checkpoint; answered with what was [`Reply::Noted`] or [`Reply::Saved`].
+    Reported(Report),
+    /// The figures for monitoring; answered with [`Reply::Metrics`].
+    Metrics,
+}
+
+/// Something seen from outside that is worth a checkpoint. It is an observation, never an order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Report {
+    /// A commit was made.
+    Commit(CommitBody),
+    /// A test run has ended.
+    Tests(TestBody),
+    /// Somebody wants everything saved.
+    AutoSave(SaveBody),
+}
+
+impl Report {
+    /// The environment that the reporter believes to speak to, if it says one.
+    #[must_use]
+    pub fn environment(&self) -> Option<&str> {
+        match self {
+            Self::Commit(body) => body.environment.as_deref(),
+            Self::Tests(body) => body.environment.as_deref(),
+            Self::AutoSave(body) => body.environment.as_deref(),
+        }
+    }
 }
 
 /// The one hook event whose agent waits for our word; of all others nothing but the news is wanted.
@@ -112,6 +148,12 @@ pub enum Reply {
     Usage(UsageReply),
     /// A checkpoint was saved.
     Checkpoint(Box<CheckpointReply>),
+    /// The report was taken.
+    Noted(NotedReply),
+    /// Everything is being saved.
+    Saved(SaveReply),
+    /// The figures for monitoring.
+    Metrics(Box<MetricsReport>),
 }
 
 /// An order that needs the control token.
@@ -337,6 +379,9 @@ pub struct IterationReport {
     pub trim: Option<TrimReport>,
     /// What was done in it, in a sentence or two.
     pub summary: Option<String>,
+    /// Who wrote the summary, what that cost, and why it is not a model's.
+    #[serde(default)]
+    pub summary_made: Option<SummaryMade>,
 }
 
 /// What a trim removed from a session, as part of an [`IterationReport`].
@@ -576,6 +621,85 @@ pub struct CheckpointReply {
     pub message: String,
 }
 
+/// The body of `POST /hooks/git-commit`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitBody {
+    /// The environment that is meant; nothing means the supervisor's own.
+    #[serde(default)]
+    pub environment: Option<String>,
+    /// The commit's id: 7 to 64 hexadecimal digits.
+    pub commit_sha: String,
+    /// Its message; the first line is kept.
+    #[serde(default)]
+    pub commit_message: Option<String>,
+    /// The branch it was made on; nothing for a detached head.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// How many files it changed.
+    #[serde(default)]
+    pub files_changed: Option<u64>,
+}
+
+/// The body of `POST /hooks/test-result`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TestBody {
+    /// The environment that is meant; nothing means the supervisor's own.
+    #[serde(default)]
+    pub environment: Option<String>,
+    /// Whether the run passed.
+    pub passed: bool,
+    /// How many tests ran, if known.
+    #[serde(default)]
+    pub test_count: Option<u64>,
+    /// How many of them failed, if known.
+    #[serde(default)]
+    pub failed_count: Option<u64>,
+    /// How long the run took, in seconds.
+    #[serde(default)]
+    pub duration_seconds: Option<f64>,
+    /// The command line that ran them.
+    #[serde(default)]
+    pub test_command: Option<String>,
+}
+
+/// The body of `POST /context/auto-save`; an empty one will do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SaveBody {
+    /// The environment that is meant; nothing means the supervisor's own.
+    #[serde(default)]
+    pub environment: Option<String>,
+}
+
+/// What a reported commit or test run is answered with; the field of the other kind is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotedReply {
+    /// `recorded`, or `known` for what was seen before.
+    pub status: String,
+    /// The session it belongs to.
+    pub session_id: Option<String>,
+    /// The commit's id as it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Whether the tests passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests_passed: Option<bool>,
+}
+
+/// What `POST /context/auto-save` answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SaveReply {
+    /// `saved`.
+    pub status: String,
+    /// The session that was saved.
+    pub session_id: Option<String>,
+    /// How full the usable window was, in percent; nothing before the first figure.
+    pub percent_at_save: Option<f64>,
+    /// The command that goes on from here.
+    pub restart_command: String,
+    /// For people.
+    pub message: String,
+}
+
 /// The body of every answer that is not a success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {
@@ -593,6 +717,12 @@ pub fn is_event_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= EVENT_NAME_LIMIT
         && text.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
+/// Whether a text can be a commit's id: [`SHA_DIGITS`] hexadecimal digits.
+#[must_use]
+pub fn is_sha(text: &str) -> bool {
+    SHA_DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Whether some JSON is nested no deeper than [`DEPTH_LIMIT`]; brackets inside strings do not count.

@@ -16,13 +16,15 @@ use crate::{
 };
 
 use super::{
-    checkpoint, compaction,
+    breakpoint, checkpoint, compaction,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    reboot, signal, trim,
+    reboot, signal,
+    summary::{self, Summaries},
+    trim,
 };
 
 /// How the guard measures, by the user's settings.
@@ -94,15 +96,17 @@ fn new_session(model: &mut Model) {
     model.todo.carry_over();
     model.heard.forget();
     model.commands.clear();
+    model.summary = Summaries::default();
 }
 
 /// Ends the record of the present iteration.
 pub fn close_iteration(model: &mut Model, reason: EndReason) -> Vec<Effect> {
     note_figures(model);
-    if model.lineage.close(model.now.wall, reason).is_err() {
-        return Vec::new();
+    let mut effects = summary::close(model);
+    if model.lineage.close(model.now.wall, reason).is_ok() {
+        effects.extend(save_iteration(model));
     }
-    save_iteration(model)
+    effects
 }
 
 /// Keeps the newest iteration's record.
@@ -237,8 +241,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
         AgentEvent::ToolFinished { call, output, .. } => {
             set_state(model, AgentState::Busy);
-            tool_finished(model, &call, &output);
-            Vec::new()
+            tool_finished(model, &call, &output)
         }
         AgentEvent::ToolStarted { .. } => {
             set_state(model, AgentState::Busy);
@@ -290,6 +293,7 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         if moves {
             tracing::info!(from = %model.session, to = %session, ?source, "the agent changed its session");
             model.session = *session;
+            effects.extend(summary::close(model));
             new_session(model);
             model.guard.start_iteration();
             model.compactions.change_session();
@@ -384,6 +388,7 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
 }
 
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
+    breakpoint::prompted(model);
     set_state(model, AgentState::Busy);
     // Not when a turn ends: its last figure comes after that.
     model.guard.begin_turn();
@@ -434,21 +439,23 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
         model.agent.last_message = Some(message);
     }
     effects.extend(ending::turn_over(model));
+    effects.extend(summary::turn_over(model));
     effects.extend(save_iteration(model));
     effects.extend(checkpoint::after_turn(model));
     effects.extend(wait_for_quiet(model));
     effects
 }
 
-/// Takes in what a tool did to the to-do list, and the outcome of the tests that a shell command has run.
-fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
+/// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
+/// made.
+fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) -> Vec<Effect> {
     if let Some(todo) = &call.todo
         && model.todo.hooked(todo)
     {
         handoff::draft(model);
     }
     let Some(command) = &call.command else {
-        return;
+        return breakpoint::tool_finished(model, call, "", &[]);
     };
     let printed = format!("{}\n{}", output.stdout, output.stderr);
     let outcomes = test_run::recognise(Some(command), &printed);
@@ -458,6 +465,7 @@ fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     if !outcomes.is_empty() {
         handoff::draft(model);
     }
+    breakpoint::tool_finished(model, call, &printed, &outcomes)
 }
 
 fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect> {
@@ -601,6 +609,7 @@ fn figures_changed(model: &mut Model) -> Vec<Effect> {
     if let Some(crossing) = model.guard.crossing(model.now) {
         model.notice(format!("context: {}", crossing.level.word()));
         effects.extend(checkpoint::at_line(model, &crossing));
+        effects.extend(summary::crossed(model, crossing.level));
     }
     effects
 }

@@ -35,12 +35,17 @@ pub const MANUAL: &str = "manual";
 /// Saves everything that a later session needs; gives the checkpoint's id.
 pub fn save(model: &mut Model, tags: Vec<String>) -> (Uuid, Vec<Effect>) {
     let mut effects = scratchpad::save(model);
-    handoff::draft(model);
-    let context = model.handoff.current().text.clone();
-    let id = id(model.lots.reboot, model.next_epoch());
-    let checkpoint = checkpoint(model, id, context, tags);
+    let id = next_id(model);
+    let checkpoint = snapshot(model, id, tags);
     effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
     (id, effects)
+}
+
+/// Everything that a later session needs, as it stands now.
+pub fn snapshot(model: &mut Model, id: Uuid, tags: Vec<String>) -> Checkpoint {
+    handoff::draft(model);
+    let context = model.handoff.current().text.clone();
+    checkpoint(model, id, context, tags)
 }
 
 fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Checkpoint {
@@ -61,6 +66,11 @@ fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Ch
         iteration: Some(model.iteration),
         session: Some(model.session),
     }
+}
+
+/// An id that no other checkpoint has.
+pub fn next_id(model: &mut Model) -> Uuid {
+    id(model.lots.reboot, model.next_epoch())
 }
 
 /// An id of its own for each checkpoint: the core has no randomness, so a number that none before it had is mixed
@@ -106,7 +116,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
         // A message in the human's own words follows no sources, and one that is switched off neither.
         context.push_str(&words(task.as_deref(), &next_steps));
     }
-    let id = id(model.lots.reboot, model.next_epoch());
+    let id = next_id(model);
     let checkpoint = checkpoint(model, id, context, tags);
     model.told = told;
     handoff::draft(model);
@@ -157,10 +167,8 @@ pub fn after_turn(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let mut effects = scratchpad::save(model);
-    handoff::draft(model);
-    let context = model.handoff.current().text.clone();
     let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
-    let checkpoint = checkpoint(model, model.lots.reboot, context, tags);
+    let checkpoint = snapshot(model, model.lots.reboot, tags);
     effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
     effects
 }
@@ -172,7 +180,7 @@ pub fn at_reboot(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let context = handoff.text.clone();
-    let id = id(model.lots.reboot, model.next_epoch());
+    let id = next_id(model);
     let checkpoint = checkpoint(model, id, context, vec!["reboot".to_owned()]);
     vec![Effect::SaveCheckpoint(Box::new(checkpoint))]
 }

@@ -89,7 +89,7 @@ impl Compactions {
         }
         match self.awaits_witness.take() {
             Some(fell) if turn <= fell.saturating_add(1) => {
-                self.falls = self.falls.saturating_sub(1)
+                self.falls = self.falls.saturating_sub(1);
             }
             _ => self.awaits_fall = Some(turn),
         }
@@ -126,7 +126,7 @@ pub fn transcript_read(model: &mut Model) {
     if model.transcript.whole {
         let total = model.transcript.compactions;
         seen(model, |compactions, turn| {
-            compactions.transcript(total, turn)
+            compactions.transcript(total, turn);
         });
     }
 }

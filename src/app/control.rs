@@ -17,7 +17,7 @@ use super::{
     handoff,
     model::{Model, Overlay, Quitting},
     reboot::{self, Approval},
-    scratchpad,
+    scratchpad, summary,
 };
 
 /// How long a notice stays in the footer.
@@ -67,6 +67,7 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<E
     let mut effects = scratchpad::finish_edit(model);
     handoff::finish_edit(model);
     effects.extend(reboot::abandon(model));
+    effects.extend(summary::close(model));
     model.overlay = None;
     let urgent = signal.is_some() || model.quitting.is_some();
     model.quitting = Some(Quitting { code });

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crate::{
-    api::wire::Reply,
+    api::wire::{News, Reply},
     lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
     pane::{PaneSize, input::HostInput, screen::Scroll},
     transcript::{SessionId, trim::TrimSettings},
 };
 
-use super::event::{CallId, Document, TimerId};
+use super::event::{CallId, Document, SummaryId, TimerId};
 
 /// An order.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,12 +95,30 @@ pub enum Effect {
         /// The whole message.
         text: String,
     },
+    /// Read the session for its summary: `ReadEvent::Condensed` comes back, and `ReadEvent::Summarized` if a model is asked.
+    Summarize {
+        /// Which order this is; it takes the place of any before.
+        id: SummaryId,
+        /// Whether a model is asked.
+        ask: bool,
+    },
+    /// Ask no model any more: end the process, if one runs.
+    CancelSummary,
+    /// Keep the summary of an iteration.
+    SaveSummary {
+        /// Which iteration it is about.
+        iteration: IterationId,
+        /// Its seven sections.
+        text: String,
+    },
     /// Keep a checkpoint.
     SaveCheckpoint(Box<Checkpoint>),
     /// Tell `TimerId` after this time; setting it anew replaces it.
     SetTimer(TimerId, Duration),
     /// Answer a call.
     Answer(CallId, Reply),
+    /// Tell those who listen to events.
+    Publish(Box<News>),
     /// Put a text on the clipboard of the host terminal.
     Copy(String),
     /// Ring the host terminal's bell.

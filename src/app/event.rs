@@ -2,11 +2,11 @@
 
 use crate::{
     agent::AgentEvent,
-    api::wire::Control,
+    api::wire::{Control, Report},
     breakpoint::git::GitState,
     config::Config,
     guard::Reading,
-    handoff::{IncludedFile, signal::Signal},
+    handoff::{IncludedFile, signal::Signal, summary::Outcome},
     lineage::{IterationId, ProcessStamp, TokenTotals, TrimRecord, journal::Step},
     pane::{input::HostInput, screen::ScreenFact},
     transcript::{SessionId, Tokens, todo::Todos, trim::TrimPlan},
@@ -33,6 +33,13 @@ pub enum Event {
         call: CallId,
         /// What is wanted.
         control: Control,
+    },
+    /// Somebody outside has seen something.
+    Reported {
+        /// Which call waits for the answer.
+        call: CallId,
+        /// What was seen.
+        report: Report,
     },
     /// The supervisor was told to end by a signal or because its terminal is gone.
     ShutdownAsked {
@@ -184,6 +191,20 @@ pub enum ReadEvent {
     Estimate(Reading),
     /// The configuration files changed and are good.
     Config(Box<Config>),
+    /// The session was read for its summary.
+    Condensed {
+        /// For which order.
+        id: SummaryId,
+        /// The summary without a model, or why there is none.
+        text: Result<String, String>,
+    },
+    /// A model was asked for a summary.
+    Summarized {
+        /// For which order.
+        id: SummaryId,
+        /// What came of it.
+        outcome: Outcome,
+    },
 }
 
 /// What the store answers.
@@ -242,6 +263,8 @@ pub enum TimerId {
     AutoDelay(u64),
     /// The warm-up prompt is due.
     WarmUp(u64),
+    /// A summary is to be ordered, or is late.
+    Summary(u64),
     /// The session may be surveyed again.
     Survey(u64),
     /// The client's title has said for a while that no turn runs.
@@ -253,6 +276,10 @@ pub enum TimerId {
     /// The scratchpad's edits are to be written.
     SaveNotes(u64),
 }
+
+/// A summary that was ordered. Answers to an older order are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SummaryId(pub u64);
 
 /// A call at one of the doors that waits for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

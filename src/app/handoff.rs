@@ -21,6 +21,7 @@ pub fn draft(model: &mut Model) {
         iteration: model.iteration.get(),
         nonce: model.lots.nonce.clone(),
     };
+    let summary = model.summary.text(model.agent.turns);
     let git = git_lines(&model.git, &model.config.handoff);
     if let Some(edited) = &model.handoff.edited {
         let warnings = quality::check_edited(&edited.text, ground(model));
@@ -36,6 +37,7 @@ pub fn draft(model: &mut Model) {
     let sources = Sources {
         scratchpad: &model.notes.text,
         git: &git,
+        summary: summary.as_deref(),
         recent_commands: &model.commands,
         included_files: &model.ground.included,
         include_tests: model.config.handoff.include_test_state,

@@ -5,6 +5,7 @@
 //! are dropped when that is over.
 
 pub mod agent;
+pub mod breakpoint;
 pub mod checkpoint;
 pub mod compaction;
 pub mod control;
@@ -15,10 +16,13 @@ pub mod handoff;
 pub mod input;
 pub mod layout;
 pub mod model;
+pub mod news;
 pub mod reboot;
 pub mod report;
 pub mod scratchpad;
 pub mod signal;
+pub mod summary;
+pub mod tally;
 pub mod todo;
 pub mod trim;
 
@@ -36,7 +40,9 @@ const INTERRUPTED: i32 = 130;
 /// Takes in one event: one line per event, naming the feature that answers it.
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
+    let before = tally::mark(model);
     let mut effects = answer(model, event);
+    tally::note(model, before, &effects);
     // Whoever said something in the footer now has it taken down again later.
     if model.notices.back().is_some_and(|notice| notice.at == at) {
         effects.extend(control::notice_timer(model));
@@ -57,6 +63,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Store(StoreEvent::TroubleChanged(trouble)) => control::store_trouble(model, trouble),
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
+        Event::Reported { call, report } => breakpoint::reported(model, call, report),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
         Event::Troubled { what } => {
             model.trouble(what);
@@ -114,18 +121,18 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
             }
         },
         ReadEvent::Git(facts) => {
-            model.git = facts;
+            let before = std::mem::replace(&mut model.git, facts);
             handoff::draft(model);
-            vec![handoff::read_ground(model)]
+            let mut effects = vec![handoff::read_ground(model)];
+            effects.extend(breakpoint::git_read(model, &before));
+            effects
         }
         ReadEvent::Ground(ground) => {
             model.ground = *ground;
             handoff::draft(model);
             reboot::drafted(model)
         }
-        ReadEvent::PaneSignals { iteration, signals } => {
-            signal::by_pane(model, iteration, signals)
-        }
+        ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),
         ReadEvent::Recorded {
             iteration,
             commands,
@@ -139,6 +146,8 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
+        ReadEvent::Condensed { id, text } => summary::condensed(model, id, text),
+        ReadEvent::Summarized { id, outcome } => summary::answered(model, id, outcome),
     }
 }
 
@@ -163,6 +172,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
                 Vec::new()
             }
         }
+        TimerId::Summary(epoch) => summary::timer(model, epoch),
         TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
         TimerId::Notice => control::expire_notices(model),

@@ -17,11 +17,14 @@ use crate::{
 };
 
 use super::{
+    breakpoint::Moments,
     compaction::Compactions,
     ending::Ending,
     event::{CallId, Ground, Lots, TranscriptFacts},
     reboot::Reboot,
     signal::Heard,
+    summary::Summaries,
+    tally::Tally,
     todo::TodoList,
 };
 
@@ -310,8 +313,14 @@ pub struct Model {
     pub notices: VecDeque<Notice>,
     /// The reboot under way, if any.
     pub reboot: Reboot,
+    /// The summary of the session.
+    pub summary: Summaries,
     /// Random values for the next reboot.
     pub lots: Lots,
+    /// Commits and test runs, and whether now is a good moment.
+    pub moments: Moments,
+    /// What is counted for monitoring.
+    pub tally: Tally,
     /// How far ending the agent is, if it is being ended.
     pub ending: Option<Ending>,
     /// Whether we are leaving.
@@ -431,7 +440,10 @@ impl Model {
             pasting: Vec::new(),
             notices: VecDeque::new(),
             reboot: Reboot::default(),
+            summary: Summaries::default(),
             lots,
+            moments: Moments::default(),
+            tally: Tally::default(),
             ending: None,
             quitting: None,
             generator,

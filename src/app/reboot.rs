@@ -29,6 +29,7 @@ use crate::{
 };
 
 use super::{
+    breakpoint,
     effect::Effect,
     event::{Exit, TimerId},
     model::{Model, Overlay},
@@ -280,7 +281,9 @@ pub fn is_typing(model: &Model) -> bool {
         .is_some_and(|typed| model.now.since(typed) < quiet)
 }
 
-fn is_safe(model: &Model) -> bool {
+/// Whether nothing blocks a reboot now.
+#[must_use]
+pub fn is_safe(model: &Model) -> bool {
     blocked_by(model).is_empty()
 }
 
@@ -433,7 +436,9 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
         step => return Err(format!("the reboot has been approved: {step}")),
     }
     model.overlay = None;
-    Ok(advance(model))
+    let mut effects = super::summary::settle(model);
+    effects.extend(advance(model));
+    Ok(effects)
 }
 
 /// Stops `auto` mode's countdown: whoever presses a key in the review decides. What is being edited must not
@@ -477,10 +482,12 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
 /// program that only redraws its screen would fill any window by it.
 pub fn consider(model: &mut Model) -> Vec<Effect> {
     let figure = model.guard.figure(model.now);
-    let full = figure
+    let told = figure
         .as_ref()
-        .is_some_and(|figure| figure.level >= Level::Overflow && figure.source != Source::Estimate);
-    let eligible = full
+        .filter(|figure| figure.source != Source::Estimate);
+    let full = told.is_some_and(|figure| figure.level >= Level::Overflow);
+    let good = told.is_some_and(|figure| breakpoint::is_good(model, figure));
+    let eligible = (full || good)
         && model.mode != RebootMode::Manual
         && !model.paused
         && model.reboot.attempt.is_none()
@@ -490,8 +497,21 @@ pub fn consider(model: &mut Model) -> Vec<Effect> {
     if !eligible {
         return Vec::new();
     }
-    match request(model, Cause::Threshold, false) {
+    if good {
+        breakpoint::take(model);
+    }
+    let cause = if full {
+        Cause::Threshold
+    } else {
+        Cause::Breakpoint
+    };
+    match request(model, cause, false) {
         Ok(effects) => effects,
+        // There will be another good moment, or the compact line.
+        Err(why) if !full => {
+            tracing::info!(why, "a good moment was not taken");
+            Vec::new()
+        }
         Err(why) => {
             model.trouble(why);
             model.reboot.quiet_until_turn = u32::MAX;
@@ -704,7 +724,12 @@ pub fn abandon(model: &mut Model) -> Vec<Effect> {
 #[must_use]
 pub fn end_reason(model: &Model) -> EndReason {
     match &model.reboot.attempt {
-        Some(attempt) if matches!(attempt.cause, Cause::Threshold | Cause::ContextLimit) => {
+        Some(attempt)
+            if matches!(
+                attempt.cause,
+                Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit
+            ) =>
+        {
             EndReason::ContextLimit
         }
         _ => EndReason::UserReboot,

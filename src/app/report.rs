@@ -175,6 +175,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
             tokens_after: one.tokens_after.0,
         }),
         summary: iteration.summary.clone(),
+        summary_made: iteration.summary_made.clone(),
     }
 }
 
@@ -238,6 +239,23 @@ pub fn handoff(model: &Model) -> HandoffReport {
             })
             .collect(),
     }
+}
+
+/// Why there is no handoff of a session, and where the one it gave may be found.
+#[must_use]
+pub fn no_handoff(model: &Model, session: &str) -> String {
+    let present = model.session;
+    let heir = model.lineage.iterations().iter().find(|one| {
+        let old = one.reboot.as_ref().and_then(|record| record.old_session);
+        old.is_some_and(|old| old.to_string() == session)
+    });
+    heir.map_or_else(
+        || format!("session {session} is not the present one, {present}"),
+        |heir| {
+            let (run, number) = (model.run(), heir.iteration);
+            format!("session {session} has ended; its handoff is .pitstop/runs/{run}/iteration-{number}/handoff.md")
+        },
+    )
 }
 
 /// How full the context window is, or would be at other figures.

@@ -31,8 +31,10 @@ use super::{
     update,
 };
 
+mod breakpoint;
 mod checkpoint;
 mod feed_tests;
+mod summary_tests;
 
 const OLD: u128 = 1;
 const NEW: u128 = 2;
@@ -54,6 +56,8 @@ struct Bench {
     model: Model,
     since_start: Duration,
     journal_answers: bool,
+    /// Whether orders to read the transcript are answered at once.
+    reads: bool,
     journaled: Vec<Step>,
 }
 
@@ -63,7 +67,13 @@ impl Bench {
         Self::with(Config::default())
     }
 
-    fn with(config: Config) -> Self {
+    /// No model is asked for summaries, and transcripts have nothing to say.
+    fn with(mut config: Config) -> Self {
+        config.summary.generate_summaries = false;
+        Self::as_configured(config)
+    }
+
+    fn as_configured(config: Config) -> Self {
         let mut bench = Self::bare(config);
         super::agent::begin(&mut bench.model, false, None, None);
         bench.spawned(NEW);
@@ -100,6 +110,7 @@ impl Bench {
             model,
             since_start: Duration::ZERO,
             journal_answers: true,
+            reads: true,
             journaled: Vec::new(),
         }
     }
@@ -137,6 +148,10 @@ impl Bench {
                         if self.journal_answers {
                             answers.push(Event::Store(StoreEvent::Journaled { reboot, step }));
                         }
+                    }
+                    Effect::Summarize { id, ask: false } if self.reads => {
+                        let text = Err("nothing was said yet".to_owned());
+                        answers.push(Event::Read(ReadEvent::Condensed { id, text }));
                     }
                     effect => done.push(effect),
                 }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::{
     agent::{AgentKind, claude},
-    api::server::{self, Secrets},
+    api::server::{self, Desk, Feed, Secrets},
     app::{
         self, Model,
         model::{Beginning, Identity},
@@ -357,15 +357,18 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         .map_err(|error| Failure::of(&error))?;
     plan.observe = secrets.observe_file().to_owned();
     let (calls_in, calls) = mpsc::channel(1024);
+    let mark = Uuid::new_v4().simple().to_string();
+    let feed = Feed::new(mark.get(..8).unwrap_or(&mark));
+    let desk = Desk::new(calls_in, feed.clone());
     let (stop_doors, doors_stopped) = tokio::sync::watch::channel(false);
-    let mut doors = vec![open_door(listening, &secrets, &calls_in, &doors_stopped)];
+    let mut doors = vec![open_door(listening, &secrets, &desk, &doors_stopped)];
     if let Some(address) = config.api.listen {
         let listening = server::bind_loopback(address)
             .await
             .map_err(|error| Failure::of(&error))?;
-        doors.push(open_door(listening, &secrets, &calls_in, &doors_stopped));
+        doors.push(open_door(listening, &secrets, &desk, &doors_stopped));
     }
-    drop(calls_in);
+    drop(desk);
 
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
     let files_of_run = RunDir::open(&files, &run).ok();
@@ -432,6 +435,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         keeper: keeper.clone(),
         answers,
         calls,
+        feed,
         paths,
         flags,
         depth,
@@ -502,16 +506,16 @@ fn project_files(
 fn open_door(
     listening: server::Listening,
     secrets: &Secrets,
-    calls: &mpsc::Sender<server::Call>,
+    desk: &Desk,
     stopped: &tokio::sync::watch::Receiver<bool>,
 ) -> tokio::task::JoinHandle<()> {
-    let (keys, calls, mut stopped) = (secrets.keys(), calls.clone(), stopped.clone());
+    let (keys, desk, mut stopped) = (secrets.keys(), desk.clone(), stopped.clone());
     tokio::spawn(async move {
         let stop = async move {
             // A sender that is gone means the same.
             let _ = stopped.wait_for(|stop| *stop).await;
         };
-        server::serve(listening, keys, calls, stop).await;
+        server::serve(listening, keys, desk, stop).await;
     })
 }
 

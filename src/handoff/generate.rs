@@ -413,8 +413,11 @@ fn joined(lines: impl IntoIterator<Item = String>) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        match line.strip_prefix("- ").filter(|_| signal::is_signal(&line)) {
-            Some(item) => text.extend(["- `", item, "`"]),
+        let mark = ["- [ ] ", "- [x] ", "- "]
+            .into_iter()
+            .find(|mark| line.starts_with(mark));
+        match mark.filter(|_| signal::is_signal(&line)) {
+            Some(mark) => text.extend([mark, "`", &line[mark.len()..], "`"]),
             None => text.push_str(&line),
         }
     }

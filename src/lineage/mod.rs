@@ -22,6 +22,7 @@ use chrono::{DateTime, NaiveDateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    handoff::summary::SummaryMade,
     lineage::journal::Step,
     transcript::{SessionId, Tokens},
 };
@@ -236,6 +237,8 @@ words! {
         Api = "api",
         /// Usage passed a threshold.
         Threshold = "threshold",
+        /// A good moment behind the warn line: a commit, or tests that passed.
+        Breakpoint = "breakpoint",
         /// The autonomous loop.
         Autopilot = "autopilot",
         /// The agent ended by itself.
@@ -364,6 +367,9 @@ pub struct Iteration {
     /// What was done in it, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// Who wrote the summary, what that cost, and why it is not a model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_made: Option<SummaryMade>,
     /// The iteration whose work it carries on: the one before, or after an undo the one resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<IterationId>,
@@ -403,6 +409,7 @@ impl Iteration {
             end_reason: None,
             tokens: TokenTotals::default(),
             summary: None,
+            summary_made: None,
             parent: None,
             tokens_at_birth: None,
             tokens_at_end: None,

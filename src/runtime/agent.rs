@@ -145,7 +145,7 @@ impl AgentPlan {
     }
 
     /// The text of the user's own `--settings`.
-    fn user_settings(&self) -> io::Result<Option<String>> {
+    pub(super) fn user_settings(&self) -> io::Result<Option<String>> {
         match claude::user_settings(&self.user_args) {
             None => Ok(None),
             Some(claude::Given::Text(text)) => Ok(Some(text)),

@@ -87,6 +87,9 @@ impl Shell {
             Effect::Journal(entry) => self.keep(Job::Journal(entry)),
             Effect::SaveIteration(iteration, meta) => self.keep(Job::Iteration(iteration, meta)),
             Effect::SaveHandoff { iteration, text } => self.keep(Job::Handoff(iteration, text)),
+            Effect::Summarize { id, ask } => self.summarize(id, ask),
+            Effect::CancelSummary => self.summaries.cancel(),
+            Effect::SaveSummary { iteration, text } => self.keep(Job::Summary(iteration, text)),
             Effect::SaveCheckpoint(checkpoint) => self.keep(Job::Checkpoint(checkpoint)),
             Effect::SetTimer(id, after) => {
                 self.timers.insert(id, Instant::now() + after);
@@ -97,6 +100,7 @@ impl Shell {
                     let _ = asked.send(reply);
                 }
             }
+            Effect::Publish(news) => self.feed.publish(*news),
             Effect::Copy(text) => self.copy(&text),
             Effect::Bell => self.aside.push(7),
             Effect::Quit(code) => self.quit = Some(code),

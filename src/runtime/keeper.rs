@@ -19,7 +19,7 @@ use crate::{
     lineage::{
         EndReason, Iteration, IterationId, Meta, ProcessStamp, Project, RunId,
         checkpoint::Checkpoint,
-        files::RunDir,
+        files::{HANDOFF, RunDir, SUMMARY},
         journal::{JournalEntry, Step},
         metrics,
         store::{Metric, Store, Written},
@@ -41,6 +41,8 @@ pub enum Job {
     Iteration(Box<Iteration>, Box<Meta>),
     /// The handoff that an iteration is given.
     Handoff(IterationId, String),
+    /// The summary of an iteration.
+    Summary(IterationId, String),
     /// A checkpoint.
     Checkpoint(Box<Checkpoint>),
     /// A process that must not outlive us.
@@ -171,11 +173,8 @@ impl Keeper {
                 };
                 stored.or(filed.map(|error| told(&error))).or(measured)
             }
-            Job::Handoff(iteration, text) => {
-                let files = self.files.as_ref()?;
-                let written = files.write(iteration, "handoff.md", text.as_bytes());
-                written.err().map(|error| told(&error))
-            }
+            Job::Handoff(iteration, text) => self.file(iteration, HANDOFF, &text),
+            Job::Summary(iteration, text) => self.file(iteration, SUMMARY, &text),
             Job::Agent(iteration, process) => said(
                 self.store
                     .record_agent(&self.run, iteration, &process)
@@ -184,6 +183,15 @@ impl Keeper {
             Job::AgentGone(process) => said(self.store.agent_gone(&self.run, &process).await),
             Job::Journal(_) | Job::Checkpoint(_) | Job::Close(..) => None,
         }
+    }
+}
+
+impl Keeper {
+    /// Writes a file beside an iteration's others.
+    fn file(&self, iteration: IterationId, name: &str, text: &str) -> Option<String> {
+        let files = self.files.as_ref()?;
+        let written = files.write(iteration, name, text.as_bytes());
+        written.err().map(|error| told(&error))
     }
 }
 

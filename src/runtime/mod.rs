@@ -26,6 +26,7 @@ pub mod host;
 pub mod keeper;
 pub mod listen;
 pub mod recovery;
+pub mod summary;
 pub mod trim;
 pub mod watcher;
 
@@ -45,16 +46,17 @@ use tokio::{
 };
 
 use crate::{
-    agent::{parse_hook, parse_status_line},
+    agent::{AgentEvent, parse_hook, parse_status_line},
     api::{
-        Call,
-        wire::{Reply, Request},
+        Call, Feed,
+        wire::{News, NewsKind, Reply, Request},
     },
     app::{
         self, Effect, Event, Model, compaction,
         event::{CallId, Exit, HostEvent, PaneEvent, ReadEvent, TimerId},
         layout::{Layout, layout},
-        report,
+        news::Glimpse,
+        report, tally,
     },
     clock::At,
     config::load::{self, Flags, paths::Paths},
@@ -74,6 +76,7 @@ use follower::Poke;
 use host::{Host, HostBytes};
 use keeper::Job;
 use listen::Listening;
+use summary::SideProcesses;
 use watcher::Watcher;
 
 /// The shortest time between two frames: 60 a second.
@@ -118,6 +121,8 @@ pub struct Setup {
     pub answers: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
     /// What reaches us through the doors.
     pub calls: mpsc::Receiver<Call>,
+    /// Where those hear of what happens who listen at a door.
+    pub feed: Feed,
     /// Where things lie.
     pub paths: Paths,
     /// What the command line says about the configuration, for reloads.
@@ -144,6 +149,7 @@ pub struct Shell {
     pub(crate) paths: Paths,
     pub(crate) host: Host,
     pub(crate) pane_messages: mpsc::Sender<PtyMessage>,
+    pub(crate) feed: Feed,
     pub(crate) calls_open: HashMap<CallId, oneshot::Sender<Reply>>,
     pub(crate) timers: HashMap<TimerId, Instant>,
     pub(crate) git_running: bool,
@@ -157,6 +163,7 @@ pub struct Shell {
     /// Bytes for the host terminal that are not cells: clipboard, bell.
     pub(crate) aside: Vec<u8>,
     pub(crate) recording: Option<(Instant, Recording)>,
+    pub(crate) summaries: SideProcesses,
     flags: Flags,
     depth: Depth,
     theme: Theme,
@@ -251,6 +258,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         keeper,
         answers,
         mut calls,
+        feed,
         paths,
         flags,
         depth,
@@ -285,6 +293,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         paths,
         host,
         pane_messages,
+        feed,
         calls_open: HashMap::new(),
         timers: HashMap::new(),
         git_running: false,
@@ -296,6 +305,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         paste_cut: false,
         aside: Vec::new(),
         recording: None,
+        summaries: SideProcesses::default(),
         flags,
         depth,
         theme,
@@ -348,11 +358,32 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         shell.serve(woken);
     };
     let Shell {
-        model, pty, host, ..
+        model,
+        pty,
+        host,
+        summaries,
+        ..
     } = shell;
     drop(pty);
     drop(host);
+    // Who waits for room in the channel must not be waited for.
+    drop(answers);
+    drop(summaries);
     Ok((code, model))
+}
+
+/// A hook as those hear of it who listen to events.
+fn hook_news(event: &str, parsed: &AgentEvent) -> News {
+    let call = match parsed {
+        AgentEvent::ToolStarted { call, .. } | AgentEvent::ToolFinished { call, .. } => Some(call),
+        _ => None,
+    };
+    let data = serde_json::json!({
+        "event": event, "session_id": parsed.session(),
+        "tool": call.map(|call| &call.name), "tool_use_id": call.and_then(|call| call.id.as_ref()),
+    });
+    let kind = NewsKind::Hook;
+    News { kind, data }
 }
 
 async fn sleep_until(at: Option<Instant>) {
@@ -373,7 +404,11 @@ impl Shell {
     /// Takes one event to the core and obeys.
     pub(crate) fn tell(&mut self, event: Event) {
         let at = self.at();
+        let before = Glimpse::of(&self.model);
         let effects = app::update(&mut self.model, at, event);
+        for news in before.news(&self.model, &effects) {
+            self.feed.publish(news);
+        }
         let echoes = |effect: &Effect| matches!(effect, Effect::Forward(_));
         if effects.iter().any(echoes) {
             let now = Instant::now();
@@ -485,9 +520,10 @@ impl Shell {
             Request::Hook { event, body } => {
                 let mut refusal = None;
                 match parse_hook(&event, &body) {
-                    Ok(event) => {
-                        refusal = compaction::refusal(&self.model, &event);
-                        self.tell(Event::Agent(event));
+                    Ok(parsed) => {
+                        self.feed.publish(hook_news(&event, &parsed));
+                        refusal = compaction::refusal(&self.model, &parsed);
+                        self.tell(Event::Agent(parsed));
                     }
                     Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
                 }
@@ -499,9 +535,7 @@ impl Shell {
             Request::StatusLine { body } => {
                 match parse_status_line(&body) {
                     Ok(line) => {
-                        self.tell(Event::Agent(crate::agent::AgentEvent::StatusLine(
-                            Box::new(line),
-                        )));
+                        self.tell(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
                     }
                     Err(error) => tracing::warn!(%error, "a status line payload was ignored"),
                 }
@@ -514,14 +548,19 @@ impl Shell {
                 self.tell(Event::ControlAsked { call, control });
                 return;
             }
+            Request::Reported(report) => {
+                self.next_call += 1;
+                let call = CallId(self.next_call);
+                self.calls_open.insert(call, reply);
+                self.tell(Event::Reported { call, report });
+                return;
+            }
+            Request::Metrics => Reply::Metrics(Box::new(tally::metrics(&self.model))),
             Request::Status => Reply::Status(Box::new(report::status(&self.model))),
             Request::History => Reply::History(report::history(&self.model)),
             Request::Handoff { session } => match session {
                 Some(session) if session != self.model.session.to_string() => Reply::NotFound {
-                    why: format!(
-                        "session {session} is not the present one, {}",
-                        self.model.session
-                    ),
+                    why: report::no_handoff(&self.model, &session),
                 },
                 _ => Reply::Handoff(Box::new(report::handoff(&self.model))),
             },

@@ -322,7 +322,7 @@ impl State {
 }
 
 /// The records of a stretch: usually one; two ran together, or one stands behind a torn one.
-pub(super) fn records(stretch: &[u8]) -> Vec<Value> {
+pub(crate) fn records(stretch: &[u8]) -> Vec<Value> {
     let mut found = Vec::new();
     let mut rest = stretch;
     // A hostile line is given up after a few tries, so that it costs linear time.

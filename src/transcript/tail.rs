@@ -483,6 +483,51 @@ pub fn holds_conversation(path: impl Into<PathBuf>) -> Result<bool, TailError> {
     Ok(said(&tail.scan))
 }
 
+/// Hands the bytes of the transcript at `path` to `sink` in pieces, until it says false. Of one longer than `start` and `end`
+/// bytes together only so much is read, with a line feed in place of what is between. A file that is not there is empty.
+pub fn read_pieces(
+    path: impl Into<PathBuf>,
+    start: u64,
+    end: u64,
+    mut sink: impl FnMut(&[u8]) -> bool,
+) -> Result<(), TailError> {
+    let path = path.into();
+    let failed = |source| TailError::Io {
+        action: "read",
+        path: path.clone(),
+        source,
+    };
+    let Some(file) = open_ours(&path)? else {
+        return Ok(());
+    };
+    let size = file.metadata().map_err(failed)?.len();
+    let skips = size > start.saturating_add(end);
+    let mut buffer = vec![0; BLOCK];
+    let mut at = 0;
+    while at < size {
+        if skips && at == start {
+            at = size - end;
+            if !sink(b"\n") {
+                return Ok(());
+            }
+        }
+        let border = if skips && at < start { start } else { size };
+        let want = (border - at).min(BLOCK as u64) as usize;
+        let count = match file.read_at(&mut buffer[..want], at) {
+            // Cut meanwhile.
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(failed(error)),
+        };
+        at += count as u64;
+        if !sink(&buffer[..count]) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
 /// The longest part of `marker` that JSON never writes in another way.
 fn plain_part(marker: &str) -> &str {
     marker

@@ -11,6 +11,7 @@ use ratatui::{
 
 use crate::{
     app::{Model, model::Focus},
+    handoff::summary::SummarySource,
     keymap::Action,
     lineage::{Iteration, RebootRecord},
     transcript::Tokens,
@@ -274,8 +275,43 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
             facts.push(("", format!("{step} {}", text::short(*ms))));
         }
     }
-    if let Some(said) = &iteration.summary {
-        facts.push(("summary", text::safe(said).into_owned()));
+    facts.extend(summary_facts(iteration));
+    facts
+}
+
+/// Who wrote the summary, and a line of each of its sections that says something.
+fn summary_facts(iteration: &Iteration) -> Vec<(&'static str, String)> {
+    let Some(said) = &iteration.summary else {
+        return Vec::new();
+    };
+    let mut facts = Vec::new();
+    if let Some(made) = &iteration.summary_made {
+        let by = match made.source {
+            SummarySource::Model => "by a model",
+            SummarySource::Fallback => "from the transcript",
+        };
+        let time = made.duration_ms.map(text::short);
+        let cost = made.cost_usd.filter(|cost| *cost > 0.0).map(text::dollars);
+        let parts = [Some(by.to_owned()), time, cost];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        facts.push(("summary", parts.join(" · ")));
+        let reason = made.reason.as_deref();
+        facts.extend(reason.map(|reason| ("", text::safe(reason).into_owned())));
+    }
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    let mut heading = None;
+    for line in &mut lines {
+        if let Some(title) = line.strip_prefix("### ") {
+            heading = Some(title);
+        } else if let Some(title) = heading.take()
+            && line.trim() != "None."
+        {
+            facts.push(("", format!("{title}: {}", text::safe(line.trim()))));
+        }
+    }
+    // Words of another shape, such as an older version kept.
+    if !said.contains("### ") {
+        facts.push(("", text::safe(said).into_owned()));
     }
     facts
 }

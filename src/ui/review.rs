@@ -8,7 +8,7 @@ use ratatui::{
 
 use crate::{
     app::{
-        Model,
+        Model, breakpoint,
         reboot::{self, Kind},
         trim::{self, NotOffered, Offer},
     },
@@ -111,7 +111,7 @@ fn head(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let next = model.iteration.next();
     let facts = [
         format!("iteration {} → {next}", model.iteration),
-        cause(model).to_owned(),
+        cause(model),
         handoff::size(model, handoff),
     ];
     let mut lines = vec![frame::row(text::join(&facts, cells), theme.title)];
@@ -194,12 +194,13 @@ fn change(before: Option<crate::transcript::Tokens>, after: crate::transcript::T
     )
 }
 
-fn cause(model: &Model) -> &'static str {
-    match model.reboot.attempt.as_ref().map(|attempt| attempt.cause) {
+fn cause(model: &Model) -> String {
+    let words = match model.reboot.attempt.as_ref().map(|attempt| attempt.cause) {
         None | Some(Cause::Key) => "asked by key",
         Some(Cause::Ctl) => "asked by pitstop ctl",
         Some(Cause::Api) => "asked through the API",
         Some(Cause::Threshold) => "the compact line is reached",
+        Some(Cause::Breakpoint) => return breakpoint::reason(model),
         Some(Cause::Autopilot) => "asked by the unattended run",
         Some(Cause::AgentExit) => "the agent has ended",
         Some(Cause::AgentCrash) => "the agent has died",
@@ -207,7 +208,8 @@ fn cause(model: &Model) -> &'static str {
         Some(Cause::Undo) => "undo",
         Some(Cause::Recovery) => "recovery",
         Some(Cause::Restore) => "restored from a checkpoint",
-    }
+    };
+    words.to_owned()
 }
 
 /// What happens after the approval.

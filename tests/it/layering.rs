@@ -150,7 +150,14 @@ const DOORS: [(&str, &[&str]); 12] = [
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
     ("portable_pty", &["pane/pty.rs"]),
     ("sqlx", &["lineage/store/db.rs"]),
-    ("axum", &["api/server.rs", "api/server/routes.rs"]),
+    (
+        "axum",
+        &[
+            "api/server.rs",
+            "api/server/routes.rs",
+            "api/server/stream.rs",
+        ],
+    ),
     ("hyper", &["api/server.rs", "api/server/"]),
     (
         "ratatui_textarea",

@@ -14,6 +14,7 @@ use std::{
 
 use chrono::{DateTime, TimeZone, Utc};
 use pitstop::{
+    handoff::summary::{SummaryMade, SummarySource},
     lineage::{
         Cause, EndReason, Iteration, IterationId, Lineage, ProcessStamp, Project, RebootRecord,
         RunId, TokenTotals, Way,
@@ -120,6 +121,12 @@ fn full_iteration(run: &RunId) -> Iteration {
         output: Tokens(7),
     };
     open.summary = Some("emoji \u{1f600}, CJK 漢字, 'quotes' and\r\nlines".to_owned());
+    open.summary_made = Some(SummaryMade {
+        source: SummarySource::Model,
+        cost_usd: Some(0.02),
+        duration_ms: Some(12_000),
+        reason: Some("2 turns old".to_owned()),
+    });
     open.tokens_at_birth = Some(Tokens(15_000));
     open.tokens_at_end = Some(Tokens(0));
     open.compactions = 3;
@@ -456,7 +463,7 @@ async fn metrics_are_kept(place: Place) {
     let health = store.health().await;
     assert_eq!(
         (health.schema, health.trouble, health.lost),
-        (Some(2), None, 0)
+        (Some(3), None, 0)
     );
 }
 
@@ -601,7 +608,7 @@ async fn a_schema_newer_than_ours_is_refused_and_left_alone(place: Place) {
             error,
             StoreError::NewerSchema {
                 found: 99,
-                known: 2,
+                known: 3,
                 ..
             }
         ),
@@ -625,7 +632,7 @@ async fn eight_starters_at_once_make_one_schema(place: Place) {
     for starter in starters {
         let opened = starter.await.unwrap().unwrap();
         assert_eq!(opened.warnings, []);
-        assert_eq!(opened.store.health().await.schema, Some(2));
+        assert_eq!(opened.store.health().await.schema, Some(3));
         opened.store.close().await;
     }
 }

@@ -13,7 +13,7 @@ use pitstop::transcript::{
     Tokens,
     digest::Digest,
     record::{Faults, LINE_CAP},
-    tail::{Figure, Tail, TailError, find_prompt, scan_all},
+    tail::{Figure, Tail, TailError, find_prompt, read_pieces, scan_all},
     usage::{Usage, UsageScan},
 };
 use proptest::prelude::*;
@@ -730,4 +730,32 @@ proptest! {
             prop_assert_eq!((tail.scan().clone(), tail.faults()), fresh(&session));
         }
     }
+}
+
+#[test]
+fn a_transcript_is_read_in_pieces_and_of_a_long_one_its_two_ends() {
+    let file = Session::with("0123456789");
+    let read = |start, end, most| {
+        let mut got = Vec::new();
+        let mut pieces = 0;
+        read_pieces(file.path(), start, end, |piece| {
+            got.extend_from_slice(piece);
+            pieces += 1;
+            pieces < most
+        })
+        .unwrap();
+        String::from_utf8(got).unwrap()
+    };
+    assert_eq!(read(5, 5, 9), "0123456789");
+    assert_eq!(read(2, 3, 9), "01\n789");
+    assert_eq!(read(0, 1, 9), "\n9");
+    assert_eq!(read(2, 3, 1), "01", "whoever has enough says so");
+    let nowhere = file.path().with_extension("none");
+    read_pieces(nowhere, 5, 5, |_| {
+        panic!("a file that is not there is empty")
+    })
+    .unwrap();
+    let link = file.path().with_extension("link");
+    symlink(file.path(), &link).unwrap();
+    assert!(read_pieces(link, 5, 5, |_| true).is_err());
 }

@@ -15,7 +15,7 @@ use crate::app::{
     ending,
     event::TimerId,
     model::{Model, Overlay},
-    trim,
+    summary, tally, trim,
 };
 
 /// What follows from what is true now.
@@ -74,6 +74,9 @@ fn armed(model: &mut Model) -> Vec<Effect> {
     }
     let mut effects = enter(model, Step::Drafting);
     effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
+    if !approved {
+        effects.extend(summary::refresh(model));
+    }
     effects
 }
 
@@ -81,13 +84,18 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    if !attempt.drafted && attempt.approved.is_none() {
+    let by_itself = matches!(
+        attempt.cause,
+        Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit
+    );
+    let unattended = by_itself && model.mode == RebootMode::Auto;
+    let waits = !attempt.drafted || summary::is_awaited(model, unattended);
+    if waits && attempt.approved.is_none() {
         return Vec::new();
     }
     let epoch = attempt.epoch;
-    let by_itself = attempt.cause == Cause::Threshold || attempt.cause == Cause::ContextLimit;
     let mut effects = enter(model, Step::Review);
-    if by_itself && model.mode == RebootMode::Auto {
+    if unattended {
         let delay = model.config.reboot.auto_delay;
         model.notice(format!(
             "rebooting in {} s: any review key stops it",
@@ -447,6 +455,7 @@ fn record(model: &Model) -> RebootRecord {
 
 /// Closes the attempt, in the journal too.
 pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> Vec<Effect> {
+    tally::reboot_ended(model, step, why);
     if let (Some(why), Some(attempt)) = (why, &mut model.reboot.attempt) {
         attempt.rolling_back.get_or_insert_with(|| why.to_owned());
     }

@@ -153,8 +153,8 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
     Statement {
         sql: "INSERT INTO iterations (run_id, iteration, session_id, started_at, ended_at, end_reason, \
               tokens_input, tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, \
-              cause, reboot, compactions) \
-              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
+              cause, reboot, compactions, summary_made) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
               ON CONFLICT (run_id, iteration) DO UPDATE SET session_id = excluded.session_id, \
               started_at = excluded.started_at, ended_at = excluded.ended_at, \
               end_reason = excluded.end_reason, tokens_input = excluded.tokens_input, \
@@ -162,7 +162,7 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
               parent = excluded.parent, tokens_at_birth = excluded.tokens_at_birth, \
               tokens_at_end = excluded.tokens_at_end, cost_usd = excluded.cost_usd, \
               cause = excluded.cause, reboot = excluded.reboot, \
-              compactions = excluded.compactions",
+              compactions = excluded.compactions, summary_made = excluded.summary_made",
         binds: vec![
             text(run),
             number(iteration.iteration.get()),
@@ -180,6 +180,7 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
             maybe_text(iteration.cause),
             Bind::Text(iteration.reboot.as_ref().map(json)),
             number(u64::from(iteration.compactions)),
+            Bind::Text(iteration.summary_made.as_ref().map(json)),
         ],
     }
 }
@@ -328,7 +329,7 @@ pub(super) fn read_iterations(run: &RunId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
-              compactions FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
+              compactions, summary_made FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
         binds: vec![text(run)],
     }
 }
@@ -356,6 +357,7 @@ pub(super) fn iteration(row: &Cells) -> Option<Iteration> {
             .number()
             .and_then(|count| u32::try_from(count).ok())
             .unwrap_or(0),
+        summary_made: row.json(),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The kit: what tests need to drive the whole program.
 
+pub mod events;
 pub mod home;
 pub mod messages_api;
 pub mod supervisor;

@@ -95,7 +95,8 @@ impl Launch {
             home: Arc::new(Home::new().expect("a home")),
             api: None,
             hosted,
-            settings: Vec::new(),
+            // A model that is asked for a summary would take replies out of the script.
+            settings: vec!["summary.generate_summaries=false".to_owned()],
             agent_args: Vec::new(),
             env: Vec::new(),
             size: (140, 45),
@@ -472,7 +473,7 @@ impl Supervisor {
         let own = self.terminal.pid().as_raw_nonzero().get();
         let pane = processes_of(&self.launch.home)
             .into_iter()
-            .find(|one| one.parent == own && one.group == one.pid);
+            .find(|one| one.parent == own && one.group == one.pid && !one.is_side());
         let found = pane.and_then(|one| Pid::from_raw(one.pid));
         found.unwrap_or_else(|| panic!("no agent runs; the screen:\n{}", self.screen()))
     }
@@ -537,6 +538,13 @@ pub struct Process {
     pub command: String,
 }
 
+impl Process {
+    /// Whether it writes a summary.
+    pub fn is_side(&self) -> bool {
+        self.command.contains("--no-session-persistence")
+    }
+}
+
 /// All living processes whose `HOME` is this one.
 pub fn processes_of(home: &Home) -> Vec<Process> {
     let mut mark = b"HOME=".to_vec();
@@ -569,7 +577,7 @@ pub fn look(pid: i32) -> Option<Process> {
         pid,
         parent,
         group,
-        command: command.chars().take(200).collect(),
+        command: command.chars().take(400).collect(),
     })
 }
 
