@@ -7,7 +7,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use pitstop::agent::demo;
 use pitstop::cli::{
     check, completions, context, ctl, doctor, exec_agent, git_hook, handoff, history, hook, host,
-    man, prune, restore, save, status, statusline, test, trim, trust,
+    man, prune, restore, run, save, status, statusline, test, trim, trust,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -40,6 +40,7 @@ enum Command {
     Restore(restore::RestoreArgs),
     #[command(visible_alias = "ss")]
     Save(save::SaveArgs),
+    Run(run::RunArgs),
     Status(status::StatusArgs),
     Test(test::TestArgs),
     Trim(trim::TrimArgs),
@@ -86,6 +87,7 @@ fn main() {
         Some(Command::Prune(args)) => prune::run(&args, &cli.host.flags()),
         Some(Command::Restore(args)) => restore::run(&args, &cli.host),
         Some(Command::Save(args)) => save::run(&args, &cli.host.flags()),
+        Some(Command::Run(args)) => run::run(&args, &cli.host),
         Some(Command::Status(args)) => status::run(&args),
         Some(Command::Test(args)) => test::run(&args),
         Some(Command::Trim(args)) => trim::run(&args, &cli.host.flags()),

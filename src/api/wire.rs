@@ -279,11 +279,47 @@ pub struct StatusReport {
     pub context: ContextReport,
     /// How far a reboot is.
     pub reboot: RebootReport,
-    /// What the run has cost so far, in US dollars.
+    /// What the session has cost so far, in US dollars.
     pub cost_usd: Option<f64>,
     /// Why history is kept in memory, while the store cannot be used.
     #[serde(default)]
     pub store_trouble: Option<String>,
+    /// The autonomous run, if this is one.
+    #[serde(default)]
+    pub run: Option<RunReport>,
+}
+
+/// An autonomous run, as part of a [`StatusReport`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// Where it stands: `working`, `waiting`, `paused`, `tripped` or `ended`.
+    pub phase: String,
+    /// The first line of its task.
+    pub task: String,
+    /// The text that ends it.
+    pub promise: String,
+    /// Whether it runs without a terminal.
+    pub headless: bool,
+    /// How many iterations it has had, the present one among them.
+    pub iteration: u64,
+    /// How many it may have.
+    pub max_iterations: Option<u32>,
+    /// How many turns have ended.
+    pub turns: u64,
+    /// How long it has taken, in seconds.
+    pub elapsed_s: u64,
+    /// How long it may take, in seconds.
+    pub max_time_s: Option<u64>,
+    /// What it has cost, in US dollars.
+    pub cost_usd: f64,
+    /// What it may cost, in US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// Who paused it.
+    pub paused_by: Option<String>,
+    /// What it waits for, or the evidence of the breaker that stopped it.
+    pub why: Option<String>,
+    /// When what it waits for is over, if that was told.
+    pub waits_until: Option<DateTime<Utc>>,
 }
 
 /// The hosted program, as part of a [`StatusReport`].
@@ -784,6 +820,7 @@ mod tests {
             },
             cost_usd: None,
             store_trouble: None,
+            run: None,
         }
     }
 
@@ -797,7 +834,7 @@ mod tests {
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},
-            "cost_usd": null, "store_trouble": null,
+            "cost_usd": null, "store_trouble": null, "run": null,
         });
         assert_eq!(
             serde_json::to_string(&status()).unwrap(),

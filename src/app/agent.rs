@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::{
-    breakpoint, checkpoint, compaction,
+    autopilot, breakpoint, checkpoint, compaction,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
@@ -173,8 +173,11 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) -> Vec
     if model.reboot.attempt.is_some() {
         return reboot::spawn_failed(model, why);
     }
-    model.overlay = Some(Overlay::Exited);
-    close_iteration(model, EndReason::Crash)
+    let effects = close_iteration(model, EndReason::Crash);
+    if !autopilot::takes_over(model, false) {
+        model.overlay = Some(Overlay::Exited);
+    }
+    effects
 }
 
 /// The agent's process is gone.
@@ -192,8 +195,8 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
         .attempt
         .as_ref()
         .is_some_and(|attempt| !attempt.is_harmless());
-    let reason = if model.quitting.is_some() {
-        EndReason::Shutdown
+    let reason = if let Some(quitting) = model.quitting {
+        quitting.reason
     } else if was_ending && rebooting {
         reboot::end_reason(model)
     } else if *exit == Exit::Code(0) {
@@ -213,8 +216,10 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
     let (expected, more) = reboot::exited(model, exit);
     effects.extend(more);
     if !expected {
-        model.overlay = Some(Overlay::Exited);
         model.notice(format!("the agent has ended: {exit}"));
+        if !autopilot::takes_over(model, *exit == Exit::Code(0)) {
+            model.overlay = Some(Overlay::Exited);
+        }
     }
     effects
 }
@@ -251,7 +256,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
             last_message,
             background_tasks,
             ..
-        } => turn_ended(model, last_message, background_tasks),
+        } => turn_ended(model, last_message.as_deref(), background_tasks),
         AgentEvent::TurnFailed {
             failure, message, ..
         } => turn_failed(model, failure, &message),
@@ -364,6 +369,9 @@ pub fn calm(model: &mut Model, epoch: u64) -> Vec<Effect> {
     if is_at_refusal(model) {
         set_state(model, AgentState::Limit);
         effects.extend(context_limit(model));
+    } else {
+        let word = "it ended without a word";
+        effects.extend(autopilot::turn_failed(model, Failure::Other, word));
     }
     effects.extend(reboot::consider(model));
     effects.extend(reboot::advance(model));
@@ -420,26 +428,31 @@ fn is_at_refusal(model: &Model) -> bool {
 /// The client takes no more prompts in this session.
 fn context_limit(model: &mut Model) -> Vec<Effect> {
     model.trouble("context limit reached: the client refuses prompts until a reboot");
-    if model.mode == crate::config::RebootMode::Manual || model.reboot.attempt.is_some() {
+    let manual = model.mode == crate::config::RebootMode::Manual;
+    if manual || model.reboot.attempt.is_some() || autopilot::is_last(model) {
         return Vec::new();
     }
     reboot::request(model, Cause::ContextLimit, false).unwrap_or_else(|why| {
+        if let Some(effects) = autopilot::thrash(model, &why) {
+            return effects;
+        }
         model.trouble(why);
         Vec::new()
     })
 }
 
-fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> Vec<Effect> {
+fn turn_ended(model: &mut Model, message: Option<&str>, background: usize) -> Vec<Effect> {
     set_state(model, AgentState::Idle);
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.agent.background_tasks = background;
     let mut effects = vec![Effect::ReadGit];
     if let Some(message) = message {
-        effects.extend(signal::by_hook(model, &message));
-        model.agent.last_message = Some(message);
+        effects.extend(signal::by_hook(model, message));
+        model.agent.last_message = Some(message.to_owned());
     }
     effects.extend(ending::turn_over(model));
     effects.extend(summary::turn_over(model));
+    effects.extend(autopilot::turn_ended(model, message));
     effects.extend(save_iteration(model));
     effects.extend(checkpoint::after_turn(model));
     effects.extend(wait_for_quiet(model));
@@ -449,6 +462,7 @@ fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> 
 /// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
 /// made.
 fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) -> Vec<Effect> {
+    autopilot::tool_finished(model, call, output);
     if let Some(todo) = &call.todo
         && model.todo.hooked(todo)
     {
@@ -487,6 +501,7 @@ fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect
         return effects;
     }
     effects.extend(ending::turn_over(model));
+    effects.extend(autopilot::turn_failed(model, failure, message));
     effects
 }
 
@@ -499,6 +514,12 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
         .into_iter()
         .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit)))
         .collect();
+    agent.limit_reset = [line.five_hour, line.seven_day]
+        .into_iter()
+        .flatten()
+        .filter(|limit| limit.used_percentage >= USED_UP)
+        .filter_map(|limit| moment(limit.resets_at?))
+        .max();
     if let Some(id) = &line.model_id {
         model.guard.set_model_hint(id);
     }
@@ -509,7 +530,9 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
         // Before the first call, and after a compaction, there is no figure.
         None => model.guard.set_status_line_window(line.window),
     }
-    figures_changed(model)
+    let mut effects = figures_changed(model);
+    effects.extend(autopilot::figures_in(model));
+    effects
 }
 
 /// Gives the guard a figure; a fall that only a compaction explains is told.
@@ -525,10 +548,17 @@ fn observe(model: &mut Model, used: Tokens, window: Option<Tokens>, source: Sour
     }
 }
 
+/// The share from which on a usage limit counts as used up, percent: the client rounds.
+const USED_UP: f64 = 99.0;
+
+fn moment(seconds: u64) -> Option<chrono::DateTime<chrono::Utc>> {
+    chrono::DateTime::from_timestamp(i64::try_from(seconds).ok()?, 0)
+}
+
 fn limit_words(name: &str, limit: crate::agent::RateLimit) -> String {
     let reset = limit
         .resets_at
-        .and_then(|at| chrono::DateTime::from_timestamp(i64::try_from(at).ok()?, 0))
+        .and_then(moment)
         .map_or_else(String::new, |at| {
             format!(", resets {}", at.format("%H:%M UTC"))
         });

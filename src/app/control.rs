@@ -5,12 +5,12 @@ use std::time::Duration;
 use crate::{
     api::wire::{AgentState, Control, Reply},
     config::{Config, Notifications, RebootMode},
-    lineage::{Cause, EndReason},
+    lineage::{Cause, EndReason, Way},
     pane::screen::ScreenFact,
 };
 
 use super::{
-    agent, checkpoint,
+    agent, autopilot, checkpoint,
     effect::Effect,
     ending,
     event::{CallId, TimerId},
@@ -28,22 +28,15 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
     let done = match control {
         // Answered once it is kept.
         Control::Save(body) => return checkpoint::asked(model, call, body),
-        Control::Reboot => reboot::request(model, Cause::Ctl, true),
-        Control::RebootBy(way) => reboot::request_by(model, way),
+        Control::Reboot => reboot_asked(model),
+        Control::RebootBy(way) => reboot_asked_by(model, way),
         Control::Approve => reboot::approve(model, Approval::Person),
         Control::Defer => reboot::cancel(model, true),
-        Control::Pause => {
-            model.paused = true;
-            model.notice("paused: no reboot begins by itself");
-            Ok(Vec::new())
-        }
-        Control::Resume => {
-            model.paused = false;
-            model.notice("resumed");
-            Ok(reboot::consider(model))
-        }
+        Control::Pause => Ok(pause(model, "ctl")),
+        Control::Resume => resume(model),
         Control::Undo => reboot::undo(model),
         Control::Stop => Ok(quit(model, 0, None)),
+        Control::Say(text) if model.autopilot.is_some() => autopilot::say(model, text),
         Control::Say(text) => match reboot::blocked_by(model).first() {
             Some(block) => Err(format!("not a safe moment: {block}")),
             None => Ok(agent::say(model, &text)),
@@ -58,22 +51,75 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
     }
 }
 
+/// A script asks for a reboot. Where nobody can look at the review, asking is approving.
+fn reboot_asked(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let effects = reboot::request(model, Cause::Ctl, true)?;
+    Ok(approved_if_unattended(model, effects))
+}
+
+/// As [`reboot_asked`], in this way.
+fn reboot_asked_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
+    let effects = reboot::request_by(model, way)?;
+    Ok(approved_if_unattended(model, effects))
+}
+
+fn approved_if_unattended(model: &mut Model, mut effects: Vec<Effect>) -> Vec<Effect> {
+    if autopilot::is_unattended(model) {
+        effects.extend(reboot::approve(model, Approval::Person).unwrap_or_default());
+    }
+    effects
+}
+
+/// Lets nothing happen by itself.
+pub fn pause(model: &mut Model, by: &'static str) -> Vec<Effect> {
+    model.paused = true;
+    if model.autopilot.is_some() {
+        return autopilot::hold(model, by);
+    }
+    model.notice("paused: no reboot begins by itself");
+    Vec::new()
+}
+
+/// Takes back a pause; an autonomous run that a breaker has stopped goes on, too.
+pub fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let mut effects = autopilot::resume(model)?;
+    model.paused = false;
+    model.notice("resumed");
+    effects.extend(reboot::consider(model));
+    Ok(effects)
+}
+
 /// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second time it
 /// leaves without manners.
 pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<Effect> {
     if let Some(signal) = signal {
         tracing::info!(signal, "told to end");
     }
+    // A signal to a run that nobody watches is how it is asked to end; elsewhere the machine or the terminal goes.
+    let urgent = model.quitting.is_some() || (signal.is_some() && !autopilot::is_unattended(model));
+    let reason = model
+        .quitting
+        .map_or(EndReason::Shutdown, |quitting| quitting.reason);
+    if let Some(signal) = signal.filter(|_| !urgent) {
+        model.notice(format!(
+            "{signal}: the agent is ended cleanly; once more ends it at once"
+        ));
+    }
+    let code = autopilot::stopped(model, code);
+    leave(model, code, reason, urgent)
+}
+
+/// Leaves with this code; the agent is ended, what was edited is written, the record is closed for this reason.
+pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) -> Vec<Effect> {
     let mut effects = scratchpad::finish_edit(model);
     handoff::finish_edit(model);
     effects.extend(reboot::abandon(model));
     effects.extend(summary::close(model));
     model.overlay = None;
-    let urgent = signal.is_some() || model.quitting.is_some();
-    model.quitting = Some(Quitting { code });
+    model.quitting = Some(Quitting { code, reason });
     // An agent that never ran, or is gone, needs no ending.
     if model.agent.process.is_none() && model.agent.state != AgentState::Starting {
-        effects.extend(agent::close_iteration(model, EndReason::Shutdown));
+        effects.extend(agent::close_iteration(model, reason));
         effects.push(Effect::Quit(code));
         return effects;
     }
@@ -148,7 +194,7 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
 /// The configuration files have changed. The prefix, colours and thresholds take effect at once; what only
 /// counts at a start counts at the next one.
 pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
-    if config.reboot.mode != model.config.reboot.mode {
+    if config.reboot.mode != model.config.reboot.mode && model.autopilot.is_none() {
         model.mode = config.reboot.mode;
     }
     model.config = config;

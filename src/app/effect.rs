@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::{
     api::wire::{News, Reply},
+    autopilot::RunNews,
     lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
     pane::{PaneSize, input::HostInput, screen::Scroll},
     transcript::{SessionId, trim::TrimSettings},
@@ -50,6 +51,8 @@ pub enum Effect {
     },
     /// Read the scratchpad.
     ReadScratchpad,
+    /// Read the file that holds the task of the run.
+    ReadTask,
     /// Open a document in `$EDITOR`.
     OpenEditor {
         /// Which.
@@ -123,6 +126,10 @@ pub enum Effect {
     Copy(String),
     /// Ring the host terminal's bell.
     Bell,
+    /// Call a person: a desktop notification or the bell, as the user wants it.
+    Call(String),
+    /// Tell whoever reads the run's log.
+    Tell(Box<RunNews>),
     /// Leave, with this exit code, after everything has been written.
     Quit(i32),
 }

@@ -46,6 +46,8 @@ pub enum Event {
         /// The signal's name.
         signal: &'static str,
     },
+    /// The host terminal is gone, and the run goes on without it.
+    TerminalLost,
     /// Something went wrong that the user should see and nobody can mend: the session goes on.
     Troubled {
         /// What, in the user's words.
@@ -189,6 +191,8 @@ pub enum ReadEvent {
     },
     /// An estimate from the pane's text.
     Estimate(Reading),
+    /// The task of the run as its file has it now, or why that cannot be read.
+    Task(Result<String, String>),
     /// The configuration files changed and are good.
     Config(Box<Config>),
     /// The session was read for its summary.
@@ -269,6 +273,12 @@ pub enum TimerId {
     Survey(u64),
     /// The client's title has said for a while that no turn runs.
     Calm(u64),
+    /// Nobody has told of the commit that is the head by now.
+    NewHead(u64),
+    /// What the autonomous run waits for.
+    Run(u64),
+    /// The time of the autonomous run has moved on.
+    RunClock,
     /// A notice has been shown long enough.
     Notice,
     /// A figure on the screen has another age.

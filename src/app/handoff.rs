@@ -9,6 +9,7 @@ use crate::{
 };
 
 use super::{
+    autopilot,
     effect::Effect,
     model::{Editor, Model},
 };
@@ -34,9 +35,11 @@ pub fn draft(model: &mut Model) {
         model.preserved = state;
         return;
     }
+    let closing = autopilot::closing(model);
     let sources = Sources {
         scratchpad: &model.notes.text,
         git: &git,
+        closing: &closing,
         summary: summary.as_deref(),
         recent_commands: &model.commands,
         included_files: &model.ground.included,
@@ -60,12 +63,21 @@ pub fn draft(model: &mut Model) {
             };
         }
     }
+    close(&mut model.handoff.generated, &closing);
     let unread = model.ground.warnings.iter().cloned();
     model.handoff.generated.warnings.extend(unread);
     if let Some(warning) = wins_little(model) {
         model.handoff.generated.warnings.push(warning);
     }
     model.preserved = state;
+}
+
+/// A template of the user's own may have no place for the closing words, without which a run would never end.
+fn close(handoff: &mut Handoff, closing: &str) {
+    let closing = crate::handoff::sendable(closing);
+    if !closing.is_empty() && !handoff.text.contains(&closing) {
+        handoff.text = format!("{}\n\n{closing}", handoff.text);
+    }
 }
 
 /// What is sent where the user wants no handoff: nothing, unless they write one themselves.
@@ -141,6 +153,9 @@ fn preserve(model: &Model) -> PreservedState {
     let mut state = model.told.clone();
     state.feed_scratchpad(&model.notes.text);
     model.todo.feed(&mut state);
+    if let Some(task) = autopilot::task(model) {
+        state.set_objective(task);
+    }
     if state.current_objective.is_none()
         && let Some(prompt) = &model.first_prompt
     {

@@ -5,6 +5,7 @@
 //! are dropped when that is over.
 
 pub mod agent;
+pub mod autopilot;
 pub mod breakpoint;
 pub mod checkpoint;
 pub mod compaction;
@@ -47,6 +48,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     if model.notices.back().is_some_and(|notice| notice.at == at) {
         effects.extend(control::notice_timer(model));
     }
+    autopilot::after(model, &mut effects);
     effects
 }
 
@@ -65,6 +67,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::ControlAsked { call, control } => control::asked(model, call, control),
         Event::Reported { call, report } => breakpoint::reported(model, call, report),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
+        Event::TerminalLost => autopilot::headless(model),
         Event::Troubled { what } => {
             model.trouble(what);
             Vec::new()
@@ -145,6 +148,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
         ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
+        ReadEvent::Task(task) => autopilot::task_read(model, task),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
         ReadEvent::Condensed { id, text } => summary::condensed(model, id, text),
         ReadEvent::Summarized { id, outcome } => summary::answered(model, id, outcome),
@@ -175,6 +179,9 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::Summary(epoch) => summary::timer(model, epoch),
         TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
+        TimerId::NewHead(epoch) => breakpoint::untold(model, epoch),
+        TimerId::Run(epoch) => autopilot::timer(model, epoch),
+        TimerId::RunClock => autopilot::clock(model),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),
         TimerId::SaveNotes(epoch) => {

@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, fmt};
 
+use chrono::{DateTime, Utc};
 use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
@@ -12,11 +13,12 @@ use crate::{
     guard::Guard,
     handoff::{Generator, Handoff, Marker, PreservedState},
     keymap::Keymap,
-    lineage::{Iteration, IterationId, Lineage, ProcessStamp, RunId},
+    lineage::{EndReason, Iteration, IterationId, Lineage, ProcessStamp, RunId},
     transcript::{SessionId, Tokens},
 };
 
 use super::{
+    autopilot::Run,
     breakpoint::Moments,
     compaction::Compactions,
     ending::Ending,
@@ -72,6 +74,8 @@ pub struct AgentView {
     pub cost_usd: Option<f64>,
     /// Usage limits as the agent tells them, for display.
     pub limits: Vec<String>,
+    /// When the usage limits that are used up begin anew.
+    pub limit_reset: Option<DateTime<Utc>>,
     /// Turns that ended in this iteration.
     pub turns: u32,
     /// How the process ended, while there is none.
@@ -242,6 +246,8 @@ pub struct Notice {
 pub struct Quitting {
     /// The exit code to leave with.
     pub code: i32,
+    /// Why the last iteration ends, in the words of its record.
+    pub reason: EndReason,
 }
 
 /// Everything the supervisor knows.
@@ -255,6 +261,8 @@ pub struct Model {
     pub mode: RebootMode,
     /// Whether reboots by themselves are paused.
     pub paused: bool,
+    /// The autonomous run, if this is one.
+    pub autopilot: Option<Run>,
     /// The agent.
     pub agent: AgentView,
     /// The chain of iterations.
@@ -404,6 +412,7 @@ impl Model {
             identity,
             config,
             paused: false,
+            autopilot: None,
             agent: AgentView::default(),
             lineage,
             iteration,

@@ -29,7 +29,7 @@ use crate::{
 };
 
 use super::{
-    breakpoint,
+    autopilot, breakpoint,
     effect::Effect,
     event::{Exit, TimerId},
     model::{Model, Overlay},
@@ -298,7 +298,11 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
     if model.quitting.is_some() {
         return Err("pitstop is quitting".to_owned());
     }
-    if !asked && let Some(why) = breaker(model) {
+    // A run that begins a session for every turn means to.
+    if !asked
+        && cause != Cause::Autopilot
+        && let Some(why) = breaker(model)
+    {
         return Err(why);
     }
     let attempt = Attempt::new(model, Kind::Fresh, cause);
@@ -334,7 +338,9 @@ pub fn undo(model: &mut Model) -> Result<Vec<Effect>, String> {
         return Err("nothing to undo: this iteration was not begun by a reboot".to_owned());
     };
     let parent = model.lineage.newest_in(old);
-    Ok(resume(model, Kind::Undo(old, parent), Cause::Undo))
+    let mut effects = autopilot::hold(model, "your undo");
+    effects.extend(resume(model, Kind::Undo(old, parent), Cause::Undo));
+    Ok(effects)
 }
 
 /// Resumes the same session after its process has ended by itself.
@@ -475,7 +481,11 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
     } else {
         "reboot cancelled: nothing was changed".to_owned()
     });
-    Ok(end_attempt(model, Step::Failed, Some(why)))
+    let mut effects = end_attempt(model, Step::Failed, Some(why));
+    if !defer {
+        effects.extend(autopilot::hold(model, "your cancelling"));
+    }
+    Ok(effects)
 }
 
 /// Asks for a reboot by itself if usage says so and nothing speaks against it. An estimate says too little: a
@@ -493,7 +503,8 @@ pub fn consider(model: &mut Model) -> Vec<Effect> {
         && model.reboot.attempt.is_none()
         && model.quitting.is_none()
         && model.agent.state != AgentState::Exited
-        && model.agent.turns >= model.reboot.quiet_until_turn;
+        && model.agent.turns >= model.reboot.quiet_until_turn
+        && !autopilot::is_last(model);
     if !eligible {
         return Vec::new();
     }
@@ -513,6 +524,9 @@ pub fn consider(model: &mut Model) -> Vec<Effect> {
             Vec::new()
         }
         Err(why) => {
+            if let Some(effects) = autopilot::thrash(model, &why) {
+                return effects;
+            }
             model.trouble(why);
             model.reboot.quiet_until_turn = u32::MAX;
             Vec::new()
@@ -535,8 +549,11 @@ fn breaker(model: &mut Model) -> Option<String> {
             settings.max_reboots_per_hour
         ));
     }
-    let first = model.lineage.iterations().len() <= 1;
-    if !first && model.agent.turns < settings.min_turns_between {
+    // A session that was resumed has its turns behind it.
+    let fresh = model
+        .current_iteration()
+        .is_some_and(|one| one.reboot.is_some());
+    if fresh && model.agent.turns < settings.min_turns_between {
         return Some(format!(
             "no reboot by itself: only {} turns since the last one, and the window is full again",
             model.agent.turns
@@ -732,6 +749,7 @@ pub fn end_reason(model: &Model) -> EndReason {
         {
             EndReason::ContextLimit
         }
+        Some(attempt) if attempt.cause == Cause::Autopilot => EndReason::Natural,
         _ => EndReason::UserReboot,
     }
 }

@@ -56,6 +56,7 @@ pub fn status(model: &Model) -> StatusReport {
         reboot: reboot_report(model),
         cost_usd: model.agent.cost_usd,
         store_trouble: model.store_trouble.clone(),
+        run: super::autopilot::report(model),
     }
 }
 

@@ -1447,3 +1447,5 @@ fn a_session_left_under_review_is_not_the_one_that_is_trimmed() {
     let effects = bench.exited(0);
     assert_eq!(copies(&effects)[0].1, session(9));
 }
+
+mod run_tests;

@@ -21,6 +21,7 @@ use crate::{
         self, Model,
         model::{Beginning, Identity},
     },
+    clean,
     clock::At,
     config::{
         Config,
@@ -41,7 +42,7 @@ use crate::{
     },
     logging,
     runtime::{
-        self, Setup,
+        self, Setup, Signals,
         agent::AgentPlan,
         effects::{self, SCRATCHPAD, draw_lots},
         host,
@@ -59,6 +60,7 @@ pub(super) mod who;
 use super::{
     here::Environment,
     out::{chain, complain},
+    run::Order,
     template,
 };
 use recover::{recover, sweep};
@@ -133,20 +135,49 @@ impl Failure {
 /// Hosts the agent; returns the exit code.
 #[must_use]
 pub fn run(args: &HostArgs, demo: bool) -> i32 {
-    host_agent(args, demo, None).unwrap_or_else(|failure| failure.tell())
+    told(host_agent(args, demo, Lead::Person))
+}
+
+/// Hosts the agent for an autonomous run; returns the exit code.
+pub(super) fn run_order(args: &HostArgs, demo: bool, order: Order) -> i32 {
+    told(host_agent(args, demo, Lead::Run(order)))
 }
 
 /// As [`run`], in a fresh session that is given the handoff of a checkpoint.
-#[must_use]
-pub fn restore(args: &HostArgs, demo: bool, checkpoint: Checkpoint) -> i32 {
-    host_agent(args, demo, Some(checkpoint)).unwrap_or_else(|failure| failure.tell())
+pub(super) fn restore(args: &HostArgs, demo: bool, checkpoint: Checkpoint) -> i32 {
+    let restored = Lead::Checkpoint(Box::new(checkpoint));
+    told(host_agent(args, demo, restored))
 }
 
-fn host_agent(args: &HostArgs, demo: bool, restored: Option<Checkpoint>) -> Result<i32, Failure> {
-    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+fn told(outcome: Result<i32, Failure>) -> i32 {
+    outcome.unwrap_or_else(|failure| failure.tell())
+}
+
+/// Who says what the first session is about.
+enum Lead {
+    /// A person, as they go.
+    Person,
+    /// The order of an autonomous run.
+    Run(Order),
+    /// A checkpoint, whose work is taken up.
+    Checkpoint(Box<Checkpoint>),
+}
+
+fn host_agent(args: &HostArgs, demo: bool, lead: Lead) -> Result<i32, Failure> {
+    let (order, restored) = match lead {
+        Lead::Person => (None, None),
+        Lead::Run(order) => (Some(order), None),
+        Lead::Checkpoint(checkpoint) => (None, Some(checkpoint)),
+    };
+    let headless = order.as_ref().is_some_and(|order| order.speech().is_some());
+    if !headless && (!std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()) {
         return Err(Failure::new(
             "expected a terminal on standard input and output, found a file or a pipe",
-            "run pitstop in a terminal; `pitstop status --json` is for scripts",
+            if order.is_some() {
+                "add --headless to run without one"
+            } else {
+                "run pitstop in a terminal; `pitstop status --json` is for scripts"
+            },
             USAGE,
         ));
     }
@@ -205,6 +236,7 @@ fn host_agent(args: &HostArgs, demo: bool, restored: Option<Checkpoint>) -> Resu
         generator,
         warnings,
         restored,
+        order,
     };
     let outcome = runtime.block_on(supervise(here, who));
     // Tasks that still run (a git question, a store that hangs) must not keep us.
@@ -221,7 +253,9 @@ struct Here {
     generator: Generator,
     warnings: Vec<String>,
     /// The checkpoint whose work is taken up.
-    restored: Option<Checkpoint>,
+    restored: Option<Box<Checkpoint>>,
+    /// What an autonomous run is to do.
+    order: Option<Order>,
 }
 
 /// Takes the project, finishes what a dead supervisor left, runs the loop, closes everything.
@@ -234,7 +268,10 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         generator,
         mut warnings,
         restored,
+        order,
     } = here;
+    let signals = Signals::new().map_err(|error| Failure::of(&error))?;
+    let speech = order.as_ref().and_then(Order::speech);
     let now = Utc::now();
     let files = project_files(&project, &paths, &mut warnings)?;
     let own = process::stamp(std::process::id())
@@ -300,6 +337,9 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         runtime_dir: paths.runtime_dir().to_owned(),
         config_dir: agent_config_dir(who.kind, &paths),
     };
+    if let Some(order) = order.as_ref().filter(|_| who.kind == AgentKind::Demo) {
+        plan.env.extend(order.demo_env());
+    }
     let unfinished = match store.journal_open(&this_project).await {
         Ok(entry) => entry.filter(|entry| !entry.step.is_final()),
         Err(error) => {
@@ -340,7 +380,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         process: own,
         agent: who.shown.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        task: None,
+        task: order.as_ref().map(|order| order.task().to_owned()),
         started_at: now,
         ended_at: None,
         end_reason: None,
@@ -409,7 +449,11 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         lots,
         notes,
         generator,
-        host: host::size(),
+        host: if speech.is_some() {
+            (0, 0)
+        } else {
+            host::size()
+        },
         now: At {
             since_start: std::time::Duration::ZERO,
             wall: now,
@@ -417,16 +461,28 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     });
     for warning in warnings {
         tracing::warn!(warning);
+        if speech.is_some() {
+            // Before the first line of the run; nobody sees a footer.
+            eprintln!("warning: {}", clean::one_line(&warning));
+        }
         model.trouble(warning);
     }
     if let Some(died) = died {
         tracing::warn!(died);
         model.notice(died);
     }
-    let first = match (&restored, unfinished) {
-        (Some(checkpoint), _) => app::checkpoint::restore(&mut model, checkpoint),
-        (None, Some(entry)) => recover(&mut model, &plan, &entry),
-        (None, None) => app::agent::begin(&mut model, false, None, who.prompt),
+    let recovered = unfinished.map(|entry| recover(&mut model, &plan, &entry));
+    let task = order.as_ref().and_then(|order| order.file.clone());
+    let first = match (order, recovered) {
+        (Some(order), recovered) => {
+            let rules = order.plan(&model.config);
+            app::autopilot::begin(&mut model, rules, task.is_some(), recovered)
+        }
+        (None, Some(recovered)) => recovered,
+        (None, None) => match &restored {
+            Some(checkpoint) => app::checkpoint::restore(&mut model, checkpoint),
+            None => app::agent::begin(&mut model, false, None, who.prompt),
+        },
     };
     let setup = Setup {
         model,
@@ -439,6 +495,9 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         paths,
         flags,
         depth,
+        signals,
+        speech,
+        task,
     };
     let ran = survive(Box::pin(runtime::run(setup))).await;
     host::restore();
@@ -451,13 +510,16 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         ));
     };
     let _ = stop_doors.send(true);
-    let reason = EndReason::Shutdown;
+    let quitting = ran.as_ref().ok().and_then(|(_, model)| model.quitting);
+    let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
     effects::close(&keeper, reason).await;
     for door in doors {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(300), door).await;
     }
     let (code, model) = ran.map_err(|error| Failure::of(&error))?;
-    farewell(&model, who.kind);
+    if speech.is_none() {
+        farewell(&model, who.kind);
+    }
     Ok(code)
 }
 
@@ -527,6 +589,10 @@ fn farewell(model: &Model, kind: AgentKind) {
         "pitstop: {iterations} iteration{plural} in run {}\n",
         model.run()
     );
+    if let Some(report) = app::autopilot::report(model) {
+        let why = report.why.unwrap_or_default();
+        text = format!("{text}the run is over: {}\n", clean::one_line(&why));
+    }
     if kind == AgentKind::Claude && model.agent.hooked {
         let session = model.session;
         text = format!("{text}to go on: pitstop -- --resume {session}\n");

@@ -18,6 +18,7 @@ pub mod out;
 pub mod prune;
 pub mod restore;
 pub mod save;
+pub mod run;
 pub mod status;
 pub mod statusline;
 

@@ -105,6 +105,8 @@ pub struct Sources<'a> {
     pub included_files: &'a [IncludedFile],
     /// Whether the tests are told.
     pub include_tests: bool,
+    /// What is said behind the closing instruction; never cut.
+    pub closing: &'a str,
     /// What the checks compare with.
     pub ground: quality::Ground<'a>,
 }
@@ -122,6 +124,7 @@ impl<'a> Sources<'a> {
             recent_commands: "",
             included_files: &[],
             include_tests: true,
+            closing: "",
             ground: quality::Ground {
                 missing: &[],
                 head: None,
@@ -316,7 +319,9 @@ fn values(
     values.extend(sections.iter().map(|(key, body)| (*key, body.clone())));
     values.insert("marker", marker.to_owned());
     values.insert("left_out", left_out.join("\n"));
-    values.insert("continuation", CONTINUATION.to_owned());
+    values
+        .entry("continuation")
+        .or_insert_with(|| CONTINUATION.to_owned());
     values
 }
 
@@ -351,7 +356,7 @@ fn sections(sources: &Sources<'_>) -> BTreeMap<&'static str, String> {
         .custom
         .iter()
         .map(|(k, v)| format!("- {} = {}", one_line(k), one_line(v.as_str())));
-    BTreeMap::from([
+    let mut sections = BTreeMap::from([
         (
             "objective",
             state
@@ -381,7 +386,12 @@ fn sections(sources: &Sources<'_>) -> BTreeMap<&'static str, String> {
             sources.summary.unwrap_or_default().trim().to_owned(),
         ),
         ("scratchpad", sources.scratchpad.trim().to_owned()),
-    ])
+    ]);
+    if !sources.closing.is_empty() {
+        let closing = format!("{CONTINUATION}\n\n{}", sources.closing);
+        sections.insert("continuation", closing);
+    }
+    sections
 }
 
 fn list(prefix: &str, items: &[impl AsRef<str>]) -> Vec<String> {

@@ -10,6 +10,7 @@
 //! talk about signals and counts for nothing; tool output never comes here.
 
 use super::preserved::{Origin, PreservedState, Severity};
+use crate::transcript::words::Fences;
 
 /// The longest one-line signal, in bytes: longer ones are text that happens to look like one.
 const LINE_LIMIT: usize = 2_000;
@@ -58,14 +59,12 @@ pub enum Signal {
 pub fn parse(message: &str) -> Vec<Signal> {
     let mut signals = Vec::new();
     let mut notes: Option<Vec<&str>> = None;
-    let mut fence: Option<(char, usize)> = None;
+    let mut fences = Fences::default();
     for line in message.lines() {
         if signals.len() >= SIGNALS_LIMIT {
             return signals;
         }
-        let was_fenced = fence.is_some();
-        fence = after(fence, line);
-        let outside = !was_fenced && fence.is_none();
+        let outside = fences.is_outside(line);
         if let Some(lines) = &mut notes {
             if outside && keyword(line).is_some_and(|(word, _)| word == "SIGNAL") {
                 signals.extend(scratchpad(&notes.take().unwrap_or_default()));
@@ -112,26 +111,6 @@ fn scratchpad(lines: &[&str]) -> Option<Signal> {
     let text = lines.join("\n");
     let text = text.trim_matches('\n').trim_end();
     (!text.trim().is_empty()).then(|| Signal::Scratchpad(format!("{text}\n")))
-}
-
-/// Whether a code fence is open behind this line.
-fn after(fence: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
-    let line = line.trim_start();
-    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
-    let length = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
-    let behind = &line[length..];
-    match (fence, mark) {
-        // With a backtick behind, it is code within a line of talk.
-        (None, Some('`')) if behind.contains('`') => None,
-        (None, Some(mark)) if length >= 3 => Some((mark, length)),
-        // With words behind, it is a line of what is fenced.
-        (Some((open, least)), Some(mark))
-            if mark == open && length >= least && behind.trim().is_empty() =>
-        {
-            None
-        }
-        (fence, _) => fence,
-    }
 }
 
 /// The signal word that a line begins with and what follows it; marks around both are dropped.

@@ -427,6 +427,10 @@ impl Iteration {
     }
 }
 
+/// How many of the latest iterations keep in memory what their reboot handed over. What becomes known late, such as a
+/// summary, is written with the whole record again, and comes long before so many further reboots.
+const STATES_KEPT: usize = 4;
+
 /// The iterations of one run, in order: at most the last is open.
 ///
 /// ```text
@@ -499,7 +503,21 @@ impl Lineage {
             cause,
             ..Iteration::born(id, at)
         });
+        self.forget_old_states();
         Ok(id)
+    }
+
+    /// The states that old reboots handed over are kept in the store: a run of hundreds of sessions must not keep them in
+    /// memory too, where each may hold the names of thousands of tests.
+    fn forget_old_states(&mut self) {
+        let old = self.iterations.len().saturating_sub(STATES_KEPT);
+        // All before that one have been through this.
+        let one = old
+            .checked_sub(1)
+            .and_then(|at| self.iterations.get_mut(at));
+        if let Some(record) = one.and_then(|one| one.reboot.as_mut()) {
+            record.preserved_state = None;
+        }
     }
 
     /// Closes the open iteration and returns its finished record.
@@ -835,6 +853,32 @@ mod tests {
             .unwrap();
         assert_eq!(third.get(), 3);
         assert_eq!(lineage.parent(third).map(|p| p.iteration), Some(first));
+    }
+
+    #[test]
+    fn old_iterations_forget_what_was_handed_over() {
+        let mut lineage = Lineage::new(run());
+        for second in 0..10 {
+            lineage.open(None, None, at(second)).unwrap();
+            lineage.current_mut().unwrap().reboot = Some(RebootRecord {
+                old_session: None,
+                new_session: None,
+                way: Way::Fresh,
+                cause: Cause::Threshold,
+                trim: None,
+                transition_time_ms: BTreeMap::new(),
+                handoff_bytes: 1,
+                handoff_tokens: Tokens(1),
+                verified: true,
+                warmed_up: false,
+                preserved_state: Some(serde_json::json!({ "a": 1 })),
+            });
+            lineage.close(at(second), EndReason::ContextLimit).unwrap();
+        }
+        let kept = |one: &Iteration| one.reboot.as_ref().unwrap().preserved_state.is_some();
+        let kept: Vec<_> = lineage.iterations().iter().map(kept).collect();
+        assert_eq!(kept.iter().filter(|kept| **kept).count(), STATES_KEPT);
+        assert!(kept[6..].iter().all(|kept| *kept), "{kept:?}");
     }
 
     #[test]

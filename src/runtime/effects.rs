@@ -16,6 +16,7 @@ use crate::{
         event::{Document, Ground, Lots, PaneEvent, ReadEvent},
         layout,
     },
+    autopilot::RunNews,
     breakpoint::git,
     lineage::{EndReason, files::PrivateDir, process},
     pane::{
@@ -70,6 +71,7 @@ impl Shell {
             Effect::ReadGit => self.read_git(),
             Effect::ReadGround { named, include } => self.read_ground(named, include),
             Effect::ReadScratchpad => self.read_scratchpad(),
+            Effect::ReadTask => self.read_task(),
             Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, &text),
             Effect::OpenEditor { document, text } => self.open_editor(document, &text),
             Effect::FollowTranscript { session, path } => self.follow(session, path),
@@ -103,6 +105,8 @@ impl Shell {
             Effect::Publish(news) => self.feed.publish(*news),
             Effect::Copy(text) => self.copy(&text),
             Effect::Bell => self.aside.push(7),
+            Effect::Call(why) => self.call_person(&why),
+            Effect::Tell(news) => self.told(&news),
             Effect::Quit(code) => self.quit = Some(code),
         }
     }
@@ -409,7 +413,7 @@ impl Shell {
             .unwrap_or_else(|| "vi".to_owned());
         let path = file.path().to_owned();
         // The variable may hold arguments, so a shell reads it, as git does.
-        let status = self.host.lend(|| {
+        let status = self.front.lend(|| {
             std::process::Command::new("sh")
                 .arg("-c")
                 .arg(format!("{editor} \"$1\""))
@@ -421,6 +425,42 @@ impl Shell {
             return Err(std::io::Error::other(format!("{editor}: {status}")));
         }
         std::fs::read_to_string(&path)
+    }
+
+    /// Reads the task again; a run whose task was given as text has none to read.
+    fn read_task(&mut self) {
+        let Some(path) = &self.task else { return };
+        let task = super::task::read(path);
+        self.tell(Event::Read(ReadEvent::Task(task)));
+    }
+
+    fn told(&self, news: &RunNews) {
+        let now = chrono::Utc::now();
+        tracing::info!(news = %crate::clean::one_line(&news.to_string()), "run");
+        self.front.tell(news, now, self.model.run().as_str());
+    }
+
+    /// Calls a person by the host terminal: OSC 777 where it is known to be the form understood, else OSC 9, and the bell.
+    fn call_person(&mut self, why: &str) {
+        use crate::config::Notifications;
+        let how = self.model.config.ui.notifications;
+        if how == Notifications::Off || !self.front.has_terminal() {
+            return;
+        }
+        if how == Notifications::Desktop {
+            let why = crate::clean::one_line(why);
+            let name = |name| std::env::var(name).unwrap_or_default();
+            let sequence = if ["rxvt", "foot"]
+                .iter()
+                .any(|one| name("TERM").starts_with(one))
+            {
+                format!("\x1b]777;notify;pitstop;{}\x1b\\", why.replace(';', ","))
+            } else {
+                format!("\x1b]9;{why}\x1b\\")
+            };
+            self.aside.extend_from_slice(sequence.as_bytes());
+        }
+        self.aside.push(7);
     }
 
     pub(super) fn follow(&mut self, session: SessionId, path: String) {

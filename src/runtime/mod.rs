@@ -21,12 +21,14 @@ pub mod agent;
 pub mod canvas;
 pub mod effects;
 pub mod follower;
+pub mod front;
 pub mod ground;
 pub mod host;
 pub mod keeper;
 pub mod listen;
 pub mod recovery;
 pub mod summary;
+pub mod task;
 pub mod trim;
 pub mod watcher;
 
@@ -73,7 +75,8 @@ use crate::{
 use agent::AgentPlan;
 use canvas::Canvas;
 use follower::Poke;
-use host::{Host, HostBytes};
+use front::{Front, Speech};
+use host::HostBytes;
 use keeper::Job;
 use listen::Listening;
 use summary::SideProcesses;
@@ -129,6 +132,12 @@ pub struct Setup {
     pub flags: Flags,
     /// The colours that the host terminal can show.
     pub depth: Depth,
+    /// The signals, listened for since before there was anything to end.
+    pub signals: Signals,
+    /// How it speaks where there is no terminal; `None` where there is one.
+    pub speech: Option<Speech>,
+    /// The file that holds the run's task, if it is one.
+    pub task: Option<PathBuf>,
 }
 
 /// The loop's own state: everything that is not the model.
@@ -147,7 +156,9 @@ pub struct Shell {
     pub(crate) trimmer: std_mpsc::Sender<trim::Ask>,
     pub(crate) watcher: Watcher,
     pub(crate) paths: Paths,
-    pub(crate) host: Host,
+    pub(crate) front: Front,
+    /// The file that holds the run's task.
+    pub(crate) task: Option<PathBuf>,
     pub(crate) pane_messages: mpsc::Sender<PtyMessage>,
     pub(crate) feed: Feed,
     pub(crate) calls_open: HashMap<CallId, oneshot::Sender<Reply>>,
@@ -216,19 +227,25 @@ enum Woken {
     Timer,
 }
 
-struct Signals {
+/// The signals that we answer.
+#[derive(Debug)]
+pub struct Signals {
     terminate: Signal,
-    hangup: Signal,
+    hangup: Option<Signal>,
     interrupt: Signal,
     winch: Signal,
     stop: Signal,
 }
 
 impl Signals {
-    fn new() -> io::Result<Self> {
+    /// Listens from now on: a signal that comes before the loop begins waits for it.
+    pub fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
+            // `nohup` asks for it to be ignored, and listening would take that back.
+            hangup: (!ignores_hangup())
+                .then(|| signal(SignalKind::hangup()))
+                .transpose()?,
             interrupt: signal(SignalKind::interrupt())?,
             winch: signal(SignalKind::window_change())?,
             stop: signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
@@ -239,7 +256,7 @@ impl Signals {
         tokio::select! {
             biased;
             _ = self.terminate.recv() => Woken::Signal("SIGTERM"),
-            _ = self.hangup.recv() => Woken::Signal("SIGHUP"),
+            () = received(self.hangup.as_mut()) => Woken::Signal("SIGHUP"),
             _ = self.interrupt.recv() => Woken::Signal("SIGINT"),
             _ = self.winch.recv() => Woken::Resized,
             _ = self.stop.recv() => Woken::Suspend,
@@ -247,9 +264,25 @@ impl Signals {
     }
 }
 
+async fn received(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether we were started with SIGHUP ignored. Only Linux tells; elsewhere it is not.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 == 1)
+}
+
 /// Runs the supervisor until it is told to leave; returns the exit code and the model as it was last.
 pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
-    let mut signals = Signals::new()?;
     let (pane_messages, mut pane) = pty::channel();
     let Setup {
         mut model,
@@ -262,6 +295,9 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         paths,
         flags,
         depth,
+        mut signals,
+        speech,
+        task,
     } = setup;
     let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
@@ -272,8 +308,13 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         watcher.watch_beside(&path);
     }
     watcher.watch_beside(&agent.scratchpad);
-    let host = Host::enter()?;
-    model.host = host::size();
+    let front = match speech {
+        None => Front::terminal()?,
+        Some(speech) => Front::headless(speech)?,
+    };
+    model.host = front.size(model.host);
+    // Nobody sees panels.
+    model.zoomed |= !front.has_terminal();
     let canvas = Canvas::new(model.host);
     let size = layout(&model).pane_size();
     let screen = Screen::new(size, model.config.ui.scrollback_lines);
@@ -291,7 +332,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         trimmer,
         watcher,
         paths,
-        host,
+        front,
+        task,
         pane_messages,
         feed,
         calls_open: HashMap::new(),
@@ -344,8 +386,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         let woken = tokio::select! {
             biased;
             woken = signals.next() => woken,
-            Some(bytes) = shell.host.bytes.recv() => Woken::Host(bytes),
-            Some(()) = shell.host.written.recv() => Woken::Written,
+            woken = shell.front.next() => woken,
             Some(event) = answers.recv() => Woken::Answer(event),
             call = calls.recv(), if !calls_closed => {
                 let Some(call) = call else { calls_closed = true; continue };
@@ -360,12 +401,17 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let Shell {
         model,
         pty,
-        host,
+        mut front,
+        aside,
         summaries,
         ..
     } = shell;
     drop(pty);
-    drop(host);
+    // The last call to a person.
+    if !aside.is_empty() {
+        front.write(aside);
+    }
+    drop(front);
     // Who waits for room in the channel must not be waited for.
     drop(answers);
     drop(summaries);
@@ -424,12 +470,12 @@ impl Shell {
 
     fn serve(&mut self, woken: Woken) {
         match woken {
-            Woken::Signal(signal) => self.tell(Event::ShutdownAsked { signal }),
+            Woken::Signal(signal) => self.signalled(signal),
             Woken::Resized => self.resized(),
             Woken::Suspend => self.suspend(),
             Woken::Host(HostBytes::Read(bytes)) => self.typed(&bytes),
-            Woken::Host(HostBytes::Closed) => self.tell(Event::ShutdownAsked { signal: "SIGHUP" }),
-            Woken::Written => self.host.frame_written(),
+            Woken::Host(HostBytes::Closed) => self.signalled("SIGHUP"),
+            Woken::Written => self.front.frame_written(),
             Woken::Answer(event) => {
                 if matches!(event, Event::Read(ReadEvent::Git(_))) {
                     self.git_answered();
@@ -444,8 +490,24 @@ impl Shell {
         }
     }
 
+    /// A signal asks us to end. A run that is to go on without its terminal loses only that.
+    fn signalled(&mut self, signal: &'static str) {
+        if signal == "SIGHUP" {
+            if !self.front.has_terminal() && self.model.config.autopilot.keep_running {
+                tracing::info!("SIGHUP: the run goes on, there is no terminal to lose");
+                return;
+            }
+            if self.front.has_terminal() && app::autopilot::goes_headless(&mut self.model) {
+                self.front.lose_terminal();
+                self.tell(Event::TerminalLost);
+                return;
+            }
+        }
+        self.tell(Event::ShutdownAsked { signal });
+    }
+
     fn resized(&mut self) {
-        let (columns, rows) = host::size();
+        let (columns, rows) = self.front.size(self.model.host);
         if self.model.host == (columns, rows) {
             return;
         }
@@ -454,7 +516,7 @@ impl Shell {
     }
 
     fn suspend(&mut self) {
-        if let Err(error) = self.host.suspend() {
+        if let Err(error) = self.front.suspend() {
             tracing::warn!(%error, "cannot suspend");
         }
         self.redraw();
@@ -791,7 +853,7 @@ impl Shell {
 
     /// What is to be drawn, if anything: not while the last frame is on its way out.
     fn wants_frame(&self, now: Instant) -> Option<Frame> {
-        if !self.host.is_ready() {
+        if !self.front.is_ready() {
             return None;
         }
         let typed = self.typed_due.is_some_and(|due| due <= now);
@@ -886,7 +948,7 @@ impl Shell {
             if self.host_synchronizes {
                 bytes.extend_from_slice(b"\x1b[?2026l");
             }
-            self.host.write(bytes);
+            self.front.write(bytes);
         }
         self.drawn_revision = self.screen.revision();
         self.drawn_at = Some(Instant::now());

@@ -18,6 +18,7 @@ mod history;
 mod markdown;
 pub mod pane;
 mod review;
+mod run;
 mod scratchpad;
 mod text;
 pub mod theme;

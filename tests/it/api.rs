@@ -275,6 +275,7 @@ fn status() -> StatusReport {
         },
         cost_usd: None,
         store_trouble: None,
+        run: None,
     }
 }
 

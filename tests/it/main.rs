@@ -4,6 +4,7 @@
 
 mod agent;
 mod api;
+mod autopilot;
 mod breakpoint;
 mod checkpoint;
 mod commands;

@@ -13,7 +13,10 @@
 //! | `PITSTOP_DEMO_PACE_MS` | pause between steps, milliseconds (300) |
 //! | `PITSTOP_DEMO_REPLY` | the text of every reply, in place of the story |
 //! | `PITSTOP_DEMO_SUMMARY` | what `-p` says when a summary is asked for; `fail`: an overloaded service; `hang`: nothing, until it is killed |
-//! | `PITSTOP_DEMO_SCRIPT` | file with a line a turn: steps with tabs between; `$ CMD` runs CMD, `\n` breaks a line |
+//! | `PITSTOP_DEMO_SCRIPT` | file with a line a turn: steps with tabs between; `$ CMD` runs CMD, `! WORD` fails the turn with that error, `\n` breaks a line |
+//! | `PITSTOP_DEMO_GROWTH` | how much each turn adds to the context, tokens (a twentieth of the window) |
+//! | `PITSTOP_DEMO_ITEMS` | how many items the plan has (24) |
+//! | `PITSTOP_DEMO_PROMISE` | what it says when the last item is done |
 //! | `PITSTOP_DEMO_AUTO` | `0`: waits for a prompt after each turn |
 //! | `PITSTOP_DEMO_STUBBORN` | `1`: ignores `/exit`, SIGINT, SIGHUP and SIGTERM |
 //! | `PITSTOP_DEMO_EXIT_MS` | pause before the end, milliseconds |
@@ -91,6 +94,9 @@ struct Control {
     reply: Option<String>,
     summary: Option<String>,
     script: Vec<String>,
+    growth: Option<u64>,
+    items: u64,
+    promise: Option<String>,
     auto: bool,
     stubborn: bool,
     exit_pause: Duration,
@@ -182,6 +188,9 @@ fn control() -> Result<Control, String> {
         reply: text("PITSTOP_DEMO_REPLY"),
         summary: text("PITSTOP_DEMO_SUMMARY"),
         script: script.lines().map(str::to_owned).collect(),
+        growth: number("PITSTOP_DEMO_GROWTH"),
+        items: number("PITSTOP_DEMO_ITEMS").unwrap_or(24),
+        promise: text("PITSTOP_DEMO_PROMISE"),
         auto: !is("PITSTOP_DEMO_AUTO", "0"),
         stubborn: is("PITSTOP_DEMO_STUBBORN", "1"),
         exit_pause: Duration::from_millis(number("PITSTOP_DEMO_EXIT_MS").unwrap_or(0)),

@@ -275,7 +275,10 @@ impl Session {
             self.turn = Some(turn);
             return Ok(());
         }
-        self.end_turn();
+        match turn.failure.take() {
+            Some(word) => self.fail_turn(&word),
+            None => self.end_turn(),
+        }
         self.dirty = true;
         if let Some(prompt) = self.queue.pop_front() {
             return self.submit(prompt);
@@ -452,7 +455,15 @@ impl Session {
             let line = self.control.script.get(self.turns - 1);
             return scripted(line.map_or("Understood.", String::as_str));
         }
-        self.story.turn(self.handed_over && self.turns == 1)
+        let mut steps = self.story.turn(self.handed_over && self.turns == 1);
+        if self.story.done() >= self.control.items
+            && let (Some(promise), Some(Step::Say(last))) =
+                (&self.control.promise, steps.back_mut())
+        {
+            last.push_str("\n\n");
+            last.push_str(promise);
+        }
+        steps
     }
 
     /// The context after a turn, tokens.
@@ -464,6 +475,9 @@ impl Session {
             .or(self.control.usage.last());
         if let Some(usage) = scripted.filter(|_| !self.handed_over) {
             return *usage;
+        }
+        if let Some(growth) = self.control.growth {
+            return self.context + growth;
         }
         // A window fills in about twenty turns, whatever its size.
         let share = (self.window() - BASE_LOAD) / 20;

@@ -10,7 +10,7 @@ use crate::{
 
 use super::{DEFER_TURNS, Kind, SECOND_ENTER, is_safe, open_review};
 use crate::app::{
-    agent, checkpoint,
+    agent, autopilot, checkpoint,
     effect::{Effect, StartAgent},
     ending,
     event::TimerId,
@@ -72,9 +72,16 @@ fn armed(model: &mut Model) -> Vec<Effect> {
     if !asked && !is_safe(model) {
         return Vec::new();
     }
+    let each_turn = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|one| one.cause == Cause::Autopilot);
     let mut effects = enter(model, Step::Drafting);
+    effects.extend(autopilot::reads_task(model));
     effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
-    if !approved {
+    // A session of one turn is no matter for a summary, which costs as much as the turn.
+    if !approved && !each_turn {
         effects.extend(summary::refresh(model));
     }
     effects
@@ -86,7 +93,7 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
     };
     let by_itself = matches!(
         attempt.cause,
-        Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit
+        Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit | Cause::Autopilot
     );
     let unattended = by_itself && model.mode == RebootMode::Auto;
     let waits = !attempt.drafted || summary::is_awaited(model, unattended);
@@ -94,9 +101,14 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let epoch = attempt.epoch;
+    let cause = attempt.cause;
     let mut effects = enter(model, Step::Review);
     if unattended {
-        let delay = model.config.reboot.auto_delay;
+        let delay = autopilot::auto_delay(model, cause);
+        if delay.is_zero() {
+            effects.extend(super::approve(model, super::Approval::Auto).unwrap_or_default());
+            return effects;
+        }
         model.notice(format!(
             "rebooting in {} s: any review key stops it",
             delay.as_secs()
@@ -202,11 +214,12 @@ fn start(model: &mut Model) -> Vec<Effect> {
     agent::open_iteration(model, session, Some(cause), parent);
     let iteration = model.iteration;
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
+    let again = (kind == Kind::Restart).then(|| autopilot::restart_prompt(model));
     let mut effects = vec![Effect::Start(StartAgent {
         iteration,
         session,
         resume: kind != Kind::Fresh,
-        prompt: text.clone().filter(|_| as_prompt),
+        prompt: again.unwrap_or_else(|| text.clone().filter(|_| as_prompt)),
         first: false,
     })];
     if let Some(text) = text {

@@ -3,5 +3,6 @@
 pub mod events;
 pub mod home;
 pub mod messages_api;
+pub mod schema;
 pub mod supervisor;
 pub mod terminal;
