@@ -281,12 +281,12 @@ pub struct StatusReport {
     pub reboot: RebootReport,
     /// What the session has cost so far, in US dollars.
     pub cost_usd: Option<f64>,
-    /// Why history is kept in memory, while the store cannot be used.
-    #[serde(default)]
-    pub store_trouble: Option<String>,
     /// The autonomous run, if this is one.
     #[serde(default)]
     pub run: Option<RunReport>,
+    /// Why history is kept in memory, while the store cannot be used.
+    #[serde(default)]
+    pub store_trouble: Option<String>,
 }
 
 /// An autonomous run, as part of a [`StatusReport`].
@@ -819,8 +819,8 @@ mod tests {
                 ..RebootReport::default()
             },
             cost_usd: None,
-            store_trouble: None,
             run: None,
+            store_trouble: None,
         }
     }
 
@@ -834,7 +834,7 @@ mod tests {
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},
-            "cost_usd": null, "store_trouble": null, "run": null,
+            "cost_usd": null, "run": null, "store_trouble": null,
         });
         assert_eq!(
             serde_json::to_string(&status()).unwrap(),

@@ -55,8 +55,8 @@ pub fn status(model: &Model) -> StatusReport {
         context: context(model),
         reboot: reboot_report(model),
         cost_usd: model.agent.cost_usd,
-        store_trouble: model.store_trouble.clone(),
         run: super::autopilot::report(model),
+        store_trouble: model.store_trouble.clone(),
     }
 }
 

@@ -135,40 +135,26 @@ impl Failure {
 /// Hosts the agent; returns the exit code.
 #[must_use]
 pub fn run(args: &HostArgs, demo: bool) -> i32 {
-    told(host_agent(args, demo, Lead::Person))
+    host_agent(args, demo, None, None).unwrap_or_else(|failure| failure.tell())
 }
 
 /// Hosts the agent for an autonomous run; returns the exit code.
 pub(super) fn run_order(args: &HostArgs, demo: bool, order: Order) -> i32 {
-    told(host_agent(args, demo, Lead::Run(order)))
+    host_agent(args, demo, Some(order), None).unwrap_or_else(|failure| failure.tell())
 }
 
 /// As [`run`], in a fresh session that is given the handoff of a checkpoint.
-pub(super) fn restore(args: &HostArgs, demo: bool, checkpoint: Checkpoint) -> i32 {
-    let restored = Lead::Checkpoint(Box::new(checkpoint));
-    told(host_agent(args, demo, restored))
+#[must_use]
+pub fn restore(args: &HostArgs, demo: bool, checkpoint: Checkpoint) -> i32 {
+    host_agent(args, demo, None, Some(checkpoint)).unwrap_or_else(|failure| failure.tell())
 }
 
-fn told(outcome: Result<i32, Failure>) -> i32 {
-    outcome.unwrap_or_else(|failure| failure.tell())
-}
-
-/// Who says what the first session is about.
-enum Lead {
-    /// A person, as they go.
-    Person,
-    /// The order of an autonomous run.
-    Run(Order),
-    /// A checkpoint, whose work is taken up.
-    Checkpoint(Box<Checkpoint>),
-}
-
-fn host_agent(args: &HostArgs, demo: bool, lead: Lead) -> Result<i32, Failure> {
-    let (order, restored) = match lead {
-        Lead::Person => (None, None),
-        Lead::Run(order) => (Some(order), None),
-        Lead::Checkpoint(checkpoint) => (None, Some(checkpoint)),
-    };
+fn host_agent(
+    args: &HostArgs,
+    demo: bool,
+    order: Option<Order>,
+    restored: Option<Checkpoint>,
+) -> Result<i32, Failure> {
     let headless = order.as_ref().is_some_and(|order| order.speech().is_some());
     if !headless && (!std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()) {
         return Err(Failure::new(
@@ -235,8 +221,8 @@ fn host_agent(args: &HostArgs, demo: bool, lead: Lead) -> Result<i32, Failure> {
         config: loaded.config,
         generator,
         warnings,
-        restored,
         order,
+        restored,
     };
     let outcome = runtime.block_on(supervise(here, who));
     // Tasks that still run (a git question, a store that hangs) must not keep us.
@@ -252,10 +238,10 @@ struct Here {
     config: Config,
     generator: Generator,
     warnings: Vec<String>,
-    /// The checkpoint whose work is taken up.
-    restored: Option<Box<Checkpoint>>,
     /// What an autonomous run is to do.
     order: Option<Order>,
+    /// The checkpoint whose work is taken up.
+    restored: Option<Checkpoint>,
 }
 
 /// Takes the project, finishes what a dead supervisor left, runs the loop, closes everything.
@@ -267,8 +253,8 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         config,
         generator,
         mut warnings,
-        restored,
         order,
+        restored,
     } = here;
     let signals = Signals::new().map_err(|error| Failure::of(&error))?;
     let speech = order.as_ref().and_then(Order::speech);
@@ -471,7 +457,10 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         tracing::warn!(died);
         model.notice(died);
     }
-    let recovered = unfinished.map(|entry| recover(&mut model, &plan, &entry));
+    let recovered = match restored {
+        Some(_) => None,
+        None => unfinished.map(|entry| recover(&mut model, &plan, &entry)),
+    };
     let task = order.as_ref().and_then(|order| order.file.clone());
     let first = match (order, recovered) {
         (Some(order), recovered) => {
@@ -479,10 +468,12 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
             app::autopilot::begin(&mut model, rules, task.is_some(), recovered)
         }
         (None, Some(recovered)) => recovered,
-        (None, None) => match &restored {
-            Some(checkpoint) => app::checkpoint::restore(&mut model, checkpoint),
-            None => app::agent::begin(&mut model, false, None, who.prompt),
-        },
+        (None, None) if restored.is_some() => {
+            restored.as_ref().map_or_else(Vec::new, |checkpoint| {
+                app::checkpoint::restore(&mut model, checkpoint)
+            })
+        }
+        (None, None) => app::agent::begin(&mut model, false, None, who.prompt),
     };
     let setup = Setup {
         model,

@@ -17,8 +17,8 @@ mod observer;
 pub mod out;
 pub mod prune;
 pub mod restore;
-pub mod save;
 pub mod run;
+pub mod save;
 pub mod status;
 pub mod statusline;
 

@@ -162,8 +162,8 @@ mod tests {
                 blocked_by: vec!["turn".into(), "typing".into()],
             },
             cost_usd: Some(4.123),
-            store_trouble: None,
             run: None,
+            store_trouble: None,
         }
     }
 

@@ -274,8 +274,8 @@ fn status() -> StatusReport {
             ..RebootReport::default()
         },
         cost_usd: None,
-        store_trouble: None,
         run: None,
+        store_trouble: None,
     }
 }
 

@@ -86,9 +86,9 @@ pub struct Launch {
     size: (u16, u16),
     answers: Answers,
     directory: Option<PathBuf>,
-    restoring: Option<Vec<String>>,
     /// The flags of `pitstop run`; without them it is a session that a person leads.
     order: Option<Vec<String>>,
+    restoring: Option<Vec<String>>,
 }
 
 impl Launch {
@@ -104,8 +104,8 @@ impl Launch {
             size: (140, 45),
             answers: Answers::All,
             directory: None,
-            restoring: None,
             order: None,
+            restoring: None,
         }
     }
 
@@ -263,17 +263,17 @@ impl Launch {
 
     fn args(&self) -> Vec<OsString> {
         let mut args: Vec<OsString> = Vec::new();
-        if let Some(restoring) = &self.restoring {
-            args.push("restore".into());
-            args.extend(restoring.iter().map(OsString::from));
-        }
         if let Some(order) = &self.order {
             args.push("run".into());
             args.extend(order.iter().map(OsString::from));
         }
+        if let Some(restoring) = &self.restoring {
+            args.push("restore".into());
+            args.extend(restoring.iter().map(OsString::from));
+        }
         match &self.hosted {
-            Hosted::Demo if self.restoring.is_some() => {}
             Hosted::Demo if self.order.is_some() => args.push("--demo".into()),
+            Hosted::Demo if self.restoring.is_some() => {}
             Hosted::Demo => args.push("demo".into()),
             Hosted::Claude(path) => {
                 let path = path.display();
