@@ -9,8 +9,15 @@ if ! [ -d "$git_dir/rebase-merge" ] && ! [ -d "$git_dir/rebase-apply" ] && [ -x 
 	# Up to here no process was started, nor is one where no supervisor runs.
 	for observe in "${PITSTOP_OBSERVE:-/nowhere}" "${XDG_RUNTIME_DIR:-/nowhere}"/pitstop/*.observe /tmp/pitstop-@UID@/*.observe; do
 		if [ -f "$observe" ]; then
-			# Asked for now: the next commit may be made before anybody else gets to it.
-			sha=$(git rev-parse --verify HEAD 2>/dev/null)
+			# Read now: the next commit may be made before anybody else gets to it. Git has just written the branch's
+			# file; where it keeps branches in another way it is asked.
+			sha=
+			read -r head 2>/dev/null <"$git_dir/HEAD"
+			case $head in
+			"ref: "*) [ -f "$git_dir/${head#ref: }" ] && read -r sha 2>/dev/null <"$git_dir/${head#ref: }" ;;
+			*) sha=$head ;;
+			esac
+			[ ${#sha} -ge 40 ] || sha=$(git rev-parse --verify HEAD 2>/dev/null)
 			"$pitstop" git-hook post-commit "$sha" </dev/null >/dev/null 2>&1 &
 			break
 		fi

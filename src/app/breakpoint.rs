@@ -30,9 +30,9 @@ use crate::{
 };
 
 use super::{
-    control,
+    checkpoint,
     effect::Effect,
-    event::CallId,
+    event::{CallId, TimerId},
     model::Model,
     reboot::{self, is_safe},
     report, scratchpad,
@@ -40,6 +40,9 @@ use super::{
 
 /// How many commits are remembered, to know one that is told again: more than a turn makes.
 const COMMITS_KEPT: usize = 256;
+
+/// How long a new head waits for the hook or the agent's shell, which know its size too.
+const TELLING_TIME: Duration = Duration::from_secs(2);
 
 /// For how long the same outcome of a test run counts as the same run: long enough for a hook and a report to meet.
 const SAME_RUN: Duration = Duration::from_secs(60);
@@ -67,6 +70,8 @@ pub struct Moments {
     saves: VecDeque<At>,
     /// When git was last read.
     git_at: Option<At>,
+    /// A new head that nobody has told of, and the epoch of the timer that waits for that.
+    head: Option<(Made, u64)>,
 }
 
 /// A checkpoint that waits for git, so that it does not name files as changed which have just been committed.
@@ -210,10 +215,12 @@ pub fn prompted(model: &mut Model) {
 
 /// Git has been read; `before` is what it said the time before. A head that was made since is a commit that nobody told of.
 pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
-    let made = new_head(model, before);
-    let mut effects = made
-        .and_then(|made| committed(model, &made))
-        .unwrap_or_default();
+    let mut effects = Vec::new();
+    if let Some(made) = new_head(model, before) {
+        let epoch = model.next_epoch();
+        model.moments.head = Some((made, epoch));
+        effects.push(Effect::SetTimer(TimerId::NewHead(epoch), TELLING_TIME));
+    }
     model.moments.git_at = Some(model.now);
     let head = match &model.git {
         GitState::Facts(facts) => facts.head.clone(),
@@ -237,6 +244,15 @@ pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
     if !model.moments.waiting.is_empty() {
         effects.push(Effect::ReadGit);
     }
+    effects
+}
+
+/// Those who know more of the head have had their time to tell.
+pub fn untold(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    let head = model.moments.head.take_if(|(_, waited)| *waited == epoch);
+    let told = head.and_then(|(made, _)| committed(model, &made));
+    let mut effects = told.unwrap_or_default();
+    effects.extend(reboot::consider(model));
     effects
 }
 
@@ -373,8 +389,8 @@ fn may_save(model: &mut Model) -> bool {
 /// Saves everything that a later session needs, and what it was saved for.
 fn save(model: &mut Model, tags: Vec<String>, about: &Value) -> Vec<Effect> {
     let mut effects = scratchpad::save(model);
-    let id = control::checkpoint_id(model);
-    let mut checkpoint = control::snapshot(model, id, tags);
+    let id = checkpoint::next_id(model);
+    let mut checkpoint = checkpoint::snapshot(model, id, tags);
     if let (Value::Object(fields), false) = (&mut checkpoint.state, about.is_null()) {
         fields.insert("breakpoint".to_owned(), about.clone());
     }

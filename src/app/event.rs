@@ -221,6 +221,26 @@ pub enum StoreEvent {
         /// The step.
         step: Step,
     },
+    /// What became of a checkpoint.
+    CheckpointKept {
+        /// The checkpoint.
+        id: uuid::Uuid,
+        /// Where it is now.
+        kept: Kept,
+    },
+    /// The store cannot be used any more, and why; `None`: it can again, and has all that waited.
+    TroubleChanged(Option<String>),
+}
+
+/// Where a record is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// On disk.
+    Durable,
+    /// In memory, until the store can be used again, and why it cannot now.
+    Waiting(String),
+    /// Nowhere, and why.
+    Lost(String),
 }
 
 /// A document that can be edited.
@@ -253,6 +273,8 @@ pub enum TimerId {
     Survey(u64),
     /// The client's title has said for a while that no turn runs.
     Calm(u64),
+    /// Nobody has told of the commit that is the head by now.
+    NewHead(u64),
     /// What the autonomous run waits for.
     Run(u64),
     /// The time of the autonomous run has moved on.

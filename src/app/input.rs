@@ -18,7 +18,7 @@ use crate::{
 };
 
 use super::{
-    agent, autopilot, control,
+    agent, autopilot, checkpoint, control,
     effect::Effect,
     event::{Document, HostEvent},
     handoff, layout,
@@ -159,7 +159,7 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
                 vec![Effect::ScrollPane(Scroll::Bottom)]
             }
         }
-        Action::Checkpoint => control::checkpoint(model, "manual"),
+        Action::Checkpoint => checkpoint::by_key(model),
         Action::Undo => {
             let done = reboot::undo(model);
             refused(model, done)

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod autopilot;
 pub mod breakpoint;
+pub mod checkpoint;
 pub mod compaction;
 pub mod control;
 pub mod effect;
@@ -60,6 +61,8 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Store(StoreEvent::Journaled { reboot, step }) => {
             reboot::journaled(model, reboot, step)
         }
+        Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
+        Event::Store(StoreEvent::TroubleChanged(trouble)) => control::store_trouble(model, trouble),
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
         Event::Reported { call, report } => breakpoint::reported(model, call, report),
@@ -176,6 +179,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::Summary(epoch) => summary::timer(model, epoch),
         TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
+        TimerId::NewHead(epoch) => breakpoint::untold(model, epoch),
         TimerId::Run(epoch) => autopilot::timer(model, epoch),
         TimerId::RunClock => autopilot::clock(model),
         TimerId::Notice => control::expire_notices(model),

@@ -911,26 +911,24 @@ impl Shell {
         self.model.now = self.at();
         let rows = self.screen.take_damage();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
-        let drawn = match (frame, self.drawn_alone()) {
-            (Frame::Pane, Some(pane)) => {
-                let first = rows.start.min(pane.height);
-                let part = Rect {
-                    y: pane.y + first,
-                    height: rows.end.min(pane.height).saturating_sub(first),
-                    ..pane
-                };
-                let cursor = crate::ui::cursor(model, screen);
-                self.canvas.part(part, cursor.map(placed), |buf| {
-                    crate::ui::pane::rows(buf, pane, screen, rows, theme.depth);
-                })
-            }
-            _ => {
-                self.dirty = false;
-                self.typed_due = None;
-                self.drawn_layout = Some(layout(model));
-                self.canvas
-                    .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
-            }
+        let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
+        let drawn = if let Some(pane) = alone {
+            let first = rows.start.min(pane.height);
+            let part = Rect {
+                y: pane.y + first,
+                height: rows.end.min(pane.height).saturating_sub(first),
+                ..pane
+            };
+            let cursor = crate::ui::cursor(model, screen);
+            self.canvas.part(part, cursor.map(placed), |buf| {
+                crate::ui::pane::rows(buf, pane, screen, rows, theme.depth);
+            })
+        } else {
+            self.dirty = false;
+            self.typed_due = None;
+            self.drawn_layout = Some(layout(model));
+            self.canvas
+                .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
         };
         // It only writes to memory.
         let cells = drawn.unwrap_or_else(|error| {

@@ -54,9 +54,6 @@ pub enum CopyError {
         /// Why it could not.
         source: io::Error,
     },
-    /// The copy, read back, is another session.
-    #[error("expected the copy to hold the same records as the session, found others")]
-    Unlike,
     /// Even without any tool response it would be too large.
     #[error("expected a trim to leave less than {target} tokens, found {least} at its strongest level", target = target.0, least = least.0)]
     NoLevel {
@@ -128,10 +125,8 @@ impl Surveyed {
         out.flush().map_err(failed("write"))?;
         drop(out);
         aside.as_file_mut().rewind().map_err(failed("read back"))?;
-        let copy = Survey::read(BufReader::with_capacity(BLOCK, aside.as_file()))?;
-        if !self.survey.is_like(&copy) {
-            return Err(CopyError::Unlike);
-        }
+        self.survey
+            .check(BufReader::with_capacity(BLOCK, aside.as_file()))?;
         aside.as_file().sync_all().map_err(failed("sync"))?;
         aside
             .persist_noclobber(&target)

@@ -283,19 +283,29 @@ impl Survey {
         self.oversized
     }
 
-    /// Returns whether a copy has the same records in the same chain, with the same calls and responses, and is
-    /// no larger.
-    #[must_use]
-    pub fn is_like(&self, copy: &Self) -> bool {
-        copy.tokens() <= self.tokens()
-            && self.unpaired == copy.unpaired
-            && self.oversized == copy.oversized
-            && self.nodes.len() == copy.nodes.len()
-            && self
-                .nodes
-                .iter()
-                .zip(&copy.nodes)
-                .all(|(own, copied)| own.print == copied.print)
+    /// Reads a copy back: it must have the same records in the same chain, with the same calls and responses.
+    pub fn check(&self, copy: impl BufRead) -> Result<(), TrimError> {
+        let mut records = 0;
+        each_line(copy, &mut |piece| {
+            let bytes = piece.bytes();
+            if matches!(piece, Piece::Long { .. }) {
+                return Ok(());
+            }
+            let mut outcome = Ok(());
+            each_span(bytes, &mut |span| {
+                let same = |node: &Node| node.print == Look::at(&bytes[span]).print();
+                if !self.nodes.get(records).is_some_and(same) && outcome.is_ok() {
+                    outcome = Err(TrimError::Damaged { record: records });
+                }
+                records += 1;
+            });
+            outcome
+        })?;
+        if records == self.nodes.len() {
+            Ok(())
+        } else {
+            Err(TrimError::Damaged { record: records })
+        }
     }
 
     /// Says what each level would win.

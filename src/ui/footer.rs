@@ -64,6 +64,10 @@ pub(super) fn draw(
         ),
         Span::styled(format!(" · {state}"), state_style(model, theme)),
     ]);
+    if model.store_trouble.is_some() {
+        // The notice goes after a while; that nothing reaches the disk does not.
+        left.push(Span::styled(" · history in memory".to_owned(), theme.bad));
+    }
     if layout.strip && !layout.bordered && (model.scrolling || screen.scroll_offset() > 0) {
         left.push(Span::styled(" ·", theme.dim));
         left.push(Span::styled(

@@ -137,13 +137,19 @@ pub(super) fn join(parts: &[String], cells: usize) -> String {
 
 /// Text from outside on one line, safe to show.
 pub(super) fn safe(text: &str) -> Cow<'_, str> {
-    clean::one_line(text)
+    let text = clean::one_line(text);
+    // A letter that joins nothing has no cell of its own, and would be added to the second half of a wide one before it.
+    let unseen = |text: &str| text.graphemes(true).any(|one| width(one) == 0);
+    if text.is_ascii() || !unseen(&text) {
+        return text;
+    }
+    text.graphemes(true).filter(|one| width(one) > 0).collect()
 }
 
 /// A line of a document with its tabs as blanks and everything unsafe as escapes.
 pub(super) fn safe_line(line: &str) -> Cow<'_, str> {
     if !line.contains('\t') {
-        return clean::one_line(line);
+        return safe(line);
     }
     let mut out = String::with_capacity(line.len() + 8);
     let mut column = 0;
@@ -153,7 +159,7 @@ pub(super) fn safe_line(line: &str) -> Cow<'_, str> {
             out.extend(std::iter::repeat_n(' ', blanks));
             column += blanks;
         }
-        let piece = clean::one_line(piece);
+        let piece = safe(piece);
         column += width(&piece);
         out.push_str(&piece);
     }

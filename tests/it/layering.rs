@@ -153,7 +153,7 @@ const WORLDLY: [&str; 14] = [
 ];
 
 /// Each crate with the files that may use it.
-const DOORS: [(&str, &[&str]); 10] = [
+const DOORS: [(&str, &[&str]); 12] = [
     ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
     ("portable_pty", &["pane/pty.rs"]),
@@ -182,6 +182,8 @@ const DOORS: [(&str, &[&str]); 10] = [
     ),
     ("notify", &["runtime/watcher.rs"]),
     ("minijinja", &["handoff/generate.rs"]),
+    ("clap_complete", &["cli/completions.rs"]),
+    ("clap_mangen", &["cli/man.rs"]),
 ];
 
 fn source_root() -> PathBuf {

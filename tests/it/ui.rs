@@ -813,3 +813,19 @@ proptest! {
         assert_rows_are_exact(&written(&model, &screen(&model), &Theme::default()));
     }
 }
+
+#[test]
+fn a_letter_that_joins_nothing_moves_no_cell() {
+    for notes in [
+        "Uো\u{d7d4}",
+        "\u{d7d4}",
+        "a\u{d7d4}b",
+        "\u{9cb}",
+        "x\u{1160}y",
+    ] {
+        let mut model = working((120, 40));
+        model.title = notes.to_owned();
+        model.notes.text = notes.to_owned();
+        assert_rows_are_exact(&written(&model, &screen(&model), &Theme::default()));
+    }
+}

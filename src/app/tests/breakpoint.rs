@@ -228,14 +228,41 @@ fn a_new_head_is_a_commit_and_one_checked_out_is_none() {
     bench.git_is("aaaaaaaa1");
     bench.wait(Duration::from_secs(60));
     let effects = bench.git_is(SHA);
-    assert_eq!(tags(&effects), [["git-commit", "main", "1a2b3c4"]]);
+    assert!(tags(&effects).is_empty(), "somebody may tell more of it");
+    let timer = new_head(&effects).expect("a timer");
+    bench.tell(Event::TimerFired(timer));
+    assert_eq!(
+        tags(&bench.git_is(SHA)),
+        [["git-commit", "main", "1a2b3c4"]]
+    );
     bench.wait(Duration::from_secs(60));
     let hour_ago = At {
         wall: bench.at().wall - chrono::TimeDelta::hours(1),
         ..bench.at()
     };
     let old = facts("bbbbbbbb1", hour_ago);
-    assert!(tags(&bench.tell(Event::Read(ReadEvent::Git(old)))).is_empty());
+    let effects = bench.tell(Event::Read(ReadEvent::Git(old)));
+    assert_eq!(new_head(&effects), None);
+}
+
+#[test]
+fn a_head_that_git_shows_before_its_hook_reports_keeps_the_hooks_words() {
+    let mut bench = Bench::new();
+    bench.git_is("aaaaaaaa1");
+    let effects = bench.git_is(SHA);
+    let timer = new_head(&effects).expect("a timer");
+    assert_eq!(bench.status_of(commit(SHA)), "recorded");
+    assert_eq!(tags(&bench.git_is(SHA))[0][3], "files-3");
+    let effects = bench.tell(Event::TimerFired(timer));
+    assert!(!effects.contains(&Effect::ReadGit));
+    assert_eq!(bench.model.tally.commits, 1);
+}
+
+fn new_head(effects: &[Effect]) -> Option<TimerId> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(id @ TimerId::NewHead(_), _) => Some(*id),
+        _ => None,
+    })
 }
 
 #[test]
@@ -443,7 +470,7 @@ fn each_checkpoint_has_an_id_of_its_own() {
     for _ in 0..5 {
         let (_, effects) = bench.report(Report::AutoSave(SaveBody::default()));
         ids.extend(saved(&effects).into_iter().map(|one| one.id));
-        let control = Control::Save;
+        let control = Control::Save(crate::api::wire::CheckpointBody::EMPTY);
         let call = CallId(9);
         let effects = bench.tell(Event::ControlAsked { call, control });
         ids.extend(saved(&effects).into_iter().map(|one| one.id));
