@@ -199,7 +199,7 @@ fn short_mark(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     }
 }
 
-/// The reboot under way, else the newest notice.
+/// The reboot under way, else the newest notice, else why an autonomous run stands still.
 fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     if let Some(step) = reboot_step(model) {
         return Some(Span::styled(step, theme.accent));
@@ -210,7 +210,9 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
             theme.accent,
         ));
     }
-    let notice = model.notices.back()?;
+    let Some(notice) = model.notices.back() else {
+        return run::news(model, theme);
+    };
     let said = text::safe(&notice.text);
     Some(if notice.bad {
         Span::styled(format!("! {said}"), theme.bad)
