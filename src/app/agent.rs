@@ -81,7 +81,9 @@ pub fn open_iteration(
     model.transcript = TranscriptFacts::default();
     model.transcript_lost = false;
     model.title.clear();
-    model.scrolling = false;
+    // The new screen has no still.
+    model.copy = None;
+    model.press = None;
     model.ending = None;
     model.reboot.quiet_until_turn = 0;
 }

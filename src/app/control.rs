@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     api::wire::{AgentState, Control, Reply},
-    config::{Config, Notifications, RebootMode},
+    config::{ClipboardPolicy, Config, Notifications, RebootMode},
     lineage::{Cause, EndReason, checkpoint::Checkpoint},
     pane::screen::ScreenFact,
 };
@@ -15,7 +15,7 @@ use super::{
     ending,
     event::{CallId, TimerId},
     handoff,
-    model::{Model, Overlay, Quitting},
+    model::{Focus, Model, Overlay, Quitting},
     reboot::{self, Approval},
     scratchpad,
 };
@@ -138,10 +138,21 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
             Notifications::Off => Vec::new(),
             Notifications::Bell | Notifications::Desktop => vec![Effect::Bell],
         },
-        ScreenFact::ClipboardStore(text) => match model.config.ui.clipboard {
-            crate::config::ClipboardPolicy::Deny => Vec::new(),
-            _ => vec![Effect::Copy(text)],
-        },
+        ScreenFact::ClipboardStore(text) => {
+            let allowed = match model.config.ui.clipboard {
+                ClipboardPolicy::Allow => true,
+                ClipboardPolicy::Focused => model.focus == Focus::Pane && model.overlay.is_none(),
+                ClipboardPolicy::Deny => false,
+            };
+            if !allowed {
+                tracing::info!(
+                    bytes = text.len(),
+                    "the agent may not write the clipboard now"
+                );
+                return Vec::new();
+            }
+            vec![Effect::StoreClipboard(text)]
+        }
         ScreenFact::Notification { title, body } => {
             let both = [title, body].into_iter().filter(|part| !part.is_empty());
             let text = both.collect::<Vec<_>>().join(": ");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     api::wire::Reply,
     lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
-    pane::{PaneSize, input::HostInput, screen::Scroll},
+    pane::{PaneSize, copy::CopyOrder, input::HostInput, screen::Scroll},
     transcript::SessionId,
 };
 
@@ -24,6 +24,8 @@ pub enum Effect {
     ResizePane(PaneSize),
     /// Move through the scrollback.
     ScrollPane(Scroll),
+    /// Do this in copy mode; `PaneEvent::CopyMode` comes back.
+    CopyMode(CopyOrder),
     /// Tell the child that it got or lost the focus.
     FocusPane(bool),
     /// Send a signal to the agent, from SIGHUP on to its whole process group.
@@ -74,8 +76,10 @@ pub enum Effect {
     SetTimer(TimerId, Duration),
     /// Answer a call.
     Answer(CallId, Reply),
-    /// Put a text on the clipboard of the host terminal.
+    /// Put a text on the clipboard: the host terminal's, and the system's where there is one.
     Copy(String),
+    /// Put the agent's text on the clipboard of the host terminal, as it asked.
+    StoreClipboard(String),
     /// Ring the host terminal's bell.
     Bell,
     /// Leave, with this exit code, after everything has been written.

@@ -7,7 +7,7 @@ use crate::{
     config::Config,
     guard::Reading,
     lineage::{IterationId, ProcessStamp, TokenTotals, journal::Step},
-    pane::{input::HostInput, screen::ScreenFact},
+    pane::{copy::CopyNews, input::HostInput, screen::ScreenFact},
     transcript::{SessionId, Tokens},
 };
 
@@ -92,6 +92,13 @@ pub enum PaneEvent {
         /// Whether it does.
         on: bool,
     },
+    /// The hosted program has asked for the mouse, or gives it back.
+    MouseModeSet {
+        /// Whether it has it.
+        on: bool,
+    },
+    /// The screen has done what a reader asked for.
+    CopyMode(CopyNews),
     /// The pane's text carries the marker of the handoff that was pasted (generic agents have no hooks).
     MarkerSeen,
     /// The input queue of the pane is full: the child does not read.

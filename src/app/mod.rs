@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod control;
+pub mod copy;
 pub mod effect;
 pub mod ending;
 pub mod event;
@@ -72,6 +73,11 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
             model.agent.takes_pastes = on;
             reboot::advance(model)
         }
+        PaneEvent::MouseModeSet { on } => {
+            model.agent.takes_mouse = on;
+            Vec::new()
+        }
+        PaneEvent::CopyMode(news) => copy::answered(model, news),
         PaneEvent::MarkerSeen => reboot::marker_seen(model),
         PaneEvent::InputRefused => {
             model.trouble(

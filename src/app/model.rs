@@ -17,6 +17,7 @@ use crate::{
 };
 
 use super::{
+    copy::{CopyMode, Press},
     ending::Ending,
     event::{Lots, TranscriptFacts},
     reboot::Reboot,
@@ -56,6 +57,8 @@ pub struct AgentView {
     pub background_tasks: usize,
     /// Whether it takes a paste as one piece. Without that each line of one is an Enter.
     pub takes_pastes: bool,
+    /// Whether it has asked for the mouse.
+    pub takes_mouse: bool,
     /// When the human last typed into the pane.
     pub typed_at: Option<At>,
     /// Whether the agent's prompt may hold text that was not submitted.
@@ -283,8 +286,10 @@ pub struct Model {
     pub overlay: Option<Overlay>,
     /// Whether the prefix was just pressed.
     pub prefixed: bool,
-    /// Whether the pane is in scroll mode.
-    pub scrolling: bool,
+    /// Copy mode, while the pane is read and not lived in.
+    pub copy: Option<CopyMode>,
+    /// The last press of the mouse on the pane's text.
+    pub press: Option<Press>,
     /// The pane's title, as the agent set it.
     pub title: String,
     /// The host terminal's size, in cells: columns, rows.
@@ -401,7 +406,8 @@ impl Model {
             zoomed: false,
             overlay: None,
             prefixed: false,
-            scrolling: false,
+            copy: None,
+            press: None,
             title: String::new(),
             host,
             pasting: Vec::new(),

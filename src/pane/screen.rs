@@ -29,15 +29,18 @@ use alacritty_terminal::term::cell::{Cell, Hyperlink};
 use alacritty_terminal::term::{Config, Osc52, Term};
 use vte::ansi::{NamedColor, Processor, Timeout};
 
+use super::copy::{CopyMark, CopyNews, CopyOrder};
 use super::tap::{Signal, StringCap, Tap};
 use super::{ColourScheme, HostPalette, Modes, PaneSize};
 
 use cells::{attributes, cell_text, colour, is_wrapped, push_row, shown_width, trim_line};
+use copy::Still;
 use engine::{Engine, GridSize, VERSION_REPLY};
 
 pub use super::tap::{Mark, Progress, ScreenFact};
 
 mod cells;
+mod copy;
 mod engine;
 
 /// How long a synchronized frame may hide what was drawn: long enough for a slow frame, short
@@ -174,6 +177,10 @@ pub struct Screen {
     frozen: Option<Frozen>,
     deadline: Option<Instant>,
     revision: u64,
+    /// What is read in copy mode, while the living screen goes on behind it.
+    still: Option<Box<Still>>,
+    /// What the screen looked like when the view left it for the scrollback.
+    left: Option<u64>,
 }
 
 /// Tells the parser never to hold bytes back: frames are this file's affair (see the top).
@@ -215,6 +222,8 @@ impl Screen {
             frozen: None,
             deadline: None,
             revision: 0,
+            still: None,
+            left: None,
         }
     }
 
@@ -386,6 +395,9 @@ impl Screen {
     pub fn resize(&mut self, size: PaneSize) {
         if size != self.engine.size {
             self.engine.resize(size);
+            if let Some(still) = &mut self.still {
+                still.resize(size);
+            }
             self.thaw();
         }
     }
@@ -406,9 +418,12 @@ impl Screen {
         self.engine.modes()
     }
 
-    /// The cursor as it is to be shown.
+    /// The cursor as it is to be shown: the reader's in copy mode.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
+        if let Some(still) = &self.still {
+            return still.shown_cursor();
+        }
         self.frozen
             .as_ref()
             .map_or_else(|| self.engine.cursor(), |frozen| frozen.cursor)
@@ -435,28 +450,81 @@ impl Screen {
     /// Moves the view over the scrollback.
     pub fn scroll(&mut self, scroll: Scroll) {
         let before = self.scroll_offset();
-        self.engine.term.scroll_display(match scroll {
+        let scroll = match scroll {
             Scroll::Lines(lines) => GridScroll::Delta(lines.clamp(-1_000_000, 1_000_000)),
             Scroll::PageUp => GridScroll::PageUp,
             Scroll::PageDown => GridScroll::PageDown,
             Scroll::Top => GridScroll::Top,
             Scroll::Bottom => GridScroll::Bottom,
-        });
-        if before != self.scroll_offset() {
+        };
+        match &mut self.still {
+            Some(still) => still.scroll(scroll),
+            None => self.engine.term.scroll_display(scroll),
+        }
+        let after = self.scroll_offset();
+        if self.still.is_none() {
+            self.left = match (before, after) {
+                (_, 0) => None,
+                (0, _) => Some(self.engine.present()),
+                _ => self.left,
+            };
+        }
+        if before != after {
             self.thaw();
         }
     }
 
-    /// How many lines the view is above the present.
+    /// How many lines the view is above the present, or above the end of the still in copy mode.
     #[must_use]
     pub fn scroll_offset(&self) -> usize {
-        self.engine.term.grid().display_offset()
+        match &self.still {
+            Some(still) => still.offset(),
+            None => self.engine.term.grid().display_offset(),
+        }
     }
 
-    /// How many lines there are above the present.
+    /// How many lines there are above the present, or above the end of the still in copy mode.
     #[must_use]
     pub fn history_len(&self) -> usize {
-        self.engine.term.grid().history_size()
+        match &self.still {
+            Some(still) => still.history_len(),
+            None => self.engine.term.grid().history_size(),
+        }
+    }
+
+    /// Does what a reader asks for in copy mode.
+    pub fn copy(&mut self, order: &CopyOrder) -> CopyNews {
+        match (order, &mut self.still) {
+            (CopyOrder::Enter, Some(_)) | (CopyOrder::Leave, None) => return CopyNews::default(),
+            (CopyOrder::Enter | CopyOrder::Refresh, _) => {
+                let shown = self.frozen.as_ref().map(|frozen| &frozen.cells[..]);
+                let still = Still::take(&self.engine, shown, self.engine.present());
+                self.still = Some(Box::new(still));
+            }
+            (CopyOrder::Leave, Some(_)) => self.still = None,
+            (_, None) => return CopyNews::default(),
+            (order, Some(still)) => {
+                let news = still.obey(order);
+                self.revision += 1;
+                return news;
+            }
+        }
+        self.revision += 1;
+        CopyNews::default()
+    }
+
+    /// Whether the child has changed its screen since the view left it.
+    #[must_use]
+    pub fn has_new_output(&self) -> bool {
+        let seen = self.still.as_ref().map(|still| still.taken).or(self.left);
+        seen.is_some_and(|seen| seen != self.engine.present())
+    }
+
+    /// Visits what stands out in copy mode, a row's part at a time: row, first column, last column.
+    pub fn for_each_mark(&self, visit: impl FnMut(u16, u16, u16, CopyMark)) {
+        if let Some(still) = &self.still {
+            still.marks(visit);
+        }
     }
 
     /// Takes the host terminal's colours, for the child's colour queries.
@@ -508,12 +576,18 @@ impl Screen {
     }
 
     fn shown_size(&self) -> PaneSize {
+        if let Some(still) = &self.still {
+            return still.size();
+        }
         self.frozen
             .as_ref()
             .map_or(self.engine.size, |frozen| frozen.size)
     }
 
     fn shown_row(&self, row: u16) -> &[Cell] {
+        if let Some(still) = &self.still {
+            return still.row(row);
+        }
         match &self.frozen {
             Some(frozen) => {
                 let columns = usize::from(frozen.size.columns());

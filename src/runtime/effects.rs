@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base64::Engine as _;
 use crossterm::event::{KeyModifiers, MouseEventKind};
 
 use crate::{
@@ -29,7 +28,7 @@ use crate::{
     transcript::SessionId,
 };
 
-use super::{Shell, follower::Poke, keeper::Job, keeper::told};
+use super::{Shell, clipboard, follower::Poke, keeper::Job, keeper::told};
 
 /// The scratchpad's name in `.pitstop`.
 pub const SCRATCHPAD: &str = "scratchpad.md";
@@ -54,6 +53,10 @@ impl Shell {
             }
             Effect::ResizePane(size) => self.resize_pane(size),
             Effect::ScrollPane(scroll) => self.screen.scroll(scroll),
+            Effect::CopyMode(order) => {
+                let news = self.screen.copy(&order);
+                self.tell(Event::Pane(PaneEvent::CopyMode(news)));
+            }
             Effect::FocusPane(focused) => {
                 if let Some(bytes) = keys::encode_focus(focused, &self.screen.modes()) {
                     self.write_pane(bytes.to_vec());
@@ -80,7 +83,11 @@ impl Shell {
                     let _ = asked.send(reply);
                 }
             }
-            Effect::Copy(text) => self.copy(&text),
+            Effect::Copy(text) => {
+                self.store_clipboard(&text);
+                clipboard::give_to_system(text, &self.events);
+            }
+            Effect::StoreClipboard(text) => self.store_clipboard(&text),
             Effect::Bell => self.aside.push(7),
             Effect::Quit(code) => self.quit = Some(code),
         }
@@ -395,11 +402,14 @@ impl Shell {
         let _ = self.follower.send(Poke::Follow(session, path));
     }
 
-    /// Puts a text on the host's clipboard by OSC 52, rebuilt from the text.
-    fn copy(&mut self, text: &str) {
-        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-        self.aside
-            .extend_from_slice(format!("\x1b]52;c;{encoded}\x1b\\").as_bytes());
+    /// Puts a text on the host's clipboard with the next frame; an earlier one that waits gives way.
+    fn store_clipboard(&mut self, text: &str) {
+        match clipboard::sequence(text) {
+            Some(sequence) => self.clipboard = Some(sequence),
+            None => self
+                .model
+                .trouble("the text is too large for the terminal's clipboard"),
+        }
     }
 
     /// A git question has been answered: the next may be asked.

@@ -18,6 +18,7 @@
 )]
 
 pub mod agent;
+pub mod clipboard;
 pub mod effects;
 pub mod follower;
 pub mod host;
@@ -160,8 +161,10 @@ pub struct Shell {
     pub(crate) quit: Option<i32>,
     /// The child has refused a part of the paste that is coming in.
     pub(crate) paste_cut: bool,
-    /// Bytes for the host terminal that are not cells: clipboard, bell.
+    /// Bytes for the host terminal that are not cells, such as a bell.
     pub(crate) aside: Vec<u8>,
+    /// What is to be stored in the host terminal's clipboard.
+    pub(crate) clipboard: Option<Vec<u8>>,
     pub(crate) recording: Option<(Instant, Recording)>,
     flags: Flags,
     depth: Depth,
@@ -290,6 +293,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         quit: None,
         paste_cut: false,
         aside: Vec::new(),
+        clipboard: None,
         recording: None,
         flags,
         depth,
@@ -599,6 +603,10 @@ impl Shell {
         if pastes != self.model.agent.takes_pastes {
             self.tell(Event::Pane(PaneEvent::PasteModeSet { on: pastes }));
         }
+        let mouse = self.screen.modes().mouse != crate::pane::MouseTracking::None;
+        if mouse != self.model.agent.takes_mouse {
+            self.tell(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
+        }
         if let Some(text) = &self.watch_for
             && self.screen.tail_text(200).contains(text.as_str())
         {
@@ -743,7 +751,7 @@ impl Shell {
     fn wants_frame(&self, now: Instant) -> bool {
         let typed = self.typed_due.is_some_and(|due| due <= now);
         let changed = self.dirty || typed || self.screen.revision() != self.drawn_revision;
-        (changed || !self.aside.is_empty()) && self.host.is_ready()
+        (changed || !self.aside.is_empty() || self.clipboard.is_some()) && self.host.is_ready()
     }
 
     /// Draws once if anything has changed, the last frame is out and its time is over.
@@ -777,6 +785,7 @@ impl Shell {
             tracing::error!(%error, "cannot draw");
         }
         let mut bytes = std::mem::take(&mut self.aside);
+        bytes.extend(self.clipboard.take().into_iter().flatten());
         let cells = self.frame.take();
         let cursor = self.cursor();
         if !(cells.is_empty() && cursor.is_empty() && bytes.is_empty()) {

@@ -9,6 +9,7 @@
 //! one. Views write into ratatui's buffer, which is compared with the last one: what has not changed costs the
 //! host terminal nothing.
 
+mod copy;
 mod footer;
 mod frame;
 mod gauge;
@@ -136,7 +137,10 @@ pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
             review::cursor(layout.whole, model, &Theme::default()).map(typing)
         }
         (Some(_), _) => None,
-        (None, Focus::Pane) => pane_cursor(&layout, screen),
+        (None, Focus::Pane) => match copy::cursor(model, layout.footer.width) {
+            Some(column) => Some(typing((layout.footer.x + column, layout.footer.y))),
+            None => pane_cursor(&layout, screen),
+        },
         (None, focus) => {
             let (_, area) = layout.panels.iter().find(|(panel, _)| *panel == focus)?;
             let inner = ratatui::widgets::Block::bordered().inner(*area);

@@ -18,7 +18,7 @@ use crate::{
 };
 
 use super::{
-    frame, text,
+    copy, frame, text,
     theme::{Depth, Theme},
 };
 
@@ -44,22 +44,18 @@ pub(super) fn draw(
         }
         frame::border(buf, layout.pane, title, focused, theme);
         let offset = screen.scroll_offset();
-        if model.scrolling || offset > 0 {
+        if model.copy.is_some() || offset > 0 {
             let mark = scroll_mark(screen);
             frame::corner(buf, layout.pane, &Line::styled(mark, theme.accent));
         }
     }
     cells(buf, layout.pane_inner(), screen, theme.depth);
+    copy::marks(buf, layout.pane_inner(), screen, theme);
 }
 
-/// Where the view stands in the scrollback: `scroll −123`.
+/// Where the view stands in the scrollback: `scroll −123 of 456`.
 pub(super) fn scroll_mark(screen: &Screen) -> String {
-    let (offset, history) = (screen.scroll_offset(), screen.history_len());
-    if offset == 0 {
-        " scroll: at the end ".to_owned()
-    } else {
-        format!(" scroll −{offset} of {history} ")
-    }
+    format!(" scroll {} ", copy::place(screen))
 }
 
 /// `claude · iteration 3 · Opus 4.8 (1M)`.

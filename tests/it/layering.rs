@@ -145,7 +145,7 @@ const WORLDLY: [&str; 14] = [
 ];
 
 /// Each crate with the files that may use it.
-const DOORS: [(&str, &[&str]); 10] = [
+const DOORS: [(&str, &[&str]); 11] = [
     ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
     ("portable_pty", &["pane/pty.rs"]),
@@ -161,6 +161,7 @@ const DOORS: [(&str, &[&str]); 10] = [
         &["ui/", "app/layout.rs", "runtime/host.rs", "runtime/mod.rs"],
     ),
     ("notify", &["runtime/watcher.rs"]),
+    ("regex", &["pane/screen/copy/search.rs"]),
     ("minijinja", &["handoff/generate.rs"]),
 ];
 

@@ -8,6 +8,7 @@ mod breakpoint;
 mod commands;
 mod config;
 mod context;
+mod copy;
 mod handoff;
 mod hooks;
 mod host;
