@@ -22,7 +22,7 @@ use super::{
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    reboot, scratchpad,
+    outward, reboot, scratchpad,
 };
 
 /// How the guard measures, by the user's settings.
@@ -172,7 +172,7 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
     model.agent.exit = Some(exit.to_string());
     model.agent.process = None;
     let was_ending = model.ending.take().is_some();
-    let mut effects = Vec::new();
+    let mut effects = outward::ended(model);
     let rebooting = model
         .reboot
         .attempt

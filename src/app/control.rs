@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     api::wire::{AgentState, Control, Reply},
-    config::{ClipboardPolicy, Config, Notifications, RebootMode},
+    config::{ClipboardPolicy, Config, RebootMode},
     lineage::{Cause, EndReason, checkpoint::Checkpoint},
     pane::screen::ScreenFact,
 };
@@ -16,6 +16,7 @@ use super::{
     event::{CallId, TimerId},
     handoff,
     model::{Focus, Model, Overlay, Quitting},
+    outward,
     reboot::{self, Approval},
     scratchpad,
 };
@@ -132,12 +133,12 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
     match fact {
         ScreenFact::Title(title) => {
             model.title = title;
-            agent::title_changed(model)
+            let mut effects = agent::title_changed(model);
+            effects.push(outward::titled(model));
+            effects
         }
-        ScreenFact::Bell => match model.config.ui.notifications {
-            Notifications::Off => Vec::new(),
-            Notifications::Bell | Notifications::Desktop => vec![Effect::Bell],
-        },
+        ScreenFact::Bell | ScreenFact::Notification { .. } => outward::called(model, fact),
+        ScreenFact::Progress(progress) => outward::progressed(model, progress),
         ScreenFact::ClipboardStore(text) => {
             let allowed = match model.config.ui.clipboard {
                 ClipboardPolicy::Allow => true,
@@ -153,13 +154,7 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
             }
             vec![Effect::StoreClipboard(text)]
         }
-        ScreenFact::Notification { title, body } => {
-            let both = [title, body].into_iter().filter(|part| !part.is_empty());
-            let text = both.collect::<Vec<_>>().join(": ");
-            model.notice(format!("the agent says: {text}"));
-            Vec::new()
-        }
-        ScreenFact::Progress(_) | ScreenFact::Mark(_) => Vec::new(),
+        ScreenFact::Mark(_) => Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     api::wire::Reply,
     lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
-    pane::{PaneSize, copy::CopyOrder, input::HostInput, screen::Scroll},
+    pane::{PaneSize, copy::CopyOrder, input::HostInput, screen::{Progress, Scroll}},
     transcript::SessionId,
 };
 
@@ -82,6 +82,17 @@ pub enum Effect {
     StoreClipboard(String),
     /// Ring the host terminal's bell.
     Bell,
+    /// Show a message on the host's desktop.
+    Notify {
+        /// Its heading, which may be empty.
+        title: String,
+        /// Its text.
+        body: String,
+    },
+    /// Name the host terminal's window.
+    HostTitle(String),
+    /// Show on the host terminal how far the agent is.
+    HostProgress(Progress),
     /// Leave, with this exit code, after everything has been written.
     Quit(i32),
 }

@@ -14,6 +14,7 @@ pub mod handoff;
 pub mod input;
 pub mod layout;
 pub mod model;
+pub mod outward;
 pub mod reboot;
 pub mod report;
 pub mod scratchpad;

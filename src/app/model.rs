@@ -13,6 +13,7 @@ use crate::{
     handoff::{Generator, Handoff, Marker, PreservedState},
     keymap::Keymap,
     lineage::{Iteration, IterationId, Lineage, ProcessStamp, RunId},
+    pane::screen::Progress,
     transcript::{SessionId, Tokens},
 };
 
@@ -57,6 +58,8 @@ pub struct AgentView {
     pub background_tasks: usize,
     /// Whether it takes a paste as one piece. Without that each line of one is an Enter.
     pub takes_pastes: bool,
+    /// How far it says that it is.
+    pub progress: Option<Progress>,
     /// Whether it has asked for the mouse.
     pub takes_mouse: bool,
     /// When the human last typed into the pane.
@@ -288,6 +291,8 @@ pub struct Model {
     pub prefixed: bool,
     /// Copy mode, while the pane is read and not lived in.
     pub copy: Option<CopyMode>,
+    /// When the agent last called for a person, as far as that was passed on.
+    pub called_at: Option<At>,
     /// The last press of the mouse on the pane's text.
     pub press: Option<Press>,
     /// The pane's title, as the agent set it.
@@ -407,6 +412,7 @@ impl Model {
             overlay: None,
             prefixed: false,
             copy: None,
+            called_at: None,
             press: None,
             title: String::new(),
             host,

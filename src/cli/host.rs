@@ -45,6 +45,7 @@ use crate::{
         effects::{self, SCRATCHPAD, draw_lots},
         host,
         keeper::Keeper,
+        paint::Abilities,
         recovery,
     },
     scratchpad,
@@ -348,13 +349,14 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         agent_command: who.shown,
     };
     let generator = generator(&paths)?;
-    let variable = |name| env::var(name).unwrap_or_default();
+    let variable = |name: &str| env::var(name).unwrap_or_default();
     let depth = Depth::of(
         &variable("NO_COLOR"),
         &variable("COLORTERM"),
         &variable("TERM"),
         &variable("TERM_PROGRAM"),
     );
+    let abilities = Abilities::of(variable);
     let lots = draw_lots();
     let session = match claude::user_session(&plan.user_args) {
         claude::UserSession::Named(session) if who.kind.tells() => session,
@@ -396,6 +398,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         paths,
         flags,
         depth,
+        abilities,
     };
     let ran = survive(Box::pin(runtime::run(setup))).await;
     host::restore();

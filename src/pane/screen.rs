@@ -16,9 +16,8 @@
 //! once too; what is *shown* meanwhile is a copy of the cells taken when the frame began. The frame
 //! ends with its end mark or at its deadline, whichever is first.
 //!
-//! Known limits: a variation selector does not widen its character and joined emoji are not one
-//! unit (mode 2027 is reported as permanently reset); `CSI > m` without parameters does not reset
-//! `modifyOtherKeys`; mode 47 clears the alternate screen when it enters it.
+//! Known limits: `CSI > m` without parameters does not reset `modifyOtherKeys`; mode 47 clears the
+//! alternate screen when it enters it.
 
 use std::time::{Duration, Instant};
 
@@ -137,6 +136,8 @@ pub struct CellView<'a> {
     pub attributes: Attributes,
     /// The target it links to: bounded and free of controls, but of any scheme.
     pub hyperlink: Option<&'a str>,
+    /// The child's own id for the link; empty if it gave none.
+    pub link_id: &'a str,
 }
 
 /// The shapes of a cursor.
@@ -544,6 +545,12 @@ impl Screen {
         self.engine.cell_pixels = (width.max(1), height.max(1));
     }
 
+    /// Whether any cell may be a link.
+    #[must_use]
+    pub fn has_links(&self) -> bool {
+        self.still.is_some() || !self.engine.links.known.is_empty()
+    }
+
     /// Visits the viewport's cells, row by row; nothing is allocated for a cell.
     pub fn for_each_cell(&self, mut visit: impl FnMut(CellView<'_>)) {
         let mut cluster = String::new();
@@ -570,6 +577,7 @@ impl Screen {
                         .map(|own| colour(own, NamedColor::Foreground, colours)),
                     attributes: attributes(cell.flags),
                     hyperlink: link.as_ref().map(Hyperlink::uri),
+                    link_id: link.as_ref().map_or("", Hyperlink::id),
                 });
             }
         }

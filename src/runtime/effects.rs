@@ -88,7 +88,10 @@ impl Shell {
                 clipboard::give_to_system(text, &self.events);
             }
             Effect::StoreClipboard(text) => self.store_clipboard(&text),
-            Effect::Bell => self.aside.push(7),
+            Effect::Bell => self.outward.bell(),
+            Effect::Notify { title, body } => self.outward.notify(&title, &body),
+            Effect::HostTitle(title) => self.outward.title(&title),
+            Effect::HostProgress(progress) => self.outward.progress(progress),
             Effect::Quit(code) => self.quit = Some(code),
         }
     }
@@ -404,11 +407,9 @@ impl Shell {
 
     /// Puts a text on the host's clipboard with the next frame; an earlier one that waits gives way.
     fn store_clipboard(&mut self, text: &str) {
-        match clipboard::sequence(text) {
-            Some(sequence) => self.clipboard = Some(sequence),
-            None => self
-                .model
-                .trouble("the text is too large for the terminal's clipboard"),
+        if !self.outward.store_clipboard(text) {
+            self.model
+                .trouble("the text is too large for the terminal's clipboard");
         }
     }
 

@@ -23,19 +23,21 @@ pub mod effects;
 pub mod follower;
 pub mod host;
 pub mod keeper;
+pub mod outward;
+pub mod paint;
 pub mod recovery;
 pub mod watcher;
 
 use std::{
     collections::HashMap,
-    io::{self, Write},
+    io,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc},
+    sync::mpsc as std_mpsc,
     time::{Duration, Instant},
 };
 
 use chrono::Utc;
-use ratatui::{Terminal, TerminalOptions, Viewport, backend::CrosstermBackend, layout::Rect};
+use ratatui::{Terminal, TerminalOptions, Viewport, layout::Rect};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{mpsc, oneshot},
@@ -68,6 +70,8 @@ use agent::AgentPlan;
 use follower::Poke;
 use host::{Host, HostBytes};
 use keeper::Job;
+use outward::Outward;
+use paint::{Abilities, FrameBuffer, Painter};
 use watcher::Watcher;
 
 /// The shortest time between two frames: 60 a second.
@@ -111,30 +115,8 @@ pub struct Setup {
     pub flags: Flags,
     /// The colours that the host terminal can show.
     pub depth: Depth,
-}
-
-/// A frame under construction: what ratatui writes.
-#[derive(Clone, Debug, Default)]
-struct FrameBuffer(Arc<Mutex<Vec<u8>>>);
-
-impl FrameBuffer {
-    fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Write for FrameBuffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    /// What else it can do.
+    pub abilities: Abilities,
 }
 
 /// The loop's own state: everything that is not the model.
@@ -161,15 +143,14 @@ pub struct Shell {
     pub(crate) quit: Option<i32>,
     /// The child has refused a part of the paste that is coming in.
     pub(crate) paste_cut: bool,
-    /// Bytes for the host terminal that are not cells, such as a bell.
-    pub(crate) aside: Vec<u8>,
-    /// What is to be stored in the host terminal's clipboard.
-    pub(crate) clipboard: Option<Vec<u8>>,
+    /// What goes to the host terminal beside the cells.
+    pub(crate) outward: Outward,
     pub(crate) recording: Option<(Instant, Recording)>,
     flags: Flags,
     depth: Depth,
     theme: Theme,
-    terminal: Terminal<CrosstermBackend<FrameBuffer>>,
+    terminal: Terminal<Painter>,
+    hostname: String,
     frame: FrameBuffer,
     decoder: Decoder,
     escape_due: Option<Instant>,
@@ -251,6 +232,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         paths,
         flags,
         depth,
+        abilities,
     } = setup;
     let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
@@ -267,7 +249,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let options = TerminalOptions {
         viewport: Viewport::Fixed(area),
     };
-    let terminal = Terminal::with_options(CrosstermBackend::new(frame.clone()), options)?;
+    let painter = Painter::new(frame.clone(), abilities, model.host);
+    let Ok(terminal) = Terminal::with_options(painter, options);
     let size = app::layout::layout(&model).pane_size();
     let screen = Screen::new(size, model.config.ui.scrollback_lines);
     let mut shell = Shell {
@@ -292,13 +275,16 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         watch_for: None,
         quit: None,
         paste_cut: false,
-        aside: Vec::new(),
-        clipboard: None,
+        outward: Outward::new(abilities),
         recording: None,
         flags,
         depth,
         theme,
         terminal,
+        hostname: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
         frame,
         decoder: Decoder::default(),
         escape_due: None,
@@ -346,9 +332,17 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         shell.serve(woken);
     };
     let Shell {
-        model, pty, host, ..
+        model,
+        pty,
+        mut host,
+        mut outward,
+        ..
     } = shell;
     drop(pty);
+    let last = outward.leave();
+    if !last.is_empty() {
+        host.write(last);
+    }
     drop(host);
     Ok((code, model))
 }
@@ -412,9 +406,7 @@ impl Shell {
             return;
         }
         let area = Rect::new(0, 0, columns, rows);
-        if let Err(error) = self.terminal.resize(area) {
-            tracing::warn!(%error, "cannot resize");
-        }
+        let Ok(()) = self.terminal.resize(area);
         self.tell(Event::Host(HostEvent::Resized { columns, rows }));
     }
 
@@ -430,7 +422,7 @@ impl Shell {
         let area = Rect::new(0, 0, self.model.host.0, self.model.host.1);
         // `Terminal::clear` would ask the terminal for its cursor and read the answer itself, which our reader
         // has taken: a resize to the same size clears without asking, and only writes to memory.
-        let _ = self.terminal.resize(area);
+        let Ok(()) = self.terminal.resize(area);
         self.cursor_shape = None;
         self.resized();
         self.dirty = true;
@@ -461,7 +453,7 @@ impl Shell {
             HostReply::KittyFlags(_) if !self.host_kitty => {
                 self.host_kitty = true;
                 // "Disambiguate" tells Shift+Enter from Enter; taken back by the restoration.
-                self.aside.extend_from_slice(b"\x1b[>1u");
+                self.outward.raw(b"\x1b[>1u");
                 self.dirty = true;
             }
             reply => effects::learn_colour(self, &reply),
@@ -751,7 +743,7 @@ impl Shell {
     fn wants_frame(&self, now: Instant) -> bool {
         let typed = self.typed_due.is_some_and(|due| due <= now);
         let changed = self.dirty || typed || self.screen.revision() != self.drawn_revision;
-        (changed || !self.aside.is_empty() || self.clipboard.is_some()) && self.host.is_ready()
+        (changed || !self.outward.is_empty()) && self.host.is_ready()
     }
 
     /// Draws once if anything has changed, the last frame is out and its time is over.
@@ -777,15 +769,13 @@ impl Shell {
         );
         self.model.now = self.at();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
+        let links = crate::ui::links(model, screen, theme, &self.hostname);
+        self.terminal.backend_mut().set_links(links);
         // It only writes to memory.
-        if let Err(error) = self
+        let Ok(_) = self
             .terminal
-            .draw(|frame| crate::ui::draw(frame, model, screen, theme))
-        {
-            tracing::error!(%error, "cannot draw");
-        }
-        let mut bytes = std::mem::take(&mut self.aside);
-        bytes.extend(self.clipboard.take().into_iter().flatten());
+            .draw(|frame| crate::ui::draw(frame, model, screen, theme));
+        let mut bytes = self.outward.take();
         let cells = self.frame.take();
         let cursor = self.cursor();
         if !(cells.is_empty() && cursor.is_empty() && bytes.is_empty()) {

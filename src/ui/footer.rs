@@ -18,7 +18,7 @@ use crate::{
     app::{Model, layout::Layout, reboot, report::mode_word},
     keymap::Action,
     lineage::journal::Step,
-    pane::screen::Screen,
+    pane::screen::{Progress, Screen},
 };
 
 use super::{copy, frame, gauge, pane, text, theme::Theme};
@@ -66,6 +66,7 @@ pub(super) fn draw(
             theme.accent.add_modifier(Modifier::BOLD),
         ),
         Span::styled(format!(" · {state}"), state_style(model, theme)),
+        Span::styled(progress(model), theme.dim),
     ]);
     if layout.strip && !layout.bordered && screen.scroll_offset() > 0 {
         left.push(Span::styled(" ·", theme.dim));
@@ -122,6 +123,17 @@ fn state(model: &Model) -> &'static str {
         "quitting"
     } else {
         model.agent.state.word()
+    }
+}
+
+/// How far the agent says that it is: ` 42 %`.
+fn progress(model: &Model) -> String {
+    match model.agent.progress {
+        None | Some(Progress::None) => String::new(),
+        Some(Progress::Percent(percent)) => format!(" {percent} %"),
+        Some(Progress::Error(percent)) => format!(" failed at {percent} %"),
+        Some(Progress::Indeterminate) => " …".to_owned(),
+        Some(Progress::Paused(percent)) => format!(" paused at {percent} %"),
     }
 }
 

@@ -10,6 +10,7 @@
 //! host terminal nothing.
 
 mod copy;
+pub mod extra;
 mod footer;
 mod frame;
 mod gauge;
@@ -67,6 +68,18 @@ pub fn draw(frame: &mut Frame, model: &Model, screen: &Screen, theme: &Theme) {
     if let Some(cursor) = cursor(model, screen).filter(|cursor| cursor.visible && inside(cursor)) {
         frame.set_cursor_position((cursor.column, cursor.row));
     }
+}
+
+/// The child's links as they lie on the host terminal, for whoever writes the frame: see [`extra`].
+#[must_use]
+pub fn links(
+    model: &Model,
+    screen: &Screen,
+    theme: &Theme,
+    hostname: &str,
+) -> Vec<extra::LinkRun> {
+    let inner = layout::layout(model).pane_inner();
+    pane::links(inner, screen, theme.depth, hostname)
 }
 
 /// The layout as far as it lies on the host terminal: between a resize and the word of it they may differ.

@@ -14,11 +14,11 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::{
     app::{Model, layout::Layout, model::Focus},
     clean,
-    pane::screen::{Attributes, CellView, Screen, Underline},
+    pane::screen::{Attributes, CellView, Screen},
 };
 
 use super::{
-    copy, frame, text,
+    copy, extra, frame, text,
     theme::{Depth, Theme},
 };
 
@@ -80,6 +80,8 @@ pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
     let area = area.intersection(buf.area);
     let stride = usize::from(buf.area.width);
     let origin = usize::from(area.y - buf.area.y) * stride + usize::from(area.x - buf.area.x);
+    // A cluster that another terminal may draw wider than we do: its row and the column behind the damage.
+    let mut harmed = (0, 0);
     screen.for_each_cell(|view| {
         if view.column >= area.width || view.row >= area.height {
             return;
@@ -95,6 +97,22 @@ pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
             cell.set_char(' ');
         }
         ink.apply(cell);
+        if view.row == harmed.0 && view.column < harmed.1 {
+            cell.diff_option = CellDiffOption::AlwaysUpdate;
+        }
+        if whole && view.text.len() > 4 {
+            let apart = view
+                .text
+                .chars()
+                .filter_map(UnicodeWidthChar::width)
+                .sum::<usize>() as u16;
+            if apart > view.width {
+                harmed = (view.row, view.column + apart);
+            }
+        }
+        if let Some(link) = view.hyperlink {
+            extra::link(cell, extra::number(link, view.link_id));
+        }
         if whole && view.width == 2 {
             // Ratatui skips the cell behind a wide character; the blank in it is what it expects there.
             let second = &mut buf.content[at + 1];
@@ -102,6 +120,49 @@ pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
             ink.apply(second);
         }
     });
+}
+
+/// The links in a rectangle, in the order of their places. Those that may not pass keep an empty target.
+pub(super) fn links(
+    area: Rect,
+    screen: &Screen,
+    depth: Depth,
+    hostname: &str,
+) -> Vec<extra::LinkRun> {
+    let mut runs: Vec<extra::LinkRun> = Vec::new();
+    if !screen.has_links() {
+        return runs;
+    }
+    screen.for_each_cell(|view| {
+        let Some(target) = view.hyperlink else { return };
+        if view.column >= area.width || view.row >= area.height {
+            return;
+        }
+        let (row, first) = (area.y + view.row, area.x + view.column);
+        let number = extra::number(target, view.link_id);
+        let underline = Ink::of(&view, depth).underline;
+        let last = first + view.width - 1;
+        if let Some(run) = runs.last_mut()
+            && (run.row, run.last + 1, run.number, run.underline) == (row, first, number, underline)
+        {
+            run.last = last;
+            return;
+        }
+        let passes = extra::may_pass(target, hostname);
+        runs.push(extra::LinkRun {
+            row,
+            first,
+            last,
+            number,
+            target: if passes {
+                target.to_owned()
+            } else {
+                String::new()
+            },
+            underline,
+        });
+    });
+    runs
 }
 
 fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
@@ -113,10 +174,11 @@ fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
     let mut chars = view.text.chars();
     let base = chars.next().unwrap_or(' ');
     let single = chars.next().is_none();
-    // A host terminal that joins or widens what the emulator did not would shift the rest of the row: a
-    // cluster stays whole only where both agree on its width.
+    // A host terminal that joins or widens what the emulator did not would hide what stands behind it: a cluster
+    // stays whole only where both may agree on its width. Emoji of two cells are painted with care.
+    let emoji = wanted == 2 && !view.text.contains('\u{fe0e}');
     let agreed = view.text.width() == wanted
-        && !view.text.contains(['\u{fe0e}', '\u{fe0f}', '\u{200d}'])
+        && (emoji || !view.text.contains(['\u{fe0e}', '\u{fe0f}', '\u{200d}']))
         && clean::one_line(view.text) == view.text;
     let mut bytes = [0; 4];
     let alone = &*base.encode_utf8(&mut bytes);
@@ -175,7 +237,7 @@ impl Ink {
             underline: view
                 .underline_colour
                 .map_or(Color::Reset, |own| depth.shown(own)),
-            modifier: modifier(view.attributes),
+            modifier: extra::underlined(modifier(view.attributes), view.attributes.underline),
         }
     }
 
@@ -207,11 +269,6 @@ fn modifier(attributes: Attributes) -> Modifier {
         (attributes.inverse, Modifier::REVERSED),
         (attributes.hidden, Modifier::HIDDEN),
         (attributes.strike, Modifier::CROSSED_OUT),
-        // Ratatui knows one kind of underline.
-        (
-            attributes.underline != Underline::None,
-            Modifier::UNDERLINED,
-        ),
     ] {
         modifier.set(one, on);
     }

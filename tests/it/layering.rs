@@ -158,7 +158,13 @@ const DOORS: [(&str, &[&str]); 11] = [
     ),
     (
         "ratatui",
-        &["ui/", "app/layout.rs", "runtime/host.rs", "runtime/mod.rs"],
+        &[
+            "ui/",
+            "app/layout.rs",
+            "runtime/host.rs",
+            "runtime/mod.rs",
+            "runtime/paint.rs",
+        ],
     ),
     ("notify", &["runtime/watcher.rs"]),
     ("regex", &["pane/screen/copy/search.rs"]),

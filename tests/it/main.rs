@@ -15,6 +15,7 @@ mod host;
 mod kit;
 mod layering;
 mod lineage;
+mod outward;
 mod pane;
 mod reboot;
 mod recovery;

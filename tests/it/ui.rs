@@ -449,9 +449,13 @@ fn hostile_text_reaches_no_cell_raw() {
         );
         let terminal = drawn(model, &screen, &Theme::default());
         for cell in &terminal.backend().buffer().content {
+            // Emoji of two cells are joined by a mark that has no other use there.
+            let emoji = cell.symbol().width() == 2 && !cell.symbol().is_ascii();
             let bad = |c: char| {
                 c.is_control()
-                    || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+                    || (c == '\u{200d}' && !emoji)
+                    || c != '\u{200d}'
+                        && matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
             };
             assert!(!cell.symbol().contains(bad), "{:?}", cell.symbol());
         }

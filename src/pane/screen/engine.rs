@@ -1,6 +1,7 @@
 //! The engine behind the screen: alacritty's terminal with what it does not know, which is our answers, modes and bounds.
 
 mod answers;
+mod cluster;
 mod handler;
 
 use std::collections::HashMap;
