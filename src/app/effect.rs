@@ -45,6 +45,8 @@ pub enum Effect {
     },
     /// Read the scratchpad.
     ReadScratchpad,
+    /// Read the recording of an iteration.
+    ReadRecording(IterationId),
     /// Open a document in `$EDITOR`.
     OpenEditor {
         /// Which.

@@ -7,7 +7,7 @@ use crate::{
     config::Config,
     guard::Reading,
     lineage::{IterationId, ProcessStamp, TokenTotals, journal::Step},
-    pane::{copy::CopyNews, input::HostInput, screen::ScreenFact},
+    pane::{copy::CopyNews, input::HostInput, replay::Cast, screen::ScreenFact},
     transcript::{SessionId, Tokens},
 };
 
@@ -158,6 +158,13 @@ pub enum ReadEvent {
     },
     /// An estimate from the pane's text.
     Estimate(Reading),
+    /// The recording of an iteration.
+    Recording {
+        /// Which.
+        iteration: IterationId,
+        /// The recording, or why there is none.
+        cast: Result<Cast, String>,
+    },
     /// The configuration files changed and are good.
     Config(Box<Config>),
 }
@@ -200,6 +207,8 @@ pub enum TimerId {
     WarmUp(u64),
     /// The client's title has said for a while that no turn runs.
     Calm(u64),
+    /// The next moment of a recording is due.
+    Replay(u64),
     /// A notice has been shown long enough.
     Notice,
     /// A figure on the screen has another age.

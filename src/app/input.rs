@@ -23,7 +23,7 @@ use super::{
     event::{Document, HostEvent},
     handoff, layout,
     model::{Editor, Focus, Model, Overlay},
-    reboot, scratchpad,
+    reboot, replay, scratchpad,
 };
 
 /// How many lines the wheel moves.
@@ -245,6 +245,7 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect
             Vec::new()
         }
         Overlay::Review { .. } => review_key(model, key),
+        Overlay::Replay { .. } => replay::key(model, key),
         Overlay::Quit => match key.code {
             KeyCode::Enter | KeyCode::Char('y' | 'q') => control::quit(model, 0, None),
             _ => {
@@ -370,6 +371,7 @@ fn history_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Down | KeyCode::Char('j') => history.selected = (history.selected + 1).min(last),
         KeyCode::Up | KeyCode::Char('k') => history.selected = history.selected.saturating_sub(1),
         KeyCode::Enter => history.detail = !history.detail,
+        KeyCode::Char('p') => return replay::open(model),
         KeyCode::Esc if history.detail => history.detail = false,
         KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
         _ => {}
@@ -502,6 +504,11 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
         };
         match &mut model.overlay {
             Some(Overlay::Help { scroll }) => scroll_by(scroll, step),
+            Some(Overlay::Replay { .. }) => {
+                if let Some(replay) = &mut model.replay {
+                    replay.scroll(Scroll::Lines(-step));
+                }
+            }
             _ => scroll_by(&mut model.handoff.scroll, step),
         }
         return Vec::new();

@@ -16,6 +16,7 @@ pub mod layout;
 pub mod model;
 pub mod outward;
 pub mod reboot;
+pub mod replay;
 pub mod report;
 pub mod scratchpad;
 
@@ -121,6 +122,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
+        ReadEvent::Recording { iteration, cast } => replay::read(model, iteration, cast),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
     }
 }
@@ -146,6 +148,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
                 Vec::new()
             }
         }
+        TimerId::Replay(epoch) => replay::tick(model, epoch),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),

@@ -13,7 +13,7 @@ use crate::{
     handoff::{Generator, Handoff, Marker, PreservedState},
     keymap::Keymap,
     lineage::{Iteration, IterationId, Lineage, ProcessStamp, RunId},
-    pane::screen::Progress,
+    pane::{replay::Replay, screen::Progress},
     transcript::{SessionId, Tokens},
 };
 
@@ -218,6 +218,11 @@ pub enum Overlay {
         /// Whether a person asked for it; one that opened by itself takes no Enter at first.
         asked: bool,
     },
+    /// The recording of an iteration.
+    Replay {
+        /// Which.
+        iteration: IterationId,
+    },
     /// Whether to quit while a turn runs.
     Quit,
     /// The agent's process is gone: what now?
@@ -291,6 +296,10 @@ pub struct Model {
     pub prefixed: bool,
     /// Copy mode, while the pane is read and not lived in.
     pub copy: Option<CopyMode>,
+    /// The recording that is played.
+    pub replay: Option<Replay>,
+    /// The epoch of the timer that plays it.
+    pub replay_epoch: u64,
     /// When the agent last called for a person, as far as that was passed on.
     pub called_at: Option<At>,
     /// The last press of the mouse on the pane's text.
@@ -412,6 +421,8 @@ impl Model {
             overlay: None,
             prefixed: false,
             copy: None,
+            replay: None,
+            replay_epoch: 0,
             called_at: None,
             press: None,
             title: String::new(),

@@ -14,6 +14,7 @@ pub mod input;
 pub mod keys;
 pub mod pty;
 pub mod recording;
+pub mod replay;
 pub mod screen;
 mod tap;
 

@@ -231,6 +231,21 @@ impl Screen {
     /// Takes bytes from the child; `now` only serves the deadline of synchronized frames.
     pub fn feed(&mut self, bytes: &[u8], now: Instant) {
         self.expire(now);
+        self.take(bytes, Some(now));
+    }
+
+    /// Takes bytes of a recording: synchronized frames are not held back, so that there is no deadline.
+    pub fn feed_at_once(&mut self, bytes: &[u8]) {
+        self.take(bytes, None);
+    }
+
+    /// Whether a synchronized frame is being drawn.
+    #[must_use]
+    pub fn is_in_frame(&self) -> bool {
+        self.engine.in_frame
+    }
+
+    fn take(&mut self, bytes: &[u8], now: Option<Instant>) {
         let rest = self.complete_held(bytes, now);
         let (whole, begun) = rest.split_at(rest.len() - begun_character(rest));
         self.guard(whole, now);
@@ -243,7 +258,7 @@ impl Screen {
     /// Joins a character cut by the end of the last bytes, and gives what follows it. The parser
     /// would do it itself, but (vte 0.15) it loses a character that follows within the next three
     /// bytes.
-    fn complete_held<'a>(&mut self, bytes: &'a [u8], now: Instant) -> &'a [u8] {
+    fn complete_held<'a>(&mut self, bytes: &'a [u8], now: Option<Instant>) -> &'a [u8] {
         let mut rest = bytes;
         while !self.held.is_empty() && !rest.is_empty() {
             self.held.push(rest[0]);
@@ -268,7 +283,7 @@ impl Screen {
     }
 
     /// Lets through what the string cap passes.
-    fn guard(&mut self, bytes: &[u8], now: Instant) {
+    fn guard(&mut self, bytes: &[u8], now: Option<Instant>) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let passage = self.cap.next(rest);
@@ -283,7 +298,7 @@ impl Screen {
     }
 
     /// Brings tap and engine forward together.
-    fn read(&mut self, bytes: &[u8], now: Instant) {
+    fn read(&mut self, bytes: &[u8], now: Option<Instant>) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let (done, signal) = self.tap.next(rest);
@@ -315,7 +330,7 @@ impl Screen {
         }
     }
 
-    fn obey(&mut self, signal: Signal, after: &[u8], now: Instant) {
+    fn obey(&mut self, signal: Signal, after: &[u8], now: Option<Instant>) {
         match signal {
             Signal::FrameBegin => self.begin_frame(after, now),
             Signal::FrameEnd => self.end_frame(),
@@ -332,12 +347,13 @@ impl Screen {
         }
     }
 
-    fn begin_frame(&mut self, after: &[u8], now: Instant) {
+    fn begin_frame(&mut self, after: &[u8], now: Option<Instant>) {
         // A second begin does not extend the first, or a stream of begins would hide all output.
         if self.engine.in_frame {
             return;
         }
         self.engine.in_frame = true;
+        let Some(now) = now else { return };
         self.deadline = Some(now + FRAME_LIMIT);
         // A frame that ends within these bytes is never seen half-drawn: no copy is needed.
         if memchr::memmem::find(after, FRAME_END).is_none() {

@@ -22,6 +22,7 @@ use crate::{
         input::{self, HostInput, HostReply},
         keys, pty,
         recording::Recording,
+        replay::Cast,
         screen::{Screen, Scroll},
     },
     scratchpad::{self, Merge, merge},
@@ -35,6 +36,12 @@ pub const SCRATCHPAD: &str = "scratchpad.md";
 
 /// Where the agent's version of contradicting edits is kept.
 const THEIRS: &str = "scratchpad.agent.md";
+
+/// The recording's name in its iteration's directory.
+const RECORDING: &str = "pane.cast";
+
+/// The largest recording that is played, in bytes. It is held in memory, about as large as it is on disk.
+const RECORDING_LIMIT: usize = 64 << 20;
 
 /// How many lines the wheel moves.
 const WHEEL_LINES: i32 = 3;
@@ -68,6 +75,7 @@ impl Shell {
             Effect::ReadGit => self.read_git(),
             Effect::ReadScratchpad => self.read_scratchpad(),
             Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, &text),
+            Effect::ReadRecording(iteration) => self.read_recording(iteration),
             Effect::OpenEditor { document, text } => self.open_editor(document, &text),
             Effect::FollowTranscript { session, path } => self.follow(session, path),
             Effect::Journal(entry) => self.keep(Job::Journal(entry)),
@@ -241,7 +249,7 @@ impl Shell {
             .map_err(|error| told(&error))
             .and_then(|directory| {
                 Recording::create(
-                    &directory.path().join("pane.cast"),
+                    &directory.path().join(RECORDING),
                     size,
                     chrono::Utc::now().timestamp(),
                     self.model.config.recording.max_size,
@@ -252,6 +260,34 @@ impl Shell {
             Ok(recording) => self.recording = Some((Instant::now(), recording)),
             Err(error) => tracing::warn!(error, "the pane is not recorded"),
         }
+    }
+
+    /// Reads and parses a recording on a thread for slow work: it may have many megabytes.
+    fn read_recording(&mut self, iteration: crate::lineage::IterationId) {
+        if let Some((_, recording)) = &mut self.recording
+            && let Err(error) = recording.flush()
+        {
+            tracing::warn!(error = told(&error), "the pane is not recorded any more");
+        }
+        let directory = match &self.agent.files {
+            Some(files) => files.iteration(iteration).map_err(|error| told(&error)),
+            None => Err("nothing is kept in this directory".to_owned()),
+        };
+        // One that was made with a larger limit is not read: what counts is what we can hold.
+        let limit = usize::try_from(self.model.config.recording.max_size).unwrap_or(usize::MAX);
+        let limit = limit.min(RECORDING_LIMIT);
+        let events = self.events.clone();
+        tokio::task::spawn_blocking(move || {
+            let cast = directory.and_then(|directory| {
+                let bytes = directory
+                    .read(RECORDING, limit)
+                    .map_err(|error| told(&error))?;
+                let bytes = bytes.ok_or("it was not recorded")?;
+                Cast::parse(&bytes).map_err(|error| told(&error))
+            });
+            // The loop is gone, then.
+            let _ = events.blocking_send(Event::Read(ReadEvent::Recording { iteration, cast }));
+        });
     }
 
     /// One question to git at a time: its answer serves all who asked.

@@ -11,7 +11,7 @@ use crate::{app::Model, keymap::Action};
 use super::{frame, text, theme::Theme};
 
 /// Keys that cannot be set, by where they count.
-const FIXED: [(&str, &[(&str, &str)]); 5] = [
+const FIXED: [(&str, &[(&str, &str)]); 6] = [
     (
         "In the review",
         &[
@@ -68,6 +68,18 @@ const FIXED: [(&str, &[(&str, &str)]); 5] = [
             ("Y", "copy the line"),
             ("r", "take in the new output"),
             ("Esc q", "drop the selection; leave"),
+        ],
+    ),
+    (
+        "In a recording (history: p)",
+        &[
+            ("Space", "play, pause"),
+            ("← → h l", "5 seconds back, ahead"),
+            (", .", "one step back, ahead"),
+            ("- +", "slower, faster"),
+            ("0…9 g G", "to a tenth, the beginning, the end"),
+            ("↑↓ PgUp PgDn", "scroll"),
+            ("Esc q", "close"),
         ],
     ),
     (

@@ -19,6 +19,7 @@ mod help;
 mod history;
 mod markdown;
 pub mod pane;
+mod replay;
 mod review;
 mod scratchpad;
 mod text;
@@ -125,6 +126,9 @@ fn overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
         None => {}
         Some(Overlay::Help { scroll }) => help::draw(buf, layout.whole, model, scroll, theme),
         Some(Overlay::Review { .. }) => review::draw(buf, layout.whole, model, theme),
+        Some(Overlay::Replay { iteration }) => {
+            replay::draw(buf, layout.whole, model, iteration, theme);
+        }
         Some(Overlay::Quit) => help::draw_quit(buf, layout.whole, model, theme),
         Some(Overlay::Exited) => help::draw_exited(buf, layout.whole, model, theme),
     }

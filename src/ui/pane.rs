@@ -77,16 +77,33 @@ fn title(model: &Model) -> String {
 
 /// Copies the screen's cells into a rectangle; what does not fit is cut, and no cell outside is touched.
 pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
+    cells_below(buf, area, screen, depth, 0);
+}
+
+/// Copies the last rows of a screen that may be higher than its rectangle: where a prompt would be.
+pub(super) fn cells_from_bottom(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
+    let text = screen
+        .text()
+        .lines()
+        .count()
+        .max(usize::from(screen.cursor().row) + 1) as u16;
+    cells_below(buf, area, screen, depth, text.saturating_sub(area.height));
+}
+
+fn cells_below(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth, hidden: u16) {
     let area = area.intersection(buf.area);
     let stride = usize::from(buf.area.width);
     let origin = usize::from(area.y - buf.area.y) * stride + usize::from(area.x - buf.area.x);
     // A cluster that another terminal may draw wider than we do: its row and the column behind the damage.
     let mut harmed = (0, 0);
     screen.for_each_cell(|view| {
-        if view.column >= area.width || view.row >= area.height {
+        let Some(row) = view.row.checked_sub(hidden) else {
+            return;
+        };
+        if view.column >= area.width || row >= area.height {
             return;
         }
-        let at = origin + usize::from(view.row) * stride + usize::from(view.column);
+        let at = origin + usize::from(row) * stride + usize::from(view.column);
         let whole = view.column + view.width <= area.width;
         let ink = Ink::of(&view, depth);
         let cell = &mut buf.content[at];

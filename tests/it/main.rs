@@ -19,6 +19,7 @@ mod outward;
 mod pane;
 mod reboot;
 mod recovery;
+mod replay;
 mod transcript;
 mod trim;
 mod ui;
