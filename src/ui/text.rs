@@ -128,13 +128,23 @@ pub(super) fn join(parts: &[String], cells: usize) -> String {
 
 /// Text from outside on one line, safe to show.
 pub(super) fn safe(text: &str) -> Cow<'_, str> {
-    clean::one_line(text)
+    inked(clean::one_line(text))
+}
+
+/// A text without what takes no cell and joins nothing, such as a lone Hangul final: ratatui would put it into the
+/// second half of a wide character before it.
+fn inked(text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.is_ascii() || text.graphemes(true).all(|grapheme| width(grapheme) > 0) {
+        return text;
+    }
+    let inked = text.graphemes(true).filter(|grapheme| width(grapheme) > 0);
+    Cow::Owned(inked.collect())
 }
 
 /// A line of a document with its tabs as blanks and everything unsafe as escapes.
 pub(super) fn safe_line(line: &str) -> Cow<'_, str> {
     if !line.contains('\t') {
-        return clean::one_line(line);
+        return safe(line);
     }
     let mut out = String::with_capacity(line.len() + 8);
     let mut column = 0;
@@ -144,7 +154,7 @@ pub(super) fn safe_line(line: &str) -> Cow<'_, str> {
             out.extend(std::iter::repeat_n(' ', blanks));
             column += blanks;
         }
-        let piece = clean::one_line(piece);
+        let piece = safe(piece);
         column += width(&piece);
         out.push_str(&piece);
     }
@@ -358,6 +368,12 @@ mod tests {
         let shown = window(rows(), 2, 3);
         assert_eq!(plain(&shown.rows), ["2", "3", "4"]);
         assert!(shown.above && shown.below);
+    }
+
+    #[test]
+    fn what_takes_no_cell_is_left_out() {
+        assert_eq!(safe("日\u{d7cb}x\u{301}"), "日x\u{301}");
+        assert_eq!(safe_line("日\u{11a8}\t\u{301}y"), "日  y");
     }
 
     #[test]

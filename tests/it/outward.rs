@@ -94,3 +94,30 @@ fn a_host_without_progress_is_not_told_of_it_and_off_means_off() {
     reaches(&supervisor, "\x1b]9;hello\x1b\\");
     never_reached(&supervisor, "]9;4");
 }
+
+#[test]
+fn the_child_finds_the_name_of_our_terminal() {
+    let text = "$TERM $COLORTERM $TERM_PROGRAM";
+    let launch = Launch::generic("sh child.sh").env("TERM_PROGRAM", "kitty");
+    let script = format!("echo \"{text}\"; exec sleep 1000\n");
+    fs::write(launch.project().join("child.sh"), script).expect("a script");
+    let supervisor = launch.start();
+    let wanted = "xterm-256color truecolor pitstop";
+    supervisor.terminal.wait_for_text(wanted, SOON);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_client_turns_on_frames_and_the_keyboard_protocol() {
+    let supervisor = Launch::live().start();
+    supervisor.wait_for_state("idle", SOON);
+    let runs = fs::read_dir(supervisor.launch.project().join(".pitstop/runs")).expect("runs");
+    let run = runs.flatten().next().expect("a run").path();
+    // The recording is what it has sent; it is on disk once it is played.
+    supervisor.keys([crate::kit::supervisor::key::F6, "p"]);
+    supervisor.terminal.wait_for_text("Recording of", SOON);
+    let sent = fs::read_to_string(run.join("iteration-1/pane.cast")).expect("a recording");
+    for wanted in ["\\u001b[?2026h", "\\u001b[>1u"] {
+        assert!(sent.contains(wanted), "{wanted} is not among what it sent");
+    }
+}
