@@ -26,7 +26,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::api::{Call, Reply, Secrets, bind_control_socket, serve};
+use pitstop::api::{Call, Desk, Feed, Reply, Secrets, bind_control_socket, serve};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -470,8 +470,8 @@ impl Bench {
         let runtime = tokio::runtime::Runtime::new()?;
         let (calls, queue) = mpsc::channel(64);
         let listening = runtime.block_on(async { bind_control_socket(&socket) })?;
-        let keys = secrets.keys();
-        runtime.spawn(serve(listening, keys, calls, std::future::pending()));
+        let (keys, desk) = (secrets.keys(), Desk::new(calls, Feed::new("bench")));
+        runtime.spawn(serve(listening, keys, desk, std::future::pending()));
         runtime.spawn(take_all(queue));
         let hook = |file: &Path| {
             let mut command = Command::new(PITSTOP);

@@ -29,7 +29,7 @@ fn main() {
             state.add_pending(&format!("a pending item with some words in it, number {n}"));
             state
                 .modified_files
-                .push(format!("src/some/where/modified_{n}.rs"));
+                .push(format!("src/some/where/modified_{n}.rs").into());
             state
                 .test_state
                 .failing

@@ -360,6 +360,8 @@ pub enum Action {
     Reboot,
     /// Change the mode: manual, ask, auto.
     Mode,
+    /// Let nothing happen by itself, or take that back.
+    Pause,
     /// Let the pane fill the screen, or give the panels their place back.
     Zoom,
     /// Enter scroll and copy mode.
@@ -379,7 +381,7 @@ type Row = (Action, &'static str, &'static str, &'static [&'static str]);
 
 /// Every action with its name and defaults, in the order in which help lists them.
 #[rustfmt::skip]
-const ACTIONS: [Row; 17] = [
+const ACTIONS: [Row; 18] = [
     (Action::Help, "help", "show every key in force", &["f1", "prefix ?"]),
     (Action::FocusNext, "focus-next", "focus the next panel", &["f2", "prefix o"]),
     (Action::FocusDirection(Direction::Left), "focus-left", "focus to the left", &["prefix left"]),
@@ -391,6 +393,7 @@ const ACTIONS: [Row; 17] = [
     (Action::History, "history", "go to the history", &["f6", "prefix i"]),
     (Action::Reboot, "reboot", "review the handoff and reboot", &["f5", "prefix r"]),
     (Action::Mode, "mode", "change the mode: manual, ask, auto", &["f7", "prefix m"]),
+    (Action::Pause, "pause", "pause or resume what happens by itself", &["prefix p"]),
     (Action::Zoom, "zoom", "zoom the pane", &["f8", "prefix z"]),
     (Action::Scroll, "scroll", "scroll and copy", &["f9", "prefix ["]),
     (Action::Checkpoint, "checkpoint", "write a checkpoint now", &["prefix c"]),
@@ -833,6 +836,7 @@ mod tests {
             (Some("f6"), "i", Action::History),
             (Some("f5"), "r", Action::Reboot),
             (Some("f7"), "m", Action::Mode),
+            (None, "p", Action::Pause),
             (Some("f8"), "z", Action::Zoom),
             (Some("f9"), "[", Action::Scroll),
             (None, "c", Action::Checkpoint),

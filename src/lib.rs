@@ -19,6 +19,7 @@
 //! - [`guard`]: how full the context window is, and what to advise
 //! - [`handoff`]: what the next session is told
 //! - [`lineage`]: the chain of iterations
+//! - [`autopilot`]: the unattended run: promise, caps, breakers, when to go on
 //! - [`config`]: what the user may set
 //! - [`api`]: the doors for hooks, scripts and people elsewhere
 //! - [`app`]: the pure core
@@ -30,6 +31,7 @@
 pub mod agent;
 pub mod api;
 pub mod app;
+pub mod autopilot;
 pub mod breakpoint;
 pub mod clean;
 pub mod cli;

@@ -6,7 +6,8 @@ use std::process::exit;
 use clap::{Parser, Subcommand};
 use pitstop::agent::demo;
 use pitstop::cli::{
-    check, context, ctl, exec_agent, handoff, history, hook, host, status, statusline, trim, trust,
+    check, context, ctl, exec_agent, git_hook, handoff, history, hook, host, run, status,
+    statusline, test, trim, trust,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -28,9 +29,12 @@ enum Command {
     Check(check::CheckArgs),
     Context(context::ContextArgs),
     Ctl(ctl::CtlArgs),
+    GitHook(git_hook::GitHookArgs),
     Handoff(handoff::HandoffArgs),
     History(history::HistoryArgs),
+    Run(run::RunArgs),
     Status(status::StatusArgs),
+    Test(test::TestArgs),
     Trim(trim::TrimArgs),
     Trust(trust::TrustArgs),
 }
@@ -66,9 +70,12 @@ fn main() {
         Some(Command::Check(args)) => check::run(&args, &cli.host.flags()),
         Some(Command::Context(args)) => context::run(&args),
         Some(Command::Ctl(args)) => ctl::run(&args),
+        Some(Command::GitHook(args)) => git_hook::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args),
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
+        Some(Command::Run(args)) => run::run(&args, &cli.host),
         Some(Command::Status(args)) => status::run(&args),
+        Some(Command::Test(args)) => test::run(&args),
         Some(Command::Trim(args)) => trim::run(&args, &cli.host.flags()),
         Some(Command::Trust(args)) => trust::run(&args),
     })

@@ -19,9 +19,13 @@ use std::{
 use super::{CommandLine, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Start};
 use crate::transcript::SessionId;
 
+pub mod question;
 mod settings;
 
 pub use settings::{EVENTS, Injection, Settings, SettingsError, settings, user_status_line};
+
+/// Switches the client's auto-compaction off for one process; `/compact` goes on working (measured with 2.1.197).
+pub const NO_AUTO_COMPACTION: (&str, &str) = ("DISABLE_AUTO_COMPACT", "1");
 
 /// What the agent is told about notes and signals.
 pub const SYSTEM_PROMPT: &str = include_str!("../../assets/system_prompt.md");

@@ -1,6 +1,6 @@
 //! What the agent tells us: plain data, made by [`super::hook`] and read by everyone.
 
-use crate::transcript::{SessionId, Tokens, usage::Usage};
+use crate::transcript::{SessionId, Tokens, todo::TodoCall, usage::Usage};
 
 /// What the agent told about itself: facts, with every text capped in length.
 ///
@@ -179,6 +179,8 @@ pub struct ToolCall {
     pub command: Option<String>,
     /// The file, for a tool that touches one.
     pub file: Option<String>,
+    /// What it did to the agent's to-do list; none while it runs, and for a subagent, which has a list of its own.
+    pub todo: Option<Box<TodoCall>>,
 }
 
 /// What a tool gave back.

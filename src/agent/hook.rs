@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::{
     AgentEvent, EndReason, Failure, RateLimit, StartSource, StatusLine, ToolCall, ToolOutput, clip,
 };
-use crate::transcript::{SessionId, Tokens, usage::Usage};
+use crate::transcript::{SessionId, Tokens, todo::TodoCall, usage::Usage};
 
 /// The largest body that is read, bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
@@ -83,7 +83,10 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
         },
         "PostToolUse" => AgentEvent::ToolFinished {
             session,
-            call: tool_call(at)?,
+            call: ToolCall {
+                todo: todo_call(at),
+                ..tool_call(at)?
+            },
             output: tool_output(at, false),
         },
         "PostToolUseFailure" => AgentEvent::ToolFinished {
@@ -297,7 +300,22 @@ fn tool_call(at: Payload<'_>) -> Result<ToolCall, HookError> {
             i.text("file_path", PATH)
                 .or_else(|| i.text("notebook_path", PATH))
         }),
+        todo: None,
     })
+}
+
+fn todo_call(at: Payload<'_>) -> Option<Box<TodoCall>> {
+    if at.0.get("agent_id").is_some_and(Value::is_string) {
+        return None;
+    }
+    let field = |name| at.0.get(name).unwrap_or(&Value::Null);
+    TodoCall::read(
+        field("tool_use_id").as_str(),
+        field("tool_name").as_str()?,
+        field("tool_input"),
+        field("tool_response"),
+    )
+    .map(Box::new)
 }
 
 /// A shell result has streams; other tools give any JSON, of which only a plain text is kept.

@@ -6,8 +6,13 @@
 //! order is obeyed: requests go to the loop as data and its reply is passed on.
 
 pub mod client;
+pub mod endpoint;
+pub mod metrics;
+pub mod news;
 pub mod server;
 pub mod wire;
 
-pub use server::{ApiError, Call, Listening, Secrets, bind_control_socket, bind_loopback, serve};
+pub use server::{
+    ApiError, Call, Desk, Feed, Listening, Secrets, bind_control_socket, bind_loopback, serve,
+};
 pub use wire::{AgentState, Control, Reply, Request};

@@ -11,8 +11,15 @@
 //!
 //! # Wire format
 //!
-//! HTTP/1.1, one request a connection, JSON both ways. Every answer that is not a success carries
-//! `{"error", "hint"}`, but for requests too broken to be HTTP, which hyper answers with a bare code.
+//! HTTP/1.1, one request a connection, JSON both ways, but for the text of `/metrics` and the events of `/events`.
+//! Every answer that is not a success carries `{"error", "hint"}`, but for requests too broken to be HTTP, which hyper
+//! answers with a bare code. `assets/openapi.json` describes it all.
+//!
+//! # Order
+//!
+//! An observation is answered once it stands in the loop's one queue. A hook is a process of its own that ends when it has
+//! its answer, and the agent goes on when the hook has ended: so of two hooks of which the agent waits for the first before
+//! it starts the second, the first is heard first. Hooks that it runs side by side have no order to begin with.
 //!
 //! # Limits
 //!
@@ -22,8 +29,10 @@
 //! through before its turn to be pushed out can come.
 
 mod door;
+mod feed;
 mod routes;
 mod secrets;
+mod stream;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -39,13 +48,16 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 pub use door::{Listening, bind_control_socket, bind_loopback};
+pub use feed::Feed;
 pub use secrets::{Keys, Secrets};
+pub use stream::STREAM_COUNT;
 
+use super::metrics::HookTimes;
 use super::wire::{Reply, Request};
 
 /// The longest body, in bytes: the largest hook payloads seen are a file's text, and one that is
@@ -64,11 +76,12 @@ pub const READ_LIMIT: Duration = Duration::from_secs(5);
 /// How long a connection may last altogether: reading, the loop's answer, and a slow reader.
 const CONNECTION_LIMIT: Duration = Duration::from_secs(15);
 
-/// The most connections of one door at a time; each may hold a body, so this bounds the memory.
-pub const CONNECTION_COUNT: usize = 64;
+/// The most connections of one door at a time; each may hold a body, so this bounds the memory. Twice the 64 that must be
+/// served without a refusal (RELIABILITY D2): a client may be back before its last connection has been cleared away.
+pub const CONNECTION_COUNT: usize = 128;
 
 /// How many of these are kept free for hooks and the status line while others wait for the loop.
-pub const HOOK_LANE: usize = 16;
+pub const HOOK_LANE: usize = 32;
 
 /// How long a call may wait for room in the loop's queue: a hook has 300 ms for everything.
 const QUEUE_LIMIT: Duration = Duration::from_millis(100);
@@ -76,7 +89,7 @@ const QUEUE_LIMIT: Duration = Duration::from_millis(100);
 /// How long the loop may take to answer a call.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long the loop may take to word the status line; its client has 300 ms for everything.
+/// How long the loop may take to word the status line or to refuse a hook; their clients have 300 ms for everything.
 const LINE_LIMIT: Duration = Duration::from_millis(150);
 
 /// How long answers under way may take once the door closes.
@@ -167,21 +180,52 @@ impl ApiError {
     }
 }
 
+/// What a door needs of the house: where calls go, what it tells, what it counts. All doors share one.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    /// The loop's queue.
+    pub calls: mpsc::Sender<Call>,
+    /// What happens, for `GET /events`.
+    pub feed: Feed,
+    hooks: Arc<Mutex<HookTimes>>,
+}
+
+impl Desk {
+    /// A desk whose calls go to that queue.
+    #[must_use]
+    pub fn new(calls: mpsc::Sender<Call>, feed: Feed) -> Self {
+        Self {
+            calls,
+            feed,
+            hooks: Arc::default(),
+        }
+    }
+
+    /// How long hooks have taken so far.
+    fn hooks(&self) -> MutexGuard<'_, HookTimes> {
+        // Figures are whole between any two statements, so a panic elsewhere cannot have torn them.
+        self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Serves one door until `shutdown` resolves, then lets answers under way finish and removes the socket.
 ///
-/// Observations are answered as soon as `calls` has taken them, in the order in which they came; a
+/// Observations are answered as soon as the desk's queue has taken them, in the order in which they came; a
 /// queue that stays full is answered with 503, never waited for.
 pub async fn serve(
     listening: Listening,
     keys: Keys,
-    calls: mpsc::Sender<Call>,
+    desk: Desk,
     shutdown: impl Future<Output = ()> + Send,
 ) {
-    let router = routes::router(routes::Shop {
-        calls,
+    let (close, closing) = watch::channel(false);
+    let router = routes::router(&routes::Shop {
+        desk,
         keys,
         port: listening.port(),
         general: Arc::new(Semaphore::new(CONNECTION_COUNT - HOOK_LANE)),
+        streams: Arc::new(Semaphore::new(STREAM_COUNT)),
+        closing,
     });
     let seats = Arc::new(Seats::default());
     let mut connections = JoinSet::new();
@@ -214,6 +258,7 @@ pub async fn serve(
             }
         }
     }
+    close.send_replace(true);
     let closing = async { while connections.join_next().await.is_some() {} };
     if timeout(CLOSING_LIMIT, closing).await.is_err() {
         connections.abort_all();
@@ -242,14 +287,19 @@ async fn attend(stream: Box<dyn Stream>, router: Router, seat: &Arc<Seat>) {
         .half_close(true)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
+    let limit = async {
+        sleep(CONNECTION_LIMIT).await;
+        if seat.streams.load(Ordering::Acquire) {
+            std::future::pending::<()>().await;
+        }
+    };
     tokio::select! {
-        ended = timeout(CONNECTION_LIMIT, connection) => match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "a connection ended early"),
-            Err(_) => tracing::warn!("a connection outlived its time limit and was closed"),
+        ended = connection => if let Err(error) = ended {
+            tracing::debug!(%error, "a connection ended early");
         },
+        () = limit => tracing::warn!("a connection outlived its time limit and was closed"),
         () = seat.lost.notified() => {
-            tracing::warn!("all seats were taken; a connection without a request was closed");
+            tracing::warn!("a connection that only held a seat was closed");
         }
     }
 }
@@ -258,10 +308,14 @@ async fn attend(stream: Box<dyn Stream>, router: Router, seat: &Arc<Seat>) {
 #[derive(Debug)]
 struct Seat {
     number: u64,
+    /// When it was taken.
+    came: Instant,
     /// When its request must have arrived whole.
     read_by: Instant,
     /// Whether its request is with the loop, which takes a bounded time: it may not be pushed out.
     answering: AtomicBool,
+    /// Whether it is a stream of events, which lives for as long as it is read.
+    streams: AtomicBool,
     lost: Notify,
 }
 
@@ -310,10 +364,13 @@ impl Seats {
 
     fn take(&self) -> Arc<Seat> {
         let mut table = self.lock();
+        let came = Instant::now();
         let seat = Arc::new(Seat {
             number: table.next,
-            read_by: Instant::now() + READ_LIMIT,
+            came,
+            read_by: came + READ_LIMIT,
             answering: AtomicBool::new(false),
+            streams: AtomicBool::new(false),
             lost: Notify::new(),
         });
         table.next += 1;

@@ -21,11 +21,22 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+pub use super::{
+    endpoint::Endpoint,
+    metrics::MetricsReport,
+    news::{News, NewsKind},
+};
+use crate::handoff::summary::SummaryMade;
+use crate::lineage::Way;
+
 /// How long a text for [`Control::Say`] may be, in bytes: a prompt, not a document.
 pub const SAY_LIMIT: usize = 64 * 1024;
 
 /// How deeply a JSON body may be nested, in brackets; deeper ones are refused before they are parsed.
 pub const DEPTH_LIMIT: usize = 64;
+
+/// The fewest and the most digits of a commit's id: what git abbreviates to, and SHA-256.
+pub const SHA_DIGITS: std::ops::RangeInclusive<usize> = 7..=64;
 
 /// How long the name of a hook event may be, in characters; the longest known one has 18.
 pub const EVENT_NAME_LIMIT: usize = 40;
@@ -33,7 +44,8 @@ pub const EVENT_NAME_LIMIT: usize = 40;
 /// What somebody outside wants of the supervisor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// A hook of the hosted agent fired; the body is what it got on its standard input, unparsed.
+    /// A hook of the hosted agent fired; the body is what it got on its standard input, unparsed. Answered with
+    /// [`Reply::Accepted`], or with [`Reply::Blocked`] where the hook can refuse.
     Hook {
         /// The event's name as in `POST /hooks/claude/{event}`: 1 to 40 ASCII letters.
         event: String,
@@ -58,6 +70,50 @@ pub enum Request {
     },
     /// How full the context window is; answered with [`Reply::Usage`].
     Usage(UsageQuery),
+    /// Somebody saw something worth a checkpoint; answered with what was [`Reply::Noted`] or [`Reply::Saved`].
+    Reported(Report),
+    /// The figures for monitoring; answered with [`Reply::Metrics`].
+    Metrics,
+}
+
+/// Something seen from outside that is worth a checkpoint. It is an observation, never an order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Report {
+    /// A commit was made.
+    Commit(CommitBody),
+    /// A test run has ended.
+    Tests(TestBody),
+    /// Somebody wants everything saved.
+    AutoSave(SaveBody),
+}
+
+impl Report {
+    /// The environment that the reporter believes to speak to, if it says one.
+    #[must_use]
+    pub fn environment(&self) -> Option<&str> {
+        match self {
+            Self::Commit(body) => body.environment.as_deref(),
+            Self::Tests(body) => body.environment.as_deref(),
+            Self::AutoSave(body) => body.environment.as_deref(),
+        }
+    }
+}
+
+/// The one hook event whose agent waits for our word; of all others nothing but the news is wanted.
+pub const REFUSABLE_EVENT: &str = "PreCompact";
+
+/// What a hook tells its agent, as Claude Code reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookVerdict {
+    /// `block`.
+    pub decision: String,
+    /// Why, for the agent's user.
+    pub reason: String,
+}
+
+impl HookVerdict {
+    /// The word that blocks.
+    pub const BLOCK: &str = "block";
 }
 
 /// The loop's answer to a [`Request`].
@@ -65,6 +121,11 @@ pub enum Request {
 pub enum Reply {
     /// It will be done, or has been noted.
     Accepted,
+    /// The hook is told to stop what its agent was about to do.
+    Blocked {
+        /// The reason, for the agent's user.
+        reason: String,
+    },
     /// It will not be done.
     Refused {
         /// The reason, for people, with what would have to be true.
@@ -85,6 +146,12 @@ pub enum Reply {
     Handoff(Box<HandoffReport>),
     /// How full the context window is.
     Usage(UsageReply),
+    /// The report was taken.
+    Noted(NotedReply),
+    /// Everything is being saved.
+    Saved(SaveReply),
+    /// The figures for monitoring.
+    Metrics(Box<MetricsReport>),
 }
 
 /// An order that needs the control token.
@@ -92,6 +159,8 @@ pub enum Reply {
 pub enum Control {
     /// Begin a reboot; in `ask` mode its review opens.
     Reboot,
+    /// Begin a reboot and choose its way: [`Control::Reboot`] with a [`RebootBody`] that names one.
+    RebootBy(Way),
     /// Approve the review that is open.
     Approve,
     /// Put the reboot off.
@@ -127,7 +196,7 @@ impl Control {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Reboot => "reboot",
+            Self::Reboot | Self::RebootBy(_) => "reboot",
             Self::Approve => "approve",
             Self::Defer => "defer",
             Self::Save => "save",
@@ -208,8 +277,44 @@ pub struct StatusReport {
     pub context: ContextReport,
     /// How far a reboot is.
     pub reboot: RebootReport,
-    /// What the run has cost so far, in US dollars.
+    /// What the session has cost so far, in US dollars.
     pub cost_usd: Option<f64>,
+    /// The autonomous run, if this is one.
+    #[serde(default)]
+    pub run: Option<RunReport>,
+}
+
+/// An autonomous run, as part of a [`StatusReport`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// Where it stands: `working`, `waiting`, `paused`, `tripped` or `ended`.
+    pub phase: String,
+    /// The first line of its task.
+    pub task: String,
+    /// The text that ends it.
+    pub promise: String,
+    /// Whether it runs without a terminal.
+    pub headless: bool,
+    /// How many iterations it has had, the present one among them.
+    pub iteration: u64,
+    /// How many it may have.
+    pub max_iterations: Option<u32>,
+    /// How many turns have ended.
+    pub turns: u64,
+    /// How long it has taken, in seconds.
+    pub elapsed_s: u64,
+    /// How long it may take, in seconds.
+    pub max_time_s: Option<u64>,
+    /// What it has cost, in US dollars.
+    pub cost_usd: f64,
+    /// What it may cost, in US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// Who paused it.
+    pub paused_by: Option<String>,
+    /// What it waits for, or the evidence of the breaker that stopped it.
+    pub why: Option<String>,
+    /// When what it waits for is over, if that was told.
+    pub waits_until: Option<DateTime<Utc>>,
 }
 
 /// The hosted program, as part of a [`StatusReport`].
@@ -285,14 +390,41 @@ pub struct IterationReport {
     pub cause: Option<String>,
     /// Its tokens.
     pub tokens: IterationTokens,
+    /// How often the client compacted its context.
+    #[serde(default)]
+    pub compactions: u32,
     /// What it has cost, in US dollars.
     pub cost_usd: Option<f64>,
     /// How long each step of the reboot that began it took, in milliseconds by the step's word.
     pub transition_time_ms: BTreeMap<String, u64>,
-    /// The size of the handoff it was given, in bytes; nothing for the first one.
+    /// The size of the handoff it was given, in bytes; nothing for the first one and after a trim.
     pub handoff_bytes: Option<u64>,
+    /// How the context went over in the reboot that began it: `fresh` or `trim`.
+    #[serde(default)]
+    pub way: Option<String>,
+    /// What a trim removed.
+    #[serde(default)]
+    pub trim: Option<TrimReport>,
     /// What was done in it, in a sentence or two.
     pub summary: Option<String>,
+    /// Who wrote the summary, what that cost, and why it is not a model's.
+    #[serde(default)]
+    pub summary_made: Option<SummaryMade>,
+}
+
+/// What a trim removed from a session, as part of an [`IterationReport`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrimReport {
+    /// The share of the tool responses that was removed, in percent.
+    pub level: u8,
+    /// How many tool responses that was.
+    pub responses: usize,
+    /// How many there were.
+    pub of: usize,
+    /// In the context window before.
+    pub tokens_before: u64,
+    /// In the context window after it, estimated.
+    pub tokens_after: u64,
 }
 
 /// The tokens of one iteration.
@@ -343,6 +475,23 @@ pub struct HandoffReport {
     pub bytes: u64,
     /// What was cut to keep within the size.
     pub left_out: Vec<String>,
+    /// What a reader should know before it is sent.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// Every item it was made of, with who told it.
+    #[serde(default)]
+    pub sources: Vec<SourcedItem>,
+}
+
+/// An item of the preserved state with who told it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourcedItem {
+    /// The list it stands in, by its name in the preserved state.
+    pub field: String,
+    /// What was told.
+    pub text: String,
+    /// `human`, `signal`, `scratchpad`, `todo`, `git` or `tests`.
+    pub source: String,
 }
 
 /// Which figures `GET /context/usage` asks about; nothing means the measured ones.
@@ -402,11 +551,98 @@ pub struct StatusLineReply {
     pub line: String,
 }
 
+/// The body of `POST /control/reboot`; it may be empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RebootBody {
+    /// The way: `fresh` or `trim`; nothing leaves it to the review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<Way>,
+}
+
 /// The body of `POST /control/say`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SayBody {
     /// The text to type as a prompt, at most [`SAY_LIMIT`] bytes.
     pub text: String,
+}
+
+/// The body of `POST /hooks/git-commit`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitBody {
+    /// The environment that is meant; nothing means the supervisor's own.
+    #[serde(default)]
+    pub environment: Option<String>,
+    /// The commit's id: 7 to 64 hexadecimal digits.
+    pub commit_sha: String,
+    /// Its message; the first line is kept.
+    #[serde(default)]
+    pub commit_message: Option<String>,
+    /// The branch it was made on; nothing for a detached head.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// How many files it changed.
+    #[serde(default)]
+    pub files_changed: Option<u64>,
+}
+
+/// The body of `POST /hooks/test-result`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TestBody {
+    /// The environment that is meant; nothing means the supervisor's own.
+    #[serde(default)]
+    pub environment: Option<String>,
+    /// Whether the run passed.
+    pub passed: bool,
+    /// How many tests ran, if known.
+    #[serde(default)]
+    pub test_count: Option<u64>,
+    /// How many of them failed, if known.
+    #[serde(default)]
+    pub failed_count: Option<u64>,
+    /// How long the run took, in seconds.
+    #[serde(default)]
+    pub duration_seconds: Option<f64>,
+    /// The command line that ran them.
+    #[serde(default)]
+    pub test_command: Option<String>,
+}
+
+/// The body of `POST /context/auto-save`; an empty one will do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SaveBody {
+    /// The environment that is meant; nothing means the supervisor's own.
+    #[serde(default)]
+    pub environment: Option<String>,
+}
+
+/// What a reported commit or test run is answered with; the field of the other kind is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotedReply {
+    /// `recorded`, or `known` for what was seen before.
+    pub status: String,
+    /// The session it belongs to.
+    pub session_id: Option<String>,
+    /// The commit's id as it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Whether the tests passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests_passed: Option<bool>,
+}
+
+/// What `POST /context/auto-save` answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SaveReply {
+    /// `saved`.
+    pub status: String,
+    /// The session that was saved.
+    pub session_id: Option<String>,
+    /// How full the usable window was, in percent; nothing before the first figure.
+    pub percent_at_save: Option<f64>,
+    /// The command that goes on from here.
+    pub restart_command: String,
+    /// For people.
+    pub message: String,
 }
 
 /// The body of every answer that is not a success.
@@ -426,6 +662,12 @@ pub fn is_event_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= EVENT_NAME_LIMIT
         && text.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
+/// Whether a text can be a commit's id: [`SHA_DIGITS`] hexadecimal digits.
+#[must_use]
+pub fn is_sha(text: &str) -> bool {
+    SHA_DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Whether some JSON is nested no deeper than [`DEPTH_LIMIT`]; brackets inside strings do not count.
@@ -485,6 +727,7 @@ mod tests {
                 ..RebootReport::default()
             },
             cost_usd: None,
+            run: None,
         }
     }
 
@@ -497,7 +740,7 @@ mod tests {
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},
-            "cost_usd": null,
+            "cost_usd": null, "run": null,
         });
         assert_eq!(
             serde_json::to_string(&status()).unwrap(),

@@ -8,21 +8,23 @@ use crate::{
     breakpoint::test_run,
     config::{Config, GuardConfig, Preset},
     guard::{
-        GuardSettings, Reading, Source,
+        Advice, GuardSettings, Reading, Source,
         threshold::{self, Thresholds},
     },
-    handoff::signal::{self, Signal},
     lineage::{Cause, EndReason, IterationId},
     transcript::{SessionId, Tokens},
 };
 
 use super::{
+    autopilot, breakpoint, compaction, control,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    outward, reboot, scratchpad,
+    outward, reboot, signal,
+    summary::{self, Summaries},
+    trim,
 };
 
 /// How the guard measures, by the user's settings.
@@ -75,11 +77,12 @@ pub fn open_iteration(
     let version = model.agent.version.take();
     model.agent = AgentView {
         version,
+        holds_compaction: model.config.guard.replace_compaction,
         ..AgentView::default()
     };
     model.guard.start_iteration();
-    model.transcript = TranscriptFacts::default();
-    model.transcript_lost = false;
+    model.compactions = compaction::Compactions::default();
+    new_session(model);
     model.title.clear();
     // The new screen has no still.
     model.copy = None;
@@ -88,13 +91,24 @@ pub fn open_iteration(
     model.reboot.quiet_until_turn = 0;
 }
 
+/// Forgets what belongs to the session before.
+fn new_session(model: &mut Model) {
+    model.transcript = TranscriptFacts::default();
+    model.transcript_lost = false;
+    model.todo.carry_over();
+    model.heard.forget();
+    model.commands.clear();
+    model.summary = Summaries::default();
+}
+
 /// Ends the record of the present iteration.
 pub fn close_iteration(model: &mut Model, reason: EndReason) -> Vec<Effect> {
     note_figures(model);
-    if model.lineage.close(model.now.wall, reason).is_err() {
-        return Vec::new();
+    let mut effects = summary::close(model);
+    if model.lineage.close(model.now.wall, reason).is_ok() {
+        effects.extend(save_iteration(model));
     }
-    save_iteration(model)
+    effects
 }
 
 /// Keeps the newest iteration's record.
@@ -111,10 +125,12 @@ pub fn save_iteration(model: &mut Model) -> Vec<Effect> {
 fn note_figures(model: &mut Model) {
     let used = model.used();
     let (session, totals, cost) = (model.session, model.transcript.totals, model.agent.cost_usd);
+    let compactions = model.compactions.count();
     if let Some(current) = model.lineage.current_mut() {
         current.session_id = Some(session);
         current.tokens = totals;
         current.cost_usd = cost.or(current.cost_usd);
+        current.compactions = compactions;
         current.tokens_at_birth = current.tokens_at_birth.or(used);
         current.tokens_at_end = used.or(current.tokens_at_end);
     }
@@ -159,8 +175,11 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) -> Vec
     if model.reboot.attempt.is_some() {
         return reboot::spawn_failed(model, why);
     }
-    model.overlay = Some(Overlay::Exited);
-    close_iteration(model, EndReason::Crash)
+    let effects = close_iteration(model, EndReason::Crash);
+    if !autopilot::takes_over(model, false) {
+        model.overlay = Some(Overlay::Exited);
+    }
+    effects
 }
 
 /// The agent's process is gone.
@@ -178,8 +197,8 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
         .attempt
         .as_ref()
         .is_some_and(|attempt| !attempt.is_harmless());
-    let reason = if model.quitting.is_some() {
-        EndReason::Shutdown
+    let reason = if let Some(quitting) = model.quitting {
+        quitting.reason
     } else if was_ending && rebooting {
         reboot::end_reason(model)
     } else if *exit == Exit::Code(0) {
@@ -199,8 +218,10 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
     let (expected, more) = reboot::exited(model, exit);
     effects.extend(more);
     if !expected {
-        model.overlay = Some(Overlay::Exited);
         model.notice(format!("the agent has ended: {exit}"));
+        if !autopilot::takes_over(model, *exit == Exit::Code(0)) {
+            model.overlay = Some(Overlay::Exited);
+        }
     }
     effects
 }
@@ -217,13 +238,17 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         return effects;
     }
     model.agent.hooked = true;
+    trim::session_seen(model, model.session);
     effects.extend(match event {
-        AgentEvent::SessionStarted { model: name, .. } => started(model, name),
+        AgentEvent::SessionStarted {
+            model: name,
+            source,
+            ..
+        } => started(model, name, &source),
         AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
         AgentEvent::ToolFinished { call, output, .. } => {
             set_state(model, AgentState::Busy);
-            tool_finished(model, &call, &output);
-            Vec::new()
+            tool_finished(model, &call, &output)
         }
         AgentEvent::ToolStarted { .. } => {
             set_state(model, AgentState::Busy);
@@ -233,7 +258,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
             last_message,
             background_tasks,
             ..
-        } => turn_ended(model, last_message, background_tasks),
+        } => turn_ended(model, last_message.as_deref(), background_tasks),
         AgentEvent::TurnFailed {
             failure, message, ..
         } => turn_failed(model, failure, &message),
@@ -243,12 +268,9 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
             Vec::new()
         }
         AgentEvent::StatusLine(line) => status_line(model, &line),
-        AgentEvent::Compacted { .. } => {
-            model.guard.forget(Source::StatusLine);
-            Vec::new()
-        }
+        AgentEvent::Compacting { automatic, .. } => compaction::announced(model, automatic),
+        AgentEvent::Compacted { .. } => compaction::finished(model),
         AgentEvent::Notified { .. }
-        | AgentEvent::Compacting { .. }
         | AgentEvent::SessionEnded { .. }
         | AgentEvent::SubagentStarted { .. }
         | AgentEvent::SubagentStopped { .. }
@@ -262,6 +284,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
 /// Follows the agent to another session id (`/clear`, a resume inside the client, a client that ignores
 /// `--session-id`) and to the transcript that it names.
 fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
+    let mut effects = Vec::new();
     if let AgentEvent::SessionStarted {
         session, source, ..
     } = event
@@ -277,9 +300,11 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         if moves {
             tracing::info!(from = %model.session, to = %session, ?source, "the agent changed its session");
             model.session = *session;
-            model.transcript = TranscriptFacts::default();
-            model.transcript_lost = false;
+            effects.extend(summary::close(model));
+            new_session(model);
             model.guard.start_iteration();
+            model.compactions.change_session();
+            effects.extend(reboot::moved(model));
         }
     }
     let path = match event {
@@ -295,12 +320,12 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         AgentEvent::StatusLine(line) => line.transcript_path.clone(),
         _ => None,
     };
-    match (event.session(), path) {
-        (Some(session), Some(path)) if session == model.session => {
-            vec![Effect::FollowTranscript { session, path }]
-        }
-        _ => Vec::new(),
+    if let (Some(session), Some(path)) = (event.session(), path)
+        && session == model.session
+    {
+        effects.push(Effect::FollowTranscript { session, path });
     }
+    effects
 }
 
 fn set_state(model: &mut Model, state: AgentState) {
@@ -314,7 +339,7 @@ fn set_state(model: &mut Model, state: AgentState) {
 const CALM_TIME: Duration = Duration::from_millis(1500);
 
 /// Whether the client's title says that no turn runs: `✳ …`, while a spinner of braille dots turns in a turn.
-fn is_calm(title: &str) -> bool {
+pub(super) fn is_calm(title: &str) -> bool {
     title.starts_with('✳')
 }
 
@@ -342,12 +367,25 @@ pub fn calm(model: &mut Model, epoch: u64) -> Vec<Effect> {
     }
     set_state(model, AgentState::Idle);
     let mut effects = ending::turn_over(model);
+    // A turn that ends so at this line was no turn: the client has refused the prompt.
+    if is_at_refusal(model) {
+        set_state(model, AgentState::Limit);
+        effects.extend(context_limit(model));
+    } else {
+        let word = "it ended without a word";
+        effects.extend(autopilot::turn_failed(model, Failure::Other, word));
+    }
     effects.extend(reboot::consider(model));
     effects.extend(reboot::advance(model));
     effects
 }
 
-fn started(model: &mut Model, name: Option<String>) -> Vec<Effect> {
+fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec<Effect> {
+    match source {
+        StartSource::Resume => model.guard.note_resume(),
+        StartSource::Compact => compaction::rebuilt(model),
+        _ => {}
+    }
     if matches!(model.agent.state, AgentState::Starting | AgentState::Exited) {
         set_state(model, AgentState::Idle);
     }
@@ -360,9 +398,13 @@ fn started(model: &mut Model, name: Option<String>) -> Vec<Effect> {
 }
 
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
+    breakpoint::prompted(model);
     set_state(model, AgentState::Busy);
+    // Not when a turn ends: its last figure comes after that.
+    model.guard.begin_turn();
     model.agent.draft = false;
     model.agent.background_tasks = 0;
+    model.heard.turn_begins();
     let is_handoff = prompt.starts_with("pitstop handoff");
     if !is_handoff && model.first_prompt.is_none() && !prompt.starts_with('/') {
         model.first_prompt = Some(prompt.to_owned());
@@ -370,47 +412,66 @@ fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     }
     let mut effects = reboot::prompt_seen(model, prompt);
     effects.extend(watch_calm(model));
-    // At this line the client refuses the prompt, and no other hook tells of it.
-    let figure = model.guard.figure(model.now);
-    if figure.is_some_and(|figure| figure.used >= figure.lines.refusal()) {
+    // Without auto-compaction the client refuses the prompt at this line, and no other hook tells of it. With it,
+    // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
+    if model.agent.holds_compaction && is_at_refusal(model) {
         set_state(model, AgentState::Limit);
         effects.extend(context_limit(model));
     }
     effects
 }
 
+/// Whether the window is so full that a client without auto-compaction takes no prompt.
+fn is_at_refusal(model: &Model) -> bool {
+    let figure = model.guard.figure(model.now);
+    figure.is_some_and(|figure| figure.used >= figure.lines.refusal())
+}
+
 /// The client takes no more prompts in this session.
 fn context_limit(model: &mut Model) -> Vec<Effect> {
     model.trouble("context limit reached: the client refuses prompts until a reboot");
-    if model.mode == crate::config::RebootMode::Manual || model.reboot.attempt.is_some() {
+    let manual = model.mode == crate::config::RebootMode::Manual;
+    if manual || model.reboot.attempt.is_some() || autopilot::is_last(model) {
         return Vec::new();
     }
     reboot::request(model, Cause::ContextLimit, false).unwrap_or_else(|why| {
+        if let Some(effects) = autopilot::thrash(model, &why) {
+            return effects;
+        }
         model.trouble(why);
         Vec::new()
     })
 }
 
-fn turn_ended(model: &mut Model, message: Option<String>, background: usize) -> Vec<Effect> {
+fn turn_ended(model: &mut Model, message: Option<&str>, background: usize) -> Vec<Effect> {
     set_state(model, AgentState::Idle);
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.agent.background_tasks = background;
-    model.guard.end_turn();
     let mut effects = vec![Effect::ReadGit];
     if let Some(message) = message {
-        effects.extend(signalled(model, &message));
-        model.agent.last_message = Some(message);
+        effects.extend(signal::by_hook(model, message));
+        model.agent.last_message = Some(message.to_owned());
     }
     effects.extend(ending::turn_over(model));
+    effects.extend(summary::turn_over(model));
+    effects.extend(autopilot::turn_ended(model, message));
     effects.extend(save_iteration(model));
+    effects.extend(control::checkpoint_by_turns(model));
     effects.extend(wait_for_quiet(model));
     effects
 }
 
-/// Takes in the outcome of the tests that a shell command has run.
-fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
+/// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
+/// made.
+fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) -> Vec<Effect> {
+    autopilot::tool_finished(model, call, output);
+    if let Some(todo) = &call.todo
+        && model.todo.hooked(todo)
+    {
+        handoff::draft(model);
+    }
     let Some(command) = &call.command else {
-        return;
+        return breakpoint::tool_finished(model, call, "", &[]);
     };
     let printed = format!("{}\n{}", output.stdout, output.stderr);
     let outcomes = test_run::recognise(Some(command), &printed);
@@ -420,23 +481,7 @@ fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
     if !outcomes.is_empty() {
         handoff::draft(model);
     }
-}
-
-/// Takes in the signals of an assistant message.
-fn signalled(model: &mut Model, message: &str) -> Vec<Effect> {
-    let signals = signal::parse(message);
-    if signals.is_empty() {
-        return Vec::new();
-    }
-    let mut effects = Vec::new();
-    for signal in signals {
-        model.told.feed_signal(&signal, model.now.wall);
-        if let Signal::Scratchpad(text) = signal {
-            effects.extend(scratchpad::signalled(model, text));
-        }
-    }
-    handoff::draft(model);
-    effects
+    breakpoint::tool_finished(model, call, &printed, &outcomes)
 }
 
 fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect> {
@@ -451,11 +496,15 @@ fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect
     );
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.trouble(format!("the turn failed: {message}"));
+    let mut effects: Vec<Effect> = control::checkpoint_by_turns(model).into_iter().collect();
     if failure == Failure::ContextLimit {
         set_state(model, AgentState::Limit);
-        return context_limit(model);
+        effects.extend(context_limit(model));
+        return effects;
     }
-    ending::turn_over(model)
+    effects.extend(ending::turn_over(model));
+    effects.extend(autopilot::turn_failed(model, failure, message));
+    effects
 }
 
 fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
@@ -467,6 +516,12 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
         .into_iter()
         .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit)))
         .collect();
+    agent.limit_reset = [line.five_hour, line.seven_day]
+        .into_iter()
+        .flatten()
+        .filter(|limit| limit.used_percentage >= USED_UP)
+        .filter_map(|limit| moment(limit.resets_at?))
+        .max();
     if let Some(id) = &line.model_id {
         model.guard.set_model_hint(id);
     }
@@ -477,7 +532,9 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
         // Before the first call, and after a compaction, there is no figure.
         None => model.guard.set_status_line_window(line.window),
     }
-    figures_changed(model)
+    let mut effects = figures_changed(model);
+    effects.extend(autopilot::figures_in(model));
+    effects
 }
 
 /// Gives the guard a figure; a fall that only a compaction explains is told.
@@ -489,14 +546,21 @@ fn observe(model: &mut Model, used: Tokens, window: Option<Tokens>, source: Sour
         at: model.now,
     };
     if model.guard.observe(reading) {
-        model.notice("the client has compacted its context");
+        compaction::fell(model);
     }
+}
+
+/// The share from which on a usage limit counts as used up, percent: the client rounds.
+const USED_UP: f64 = 99.0;
+
+fn moment(seconds: u64) -> Option<chrono::DateTime<chrono::Utc>> {
+    chrono::DateTime::from_timestamp(i64::try_from(seconds).ok()?, 0)
 }
 
 fn limit_words(name: &str, limit: crate::agent::RateLimit) -> String {
     let reset = limit
         .resets_at
-        .and_then(|at| chrono::DateTime::from_timestamp(i64::try_from(at).ok()?, 0))
+        .and_then(moment)
         .map_or_else(String::new, |at| {
             format!(", resets {}", at.format("%H:%M UTC"))
         });
@@ -507,23 +571,41 @@ fn limit_words(name: &str, limit: crate::agent::RateLimit) -> String {
 pub fn transcript_read(
     model: &mut Model,
     session: SessionId,
-    facts: TranscriptFacts,
+    mut facts: TranscriptFacts,
 ) -> Vec<Effect> {
     if session != model.session {
         return Vec::new();
     }
-    if let Some(used) = facts.used {
+    let signals = std::mem::take(&mut facts.signals);
+    let said = facts.said.take().filter(|_| !model.agent.hooked);
+    model.agent.last_message = said.or(model.agent.last_message.take());
+    let commands = facts.commands.take();
+    let news = model.todo.read(&facts.todos) || commands.is_some();
+    model.commands = commands.unwrap_or_else(|| std::mem::take(&mut model.commands));
+    let (used, prompt) = (facts.used, facts.last_prompt.clone());
+    if let Some(name) = &facts.model {
+        model.guard.set_model_hint(name);
+    }
+    // A trimmed copy that grows has its client, whether that has hooks or not.
+    if model.transcript.turns > 0 && facts.turns > model.transcript.turns {
+        trim::session_seen(model, session);
+    }
+    model.transcript = facts;
+    model.transcript_lost = false;
+    // Before the figure, so that its fall is explained.
+    compaction::transcript_read(model);
+    if let Some(used) = used {
         observe(model, used, None, Source::Transcript);
     } else {
         model.guard.forget(Source::Transcript);
     }
-    if let Some(name) = &facts.model {
-        model.guard.set_model_hint(name);
-    }
-    let prompt = facts.last_prompt.clone();
-    model.transcript = facts;
-    model.transcript_lost = false;
     let mut effects = figures_changed(model);
+    if news {
+        handoff::draft(model);
+    }
+    effects.extend(signal::by_transcript(model, signals));
+    effects.extend(trim::grown(model));
+    effects.extend(reboot::advance(model));
     // The hook is the proof; the transcript is the second witness (DESIGN 6).
     if let Some(prompt) = prompt {
         effects.extend(reboot::prompt_seen(model, &prompt));
@@ -555,16 +637,23 @@ fn figures_changed(model: &mut Model) -> Vec<Effect> {
     if let Some(current) = model.lineage.current_mut() {
         current.tokens_at_birth = current.tokens_at_birth.or(used);
     }
+    let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))];
     if let Some(crossing) = model.guard.crossing(model.now) {
+        // From the warn line on the advice is to save (DESIGN 3).
+        if crossing.advice != Advice::None {
+            effects.push(control::checkpoint_of_iteration(model, "warn"));
+        }
         model.notice(format!("context: {}", crossing.level.word()));
+        effects.extend(summary::crossed(model, crossing.level));
     }
-    vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))]
+    effects
 }
 
 /// Types a prompt for the user: the text, then Enter as a write of its own.
 pub fn say(model: &mut Model, text: &str) -> Vec<Effect> {
     let epoch = model.next_epoch();
     model.saying = Some(epoch);
+    model.heard.expect_echo(text);
     vec![
         Effect::Paste(crate::handoff::sendable(text)),
         Effect::SetTimer(TimerId::Enter(epoch), Duration::from_millis(120)),

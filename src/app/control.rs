@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::{
     api::wire::{AgentState, Control, Reply},
     config::{ClipboardPolicy, Config, RebootMode},
-    lineage::{Cause, EndReason, checkpoint::Checkpoint},
+    handoff::preserved::texts,
+    lineage::{Cause, EndReason, Way, checkpoint::Checkpoint},
     pane::screen::ScreenFact,
 };
 
 use super::{
-    agent,
+    agent, autopilot,
     effect::Effect,
     ending,
     event::{CallId, TimerId},
@@ -18,7 +21,7 @@ use super::{
     model::{Focus, Model, Overlay, Quitting},
     outward,
     reboot::{self, Approval},
-    scratchpad,
+    scratchpad, summary,
 };
 
 /// How long a notice stays in the footer.
@@ -27,22 +30,16 @@ pub const NOTICE_TIME: Duration = Duration::from_secs(8);
 /// Somebody with the control token asked for something.
 pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
     let done = match control {
-        Control::Reboot => reboot::request(model, Cause::Ctl, true),
+        Control::Reboot => reboot_asked(model),
+        Control::RebootBy(way) => reboot_asked_by(model, way),
         Control::Approve => reboot::approve(model, Approval::Person),
         Control::Defer => reboot::cancel(model, true),
         Control::Save => Ok(checkpoint(model, "manual")),
-        Control::Pause => {
-            model.paused = true;
-            model.notice("paused: no reboot begins by itself");
-            Ok(Vec::new())
-        }
-        Control::Resume => {
-            model.paused = false;
-            model.notice("resumed");
-            Ok(reboot::consider(model))
-        }
+        Control::Pause => Ok(pause(model, "ctl")),
+        Control::Resume => resume(model),
         Control::Undo => reboot::undo(model),
         Control::Stop => Ok(quit(model, 0, None)),
+        Control::Say(text) if model.autopilot.is_some() => autopilot::say(model, text),
         Control::Say(text) => match reboot::blocked_by(model).first() {
             Some(block) => Err(format!("not a safe moment: {block}")),
             None => Ok(agent::say(model, &text)),
@@ -57,21 +54,75 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
     }
 }
 
+/// A script asks for a reboot. Where nobody can look at the review, asking is approving.
+fn reboot_asked(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let effects = reboot::request(model, Cause::Ctl, true)?;
+    Ok(approved_if_unattended(model, effects))
+}
+
+/// As [`reboot_asked`], in this way.
+fn reboot_asked_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
+    let effects = reboot::request_by(model, way)?;
+    Ok(approved_if_unattended(model, effects))
+}
+
+fn approved_if_unattended(model: &mut Model, mut effects: Vec<Effect>) -> Vec<Effect> {
+    if autopilot::is_unattended(model) {
+        effects.extend(reboot::approve(model, Approval::Person).unwrap_or_default());
+    }
+    effects
+}
+
+/// Lets nothing happen by itself.
+pub fn pause(model: &mut Model, by: &'static str) -> Vec<Effect> {
+    model.paused = true;
+    if model.autopilot.is_some() {
+        return autopilot::hold(model, by);
+    }
+    model.notice("paused: no reboot begins by itself");
+    Vec::new()
+}
+
+/// Takes back a pause; an autonomous run that a breaker has stopped goes on, too.
+pub fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let mut effects = autopilot::resume(model)?;
+    model.paused = false;
+    model.notice("resumed");
+    effects.extend(reboot::consider(model));
+    Ok(effects)
+}
+
 /// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second time it
 /// leaves without manners.
 pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<Effect> {
     if let Some(signal) = signal {
         tracing::info!(signal, "told to end");
     }
+    // A signal to a run that nobody watches is how it is asked to end; elsewhere the machine or the terminal goes.
+    let urgent = model.quitting.is_some() || (signal.is_some() && !autopilot::is_unattended(model));
+    let reason = model
+        .quitting
+        .map_or(EndReason::Shutdown, |quitting| quitting.reason);
+    if let Some(signal) = signal.filter(|_| !urgent) {
+        model.notice(format!(
+            "{signal}: the agent is ended cleanly; once more ends it at once"
+        ));
+    }
+    let code = autopilot::stopped(model, code);
+    leave(model, code, reason, urgent)
+}
+
+/// Leaves with this code; the agent is ended, what was edited is written, the record is closed for this reason.
+pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) -> Vec<Effect> {
     let mut effects = scratchpad::finish_edit(model);
     handoff::finish_edit(model);
     effects.extend(reboot::abandon(model));
+    effects.extend(summary::close(model));
     model.overlay = None;
-    let urgent = signal.is_some() || model.quitting.is_some();
-    model.quitting = Some(Quitting { code });
+    model.quitting = Some(Quitting { code, reason });
     // An agent that never ran, or is gone, needs no ending.
     if model.agent.process.is_none() && model.agent.state != AgentState::Starting {
-        effects.extend(agent::close_iteration(model, EndReason::Shutdown));
+        effects.extend(agent::close_iteration(model, reason));
         effects.push(Effect::Quit(code));
         return effects;
     }
@@ -105,27 +156,58 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
     reboot::consider(model)
 }
 
-/// Saves everything that a later session needs.
+/// Saves everything that a later session needs, because somebody asks for it.
 pub fn checkpoint(model: &mut Model, tag: &str) -> Vec<Effect> {
     let mut effects = scratchpad::save(model);
+    let id = checkpoint_id(model);
+    effects.push(save(model, id, tag));
+    model.notice("checkpoint saved");
+    effects
+}
+
+/// An id for a checkpoint that is kept beside all others: those of one iteration are behind its first.
+pub fn checkpoint_id(model: &mut Model) -> Uuid {
+    let number = u128::from(model.next_epoch());
+    Uuid::from_u128(model.lots.reboot.as_u128().wrapping_add(number))
+}
+
+/// Saves everything without being asked; the next one of this iteration takes its place.
+pub fn checkpoint_of_iteration(model: &mut Model, tag: &str) -> Effect {
+    save(model, model.lots.reboot, tag)
+}
+
+/// Saves everything every so many turns.
+pub fn checkpoint_by_turns(model: &mut Model) -> Option<Effect> {
+    let interval = model.config.context.checkpoint_interval?;
+    let due = model.agent.turns.is_multiple_of(interval);
+    due.then(|| checkpoint_of_iteration(model, "turns"))
+}
+
+fn save(model: &mut Model, id: Uuid, tag: &str) -> Effect {
+    let checkpoint = snapshot(model, id, vec![tag.to_owned()]);
+    Effect::SaveCheckpoint(Box::new(checkpoint))
+}
+
+/// Everything that a later session needs, as it stands now.
+pub fn snapshot(model: &mut Model, id: Uuid, tags: Vec<String>) -> Checkpoint {
     handoff::draft(model);
     let state = &model.preserved;
-    let checkpoint = Checkpoint {
-        id: model.lots.reboot,
+    Checkpoint {
+        id,
         environment: model.identity.environment.clone(),
-        task: state.current_objective.clone().unwrap_or_default(),
+        task: state
+            .current_objective
+            .as_ref()
+            .map_or_else(String::new, |item| item.text.clone()),
         context: model.handoff.current().text.clone(),
-        next_steps: state.pending_items.clone(),
-        tags: vec![tag.to_owned()],
+        next_steps: texts(&state.pending_items),
+        tags,
         state: serde_json::to_value(state).unwrap_or_default(),
         created_at: model.now.wall,
         run: Some(model.run().clone()),
         iteration: Some(model.iteration),
         session: Some(model.session),
-    };
-    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
-    model.notice("checkpoint saved");
-    effects
+    }
 }
 
 /// The emulator saw something that is no cell.
@@ -161,7 +243,7 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
 /// The configuration files have changed. The prefix, colours and thresholds take effect at once; what only
 /// counts at a start counts at the next one.
 pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
-    if config.reboot.mode != model.config.reboot.mode {
+    if config.reboot.mode != model.config.reboot.mode && model.autopilot.is_none() {
         model.mode = config.reboot.mode;
     }
     model.config = config;
@@ -169,7 +251,9 @@ pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
     model.guard.set_settings(settings);
     handoff::draft(model);
     model.notice("the configuration was read again");
-    reboot::consider(model)
+    let mut effects = vec![handoff::read_ground(model)];
+    effects.extend(reboot::consider(model));
+    effects
 }
 
 /// Takes notices down whose time is over.

@@ -3,13 +3,19 @@
 use std::time::Duration;
 
 use crate::{
-    api::wire::Reply,
+    api::wire::{News, Reply},
+    autopilot::RunNews,
     lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
-    pane::{PaneSize, copy::CopyOrder, input::HostInput, screen::{Progress, Scroll}},
-    transcript::SessionId,
+    pane::{
+        PaneSize,
+        copy::CopyOrder,
+        input::HostInput,
+        screen::{Progress, Scroll},
+    },
+    transcript::{SessionId, trim::TrimSettings},
 };
 
-use super::event::{CallId, Document, TimerId};
+use super::event::{CallId, Document, SummaryId, TimerId};
 
 /// An order.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +42,13 @@ pub enum Effect {
     WatchPane(String),
     /// Ask git how things stand.
     ReadGit,
+    /// Look whether these files are there, and read those that the handoff includes; `ReadEvent::Ground` comes back.
+    ReadGround {
+        /// Files that the handoff names.
+        named: Vec<String>,
+        /// Files whose text it includes, as the user wrote them.
+        include: Vec<String>,
+    },
     /// Write the scratchpad, if it still is what we read last; otherwise read it again first.
     WriteScratchpad {
         /// What we believe is on disk.
@@ -47,6 +60,8 @@ pub enum Effect {
     ReadScratchpad,
     /// Read the recording of an iteration.
     ReadRecording(IterationId),
+    /// Read the file that holds the task of the run.
+    ReadTask,
     /// Open a document in `$EDITOR`.
     OpenEditor {
         /// Which.
@@ -61,6 +76,26 @@ pub enum Effect {
         /// Where, as the agent says: the shell checks it before it opens it.
         path: String,
     },
+    /// Say what each level of a trim of a session would win; `ReadEvent::TrimPlanned` comes back.
+    SurveyTrim {
+        /// The number that the answer names.
+        ask: u64,
+        /// The session.
+        session: SessionId,
+        /// How it is measured.
+        settings: TrimSettings,
+    },
+    /// Write a trimmed copy of a session whose agent has ended; `ReadEvent::Trimmed` comes back.
+    TrimTranscript {
+        /// The number that the answer names.
+        ask: u64,
+        /// The session.
+        from: SessionId,
+        /// The copy's session, which has no transcript yet.
+        to: SessionId,
+        /// How it is measured.
+        settings: TrimSettings,
+    },
     /// Write a step ahead; `StoreEvent::Journaled` comes back when it is on disk.
     Journal(Box<JournalEntry>),
     /// Keep an iteration's record, in the store and in `meta.json`.
@@ -72,12 +107,30 @@ pub enum Effect {
         /// The whole message.
         text: String,
     },
+    /// Read the session for its summary: `ReadEvent::Condensed` comes back, and `ReadEvent::Summarized` if a model is asked.
+    Summarize {
+        /// Which order this is; it takes the place of any before.
+        id: SummaryId,
+        /// Whether a model is asked.
+        ask: bool,
+    },
+    /// Ask no model any more: end the process, if one runs.
+    CancelSummary,
+    /// Keep the summary of an iteration.
+    SaveSummary {
+        /// Which iteration it is about.
+        iteration: IterationId,
+        /// Its seven sections.
+        text: String,
+    },
     /// Keep a checkpoint.
     SaveCheckpoint(Box<Checkpoint>),
     /// Tell `TimerId` after this time; setting it anew replaces it.
     SetTimer(TimerId, Duration),
     /// Answer a call.
     Answer(CallId, Reply),
+    /// Tell those who listen to events.
+    Publish(Box<News>),
     /// Put a text on the clipboard: the host terminal's, and the system's where there is one.
     Copy(String),
     /// Put the agent's text on the clipboard of the host terminal, as it asked.
@@ -95,6 +148,10 @@ pub enum Effect {
     HostTitle(String),
     /// Show on the host terminal how far the agent is.
     HostProgress(Progress),
+    /// Call a person: a desktop notification or the bell, as the user wants it.
+    Call(String),
+    /// Tell whoever reads the run's log.
+    Tell(Box<RunNews>),
     /// Leave, with this exit code, after everything has been written.
     Quit(i32),
 }

@@ -2,13 +2,14 @@
 
 use crate::{
     agent::AgentEvent,
-    api::wire::Control,
+    api::wire::{Control, Report},
     breakpoint::git::GitState,
     config::Config,
     guard::Reading,
-    lineage::{IterationId, ProcessStamp, TokenTotals, journal::Step},
+    handoff::{IncludedFile, signal::Signal, summary::Outcome},
+    lineage::{IterationId, ProcessStamp, TokenTotals, TrimRecord, journal::Step},
     pane::{copy::CopyNews, input::HostInput, replay::Cast, screen::ScreenFact},
-    transcript::{SessionId, Tokens},
+    transcript::{SessionId, Tokens, todo::Todos, trim::TrimPlan},
 };
 
 /// A fact, in the past tense.
@@ -33,11 +34,20 @@ pub enum Event {
         /// What is wanted.
         control: Control,
     },
+    /// Somebody outside has seen something.
+    Reported {
+        /// Which call waits for the answer.
+        call: CallId,
+        /// What was seen.
+        report: Report,
+    },
     /// The supervisor was told to end by a signal or because its terminal is gone.
     ShutdownAsked {
         /// The signal's name.
         signal: &'static str,
     },
+    /// The host terminal is gone, and the run goes on without it.
+    TerminalLost,
     /// Something went wrong that the user should see and nobody can mend: the session goes on.
     Troubled {
         /// What, in the user's words.
@@ -142,6 +152,22 @@ pub enum ReadEvent {
     },
     /// The state of the git repository.
     Git(GitState),
+    /// The files that the handoff names and includes.
+    Ground(Box<Ground>),
+    /// Signals in the pane's text, oldest first: all that stand there.
+    PaneSignals {
+        /// Whose pane.
+        iteration: IterationId,
+        /// The signals.
+        signals: Vec<Signal>,
+    },
+    /// The last shell commands of the pane's recording, as they would be told.
+    Recorded {
+        /// Whose pane.
+        iteration: IterationId,
+        /// The text.
+        commands: String,
+    },
     /// What the transcript says by now.
     Transcript {
         /// Whose transcript.
@@ -156,6 +182,20 @@ pub enum ReadEvent {
         /// Why.
         why: String,
     },
+    /// What each level of a trim would win.
+    TrimPlanned {
+        /// The number under which it was asked.
+        ask: u64,
+        /// The plan, or why there is none.
+        plan: Result<TrimPlan, String>,
+    },
+    /// The trimmed copy of a session is there whole, or there is none.
+    Trimmed {
+        /// The number under which it was asked.
+        ask: u64,
+        /// What was removed, or why it could not be made.
+        made: Result<TrimRecord, String>,
+    },
     /// An estimate from the pane's text.
     Estimate(Reading),
     /// The recording of an iteration.
@@ -165,8 +205,24 @@ pub enum ReadEvent {
         /// The recording, or why there is none.
         cast: Result<Cast, String>,
     },
+    /// The task of the run as its file has it now, or why that cannot be read.
+    Task(Result<String, String>),
     /// The configuration files changed and are good.
     Config(Box<Config>),
+    /// The session was read for its summary.
+    Condensed {
+        /// For which order.
+        id: SummaryId,
+        /// The summary without a model, or why there is none.
+        text: Result<String, String>,
+    },
+    /// A model was asked for a summary.
+    Summarized {
+        /// For which order.
+        id: SummaryId,
+        /// What came of it.
+        outcome: Outcome,
+    },
 }
 
 /// What the store answers.
@@ -205,10 +261,20 @@ pub enum TimerId {
     AutoDelay(u64),
     /// The warm-up prompt is due.
     WarmUp(u64),
+    /// A summary is to be ordered, or is late.
+    Summary(u64),
+    /// The session may be surveyed again.
+    Survey(u64),
     /// The client's title has said for a while that no turn runs.
     Calm(u64),
     /// The next moment of a recording is due.
     Replay(u64),
+    /// Nobody has told of the commit that is the head by now.
+    NewHead(u64),
+    /// What the autonomous run waits for.
+    Run(u64),
+    /// The time of the autonomous run has moved on.
+    RunClock,
     /// A notice has been shown long enough.
     Notice,
     /// A figure on the screen has another age.
@@ -216,6 +282,10 @@ pub enum TimerId {
     /// The scratchpad's edits are to be written.
     SaveNotes(u64),
 }
+
+/// A summary that was ordered. Answers to an older order are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SummaryId(pub u64);
 
 /// A call at one of the doors that waits for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -245,10 +315,31 @@ pub struct TranscriptFacts {
     pub turns: u64,
     /// Compactions so far.
     pub compactions: u64,
+    /// Whether the file was read to its end, so that the counts are whole.
+    pub whole: bool,
     /// The first prompt of the session.
     pub first_prompt: Option<String>,
     /// The latest prompt.
     pub last_prompt: Option<String>,
     /// Lines that could not be read and were skipped.
     pub skipped: u64,
+    /// Signals in what the assistant has said since the facts before these, in order.
+    pub signals: Vec<Signal>,
+    /// The last thing the assistant said since then.
+    pub said: Option<String>,
+    /// The agent's own to-do list.
+    pub todos: Todos,
+    /// The last shell commands as they would be told, if there were new ones since then.
+    pub commands: Option<String>,
+}
+
+/// What the file system says to what a handoff names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ground {
+    /// Files that are not there, of those that were asked about.
+    pub missing: Vec<String>,
+    /// The files that the user wants to be told.
+    pub included: Vec<IncludedFile>,
+    /// Which of those could not be read, and why.
+    pub warnings: Vec<String>,
 }

@@ -3,11 +3,16 @@
 use crate::{
     breakpoint::git::GitState,
     clean,
-    handoff::{Handoff, Limits, Marker, PreservedState, Sources, redact::redact},
+    handoff::{Handoff, Limits, Marker, PreservedState, Sources, quality, redact::redact},
+    lineage::IterationId,
     transcript::Tokens,
 };
 
-use super::model::{Editor, Model};
+use super::{
+    autopilot,
+    effect::Effect,
+    model::{Editor, Model},
+};
 
 /// Drafts the message from everything that is known.
 pub fn draft(model: &mut Model) {
@@ -17,11 +22,29 @@ pub fn draft(model: &mut Model) {
         iteration: model.iteration.get(),
         nonce: model.lots.nonce.clone(),
     };
+    let summary = model.summary.text(model.agent.turns);
     let git = git_lines(&model.git, &model.config.handoff);
+    if let Some(edited) = &model.handoff.edited {
+        let warnings = quality::check_edited(&edited.text, ground(model));
+        if let Some(edited) = &mut model.handoff.edited {
+            edited.warnings = warnings;
+        }
+    }
+    if !model.config.handoff.generate_handoff {
+        model.handoff.generated = none(marker);
+        model.preserved = state;
+        return;
+    }
+    let closing = autopilot::closing(model);
     let sources = Sources {
         scratchpad: &model.notes.text,
         git: &git,
+        closing: &closing,
+        summary: summary.as_deref(),
+        recent_commands: &model.commands,
+        included_files: &model.ground.included,
         include_tests: model.config.handoff.include_test_state,
+        ground: ground(model),
         ..Sources::new(&marker, &state)
     };
     let limits = Limits {
@@ -40,16 +63,77 @@ pub fn draft(model: &mut Model) {
             };
         }
     }
+    close(&mut model.handoff.generated, &closing);
+    let unread = model.ground.warnings.iter().cloned();
+    model.handoff.generated.warnings.extend(unread);
     if let Some(warning) = wins_little(model) {
         model.handoff.generated.warnings.push(warning);
     }
     model.preserved = state;
 }
 
+/// A template of the user's own may have no place for the closing words, without which a run would never end.
+fn close(handoff: &mut Handoff, closing: &str) {
+    let closing = crate::handoff::sendable(closing);
+    if !closing.is_empty() && !handoff.text.contains(&closing) {
+        handoff.text = format!("{}\n\n{closing}", handoff.text);
+    }
+}
+
+/// What is sent where the user wants no handoff: nothing, unless they write one themselves.
+fn none(marker: Marker) -> Handoff {
+    Handoff {
+        marker,
+        text: String::new(),
+        left_out: Vec::new(),
+        warnings: vec![
+            "generate_handoff is off: the next session starts empty, unless you write it a message"
+                .to_owned(),
+        ],
+    }
+}
+
+/// What the warnings compare with.
+fn ground(model: &Model) -> quality::Ground<'_> {
+    let head = match &model.git {
+        GitState::Facts(repository) => repository.head.as_deref(),
+        _ => None,
+    };
+    quality::Ground {
+        missing: &model.ground.missing,
+        head,
+    }
+}
+
+/// Has the files looked at that the handoff names and includes.
+#[must_use]
+pub fn read_ground(model: &Model) -> Effect {
+    let state = &model.preserved;
+    let of_issues = state
+        .known_issues
+        .iter()
+        .filter(|issue| !issue.addressed)
+        .flat_map(|issue| issue.files.iter().cloned());
+    let files = state.modified_files.iter().chain(&state.created_files);
+    let files = files.map(|file| file.text.clone());
+    Effect::ReadGround {
+        named: files.chain(of_issues).collect(),
+        include: model.config.handoff.include_files.clone(),
+    }
+}
+
+/// The pane's recording tells of commands.
+pub fn recorded(model: &mut Model, iteration: IterationId, commands: String) {
+    if iteration == model.iteration && model.commands != commands {
+        model.commands = commands;
+        draft(model);
+    }
+}
+
 /// Says so when the fresh session would begin almost as full as this one is: within 20 % of now.
 fn wins_little(model: &Model) -> Option<String> {
     let used = model.used()?;
-    let base = model.guard.forecast().base()?;
+    let base = super::trim::fresh_load(model)?;
     let after = Tokens(base.0.saturating_add(model.handoff.generated.tokens().0));
     // A session that has hardly begun is no news.
     let grown = used.0 > base.0.saturating_add(10_000);
@@ -64,19 +148,21 @@ fn wins_little(model: &Model) -> Option<String> {
     })
 }
 
-/// The objective, first that exists (DESIGN 4): the last `OBJECTIVE:` signal, an *Objective* section of the scratchpad, the
-/// first prompt of the lineage. Everything else from the signals, the scratchpad's checklist and git.
+/// Everything that is preserved, each source in the order of [`crate::handoff::preserved`].
 fn preserve(model: &Model) -> PreservedState {
     let mut state = model.told.clone();
     state.feed_scratchpad(&model.notes.text);
+    model.todo.feed(&mut state);
+    if let Some(task) = autopilot::task(model) {
+        state.set_objective(task);
+    }
     if state.current_objective.is_none()
         && let Some(prompt) = &model.first_prompt
     {
         state.set_objective(prompt);
     }
     if let GitState::Facts(repository) = &model.git {
-        state.modified_files.clone_from(&repository.modified);
-        state.created_files.clone_from(&repository.created);
+        state.feed_git(&repository.modified, &repository.created);
     }
     state
 }

@@ -18,12 +18,12 @@ use crate::{
 };
 
 use super::{
-    agent, control, copy,
+    agent, autopilot, control, copy,
     effect::Effect,
     event::{Document, HostEvent},
     handoff, layout,
     model::{Editor, Focus, Model, Overlay},
-    reboot, replay, scratchpad,
+    reboot, replay, scratchpad, trim,
 };
 
 /// How many lines the wheel moves.
@@ -100,10 +100,11 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
         _ => true,
     };
     model.agent.backslash = key.code == KeyCode::Char('\\');
-    let mut effects = vec![
+    let mut effects = autopilot::person_typed(model);
+    effects.extend([
         Effect::ScrollPane(Scroll::Bottom),
         Effect::Forward(HostInput::Key { event: key, raw }),
-    ];
+    ]);
     // A dialog that was answered is over; the next hook tells what came of it.
     if model.agent.state == AgentState::Dialog && (plain_enter || key.code == KeyCode::Esc) {
         model.agent.state = AgentState::Busy;
@@ -141,6 +142,10 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             joined(effects, refused(model, done))
         }
         Action::Mode => control::next_mode(model),
+        Action::Pause => {
+            let done = autopilot::toggle(model);
+            refused(model, done)
+        }
         Action::Zoom => {
             model.zoomed = !model.zoomed;
             vec![Effect::ResizePane(layout::layout(model).pane_size())]
@@ -272,6 +277,7 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     reboot::hold(model);
     let done = match key.code {
         KeyCode::Enter | KeyCode::Char('a') => reboot::approve_by_key(model),
+        KeyCode::Char('t') => trim::toggle(model),
         KeyCode::Char('d') => reboot::cancel(model, true),
         KeyCode::Esc => reboot::cancel(model, false),
         KeyCode::Char('e') => {
@@ -454,7 +460,9 @@ fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
     if has_pane(model) {
         model.agent.typed_at = Some(model.now);
         model.agent.draft = true;
-        return vec![Effect::Forward(piece)];
+        let mut effects = autopilot::person_typed(model);
+        effects.push(Effect::Forward(piece));
+        return effects;
     }
     match piece {
         HostInput::PasteStart => model.pasting.clear(),

@@ -5,6 +5,9 @@
 //! are dropped when that is over.
 
 pub mod agent;
+pub mod autopilot;
+pub mod breakpoint;
+pub mod compaction;
 pub mod control;
 pub mod copy;
 pub mod effect;
@@ -14,11 +17,17 @@ pub mod handoff;
 pub mod input;
 pub mod layout;
 pub mod model;
+pub mod news;
 pub mod outward;
 pub mod reboot;
 pub mod replay;
 pub mod report;
 pub mod scratchpad;
+pub mod signal;
+pub mod summary;
+pub mod tally;
+pub mod todo;
+pub mod trim;
 
 pub use effect::Effect;
 pub use event::Event;
@@ -34,11 +43,14 @@ const INTERRUPTED: i32 = 130;
 /// Takes in one event: one line per event, naming the feature that answers it.
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
+    let before = tally::mark(model);
     let mut effects = answer(model, event);
+    tally::note(model, before, &effects);
     // Whoever said something in the footer now has it taken down again later.
     if model.notices.back().is_some_and(|notice| notice.at == at) {
         effects.extend(control::notice_timer(model));
     }
+    autopilot::after(model, &mut effects);
     effects
 }
 
@@ -53,7 +65,9 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         }
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
+        Event::Reported { call, report } => breakpoint::reported(model, call, report),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
+        Event::TerminalLost => autopilot::headless(model),
         Event::Troubled { what } => {
             model.trouble(what);
             Vec::new()
@@ -115,15 +129,35 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
             }
         },
         ReadEvent::Git(facts) => {
-            model.git = facts;
+            let before = std::mem::replace(&mut model.git, facts);
+            handoff::draft(model);
+            let mut effects = vec![handoff::read_ground(model)];
+            effects.extend(breakpoint::git_read(model, &before));
+            effects
+        }
+        ReadEvent::Ground(ground) => {
+            model.ground = *ground;
             handoff::draft(model);
             reboot::drafted(model)
         }
+        ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),
+        ReadEvent::Recorded {
+            iteration,
+            commands,
+        } => {
+            handoff::recorded(model, iteration, commands);
+            Vec::new()
+        }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
+        ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
+        ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
         ReadEvent::Recording { iteration, cast } => replay::read(model, iteration, cast),
+        ReadEvent::Task(task) => autopilot::task_read(model, task),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
+        ReadEvent::Condensed { id, text } => summary::condensed(model, id, text),
+        ReadEvent::Summarized { id, outcome } => summary::answered(model, id, outcome),
     }
 }
 
@@ -149,7 +183,12 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
             }
         }
         TimerId::Replay(epoch) => replay::tick(model, epoch),
+        TimerId::Summary(epoch) => summary::timer(model, epoch),
+        TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => agent::calm(model, epoch),
+        TimerId::NewHead(epoch) => breakpoint::untold(model, epoch),
+        TimerId::Run(epoch) => autopilot::timer(model, epoch),
+        TimerId::RunClock => autopilot::clock(model),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Age => control::age_tick(model),
         TimerId::SaveNotes(epoch) => {

@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, fmt};
 
+use chrono::{DateTime, Utc};
 use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
@@ -12,16 +13,23 @@ use crate::{
     guard::Guard,
     handoff::{Generator, Handoff, Marker, PreservedState},
     keymap::Keymap,
-    lineage::{Iteration, IterationId, Lineage, ProcessStamp, RunId},
+    lineage::{EndReason, Iteration, IterationId, Lineage, ProcessStamp, RunId},
     pane::{replay::Replay, screen::Progress},
     transcript::{SessionId, Tokens},
 };
 
 use super::{
+    autopilot::Run,
+    breakpoint::Moments,
+    compaction::Compactions,
     copy::{CopyMode, Press},
     ending::Ending,
-    event::{Lots, TranscriptFacts},
+    event::{Ground, Lots, TranscriptFacts},
     reboot::Reboot,
+    signal::Heard,
+    summary::Summaries,
+    tally::Tally,
+    todo::TodoList,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -72,6 +80,8 @@ pub struct AgentView {
     pub cost_usd: Option<f64>,
     /// Usage limits as the agent tells them, for display.
     pub limits: Vec<String>,
+    /// When the usage limits that are used up begin anew.
+    pub limit_reset: Option<DateTime<Utc>>,
     /// Turns that ended in this iteration.
     pub turns: u32,
     /// How the process ended, while there is none.
@@ -80,6 +90,8 @@ pub struct AgentView {
     pub last_message: Option<String>,
     /// Whether any hook has arrived in this iteration.
     pub hooked: bool,
+    /// Whether we have switched its auto-compaction off.
+    pub holds_compaction: bool,
 }
 
 /// An editor for a whole document, with undo, selection and search.
@@ -245,6 +257,8 @@ pub struct Notice {
 pub struct Quitting {
     /// The exit code to leave with.
     pub code: i32,
+    /// Why the last iteration ends, in the words of its record.
+    pub reason: EndReason,
 }
 
 /// Everything the supervisor knows.
@@ -258,6 +272,8 @@ pub struct Model {
     pub mode: RebootMode,
     /// Whether reboots by themselves are paused.
     pub paused: bool,
+    /// The autonomous run, if this is one.
+    pub autopilot: Option<Run>,
     /// The agent.
     pub agent: AgentView,
     /// The chain of iterations.
@@ -268,12 +284,22 @@ pub struct Model {
     pub session: SessionId,
     /// Context usage.
     pub guard: Guard,
+    /// Compactions of the client's own in this iteration.
+    pub compactions: Compactions,
     /// What the transcript says.
     pub transcript: TranscriptFacts,
     /// Whether the transcript was there and cannot be read any more.
     pub transcript_lost: bool,
     /// Git.
     pub git: GitState,
+    /// The files that the handoff names and includes.
+    pub ground: Ground,
+    /// The last shell commands, as the handoff tells them.
+    pub commands: String,
+    /// The agent's own to-do list.
+    pub todo: TodoList,
+    /// Which signals were heard from where.
+    pub heard: Heard,
     /// The first prompt that a human gave in this run: the objective of last resort.
     pub first_prompt: Option<String>,
     /// What the agent's signals said in this run.
@@ -314,8 +340,14 @@ pub struct Model {
     pub notices: VecDeque<Notice>,
     /// The reboot under way, if any.
     pub reboot: Reboot,
+    /// The summary of the session.
+    pub summary: Summaries,
     /// Random values for the next reboot.
     pub lots: Lots,
+    /// Commits and test runs, and whether now is a good moment.
+    pub moments: Moments,
+    /// What is counted for monitoring.
+    pub tally: Tally,
     /// How far ending the agent is, if it is being ended.
     pub ending: Option<Ending>,
     /// Whether we are leaving.
@@ -395,13 +427,19 @@ impl Model {
             identity,
             config,
             paused: false,
+            autopilot: None,
             agent: AgentView::default(),
             lineage,
             iteration,
             session,
+            compactions: Compactions::default(),
             transcript: TranscriptFacts::default(),
             transcript_lost: false,
             git: GitState::NoRepository,
+            ground: Ground::default(),
+            commands: String::new(),
+            todo: TodoList::default(),
+            heard: Heard::default(),
             first_prompt,
             told: PreservedState::default(),
             preserved: PreservedState::default(),
@@ -430,7 +468,10 @@ impl Model {
             pasting: Vec::new(),
             notices: VecDeque::new(),
             reboot: Reboot::default(),
+            summary: Summaries::default(),
             lots,
+            moments: Moments::default(),
+            tally: Tally::default(),
             ending: None,
             quitting: None,
             generator,

@@ -22,16 +22,18 @@ use crate::{
     guard::{Level, Source},
     handoff::Handoff,
     lineage::{
-        Cause, EndReason, IterationId, Way,
+        Cause, EndReason, IterationId, TrimRecord, Way,
         journal::{JournalEntry, Step},
     },
     transcript::SessionId,
 };
 
 use super::{
+    autopilot, breakpoint,
     effect::Effect,
     event::{Exit, TimerId},
     model::{Model, Overlay},
+    trim::{self, Preview},
 };
 
 pub use steps::advance;
@@ -64,10 +66,29 @@ pub struct Reboot {
 pub enum Kind {
     /// A new session with the handoff.
     Fresh,
+    /// A trimmed copy of the session, resumed.
+    Trim,
     /// The session before the last reboot, resumed.
     Undo(SessionId, Option<IterationId>),
     /// The same session, resumed after its process died.
     Restart,
+}
+
+impl Kind {
+    /// Whether it is a reboot proper, which is journaled and recorded.
+    #[must_use]
+    pub const fn is_reboot(self) -> bool {
+        matches!(self, Self::Fresh | Self::Trim)
+    }
+
+    /// How the context goes over.
+    #[must_use]
+    pub const fn way(self) -> Way {
+        match self {
+            Self::Trim => Way::Trim,
+            Self::Fresh | Self::Undo(..) | Self::Restart => Way::Fresh,
+        }
+    }
 }
 
 /// One reboot from its trigger to its end.
@@ -95,16 +116,22 @@ pub struct Attempt {
     pub entered: Vec<(Step, At)>,
     /// Why it is being rolled back.
     pub rolling_back: Option<String>,
-    /// Whether the handoff was seen to arrive.
+    /// Whether the handoff was seen to arrive, or the client in the trimmed session.
     pub proven: bool,
     /// Whether the proof is late and the human has been told.
     pub overdue: bool,
+    /// What a trim would win, while the review is open.
+    pub preview: Preview,
+    /// What the trim has removed, once the copy is there.
+    pub trimmed: Option<TrimRecord>,
+    /// The copy that was ordered.
+    pub(super) copying: Option<u64>,
     journaled: bool,
     drafted: bool,
     old_gone: bool,
     started: bool,
     spawned: bool,
-    failed: Option<String>,
+    pub(super) failed: Option<String>,
     pasted: bool,
     submitted: bool,
     second_enter: bool,
@@ -131,7 +158,7 @@ impl Attempt {
             step: Step::Armed,
             old: model.session,
             new: match kind {
-                Kind::Fresh => model.lots.session,
+                Kind::Fresh | Kind::Trim => model.lots.session,
                 Kind::Undo(session, _) => session,
                 Kind::Restart => model.session,
             },
@@ -142,6 +169,9 @@ impl Attempt {
             rolling_back: None,
             proven: false,
             overdue: false,
+            preview: Preview::default(),
+            trimmed: None,
+            copying: None,
             journaled: true,
             drafted: false,
             old_gone: model.agent.state == AgentState::Exited,
@@ -174,6 +204,11 @@ impl Attempt {
         )
     }
 
+    /// Whether the new iteration has begun, and the old session is not being resumed instead.
+    pub(super) fn has_begun(&self) -> bool {
+        self.started && self.is_under_way() && self.step != Step::RollingBack
+    }
+
     fn entry(&self, model: &Model, step: Step) -> JournalEntry {
         let process = model.agent.process.clone();
         let (old_agent, new_agent) = if self.spawned {
@@ -186,7 +221,7 @@ impl Attempt {
             run: model.run().clone(),
             iteration: model.iteration,
             step,
-            way: Way::Fresh,
+            way: self.kind.way(),
             old_session: Some(self.old),
             new_session: Some(self.new),
             nonce: self
@@ -197,6 +232,7 @@ impl Attempt {
                 .handoff
                 .as_ref()
                 .map_or_else(String::new, |one| one.text.clone()),
+            trim: self.trim_record(),
             old_agent,
             new_agent,
             cause: self.cause,
@@ -245,7 +281,9 @@ pub fn is_typing(model: &Model) -> bool {
         .is_some_and(|typed| model.now.since(typed) < quiet)
 }
 
-fn is_safe(model: &Model) -> bool {
+/// Whether nothing blocks a reboot now.
+#[must_use]
+pub fn is_safe(model: &Model) -> bool {
     blocked_by(model).is_empty()
 }
 
@@ -260,7 +298,11 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
     if model.quitting.is_some() {
         return Err("pitstop is quitting".to_owned());
     }
-    if !asked && let Some(why) = breaker(model) {
+    // A run that begins a session for every turn means to.
+    if !asked
+        && cause != Cause::Autopilot
+        && let Some(why) = breaker(model)
+    {
         return Err(why);
     }
     let attempt = Attempt::new(model, Kind::Fresh, cause);
@@ -271,6 +313,16 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
         effects.extend(open_review(model, true));
     }
     effects.extend(advance(model));
+    Ok(effects)
+}
+
+/// A script asks for a reboot by this way: its review opens with it chosen.
+pub fn request_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
+    if way == Way::Trim && model.identity.agent_kind == "generic" {
+        return Err(trim::NotOffered::Generic.to_string());
+    }
+    let mut effects = request(model, Cause::Ctl, true)?;
+    effects.extend(trim::choose(model, way)?);
     Ok(effects)
 }
 
@@ -286,7 +338,9 @@ pub fn undo(model: &mut Model) -> Result<Vec<Effect>, String> {
         return Err("nothing to undo: this iteration was not begun by a reboot".to_owned());
     };
     let parent = model.lineage.newest_in(old);
-    Ok(resume(model, Kind::Undo(old, parent), Cause::Undo))
+    let mut effects = autopilot::hold(model, "your undo");
+    effects.extend(resume(model, Kind::Undo(old, parent), Cause::Undo));
+    Ok(effects)
 }
 
 /// Resumes the same session after its process has ended by itself.
@@ -321,7 +375,7 @@ pub fn take_up(
     attempt.id = entry.reboot_id;
     attempt.old = entry.old_session.unwrap_or(model.session);
     attempt.new = new;
-    attempt.handoff = Some(handoff);
+    attempt.handoff = (!handoff.text.is_empty()).then_some(handoff);
     attempt.approved = Some(Approval::Person);
     attempt.old_gone = true;
     model.reboot.attempt = Some(attempt);
@@ -332,14 +386,27 @@ pub fn take_up(
 
 /// Opens the review, or brings it to the front.
 fn open_review(model: &mut Model, asked: bool) -> Vec<Effect> {
-    if !matches!(model.overlay, Some(Overlay::Review { .. })) {
-        model.overlay = Some(Overlay::Review {
-            since: model.now,
-            asked,
-        });
-        model.handoff.scroll = 0;
+    if matches!(model.overlay, Some(Overlay::Review { .. })) {
+        return Vec::new();
     }
-    Vec::new()
+    model.overlay = Some(Overlay::Review {
+        since: model.now,
+        asked,
+    });
+    model.handoff.scroll = 0;
+    trim::survey(model)
+}
+
+/// The agent went to another session before anything was done: that one ends now.
+pub fn moved(model: &mut Model) -> Vec<Effect> {
+    let session = model.session;
+    match &mut model.reboot.attempt {
+        Some(attempt) if attempt.kind.is_reboot() && attempt.is_harmless() => {
+            attempt.old = session;
+        }
+        _ => return Vec::new(),
+    }
+    trim::moved(model)
 }
 
 /// The person at the review says go by a key: not by one that was on its way elsewhere when the review opened.
@@ -358,6 +425,9 @@ pub fn approve_by_key(model: &mut Model) -> Result<Vec<Effect>, String> {
 /// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.
 pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, String> {
     super::handoff::finish_edit(model);
+    if let Some(why) = trim::refusal(model) {
+        return Err(why);
+    }
     let message = model.handoff.current().clone();
     let Some(attempt) = &mut model.reboot.attempt else {
         return Err("no reboot waits for an approval".to_owned());
@@ -365,14 +435,16 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
     match attempt.step {
         Step::Armed | Step::Drafting | Step::Review => {
             attempt.approved = Some(approval);
-            // What was on the screen is what is sent.
-            attempt.handoff = Some(message);
+            // What was on the screen is what is sent; where that is nothing, nothing has to arrive.
+            attempt.handoff = (!message.text.is_empty()).then_some(message);
         }
         Step::Waiting => attempt.force = true,
         step => return Err(format!("the reboot has been approved: {step}")),
     }
     model.overlay = None;
-    Ok(advance(model))
+    let mut effects = super::summary::settle(model);
+    effects.extend(advance(model));
+    Ok(effects)
 }
 
 /// Stops `auto` mode's countdown: whoever presses a key in the review decides. What is being edited must not
@@ -409,29 +481,52 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
     } else {
         "reboot cancelled: nothing was changed".to_owned()
     });
-    Ok(end_attempt(model, Step::Failed, Some(why)))
+    let mut effects = end_attempt(model, Step::Failed, Some(why));
+    if !defer {
+        effects.extend(autopilot::hold(model, "your cancelling"));
+    }
+    Ok(effects)
 }
 
 /// Asks for a reboot by itself if usage says so and nothing speaks against it. An estimate says too little: a
 /// program that only redraws its screen would fill any window by it.
 pub fn consider(model: &mut Model) -> Vec<Effect> {
     let figure = model.guard.figure(model.now);
-    let full = figure
+    let told = figure
         .as_ref()
-        .is_some_and(|figure| figure.level >= Level::Overflow && figure.source != Source::Estimate);
-    let eligible = full
+        .filter(|figure| figure.source != Source::Estimate);
+    let full = told.is_some_and(|figure| figure.level >= Level::Overflow);
+    let good = told.is_some_and(|figure| breakpoint::is_good(model, figure));
+    let eligible = (full || good)
         && model.mode != RebootMode::Manual
         && !model.paused
         && model.reboot.attempt.is_none()
         && model.quitting.is_none()
         && model.agent.state != AgentState::Exited
-        && model.agent.turns >= model.reboot.quiet_until_turn;
+        && model.agent.turns >= model.reboot.quiet_until_turn
+        && !autopilot::is_last(model);
     if !eligible {
         return Vec::new();
     }
-    match request(model, Cause::Threshold, false) {
+    if good {
+        breakpoint::take(model);
+    }
+    let cause = if full {
+        Cause::Threshold
+    } else {
+        Cause::Breakpoint
+    };
+    match request(model, cause, false) {
         Ok(effects) => effects,
+        // There will be another good moment, or the compact line.
+        Err(why) if !full => {
+            tracing::info!(why, "a good moment was not taken");
+            Vec::new()
+        }
         Err(why) => {
+            if let Some(effects) = autopilot::thrash(model, &why) {
+                return effects;
+            }
             model.trouble(why);
             model.reboot.quiet_until_turn = u32::MAX;
             Vec::new()
@@ -454,8 +549,11 @@ fn breaker(model: &mut Model) -> Option<String> {
             settings.max_reboots_per_hour
         ));
     }
-    let first = model.lineage.iterations().len() <= 1;
-    if !first && model.agent.turns < settings.min_turns_between {
+    // A session that was resumed has its turns behind it.
+    let fresh = model
+        .current_iteration()
+        .is_some_and(|one| one.reboot.is_some());
+    if fresh && model.agent.turns < settings.min_turns_between {
         return Some(format!(
             "no reboot by itself: only {} turns since the last one, and the window is full again",
             model.agent.turns
@@ -486,6 +584,8 @@ pub fn drafted(model: &mut Model) -> Vec<Effect> {
 #[must_use]
 pub fn undelivered(model: &Model) -> Option<String> {
     let message = match &model.reboot.attempt {
+        // A trim sends no message, so the human's own is still to be sent.
+        Some(attempt) if attempt.kind == Kind::Trim => model.handoff.edited.as_ref(),
         Some(attempt) if attempt.rolling_back.is_some() => attempt.handoff.as_ref(),
         Some(_) => None,
         None => model.handoff.edited.as_ref(),
@@ -517,7 +617,7 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) -> Vec<Effect> {
     let Some(handoff) = &attempt.handoff else {
         return Vec::new();
     };
-    if !attempt.is_under_way() || !handoff.marker.is_in(prompt) {
+    if attempt.kind == Kind::Trim || !attempt.is_under_way() || !handoff.marker.is_in(prompt) {
         return Vec::new();
     }
     attempt.proven = true;
@@ -589,10 +689,16 @@ pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
 
 fn verify_due(model: &mut Model) -> Vec<Effect> {
     let timeout = model.config.reboot.verify_timeout;
+    let calm = super::agent::is_calm(&model.title);
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
     let epoch = attempt.epoch;
+    if attempt.kind == Kind::Trim && calm {
+        // Without hooks its title is the witness: a client that waits for a prompt has taken the session.
+        attempt.proven = true;
+        return advance(model);
+    }
     if attempt.pasted && !attempt.second_enter {
         attempt.second_enter = true;
         return vec![
@@ -602,9 +708,15 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
     }
     if !attempt.overdue {
         attempt.overdue = true;
-        model.trouble(
-            "the handoff is not confirmed: look at the pane (a dialog may wait for you); the handoff stays in its panel",
-        );
+        let what = match attempt.kind {
+            Kind::Trim => {
+                "the trimmed session is not confirmed: look at the pane (a dialog may wait for you)"
+            }
+            _ => {
+                "the handoff is not confirmed: look at the pane (a dialog may wait for you); the handoff stays in its panel"
+            }
+        };
+        model.trouble(what);
     }
     Vec::new()
 }
@@ -629,9 +741,15 @@ pub fn abandon(model: &mut Model) -> Vec<Effect> {
 #[must_use]
 pub fn end_reason(model: &Model) -> EndReason {
     match &model.reboot.attempt {
-        Some(attempt) if matches!(attempt.cause, Cause::Threshold | Cause::ContextLimit) => {
+        Some(attempt)
+            if matches!(
+                attempt.cause,
+                Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit
+            ) =>
+        {
             EndReason::ContextLimit
         }
+        Some(attempt) if attempt.cause == Cause::Autopilot => EndReason::Natural,
         _ => EndReason::UserReboot,
     }
 }

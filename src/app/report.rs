@@ -5,12 +5,13 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use crate::{
     api::wire::{
         AgentReport, ContextReport, HandoffReport, HistoryReport, IterationReport, IterationTokens,
-        RebootReport, StatusLineReply, StatusReport, UsageAction, UsageActionKind, UsageQuery,
-        UsageReply,
+        RebootReport, SourcedItem, StatusLineReply, StatusReport, TrimReport, UsageAction,
+        UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     config::RebootMode,
     guard::{Advice, Assessment, Source, assess},
+    handoff::{preserved::Item, redact::redact},
     lineage::Iteration,
     transcript::Tokens,
 };
@@ -53,6 +54,7 @@ pub fn status(model: &Model) -> StatusReport {
         context: context(model),
         reboot: reboot_report(model),
         cost_usd: model.agent.cost_usd,
+        run: super::autopilot::report(model),
     }
 }
 
@@ -152,6 +154,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
             input: Some(iteration.tokens.input.0),
             output: Some(iteration.tokens.output.0),
         },
+        compactions: iteration.compactions,
         cost_usd: iteration.cost_usd,
         transition_time_ms: record.map_or_else(BTreeMap::new, |one| {
             one.transition_time_ms
@@ -159,8 +162,19 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
                 .map(|(step, ms)| (step.to_string(), *ms))
                 .collect()
         }),
-        handoff_bytes: record.map(|one| one.handoff_bytes),
+        handoff_bytes: record
+            .filter(|one| one.trim.is_none())
+            .map(|one| one.handoff_bytes),
+        way: record.map(|one| one.way.to_string()),
+        trim: record.and_then(|one| one.trim).map(|one| TrimReport {
+            level: one.level,
+            responses: one.responses,
+            of: one.of,
+            tokens_before: one.tokens_before.0,
+            tokens_after: one.tokens_after.0,
+        }),
         summary: iteration.summary.clone(),
+        summary_made: iteration.summary_made.clone(),
     }
 }
 
@@ -169,29 +183,44 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
 pub fn handoff(model: &Model) -> HandoffReport {
     let handoff = model.handoff.current();
     let state = &model.preserved;
+    // As in the message, secrets are masked; control characters are JSON's business.
+    let masked = |text: &str| redact(text).into_owned();
+    let items = |items: &[Item]| items.iter().map(|item| masked(item.as_str())).collect();
     let (branch, head) = match &model.git {
         GitState::Facts(repository) => (repository.branch.clone(), repository.head.clone()),
         _ => (None, None),
     };
     HandoffReport {
         generated_at: Some(model.now.wall),
-        task_title: state.current_objective.clone(),
+        task_title: state
+            .current_objective
+            .as_ref()
+            .map(|item| masked(item.as_str())),
         branch,
         head_commit: head,
-        completed_items: state.completed_items.clone(),
-        remaining_items: state.pending_items.clone(),
+        completed_items: items(&state.completed_items),
+        remaining_items: items(&state.pending_items),
         blocking_issues: state
             .known_issues
             .iter()
             .filter(|issue| !issue.addressed)
-            .map(|issue| format!("[{}] {}", issue.severity.word(), issue.description))
+            .map(|issue| {
+                masked(&format!(
+                    "[{}] {}",
+                    issue.severity.word(),
+                    issue.description
+                ))
+            })
             .collect(),
-        modified_files: state.modified_files.clone(),
-        created_files: state.created_files.clone(),
+        modified_files: items(&state.modified_files),
+        created_files: items(&state.created_files),
         key_decisions: state
             .decisions
             .iter()
-            .map(|decision| format!("{} | {}", decision.description, decision.rationale))
+            .map(|decision| match decision.rationale.as_str() {
+                "" => masked(&decision.description),
+                why => masked(&format!("{} | {why}", decision.description)),
+            })
             .collect(),
         continuation_prompt: Some(crate::handoff::generate::CONTINUATION.to_owned()),
         session_id: Some(model.session.to_string()),
@@ -199,7 +228,33 @@ pub fn handoff(model: &Model) -> HandoffReport {
         tokens: handoff.tokens().0,
         bytes: handoff.bytes() as u64,
         left_out: handoff.left_out.clone(),
+        warnings: handoff.warnings.clone(),
+        sources: state
+            .told()
+            .map(|(field, text, origin)| SourcedItem {
+                field: field.to_owned(),
+                text: masked(&text),
+                source: origin.word().to_owned(),
+            })
+            .collect(),
     }
+}
+
+/// Why there is no handoff of a session, and where the one it gave may be found.
+#[must_use]
+pub fn no_handoff(model: &Model, session: &str) -> String {
+    let present = model.session;
+    let heir = model.lineage.iterations().iter().find(|one| {
+        let old = one.reboot.as_ref().and_then(|record| record.old_session);
+        old.is_some_and(|old| old.to_string() == session)
+    });
+    heir.map_or_else(
+        || format!("session {session} is not the present one, {present}"),
+        |heir| {
+            let (run, number) = (model.run(), heir.iteration);
+            format!("session {session} has ended; its handoff is .pitstop/runs/{run}/iteration-{number}/handoff.md")
+        },
+    )
 }
 
 /// How full the context window is, or would be at other figures.
@@ -273,7 +328,8 @@ pub fn status_line(model: &Model) -> StatusLineReply {
 pub fn turns_left(model: &Model) -> Option<String> {
     let turns = model.guard.outlook(model.now)?.turns_left?;
     Some(if turns.start() == turns.end() {
-        format!("{} turns left", turns.start())
+        let plural = if *turns.start() == 1 { "" } else { "s" };
+        format!("{} turn{plural} left", turns.start())
     } else {
         format!("{}–{} turns left", turns.start(), turns.end())
     })

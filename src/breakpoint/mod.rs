@@ -5,6 +5,7 @@
 
 use crate::clock::At;
 
+pub mod commit;
 pub mod git;
 pub mod test_run;
 

@@ -171,6 +171,37 @@ impl TestOutcome {
     }
 }
 
+/// What all test runs of one command came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Total {
+    /// Whether every one of them passed.
+    pub passed: bool,
+    /// How many tests ran, if told.
+    pub count: Option<u64>,
+    /// How many of them failed, if told.
+    pub failed: Option<u64>,
+}
+
+/// Sums up the runs of one command; nothing if none of them ran to its end or failed.
+#[must_use]
+pub fn total(outcomes: &[TestOutcome]) -> Option<Total> {
+    let settled: Vec<&TestOutcome> = outcomes
+        .iter()
+        .filter(|one| one.signal().is_some())
+        .collect();
+    let sum = |of: fn(&TestOutcome) -> u64| -> Option<u64> {
+        let sum = settled.iter().map(|one| of(one)).sum();
+        (sum > 0).then_some(sum)
+    };
+    let failed = |one: &TestOutcome| one.failed.unwrap_or(0).max(one.failing.len() as u64);
+    let count = sum(TestOutcome::ran);
+    (!settled.is_empty()).then(|| Total {
+        passed: settled.iter().all(|one| one.is_success()),
+        count,
+        failed: count.map(|_| settled.iter().map(|one| failed(one)).sum()),
+    })
+}
+
 fn keep(names: &mut Vec<String>, name: &str) {
     let name = name.trim();
     if !name.is_empty() && names.len() < NAMES_CAP {

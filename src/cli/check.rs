@@ -7,6 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
+use super::template;
 use crate::config::{
     error::{ConfigErrors, EXIT_CODE, Fault, Severity, Style},
     load::{self, Flags, Loaded, Source, paths::Paths},
@@ -57,7 +58,9 @@ fn check(args: &CheckArgs, flags: &Flags) -> Result<Loaded, ConfigErrors> {
     let project = std::env::current_dir()
         .map_err(|error| general(format!("cannot tell the current directory: {error}")))?;
     let paths = Paths::of_process(&project).map_err(|error| general(error.to_string()))?;
-    load::load(&paths, flags)
+    let loaded = load::load(&paths, flags)?;
+    template::generator(&paths).map_err(general)?;
+    Ok(loaded)
 }
 
 fn as_text(outcome: &Result<Loaded, ConfigErrors>, style: Style) -> String {

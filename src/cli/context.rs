@@ -1,7 +1,7 @@
 //! `pitstop context [--all] [--json]`: the shell commands of this project's sessions, with their output.
 //!
 //! It reads files only, so it needs no supervisor: the newest run's `meta.json` names the session, whose transcript lies
-//! in the agent's configuration directory; an agent without one has the recording of its pane.
+//! in the agent's configuration directory; an agent without one has the recording of its pane. Secrets are masked.
 
 use std::{
     fs::{self, File},
@@ -19,7 +19,10 @@ use super::{
 use crate::{
     agent::claude::project_slug,
     config::load::paths::Paths,
-    handoff::strategy::{ContextStrategy as _, RecentCommands},
+    handoff::{
+        redact::redact,
+        strategy::{ContextStrategy as _, RecentCommands},
+    },
     lineage::{
         IterationId, Meta,
         files::{FilesError, META, PrivateDir, RECORDING, RunDir, runs},
@@ -230,23 +233,24 @@ fn as_text(sessions: &[Session], heads: bool) -> String {
             .iter()
             .map(|one| (one.id.clone(), one.log.records(), &one.log as _))
             .collect();
-        return strategy.context_of_all(&sessions);
+        return redact(&strategy.context_of_all(&sessions)).into_owned();
     }
-    sessions
+    let text: String = sessions
         .iter()
         .map(|one| strategy.context(&one.log.records(), &one.log))
-        .collect()
+        .collect();
+    redact(&text).into_owned()
 }
 
 fn as_json(sessions: &[Session]) -> Value {
     let strategy = RecentCommands::default();
     let command = |log: &CommandLog, record: &CommandRecord| {
         json!({
-            "command": record.command,
+            "command": record.command.as_deref().map(redact),
             "exit": record.exit,
             "at": record.at,
             "duration_ms": record.duration.map(|duration| duration.as_millis() as u64),
-            "output": strategy.shortened(&log.read(record)),
+            "output": redact(&strategy.shortened(&log.read(record))),
         })
     };
     let sessions = sessions.iter().map(|one| {

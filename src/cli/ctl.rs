@@ -1,21 +1,38 @@
 //! `pitstop ctl ACTION`: gives the supervisor of this directory an order.
 
+use std::io::Read;
+
 use clap::{Args, ValueEnum};
+use serde_json::json;
 
 use super::out;
-use crate::api::wire::Control;
+use crate::{
+    api::wire::{Control, RebootBody, SAY_LIMIT},
+    lineage::Way,
+};
 
 /// Gives the supervisor of this directory an order.
 ///
-/// Exits with 0 if it was accepted, 1 if it was refused, 3 if no supervisor runs here.
+/// Exits with 0 if it was accepted, 1 if it was refused, 2 on bad usage, 3 if no supervisor runs here.
 #[derive(Args, Clone, Debug)]
 pub struct CtlArgs {
     /// The order
     #[arg(value_enum)]
     pub action: Action,
+    /// What to say; `-` reads it from standard input
+    #[arg(required_if_eq("action", "say"), allow_hyphen_values = true)]
+    pub text: Option<String>,
+    /// With `reboot`: how the context goes over
+    #[arg(long, value_name = "WAY", value_parser = way)]
+    pub way: Option<Way>,
 }
 
-/// The orders that need no text.
+fn way(text: &str) -> Result<Way, String> {
+    text.parse()
+        .map_err(|_| format!("expected fresh or trim, found {text:?}"))
+}
+
+/// The orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Action {
     /// Begin a reboot; in `ask` mode its review opens
@@ -34,10 +51,13 @@ pub enum Action {
     Undo,
     /// End the agent cleanly, and the supervisor
     Stop,
+    /// Type a text as a prompt, if the agent waits for one
+    Say,
 }
 
 impl Action {
-    fn order(self) -> Control {
+    /// The order, with its text if it takes one.
+    fn order(self, text: String) -> Control {
         match self {
             Self::Reboot => Control::Reboot,
             Self::Approve => Control::Approve,
@@ -47,18 +67,60 @@ impl Action {
             Self::Resume => Control::Resume,
             Self::Undo => Control::Undo,
             Self::Stop => Control::Stop,
+            Self::Say => Control::Say(text),
         }
     }
 }
 
-/// Runs the command; 0 if the order was accepted, 1 if it was refused, 3 if no supervisor runs here.
+/// Runs the command; 0 if the order was accepted, 1 if it was refused, 2 on bad usage, 3 if no supervisor runs here.
 #[must_use]
 pub fn run(args: &CtlArgs) -> i32 {
-    let path = format!("/control/{}", args.action.order().name());
-    match out::ask(|door, deadline| door.post(&path, b"{}", deadline)) {
+    if args.action != Action::Say && args.text.is_some() {
+        out::complain("only `say` takes a text", "");
+        return out::USAGE;
+    }
+    if args.way.is_some() && args.action != Action::Reboot {
+        out::complain(
+            "--way goes with reboot only",
+            "pitstop ctl reboot --way trim",
+        );
+        return out::USAGE;
+    }
+    let text = match args.text.as_deref() {
+        Some("-") => match piped() {
+            Ok(text) => text,
+            Err(error) => {
+                out::complain(&format!("cannot read the text: {error}"), "");
+                return out::FAILED;
+            }
+        },
+        given => given.unwrap_or_default().to_owned(),
+    };
+    let order = args.action.order(text);
+    let path = format!("/control/{}", order.name());
+    let body = match &order {
+        Control::Say(text) => json!({ "text": text }),
+        Control::Reboot => json!(RebootBody { way: args.way }),
+        _ => json!({}),
+    };
+    let body = body.to_string();
+    match out::ask(|door, deadline| door.post(&path, body.as_bytes(), deadline)) {
         Ok(_) => out::OK,
         Err(code) => code,
     }
+}
+
+/// Standard input as text; one that is too long is read just as far as to be refused for it.
+fn piped() -> std::io::Result<String> {
+    let mut text = String::new();
+    let limit = SAY_LIMIT as u64 + 4;
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .take(limit)
+        .read_to_end(&mut bytes)?;
+    text.push_str(&String::from_utf8_lossy(&bytes));
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -66,11 +128,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_order_without_a_text_can_be_given_by_its_name() {
-        assert_eq!(Action::value_variants().len(), Control::PLAIN.len());
+    fn every_order_can_be_given_by_its_name() {
+        assert_eq!(Action::value_variants().len(), Control::PLAIN.len() + 1);
         for (name, order) in Control::PLAIN {
             let action = Action::from_str(name, false).unwrap();
-            assert_eq!(action.order(), order);
+            assert_eq!(action.order(String::new()), order);
         }
+        let say = Action::from_str("say", false).unwrap();
+        assert_eq!(say.order("x".into()), Control::Say("x".into()));
     }
 }

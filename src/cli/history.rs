@@ -111,6 +111,21 @@ pub fn describe(report: &HistoryReport) -> String {
     columns(&rows)
 }
 
+/// Tokens at the start and at the end, and how often they were compacted between.
+fn figures(iteration: &IterationReport) -> String {
+    let word = |figure: Option<u64>| figure.map_or_else(|| "–".to_owned(), tokens);
+    let (start, end) = (iteration.tokens.at_start, iteration.tokens.at_end);
+    let figures = match (start, end) {
+        (None, end) => word(end),
+        (start, end) => format!("{} → {}", word(start), word(end)),
+    };
+    match iteration.compactions {
+        0 => figures,
+        1 => format!("{figures} (compacted)"),
+        more => format!("{figures} (compacted {more} times)"),
+    }
+}
+
 fn fields(iteration: &IterationReport) -> Vec<String> {
     let none = || "–".to_owned();
     let word = |text: &Option<String>| {
@@ -122,17 +137,16 @@ fn fields(iteration: &IterationReport) -> Vec<String> {
     vec![
         iteration.iteration.to_string(),
         session.chars().take(SHORT_ID).collect(),
-        word(&iteration.cause),
+        match iteration.way.as_deref() {
+            Some("trim") => format!("{}, trim", word(&iteration.cause)),
+            _ => word(&iteration.cause),
+        },
         match iteration.ended_at {
             None if iteration.end_reason.is_none() => "running".to_owned(),
             _ => word(&iteration.end_reason),
         },
         duration(iteration.duration_ms),
-        match (iteration.tokens.at_start, iteration.tokens.at_end) {
-            (Some(start), Some(end)) => format!("{} → {}", tokens(start), tokens(end)),
-            (None, Some(end)) => tokens(end),
-            _ => none(),
-        },
+        figures(iteration),
         if iteration.transition_time_ms.is_empty() {
             none()
         } else {
@@ -168,6 +182,7 @@ mod tests {
                 ..IterationTokens::default()
             },
             cost_usd: Some(1.5),
+            compactions: 1,
             ..IterationReport::default()
         };
         let second = IterationReport {
@@ -185,9 +200,9 @@ mod tests {
         };
         assert_eq!(
             describe(&report),
-            "#  session   began by  ended by     lasted      tokens          reboot  handoff  cost\n\
-             1  01234567  start     user reboot  3 min 20 s  20.0k → 155.0k  –       –        $1.50\n\
-             2  s\\u{1b}2  key       running      900 ms      –               420 ms  3100 B   –\n"
+            "#  session   began by  ended by     lasted      tokens                      reboot  handoff  cost\n\
+             1  01234567  start     user reboot  3 min 20 s  20.0k → 155.0k (compacted)  –       –        $1.50\n\
+             2  s\\u{1b}2  key       running      900 ms      –                           420 ms  3100 B   –\n"
         );
     }
 

@@ -1,12 +1,13 @@
 //! `pitstop hook EVENT [--observe FILE]`: tells the supervisor that a hook of the hosted agent fired.
 //!
 //! It runs inside somebody else's turn, many times a minute, so it is inert by construction: it prints
-//! nothing, exits 0, is done in 300 ms whatever happens, and reads no configuration. Everything that
+//! nothing (but for one event, and only the refusal that the supervisor gave: see [`refuse`]), exits 0, is done in 300 ms whatever happens, and reads no configuration. Everything that
 //! goes wrong is silence: with the supervisor gone the agent runs on undisturbed. `main` comes here
 //! before it parses arguments or starts a runtime.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::api::client::{self, Door};
-use crate::api::wire;
+use crate::api::wire::{self, HookVerdict};
 use crate::config::load::paths::secrets_file_here;
 
 /// How long the whole of it may take.
@@ -48,9 +49,24 @@ fn report(args: &[OsString], began: Instant) -> Option<()> {
     let body = read_input(began);
     let (event, observe) = parse(args)?;
     let door = Door::from_observe_file(&observe_file(observe)?).ok()?;
-    door.post(&format!("/hooks/claude/{event}"), &body, began + BUDGET)
+    let answer = door
+        .post(&format!("/hooks/claude/{event}"), &body, began + BUDGET)
         .ok()?;
+    if event == wire::REFUSABLE_EVENT && answer.status == 200 {
+        refuse(&answer.body)?;
+    }
     Some(())
+}
+
+/// Prints the supervisor's refusal as the agent reads it, in one write. An answer of any other form is silence, and
+/// the agent does as it likes.
+fn refuse(answer: &[u8]) -> Option<()> {
+    let verdict: HookVerdict = serde_json::from_slice(answer).ok()?;
+    if verdict.decision != HookVerdict::BLOCK {
+        return None;
+    }
+    let line = format!("{}\n", serde_json::to_string(&verdict).ok()?);
+    std::io::stdout().write_all(line.as_bytes()).ok()
 }
 
 /// The event's name and the observe file from the arguments, in any order; all else is ignored, so

@@ -16,11 +16,12 @@ use uuid::Uuid;
 
 use crate::{
     agent::{AgentKind, claude},
-    api::server::{self, Secrets},
+    api::server::{self, Desk, Feed, Secrets},
     app::{
         self, Model,
         model::{Beginning, Identity},
     },
+    clean,
     clock::At,
     config::{
         Config,
@@ -30,7 +31,7 @@ use crate::{
             paths::{Paths, project_hash},
         },
     },
-    handoff::{Generator, generate::DEFAULT_TEMPLATE},
+    handoff::Generator,
     lineage::{
         EndReason, Lineage, Project, RunId,
         files::{PrivateDir, RunDir},
@@ -40,7 +41,7 @@ use crate::{
     },
     logging,
     runtime::{
-        self, Setup,
+        self, Setup, Signals,
         agent::AgentPlan,
         effects::{self, SCRATCHPAD, draw_lots},
         host,
@@ -56,7 +57,11 @@ use crate::{
 mod recover;
 pub(super) mod who;
 
-use super::out::{chain, complain};
+use super::{
+    out::{chain, complain},
+    run::Order,
+    template,
+};
 use recover::{recover, sweep};
 use who::{Who, agent_config_dir, agent_env, who};
 
@@ -121,7 +126,16 @@ impl Failure {
 /// Hosts the agent; returns the exit code.
 #[must_use]
 pub fn run(args: &HostArgs, demo: bool) -> i32 {
-    match host_agent(args, demo) {
+    told(host_agent(args, demo, None))
+}
+
+/// Hosts the agent for an autonomous run; returns the exit code.
+pub(super) fn run_order(args: &HostArgs, demo: bool, order: Order) -> i32 {
+    told(host_agent(args, demo, Some(order)))
+}
+
+fn told(outcome: Result<i32, Failure>) -> i32 {
+    match outcome {
         Ok(code) => code,
         Err(failure) => {
             complain(&failure.error, &failure.hint);
@@ -130,11 +144,16 @@ pub fn run(args: &HostArgs, demo: bool) -> i32 {
     }
 }
 
-fn host_agent(args: &HostArgs, demo: bool) -> Result<i32, Failure> {
-    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+fn host_agent(args: &HostArgs, demo: bool, order: Option<Order>) -> Result<i32, Failure> {
+    let headless = order.as_ref().is_some_and(|order| order.speech().is_some());
+    if !headless && (!std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()) {
         return Err(Failure::new(
             "expected a terminal on standard input and output, found a file or a pipe",
-            "run pitstop in a terminal; `pitstop status --json` is for scripts",
+            if order.is_some() {
+                "add --headless to run without one"
+            } else {
+                "run pitstop in a terminal; `pitstop status --json` is for scripts"
+            },
             USAGE,
         ));
     }
@@ -171,6 +190,13 @@ fn host_agent(args: &HostArgs, demo: bool) -> Result<i32, Failure> {
             None
         }
     };
+    let generator = template::generator(&paths).map_err(|error| {
+        Failure::new(
+            error,
+            "mend it, or remove it to use the built-in one",
+            CONFIG_ERROR,
+        )
+    })?;
     let who = who(args, demo, &loaded.config)?;
     host::restore_on_panic();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -183,7 +209,9 @@ fn host_agent(args: &HostArgs, demo: bool) -> Result<i32, Failure> {
         paths,
         flags,
         config: loaded.config,
+        generator,
         warnings,
+        order,
     };
     let outcome = runtime.block_on(supervise(here, who));
     // Tasks that still run (a git question, a store that hangs) must not keep us.
@@ -197,7 +225,10 @@ struct Here {
     paths: Paths,
     flags: Flags,
     config: Config,
+    generator: Generator,
     warnings: Vec<String>,
+    /// What an autonomous run is to do.
+    order: Option<Order>,
 }
 
 /// Takes the project, finishes what a dead supervisor left, runs the loop, closes everything.
@@ -207,8 +238,12 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         paths,
         flags,
         config,
+        generator,
         mut warnings,
+        order,
     } = here;
+    let signals = Signals::new().map_err(|error| Failure::of(&error))?;
+    let speech = order.as_ref().and_then(Order::speech);
     let now = Utc::now();
     let files = project_files(&project, &paths, &mut warnings)?;
     let own = process::stamp(std::process::id())
@@ -274,6 +309,9 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         runtime_dir: paths.runtime_dir().to_owned(),
         config_dir: agent_config_dir(who.kind, &paths),
     };
+    if let Some(order) = order.as_ref().filter(|_| who.kind == AgentKind::Demo) {
+        plan.env.extend(order.demo_env());
+    }
     let unfinished = match store.journal_open(&this_project).await {
         Ok(entry) => entry.filter(|entry| !entry.step.is_final()),
         Err(error) => {
@@ -303,7 +341,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         process: own,
         agent: who.shown.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        task: None,
+        task: order.as_ref().map(|order| order.task().to_owned()),
         started_at: now,
         ended_at: None,
         end_reason: None,
@@ -320,15 +358,18 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         .map_err(|error| Failure::of(&error))?;
     plan.observe = secrets.observe_file().to_owned();
     let (calls_in, calls) = mpsc::channel(1024);
+    let mark = Uuid::new_v4().simple().to_string();
+    let feed = Feed::new(mark.get(..8).unwrap_or(&mark));
+    let desk = Desk::new(calls_in, feed.clone());
     let (stop_doors, doors_stopped) = tokio::sync::watch::channel(false);
-    let mut doors = vec![open_door(listening, &secrets, &calls_in, &doors_stopped)];
+    let mut doors = vec![open_door(listening, &secrets, &desk, &doors_stopped)];
     if let Some(address) = config.api.listen {
         let listening = server::bind_loopback(address)
             .await
             .map_err(|error| Failure::of(&error))?;
-        doors.push(open_door(listening, &secrets, &calls_in, &doors_stopped));
+        doors.push(open_door(listening, &secrets, &desk, &doors_stopped));
     }
-    drop(calls_in);
+    drop(desk);
 
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
     let files_of_run = RunDir::open(&files, &run).ok();
@@ -348,7 +389,6 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         agent_kind: who.kind.word(),
         agent_command: who.shown,
     };
-    let generator = generator(&paths)?;
     let variable = |name: &str| env::var(name).unwrap_or_default();
     let depth = Depth::of(
         &variable("NO_COLOR"),
@@ -370,7 +410,11 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         lots,
         notes,
         generator,
-        host: host::size(),
+        host: if speech.is_some() {
+            (0, 0)
+        } else {
+            host::size()
+        },
         now: At {
             since_start: std::time::Duration::ZERO,
             wall: now,
@@ -378,15 +422,25 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     });
     for warning in warnings {
         tracing::warn!(warning);
+        if speech.is_some() {
+            // Before the first line of the run; nobody sees a footer.
+            eprintln!("warning: {}", clean::one_line(&warning));
+        }
         model.trouble(warning);
     }
     if let Some(died) = died {
         tracing::warn!(died);
         model.notice(died);
     }
-    let first = match unfinished {
-        Some(entry) => recover(&mut model, &plan, &entry),
-        None => app::agent::begin(&mut model, false, None, who.prompt),
+    let recovered = unfinished.map(|entry| recover(&mut model, &plan, &entry));
+    let task = order.as_ref().and_then(|order| order.file.clone());
+    let first = match (order, recovered) {
+        (Some(order), recovered) => {
+            let rules = order.plan(&model.config);
+            app::autopilot::begin(&mut model, rules, task.is_some(), recovered)
+        }
+        (None, Some(recovered)) => recovered,
+        (None, None) => app::agent::begin(&mut model, false, None, who.prompt),
     };
     let setup = Setup {
         model,
@@ -395,10 +449,14 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         keeper: keeper.clone(),
         answers,
         calls,
+        feed,
         paths,
         flags,
         depth,
         abilities,
+        signals,
+        speech,
+        task,
     };
     let ran = survive(Box::pin(runtime::run(setup))).await;
     host::restore();
@@ -411,13 +469,16 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         ));
     };
     let _ = stop_doors.send(true);
-    let reason = EndReason::Shutdown;
+    let quitting = ran.as_ref().ok().and_then(|(_, model)| model.quitting);
+    let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
     effects::close(&keeper, reason).await;
     for door in doors {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(300), door).await;
     }
     let (code, model) = ran.map_err(|error| Failure::of(&error))?;
-    farewell(&model, who.kind);
+    if speech.is_none() {
+        farewell(&model, who.kind);
+    }
     Ok(code)
 }
 
@@ -466,16 +527,16 @@ fn project_files(
 fn open_door(
     listening: server::Listening,
     secrets: &Secrets,
-    calls: &mpsc::Sender<server::Call>,
+    desk: &Desk,
     stopped: &tokio::sync::watch::Receiver<bool>,
 ) -> tokio::task::JoinHandle<()> {
-    let (keys, calls, mut stopped) = (secrets.keys(), calls.clone(), stopped.clone());
+    let (keys, desk, mut stopped) = (secrets.keys(), desk.clone(), stopped.clone());
     tokio::spawn(async move {
         let stop = async move {
             // A sender that is gone means the same.
             let _ = stopped.wait_for(|stop| *stop).await;
         };
-        server::serve(listening, keys, calls, stop).await;
+        server::serve(listening, keys, desk, stop).await;
     })
 }
 
@@ -492,29 +553,6 @@ fn environment(project: &Path) -> String {
         })
 }
 
-/// The user's own template, else ours; a broken one is told before anything is started.
-fn generator(paths: &Paths) -> Result<Generator, Failure> {
-    let own = paths.config_dir().join("handoff.md");
-    let text = match std::fs::read_to_string(&own) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => DEFAULT_TEMPLATE.to_owned(),
-        Err(error) => {
-            return Err(Failure::new(
-                format!("cannot read {}: {error}", own.display()),
-                "",
-                CONFIG_ERROR,
-            ));
-        }
-    };
-    Generator::new(&text).map_err(|error| {
-        Failure::new(
-            format!("{}: {error}", own.display()),
-            "mend it, or remove it to use the built-in one",
-            CONFIG_ERROR,
-        )
-    })
-}
-
 /// What a person who has left wants to know: how to go on.
 fn farewell(model: &Model, kind: AgentKind) {
     let iterations = model.lineage.iterations().len();
@@ -523,6 +561,10 @@ fn farewell(model: &Model, kind: AgentKind) {
         "pitstop: {iterations} iteration{plural} in run {}\n",
         model.run()
     );
+    if let Some(report) = app::autopilot::report(model) {
+        let why = report.why.unwrap_or_default();
+        text = format!("{text}the run is over: {}\n", clean::one_line(&why));
+    }
     if kind == AgentKind::Claude && model.agent.hooked {
         let session = model.session;
         text = format!("{text}to go on: pitstop -- --resume {session}\n");

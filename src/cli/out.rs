@@ -17,6 +17,8 @@ use crate::config::load::paths::secrets_file_here;
 pub const OK: i32 = 0;
 /// It was refused, or something failed.
 pub const FAILED: i32 = 1;
+/// The command line asks for something that cannot be.
+pub const USAGE: i32 = 2;
 /// No supervisor runs here.
 pub const NONE_RUNS: i32 = 3;
 

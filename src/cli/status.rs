@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::out::{self, columns, duration, tokens};
-use crate::api::wire::{ContextReport, StatusReport};
+use crate::api::wire::{ContextReport, RunReport, StatusReport};
 
 /// Tells how the supervisor of this directory stands.
 #[derive(Args, Clone, Debug)]
@@ -65,10 +65,37 @@ fn describe(report: &StatusReport) -> String {
         parts.push(format!("waits for {}", reboot.blocked_by.join(", ")));
     }
     rows.push(row("reboot", &parts));
+    if let Some(run) = &report.run {
+        rows.push(row("run", &run_parts(run)));
+    }
     if let Some(cost) = report.cost_usd {
         rows.push(row("cost", &[format!("${cost:.2}")]));
     }
     columns(&rows)
+}
+
+/// How far an autonomous run is.
+fn run_parts(run: &RunReport) -> Vec<String> {
+    let of = |most: Option<String>| most.map_or_else(String::new, |most| format!(" of {most}"));
+    let time = |seconds: u64| duration(seconds.saturating_mul(1000));
+    let mut parts = vec![
+        run.phase.clone(),
+        format!(
+            "{}{} iterations",
+            run.iteration,
+            of(run.max_iterations.map(|most| most.to_string()))
+        ),
+        format!("{} turns", run.turns),
+        format!("{}{}", time(run.elapsed_s), of(run.max_time_s.map(time))),
+        format!(
+            "${:.2}{}",
+            run.cost_usd,
+            of(run.max_cost_usd.map(|most| format!("${most}")))
+        ),
+        format!("until \"{}\"", run.promise),
+    ];
+    parts.extend(run.why.clone());
+    parts
 }
 
 fn row(name: &str, parts: &[String]) -> Vec<String> {
@@ -131,6 +158,7 @@ mod tests {
                 blocked_by: vec!["turn".into(), "typing".into()],
             },
             cost_usd: Some(4.123),
+            run: None,
         }
     }
 

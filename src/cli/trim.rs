@@ -1,12 +1,9 @@
 //! `pitstop trim SESSION`: a copy of a session with old tool output removed, under a new id.
 //!
-//! The transcript is the client's own file, so it is only ever read; the copy is written aside in the same
-//! directory, synced and renamed to a name that nothing had before.
+//! How the copy is made: `runtime::trim`, which the reboot uses too.
 
 use std::{
     env,
-    fs::File,
-    io::{self, BufReader, BufWriter, Seek as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -27,14 +24,12 @@ use crate::{
         load::{self, Flags, paths::Paths},
     },
     guard::{reading::WindowEvidence, threshold::Threshold},
+    runtime::trim::{CopyError, Surveyed},
     transcript::{
-        SessionId, Tokens, tail,
+        SessionId, Tokens,
         trim::{LEVELS, Survey, TARGET_PERCENT, TrimPlan, TrimSettings, Written},
     },
 };
-
-/// Bytes read and written at once.
-const BLOCK: usize = 1024 * 1024;
 
 /// Copy a session under a new id with old tool output removed, to go on in less context
 #[derive(Args, Clone, Debug)]
@@ -123,21 +118,34 @@ fn trim(args: &TrimArgs, flags: &Flags) -> Result<(String, i32), Failure> {
         )
     })?;
     let path = find(&args.session, &project, &paths)?;
-    let mut file = open(&path)?;
-    let survey = Survey::read(BufReader::with_capacity(BLOCK, &file))
-        .map_err(|error| Failure::of(&error))?;
-    let (window, settings) = measure(&config.config, &survey);
+    let read = Surveyed::read(&path).map_err(|error| Failure {
+        hint: match error {
+            CopyError::Missing(_) => {
+                "give the id of a session of this directory, or the path of a transcript".to_owned()
+            }
+            _ => String::new(),
+        },
+        ..Failure::of(&error)
+    })?;
+    let survey = &read.survey;
+    let (window, settings) = measure(&config.config, survey);
     let plan = survey.plan(&settings);
+    let (unpaired, oversized) = (survey.unpaired(), survey.oversized());
     let level = args.level.or(plan.chosen);
     // Level 0 wins nothing: such a copy is made only if it is asked for.
     let wanted = level.filter(|level| !args.dry_run && (*level > 0 || args.level.is_some()));
     let copy = match wanted {
         None => None,
         Some(level) => {
-            file.rewind().map_err(|error| {
-                Failure::new(format!("cannot read the transcript: {error}"), "")
-            })?;
-            Some(copy(&file, &path, &survey, level, &settings)?)
+            let session = SessionId::new(Uuid::new_v4());
+            let copied = read
+                .copy(level, session, &settings)
+                .map_err(|error| Failure::of(&error))?;
+            Some(Copied {
+                session,
+                path: copied.path,
+                written: copied.written,
+            })
         }
     };
     let report = Report {
@@ -145,8 +153,8 @@ fn trim(args: &TrimArgs, flags: &Flags) -> Result<(String, i32), Failure> {
         window,
         compact_line: settings.compact_line,
         plan,
-        unpaired: survey.unpaired(),
-        oversized: survey.oversized(),
+        unpaired,
+        oversized,
         level,
         copy,
     };
@@ -186,17 +194,6 @@ fn find(session: &str, project: &Path, paths: &Paths) -> Result<PathBuf, Failure
     ))
 }
 
-fn open(path: &Path) -> Result<File, Failure> {
-    tail::open_ours(path)
-        .map_err(|error| Failure::of(&error))?
-        .ok_or_else(|| {
-            Failure::new(
-                format!("no transcript at {}", path.display()),
-                "give the id of a session of this directory, or the path of a transcript",
-            )
-        })
-}
-
 /// The window and the compact line, measured as the gauge does from what the transcript tells.
 fn measure(config: &Config, survey: &Survey) -> (Tokens, TrimSettings) {
     let settings = guard_settings(config);
@@ -213,52 +210,6 @@ fn measure(config: &Config, survey: &Survey) -> (Tokens, TrimSettings) {
         max_recent_messages: config.context.max_recent_messages,
     };
     (window, trim)
-}
-
-/// Writes the copy beside the original: aside, synced, then under its name, which must be free.
-fn copy(
-    transcript: &File,
-    path: &Path,
-    survey: &Survey,
-    level: u8,
-    settings: &TrimSettings,
-) -> Result<Copied, Failure> {
-    let session = SessionId::new(Uuid::new_v4());
-    let above = match path.parent() {
-        Some(above) if !above.as_os_str().is_empty() => above,
-        _ => Path::new("."),
-    };
-    let target = above.join(format!("{session}.jsonl"));
-    let failed = |act: &str, error: &io::Error| {
-        Failure::new(format!("cannot {act} {}: {error}", target.display()), "")
-    };
-    // It is created with mode 0600, and removed again unless it gets its name.
-    let aside = tempfile::Builder::new()
-        .prefix(&format!(".{session}.aside-"))
-        .tempfile_in(above)
-        .map_err(|error| failed("create", &error))?;
-    let mut out = BufWriter::with_capacity(BLOCK, aside.as_file());
-    let reader = BufReader::with_capacity(BLOCK, transcript);
-    let written = survey
-        .write(reader, level, session, settings, &mut out)
-        .map_err(|error| Failure::of(&error))?;
-    out.flush().map_err(|error| failed("write", &error))?;
-    drop(out);
-    aside
-        .as_file()
-        .sync_all()
-        .map_err(|error| failed("sync", &error))?;
-    aside
-        .persist_noclobber(&target)
-        .map_err(|error| failed("name", &error.error))?;
-    File::open(above)
-        .and_then(|above| above.sync_all())
-        .map_err(|error| failed("sync the directory of", &error))?;
-    Ok(Copied {
-        session,
-        path: target,
-        written,
-    })
 }
 
 fn target(report: &Report) -> Tokens {

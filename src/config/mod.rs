@@ -15,7 +15,7 @@ mod file;
 pub mod load;
 mod merge;
 mod schema;
-mod units;
+pub(crate) mod units;
 
 use std::{collections::BTreeMap, fmt, net::SocketAddr, time::Duration};
 
@@ -330,6 +330,8 @@ pub struct AutopilotConfig {
     pub same_command_limit: Option<u32>,
     /// This many turns in a row without a change trip a breaker; `None` switches it off.
     pub no_change_limit: Option<u32>,
+    /// This many turns in a row that end with the same words trip a breaker; `None` switches it off.
+    pub same_message_limit: Option<u32>,
 }
 
 impl Default for AutopilotConfig {
@@ -341,6 +343,7 @@ impl Default for AutopilotConfig {
             keep_running: false,
             same_command_limit: Some(5),
             no_change_limit: Some(8),
+            same_message_limit: Some(4),
         }
     }
 }

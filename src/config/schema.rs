@@ -184,6 +184,7 @@ pub(super) static KEYS: &[Key] = &[
     key("loop", "keep_running", Owner, Flag(|d, v| d.config.autopilot.keep_running = v)),
     key("loop", "same_command_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.same_command_limit = none_if_0(v as u32))),
     key("loop", "no_change_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.no_change_limit = none_if_0(v as u32))),
+    key("loop", "same_message_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.same_message_limit = none_if_0(v as u32))),
 
     key("hooks", "pre_reboot", Owner, Text("a shell command, or \"\"", is_command_line, |d, v| d.config.hooks.pre_reboot = none_if_empty(v))),
     key("hooks", "post_reboot", Owner, Text("a shell command, or \"\"", is_command_line, |d, v| d.config.hooks.post_reboot = none_if_empty(v))),
@@ -205,6 +206,7 @@ pub(super) static KEYS: &[Key] = &[
     key("keys", "history", Owner, Rule::Triggers(Action::History)),
     key("keys", "reboot", Owner, Rule::Triggers(Action::Reboot)),
     key("keys", "mode", Owner, Rule::Triggers(Action::Mode)),
+    key("keys", "pause", Owner, Rule::Triggers(Action::Pause)),
     key("keys", "zoom", Owner, Rule::Triggers(Action::Zoom)),
     key("keys", "scroll", Owner, Rule::Triggers(Action::Scroll)),
     key("keys", "checkpoint", Owner, Rule::Triggers(Action::Checkpoint)),

@@ -24,7 +24,10 @@ const MANY_TURNS: u32 = 999;
 pub struct Forecast {
     turns: VecDeque<Turn>,
     base: Option<Tokens>,
+    resumed: bool,
     falls: u32,
+    /// A compaction was told of, and no figure has come since.
+    compacting: bool,
 }
 
 /// The last figure of one turn.
@@ -53,30 +56,43 @@ impl Forecast {
     /// Takes a figure of turn `number`; returns whether it fell so far that the client must have compacted.
     pub fn observe(&mut self, number: u64, used: Tokens) -> bool {
         self.base.get_or_insert(used);
+        let told = std::mem::take(&mut self.compacting);
         let Some(last) = self.turns.back_mut() else {
             self.turns.push_back(Turn {
                 number,
                 used,
-                compacted: false,
+                compacted: told,
             });
             return false;
         };
-        let fell = used.0 < last.used.0.saturating_mul(100 - FALL) / 100;
+        // In wide arithmetic: a figure from outside may be anything.
+        let fell = u128::from(used.0) * 100 < u128::from(last.used.0) * u128::from(100 - FALL);
+        let compacted = fell || told;
         if number > last.number {
             self.turns.push_back(Turn {
                 number,
                 used,
-                compacted: fell,
+                compacted,
             });
             if self.turns.len() > HISTORY {
                 self.turns.pop_front();
             }
         } else {
             last.used = used;
-            last.compacted |= fell;
+            last.compacted |= compacted;
         }
-        self.falls += u32::from(fell);
+        self.falls = self.falls.saturating_add(u32::from(fell));
         fell
+    }
+
+    /// Notes that the client has compacted: the next figure may have fallen by less than what is noticed by itself.
+    pub const fn note_compaction(&mut self) {
+        self.compacting = true;
+    }
+
+    /// Notes that the session goes on from an earlier life: what it carried at first is no base load.
+    pub const fn note_resume(&mut self) {
+        self.resumed = true;
     }
 
     /// Returns the turns, oldest first, for the sparkline.
@@ -85,10 +101,11 @@ impl Forecast {
         self.turns.iter().copied()
     }
 
-    /// Returns the first figure of the iteration: what a fresh session carries before any work.
+    /// Returns the first figure of the iteration: what a fresh session carries before any work. A resumed one tells
+    /// nothing about that.
     #[must_use]
     pub const fn base(&self) -> Option<Tokens> {
-        self.base
+        if self.resumed { None } else { self.base }
     }
 
     /// Returns how many compactions were seen as falls.
@@ -103,7 +120,11 @@ impl Forecast {
         let pairs = self.turns.iter().zip(self.turns.iter().skip(1));
         let grown = pairs
             .filter(|(_, later)| !later.compacted)
-            .map(|(earlier, later)| later.used.0.saturating_sub(earlier.used.0));
+            .map(|(earlier, later)| {
+                // Turns that failed, or whose figure was missed, have grown along.
+                let turns = later.number.saturating_sub(earlier.number).max(1);
+                later.used.0.saturating_sub(earlier.used.0) / turns
+            });
         let mut last: Vec<u64> = grown.rev().take(RECENT).collect();
         if last.len() < 2 {
             return None;
@@ -243,7 +264,111 @@ mod tests {
         assert_eq!(after(&figures).turns().len(), HISTORY);
     }
 
+    #[test]
+    fn a_compaction_that_fell_by_little_is_no_growth_either() {
+        let mut forecast = after(&[100_000, 104_000, 108_000]);
+        forecast.note_compaction();
+        assert!(
+            !forecast.observe(3, Tokens(90_000)),
+            "a fall of less than 30 %"
+        );
+        forecast.observe(4, Tokens(94_000));
+        let told: Vec<bool> = forecast.turns().map(|turn| turn.compacted).collect();
+        assert_eq!(told, [false, false, false, true, false]);
+        let growth = forecast.growth().unwrap();
+        assert_eq!((growth.low, growth.high), (Tokens(4_000), Tokens(4_000)));
+    }
+
+    #[test]
+    fn a_turn_that_ends_lower_without_a_compaction_has_not_grown() {
+        let growth = after(&[50_000, 45_000, 49_000, 44_000, 48_000]).growth();
+        assert_eq!(growth.map(|growth| growth.low), Some(Tokens(0)));
+    }
+
+    #[test]
+    fn turns_without_a_figure_share_the_growth() {
+        let mut forecast = Forecast::default();
+        for (number, used) in [(0, 10_000), (1, 14_000), (5, 30_000), (6, 34_000)] {
+            forecast.observe(number, Tokens(used));
+        }
+        let growth = forecast.growth().unwrap();
+        assert_eq!(
+            (growth.low, growth.median, growth.high),
+            (Tokens(4_000), Tokens(4_000), Tokens(4_000))
+        );
+    }
+
+    #[test]
+    fn a_resumed_session_tells_no_base_load() {
+        let mut forecast = after(&[150_000]);
+        assert_eq!(forecast.base(), Some(Tokens(150_000)));
+        forecast.note_resume();
+        assert_eq!(forecast.base(), None);
+    }
+
     proptest! {
+        #[test]
+        fn hostile_figures_give_an_ordered_range_within_what_was_seen(
+            seen in proptest::collection::vec((any::<u64>(), prop_oneof![any::<u64>(), 0..200_000_u64], any::<bool>()), 0..200),
+            line in any::<u64>(),
+        ) {
+            let mut forecast = Forecast::default();
+            for (number, used, told) in &seen {
+                if *told {
+                    forecast.note_compaction();
+                }
+                forecast.observe(*number, Tokens(*used));
+            }
+            prop_assert!(forecast.turns().len() <= HISTORY);
+            let numbers: Vec<u64> = forecast.turns().map(|turn| turn.number).collect();
+            prop_assert!(numbers.is_sorted());
+            let most = seen.iter().map(|(_, used, _)| *used).max().unwrap_or(0);
+            if let Some(growth) = forecast.growth() {
+                prop_assert!(growth.low <= growth.median && growth.median <= growth.high);
+                prop_assert!(growth.high.0 <= most);
+            }
+            let used = Tokens(seen.last().map_or(0, |(_, used, _)| *used));
+            if let Some(left) = forecast.turns_left(used, Tokens(line)) {
+                prop_assert!(left.start() <= left.end() && *left.end() <= MANY_TURNS);
+                prop_assert_eq!(used.0 >= line, *left.end() == 0);
+            }
+        }
+
+        #[test]
+        fn one_wild_turn_among_ten_steady_ones_moves_nothing(
+            step in 1_u64..20_000, wild in any::<u32>(), place in 1_usize..9,
+        ) {
+            let mut used = 20_000;
+            let mut forecast = Forecast::default();
+            for number in 0..11 {
+                forecast.observe(number as u64, Tokens(used));
+                used += if number == place { u64::from(wild) } else { step };
+            }
+            let growth = forecast.growth().expect("ten steps");
+            prop_assert_eq!((growth.low, growth.median, growth.high), (Tokens(step), Tokens(step), Tokens(step)));
+        }
+
+        #[test]
+        fn a_compaction_anywhere_changes_nothing_of_the_growth(step in 1_000_u64..10_000, place in 3_u64..10) {
+            let mut used = 100_000;
+            let mut forecast = Forecast::default();
+            for number in 0..12 {
+                used = if number == place { 30_000 } else { used + step };
+                let fell = forecast.observe(number, Tokens(used));
+                prop_assert_eq!(fell, number == place);
+            }
+            let growth = forecast.growth().expect("many steps");
+            prop_assert_eq!((growth.low, growth.high), (Tokens(step), Tokens(step)));
+        }
+
+        #[test]
+        fn the_range_holds_the_turns_that_a_steady_session_takes(step in 500_u64..9_000, left in 1_u64..150_000) {
+            let forecast = after(&[10_000, 10_000 + step, 10_000 + 2 * step, 10_000 + 3 * step]);
+            let used = 10_000 + 3 * step;
+            let range = forecast.turns_left(Tokens(used), Tokens(used + left)).expect("it grows");
+            let truth = u32::try_from(left.div_ceil(step)).unwrap().min(MANY_TURNS);
+            prop_assert_eq!(range, truth..=truth);
+        }
         #[test]
         fn any_figures_give_an_ordered_range(figures in proptest::collection::vec(any::<u64>(), 0..40), line in any::<u64>()) {
             let forecast = after(&figures);

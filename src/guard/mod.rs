@@ -281,13 +281,23 @@ impl Guard {
         self.evidence.name_model(id);
     }
 
+    /// Notes that the client has compacted: the step to the next figure is no growth, whatever it is.
+    pub const fn note_compaction(&mut self) {
+        self.forecast.note_compaction();
+    }
+
+    /// Notes that the session goes on from an earlier life: its first figure is not that of a fresh one.
+    pub const fn note_resume(&mut self) {
+        self.forecast.note_resume();
+    }
+
     /// Drops a source that has gone or whose figure is void.
     pub fn forget(&mut self, source: Source) {
         self.readings.forget(source);
     }
 
-    /// Notes that a turn is over: figures from now on belong to the next one.
-    pub fn end_turn(&mut self) {
+    /// Notes that a turn begins: figures from now on belong to it.
+    pub fn begin_turn(&mut self) {
         self.turn += 1;
     }
 
@@ -579,7 +589,7 @@ mod tests {
         let mut guard = guard();
         for turn in 0..6 {
             guard.observe(said(StatusLine, 108_400 + turn * 4_000, turn));
-            guard.end_turn();
+            guard.begin_turn();
         }
         let outlook = guard.outlook(at(6)).expect("growth is known");
         assert_eq!(outlook.growth.median, Tokens(4_000));

@@ -8,7 +8,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig};
 
-use super::{Handoff, Marker, PreservedState, quality, redact::redact, sendable};
+use super::{Handoff, Marker, PreservedState, quality, redact::redact, sendable, signal};
 use crate::clean;
 
 /// The template that is compiled in.
@@ -105,6 +105,8 @@ pub struct Sources<'a> {
     pub included_files: &'a [IncludedFile],
     /// Whether the tests are told.
     pub include_tests: bool,
+    /// What is said behind the closing instruction; never cut.
+    pub closing: &'a str,
     /// What the checks compare with.
     pub ground: quality::Ground<'a>,
 }
@@ -122,8 +124,9 @@ impl<'a> Sources<'a> {
             recent_commands: "",
             included_files: &[],
             include_tests: true,
+            closing: "",
             ground: quality::Ground {
-                files: None,
+                missing: &[],
                 head: None,
             },
         }
@@ -166,6 +169,12 @@ impl Generator {
         engine.set_syntax(SyntaxConfig::builder().trim_blocks(true).build()?);
         engine.add_template_owned("handoff", template.to_owned())?;
         let generator = Self { engine };
+        // A fault inside a section shows only when there is something to tell in it.
+        let full = CUT_ORDER.iter().map(|(key, _)| *key);
+        let full = full
+            .chain(["objective", "pending"])
+            .map(|key| (key, "-".to_owned()));
+        generator.render(&values(&full.collect(), "marker", &["-".to_owned()]))?;
         let empty = generator.render(&values(&BTreeMap::new(), "marker", &[]))?;
         if !empty.trim_start().starts_with("marker") {
             let message = "expected `{{ marker }}` as the first line".to_owned();
@@ -310,7 +319,9 @@ fn values(
     values.extend(sections.iter().map(|(key, body)| (*key, body.clone())));
     values.insert("marker", marker.to_owned());
     values.insert("left_out", left_out.join("\n"));
-    values.insert("continuation", CONTINUATION.to_owned());
+    values
+        .entry("continuation")
+        .or_insert_with(|| CONTINUATION.to_owned());
     values
 }
 
@@ -318,8 +329,7 @@ fn sections(sources: &Sources<'_>) -> BTreeMap<&'static str, String> {
     let state = sources.state;
     let files = list("modified: ", &state.modified_files)
         .into_iter()
-        .chain(list("created: ", &state.created_files))
-        .collect::<Vec<_>>();
+        .chain(list("created: ", &state.created_files));
     let first = state.decisions.len().saturating_sub(MAX_DECISIONS);
     let decisions = state.decisions[first..]
         .iter()
@@ -345,19 +355,22 @@ fn sections(sources: &Sources<'_>) -> BTreeMap<&'static str, String> {
     let custom = state
         .custom
         .iter()
-        .map(|(k, v)| format!("- {} = {}", one_line(k), one_line(v)));
-    BTreeMap::from([
+        .map(|(k, v)| format!("- {} = {}", one_line(k), one_line(v.as_str())));
+    let mut sections = BTreeMap::from([
         (
             "objective",
-            state.current_objective.clone().unwrap_or_default(),
+            state
+                .current_objective
+                .as_ref()
+                .map_or_else(String::new, |item| item.text.clone()),
         ),
-        ("completed", list("[x] ", &state.completed_items).join("\n")),
-        ("pending", list("[ ] ", &state.pending_items).join("\n")),
-        ("files", files.join("\n")),
-        ("decisions", decisions.collect::<Vec<_>>().join("\n")),
-        ("issues", issues.collect::<Vec<_>>().join("\n")),
-        ("failing_tests", tests(sources).join("\n")),
-        ("do_not_redo", do_not_redo(state).join("\n")),
+        ("completed", joined(list("[x] ", &state.completed_items))),
+        ("pending", joined(list("[ ] ", &state.pending_items))),
+        ("files", joined(files)),
+        ("decisions", joined(decisions)),
+        ("issues", joined(issues)),
+        ("failing_tests", joined(tests(sources))),
+        ("do_not_redo", joined(do_not_redo(state))),
         ("included_files", included(sources.included_files)),
         (
             "recent_commands",
@@ -366,31 +379,59 @@ fn sections(sources: &Sources<'_>) -> BTreeMap<&'static str, String> {
                 text => fenced("", text),
             },
         ),
-        ("git", list("", sources.git).join("\n")),
-        ("state", custom.collect::<Vec<_>>().join("\n")),
+        ("git", joined(list("", sources.git))),
+        ("state", joined(custom)),
         (
             "summary",
             sources.summary.unwrap_or_default().trim().to_owned(),
         ),
         ("scratchpad", sources.scratchpad.trim().to_owned()),
-    ])
+    ]);
+    if !sources.closing.is_empty() {
+        let closing = format!("{CONTINUATION}\n\n{}", sources.closing);
+        sections.insert("continuation", closing);
+    }
+    sections
 }
 
-fn list(prefix: &str, items: &[String]) -> Vec<String> {
+fn list(prefix: &str, items: &[impl AsRef<str>]) -> Vec<String> {
     items
         .iter()
-        .map(|item| format!("- {prefix}{}", one_line(item)))
+        .map(|item| format!("- {prefix}{}", one_line(item.as_ref())))
         .collect()
 }
 
+/// Everything that some reader takes for the end of a line.
+const LINE_ENDS: [char; 7] = [
+    '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+];
+
 /// An item is one line, so that a commit subject or a file name cannot add headings of its own.
 fn one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(['\n', '\r']) {
+    if !text.contains(LINE_ENDS) {
         return Cow::Borrowed(text.trim());
     }
-    let parts = text.split(['\n', '\r']).map(str::trim);
+    let parts = text.split(LINE_ENDS).map(str::trim);
     let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
     Cow::Owned(parts.join(" "))
+}
+
+/// The lines of a list. One that reads like a signal stands in quotes, so that an assistant who repeats it says nothing.
+fn joined(lines: impl IntoIterator<Item = String>) -> String {
+    let mut text = String::new();
+    for line in lines {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let mark = ["- [ ] ", "- [x] ", "- "]
+            .into_iter()
+            .find(|mark| line.starts_with(mark));
+        match mark.filter(|_| signal::is_signal(&line)) {
+            Some(mark) => text.extend([mark, "`", &line[mark.len()..], "`"]),
+            None => text.push_str(&line),
+        }
+    }
+    text
 }
 
 /// The failing tests by name, which of them passed before, and what the last run has fixed.
@@ -426,7 +467,7 @@ fn do_not_redo(state: &PreservedState) -> Vec<String> {
     let first = state.completed_items.len().saturating_sub(MAX_NAMES);
     let done = state.completed_items[first..]
         .iter()
-        .map(|item| format!("- {}: done", one_line(item)));
+        .map(|item| format!("- {}: done", one_line(item.as_str())));
     let resolved: Vec<_> = state
         .known_issues
         .iter()
@@ -443,9 +484,10 @@ fn included(files: &[IncludedFile]) -> String {
         .iter()
         .map(|file| {
             let cut = if file.cut { " (its start)" } else { "" };
+            let name = one_line(&file.name);
+            let quote = if signal::is_signal(&name) { "`" } else { "" };
             format!(
-                "### {}{cut}\n\n{}",
-                one_line(&file.name),
+                "### {quote}{name}{quote}{cut}\n\n{}",
                 fenced("", &file.text)
             )
         })
@@ -500,7 +542,7 @@ mod tests {
         for n in 0..items {
             state.mark_completed(&format!("done {n} 漢字"));
             state.add_pending(&format!("todo {n} 🚀"));
-            state.modified_files.push(format!("src/file {n}.rs"));
+            state.modified_files.push(format!("src/file {n}.rs").into());
         }
         state
     }
@@ -570,6 +612,12 @@ mod tests {
             3
         );
         assert_eq!(Generator::new("hello").unwrap_err().line, 1);
+        for section in ["objective", "git", "left_out"] {
+            let template = format!(
+                "{{{{ marker }}}}\n{{% if {section} %}}\n{{{{ nonsense }}}}\n{{% endif %}}"
+            );
+            assert_eq!(Generator::new(&template).unwrap_err().line, 3, "{section}");
+        }
     }
 
     proptest::proptest! {

@@ -9,6 +9,7 @@ pub mod quality;
 pub mod redact;
 pub mod signal;
 pub mod strategy;
+pub mod summary;
 
 use std::fmt;
 

@@ -1,14 +1,158 @@
 //! `PreservedState`: the facts that must survive a reboot, and how each source feeds it.
+//!
+//! Every item knows who told it: its [`Origin`]. Where sources contradict each other:
+//!
+//! | fact | who wins |
+//! |---|---|
+//! | the objective | the last `OBJECTIVE:` signal, then the scratchpad's *Objective* section, then the first prompt |
+//! | an item that is open here and done there | done, whoever says so: work is rather looked at again than done again |
+//! | an item that several name | the first of signals, scratchpad, to-do tool; bold marks, case and a full stop make no other item |
+//! | a decision or an open issue told twice | the first |
+//! | a value under a key | the last |
+//! | files | git alone |
+//! | a test | the last run that says something of it |
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, HashSet},
+    fmt,
+};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{breakpoint::test_run::TestOutcome, scratchpad};
 
+/// Who told something that is preserved.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// A person: a prompt, or a call of this type's own methods. A record that does not say counts as this.
+    #[default]
+    Human,
+    /// A signal line in the assistant's words.
+    Signal,
+    /// The scratchpad, whoever wrote it.
+    Scratchpad,
+    /// The agent's own to-do tool.
+    Todo,
+    /// Git.
+    Git,
+    /// A test run.
+    Tests,
+}
+
+impl Origin {
+    /// The word for it, as in JSON.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::Signal => "signal",
+            Self::Scratchpad => "scratchpad",
+            Self::Todo => "todo",
+            Self::Git => "git",
+            Self::Tests => "tests",
+        }
+    }
+}
+
+/// A text with who told it. It compares as its text; in JSON it is an object, and a plain string reads as one too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
+pub struct Item {
+    /// What was told.
+    pub text: String,
+    /// Who told it.
+    pub origin: Origin,
+}
+
+impl Item {
+    /// Makes an item of a text, without the blank space around it.
+    #[must_use]
+    pub fn new(text: &str, origin: Origin) -> Self {
+        Self {
+            text: text.trim().to_owned(),
+            origin,
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl AsRef<str> for Item {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<&str> for Item {
+    fn from(text: &str) -> Self {
+        Self::new(text, Origin::Human)
+    }
+}
+
+impl From<String> for Item {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl PartialEq<str> for Item {
+    fn eq(&self, other: &str) -> bool {
+        self.text == other
+    }
+}
+
+impl PartialEq<&str> for Item {
+    fn eq(&self, other: &&str) -> bool {
+        self.text == *other
+    }
+}
+
+/// An item as records hold it: those of before had the text alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Text(String),
+    Item {
+        text: String,
+        #[serde(default)]
+        origin: Origin,
+    },
+}
+
+impl From<Stored> for Item {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Text(text) => Self {
+                text,
+                origin: Origin::default(),
+            },
+            Stored::Item { text, origin } => Self { text, origin },
+        }
+    }
+}
+
+/// The most items kept in each list: far above what a handoff can tell, and a bound for a talker without end.
+const KEPT_ITEMS: usize = 2_000;
+
 /// How much an issue hurts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// A blemish.
@@ -44,6 +188,9 @@ pub struct Decision {
     pub rationale: String,
     /// When it was recorded.
     pub timestamp: DateTime<Utc>,
+    /// Who told it.
+    #[serde(default)]
+    pub origin: Origin,
 }
 
 /// A known problem.
@@ -57,6 +204,9 @@ pub struct Issue {
     pub files: Vec<String>,
     /// Whether it has been dealt with.
     pub addressed: bool,
+    /// Who told it.
+    #[serde(default)]
+    pub origin: Origin,
 }
 
 /// What the last test run showed, by test name.
@@ -148,50 +298,100 @@ const KEPT_NAMES: usize = 5_000;
 
 /// The facts that must survive a reboot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PreservedState {
     /// What the work is for.
-    pub current_objective: Option<String>,
+    pub current_objective: Option<Item>,
     /// Tracked files that differ from the last commit.
-    pub modified_files: Vec<String>,
+    pub modified_files: Vec<Item>,
     /// Files that git does not know yet.
-    pub created_files: Vec<String>,
+    pub created_files: Vec<Item>,
     /// What was decided, oldest first.
     pub decisions: Vec<Decision>,
     /// What is known to be wrong.
     pub known_issues: Vec<Issue>,
     /// What is done.
-    pub completed_items: Vec<String>,
+    pub completed_items: Vec<Item>,
     /// What is still to do.
-    pub pending_items: Vec<String>,
-    /// Whatever else the agent asked to keep.
-    pub custom: BTreeMap<String, String>,
-    /// What the tests said.
+    pub pending_items: Vec<Item>,
+    /// Whatever else is to be kept, by key.
+    pub custom: BTreeMap<String, Item>,
+    /// What the tests said; a test run is its only origin.
     pub test_state: TestState,
 }
 
 impl PreservedState {
-    /// Sets what the work is for; an empty text clears it.
+    /// Sets what the work is for, in a person's words; an empty text clears it.
     pub fn set_objective(&mut self, objective: &str) {
-        let objective = objective.trim();
-        self.current_objective = (!objective.is_empty()).then(|| objective.to_owned());
+        self.set_objective_from(objective, Origin::Human);
     }
 
-    /// Records a decision with its reason.
+    /// Sets what the work is for; an empty text clears it.
+    pub fn set_objective_from(&mut self, objective: &str, origin: Origin) {
+        let objective = Item::new(objective, origin);
+        self.current_objective = (!objective.text.is_empty()).then_some(objective);
+    }
+
+    /// Records a person's decision with its reason.
     pub fn record_decision(&mut self, description: &str, rationale: &str, at: DateTime<Utc>) {
+        self.record_decision_from(description, rationale, at, Origin::Human);
+    }
+
+    /// Records a decision with its reason. The same one again is no news.
+    pub fn record_decision_from(
+        &mut self,
+        description: &str,
+        rationale: &str,
+        at: DateTime<Utc>,
+        origin: Origin,
+    ) {
+        let (description, rationale) = (description.trim(), rationale.trim());
+        let same = |have: &Decision| have.description == description && have.rationale == rationale;
+        if description.is_empty() || self.decisions.iter().any(same) {
+            return;
+        }
+        if self.decisions.len() >= KEPT_ITEMS {
+            self.decisions.remove(0);
+        }
         self.decisions.push(Decision {
-            description: description.trim().to_owned(),
-            rationale: rationale.trim().to_owned(),
+            description: description.to_owned(),
+            rationale: rationale.to_owned(),
             timestamp: at,
+            origin,
         });
     }
 
-    /// Records a problem that is not yet dealt with.
+    /// Records a problem that a person knows of and that is not yet dealt with.
     pub fn record_issue(&mut self, description: &str, severity: Severity, files: Vec<String>) {
-        self.known_issues.push(Issue {
-            description: description.trim().to_owned(),
+        self.record_issue_from(description, severity, files, Origin::Human);
+    }
+
+    /// Records a problem that is not yet dealt with. The same one again, while it is open, only takes the new severity.
+    pub fn record_issue_from(
+        &mut self,
+        description: &str,
+        severity: Severity,
+        files: Vec<String>,
+        origin: Origin,
+    ) {
+        let description = description.trim();
+        let issues = &mut self.known_issues;
+        let same = |have: &&mut Issue| !have.addressed && have.description == description;
+        if let Some(have) = issues.iter_mut().find(same) {
+            have.severity = severity;
+            return;
+        }
+        if issues.len() >= KEPT_ITEMS {
+            // Those that were dealt with go first.
+            let oldest = issues.iter().position(|issue| issue.addressed);
+            issues.remove(oldest.unwrap_or(0));
+        }
+        issues.push(Issue {
+            description: description.to_owned(),
             severity,
             files,
             addressed: false,
+            origin,
         });
     }
 
@@ -211,22 +411,42 @@ impl PreservedState {
         }
     }
 
-    /// Adds an item to do, unless it is already listed as to do or done.
+    /// Adds an item that a person wants done, unless it is already listed as to do or done.
     pub fn add_pending(&mut self, item: &str) {
-        let item = item.trim();
-        let listed = |list: &[String]| list.iter().any(|have| have == item);
-        if !item.is_empty() && !listed(&self.pending_items) && !listed(&self.completed_items) {
-            self.pending_items.push(item.to_owned());
+        self.add_pending_from(item, Origin::Human);
+    }
+
+    /// Adds an item to do, unless it is already listed as to do or done.
+    pub fn add_pending_from(&mut self, item: &str, origin: Origin) {
+        let item = Item::new(item, origin);
+        let listed = |list: &[Item]| list.iter().any(|have| same(&have.text, &item.text));
+        if !item.text.is_empty()
+            && self.pending_items.len() < KEPT_ITEMS
+            && !listed(&self.pending_items)
+            && !listed(&self.completed_items)
+        {
+            self.pending_items.push(item);
         }
     }
 
-    /// Marks an item as done, which takes it out of the items to do.
+    /// Marks an item as done, as a person says, which takes it out of the items to do.
     pub fn mark_completed(&mut self, item: &str) {
-        let item = item.trim();
-        self.pending_items.retain(|have| have != item);
-        if !item.is_empty() && !self.completed_items.iter().any(|have| have == item) {
-            self.completed_items.push(item.to_owned());
+        self.mark_completed_from(item, Origin::Human);
+    }
+
+    /// Marks an item as done, which takes it out of the items to do.
+    pub fn mark_completed_from(&mut self, item: &str, origin: Origin) {
+        let item = Item::new(item, origin);
+        self.pending_items
+            .retain(|have| !same(&have.text, &item.text));
+        let listed = |have: &Item| same(&have.text, &item.text);
+        if item.text.is_empty() || self.completed_items.iter().any(listed) {
+            return;
         }
+        if self.completed_items.len() >= KEPT_ITEMS {
+            self.completed_items.remove(0);
+        }
+        self.completed_items.push(item);
     }
 
     /// Takes in the outcome of a test run.
@@ -234,31 +454,135 @@ impl PreservedState {
         self.test_state.update(outcome);
     }
 
-    /// Keeps a value under a key; an empty value removes the key.
+    /// Keeps a person's value under a key; an empty value removes the key.
     pub fn set_custom(&mut self, key: &str, value: &str) {
+        self.set_custom_from(key, value, Origin::Human);
+    }
+
+    /// Keeps a value under a key; an empty value removes the key.
+    pub fn set_custom_from(&mut self, key: &str, value: &str, origin: Origin) {
         if value.is_empty() {
             self.custom.remove(key);
-        } else {
-            self.custom.insert(key.to_owned(), value.to_owned());
+        } else if self.custom.len() < KEPT_ITEMS || self.custom.contains_key(key) {
+            self.custom.insert(key.to_owned(), Item::new(value, origin));
         }
     }
 
-    /// Takes in what the scratchpad says: its checklist and, if it has one, its *Objective* section.
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes in what the scratchpad says: its checklist and, if none is known, its *Objective* section.
     /// The other sections travel as they stand, in the handoff's scratchpad section.
     pub fn feed_scratchpad(&mut self, notes: &str) {
         let list = scratchpad::checklist(notes);
-        for item in &list.completed {
-            self.mark_completed(item);
-        }
-        for item in &list.pending {
-            self.add_pending(item);
-        }
+        let done = list.completed.iter().map(String::as_str);
+        let open = list.pending.iter().map(String::as_str);
+        self.feed_list(done, open, Origin::Scratchpad);
         if self.current_objective.is_none()
             && let Some(objective) = scratchpad::section(notes, "Objective")
         {
-            self.set_objective(&objective);
+            self.set_objective_from(&objective, Origin::Scratchpad);
         }
     }
+
+    /// Takes in what git says of the files.
+    pub fn feed_git(&mut self, modified: &[String], created: &[String]) {
+        let item = |file: &String| Item::new(file, Origin::Git);
+        self.modified_files = modified.iter().map(item).collect();
+        self.created_files = created.iter().map(item).collect();
+    }
+
+    /// Takes in a whole list at once, in time that grows with its length only.
+    pub fn feed_list<'a>(
+        &mut self,
+        completed: impl Iterator<Item = &'a str>,
+        pending: impl Iterator<Item = &'a str>,
+        origin: Origin,
+    ) {
+        let mut done: HashSet<String> = self.completed_items.iter().map(key_of).collect();
+        for item in completed
+            .take(KEPT_ITEMS)
+            .map(|text| Item::new(text, origin))
+        {
+            if !item.text.is_empty() && done.insert(key_of(&item)) {
+                self.completed_items.push(item);
+            }
+        }
+        let over = self.completed_items.len().saturating_sub(KEPT_ITEMS);
+        self.completed_items.drain(..over);
+        self.pending_items
+            .retain(|have| !done.contains(&key_of(have)));
+        let mut open: HashSet<String> = self.pending_items.iter().map(key_of).collect();
+        for item in pending.take(KEPT_ITEMS).map(|text| Item::new(text, origin)) {
+            let key = key_of(&item);
+            if !item.text.is_empty() && !done.contains(&key) && open.insert(key) {
+                self.pending_items.push(item);
+            }
+        }
+        self.pending_items.truncate(KEPT_ITEMS);
+    }
+
+    /// Every item of every list with the field it stands in and who told it, in the order of the fields.
+    pub fn told(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>, Origin)> {
+        fn list<'a>(
+            field: &'static str,
+            items: impl IntoIterator<Item = &'a Item>,
+        ) -> impl Iterator<Item = (&'static str, Cow<'a, str>, Origin)> {
+            items
+                .into_iter()
+                .map(move |item| (field, Cow::Borrowed(item.as_str()), item.origin))
+        }
+        let decisions = self.decisions.iter();
+        let issues = self.known_issues.iter();
+        let custom = self.custom.iter();
+        let failing = self.test_state.failing.iter();
+        list("current_objective", &self.current_objective)
+            .chain(list("completed_items", &self.completed_items))
+            .chain(list("pending_items", &self.pending_items))
+            .chain(decisions.map(|one| {
+                let text = Cow::Borrowed(one.description.as_str());
+                ("decisions", text, one.origin)
+            }))
+            .chain(issues.map(|one| {
+                let text = Cow::Borrowed(one.description.as_str());
+                ("known_issues", text, one.origin)
+            }))
+            .chain(custom.map(|(key, value)| {
+                let text = Cow::Owned(format!("{key}={value}"));
+                ("custom", text, value.origin)
+            }))
+            .chain(failing.map(|name| {
+                let text = Cow::Borrowed(name.as_str());
+                ("test_state.failing", text, Origin::Tests)
+            }))
+            .chain(list("modified_files", &self.modified_files))
+            .chain(list("created_files", &self.created_files))
+    }
+}
+
+/// The texts of some items.
+#[must_use]
+pub fn texts(items: &[Item]) -> Vec<String> {
+    items.iter().map(|item| item.text.clone()).collect()
+}
+
+/// What makes two wordings of an item the same one: letters without their case, no marks of Markdown, no full stop.
+fn plain(item: &str) -> impl Iterator<Item = char> {
+    item.trim()
+        .trim_end_matches('.')
+        .chars()
+        .filter(|c| !matches!(c, '*' | '`'))
+        .flat_map(char::to_lowercase)
+}
+
+fn same(one: &str, other: &str) -> bool {
+    plain(one).eq(plain(other))
+}
+
+fn key_of(item: &Item) -> String {
+    plain(&item.text).collect()
 }
 
 #[cfg(test)]
@@ -396,7 +720,10 @@ mod tests {
     fn the_scratchpad_feeds_checklist_and_objective() {
         let mut state = PreservedState::default();
         state.feed_scratchpad("## Objective\nShip it\n## Current Plan\n- [x] a\n- [ ] b\n");
-        assert_eq!(state.current_objective.as_deref(), Some("Ship it"));
+        assert_eq!(
+            state.current_objective,
+            Some(Item::new("Ship it", Origin::Scratchpad))
+        );
         assert_eq!(state.completed_items, ["a"]);
         assert_eq!(state.pending_items, ["b"]);
     }
@@ -406,6 +733,125 @@ mod tests {
         let mut state = PreservedState::default();
         state.set_objective("the task");
         state.feed_scratchpad("## Objective\nanother\n");
-        assert_eq!(state.current_objective.as_deref(), Some("the task"));
+        assert_eq!(state.current_objective, Some(Item::from("the task")));
+    }
+
+    #[test]
+    fn done_wins_over_open_whoever_says_so() {
+        for (done, open) in [
+            (Origin::Signal, Origin::Todo),
+            (Origin::Todo, Origin::Signal),
+            (Origin::Scratchpad, Origin::Human),
+        ] {
+            let mut state = PreservedState::default();
+            state.add_pending_from("the lexer", open);
+            state.feed_list(["**The lexer**."].into_iter(), std::iter::empty(), done);
+            state.feed_list(std::iter::empty(), ["the lexer"].into_iter(), open);
+            assert_eq!(
+                state.completed_items,
+                [Item::new("**The lexer**.", done)],
+                "{open:?}"
+            );
+            assert!(state.pending_items.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_item_of_several_sources_is_listed_once_by_the_first() {
+        let mut state = PreservedState::default();
+        state.add_pending_from("write tests", Origin::Signal);
+        state.feed_scratchpad("- [ ] `write tests`\n- [ ] docs\n");
+        state.feed_list(
+            std::iter::empty(),
+            ["Write tests.", "Docs", "release"].into_iter(),
+            Origin::Todo,
+        );
+        assert_eq!(
+            state.pending_items,
+            [
+                Item::new("write tests", Origin::Signal),
+                Item::new("docs", Origin::Scratchpad),
+                Item::new("release", Origin::Todo),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_told_twice_is_recorded_once() {
+        let mut state = PreservedState::default();
+        for severity in [Severity::Low, Severity::High] {
+            state.record_decision("sqlite", "one file", DateTime::UNIX_EPOCH);
+            state.record_issue("it leaks", severity, Vec::new());
+        }
+        assert_eq!((state.decisions.len(), state.known_issues.len()), (1, 1));
+        assert_eq!(state.known_issues[0].severity, Severity::High);
+        state.resolve_issue("it leaks");
+        state.record_issue("it leaks", Severity::Low, Vec::new());
+        assert_eq!(state.known_issues.len(), 2, "it came back");
+    }
+
+    #[test]
+    fn clearing_forgets_everything() {
+        let mut state = PreservedState::default();
+        state.set_objective("o");
+        state.add_pending("p");
+        state.mark_completed("c");
+        state.record_decision("d", "", DateTime::UNIX_EPOCH);
+        state.record_issue("i", Severity::Low, Vec::new());
+        state.set_custom("k", "v");
+        state.feed_git(&["m".to_owned()], &["n".to_owned()]);
+        state.test_state.failing.push("t".to_owned());
+        assert_ne!(state, PreservedState::default());
+        assert_eq!(state.told().count(), 9);
+        state.clear();
+        assert_eq!(state, PreservedState::default());
+    }
+
+    #[test]
+    fn no_list_grows_without_end() {
+        let mut state = PreservedState::default();
+        for n in 0..KEPT_ITEMS + 5 {
+            let text = format!("item {n}");
+            state.record_decision(&text, "", DateTime::UNIX_EPOCH);
+            state.record_issue(&text, Severity::Low, Vec::new());
+            state.set_custom(&text, "v");
+        }
+        let many: Vec<String> = (0..3 * KEPT_ITEMS).map(|n| format!("item {n}")).collect();
+        let items = || many.iter().map(String::as_str);
+        state.feed_list(std::iter::empty(), items(), Origin::Todo);
+        state.feed_list(items(), std::iter::empty(), Origin::Todo);
+        state.mark_completed("one more");
+        for length in [
+            state.decisions.len(),
+            state.known_issues.len(),
+            state.custom.len(),
+            state.completed_items.len(),
+        ] {
+            assert_eq!(length, KEPT_ITEMS);
+        }
+        assert!(state.pending_items.is_empty());
+        assert_eq!(state.completed_items.last().unwrap(), &"one more");
+    }
+
+    #[test]
+    fn it_goes_through_json_with_its_origins_and_reads_plain_texts() {
+        let mut state = PreservedState::default();
+        state.set_objective_from("o", Origin::Signal);
+        state.add_pending_from("p", Origin::Todo);
+        state.set_custom("k", "v");
+        let json = serde_json::to_value(&state).unwrap();
+        assert_eq!(
+            json["pending_items"][0],
+            serde_json::json!({"text": "p", "origin": "todo"})
+        );
+        assert_eq!(
+            serde_json::from_value::<PreservedState>(json).unwrap(),
+            state
+        );
+        let plain = r#"{"current_objective":"o","pending_items":["p"],"custom":{"k":"v"},
+            "decisions":[{"description":"d","rationale":"","timestamp":"2026-01-01T00:00:00Z"}]}"#;
+        let read: PreservedState = serde_json::from_str(plain).unwrap();
+        assert_eq!(read.pending_items, [Item::from("p")]);
+        assert_eq!(read.decisions[0].origin, Origin::Human);
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! A check never stops a handoff. What it says is shown beside the preview, in words that name what to do.
 
-use super::{Limits, Sources};
+use std::collections::HashSet;
+
+use super::{Limits, Sources, preserved::Item};
 
 /// What the checks compare with. What is not known is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ground<'a> {
-    /// The files that exist, of those that the preserved state names.
-    pub files: Option<&'a [String]>,
+    /// The files that do not exist, of those that the preserved state names.
+    pub missing: &'a [String],
     /// The full id of the commit that is checked out.
     pub head: Option<&'a str>,
 }
@@ -43,7 +45,10 @@ pub fn check(sources: &Sources<'_>, text: &str, limits: Limits) -> Vec<String> {
 }
 
 fn missing_files(sources: &Sources<'_>) -> Option<String> {
-    let there = sources.ground.files?;
+    if sources.ground.missing.is_empty() {
+        return None;
+    }
+    let gone: HashSet<&str> = sources.ground.missing.iter().map(String::as_str).collect();
     let state = sources.state;
     let of_issues = state
         .known_issues
@@ -52,9 +57,9 @@ fn missing_files(sources: &Sources<'_>) -> Option<String> {
         .flat_map(|issue| &issue.files);
     let named = state.modified_files.iter().chain(&state.created_files);
     let mut missing: Vec<&str> = named
-        .chain(of_issues)
-        .filter(|name| !there.contains(name))
-        .map(String::as_str)
+        .map(Item::as_str)
+        .chain(of_issues.map(String::as_str))
+        .filter(|name| gone.contains(name))
         .collect();
     missing.dedup();
     let more = match missing.len() {
@@ -68,10 +73,33 @@ fn missing_files(sources: &Sources<'_>) -> Option<String> {
 
 /// The newest commit that the message tells must be the one that is checked out.
 fn other_head(sources: &Sources<'_>) -> Option<String> {
-    let head = sources.ground.head?;
-    let told = sources.git.iter().find_map(|line| {
+    head_moved(sources.git.iter().map(String::as_str), sources.ground)
+}
+
+/// The warnings for a message in a human's own words: what it was made from may have moved on since.
+#[must_use]
+pub fn check_edited(text: &str, ground: Ground<'_>) -> Vec<String> {
+    let Some((_, body)) = text
+        .split_once('\n')
+        .filter(|(_, body)| !body.trim().is_empty())
+    else {
+        return vec!["the handoff is empty".to_owned()];
+    };
+    let commits = body.lines().filter_map(|line| line.strip_prefix("- "));
+    let moved = head_moved(commits, ground);
+    let placeholder = placeholder(body);
+    let unfilled = placeholder.map(|one| format!("a placeholder is not filled in: `{one}`"));
+    moved.into_iter().chain(unfilled).collect()
+}
+
+/// The first line that begins with the id of a commit tells the head as it was.
+fn head_moved<'a>(mut lines: impl Iterator<Item = &'a str>, ground: Ground<'_>) -> Option<String> {
+    let head = ground.head?;
+    let told = lines.find_map(|line| {
         let word = line.split(' ').next()?;
-        let is_id = word.len() >= 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_id = word.len() >= 7
+            && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && word.bytes().any(|byte| byte.is_ascii_digit());
         is_id.then_some(word)
     })?;
     (!head.starts_with(told)).then(|| {
@@ -176,10 +204,10 @@ mod tests {
         let mut state = PreservedState::default();
         state.set_objective("o");
         state.add_pending("p");
-        state.modified_files = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
-        let there = ["a".to_owned()];
+        state.modified_files = ["a", "b", "c", "d", "e"].map(Into::into).to_vec();
+        let missing = ["b", "c", "d", "e", "not named any more"].map(str::to_owned);
         let ground = Ground {
-            files: Some(&there),
+            missing: &missing,
             head: None,
         };
         assert_eq!(
@@ -195,7 +223,7 @@ mod tests {
         state.add_pending("p");
         let git = ["branch main".to_owned(), "3f786850 a commit".to_owned()];
         let at = |head| Ground {
-            files: None,
+            missing: &[],
             head: Some(head),
         };
         assert!(warnings(&state, &git, at("3f786850e387550fdab836ed7e6dc881de23001b")).is_empty());
@@ -204,6 +232,27 @@ mod tests {
             ["the head has moved: the handoff tells 3f786850, checked out is 89e6c98d"]
         );
         assert!(warnings(&state, &[], at("89e6c98d")).is_empty());
+    }
+
+    #[test]
+    fn a_human_s_own_words_are_checked_against_the_ground() {
+        let text = "marker\n\n## Git\n\n- branch deadbeef\n- 3f786850 a commit\nfix {{ it }}";
+        let at = |head| Ground {
+            missing: &[],
+            head: Some(head),
+        };
+        assert_eq!(
+            check_edited(text, at("3f786850e387550fdab836ed7e6dc881de23001b")),
+            ["a placeholder is not filled in: `{{ it }}`"]
+        );
+        assert_eq!(
+            check_edited(text, at("89e6c98d92887913cadf06b2adb97f26cde4849b"))[0],
+            "the head has moved: the handoff tells 3f786850, checked out is 89e6c98d"
+        );
+        assert_eq!(
+            check_edited("marker\n \n", Ground::default()),
+            ["the handoff is empty"]
+        );
     }
 
     #[test]

@@ -9,13 +9,17 @@
 //! Marks of a list or of bold text around a signal are forgiven. What stands in a code fence or in a quotation is
 //! talk about signals and counts for nothing; tool output never comes here.
 
-use super::preserved::{PreservedState, Severity};
+use super::preserved::{Origin, PreservedState, Severity};
+use crate::transcript::words::Fences;
 
 /// The longest one-line signal, in bytes: longer ones are text that happens to look like one.
 const LINE_LIMIT: usize = 2_000;
 
+/// The most signals of one message: more are a flood, and nobody's notes.
+const SIGNALS_LIMIT: usize = 500;
+
 /// Something the agent wants to have kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
     /// The whole scratchpad, as raw Markdown.
     Scratchpad(String),
@@ -55,11 +59,12 @@ pub enum Signal {
 pub fn parse(message: &str) -> Vec<Signal> {
     let mut signals = Vec::new();
     let mut notes: Option<Vec<&str>> = None;
-    let mut fence: Option<(char, usize)> = None;
+    let mut fences = Fences::default();
     for line in message.lines() {
-        let was_fenced = fence.is_some();
-        fence = after(fence, line);
-        let outside = !was_fenced && fence.is_none();
+        if signals.len() >= SIGNALS_LIMIT {
+            return signals;
+        }
+        let outside = fences.is_outside(line);
         if let Some(lines) = &mut notes {
             if outside && keyword(line).is_some_and(|(word, _)| word == "SIGNAL") {
                 signals.extend(scratchpad(&notes.take().unwrap_or_default()));
@@ -81,23 +86,31 @@ pub fn parse(message: &str) -> Vec<Signal> {
     signals
 }
 
+/// Reads the signals in the text of a pane, where the marks of Markdown are gone and the program may have put a mark of
+/// its own before a message and a frame around it.
+#[must_use]
+pub fn parse_pane(text: &str) -> Vec<Signal> {
+    const FRAME: [char; 5] = ['│', '┃', '▌', '⏺', '●'];
+    let unframed = |line: &str| {
+        let inner = line.trim_start_matches([' ', '│', '┃', '▌', '⏺', '●']);
+        let framed = line.trim_start().starts_with(FRAME);
+        let inner = inner.trim_end().trim_end_matches(['│', '┃']).trim_end();
+        // Without a frame the indentation is the notes' own.
+        if framed {
+            inner.to_owned()
+        } else {
+            line.to_owned()
+        }
+    };
+    let lines: Vec<String> = text.lines().map(unframed).collect();
+    parse(&lines.join("\n"))
+}
+
 /// The notes without the blank lines around them. Empty notes say nothing: they would wipe the human's.
 fn scratchpad(lines: &[&str]) -> Option<Signal> {
     let text = lines.join("\n");
     let text = text.trim_matches('\n').trim_end();
     (!text.trim().is_empty()).then(|| Signal::Scratchpad(format!("{text}\n")))
-}
-
-/// Whether a code fence is open behind this line.
-fn after(fence: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
-    let line = line.trim_start();
-    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
-    let length = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
-    match (fence, mark) {
-        (None, Some(mark)) if length >= 3 => Some((mark, length)),
-        (Some((open, least)), Some(mark)) if mark == open && length >= least => None,
-        (fence, _) => fence,
-    }
 }
 
 /// The signal word that a line begins with and what follows it; marks around both are dropped.
@@ -106,7 +119,12 @@ fn keyword(line: &str) -> Option<(&str, &str)> {
     for bullet in ["- ", "* ", "+ ", "• "] {
         rest = rest.strip_prefix(bullet).unwrap_or(rest).trim_start();
     }
+    rest = without_number(rest);
+    for check in ["[ ] ", "[x] ", "[X] "] {
+        rest = rest.strip_prefix(check).unwrap_or(rest).trim_start();
+    }
     let bold = rest.starts_with("**") || rest.starts_with("__");
+    let italic = (!bold).then(|| rest.chars().next().filter(|c| matches!(c, '*' | '_')));
     rest = rest.trim_start_matches(['*', '_', '#', ' ']);
     let end = rest.find(|c: char| !c.is_ascii_uppercase())?;
     let (word, mut rest) = rest.split_at(end);
@@ -131,7 +149,24 @@ fn keyword(line: &str) -> Option<(&str, &str)> {
             .trim_end_matches("**")
             .trim_end_matches("__");
     }
+    // The mark that opened in front of the word closes behind the text.
+    if let Some(mark) = italic.flatten() {
+        rest = rest.strip_suffix(mark).unwrap_or(rest);
+    }
     Some((word, rest.trim()))
+}
+
+/// The line without the number of a list's item: up to nine digits, as in Markdown, with a dot or a bracket.
+fn without_number(line: &str) -> &str {
+    let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = line.len() - behind.len();
+    let item = behind
+        .strip_prefix(['.', ')'])
+        .and_then(|rest| rest.strip_prefix(' '));
+    match item {
+        Some(item) if (1..=9).contains(&digits) => item.trim_start(),
+        _ => line,
+    }
 }
 
 fn one_line(word: &str, rest: &str) -> Option<Signal> {
@@ -184,18 +219,43 @@ fn issue(rest: &str) -> Option<Signal> {
     })
 }
 
+/// Whether a line would count as a signal if the assistant said it.
+#[must_use]
+pub fn is_signal(line: &str) -> bool {
+    keyword(line).is_some()
+}
+
+/// The files that a text names between back quotes: `src/a.rs`, not `Vec<T>` and not `a::b`.
+fn named_files(text: &str) -> Vec<String> {
+    let is_path = |word: &&str| {
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@');
+        let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
+        word.chars().all(plain)
+            && !word.starts_with(['/', '.', '-'])
+            && !word.contains("..")
+            && (1..=5).contains(&ending.len())
+            && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+    };
+    let quoted = text.split('`').skip(1).step_by(2).filter(is_path);
+    quoted.map(str::to_owned).collect()
+}
+
 impl PreservedState {
     /// Takes a signal in; the scratchpad is a file and not kept here.
     pub fn feed_signal(&mut self, signal: &Signal, at: chrono::DateTime<chrono::Utc>) {
         match signal {
             Signal::Scratchpad(_) => {}
-            Signal::Objective(text) => self.set_objective(text),
-            Signal::Decision { text, why } => self.record_decision(text, why, at),
-            Signal::Issue { severity, text } => self.record_issue(text, *severity, Vec::new()),
+            Signal::Objective(text) => self.set_objective_from(text, Origin::Signal),
+            Signal::Decision { text, why } => {
+                self.record_decision_from(text, why, at, Origin::Signal);
+            }
+            Signal::Issue { severity, text } => {
+                self.record_issue_from(text, *severity, named_files(text), Origin::Signal);
+            }
             Signal::Resolved(text) => self.resolve_issue(text),
-            Signal::Done(item) => self.mark_completed(item),
-            Signal::Todo(item) => self.add_pending(item),
-            Signal::State { key, value } => self.set_custom(key, value),
+            Signal::Done(item) => self.mark_completed_from(item, Origin::Signal),
+            Signal::Todo(item) => self.add_pending_from(item, Origin::Signal),
+            Signal::State { key, value } => self.set_custom_from(key, value, Origin::Signal),
         }
     }
 }
@@ -203,6 +263,18 @@ impl PreservedState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::handoff::preserved::Item;
+
+    #[test]
+    fn the_files_of_an_issue_are_those_it_quotes() {
+        let text = "`src/a-b.rs` and `lib.rs` break `Vec<T>`, `a::b`, `1.5`, `../x.rs`, `/etc/a.rs`, src/c.rs";
+        assert_eq!(named_files(text), ["src/a-b.rs", "lib.rs"]);
+    }
+
+    #[test]
+    fn a_flood_of_signals_is_cut() {
+        assert_eq!(parse(&"TODO: a\n".repeat(9_000)).len(), SIGNALS_LIMIT);
+    }
 
     #[test]
     fn one_liners_are_read_with_and_without_marks() {
@@ -285,13 +357,14 @@ mod tests {
         for signal in parse(message) {
             state.feed_signal(&signal, chrono::DateTime::UNIX_EPOCH);
         }
-        assert_eq!(
-            (state.pending_items, state.completed_items),
-            (vec!["b".into()], vec!["a".into()])
-        );
+        assert_eq!(state.pending_items, [Item::new("b", Origin::Signal)]);
+        assert_eq!(state.completed_items, [Item::new("a", Origin::Signal)]);
         assert!(state.known_issues[0].addressed);
-        assert_eq!(state.custom.get("k").map(String::as_str), Some("v"));
-        assert_eq!(state.current_objective.as_deref(), Some("o"));
+        assert_eq!(state.custom.get("k"), Some(&Item::new("v", Origin::Signal)));
+        assert_eq!(
+            state.current_objective,
+            Some(Item::new("o", Origin::Signal))
+        );
         assert_eq!(state.decisions[0].rationale, "w");
     }
 

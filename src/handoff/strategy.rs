@@ -71,6 +71,29 @@ impl ContextStrategy for RecentCommands {
 }
 
 impl RecentCommands {
+    /// The text in at most `budget` bytes: as many of the last commands as fit, each whole.
+    #[must_use]
+    pub fn context_within(
+        &self,
+        records: &[CommandRecord],
+        output: &dyn OutputReader,
+        budget: usize,
+    ) -> String {
+        let first = records.len().saturating_sub(self.max_commands);
+        let mut told = Vec::new();
+        let mut size = 0;
+        for record in records[first..].iter().rev() {
+            let one = self.one(record, &output.read(record));
+            size += one.len() + 1;
+            if size > budget {
+                break;
+            }
+            told.push(one);
+        }
+        told.reverse();
+        told.join("\n")
+    }
+
     /// One command: its line, then its output; every line ended.
     fn one(&self, record: &CommandRecord, output: &[Chunk]) -> String {
         let line = match &record.command {
@@ -240,6 +263,20 @@ mod tests {
         let mut log = CommandLog::new(10);
         log.push(CommandRecord::default(), vec![out("x\n")]);
         assert_eq!(context(&log), "$ (unknown)\nx\n");
+    }
+
+    #[test]
+    fn within_a_budget_the_last_commands_are_told_whole() {
+        let mut log = CommandLog::new(10);
+        for n in 0..3 {
+            log.push(record(&format!("echo {n}")), vec![out(&format!("{n}\n"))]);
+        }
+        let within =
+            |budget| RecentCommands::default().context_within(&log.records(), &log, budget);
+        assert_eq!(within(10_000), context(&log));
+        assert_eq!(within(24), "$ echo 1\n1\n\n$ echo 2\n2\n");
+        assert_eq!(within(23), "$ echo 2\n2\n");
+        assert_eq!(within(5), "");
     }
 
     #[test]

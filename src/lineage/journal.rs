@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    lineage::{Cause, IterationId, ProcessStamp, RunId, Way, moment, words},
+    lineage::{Cause, IterationId, ProcessStamp, RunId, TrimRecord, Way, moment, words},
     transcript::SessionId,
 };
 
@@ -91,6 +91,9 @@ pub struct JournalEntry {
     pub nonce: String,
     /// The whole handoff, as approved.
     pub handoff: String,
+    /// What a trim removes: as planned, and once the copy is there as it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<TrimRecord>,
     /// The agent that ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_agent: Option<ProcessStamp>,
@@ -261,9 +264,12 @@ fn sentence(entry: &JournalEntry, recovery: &Recovery) -> String {
         Step::Review => "was under review",
         Step::Waiting => "was waiting for a safe moment",
         Step::Ending => "was ending the old session",
+        Step::Starting if entry.way == Way::Trim => "was trimming the session",
         Step::Starting => "was starting the new session",
         Step::Delivering => "was delivering the handoff",
+        Step::Verifying if entry.way == Way::Trim => "was resuming the trimmed session",
         Step::Verifying => "was waiting for proof of the delivery",
+        Step::Warming if entry.way == Way::Trim => "had resumed the trimmed session",
         Step::Warming => "had delivered the handoff",
         Step::RollingBack => "was being taken back",
         Step::Done => "was finished",
@@ -318,6 +324,7 @@ mod tests {
             new_session: Some(new()),
             nonce: "n0nce".to_owned(),
             handoff: "# Handoff".to_owned(),
+            trim: None,
             old_agent: None,
             new_agent: None,
             cause: Cause::Key,

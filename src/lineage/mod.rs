@@ -21,6 +21,7 @@ use chrono::{DateTime, NaiveDateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    handoff::summary::SummaryMade,
     lineage::journal::Step,
     transcript::{SessionId, Tokens},
 };
@@ -226,6 +227,8 @@ words! {
         Api = "api",
         /// Usage passed a threshold.
         Threshold = "threshold",
+        /// A good moment behind the warn line: a commit, or tests that passed.
+        Breakpoint = "breakpoint",
         /// The autonomous loop.
         Autopilot = "autopilot",
         /// The agent ended by itself.
@@ -269,6 +272,21 @@ pub struct ProcessStamp {
     pub start_time: String,
 }
 
+/// What a trim has removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrimRecord {
+    /// The level: the share of the tool responses that was removed, in percent.
+    pub level: u8,
+    /// How many tool responses that was.
+    pub responses: usize,
+    /// How many there were.
+    pub of: usize,
+    /// Tokens in the context window before.
+    pub tokens_before: Tokens,
+    /// Tokens in the context window after it, estimated.
+    pub tokens_after: Tokens,
+}
+
 /// How one reboot went: the `FreshContextResult` of DESIGN section 6.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RebootRecord {
@@ -282,6 +300,9 @@ pub struct RebootRecord {
     pub way: Way,
     /// What asked for it.
     pub cause: Cause,
+    /// What was removed, where the way was a trim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<TrimRecord>,
     /// Milliseconds spent in each step.
     #[serde(default)]
     pub transition_time_ms: BTreeMap<Step, u64>,
@@ -334,6 +355,9 @@ pub struct Iteration {
     /// What was done in it, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// Who wrote the summary, what that cost, and why it is not a model's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_made: Option<SummaryMade>,
     /// The iteration whose work it carries on: the one before, or after an undo the one resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<IterationId>,
@@ -343,6 +367,9 @@ pub struct Iteration {
     /// Tokens in the context window at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_at_end: Option<Tokens>,
+    /// How often the client compacted the context by itself or for the human.
+    #[serde(default, skip_serializing_if = "is_none_at_all")]
+    pub compactions: u32,
     /// What it cost, in US dollars, as the agent tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
@@ -370,9 +397,11 @@ impl Iteration {
             end_reason: None,
             tokens: TokenTotals::default(),
             summary: None,
+            summary_made: None,
             parent: None,
             tokens_at_birth: None,
             tokens_at_end: None,
+            compactions: 0,
             cost_usd: None,
             cause: None,
             reboot: None,
@@ -385,6 +414,10 @@ impl Iteration {
         self.end_reason = Some(reason);
     }
 }
+
+/// How many of the latest iterations keep in memory what their reboot handed over. What becomes known late, such as a
+/// summary, is written with the whole record again, and comes long before so many further reboots.
+const STATES_KEPT: usize = 4;
 
 /// The iterations of one run, in order: at most the last is open.
 ///
@@ -458,7 +491,21 @@ impl Lineage {
             cause,
             ..Iteration::born(id, at)
         });
+        self.forget_old_states();
         Ok(id)
+    }
+
+    /// The states that old reboots handed over are kept in the store: a run of hundreds of sessions must not keep them in
+    /// memory too, where each may hold the names of thousands of tests.
+    fn forget_old_states(&mut self) {
+        let old = self.iterations.len().saturating_sub(STATES_KEPT);
+        // All before that one have been through this.
+        let one = old
+            .checked_sub(1)
+            .and_then(|at| self.iterations.get_mut(at));
+        if let Some(record) = one.and_then(|one| one.reboot.as_mut()) {
+            record.preserved_state = None;
+        }
     }
 
     /// Closes the open iteration and returns its finished record.
@@ -548,7 +595,14 @@ pub(crate) fn json(record: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(record).expect("plain records with text keys always become JSON")
 }
 
-/// One iteration as `meta.json` tells it: exactly the names of DESIGN section 8, nulls left out.
+/// Whether a count is nil; by reference, as serde asks.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_none_at_all(count: &u32) -> bool {
+    *count == 0
+}
+
+/// One iteration as `meta.json` tells it: exactly the names of DESIGN section 8, nulls left out, and the number of
+/// compactions where there were any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IterationRecord {
     /// The number, from 1.
@@ -571,6 +625,9 @@ pub struct IterationRecord {
     pub end_reason: Option<EndReason>,
     /// Tokens in and out.
     pub tokens: TokenTotals,
+    /// How often the client compacted its context; left out if it never did.
+    #[serde(default, skip_serializing_if = "is_none_at_all")]
+    pub compactions: u32,
     /// What was done, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
@@ -585,6 +642,7 @@ impl From<&Iteration> for IterationRecord {
             ended_at: whole.ended_at,
             end_reason: whole.end_reason,
             tokens: whole.tokens,
+            compactions: whole.compactions,
             summary: whole.summary.clone(),
         }
     }
@@ -783,6 +841,32 @@ mod tests {
             .unwrap();
         assert_eq!(third.get(), 3);
         assert_eq!(lineage.parent(third).map(|p| p.iteration), Some(first));
+    }
+
+    #[test]
+    fn old_iterations_forget_what_was_handed_over() {
+        let mut lineage = Lineage::new(run());
+        for second in 0..10 {
+            lineage.open(None, None, at(second)).unwrap();
+            lineage.current_mut().unwrap().reboot = Some(RebootRecord {
+                old_session: None,
+                new_session: None,
+                way: Way::Fresh,
+                cause: Cause::Threshold,
+                trim: None,
+                transition_time_ms: BTreeMap::new(),
+                handoff_bytes: 1,
+                handoff_tokens: Tokens(1),
+                verified: true,
+                warmed_up: false,
+                preserved_state: Some(serde_json::json!({ "a": 1 })),
+            });
+            lineage.close(at(second), EndReason::ContextLimit).unwrap();
+        }
+        let kept = |one: &Iteration| one.reboot.as_ref().unwrap().preserved_state.is_some();
+        let kept: Vec<_> = lineage.iterations().iter().map(kept).collect();
+        assert_eq!(kept.iter().filter(|kept| **kept).count(), STATES_KEPT);
+        assert!(kept[6..].iter().all(|kept| *kept), "{kept:?}");
     }
 
     #[test]

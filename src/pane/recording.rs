@@ -105,6 +105,12 @@ impl Recording {
         self.event(at, "m", label)
     }
 
+    /// Where it is written.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether anything more is recorded.
     #[must_use]
     pub fn is_open(&self) -> bool {

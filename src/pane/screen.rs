@@ -19,13 +19,14 @@
 //! Known limits: `CSI > m` without parameters does not reset `modifyOtherKeys`; mode 47 clears the
 //! alternate screen when it enters it.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::{Dimensions, Scroll as GridScroll};
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::{Cell, Hyperlink};
-use alacritty_terminal::term::{Config, Osc52, Term};
+use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use vte::ansi::{NamedColor, Processor, Timeout};
 
 use super::copy::{CopyMark, CopyNews, CopyOrder};
@@ -567,11 +568,36 @@ impl Screen {
         self.still.is_some() || !self.engine.links.known.is_empty()
     }
 
+    /// The rows of the viewport that may look otherwise than when this was asked last, as one span.
+    pub fn take_damage(&mut self) -> Range<u16> {
+        let rows = self.shown_size().rows();
+        if self.frozen.is_some() {
+            // What the engine notes is about cells that are not shown yet: it keeps it.
+            return 0..rows;
+        }
+        let span = match self.engine.term.damage() {
+            TermDamage::Full => 0..rows,
+            TermDamage::Partial(lines) => {
+                let clamp = |line: usize| u16::try_from(line).unwrap_or(rows).min(rows);
+                lines.fold(rows..0, |span, one| {
+                    span.start.min(clamp(one.line))..span.end.max(clamp(one.line + 1))
+                })
+            }
+        };
+        self.engine.term.reset_damage();
+        span
+    }
+
     /// Visits the viewport's cells, row by row; nothing is allocated for a cell.
-    pub fn for_each_cell(&self, mut visit: impl FnMut(CellView<'_>)) {
+    pub fn for_each_cell(&self, visit: impl FnMut(CellView<'_>)) {
+        self.for_each_cell_in(0..u16::MAX, visit);
+    }
+
+    /// Visits the cells of these rows of the viewport.
+    pub fn for_each_cell_in(&self, rows: Range<u16>, mut visit: impl FnMut(CellView<'_>)) {
         let mut cluster = String::new();
         let colours = self.engine.term.colors();
-        for row in 0..self.shown_size().rows() {
+        for row in rows.start..rows.end.min(self.shown_size().rows()) {
             let cells = self.shown_row(row);
             let mut taken = 0;
             for (column, cell) in (0_u16..).zip(cells) {
@@ -638,8 +664,26 @@ impl Screen {
     /// The last lines of scrollback and screen as plain text, wrapped lines joined.
     #[must_use]
     pub fn tail_text(&self, lines: usize) -> String {
+        self.text_up_from(self.engine.term.grid().bottommost_line(), lines)
+    }
+
+    /// The last lines, as [`tail_text`](Self::tail_text), above the one where the cursor is: what the program has ended and
+    /// goes on below. With the cursor hidden, all of them.
+    #[must_use]
+    pub fn settled_text(&self, lines: usize) -> String {
         let grid = self.engine.term.grid();
-        let mut line = grid.bottommost_line();
+        if !self.engine.term.mode().contains(TermMode::SHOW_CURSOR) {
+            return self.tail_text(lines);
+        }
+        let mut line = grid.cursor.point.line;
+        while line > grid.topmost_line() && is_wrapped(&grid[line - 1_i32][..]) {
+            line -= 1_i32;
+        }
+        self.text_up_from(line - 1_i32, lines)
+    }
+
+    fn text_up_from(&self, mut line: Line, lines: usize) -> String {
+        let grid = self.engine.term.grid();
         let mut found: Vec<String> = Vec::new();
         while line >= grid.topmost_line() && found.len() < lines {
             let mut first = line;

@@ -49,8 +49,14 @@ pub struct AgentPlan {
 impl AgentPlan {
     /// What to run in the pane for this start.
     ///
+    /// With `no_compaction` the client's own auto-compaction is off; without, it is not touched.
     /// A session that has nothing to resume is begun anew: the client would refuse it and end.
-    pub fn spec(&self, start: &StartAgent, size: PaneSize) -> io::Result<PaneSpec> {
+    pub fn spec(
+        &self,
+        start: &StartAgent,
+        size: PaneSize,
+        no_compaction: bool,
+    ) -> io::Result<PaneSpec> {
         let (session, way) = self.way(start);
         let settings_file = self.write_settings(start)?;
         let user_append = claude::user_append_file(&self.user_args)
@@ -71,10 +77,15 @@ impl AgentPlan {
         let line = agent::command_line(&launch).map_err(io::Error::other)?;
         let mut args = vec![OsString::from(SHIM), line.program];
         args.extend(line.args);
+        let mut env = self.env.clone();
+        if no_compaction && self.kind.tells() {
+            let (name, value) = claude::NO_AUTO_COMPACTION;
+            env.push((name.into(), value.into()));
+        }
         Ok(PaneSpec {
             program: self.exe.clone().into_os_string(),
             args,
-            env: agent::child_env(std::env::vars_os(), &self.env),
+            env: agent::child_env(std::env::vars_os(), &env),
             cwd: self.project.clone(),
             size,
         })
@@ -134,7 +145,7 @@ impl AgentPlan {
     }
 
     /// The text of the user's own `--settings`.
-    fn user_settings(&self) -> io::Result<Option<String>> {
+    pub(super) fn user_settings(&self) -> io::Result<Option<String>> {
         match claude::user_settings(&self.user_args) {
             None => Ok(None),
             Some(claude::Given::Text(text)) => Ok(Some(text)),

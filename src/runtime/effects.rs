@@ -2,7 +2,7 @@
 
 use std::{
     io::Write as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -12,9 +12,10 @@ use crate::{
     app::{
         Effect, Event,
         effect::{Rung, StartAgent},
-        event::{Document, Lots, PaneEvent, ReadEvent},
+        event::{Document, Ground, Lots, PaneEvent, ReadEvent},
         layout,
     },
+    autopilot::RunNews,
     breakpoint::git,
     lineage::{EndReason, files::PrivateDir, process},
     pane::{
@@ -26,10 +27,13 @@ use crate::{
         screen::{Screen, Scroll},
     },
     scratchpad::{self, Merge, merge},
-    transcript::SessionId,
+    transcript::{SessionId, trim::TrimSettings},
 };
 
-use super::{Shell, clipboard, follower::Poke, keeper::Job, keeper::told};
+use super::{
+    Shell, clipboard, follower::Poke, ground, keeper::Job, keeper::told, listen::Listening,
+    trim::Ask,
+};
 
 /// The scratchpad's name in `.pitstop`.
 pub const SCRATCHPAD: &str = "scratchpad.md";
@@ -42,6 +46,8 @@ const RECORDING: &str = "pane.cast";
 
 /// The largest recording that is played, in bytes. It is held in memory, about as large as it is on disk.
 const RECORDING_LIMIT: usize = 64 << 20;
+/// How long the files that a handoff names may be looked at before it is drafted without.
+const GROUND_LIMIT: Duration = Duration::from_secs(4);
 
 /// How many lines the wheel moves.
 const WHEEL_LINES: i32 = 3;
@@ -73,14 +79,30 @@ impl Shell {
             Effect::Start(start) => self.start(&start),
             Effect::WatchPane(text) => self.watch_for = Some(text),
             Effect::ReadGit => self.read_git(),
+            Effect::ReadGround { named, include } => self.read_ground(named, include),
             Effect::ReadScratchpad => self.read_scratchpad(),
+            Effect::ReadTask => self.read_task(),
             Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, &text),
             Effect::ReadRecording(iteration) => self.read_recording(iteration),
             Effect::OpenEditor { document, text } => self.open_editor(document, &text),
             Effect::FollowTranscript { session, path } => self.follow(session, path),
+            Effect::SurveyTrim {
+                ask,
+                session,
+                settings,
+            } => self.survey_trim(ask, session, settings),
+            Effect::TrimTranscript {
+                ask,
+                from,
+                to,
+                settings,
+            } => self.trim_transcript(ask, from, to, settings),
             Effect::Journal(entry) => self.keep(Job::Journal(entry)),
             Effect::SaveIteration(iteration, meta) => self.keep(Job::Iteration(iteration, meta)),
             Effect::SaveHandoff { iteration, text } => self.keep(Job::Handoff(iteration, text)),
+            Effect::Summarize { id, ask } => self.summarize(id, ask),
+            Effect::CancelSummary => self.summaries.cancel(),
+            Effect::SaveSummary { iteration, text } => self.keep(Job::Summary(iteration, text)),
             Effect::SaveCheckpoint(checkpoint) => self.keep(Job::Checkpoint(checkpoint)),
             Effect::SetTimer(id, after) => {
                 self.timers.insert(id, Instant::now() + after);
@@ -91,6 +113,7 @@ impl Shell {
                     let _ = asked.send(reply);
                 }
             }
+            Effect::Publish(news) => self.feed.publish(*news),
             Effect::Copy(text) => {
                 self.store_clipboard(&text);
                 clipboard::give_to_system(text, &self.events);
@@ -100,6 +123,8 @@ impl Shell {
             Effect::Notify { title, body } => self.outward.notify(&title, &body),
             Effect::HostTitle(title) => self.outward.title(&title),
             Effect::HostProgress(progress) => self.outward.progress(progress),
+            Effect::Call(why) => self.call_person(&why),
+            Effect::Tell(news) => self.told(&news),
             Effect::Quit(code) => self.quit = Some(code),
         }
     }
@@ -202,14 +227,24 @@ impl Shell {
             self.screen.set_colour_scheme(scheme);
         }
         self.watch_for = None;
+        self.listening = Listening::default();
         self.restart_estimate();
         if let Some(path) = self.transcript.take() {
             self.watcher.forget_beside(&path);
         }
-        let spawned = self.agent.spec(start, size).and_then(|spec| {
-            pty::spawn(&spec, iteration.get(), &self.pane_messages)
-                .map_err(|error| std::io::Error::other(told(&error)))
-        });
+        let before = start
+            .resume
+            .then(|| self.agent.transcript_of(start.session))
+            .flatten();
+        self.begun = Some((start.session, before.map_or(0, |path| length(&path))));
+        let no_compaction = self.model.agent.holds_compaction;
+        let spawned = self
+            .agent
+            .spec(start, size, no_compaction)
+            .and_then(|spec| {
+                pty::spawn(&spec, iteration.get(), &self.pane_messages)
+                    .map_err(|error| std::io::Error::other(told(&error)))
+            });
         let pty = match spawned {
             Ok(pty) => pty,
             Err(error) => {
@@ -303,6 +338,27 @@ impl Shell {
             let facts = git::facts(&directory, commits).await;
             // The loop is gone, then.
             let _ = events.send(Event::Read(ReadEvent::Git(facts))).await;
+        });
+    }
+
+    /// Off the loop: the files may lie on a slow disk.
+    fn read_ground(&self, named: Vec<String>, include: Vec<String>) {
+        let events = self.events.clone();
+        let project = self.agent.project.clone();
+        tokio::spawn(async move {
+            let look = move || ground::read(&project, &named, &include);
+            let looked = tokio::task::spawn_blocking(look);
+            let ground = match tokio::time::timeout(GROUND_LIMIT, looked).await {
+                Ok(Ok(ground)) => ground,
+                _ => Ground {
+                    warnings: vec!["the files of the handoff could not be looked at".to_owned()],
+                    ..Ground::default()
+                },
+            };
+            // The loop is gone, then.
+            let _ = events
+                .send(Event::Read(ReadEvent::Ground(Box::new(ground))))
+                .await;
         });
     }
 
@@ -403,7 +459,7 @@ impl Shell {
             .unwrap_or_else(|| "vi".to_owned());
         let path = file.path().to_owned();
         // The variable may hold arguments, so a shell reads it, as git does.
-        let status = self.host.lend(|| {
+        let status = self.front.lend(|| {
             std::process::Command::new("sh")
                 .arg("-c")
                 .arg(format!("{editor} \"$1\""))
@@ -417,7 +473,33 @@ impl Shell {
         std::fs::read_to_string(&path)
     }
 
-    fn follow(&mut self, session: SessionId, path: String) {
+    /// Reads the task again; a run whose task was given as text has none to read.
+    fn read_task(&mut self) {
+        let Some(path) = &self.task else { return };
+        let task = super::task::read(path);
+        self.tell(Event::Read(ReadEvent::Task(task)));
+    }
+
+    fn told(&self, news: &RunNews) {
+        let now = chrono::Utc::now();
+        tracing::info!(news = %crate::clean::one_line(&news.to_string()), "run");
+        self.front.tell(news, now, self.model.run().as_str());
+    }
+
+    /// Calls a person by the host terminal: OSC 777 where it is known to be the form understood, else OSC 9, and the bell.
+    fn call_person(&mut self, why: &str) {
+        use crate::config::Notifications;
+        let how = self.model.config.ui.notifications;
+        if how == Notifications::Off || !self.front.has_terminal() {
+            return;
+        }
+        if how == Notifications::Desktop {
+            self.outward.notify("pitstop", why);
+        }
+        self.outward.bell();
+    }
+
+    pub(super) fn follow(&mut self, session: SessionId, path: String) {
         let path = PathBuf::from(path);
         if self.transcript.as_ref() == Some(&path) {
             // A client that is new here makes the directory long after it has named the file.
@@ -437,8 +519,68 @@ impl Shell {
             self.watcher.forget_beside(&old);
         }
         self.watcher.watch_beside(&path);
+        // Of the session that was started, all is news that was not there at the start; of another one that the agent
+        // turns to, all that comes from now on.
+        let history = match self.begun {
+            Some((begun, before)) if begun == session => before,
+            _ => length(&path),
+        };
         // The follower only ends with us.
-        let _ = self.follower.send(Poke::Follow(session, path));
+        let _ = self.follower.send(Poke::Follow(session, path, history));
+    }
+
+    /// The transcript of a session: the one that is followed, if it is that session's.
+    fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
+        let name = format!("{session}.jsonl");
+        let followed = self.transcript.clone();
+        followed
+            .filter(|path| path.file_name().is_some_and(|one| *one == *name))
+            .or_else(|| self.agent.transcript_of(session))
+    }
+
+    fn survey_trim(&mut self, ask: u64, session: SessionId, settings: TrimSettings) {
+        let sent = self.ask_trimmer(session, |path| Ask::Plan {
+            ask,
+            path,
+            settings,
+        });
+        if let Err(why) = sent {
+            let plan = Err(why.to_owned());
+            self.tell(Event::Read(ReadEvent::TrimPlanned { ask, plan }));
+        }
+    }
+
+    fn trim_transcript(
+        &mut self,
+        ask: u64,
+        from: SessionId,
+        to: SessionId,
+        settings: TrimSettings,
+    ) {
+        let sent = self.ask_trimmer(from, |path| Ask::Copy {
+            ask,
+            path,
+            settings,
+            session: to,
+        });
+        if let Err(why) = sent {
+            let made = Err(why.to_owned());
+            self.tell(Event::Read(ReadEvent::Trimmed { ask, made }));
+        }
+    }
+
+    fn ask_trimmer(
+        &self,
+        session: SessionId,
+        ask: impl FnOnce(PathBuf) -> Ask,
+    ) -> Result<(), &'static str> {
+        let path = self
+            .transcript_of(session)
+            .ok_or("the session has no transcript yet")?;
+        // The thread ends only with us, or by a fault of its own.
+        self.trimmer
+            .send(ask(path))
+            .map_err(|_| "the thread that trims is gone; the log may say why")
     }
 
     /// Puts a text on the host's clipboard with the next frame; an earlier one that waits gives way.
@@ -456,6 +598,11 @@ impl Shell {
             self.read_git();
         }
     }
+}
+
+/// The length of a file, in bytes; 0 if there is none.
+fn length(path: &Path) -> u64 {
+    path.symlink_metadata().map_or(0, |file| file.len())
 }
 
 /// Random values for the next reboot.

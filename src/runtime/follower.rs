@@ -1,7 +1,15 @@
-//! Follows the transcript on a thread that may block, and tells what it says.
+//! Follows the transcript, and the recording of an agent that has none, on a thread that may block, and tells what they say.
 
-use std::{path::PathBuf, sync::mpsc as std_mpsc, thread};
+use std::{
+    fs::File,
+    io::Read as _,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    sync::mpsc as std_mpsc,
+    thread,
+};
 
+use rustix::fs::OFlags;
 use tokio::sync::mpsc;
 
 use crate::{
@@ -9,9 +17,13 @@ use crate::{
         Event,
         event::{ReadEvent, TranscriptFacts},
     },
-    lineage::TokenTotals,
+    handoff::{signal, strategy::RecentCommands},
+    lineage::{IterationId, TokenTotals},
     transcript::{
         SessionId, Tokens,
+        commands::{CommandLog, cast::CastReader},
+        digest::Digest,
+        record::Splitter,
         tail::{Figure, Tail},
     },
 };
@@ -19,13 +31,18 @@ use crate::{
 /// Bytes read before the figures are told: a large transcript shows its progress.
 const BUDGET: u64 = 64 * 1024 * 1024;
 
+/// The most that is told of recent commands, in bytes: a share of the handoff's default size that leaves room for the rest.
+const COMMANDS_BUDGET: usize = 16 * 1024;
+
 /// What the follower is told.
 #[derive(Debug)]
 pub enum Poke {
-    /// Follow this file from now on.
-    Follow(SessionId, PathBuf),
+    /// Follow this file from now on; up to this many bytes of it are history, whose signals were heard before.
+    Follow(SessionId, PathBuf, u64),
     /// It may have grown.
     Grown,
+    /// A command has ended in the pane, and this recording of it was written.
+    Recorded(IterationId, PathBuf),
 }
 
 /// Starts the follower; it ends when the sender is dropped.
@@ -38,103 +55,236 @@ pub fn start(events: mpsc::Sender<Event>) -> std::io::Result<std_mpsc::Sender<Po
 }
 
 fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
-    let mut following: Option<(SessionId, PathBuf, Tail)> = None;
-    let mut skipped = 0;
-    let mut seen = false;
+    let mut following: Option<Following> = None;
+    let mut recorded: Option<Recorded> = None;
     while let Ok(first) = pokes.recv() {
         // Many pokes at once are one.
+        let mut record = false;
         for poke in std::iter::once(first).chain(pokes.try_iter()) {
-            let Poke::Follow(session, path) = poke else {
-                continue;
-            };
-            if following
-                .as_ref()
-                .is_some_and(|(one, at, _)| *one == session && *at == path)
-            {
-                continue;
-            }
-            skipped = 0;
-            seen = false;
-            following = match Tail::open(path.clone()) {
-                Ok(tail) => Some((session, path, tail)),
-                Err(error) => {
-                    lost(events, session, &error);
-                    None
+            match poke {
+                Poke::Follow(session, path, history) => {
+                    take_up(&mut following, session, path, history, events);
                 }
-            };
+                Poke::Grown => {}
+                Poke::Recorded(iteration, path) => {
+                    record = true;
+                    if recorded.as_ref().is_none_or(|one| one.path != path) {
+                        recorded = Some(Recorded::new(iteration, path));
+                    }
+                }
+            }
         }
-        let Some((session, _, tail)) = &mut following else {
-            continue;
-        };
+        if let Some(recorded) = recorded.as_mut().filter(|_| record) {
+            recorded.read(events);
+        }
+        if let Some(following) = &mut following {
+            following.read(events);
+        }
+    }
+}
+
+fn take_up(
+    following: &mut Option<Following>,
+    session: SessionId,
+    path: PathBuf,
+    history: u64,
+    events: &mpsc::Sender<Event>,
+) {
+    if let Some(same) = following
+        .as_mut()
+        .filter(|one| one.session == session && one.tail.path() == path)
+    {
+        // Whoever asks again has forgotten what was told.
+        same.retell = true;
+        return;
+    }
+    *following = match Tail::open(path) {
+        Ok(tail) => Some(Following {
+            session,
+            tail,
+            digest: Digest::new(RecentCommands::default().max_commands),
+            history,
+            skipped: 0,
+            seen: false,
+            commands: 0,
+            retell: false,
+        }),
+        Err(error) => {
+            lost(events, session, &error);
+            None
+        }
+    };
+}
+
+/// A transcript that is followed.
+struct Following {
+    session: SessionId,
+    tail: Tail,
+    digest: Digest,
+    /// Up to where it was there before we began.
+    history: u64,
+    skipped: u64,
+    seen: bool,
+    /// How many commands there were when they were told last.
+    commands: u64,
+    /// Everything is to be told, changed or not.
+    retell: bool,
+}
+
+impl Following {
+    fn read(&mut self, events: &mpsc::Sender<Event>) {
         loop {
-            let report = match tail.read_new(BUDGET) {
+            let read = self
+                .tail
+                .read_into(BUDGET, &mut self.digest, &mut self.history);
+            let report = match read {
                 Ok(report) => report,
                 Err(error) => {
-                    lost(events, *session, &error);
-                    break;
+                    lost(events, self.session, &error);
+                    return;
                 }
             };
-            if report.vanished && !seen {
-                // The agent names its transcript before it writes it.
-                break;
-            }
             if report.vanished {
-                seen = false;
-                let why = "it is not there".to_owned();
-                send(
-                    events,
-                    ReadEvent::TranscriptLost {
-                        session: *session,
-                        why,
-                    },
-                );
-                break;
+                // The agent names its transcript before it writes it.
+                if std::mem::take(&mut self.seen) {
+                    let (session, why) = (self.session, "it is not there".to_owned());
+                    send(events, ReadEvent::TranscriptLost { session, why });
+                }
+                return;
             }
-            seen = true;
-            let changed = report.records > 0 || report.figure != Figure::Same || report.reset;
-            let facts = facts(tail);
-            if facts.skipped > skipped {
-                let path = tail.path().display().to_string();
+            self.seen = true;
+            let changed = report.records > 0
+                || report.figure != Figure::Same
+                || report.reset
+                || std::mem::take(&mut self.retell);
+            if report.reset {
+                self.commands = 0;
+            }
+            let facts = self.facts();
+            if facts.skipped > self.skipped {
+                let path = self.tail.path().display().to_string();
                 tracing::warn!(
                     path,
                     lines = facts.skipped,
                     "lines of the transcript were skipped"
                 );
-                skipped = facts.skipped;
+                self.skipped = facts.skipped;
             }
             if changed {
-                let facts = Box::new(facts);
-                send(
-                    events,
-                    ReadEvent::Transcript {
-                        session: *session,
-                        facts,
-                    },
-                );
+                let (session, facts) = (self.session, Box::new(facts));
+                send(events, ReadEvent::Transcript { session, facts });
             }
             if !report.more {
-                break;
+                return;
             }
+        }
+    }
+
+    fn facts(&mut self) -> TranscriptFacts {
+        let said = self.digest.take_said();
+        let total = self.digest.commands().total();
+        // Long texts are only made when there is something new.
+        let commands =
+            (total != self.commands || self.retell).then(|| told(self.digest.commands()));
+        self.commands = total;
+        let tail = &self.tail;
+        let scan = tail.scan();
+        let totals = scan.totals();
+        TranscriptFacts {
+            used: tail.latest().map(crate::transcript::usage::Usage::context),
+            model: scan.model().map(str::to_owned),
+            totals: TokenTotals {
+                input: totals.prompt(),
+                output: Tokens(totals.output.0),
+            },
+            turns: scan.turns(),
+            compactions: scan.compactions(),
+            whole: tail.caught_up(),
+            first_prompt: scan.first_prompt().map(str::to_owned),
+            last_prompt: scan.last_prompt().map(str::to_owned),
+            skipped: tail.faults().skipped(),
+            signals: said.iter().flat_map(|text| signal::parse(text)).collect(),
+            said: said.into_iter().next_back(),
+            todos: self.digest.todos().clone(),
+            commands,
         }
     }
 }
 
-fn facts(tail: &Tail) -> TranscriptFacts {
-    let scan = tail.scan();
-    let totals = scan.totals();
-    TranscriptFacts {
-        used: tail.latest().map(crate::transcript::usage::Usage::context),
-        model: scan.model().map(str::to_owned),
-        totals: TokenTotals {
-            input: totals.prompt(),
-            output: Tokens(totals.output.0),
-        },
-        turns: scan.turns(),
-        compactions: scan.compactions(),
-        first_prompt: scan.first_prompt().map(str::to_owned),
-        last_prompt: scan.last_prompt().map(str::to_owned),
-        skipped: tail.faults().skipped(),
+/// The last commands as they are told.
+fn told(log: &CommandLog) -> String {
+    RecentCommands::default().context_within(&log.records(), log, COMMANDS_BUDGET)
+}
+
+/// A recording that is read as it grows.
+struct Recorded {
+    iteration: IterationId,
+    path: PathBuf,
+    file: Option<File>,
+    splitter: Splitter,
+    reader: CastReader,
+    commands: u64,
+}
+
+impl Recorded {
+    fn new(iteration: IterationId, path: PathBuf) -> Self {
+        let file = open_plain(&path)
+            .inspect_err(|error| tracing::warn!(%error, "the recording cannot be read"))
+            .ok();
+        Self {
+            iteration,
+            path,
+            file,
+            splitter: Splitter::default(),
+            reader: CastReader::new(RecentCommands::default().max_commands),
+            commands: 0,
+        }
     }
+
+    fn read(&mut self, events: &mpsc::Sender<Event>) {
+        let Some(file) = &mut self.file else { return };
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let count = match file.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    tracing::warn!(%error, "the recording cannot be read any more");
+                    self.file = None;
+                    return;
+                }
+            };
+            let reader = &mut self.reader;
+            self.splitter
+                .push(&buffer[..count], |line| reader.line(line));
+        }
+        let log = self.reader.log();
+        if log.total() != self.commands {
+            self.commands = log.total();
+            let (iteration, commands) = (self.iteration, told(log));
+            send(
+                events,
+                ReadEvent::Recorded {
+                    iteration,
+                    commands,
+                },
+            );
+        }
+    }
+}
+
+/// Opens a file of ours that nobody has put a link in the place of.
+fn open_plain(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(std::io::Error::other("expected a regular file"))
 }
 
 fn lost(events: &mpsc::Sender<Event>, session: SessionId, error: &dyn std::error::Error) {

@@ -31,8 +31,7 @@ const READS_IN_FLIGHT: usize = 16;
 
 /// What is asked of the host terminal for our time: its title kept, alternate screen, hidden cursor, bracketed paste, focus,
 /// buttons and drags in the SGR form, changes of the colour scheme.
-const ENTER: &str =
-    "\x1b[22;2t\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?2031h\x1b[2J";
+const ENTER: &str = "\x1b[22;2t\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?2031h\x1b[2J";
 
 /// What we want to know of it; DA1 comes last because every terminal answers it. The answers come in with
 /// the keys: nothing waits for them.

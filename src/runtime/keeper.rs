@@ -13,7 +13,7 @@ use crate::{
     lineage::{
         EndReason, Iteration, IterationId, Meta, ProcessStamp, Project, RunId,
         checkpoint::Checkpoint,
-        files::RunDir,
+        files::{HANDOFF, RunDir, SUMMARY},
         journal::JournalEntry,
         store::{Store, Written},
     },
@@ -31,6 +31,8 @@ pub enum Job {
     Iteration(Box<Iteration>, Box<Meta>),
     /// The handoff that an iteration is given.
     Handoff(IterationId, String),
+    /// The summary of an iteration.
+    Summary(IterationId, String),
     /// A checkpoint.
     Checkpoint(Box<Checkpoint>),
     /// A process that must not outlive us.
@@ -109,11 +111,8 @@ impl Keeper {
                     .and_then(|files| files.write_meta(&meta).err());
                 stored.or(filed.map(|error| told(&error)))
             }
-            Job::Handoff(iteration, text) => {
-                let files = self.files.as_ref()?;
-                let written = files.write(iteration, "handoff.md", text.as_bytes());
-                written.err().map(|error| told(&error))
-            }
+            Job::Handoff(iteration, text) => self.file(iteration, HANDOFF, &text),
+            Job::Summary(iteration, text) => self.file(iteration, SUMMARY, &text),
             Job::Checkpoint(checkpoint) => {
                 said(self.store.put_checkpoint(&self.project, &checkpoint).await)
             }
@@ -125,6 +124,15 @@ impl Keeper {
             Job::AgentGone(process) => said(self.store.agent_gone(&self.run, &process).await),
             Job::Journal(_) | Job::Close(..) => None,
         }
+    }
+}
+
+impl Keeper {
+    /// Writes a file beside an iteration's others.
+    fn file(&self, iteration: IterationId, name: &str, text: &str) -> Option<String> {
+        let files = self.files.as_ref()?;
+        let written = files.write(iteration, name, text.as_bytes());
+        written.err().map(|error| told(&error))
     }
 }
 

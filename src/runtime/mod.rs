@@ -18,14 +18,21 @@
 )]
 
 pub mod agent;
+pub mod canvas;
 pub mod clipboard;
 pub mod effects;
 pub mod follower;
+pub mod front;
+pub mod ground;
 pub mod host;
 pub mod keeper;
+pub mod listen;
 pub mod outward;
 pub mod paint;
 pub mod recovery;
+pub mod summary;
+pub mod task;
+pub mod trim;
 pub mod watcher;
 
 use std::{
@@ -37,22 +44,24 @@ use std::{
 };
 
 use chrono::Utc;
-use ratatui::{Terminal, TerminalOptions, Viewport, layout::Rect};
+use ratatui::layout::Rect;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{mpsc, oneshot},
 };
 
 use crate::{
-    agent::{parse_hook, parse_status_line},
+    agent::{AgentEvent, parse_hook, parse_status_line},
     api::{
-        Call,
-        wire::{Reply, Request},
+        Call, Feed,
+        wire::{News, NewsKind, Reply, Request},
     },
     app::{
-        self, Effect, Event, Model,
+        self, Effect, Event, Model, compaction,
         event::{CallId, Exit, HostEvent, PaneEvent, ReadEvent, TimerId},
-        report,
+        layout::{Layout, layout},
+        news::Glimpse,
+        report, tally,
     },
     clock::At,
     config::load::{self, Flags, paths::Paths},
@@ -62,20 +71,31 @@ use crate::{
         recording::Recording,
         screen::{CursorShape, Screen},
     },
-    transcript::Tokens,
+    transcript::{SessionId, Tokens},
     ui::{Depth, Theme},
 };
 
 use agent::AgentPlan;
+use canvas::Canvas;
 use follower::Poke;
-use host::{Host, HostBytes};
+use front::{Front, Speech};
+use host::HostBytes;
 use keeper::Job;
+use listen::Listening;
 use outward::Outward;
-use paint::{Abilities, FrameBuffer, Painter};
+use paint::Abilities;
+use summary::SideProcesses;
 use watcher::Watcher;
 
 /// The shortest time between two frames: 60 a second.
 const FRAME_TIME: Duration = Duration::from_millis(16);
+
+/// For how long after a key what the child writes is drawn without waiting for a frame's time: its echo is among it,
+/// under a flood or in a stream of frames too.
+const ECHO_TIME: Duration = Duration::from_millis(20);
+
+/// The shortest time between two drawings in the [`ECHO_TIME`].
+const ECHO_FRAME_TIME: Duration = Duration::from_millis(1);
 
 /// How long a lone Escape may be the beginning of a longer key.
 const ESCAPE_TIME: Duration = Duration::from_millis(25);
@@ -109,6 +129,8 @@ pub struct Setup {
     pub answers: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
     /// What reaches us through the doors.
     pub calls: mpsc::Receiver<Call>,
+    /// Where those hear of what happens who listen at a door.
+    pub feed: Feed,
     /// Where things lie.
     pub paths: Paths,
     /// What the command line says about the configuration, for reloads.
@@ -117,6 +139,12 @@ pub struct Setup {
     pub depth: Depth,
     /// What else it can do.
     pub abilities: Abilities,
+    /// The signals, listened for since before there was anything to end.
+    pub signals: Signals,
+    /// How it speaks where there is no terminal; `None` where there is one.
+    pub speech: Option<Speech>,
+    /// The file that holds the run's task, if it is one.
+    pub task: Option<PathBuf>,
 }
 
 /// The loop's own state: everything that is not the model.
@@ -129,10 +157,17 @@ pub struct Shell {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) follower: std_mpsc::Sender<Poke>,
     pub(crate) transcript: Option<PathBuf>,
+    /// The session that was started last, and how much of its transcript was there before, in bytes.
+    pub(crate) begun: Option<(SessionId, u64)>,
+    pub(crate) listening: Listening,
+    pub(crate) trimmer: std_mpsc::Sender<trim::Ask>,
     pub(crate) watcher: Watcher,
     pub(crate) paths: Paths,
-    pub(crate) host: Host,
+    pub(crate) front: Front,
+    /// The file that holds the run's task.
+    pub(crate) task: Option<PathBuf>,
     pub(crate) pane_messages: mpsc::Sender<PtyMessage>,
+    pub(crate) feed: Feed,
     pub(crate) calls_open: HashMap<CallId, oneshot::Sender<Reply>>,
     pub(crate) timers: HashMap<TimerId, Instant>,
     pub(crate) git_running: bool,
@@ -146,12 +181,14 @@ pub struct Shell {
     /// What goes to the host terminal beside the cells.
     pub(crate) outward: Outward,
     pub(crate) recording: Option<(Instant, Recording)>,
+    pub(crate) summaries: SideProcesses,
     flags: Flags,
     depth: Depth,
     theme: Theme,
-    terminal: Terminal<Painter>,
     hostname: String,
-    frame: FrameBuffer,
+    canvas: Canvas,
+    /// Where everything was at the last whole frame.
+    drawn_layout: Option<Layout>,
     decoder: Decoder,
     escape_due: Option<Instant>,
     host_kitty: bool,
@@ -162,6 +199,8 @@ pub struct Shell {
     /// When what an input to the pane has changed in the model (a draft, a check in the footer) is drawn at the
     /// latest. Its echo is about to come, and a frame before it would keep the echo waiting for [`FRAME_TIME`].
     typed_due: Option<Instant>,
+    /// Until when the echo of what was typed last is awaited.
+    echo_until: Option<Instant>,
     drawn_revision: u64,
     drawn_at: Option<Instant>,
     next_call: u64,
@@ -171,6 +210,15 @@ pub struct Shell {
     config_due: Option<Instant>,
     notes_due: Option<Instant>,
     characters: u64,
+}
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Frame {
+    /// The rows of the pane that the child has changed.
+    Pane,
+    /// Everything.
+    Whole,
 }
 
 /// What woke the loop.
@@ -187,19 +235,25 @@ enum Woken {
     Timer,
 }
 
-struct Signals {
+/// The signals that we answer.
+#[derive(Debug)]
+pub struct Signals {
     terminate: Signal,
-    hangup: Signal,
+    hangup: Option<Signal>,
     interrupt: Signal,
     winch: Signal,
     stop: Signal,
 }
 
 impl Signals {
-    fn new() -> io::Result<Self> {
+    /// Listens from now on: a signal that comes before the loop begins waits for it.
+    pub fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
+            // `nohup` asks for it to be ignored, and listening would take that back.
+            hangup: (!ignores_hangup())
+                .then(|| signal(SignalKind::hangup()))
+                .transpose()?,
             interrupt: signal(SignalKind::interrupt())?,
             winch: signal(SignalKind::window_change())?,
             stop: signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
@@ -210,7 +264,7 @@ impl Signals {
         tokio::select! {
             biased;
             _ = self.terminate.recv() => Woken::Signal("SIGTERM"),
-            _ = self.hangup.recv() => Woken::Signal("SIGHUP"),
+            () = received(self.hangup.as_mut()) => Woken::Signal("SIGHUP"),
             _ = self.interrupt.recv() => Woken::Signal("SIGINT"),
             _ = self.winch.recv() => Woken::Resized,
             _ = self.stop.recv() => Woken::Suspend,
@@ -218,9 +272,25 @@ impl Signals {
     }
 }
 
+async fn received(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether we were started with SIGHUP ignored. Only Linux tells; elsewhere it is not.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 == 1)
+}
+
 /// Runs the supervisor until it is told to leave; returns the exit code and the model as it was last.
 pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
-    let mut signals = Signals::new()?;
     let (pane_messages, mut pane) = pty::channel();
     let Setup {
         mut model,
@@ -229,29 +299,33 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         keeper,
         answers,
         mut calls,
+        feed,
         paths,
         flags,
         depth,
         abilities,
+        mut signals,
+        speech,
+        task,
     } = setup;
     let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
     let follower = follower::start(events.clone())?;
+    let trimmer = trim::start(events.clone())?;
     let mut watcher = Watcher::start();
     for path in paths.watched() {
         watcher.watch_beside(&path);
     }
     watcher.watch_beside(&agent.scratchpad);
-    let host = Host::enter()?;
-    model.host = host::size();
-    let frame = FrameBuffer::default();
-    let area = Rect::new(0, 0, model.host.0, model.host.1);
-    let options = TerminalOptions {
-        viewport: Viewport::Fixed(area),
+    let front = match speech {
+        None => Front::terminal()?,
+        Some(speech) => Front::headless(speech)?,
     };
-    let painter = Painter::new(frame.clone(), abilities, model.host);
-    let Ok(terminal) = Terminal::with_options(painter, options);
-    let size = app::layout::layout(&model).pane_size();
+    model.host = front.size(model.host);
+    // Nobody sees panels.
+    model.zoomed |= !front.has_terminal();
+    let canvas = Canvas::new(model.host, abilities);
+    let size = layout(&model).pane_size();
     let screen = Screen::new(size, model.config.ui.scrollback_lines);
     let mut shell = Shell {
         model,
@@ -262,10 +336,15 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         events,
         follower,
         transcript: None,
+        begun: None,
+        listening: Listening::default(),
+        trimmer,
         watcher,
         paths,
-        host,
+        front,
+        task,
         pane_messages,
+        feed,
         calls_open: HashMap::new(),
         timers: HashMap::new(),
         git_running: false,
@@ -277,15 +356,16 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         paste_cut: false,
         outward: Outward::new(abilities),
         recording: None,
+        summaries: SideProcesses::default(),
         flags,
         depth,
         theme,
-        terminal,
         hostname: rustix::system::uname()
             .nodename()
             .to_string_lossy()
             .into_owned(),
-        frame,
+        canvas,
+        drawn_layout: None,
         decoder: Decoder::default(),
         escape_due: None,
         host_kitty: false,
@@ -294,6 +374,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         started: Instant::now(),
         dirty: true,
         typed_due: None,
+        echo_until: None,
         drawn_revision: 0,
         drawn_at: None,
         next_call: 0,
@@ -318,8 +399,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         let woken = tokio::select! {
             biased;
             woken = signals.next() => woken,
-            Some(bytes) = shell.host.bytes.recv() => Woken::Host(bytes),
-            Some(()) = shell.host.written.recv() => Woken::Written,
+            woken = shell.front.next() => woken,
             Some(event) = answers.recv() => Woken::Answer(event),
             call = calls.recv(), if !calls_closed => {
                 let Some(call) = call else { calls_closed = true; continue };
@@ -334,17 +414,37 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let Shell {
         model,
         pty,
-        mut host,
+        mut front,
         mut outward,
+        summaries,
         ..
     } = shell;
     drop(pty);
-    let last = outward.leave();
+    // The last call to a person.
+    let mut last = outward.take();
+    last.extend(outward.leave());
     if !last.is_empty() {
-        host.write(last);
+        front.write(last);
     }
-    drop(host);
+    drop(front);
+    // Who waits for room in the channel must not be waited for.
+    drop(answers);
+    drop(summaries);
     Ok((code, model))
+}
+
+/// A hook as those hear of it who listen to events.
+fn hook_news(event: &str, parsed: &AgentEvent) -> News {
+    let call = match parsed {
+        AgentEvent::ToolStarted { call, .. } | AgentEvent::ToolFinished { call, .. } => Some(call),
+        _ => None,
+    };
+    let data = serde_json::json!({
+        "event": event, "session_id": parsed.session(),
+        "tool": call.map(|call| &call.name), "tool_use_id": call.and_then(|call| call.id.as_ref()),
+    });
+    let kind = NewsKind::Hook;
+    News { kind, data }
 }
 
 async fn sleep_until(at: Option<Instant>) {
@@ -365,11 +465,16 @@ impl Shell {
     /// Takes one event to the core and obeys.
     pub(crate) fn tell(&mut self, event: Event) {
         let at = self.at();
+        let before = Glimpse::of(&self.model);
         let effects = app::update(&mut self.model, at, event);
+        for news in before.news(&self.model, &effects) {
+            self.feed.publish(news);
+        }
         let echoes = |effect: &Effect| matches!(effect, Effect::Forward(_));
         if effects.iter().any(echoes) {
-            self.typed_due
-                .get_or_insert_with(|| Instant::now() + FRAME_TIME);
+            let now = Instant::now();
+            self.typed_due.get_or_insert(now + FRAME_TIME);
+            self.echo_until = Some(now + ECHO_TIME);
         } else {
             self.dirty = true;
         }
@@ -380,12 +485,12 @@ impl Shell {
 
     fn serve(&mut self, woken: Woken) {
         match woken {
-            Woken::Signal(signal) => self.tell(Event::ShutdownAsked { signal }),
+            Woken::Signal(signal) => self.signalled(signal),
             Woken::Resized => self.resized(),
             Woken::Suspend => self.suspend(),
             Woken::Host(HostBytes::Read(bytes)) => self.typed(&bytes),
-            Woken::Host(HostBytes::Closed) => self.tell(Event::ShutdownAsked { signal: "SIGHUP" }),
-            Woken::Written => self.host.frame_written(),
+            Woken::Host(HostBytes::Closed) => self.signalled("SIGHUP"),
+            Woken::Written => self.front.frame_written(),
             Woken::Answer(event) => {
                 if matches!(event, Event::Read(ReadEvent::Git(_))) {
                     self.git_answered();
@@ -400,18 +505,33 @@ impl Shell {
         }
     }
 
+    /// A signal asks us to end. A run that is to go on without its terminal loses only that.
+    fn signalled(&mut self, signal: &'static str) {
+        if signal == "SIGHUP" {
+            if !self.front.has_terminal() && self.model.config.autopilot.keep_running {
+                tracing::info!("SIGHUP: the run goes on, there is no terminal to lose");
+                return;
+            }
+            if self.front.has_terminal() && app::autopilot::goes_headless(&mut self.model) {
+                self.front.lose_terminal();
+                self.tell(Event::TerminalLost);
+                return;
+            }
+        }
+        self.tell(Event::ShutdownAsked { signal });
+    }
+
     fn resized(&mut self) {
-        let (columns, rows) = host::size();
+        let (columns, rows) = self.front.size(self.model.host);
         if self.model.host == (columns, rows) {
             return;
         }
-        let area = Rect::new(0, 0, columns, rows);
-        let Ok(()) = self.terminal.resize(area);
+        self.canvas.renew((columns, rows));
         self.tell(Event::Host(HostEvent::Resized { columns, rows }));
     }
 
     fn suspend(&mut self) {
-        if let Err(error) = self.host.suspend() {
+        if let Err(error) = self.front.suspend() {
             tracing::warn!(%error, "cannot suspend");
         }
         self.redraw();
@@ -419,10 +539,7 @@ impl Shell {
 
     /// Draws everything anew: somebody else has drawn on the host terminal.
     pub(crate) fn redraw(&mut self) {
-        let area = Rect::new(0, 0, self.model.host.0, self.model.host.1);
-        // `Terminal::clear` would ask the terminal for its cursor and read the answer itself, which our reader
-        // has taken: a resize to the same size clears without asking, and only writes to memory.
-        let Ok(()) = self.terminal.resize(area);
+        self.canvas.renew(self.model.host);
         self.cursor_shape = None;
         self.resized();
         self.dirty = true;
@@ -478,19 +595,24 @@ impl Shell {
         self.model.now = self.at();
         let answer = match request {
             Request::Hook { event, body } => {
+                let mut refusal = None;
                 match parse_hook(&event, &body) {
-                    Ok(event) => self.tell(Event::Agent(event)),
+                    Ok(parsed) => {
+                        self.feed.publish(hook_news(&event, &parsed));
+                        refusal = compaction::refusal(&self.model, &parsed);
+                        self.tell(Event::Agent(parsed));
+                    }
                     Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
                 }
                 self.poke_transcript();
-                Reply::Accepted
+                refusal.map_or(Reply::Accepted, |reason| Reply::Blocked {
+                    reason: reason.to_owned(),
+                })
             }
             Request::StatusLine { body } => {
                 match parse_status_line(&body) {
                     Ok(line) => {
-                        self.tell(Event::Agent(crate::agent::AgentEvent::StatusLine(
-                            Box::new(line),
-                        )));
+                        self.tell(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
                     }
                     Err(error) => tracing::warn!(%error, "a status line payload was ignored"),
                 }
@@ -503,14 +625,19 @@ impl Shell {
                 self.tell(Event::ControlAsked { call, control });
                 return;
             }
+            Request::Reported(report) => {
+                self.next_call += 1;
+                let call = CallId(self.next_call);
+                self.calls_open.insert(call, reply);
+                self.tell(Event::Reported { call, report });
+                return;
+            }
+            Request::Metrics => Reply::Metrics(Box::new(tally::metrics(&self.model))),
             Request::Status => Reply::Status(Box::new(report::status(&self.model))),
             Request::History => Reply::History(report::history(&self.model)),
             Request::Handoff { session } => match session {
                 Some(session) if session != self.model.session.to_string() => Reply::NotFound {
-                    why: format!(
-                        "session {session} is not the present one, {}",
-                        self.model.session
-                    ),
+                    why: report::no_handoff(&self.model, &session),
                 },
                 _ => Reply::Handoff(Box::new(report::handoff(&self.model))),
             },
@@ -575,6 +702,7 @@ impl Shell {
             );
         }
         self.after_feed();
+        self.listen();
         if self.wants_estimate() {
             let text = bytes.iter().filter(|byte| !byte.is_ascii_control()).count();
             self.characters += text as u64;
@@ -589,7 +717,7 @@ impl Shell {
             self.write_pane(reply);
         }
         for fact in self.screen.take_facts() {
-            self.tell(Event::Pane(PaneEvent::Screen(fact)));
+            self.screen_fact(fact);
         }
         let pastes = self.screen.modes().bracketed_paste;
         if pastes != self.model.agent.takes_pastes {
@@ -657,7 +785,7 @@ impl Shell {
 
     fn next_deadline(&self) -> Option<Instant> {
         let now = Instant::now();
-        let frame = self.wants_frame(now).then(|| self.frame_at(now));
+        let frame = self.wants_frame(now).map(|frame| self.frame_at(frame, now));
         // One that is over is among the reasons for a frame.
         let typed = self.typed_due.filter(|due| *due > now);
         [
@@ -668,6 +796,7 @@ impl Shell {
             self.estimate_due,
             self.config_due,
             self.notes_due,
+            self.listening.deadline(),
         ]
         .into_iter()
         .flatten()
@@ -695,6 +824,7 @@ impl Shell {
             self.estimate_due = None;
             self.estimate();
         }
+        self.listened(now);
         if self.notes_due.is_some_and(|due| due <= now) {
             self.notes_due = None;
             self.obey(Effect::ReadScratchpad);
@@ -740,44 +870,91 @@ impl Shell {
         self.estimate_due = None;
     }
 
-    fn wants_frame(&self, now: Instant) -> bool {
+    /// What is to be drawn, if anything: not while the last frame is on its way out.
+    fn wants_frame(&self, now: Instant) -> Option<Frame> {
+        if !self.front.is_ready() {
+            return None;
+        }
         let typed = self.typed_due.is_some_and(|due| due <= now);
-        let changed = self.dirty || typed || self.screen.revision() != self.drawn_revision;
-        (changed || !self.outward.is_empty()) && self.host.is_ready()
+        let output = self.screen.revision() != self.drawn_revision;
+        // The echo goes first where both are due: the panels can wait for their frame's time.
+        let patch = output && self.drawn_alone().is_some();
+        if patch && (self.echoes(now) || !(self.dirty || typed)) {
+            return Some(Frame::Pane);
+        }
+        let whole = self.dirty || typed || output || !self.outward.is_empty();
+        whole.then_some(Frame::Whole)
     }
 
-    /// Draws once if anything has changed, the last frame is out and its time is over.
+    /// Whether the echo of a key is awaited.
+    fn echoes(&self, now: Instant) -> bool {
+        self.echo_until.is_some_and(|until| now < until)
+    }
+
+    /// Where the pane is, if its cells can be drawn without the rest.
+    fn drawn_alone(&self) -> Option<Rect> {
+        let now = layout(&self.model);
+        (self.drawn_layout.as_ref() == Some(&now))
+            .then(|| crate::ui::pane_alone(&now, &self.model, &self.screen))
+            .flatten()
+    }
+
+    /// Draws what is due.
     fn draw_if_due(&mut self) {
         let now = Instant::now();
-        if self.wants_frame(now) && self.frame_at(now) <= now {
-            self.draw();
+        if let Some(frame) = self.wants_frame(now)
+            && self.frame_at(frame, now) <= now
+        {
+            self.draw(frame);
         }
     }
 
-    /// When the next frame may be drawn. A child's first output does not wait, so that it shows as soon as the
-    /// child is there: one frame more in an iteration.
-    fn frame_at(&self, now: Instant) -> Instant {
+    /// When a frame may be drawn. A child's first output does not wait, so that it shows as soon as the child is
+    /// there: one frame more in an iteration.
+    fn frame_at(&self, frame: Frame, now: Instant) -> Instant {
         let first = self.drawn_revision == 0 && self.screen.revision() > 0;
+        let time = if frame == Frame::Pane && self.echoes(now) {
+            ECHO_FRAME_TIME
+        } else {
+            FRAME_TIME
+        };
         let last = self.drawn_at.filter(|_| !first);
-        last.map_or(now, |at| at + FRAME_TIME)
+        last.map_or(now, |at| at + time)
     }
 
-    fn draw(&mut self) {
+    fn draw(&mut self, frame: Frame) {
         assert!(
             !self.panics || self.drawn_at.is_none(),
             "PITSTOP_PANIC_AT=draw"
         );
         self.model.now = self.at();
+        let rows = self.screen.take_damage();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         let links = crate::ui::links(model, screen, theme, &self.hostname);
-        self.terminal.backend_mut().set_links(links);
-        // It only writes to memory.
-        let Ok(_) = self
-            .terminal
-            .draw(|frame| crate::ui::draw(frame, model, screen, theme));
+        self.canvas.set_links(links);
+        let cells = match (frame, self.drawn_alone()) {
+            (Frame::Pane, Some(pane)) => {
+                let first = rows.start.min(pane.height);
+                let part = Rect {
+                    y: pane.y + first,
+                    height: rows.end.min(pane.height).saturating_sub(first),
+                    ..pane
+                };
+                let cursor = crate::ui::cursor(model, screen);
+                self.canvas.part(part, cursor.map(placed), |buf| {
+                    crate::ui::pane::rows(buf, pane, screen, rows, theme.depth);
+                })
+            }
+            _ => {
+                self.dirty = false;
+                self.typed_due = None;
+                self.drawn_layout = Some(layout(model));
+                self.canvas
+                    .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
+            }
+        };
         let mut bytes = self.outward.take();
-        let cells = self.frame.take();
-        let cursor = self.cursor();
+        let cursor = self.cursor_shape();
         if !(cells.is_empty() && cursor.is_empty() && bytes.is_empty()) {
             if self.host_synchronizes {
                 bytes.extend_from_slice(b"\x1b[?2026h");
@@ -787,26 +964,18 @@ impl Shell {
             if self.host_synchronizes {
                 bytes.extend_from_slice(b"\x1b[?2026l");
             }
-            self.host.write(bytes);
+            self.front.write(bytes);
         }
-        self.dirty = false;
-        self.typed_due = None;
         self.drawn_revision = self.screen.revision();
         self.drawn_at = Some(Instant::now());
     }
 
-    /// The host's cursor stands at the child's also while it is hidden, because input methods open there, and
-    /// has its shape.
-    fn cursor(&mut self) -> Vec<u8> {
+    /// The host's cursor has the child's shape.
+    fn cursor_shape(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let Some(cursor) = crate::ui::cursor(&self.model, &self.screen) else {
             return bytes;
         };
-        if !cursor.visible {
-            bytes.extend_from_slice(
-                format!("\x1b[{};{}H", cursor.row + 1, cursor.column + 1).as_bytes(),
-            );
-        }
         // DECSCUSR: the blinking form of a shape is the one before its steady form.
         let steady = match cursor.shape {
             CursorShape::Block => 2,
@@ -820,4 +989,10 @@ impl Shell {
         }
         bytes
     }
+}
+
+/// Where the cursor stands: at the child's also while that is hidden, because input methods open there.
+fn placed(cursor: crate::ui::HostCursor) -> canvas::Cursor {
+    let at = ratatui::layout::Position::new(cursor.column, cursor.row);
+    (at, cursor.visible)
 }

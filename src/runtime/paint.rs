@@ -4,16 +4,11 @@
 //! This one writes one sequence for all that changes between two cells, and puts the cursor anew behind every
 //! character on whose width terminals disagree, so that the rest of the row stands where it belongs.
 
-use std::{
-    convert::Infallible,
-    fmt::Write as _,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::fmt::Write as _;
 
 use ratatui::{
-    backend::{Backend, ClearType, WindowSize},
     buffer::Cell,
-    layout::{Position, Size},
+    layout::Position,
     style::{Color, Modifier},
 };
 use unicode_width::UnicodeWidthStr as _;
@@ -70,27 +65,12 @@ impl Abilities {
     }
 }
 
-/// A frame under construction, shared with whoever sends it.
-#[derive(Clone, Debug, Default)]
-pub struct FrameBuffer(Arc<Mutex<String>>);
-
-impl FrameBuffer {
-    /// Takes what was painted.
-    pub fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_bytes()
-    }
-}
-
-/// Paints cells into a [`FrameBuffer`].
+/// Paints cells into bytes.
 #[derive(Debug)]
 pub struct Painter {
-    frame: FrameBuffer,
+    out: String,
     links: Vec<LinkRun>,
     abilities: Abilities,
-    size: Size,
-    /// Whether the host's cursor is shown, and where it was left, as far as that is known.
-    shown: Option<bool>,
-    cursor: Option<Position>,
 }
 
 /// What the host terminal's next character would look like.
@@ -125,17 +105,39 @@ const ATTRIBUTES: [(Modifier, u16); 8] = [
 ];
 
 impl Painter {
-    /// A painter for a host terminal of this size in cells.
+    /// A painter for a host terminal with these abilities.
     #[must_use]
-    pub fn new(frame: FrameBuffer, abilities: Abilities, (width, height): (u16, u16)) -> Self {
+    pub const fn new(abilities: Abilities) -> Self {
         Self {
-            frame,
+            out: String::new(),
             links: Vec::new(),
             abilities,
-            size: Size { width, height },
-            shown: None,
-            cursor: None,
         }
+    }
+
+    /// Takes what was painted.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out).into_bytes()
+    }
+
+    /// Hides the cursor.
+    pub fn hide_cursor(&mut self) {
+        self.out.push_str("\x1b[?25l");
+    }
+
+    /// Shows the cursor.
+    pub fn show_cursor(&mut self) {
+        self.out.push_str("\x1b[?25h");
+    }
+
+    /// Puts the cursor on a cell.
+    pub fn set_cursor(&mut self, Position { x, y }: Position) {
+        let _ = write!(self.out, "\x1b[{};{}H", y + 1, x + 1);
+    }
+
+    /// Clears the whole host terminal.
+    pub fn clear(&mut self) {
+        self.out.push_str("\x1b[2J");
     }
 
     /// Takes the links of the next frame, in the order of their places.
@@ -260,19 +262,11 @@ fn is_sure(symbol: &str) -> bool {
     chars.next().is_none_or(sure) && chars.next().is_none()
 }
 
-impl Backend for Painter {
-    type Error = Infallible;
-
-    fn draw<'a, I>(&mut self, content: I) -> Result<(), Infallible>
-    where
-        I: Iterator<Item = (u16, u16, &'a Cell)>,
-    {
-        let mut content = content.peekable();
-        if content.peek().is_some() {
-            self.cursor = None;
-        }
-        let mut out = self.frame.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let out = &mut *out;
+impl Painter {
+    /// Paints cells with their places, in the order of rows and columns; the attributes are plain before and after.
+    pub fn draw<'a>(&mut self, content: impl Iterator<Item = (u16, u16, &'a Cell)>) {
+        let mut frame = std::mem::take(&mut self.out);
+        let out = &mut frame;
         let mut ink = PLAIN;
         let mut open: Option<&LinkRun> = None;
         let mut next = None;
@@ -319,83 +313,13 @@ impl Backend for Painter {
         if ink != PLAIN {
             out.push_str("\x1b[0m");
         }
-        Ok(())
-    }
-
-    fn hide_cursor(&mut self) -> Result<(), Infallible> {
-        // Where a hidden cursor stands is the affair of whoever paints for input methods.
-        self.cursor = None;
-        if self.shown.replace(false) != Some(false) {
-            self.write("\x1b[?25l");
-        }
-        Ok(())
-    }
-
-    fn show_cursor(&mut self) -> Result<(), Infallible> {
-        if self.shown.replace(true) != Some(true) {
-            self.write("\x1b[?25h");
-        }
-        Ok(())
-    }
-
-    /// Never asked of the terminal: its answers come in with the keys.
-    fn get_cursor_position(&mut self) -> Result<Position, Infallible> {
-        Ok(Position::ORIGIN)
-    }
-
-    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> Result<(), Infallible> {
-        let to = position.into();
-        if self.cursor.replace(to) != Some(to) {
-            self.write(&format!("\x1b[{};{}H", to.y + 1, to.x + 1));
-        }
-        Ok(())
-    }
-
-    fn clear(&mut self) -> Result<(), Infallible> {
-        self.clear_region(ClearType::All)
-    }
-
-    fn clear_region(&mut self, region: ClearType) -> Result<(), Infallible> {
-        // Somebody else may have had the terminal.
-        (self.shown, self.cursor) = (None, None);
-        self.write(match region {
-            ClearType::All => "\x1b[2J",
-            ClearType::AfterCursor => "\x1b[J",
-            ClearType::BeforeCursor => "\x1b[1J",
-            ClearType::CurrentLine => "\x1b[2K",
-            ClearType::UntilNewLine => "\x1b[K",
-        });
-        Ok(())
-    }
-
-    fn size(&self) -> Result<Size, Infallible> {
-        Ok(self.size)
-    }
-
-    fn window_size(&mut self) -> Result<WindowSize, Infallible> {
-        Ok(WindowSize {
-            columns_rows: self.size,
-            pixels: Size::ZERO,
-        })
-    }
-
-    fn flush(&mut self) -> Result<(), Infallible> {
-        Ok(())
-    }
-}
-
-impl Painter {
-    fn write(&self, text: &str) {
-        let mut out = self.frame.0.lock().unwrap_or_else(PoisonError::into_inner);
-        out.push_str(text);
+        self.out = frame;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ratatui::{
-        Terminal, TerminalOptions, Viewport, buffer::Buffer, layout::Rect, style::Style,
-    };
+    use ratatui::{buffer::Buffer, layout::Rect, style::Style};
 
     use super::*;
     use crate::pane::screen::Underline;
@@ -411,18 +335,14 @@ mod tests {
         links: Vec<LinkRun>,
         paint: impl FnOnce(&mut Buffer),
     ) -> String {
-        let frame = FrameBuffer::default();
-        let mut painter = Painter::new(frame.clone(), abilities, (20, 2));
+        let area = Rect::new(0, 0, 20, 2);
+        let mut painter = Painter::new(abilities);
         painter.set_links(links);
-        let options = TerminalOptions {
-            viewport: Viewport::Fixed(Rect::new(0, 0, 20, 2)),
-        };
-        let mut terminal = Terminal::with_options(painter, options).expect("a terminal");
-        frame.take();
-        terminal
-            .draw(|frame| paint(frame.buffer_mut()))
-            .expect("a frame");
-        String::from_utf8(frame.take()).expect("text")
+        let mut buffer = Buffer::empty(area);
+        paint(&mut buffer);
+        let empty = Buffer::empty(area);
+        painter.draw(empty.diff(&buffer).into_iter());
+        String::from_utf8(painter.take()).expect("text")
     }
 
     fn link(number: u32, target: &str) -> LinkRun {
@@ -446,7 +366,7 @@ mod tests {
         });
         assert_eq!(
             out,
-            "\x1b[1;1H\x1b[1;38;2;1;2;3;41mab\x1b[0;38;2;1;2;3;41mc\x1b[39;49md\x1b[?25l"
+            "\x1b[1;1H\x1b[1;38;2;1;2;3;41mab\x1b[0;38;2;1;2;3;41mc\x1b[39;49md"
         );
     }
 
@@ -485,27 +405,15 @@ mod tests {
     }
 
     #[test]
-    fn a_new_target_is_painted_though_the_text_is_the_same() {
-        let frame = FrameBuffer::default();
-        let painter = Painter::new(frame.clone(), ALL, (20, 2));
-        let options = TerminalOptions {
-            viewport: Viewport::Fixed(Rect::new(0, 0, 20, 2)),
+    fn a_new_target_is_a_difference_though_the_text_is_the_same() {
+        let cell = |number| {
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 3, 1));
+            buffer[(1, 0)].set_char('x');
+            extra::link(&mut buffer[(1, 0)], number);
+            buffer
         };
-        let mut terminal = Terminal::with_options(painter, options).expect("a terminal");
-        for (number, target) in [(1, "https://a/"), (2, "https://b/"), (2, "https://b/")] {
-            terminal.backend_mut().set_links(vec![link(number, target)]);
-            frame.take();
-            let draw = terminal.draw(|frame| {
-                let cell = &mut frame.buffer_mut()[(1, 0)];
-                cell.set_char('x');
-                extra::link(cell, number);
-            });
-            draw.expect("a frame");
-            if number == 1 {
-                assert!(String::from_utf8_lossy(&frame.take()).contains("id=1;https://a/"));
-            }
-        }
-        assert_eq!(frame.take(), b"", "the third frame is the second");
+        assert_eq!(cell(1).diff(&cell(2)).len(), 1);
+        assert_eq!(cell(2).diff(&cell(2)).len(), 0);
     }
 
     #[test]
@@ -514,25 +422,6 @@ mod tests {
             buffer.set_string(0, 0, "a日é⚠b", Style::new());
         });
         assert!(out.contains("\x1b[1;1Ha日é⚠\x1b[1;6Hb"), "{out:?}");
-    }
-
-    #[test]
-    fn a_frame_without_changes_is_empty() {
-        let frame = FrameBuffer::default();
-        let painter = Painter::new(frame.clone(), ALL, (20, 2));
-        let options = TerminalOptions {
-            viewport: Viewport::Fixed(Rect::new(0, 0, 20, 2)),
-        };
-        let mut terminal = Terminal::with_options(painter, options).expect("a terminal");
-        let mut draw = |column: u16| {
-            terminal
-                .draw(|frame| frame.set_cursor_position((column, 1)))
-                .expect("a frame");
-            String::from_utf8(frame.take()).expect("text")
-        };
-        assert!(draw(3).ends_with("\x1b[?25h\x1b[2;4H"));
-        assert_eq!(draw(3), "");
-        assert_eq!(draw(4), "\x1b[2;5H");
     }
 
     #[test]

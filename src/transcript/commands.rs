@@ -103,6 +103,12 @@ impl CommandLog {
         }
     }
 
+    /// How many commands were ever added: it changes whenever the log does.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.next
+    }
+
     /// The commands, oldest first.
     #[must_use]
     pub fn records(&self) -> Vec<CommandRecord> {
@@ -178,6 +184,28 @@ impl CommandReader {
         self.splitter.push(piece, |line| self.state.line(line));
     }
 
+    /// Whether a line could tell of a command: most are prompts, thoughts and other tools' calls.
+    #[must_use]
+    pub(super) fn wants(line: &[u8]) -> bool {
+        const MARKS: [&[u8]; 4] = [
+            b"\"tool_result\"",
+            b"\"Bash\"",
+            b"\"PowerShell\"",
+            b"<bash-",
+        ];
+        MARKS.iter().any(|mark| memmem::find(line, mark).is_some())
+    }
+
+    /// Takes one record, for those who have cut and parsed the lines already.
+    pub(super) fn record(&mut self, record: &Value) {
+        self.state.record(record);
+    }
+
+    /// The commands so far.
+    pub(super) const fn log(&self) -> &CommandLog {
+        &self.state.log
+    }
+
     /// Ends the reading: a last line without its line feed counts if it is whole.
     #[must_use]
     pub fn finish(mut self) -> CommandLog {
@@ -188,14 +216,7 @@ impl CommandReader {
 
 impl State {
     fn line(&mut self, line: &[u8]) {
-        // Most lines are prompts, thoughts and other tools' calls; they are passed over unparsed.
-        const MARKS: [&[u8]; 4] = [
-            b"\"tool_result\"",
-            b"\"Bash\"",
-            b"\"PowerShell\"",
-            b"<bash-",
-        ];
-        if !MARKS.iter().any(|mark| memmem::find(line, mark).is_some()) {
+        if !CommandReader::wants(line) {
             return;
         }
         for record in records(line) {
@@ -301,7 +322,7 @@ impl State {
 }
 
 /// The records of a stretch: usually one; two ran together, or one stands behind a torn one.
-fn records(stretch: &[u8]) -> Vec<Value> {
+pub(crate) fn records(stretch: &[u8]) -> Vec<Value> {
     let mut found = Vec::new();
     let mut rest = stretch;
     // A hostile line is given up after a few tries, so that it costs linear time.

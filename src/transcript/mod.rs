@@ -4,11 +4,14 @@
 //! room reads it, tolerantly and in bounded memory, and never writes it.
 
 pub mod commands;
+pub mod digest;
 pub mod record;
 mod span;
 pub mod tail;
+pub mod todo;
 pub mod trim;
 pub mod usage;
+pub mod words;
 
 use std::{fmt, str::FromStr};
 

@@ -15,6 +15,7 @@
 //! The calls block on file I/O: a runtime makes them on a thread that may block.
 
 use std::{
+    cell::{Cell, RefCell},
     fs::{self, File, OpenOptions},
     io::{self, ErrorKind},
     os::unix::{
@@ -28,6 +29,7 @@ use memchr::{memmem, memrchr2};
 use rustix::fs::OFlags;
 
 use super::{
+    digest::{Age, Digest},
     record::{self, Faults, Record, Splitter},
     usage::{Usage, UsageScan, context_of},
 };
@@ -106,6 +108,8 @@ pub struct TailReport {
 pub struct Tail {
     path: PathBuf,
     file: Option<File>,
+    /// The file's size when it was last looked at, in bytes.
+    size: u64,
     reached: Option<Reached>,
     splitter: Splitter,
     scan: UsageScan,
@@ -116,6 +120,9 @@ pub struct Tail {
     caught_up: bool,
     told: Option<Usage>,
 }
+
+/// Takes a line, with the bytes between it and the end of the file.
+type TakeLine<'a> = dyn FnMut(&mut UsageScan, &[u8], u64) + 'a;
 
 /// Which file was read, and how far.
 #[derive(Debug)]
@@ -175,6 +182,7 @@ impl Tail {
         Ok(Self {
             path,
             file,
+            size: 0,
             reached: None,
             splitter: Splitter::default(),
             scan: UsageScan::default(),
@@ -189,7 +197,51 @@ impl Tail {
     ///
     /// After an error nothing is lost: the next call begins where this one did.
     pub fn read_new(&mut self, budget: u64) -> Result<TailReport, TailError> {
-        self.read_lines(budget, &mut UsageScan::feed_line)
+        self.read_lines(
+            budget,
+            &mut |scan, line, _| scan.feed_line(line),
+            &mut || {},
+        )
+    }
+
+    /// Reads what is new as [`read_new`](Self::read_new) does and also hands every line to `digest`.
+    ///
+    /// Up to the offset `news_from` lines are history; a file that has taken the place of another is history as
+    /// far as it goes, and `digest` begins anew with it.
+    pub fn read_into(
+        &mut self,
+        budget: u64,
+        digest: &mut Digest,
+        news_from: &mut u64,
+    ) -> Result<TailReport, TailError> {
+        let ahead = news_from.saturating_sub(self.offset());
+        let news = ahead == 0;
+        // No reading goes across the border.
+        let budget = if news { budget } else { budget.min(ahead) };
+        let reset = Cell::new(false);
+        let digest = RefCell::new(digest);
+        let report = self.read_lines(
+            budget,
+            &mut |scan, line, behind| {
+                scan.feed_line(line);
+                let news = news && !reset.get();
+                digest.borrow_mut().line(line, Age { behind, news });
+            },
+            &mut || {
+                reset.set(true);
+                digest.borrow_mut().clear();
+            },
+        )?;
+        if report.reset {
+            *news_from = self.size;
+        }
+        Ok(report)
+    }
+
+    /// Up to where the file was read, in bytes.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.reached.as_ref().map_or(0, |reached| reached.offset)
     }
 
     /// Reads what is new as [`read_new`](Self::read_new) does and also hands every record to `sink`.
@@ -200,9 +252,11 @@ impl Tail {
         budget: u64,
         mut sink: impl FnMut(&Record<'_>),
     ) -> Result<TailReport, TailError> {
-        self.read_lines(budget, &mut |scan, line| {
-            scan.feed_line_with(line, &mut sink);
-        })
+        self.read_lines(
+            budget,
+            &mut |scan, line, _| scan.feed_line_with(line, &mut sink),
+            &mut || {},
+        )
     }
 
     /// Returns the path as it was given.
@@ -244,14 +298,19 @@ impl Tail {
     fn read_lines(
         &mut self,
         budget: u64,
-        take: &mut dyn FnMut(&mut UsageScan, &[u8]),
+        take: &mut TakeLine<'_>,
+        begin: &mut dyn FnMut(),
     ) -> Result<TailReport, TailError> {
         let mut report = TailReport::default();
         match self.find_file() {
             Ok(Some(size)) => {
+                self.size = size;
                 report.reset = self
                     .begin_if_new()
                     .map_err(|source| self.failed("read", source))?;
+                if report.reset {
+                    begin();
+                }
                 let before = (self.scan.records(), self.faults());
                 report.bytes = self
                     .read_to(size, budget, take)
@@ -312,12 +371,7 @@ impl Tail {
     }
 
     /// Reads from the offset towards `size`, within the budget; returns the bytes read.
-    fn read_to(
-        &mut self,
-        size: u64,
-        budget: u64,
-        take: &mut dyn FnMut(&mut UsageScan, &[u8]),
-    ) -> io::Result<u64> {
+    fn read_to(&mut self, size: u64, budget: u64, take: &mut TakeLine<'_>) -> io::Result<u64> {
         let (Some(file), Some(reached)) = (&self.file, &mut self.reached) else {
             return Ok(0);
         };
@@ -347,7 +401,9 @@ impl Tail {
                 Err(error) => return Err(error),
             };
             let piece = &buffer[..count];
-            self.splitter.push(piece, |line| take(&mut self.scan, line));
+            let behind = size.saturating_sub(reached.offset + count as u64);
+            self.splitter
+                .push(piece, |line| take(&mut self.scan, line, behind));
             reached.advance(piece);
             left -= count as u64;
             total += count as u64;
@@ -400,7 +456,7 @@ pub fn find_prompt(path: impl Into<PathBuf>, marker: &str) -> Result<bool, TailE
             });
         }
     };
-    tail.read_lines(u64::MAX, &mut |_, line| look(line))?;
+    tail.read_lines(u64::MAX, &mut |_, line, _| look(line), &mut || {})?;
     look(tail.splitter.pending());
     Ok(found)
 }
@@ -425,6 +481,51 @@ pub fn holds_conversation(path: impl Into<PathBuf>) -> Result<bool, TailError> {
     }
     tail.scan.feed_line(tail.splitter.pending());
     Ok(said(&tail.scan))
+}
+
+/// Hands the bytes of the transcript at `path` to `sink` in pieces, until it says false. Of one longer than `start` and `end`
+/// bytes together only so much is read, with a line feed in place of what is between. A file that is not there is empty.
+pub fn read_pieces(
+    path: impl Into<PathBuf>,
+    start: u64,
+    end: u64,
+    mut sink: impl FnMut(&[u8]) -> bool,
+) -> Result<(), TailError> {
+    let path = path.into();
+    let failed = |source| TailError::Io {
+        action: "read",
+        path: path.clone(),
+        source,
+    };
+    let Some(file) = open_ours(&path)? else {
+        return Ok(());
+    };
+    let size = file.metadata().map_err(failed)?.len();
+    let skips = size > start.saturating_add(end);
+    let mut buffer = vec![0; BLOCK];
+    let mut at = 0;
+    while at < size {
+        if skips && at == start {
+            at = size - end;
+            if !sink(b"\n") {
+                return Ok(());
+            }
+        }
+        let border = if skips && at < start { start } else { size };
+        let want = (border - at).min(BLOCK as u64) as usize;
+        let count = match file.read_at(&mut buffer[..want], at) {
+            // Cut meanwhile.
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(failed(error)),
+        };
+        at += count as u64;
+        if !sink(&buffer[..count]) {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// The longest part of `marker` that JSON never writes in another way.

@@ -13,7 +13,9 @@
 //! ```
 //!
 //! In the copy a response keeps its block, its id and its place, and its text becomes a placeholder; the session's
-//! id is the new one on every record. Every other byte is the original's: a record is not written anew, only the
+//! id is the new one on every record; and the usage of the last call is less by what was removed. By that figure the
+//! client (2.1.197) tells how full a resumed session is, and with compaction switched off it refuses every prompt in a
+//! copy that still says "full". Every other byte is the original's: a record is not written anew, only the
 //! values that change are. What is no record (damage, NUL bytes, lines over the cap) is copied as it is, but
 //! for a torn last line, to which the client would append its next record.
 //!
@@ -35,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use self::{
     copy::Copy,
     lines::{Piece, each_line, each_span},
-    look::{Id, Node},
+    look::{Id, Look, Node, Role},
     reading::Reading,
 };
 use super::{SessionId, Tokens};
@@ -85,6 +87,32 @@ pub struct TrimPlan {
     pub chosen: Option<u8>,
     /// No call gave a figure for the context window, so the tokens before are an estimate too.
     pub estimated: bool,
+}
+
+impl TrimPlan {
+    /// Returns the figure of the level that is advised.
+    #[must_use]
+    pub fn chosen(&self) -> Option<LevelFigure> {
+        let chosen = self.chosen?;
+        self.levels
+            .iter()
+            .find(|level| level.percent == chosen)
+            .copied()
+    }
+
+    /// Returns how many tool responses there are in the context window.
+    #[must_use]
+    pub fn responses(&self) -> usize {
+        self.levels.last().map_or(0, |level| level.responses)
+    }
+}
+
+impl TrimSettings {
+    /// Returns what a level must get below to win, in tokens.
+    #[must_use]
+    pub const fn target(&self) -> Tokens {
+        Tokens(self.compact_line.0.saturating_mul(TARGET_PERCENT) / 100)
+    }
 }
 
 /// What was written.
@@ -173,6 +201,8 @@ pub struct Survey {
     messages: usize,
     /// What the last call on the main chain used.
     context: Option<Tokens>,
+    /// The record that says so.
+    last_call: Option<u32>,
     /// What the context holds by its characters.
     estimate: Tokens,
     model: Option<String>,
@@ -253,6 +283,31 @@ impl Survey {
         self.oversized
     }
 
+    /// Reads a copy back: it must have the same records in the same chain, with the same calls and responses.
+    pub fn check(&self, copy: impl BufRead) -> Result<(), TrimError> {
+        let mut records = 0;
+        each_line(copy, &mut |piece| {
+            let bytes = piece.bytes();
+            if matches!(piece, Piece::Long { .. }) {
+                return Ok(());
+            }
+            let mut outcome = Ok(());
+            each_span(bytes, &mut |span| {
+                let same = |node: &Node| node.print == Look::at(&bytes[span]).print();
+                if !self.nodes.get(records).is_some_and(same) && outcome.is_ok() {
+                    outcome = Err(TrimError::Damaged { record: records });
+                }
+                records += 1;
+            });
+            outcome
+        })?;
+        if records == self.nodes.len() {
+            Ok(())
+        } else {
+            Err(TrimError::Damaged { record: records })
+        }
+    }
+
     /// Says what each level would win.
     #[must_use]
     pub fn plan(&self, settings: &TrimSettings) -> TrimPlan {
@@ -286,6 +341,8 @@ impl Survey {
         }
         let order = self.order(settings);
         let chosen = removed(&order, level);
+        let figure = self.figure(level, chosen);
+        let left = figure.tokens_after.max(Tokens(1));
         let mut copy = Copy {
             survey: self,
             removed: chosen.iter().map(|&at| self.responses[at].tool).collect(),
@@ -295,6 +352,7 @@ impl Survey {
                 .copied()
                 .collect(),
             session: format!("\"{new_session}\"").into_bytes(),
+            won: figure.tokens_before.0.saturating_sub(left.0),
             record: 0,
             ends_line: true,
             out,
@@ -303,9 +361,19 @@ impl Survey {
         each_line(transcript.take(self.end), &mut |piece| copy.piece(&piece))?;
         copy.finish()?;
         Ok(Written {
-            figure: self.figure(level, chosen),
+            figure,
             dropped_tail: self.dropped_tail,
         })
+    }
+
+    /// Whether a record belongs to the call that says how full the context is. One call is several records.
+    fn is_last_call(&self, look: &Look, record: usize) -> bool {
+        let Some(last) = self.last_call.map(|last| last as usize) else {
+            return false;
+        };
+        let message = self.nodes.get(last).and_then(|node| node.message);
+        let same = message.is_some() && message == look.message;
+        record == last || (same && look.role == Role::Assistant && !look.sidechain)
     }
 
     fn figure(&self, percent: u8, removed: &[usize]) -> LevelFigure {

@@ -4,7 +4,8 @@
 //!  ask · idle · safe ✓turn ✓dialog ✓typing   ! the newest notice    F1 help  F5 reboot  F8 zoom
 //! ```
 //!
-//! What matters less gives way: the hints first, then the check-list, then the gauge's bar; the notice is cut.
+//! What matters less gives way: the hints first, then the check-list, then what is told of an autonomous run, then the
+//! gauge's bar; the notice is cut.
 
 use ratatui::{
     buffer::Buffer,
@@ -21,7 +22,7 @@ use crate::{
     pane::screen::{Progress, Screen},
 };
 
-use super::{copy, frame, gauge, pane, text, theme::Theme};
+use super::{copy, frame, gauge, pane, run, text, theme::Theme};
 
 /// What can block a reboot, in the words of [`reboot::blocked_by`], with the shorter words of the list.
 const BLOCKS: [(&str, &str); 4] = [
@@ -80,13 +81,30 @@ pub(super) fn draw(
     let wanted = news
         .as_ref()
         .map_or(0, |news| text::width(&news.content) + 3);
+    let run = run::parts(model, theme);
+    let mut used = used;
+    // What is new is worth more than what stands there all the time.
+    let reserved = wanted.min(cells / 2);
+    for part in run {
+        let part = [Span::styled(" · ", theme.dim), part];
+        if used + width(&part) + reserved > cells {
+            break;
+        }
+        used += width(&part);
+        left.extend(part);
+    }
     let mut marks = vec![Span::styled(" · ", theme.dim)];
     marks.extend(safe_marks(model, theme));
-    if used + width(&marks) + wanted.min(24) <= cells {
+    let (room, short_room) = if model.autopilot.is_some() {
+        (reserved, reserved)
+    } else {
+        (wanted.min(24), wanted.min(16))
+    };
+    if used + width(&marks) + room <= cells {
         left.extend(marks);
     } else {
         let short = short_mark(model, theme);
-        if used + width(&short) + wanted.min(16) <= cells {
+        if used + width(&short) + short_room <= cells {
             left.extend(short);
         }
     }
@@ -239,7 +257,11 @@ fn reboot_step(model: &Model) -> Option<String> {
         step => {
             let since = attempt.entered.last().map_or(model.now, |(_, at)| *at);
             let ms = u64::try_from(model.now.since(since).as_millis()).unwrap_or(u64::MAX);
-            let word = step.as_str().replace('_', " ");
+            let word = if attempt.is_copying() {
+                "trimming".to_owned()
+            } else {
+                step.as_str().replace('_', " ")
+            };
             Some(format!("reboot: {word} {:.1} s", ms as f64 / 1e3))
         }
     }

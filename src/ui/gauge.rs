@@ -19,7 +19,7 @@ use ratatui::{
 
 use crate::{
     api::wire::AgentState,
-    app::{Model, report},
+    app::{Model, report, trim},
     guard::{Advice, Assessment, Figure, Lines, Threshold, assess},
     keymap::Action,
     transcript::Tokens,
@@ -200,22 +200,8 @@ fn growth(model: &Model) -> Option<Vec<String>> {
 
 fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let mut said = vec![format!("window {}", tokens(window))];
-    said.extend(
-        model
-            .guard
-            .forecast()
-            .base()
-            .map(|base| format!("base {}", tokens(base))),
-    );
-    let compactions = model
-        .transcript
-        .compactions
-        .max(u64::from(model.guard.forecast().falls()));
-    match compactions {
-        0 => {}
-        1 => said.push("1 compaction".to_owned()),
-        more => said.push(format!("{more} compactions")),
-    }
+    said.extend(trim::base_load(model).map(|base| format!("base {}", tokens(base))));
+    said.extend(text::compactions(model.compactions.count()));
     frame::row(text::join(&said, cells), theme.dim)
 }
 

@@ -19,6 +19,10 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
                 "Enter a",
                 "approve; once more while it waits: interrupt the turn",
             ),
+            (
+                "t",
+                "trim the session instead of a handoff; once more: back",
+            ),
             ("e", "edit the handoff"),
             ("x", "drop your edit"),
             ("d", "defer by some turns"),

@@ -11,8 +11,9 @@ use ratatui::{
 
 use crate::{
     app::{Model, model::Focus},
+    handoff::summary::SummarySource,
     keymap::Action,
-    lineage::Iteration,
+    lineage::{Iteration, RebootRecord},
     transcript::Tokens,
 };
 
@@ -110,9 +111,16 @@ fn detail(iteration: &Iteration, cells: usize, theme: &Theme) -> Line<'static> {
     let mut parts = vec![begun_by(iteration)];
     if let Some(record) = &iteration.reboot {
         parts.push(text::short(record.total_ms()));
-        let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
-        parts.push(format!("handoff {}", text::bytes(bytes)));
+        let given = if let Some(trim) = record.trim {
+            let (before, after) = (trim.tokens_before, trim.tokens_after);
+            format!("trim {}→{}", text::rough(before), text::rough(after))
+        } else {
+            let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
+            format!("handoff {}", text::bytes(bytes))
+        };
+        parts.push(given);
     }
+    parts.extend(text::compactions(iteration.compactions));
     let rest = text::join(&parts, cells.saturating_sub(4));
     frame::row(format!("    {rest}"), theme.dim)
 }
@@ -190,6 +198,33 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     frame::rows(buf, inner, &rows);
 }
 
+/// What the session was begun with.
+fn given(record: &RebootRecord) -> (&'static str, String) {
+    if let Some(trim) = record.trim {
+        let said = format!(
+            "{} → {} tokens · {} of {} tool responses ({} %)",
+            tokens(trim.tokens_before),
+            tokens(trim.tokens_after),
+            trim.responses,
+            trim.of,
+            trim.level
+        );
+        return ("trimmed", said);
+    }
+    let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
+    let arrived = if record.verified {
+        "seen to arrive"
+    } else {
+        "not confirmed"
+    };
+    let said = format!(
+        "{} · {} tokens · {arrived}",
+        text::bytes(bytes),
+        tokens(record.handoff_tokens)
+    );
+    ("handoff", said)
+}
+
 fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
     let id = |session: &Option<crate::transcript::SessionId>| {
         session.map_or_else(|| "–".to_owned(), |id| id.to_string())
@@ -207,7 +242,16 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
         facts.push(("ended", format!("{}, {reason}", time(ended))));
     }
     facts.push(("lived", text::span(lived(iteration, model))));
-    facts.push(("context", figures(iteration, model)));
+    let context = [
+        Some(figures(iteration, model)),
+        text::compactions(iteration.compactions),
+    ];
+    let context: Vec<String> = context
+        .into_iter()
+        .flatten()
+        .filter(|one| !one.is_empty())
+        .collect();
+    facts.push(("context", context.join(" · ")));
     let totals = if iteration.is_open() {
         model.transcript.totals
     } else {
@@ -225,27 +269,49 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
     );
     if let Some(record) = &iteration.reboot {
         facts.push(("from session", id(&record.old_session)));
-        let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
-        let arrived = if record.verified {
-            "seen to arrive"
-        } else {
-            "not confirmed"
-        };
-        facts.push((
-            "handoff",
-            format!(
-                "{} · {} tokens · {arrived}",
-                text::bytes(bytes),
-                tokens(record.handoff_tokens)
-            ),
-        ));
+        facts.push(given(record));
         facts.push(("transition", text::short(record.total_ms())));
         for (step, ms) in &record.transition_time_ms {
             facts.push(("", format!("{step} {}", text::short(*ms))));
         }
     }
-    if let Some(said) = &iteration.summary {
-        facts.push(("summary", text::safe(said).into_owned()));
+    facts.extend(summary_facts(iteration));
+    facts
+}
+
+/// Who wrote the summary, and a line of each of its sections that says something.
+fn summary_facts(iteration: &Iteration) -> Vec<(&'static str, String)> {
+    let Some(said) = &iteration.summary else {
+        return Vec::new();
+    };
+    let mut facts = Vec::new();
+    if let Some(made) = &iteration.summary_made {
+        let by = match made.source {
+            SummarySource::Model => "by a model",
+            SummarySource::Fallback => "from the transcript",
+        };
+        let time = made.duration_ms.map(text::short);
+        let cost = made.cost_usd.filter(|cost| *cost > 0.0).map(text::dollars);
+        let parts = [Some(by.to_owned()), time, cost];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        facts.push(("summary", parts.join(" · ")));
+        let reason = made.reason.as_deref();
+        facts.extend(reason.map(|reason| ("", text::safe(reason).into_owned())));
+    }
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    let mut heading = None;
+    for line in &mut lines {
+        if let Some(title) = line.strip_prefix("### ") {
+            heading = Some(title);
+        } else if let Some(title) = heading.take()
+            && line.trim() != "None."
+        {
+            facts.push(("", format!("{title}: {}", text::safe(line.trim()))));
+        }
+    }
+    // Words of another shape, such as an older version kept.
+    if !said.contains("### ") {
+        facts.push(("", text::safe(said).into_owned()));
     }
     facts
 }

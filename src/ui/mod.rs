@@ -21,6 +21,7 @@ mod markdown;
 pub mod pane;
 mod replay;
 mod review;
+mod run;
 mod scratchpad;
 mod text;
 pub mod theme;
@@ -55,30 +56,49 @@ pub struct HostCursor {
 
 /// Draws everything: the layout, then each rectangle, then what lies over them.
 pub fn draw(frame: &mut Frame, model: &Model, screen: &Screen, theme: &Theme) {
-    let area = frame.area();
-    let buf = frame.buffer_mut();
-    let layout = clipped(layout::layout(model), area);
-    if layout.too_small {
-        footer::too_small(buf, area, theme);
-        return;
-    }
-    rectangles(buf, &layout, model, screen, theme);
-    overlay(buf, &layout, model, theme);
-    footer::draw(buf, &layout, model, screen, theme);
-    let inside = |cursor: &HostCursor| cursor.column < area.width && cursor.row < area.height;
-    if let Some(cursor) = cursor(model, screen).filter(|cursor| cursor.visible && inside(cursor)) {
+    let cursor = paint(frame.buffer_mut(), model, screen, theme);
+    if let Some(cursor) = cursor.filter(|cursor| cursor.visible) {
         frame.set_cursor_position((cursor.column, cursor.row));
     }
 }
 
-/// The child's links as they lie on the host terminal, for whoever writes the frame: see [`extra`].
-#[must_use]
-pub fn links(
+/// Paints a whole frame and tells where the cursor belongs, if there is one.
+pub fn paint(
+    buf: &mut Buffer,
     model: &Model,
     screen: &Screen,
     theme: &Theme,
-    hostname: &str,
-) -> Vec<extra::LinkRun> {
+) -> Option<HostCursor> {
+    let area = buf.area;
+    let layout = clipped(layout::layout(model), area);
+    if layout.too_small {
+        footer::too_small(buf, area, theme);
+        return None;
+    }
+    rectangles(buf, &layout, model, screen, theme);
+    overlay(buf, &layout, model, theme);
+    footer::draw(buf, &layout, model, screen, theme);
+    cursor(model, screen).filter(|at| at.column < area.width && at.row < area.height)
+}
+
+/// The rectangle of the child's cells, if they are all of the screen that a child's output can change: nothing lies
+/// over them, and nothing tells of the scrollback.
+#[must_use]
+pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rect> {
+    let pane = layout.pane_inner();
+    let covered = model.overlay.is_some()
+        || (model.history.detail && model.focus == Focus::History)
+        || layout
+            .panels
+            .iter()
+            .any(|(_, panel)| panel.intersects(pane));
+    let scrolled = model.copy.is_some() || screen.scroll_offset() > 0;
+    (!layout.too_small && !covered && !scrolled).then_some(pane)
+}
+
+/// The child's links as they lie on the host terminal, for whoever writes the frame: see [`extra`].
+#[must_use]
+pub fn links(model: &Model, screen: &Screen, theme: &Theme, hostname: &str) -> Vec<extra::LinkRun> {
     let inner = layout::layout(model).pane_inner();
     pane::links(inner, screen, theme.depth, hostname)
 }

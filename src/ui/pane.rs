@@ -3,6 +3,8 @@
 //! Nothing of the child is passed through raw: a cell is a character with attributes, and what could move
 //! the host's cursor or reorder its line is dropped here, whatever the emulator let into a cell.
 
+use std::ops::Range;
+
 use ratatui::{
     buffer::{Buffer, Cell, CellDiffOption},
     layout::Rect,
@@ -77,34 +79,38 @@ fn title(model: &Model) -> String {
 
 /// Copies the screen's cells into a rectangle; what does not fit is cut, and no cell outside is touched.
 pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
-    cells_below(buf, area, screen, depth, 0);
+    rows(buf, area, screen, 0..u16::MAX, depth);
 }
 
 /// Copies the last rows of a screen that may be higher than its rectangle: where a prompt would be.
 pub(super) fn cells_from_bottom(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
-    let text = screen
-        .text()
-        .lines()
-        .count()
-        .max(usize::from(screen.cursor().row) + 1) as u16;
-    cells_below(buf, area, screen, depth, text.saturating_sub(area.height));
+    let cursor = usize::from(screen.cursor().row) + 1;
+    let written = screen.text().lines().count().max(cursor) as u16;
+    let hidden = written.saturating_sub(area.height);
+    lifted(buf, area, screen, hidden..u16::MAX, hidden, depth);
 }
 
-fn cells_below(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth, hidden: u16) {
-    let area = area.intersection(buf.area);
+/// The same for some rows of the screen; the buffer may be a part of the host terminal.
+pub fn rows(buf: &mut Buffer, area: Rect, screen: &Screen, rows: Range<u16>, depth: Depth) {
+    lifted(buf, area, screen, rows, 0, depth);
+}
+
+/// The same with the screen shifted upwards by some rows.
+fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, rows: Range<u16>, up: u16, depth: Depth) {
+    let room = area.intersection(buf.area);
     let stride = usize::from(buf.area.width);
-    let origin = usize::from(area.y - buf.area.y) * stride + usize::from(area.x - buf.area.x);
     // A cluster that another terminal may draw wider than we do: its row and the column behind the damage.
     let mut harmed = (0, 0);
-    screen.for_each_cell(|view| {
-        let Some(row) = view.row.checked_sub(hidden) else {
-            return;
-        };
-        if view.column >= area.width || row >= area.height {
+    screen.for_each_cell_in(rows, |view| {
+        let (column, row) = (
+            area.x.saturating_add(view.column),
+            area.y.saturating_add(view.row.saturating_sub(up)),
+        );
+        if !room.contains((column, row).into()) {
             return;
         }
-        let at = origin + usize::from(row) * stride + usize::from(view.column);
-        let whole = view.column + view.width <= area.width;
+        let at = usize::from(row - buf.area.y) * stride + usize::from(column - buf.area.x);
+        let whole = column + view.width <= room.right();
         let ink = Ink::of(&view, depth);
         let cell = &mut buf.content[at];
         if whole {

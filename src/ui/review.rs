@@ -7,7 +7,11 @@ use ratatui::{
 };
 
 use crate::{
-    app::{Model, reboot},
+    app::{
+        Model, breakpoint,
+        reboot::{self, Kind},
+        trim::{self, NotOffered, Offer},
+    },
     lineage::{Cause, journal::Step},
 };
 
@@ -68,7 +72,12 @@ fn parts(whole: Rect, model: &Model, theme: &Theme) -> Parts {
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
     let area = area(whole);
     frame::clear(buf, area);
-    let title = frame::title("Reboot: review the handoff", true, theme);
+    let title = if is_trim(model) {
+        "Reboot: review the trim"
+    } else {
+        "Reboot: review the handoff"
+    };
+    let title = frame::title(title, true, theme);
     frame::border(buf, area, title, true, theme);
     let parts = parts(whole, model, theme);
     frame::rows(buf, parts.head_area, &parts.head);
@@ -102,31 +111,104 @@ fn head(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let next = model.iteration.next();
     let facts = [
         format!("iteration {} → {next}", model.iteration),
-        cause(model).to_owned(),
+        cause(model),
         handoff::size(model, handoff),
     ];
     let mut lines = vec![frame::row(text::join(&facts, cells), theme.title)];
     let mut safe = footer::safe_marks(model, theme);
     safe.push(Span::styled(format!("  {}", waits(model)), theme.dim));
     lines.push(frame::cut(Line::from(safe), cells));
-    lines.extend(handoff::remarks(handoff, cells, theme));
+    lines.extend(ways(model, cells, theme));
+    if is_trim(model) {
+        let unsent = "This message is not sent: the session itself goes on.";
+        lines.push(frame::row(text::fit(unsent, cells), theme.dim));
+    } else {
+        lines.extend(handoff::remarks(handoff, cells, theme));
+    }
     lines.push(Line::styled("─".repeat(cells), theme.border));
     lines
 }
 
-fn cause(model: &Model) -> &'static str {
-    match model.reboot.attempt.as_ref().map(|attempt| attempt.cause) {
+fn is_trim(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| attempt.kind == Kind::Trim)
+}
+
+/// Both ways with what they leave, the one that Enter takes marked: `▸ trim   128.4k → 98.2k tokens · …`.
+fn ways(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let offer = trim::offer(model);
+    let mut lines = vec![way(!is_trim(model), "fresh", &fresh(model), cells, theme)];
+    // An agent without transcripts has one way, and no word about another.
+    if offer != Err(NotOffered::Generic) {
+        let said = match offer {
+            Ok(offer) => trimmed(&offer, cells),
+            Err(NotOffered::Reading) => vec!["reading the transcript …".to_owned()],
+            Err(why) => vec![format!("not offered: {}", text::safe(&why.to_string()))],
+        };
+        lines.push(way(is_trim(model), "trim", &said, cells, theme));
+    }
+    lines
+}
+
+fn way(chosen: bool, word: &str, said: &[String], cells: usize, theme: &Theme) -> Line<'static> {
+    let (sign, style, rest) = if chosen {
+        ("▸", theme.accent, theme.text)
+    } else {
+        (" ", theme.dim, theme.dim)
+    };
+    let name = format!("{sign} {word:<5} ");
+    let room = cells.saturating_sub(text::width(&name));
+    Line::from(vec![
+        Span::styled(name, style),
+        Span::styled(text::join(said, room), rest),
+    ])
+}
+
+fn fresh(model: &Model) -> Vec<String> {
+    let change = trim::fresh_tokens(model).map(|after| change(model.used(), after));
+    let what = "a new session is told this message".to_owned();
+    change.into_iter().chain([what]).collect()
+}
+
+fn trimmed(offer: &Offer, cells: usize) -> Vec<String> {
+    let Offer { figure, of, .. } = offer;
+    let (before, after) = (figure.tokens_before, figure.tokens_after);
+    let plural = if *of == 1 { "" } else { "s" };
+    let removed = format!("{} of {of} tool response{plural} removed", figure.responses);
+    // What is removed must be seen wherever a trim can be approved.
+    let change = if cells < 72 {
+        format!("{} → {}", text::rough(before), text::rough(after))
+    } else {
+        change(Some(before), after)
+    };
+    vec![change, removed, format!("level {} %", figure.percent)]
+}
+
+/// `128.4k → about 19.6k tokens`: what comes after is always an estimate.
+fn change(before: Option<crate::transcript::Tokens>, after: crate::transcript::Tokens) -> String {
+    let before = before.map(|before| format!("{} → ", text::tokens(before)));
+    format!(
+        "{}about {} tokens",
+        before.unwrap_or_default(),
+        text::tokens(after)
+    )
+}
+
+fn cause(model: &Model) -> String {
+    let words = match model.reboot.attempt.as_ref().map(|attempt| attempt.cause) {
         None | Some(Cause::Key) => "asked by key",
         Some(Cause::Ctl) => "asked by pitstop ctl",
         Some(Cause::Api) => "asked through the API",
         Some(Cause::Threshold) => "the compact line is reached",
+        Some(Cause::Breakpoint) => return breakpoint::reason(model),
         Some(Cause::Autopilot) => "asked by the unattended run",
         Some(Cause::AgentExit) => "the agent has ended",
         Some(Cause::AgentCrash) => "the agent has died",
         Some(Cause::ContextLimit) => "the context window is full",
         Some(Cause::Undo) => "undo",
         Some(Cause::Recovery) => "recovery",
-    }
+    };
+    words.to_owned()
 }
 
 /// What happens after the approval.
@@ -158,18 +240,23 @@ fn keys(model: &Model, cells: u16) -> Vec<String> {
         .attempt
         .as_ref()
         .is_some_and(|attempt| attempt.step == Step::Waiting);
-    let approve = if approved {
-        "Enter/a interrupt"
-    } else {
-        "Enter/a approve"
+    let trims = is_trim(model);
+    let approve = match (approved, trims) {
+        (true, _) => "Enter/a interrupt",
+        (false, false) => "Enter/a approve",
+        (false, true) => "Enter/a trim",
     };
     let edited = model.handoff.edited.is_some();
     let mut keys = vec![approve, "e edit", "d defer", "Esc cancel", "↑↓ read"];
     if edited {
         keys.insert(2, "x drop edit");
     }
+    let offered = matches!(trim::offer(model), Ok(_) | Err(NotOffered::Reading));
+    if !approved && (trims || offered) {
+        keys.insert(1, if trims { "t fresh" } else { "t trim" });
+    }
     // Where not all fit, the way out must be among them.
-    if cells < 62 {
+    if cells < 72 {
         keys.retain(|key| *key != "Esc cancel");
         keys.insert(1, "Esc cancel");
     }

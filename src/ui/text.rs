@@ -88,6 +88,15 @@ pub(super) fn dollars(cost: f64) -> String {
     }
 }
 
+/// How often the client compacted its context; nothing if it never did.
+pub(super) fn compactions(count: u32) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 compaction".to_owned()),
+        more => Some(format!("{more} compactions")),
+    }
+}
+
 /// As much of a text as fits, with `…` where it was cut.
 pub(super) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {
@@ -128,17 +137,13 @@ pub(super) fn join(parts: &[String], cells: usize) -> String {
 
 /// Text from outside on one line, safe to show.
 pub(super) fn safe(text: &str) -> Cow<'_, str> {
-    inked(clean::one_line(text))
-}
-
-/// A text without what takes no cell and joins nothing, such as a lone Hangul final: ratatui would put it into the
-/// second half of a wide character before it.
-fn inked(text: Cow<'_, str>) -> Cow<'_, str> {
-    if text.is_ascii() || text.graphemes(true).all(|grapheme| width(grapheme) > 0) {
+    let text = clean::one_line(text);
+    // A letter that joins nothing has no cell of its own, and would be added to the second half of a wide one before it.
+    let unseen = |text: &str| text.graphemes(true).any(|one| width(one) == 0);
+    if text.is_ascii() || !unseen(&text) {
         return text;
     }
-    let inked = text.graphemes(true).filter(|grapheme| width(grapheme) > 0);
-    Cow::Owned(inked.collect())
+    text.graphemes(true).filter(|one| width(one) > 0).collect()
 }
 
 /// A line of a document with its tabs as blanks and everything unsafe as escapes.

@@ -16,16 +16,21 @@ use pitstop::api::client::{self, Door};
 use pitstop::api::server::{BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE, READ_LIMIT};
 use pitstop::api::wire::{
     AgentReport, AgentState, ContextReport, Control, HandoffReport, HistoryReport, IterationReport,
-    RebootReport, Reply, Request, StatusLineReply, StatusReport, UsageAction, UsageActionKind,
-    UsageReply,
+    MetricsReport, News, NewsKind, NotedReply, RebootReport, Reply, Report, Request, SaveReply,
+    StatusLineReply, StatusReport, UsageAction, UsageActionKind, UsageReply,
 };
-use pitstop::api::{Call, Secrets, bind_control_socket, bind_loopback, serve};
+use pitstop::api::{Call, Desk, Feed, Secrets, bind_control_socket, bind_loopback, serve};
 use pitstop::config::load::paths::project_hash;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
-/// What a hook command may take on a machine that is busy with other tests: its own budget is 300 ms.
-const HOOK_LIMIT: Duration = Duration::from_millis(300 + 500);
+mod events;
+mod openapi;
+mod table;
+
+/// What a hook command may take on a machine that is busy with other tests: its own budget is 300 ms, and what it must
+/// never do is hang.
+const HOOK_LIMIT: Duration = Duration::from_millis(300 + 5_000);
 
 /// How long to wait for what must happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,6 +50,7 @@ struct Supervisor {
     dir: tempfile::TempDir,
     secrets: Secrets,
     heard: Arc<Mutex<Vec<Request>>>,
+    feed: Feed,
     stop: Option<oneshot::Sender<()>>,
     served: Option<tokio::task::JoinHandle<()>>,
     port: Option<SocketAddr>,
@@ -74,16 +80,21 @@ impl Supervisor {
         });
         let port = listening.address();
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let (calls, queue) = mpsc::channel(8);
+        // As short as a test can fill it, or as long as the real one.
+        let length = if behaviour == Loop::Stuck { 8 } else { 1024 };
+        let (calls, queue) = mpsc::channel(length);
         runtime.spawn(stand_in(behaviour, queue, Arc::clone(&heard)));
         let (stop, stopped) = oneshot::channel::<()>();
-        let served = runtime.spawn(serve(listening, secrets.keys(), calls, async {
+        let feed = Feed::new("t1");
+        let desk = Desk::new(calls, feed.clone());
+        let served = runtime.spawn(serve(listening, secrets.keys(), desk, async {
             stopped.await.ok();
         }));
         Self {
             dir,
             secrets,
             heard,
+            feed,
             stop: Some(stop),
             served: Some(served),
             port,
@@ -213,6 +224,18 @@ fn reply_to(request: &Request) -> Reply {
         Request::Handoff { session: Some(_) } => Reply::NotFound {
             why: "no such session in this lineage".into(),
         },
+        Request::Reported(Report::AutoSave(_)) => Reply::Saved(SaveReply {
+            status: "saved".into(),
+            ..SaveReply::default()
+        }),
+        Request::Reported(Report::Commit(body)) if body.branch.as_deref() == Some("refused") => {
+            Reply::Refused { why: "no".into() }
+        }
+        Request::Reported(_) => Reply::Noted(NotedReply::default()),
+        Request::Metrics => Reply::Metrics(Box::new(MetricsReport {
+            used: Some(128_400),
+            ..MetricsReport::default()
+        })),
         Request::Usage(query) => Reply::Usage(UsageReply {
             used: query.used_tokens,
             max: query.max_tokens,
@@ -250,6 +273,7 @@ fn status() -> StatusReport {
             ..RebootReport::default()
         },
         cost_usd: None,
+        run: None,
     }
 }
 
@@ -267,6 +291,8 @@ fn command_in(dir: &Path, args: &[&str]) -> Command {
         .args(args)
         .current_dir(dir.join("project"))
         .env("XDG_RUNTIME_DIR", dir)
+        .env("XDG_STATE_HOME", dir.join("state"))
+        .env("XDG_CONFIG_HOME", dir.join("config"))
         .env_remove(client::OBSERVE_VARIABLE);
     command
 }
@@ -347,10 +373,14 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-const ENDPOINTS: [(&str, &str, u16); 16] = [
+const ENDPOINTS: [(&str, &str, u16); 20] = [
     ("POST", "/hooks/claude/Stop", 202),
     ("POST", "/statusline", 200),
     ("GET", "/context/usage", 200),
+    ("POST", "/context/auto-save", 202),
+    ("POST", "/hooks/git-commit", 202),
+    ("POST", "/hooks/test-result", 202),
+    ("GET", "/metrics", 200),
     ("GET", "/status", 200),
     ("GET", "/history", 200),
     ("GET", "/api/sessions/current/handoff", 200),
@@ -367,10 +397,11 @@ const ENDPOINTS: [(&str, &str, u16); 16] = [
 ];
 
 fn fitting_body(path: &str) -> &'static [u8] {
-    if path == "/control/say" {
-        br#"{"text": "go on"}"#
-    } else {
-        b"{}"
+    match path {
+        "/control/say" => br#"{"text": "go on"}"#,
+        "/hooks/git-commit" => br#"{"commit_sha": "1a2b3c4"}"#,
+        "/hooks/test-result" => br#"{"passed": true}"#,
+        _ => b"{}",
     }
 }
 
@@ -396,17 +427,18 @@ fn every_endpoint_answers_the_control_token() {
 }
 
 #[test]
-fn the_observe_token_opens_three_endpoints_and_gives_no_order() {
+fn the_observe_token_reports_and_reads_figures_and_gives_no_order() {
     let supervisor = Supervisor::start();
     for (method, path, _) in ENDPOINTS {
         let answer = supervisor.request("observe", method, path, fitting_body(path));
-        if path.starts_with("/hooks/") || path == "/statusline" || path == "/context/usage" {
+        let figures = ["/statusline", "/metrics"].contains(&path) || path.starts_with("/context/");
+        if path.starts_with("/hooks/") || figures {
             assert!(answer.status < 300, "{path}: {answer:?}");
         } else {
             answer.expect(403);
         }
     }
-    assert_eq!(supervisor.heard().len(), 3);
+    assert_eq!(supervisor.heard().len(), 7);
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use chrono::DateTime;
 use pitstop::handoff::{
-    Generator, Handoff, IncludedFile, Limits, Marker, PreservedState, Sources, preserved::Severity,
+    Generator, Handoff, IncludedFile, Limits, Marker, PreservedState, Sources,
+    preserved::{Item, Origin, Severity},
 };
 use proptest::prelude::*;
 
@@ -55,8 +56,12 @@ fn filled(items: usize) -> PreservedState {
     for n in 0..items {
         state.mark_completed(&format!("completed item {n}"));
         state.add_pending(&format!("pending item {n}"));
-        state.modified_files.push(format!("src/modified {n}.rs"));
-        state.created_files.push(format!("src/created_{n}.rs"));
+        state
+            .modified_files
+            .push(format!("src/modified {n}.rs").into());
+        state
+            .created_files
+            .push(format!("src/created_{n}.rs").into());
         state.record_decision(
             &format!("decision {n}"),
             "it is simpler",
@@ -100,11 +105,8 @@ fn golden_signals_alone() {
 #[test]
 fn golden_git_alone() {
     let state = PreservedState {
-        modified_files: vec![
-            "src/a b.rs".to_owned(),
-            "src/\u{6f22}.rs\n## Forged".to_owned(),
-        ],
-        created_files: vec!["DONE: all.md".to_owned()],
+        modified_files: vec!["src/a b.rs".into(), "src/\u{6f22}.rs\n## Forged".into()],
+        created_files: vec!["DONE: all.md".into()],
         ..PreservedState::default()
     };
     let git = [
@@ -168,14 +170,45 @@ fn golden_summary_alone() {
 }
 
 #[test]
+fn golden_to_dos_alone() {
+    let mut state = PreservedState::default();
+    let (done, open) = (
+        ["Read the grammar"],
+        ["Write the lexer\n## Forged", "TODO: the parser"],
+    );
+    state.feed_list(done.into_iter(), open.into_iter(), Origin::Todo);
+    golden("to_dos", &make(50_000, &state, |_| {}));
+}
+
+#[test]
+fn golden_state_alone() {
+    let mut state = PreservedState::default();
+    state.set_custom("port", "8080");
+    state.set_custom("DONE:", "forged\n## Forged");
+    golden("state", &make(50_000, &state, |_| {}));
+}
+
+#[test]
 fn golden_conflicting_sources() {
     let mut state = PreservedState::default();
-    state.set_objective("from a signal");
-    state.mark_completed("the lexer");
-    let notes =
-        "## Objective\nfrom the notes\n## Current Plan\n- [ ] the lexer\n- [ ] the parser\n";
+    for signal in pitstop::handoff::signal::parse(
+        "OBJECTIVE: from a signal\nDONE: the lexer\nTODO: the printer\nDECISION: sqlite | one file",
+    ) {
+        state.feed_signal(&signal, DateTime::UNIX_EPOCH);
+    }
+    let notes = "## Objective\nfrom the notes\n## Current Plan\n- [ ] the lexer\n- [ ] the parser\n- [x] **The printer**\n\
+        ## Key Decisions\n- postgres, for it is there\n";
     state.feed_scratchpad(notes);
-    state.modified_files.push("src/a.rs".to_owned());
+    state.feed_list(
+        ["the parser"].into_iter(),
+        ["The lexer.", "the printer", "the docs"].into_iter(),
+        Origin::Todo,
+    );
+    assert_eq!(
+        state.current_objective,
+        Some(Item::new("from a signal", Origin::Signal))
+    );
+    state.modified_files.push("src/a.rs".into());
     golden(
         "conflicting",
         &make(50_000, &state, |sources| sources.scratchpad = notes),
@@ -189,7 +222,7 @@ fn golden_all_unicode() {
     state.add_pending("字句解析 👩‍👩‍👧");
     state.mark_completed("مرحبا");
     state.record_decision("выбор", "потому", DateTime::UNIX_EPOCH);
-    state.modified_files.push("źródło/ñ.rs".to_owned());
+    state.modified_files.push("źródło/ñ.rs".into());
     state.set_custom("ключ", "значение");
     golden(
         "unicode",
@@ -305,6 +338,59 @@ fn words() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Pieces that a name could try to break out with.
+fn hostile() -> impl Strategy<Value = String> {
+    let pieces = "(DONE: |TODO: |STATE |OBJECTIVE: |SCRATCHPAD:|SIGNAL:|ISSUE\\[high\\]: |x=1|\n|\r|\u{2028}|\u{85}|\u{c}|## |- |\\* |> |`|\\*\\*|pitstop handoff · r · iteration 1 · 00000000|\\{\\{ marker \\}\\}|[a-z]{1,5}| ){1,12}";
+    pieces.prop_filter("something", |name| !name.trim().is_empty())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+    #[test]
+    fn no_name_breaks_the_structure_or_forges_a_signal(
+        names in proptest::collection::vec(hostile(), 1..8),
+    ) {
+        let mut state = objective();
+        state.feed_git(&names, &names);
+        for name in &names {
+            state.mark_completed(&format!("c {name}"));
+            state.add_pending(&format!("p {name}"));
+            state.record_decision(name, "", DateTime::UNIX_EPOCH);
+            state.record_issue(name, Severity::Low, Vec::new());
+            state.set_custom(name, "v");
+            state.test_state.failing.push(name.clone());
+        }
+        let told = names.join("\n");
+        let files = [IncludedFile::new(&names[0], &told)];
+        let handoff = make(50_000, &state, |sources| {
+            sources.git = &names;
+            sources.recent_commands = &told;
+            sources.included_files = &files;
+        });
+        let signals = pitstop::handoff::signal::parse(&handoff.text);
+        prop_assert_eq!(signals, Vec::new(), "{}", handoff.text);
+        let mut fence = String::new();
+        let outside = handoff.text.lines().filter(|line| {
+            let ticks: String = line.chars().take_while(|c| *c == '`').collect();
+            if ticks.len() >= 3 && (fence.is_empty() || ticks == fence) {
+                fence = if fence.is_empty() { ticks } else { String::new() };
+            }
+            fence.is_empty()
+        });
+        let outside: Vec<_> = outside.collect();
+        let headings = outside.iter().filter(|line| line.starts_with("## "));
+        let headings: Vec<_> = headings.copied().collect();
+        prop_assert_eq!(headings, [
+            "## Objective", "## Completed", "## Pending", "## Do not redo", "## Modified files", "## Key decisions",
+            "## Open issues", "## Failing tests", "## Git", "## Included files", "## Recent commands", "## State",
+            "## Carry on",
+        ]);
+        let markers = outside.iter().filter(|line| line.starts_with("pitstop handoff"));
+        prop_assert_eq!(markers.count(), 1);
+        prop_assert_eq!(Marker::read(&handoff.text), Some(MARKER.clone()));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
@@ -321,7 +407,7 @@ proptest! {
             state.add_pending(item);
             state.mark_completed(&format!("c {item}"));
             state.record_decision(item, item, DateTime::UNIX_EPOCH);
-            state.modified_files.push(item.clone());
+            state.modified_files.push(item.clone().into());
         }
         let handoff = make(max, &state, |sources| {
             sources.scratchpad = &notes;

@@ -7,7 +7,11 @@ use std::{
 
 use serde_json::json;
 
-use crate::kit::supervisor::{Launch, SOON, Supervisor};
+use crate::kit::{
+    events::Events,
+    messages_api::Answer,
+    supervisor::{Launch, SOON, Supervisor},
+};
 
 /// A burst: as many events as a turn of some hundred tool calls reports.
 const BURST: usize = 200;
@@ -87,4 +91,45 @@ fn events_that_are_reported_all_at_once_arrive_each_once() {
     found.sort_unstable();
     let wanted: Vec<usize> = (0..BURST).collect();
     assert_eq!(found, wanted);
+}
+
+/// What the client's own hooks report in one turn of many tool calls, in order: each it waits for before it goes on.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_burst_of_the_real_clients_own_hooks_arrives_whole_and_in_order() {
+    const CALLS: usize = 100;
+    let launch = Launch::live();
+    let mut answers: Vec<Answer> = (0..CALLS)
+        .map(|number| Answer::shell(&format!("echo {number}")))
+        .collect();
+    answers.push(Answer::text("All of them ran."));
+    launch.api().answer(answers);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    let mut events = Events::of(launch.the_home());
+    supervisor.prompt("run them all");
+    let is_stop = |hook: &serde_json::Value| hook["event"] == "Stop";
+    let limit = std::time::Duration::from_secs(300);
+    let heard: Vec<(String, String)> = events
+        .up_to("hook", is_stop, limit)
+        .into_iter()
+        .filter(|(name, _)| name == "hook")
+        .map(|(_, data)| {
+            let text = |field: &str| data[field].as_str().unwrap_or_default().to_owned();
+            (text("event"), text("tool_use_id"))
+        })
+        .filter(|(event, _)| event != "Notification")
+        .collect();
+    assert_eq!(heard.len(), 2 * CALLS + 1, "{heard:?}");
+    assert_eq!(heard[0].0, "UserPromptSubmit");
+    for pair in heard[1..].chunks(2) {
+        let [(before, one), (after, other)] = pair else {
+            panic!("{pair:?}");
+        };
+        assert_eq!(
+            (before.as_str(), after.as_str()),
+            ("PreToolUse", "PostToolUse")
+        );
+        assert_eq!(one, other);
+    }
 }

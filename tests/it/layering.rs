@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Each room with the rooms it may use. `clock` and `clean` are words that everybody may use.
-const ROOMS: [(&str, &[&str]); 18] = [
+const ROOMS: [(&str, &[&str]); 19] = [
     ("clock", &[]),
     ("clean", &[]),
     ("transcript", &[]),
@@ -22,7 +22,11 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("guard", &["transcript", "breakpoint"]),
     ("handoff", &["transcript", "scratchpad", "breakpoint"]),
     ("lineage", &["transcript", "guard", "handoff"]),
-    ("config", &["keymap", "agent", "guard", "handoff", "pane"]),
+    ("autopilot", &["transcript", "guard", "lineage"]),
+    (
+        "config",
+        &["keymap", "agent", "guard", "handoff", "autopilot", "pane"],
+    ),
     (
         "api",
         &["transcript", "agent", "guard", "handoff", "lineage"],
@@ -39,6 +43,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
             "guard",
             "handoff",
             "lineage",
+            "autopilot",
             "config",
             "api",
         ],
@@ -55,6 +60,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
             "guard",
             "handoff",
             "lineage",
+            "autopilot",
             "config",
             "api",
             "app",
@@ -73,6 +79,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
             "guard",
             "handoff",
             "lineage",
+            "autopilot",
             "config",
             "api",
             "app",
@@ -91,6 +98,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
             "guard",
             "handoff",
             "lineage",
+            "autopilot",
             "config",
             "api",
             "app",
@@ -150,7 +158,14 @@ const DOORS: [(&str, &[&str]); 11] = [
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
     ("portable_pty", &["pane/pty.rs"]),
     ("sqlx", &["lineage/store/db.rs"]),
-    ("axum", &["api/server.rs", "api/server/routes.rs"]),
+    (
+        "axum",
+        &[
+            "api/server.rs",
+            "api/server/routes.rs",
+            "api/server/stream.rs",
+        ],
+    ),
     ("hyper", &["api/server.rs", "api/server/"]),
     (
         "ratatui_textarea",
@@ -161,7 +176,7 @@ const DOORS: [(&str, &[&str]); 11] = [
         &[
             "ui/",
             "app/layout.rs",
-            "runtime/host.rs",
+            "runtime/canvas.rs",
             "runtime/mod.rs",
             "runtime/paint.rs",
         ],

@@ -14,6 +14,7 @@ use std::{
 
 use chrono::{DateTime, TimeZone, Utc};
 use pitstop::{
+    handoff::summary::{SummaryMade, SummarySource},
     lineage::{
         Cause, EndReason, Iteration, IterationId, Lineage, ProcessStamp, Project, RebootRecord,
         RunId, TokenTotals, Way,
@@ -80,6 +81,7 @@ fn entry(run: &RunId, step: Step) -> JournalEntry {
         new_session: Some(session(2)),
         nonce: "n0nce".to_owned(),
         handoff: "# Handoff \u{1f600}\n".repeat(1_000),
+        trim: None,
         old_agent: None,
         new_agent: None,
         cause: Cause::Key,
@@ -118,13 +120,21 @@ fn full_iteration(run: &RunId) -> Iteration {
         output: Tokens(7),
     };
     open.summary = Some("emoji \u{1f600}, CJK 漢字, 'quotes' and\r\nlines".to_owned());
+    open.summary_made = Some(SummaryMade {
+        source: SummarySource::Model,
+        cost_usd: Some(0.02),
+        duration_ms: Some(12_000),
+        reason: Some("2 turns old".to_owned()),
+    });
     open.tokens_at_birth = Some(Tokens(15_000));
     open.tokens_at_end = Some(Tokens(0));
+    open.compactions = 3;
     open.cost_usd = Some(4.12);
     open.reboot = Some(RebootRecord {
         old_session: Some(session(1)),
         new_session: Some(session(2)),
         way: Way::Fresh,
+        trim: None,
         cause: Cause::Threshold,
         transition_time_ms: [(Step::Ending, 200), (Step::Starting, 1_500)].into(),
         handoff_bytes: 3_100,
@@ -390,6 +400,14 @@ async fn checkpoints_are_found_by_environment_and_project_newest_first(place: Pl
     assert_eq!(ask(None, None, 100).await.len(), 6);
     assert_eq!(ask(None, Some(&ours), 100).await.len(), 5);
     assert_eq!(ask(Some("none"), None, 100).await, []);
+
+    // A later one of the same id takes the place; an earlier one that comes late does not.
+    let mut later = checkpoint(6, "web");
+    later.task = "later".to_owned();
+    later.created_at = at(60);
+    durable(store.put_checkpoint(&theirs, &later).await);
+    durable(store.put_checkpoint(&theirs, &checkpoint(6, "web")).await);
+    assert_eq!(ask(None, Some(&theirs), 100).await, [later]);
 }
 
 async fn agents_are_known_until_they_are_gone(place: Place) {
@@ -439,7 +457,7 @@ async fn metrics_are_kept(place: Place) {
     let health = store.health().await;
     assert_eq!(
         (health.schema, health.trouble, health.lost),
-        (Some(1), None, 0)
+        (Some(3), None, 0)
     );
 }
 
@@ -454,7 +472,7 @@ async fn a_schema_newer_than_ours_is_refused_and_left_alone(place: Place) {
             error,
             StoreError::NewerSchema {
                 found: 99,
-                known: 1,
+                known: 3,
                 ..
             }
         ),
@@ -478,7 +496,7 @@ async fn eight_starters_at_once_make_one_schema(place: Place) {
     for starter in starters {
         let opened = starter.await.unwrap().unwrap();
         assert_eq!(opened.warnings, []);
-        assert_eq!(opened.store.health().await.schema, Some(1));
+        assert_eq!(opened.store.health().await.schema, Some(3));
         opened.store.close().await;
     }
 }

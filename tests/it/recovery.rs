@@ -16,10 +16,13 @@ use pitstop::lineage::{
 };
 use serde_json::Value;
 
-use crate::kit::{
-    home::Home,
-    messages_api::Answer,
-    supervisor::{Launch, Process, SOON, Supervisor, group_members, key, processes_of},
+use crate::{
+    kit::{
+        home::Home,
+        messages_api::Answer,
+        supervisor::{Launch, Process, SOON, Supervisor, group_members, key, processes_of},
+    },
+    trim::reboot::{choose_trim, fill, filled, removed, transcript},
 };
 
 /// What the demo says in these tests, to be waited for.
@@ -35,6 +38,8 @@ enum Outcome {
     Back,
     /// A new session has the handoff.
     Forth,
+    /// The trimmed copy is resumed.
+    Trimmed,
     /// No reboot was open: a new run begins and names the session before.
     Afresh,
 }
@@ -155,10 +160,11 @@ fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
                 "nothing was sent"
             );
             let taken_back = ["pitstop was stopped while the reboot", "reboot rolled back"];
-            supervisor.terminal.wait_for(
-                |text| taken_back.iter().any(|words| text.contains(words)),
-                SOON,
-            );
+            // In a full session the level's word takes its place on the screen; the log keeps it.
+            let says = |text: &str| taken_back.iter().any(|words| text.contains(words));
+            if !says(&log) {
+                supervisor.terminal.wait_for(says, SOON);
+            }
             assert!(log.contains("recovering a reboot"), "{log}");
         }
         Outcome::Forth => {
@@ -173,6 +179,15 @@ fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
                 "told once in all: {told:?}"
             );
             assert!(log.contains("recovering a reboot"), "{log}");
+        }
+        Outcome::Trimmed => {
+            assert_ne!(session, old, "the copy");
+            assert_eq!((removed(home, old), removed(home, &session)), (0, 5));
+            assert_eq!(handoffs(home).values().sum::<usize>(), 0, "nothing is sent");
+            assert!(log.contains("recovering a reboot"), "{log}");
+            let last = supervisor.history();
+            let last = last["iterations"].as_array().and_then(|all| all.last());
+            assert_eq!(last.expect("an iteration")["way"], "trim");
         }
         Outcome::Afresh => {
             assert_ne!(session, old, "a new run");
@@ -257,6 +272,78 @@ borders! {
     killed_after_done_is_written: "done:after" Afresh;
     killed_before_a_cancel_is_written: "failed:before" Back;
     killed_after_a_cancel_is_written: "failed:after" Afresh;
+}
+
+/// Kills the supervisor at a border of the journal of a trim and starts it again.
+#[track_caller]
+fn cross_trim(border: &str, outcome: Outcome) {
+    let (step, _) = border.split_once(':').expect("STEP:EDGE");
+    let launch = match step {
+        "warming" => filled().set("reboot.warmup_prompt=\"look around\""),
+        _ => filled(),
+    };
+    let supervisor = launch.clone().env("PITSTOP_CRASH_AT", border).start();
+    let old = fill(&supervisor);
+    choose_trim(&supervisor);
+    supervisor.keys([key::ENTER]);
+    let exit = supervisor.wait_for_exit(SOON);
+    assert!(exit.signal.is_some(), "it died: {exit:?}");
+    supervisor.kill();
+    let left_aside = || {
+        let path = transcript(launch.the_home(), &old);
+        let beside = fs::read_dir(path.parent().expect("a directory")).expect("a directory");
+        beside
+            .flatten()
+            .filter(|one| one.file_name().to_string_lossy().contains("aside"))
+            .count()
+    };
+    check_recovered(&launch, &old, outcome);
+    assert_eq!(left_aside(), 0, "half a copy is left");
+}
+
+macro_rules! trim_borders {
+    ($($name:ident: $border:literal $outcome:ident;)*) => { $(
+        #[test]
+        fn $name() {
+            cross_trim($border, Outcome::$outcome);
+        }
+    )* };
+}
+
+trim_borders! {
+    trim_killed_before_waiting_is_written: "waiting:before" Back;
+    trim_killed_after_waiting_is_written: "waiting:after" Back;
+    trim_killed_before_ending_is_written: "ending:before" Back;
+    trim_killed_after_ending_is_written: "ending:after" Back;
+    trim_killed_before_starting_is_written: "starting:before" Back;
+    trim_killed_after_starting_is_written: "starting:after" Back;
+    trim_killed_before_verifying_is_written: "verifying:before" Trimmed;
+    trim_killed_after_verifying_is_written: "verifying:after" Trimmed;
+    trim_killed_before_warming_is_written: "warming:before" Trimmed;
+    trim_killed_after_warming_is_written: "warming:after" Trimmed;
+    trim_killed_before_done_is_written: "done:before" Trimmed;
+    trim_killed_after_done_is_written: "done:after" Afresh;
+}
+
+#[test]
+fn a_trim_that_was_finished_at_the_next_start_can_be_undone() {
+    let launch = filled();
+    let border = "verifying:after";
+    let supervisor = launch.clone().env("PITSTOP_CRASH_AT", border).start();
+    let old = fill(&supervisor);
+    choose_trim(&supervisor);
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_exit(SOON);
+    supervisor.kill();
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    assert_ne!(session_of(&supervisor.status()), old);
+    assert_eq!(supervisor.ctl("undo").0, 0);
+    supervisor.wait_for_status(
+        |status| session_of(status) == old && status["reboot"]["phase"] == "idle",
+        SOON,
+    );
+    assert_eq!(removed(launch.the_home(), &old), 0);
 }
 
 macro_rules! live_borders {

@@ -11,8 +11,9 @@ use std::{
 
 use pitstop::transcript::{
     Tokens,
+    digest::Digest,
     record::{Faults, LINE_CAP},
-    tail::{Figure, Tail, TailError, find_prompt, scan_all},
+    tail::{Figure, Tail, TailError, find_prompt, read_pieces, scan_all},
     usage::{Usage, UsageScan},
 };
 use proptest::prelude::*;
@@ -152,6 +153,56 @@ fn the_records_themselves_can_be_had() {
     assert_as_fresh(&tail, &session);
 }
 
+fn said(text: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","message":{{"model":"m","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+    ) + "\n"
+}
+
+#[test]
+fn what_stood_there_before_is_history_and_not_heard() {
+    let session = Session::with(said("old") + &said("older"));
+    let mut tail = Tail::open(session.path()).unwrap();
+    let mut digest = Digest::new(10);
+    let mut history = fs::metadata(session.path()).unwrap().len();
+    session.append(said("new"));
+    while tail
+        .read_into(EVERYTHING, &mut digest, &mut history)
+        .unwrap()
+        .more
+    {}
+    assert_eq!(digest.take_said(), ["new"]);
+    assert_eq!(tail.scan().records(), 3);
+    session.append(said("newer"));
+    tail.read_into(EVERYTHING, &mut digest, &mut history)
+        .unwrap();
+    assert_eq!(digest.take_said(), ["newer"]);
+}
+
+#[test]
+fn a_file_that_takes_the_place_of_another_is_history_as_far_as_it_goes() {
+    let session = Session::with(said("one"));
+    let mut tail = Tail::open(session.path()).unwrap();
+    let (mut digest, mut history) = (Digest::new(10), 0);
+    let mut read = |digest: &mut Digest| {
+        while tail
+            .read_into(EVERYTHING, digest, &mut history)
+            .unwrap()
+            .more
+        {}
+    };
+    read(&mut digest);
+    assert_eq!(digest.take_said(), ["one"]);
+    let other = session.dir.path().join("other");
+    fs::write(&other, said("one") + &said("two")).unwrap();
+    fs::rename(&other, session.path()).unwrap();
+    read(&mut digest);
+    assert!(digest.take_said().is_empty(), "nothing is heard twice");
+    session.append(said("three"));
+    read(&mut digest);
+    assert_eq!(digest.take_said(), ["three"]);
+}
+
 #[test]
 fn a_file_that_is_not_there_yet_is_waited_for() {
     let session = Session::new();
@@ -162,6 +213,45 @@ fn a_file_that_is_not_there_yet_is_waited_for() {
     let some = tail.read_new(EVERYTHING).unwrap();
     assert!(!some.vanished && !some.reset);
     assert_eq!(used(&tail), Some(context(1)));
+}
+
+/// Bytes that this thread has read of any file; none where the system does not tell.
+fn bytes_read() -> Option<u64> {
+    let counters = fs::read_to_string("/proc/thread-self/io").ok()?;
+    let line = counters.lines().find(|line| line.starts_with("rchar:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[test]
+#[cfg_attr(
+    not(target_os = "linux"),
+    ignore = "counts what a thread reads, as only Linux tells"
+)]
+fn following_reads_what_was_appended_and_little_more() {
+    const APPENDS: u64 = 200;
+    // What says that it is still the same file, and the counters themselves.
+    const OVERHEAD: u64 = 512;
+    let session = Session::with(prompt("go"));
+    for id in 1..=20 {
+        session.append(call(id) + &tool_result(400_000));
+    }
+    let mut tail = session.tail();
+    while tail.read_new(EVERYTHING).unwrap().more {}
+    let mut appended = 0;
+    let before = bytes_read().expect("counters of this thread");
+    for id in 21..21 + APPENDS {
+        let lines = call(id) + &tool_result(id as usize * 10);
+        session.append(&lines);
+        let report = tail.read_new(EVERYTHING).unwrap();
+        assert_eq!((report.bytes, report.more), (lines.len() as u64, false));
+        appended += report.bytes;
+    }
+    let read = bytes_read().unwrap() - before;
+    assert!(
+        (appended..appended + APPENDS * OVERHEAD).contains(&read),
+        "{read} bytes were read for {appended} appended"
+    );
+    assert_as_fresh(&tail, &session);
 }
 
 // The eight mutations: after each, the totals are those of a fresh full read.
@@ -640,4 +730,32 @@ proptest! {
             prop_assert_eq!((tail.scan().clone(), tail.faults()), fresh(&session));
         }
     }
+}
+
+#[test]
+fn a_transcript_is_read_in_pieces_and_of_a_long_one_its_two_ends() {
+    let file = Session::with("0123456789");
+    let read = |start, end, most| {
+        let mut got = Vec::new();
+        let mut pieces = 0;
+        read_pieces(file.path(), start, end, |piece| {
+            got.extend_from_slice(piece);
+            pieces += 1;
+            pieces < most
+        })
+        .unwrap();
+        String::from_utf8(got).unwrap()
+    };
+    assert_eq!(read(5, 5, 9), "0123456789");
+    assert_eq!(read(2, 3, 9), "01\n789");
+    assert_eq!(read(0, 1, 9), "\n9");
+    assert_eq!(read(2, 3, 1), "01", "whoever has enough says so");
+    let nowhere = file.path().with_extension("none");
+    read_pieces(nowhere, 5, 5, |_| {
+        panic!("a file that is not there is empty")
+    })
+    .unwrap();
+    let link = file.path().with_extension("link");
+    symlink(file.path(), &link).unwrap();
+    assert!(read_pieces(link, 5, 5, |_| true).is_err());
 }

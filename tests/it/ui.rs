@@ -119,6 +119,31 @@ fn the_review_shows_the_whole_handoff_and_what_blocks() {
     assert!(!shown.contains("review the handoff"), "{shown}");
 }
 
+/// A review whose trim is known: 20 % of 67 responses, or what no level brings below the line.
+fn reviewed(host: (u16, u16), offered: bool) -> Model {
+    let mut model = working(host);
+    act(&mut model, Action::Reboot);
+    let after = if offered {
+        [128_400, 119_700, 98_200, 61_000, 33_500]
+    } else {
+        [128_400, 128_100, 127_900, 127_000, 126_300]
+    };
+    scene::plan_trim(&mut model, 713, after);
+    model
+}
+
+#[test]
+fn the_review_shows_both_ways_and_which_one_enter_takes() {
+    let mut model = reviewed(NORMAL, true);
+    snapshot!("review_ways", &model);
+    press(&mut model, KeyCode::Char('t'));
+    snapshot!("review_trim", &model);
+    model.host = (60, 20);
+    snapshot!("review_trim_small", &model);
+    let model = reviewed((80, 24), false);
+    snapshot!("review_no_trim", &model);
+}
+
 #[test]
 fn help_lists_the_keys_in_force() {
     let mut model = working(NORMAL);
@@ -945,6 +970,22 @@ proptest! {
         let mut model = working((columns, rows));
         model.title = title;
         model.notes.text = notes;
+        assert_rows_are_exact(&written(&model, &screen(&model), &Theme::default()));
+    }
+}
+
+#[test]
+fn a_letter_that_joins_nothing_moves_no_cell() {
+    for notes in [
+        "Uো\u{d7d4}",
+        "\u{d7d4}",
+        "a\u{d7d4}b",
+        "\u{9cb}",
+        "x\u{1160}y",
+    ] {
+        let mut model = working((120, 40));
+        model.title = notes.to_owned();
+        model.notes.text = notes.to_owned();
         assert_rows_are_exact(&written(&model, &screen(&model), &Theme::default()));
     }
 }

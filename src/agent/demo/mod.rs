@@ -12,7 +12,11 @@
 //! | `PITSTOP_DEMO_USAGE` | context after each turn, tokens with commas between; not used after a handoff |
 //! | `PITSTOP_DEMO_PACE_MS` | pause between steps, milliseconds (300) |
 //! | `PITSTOP_DEMO_REPLY` | the text of every reply, in place of the story |
-//! | `PITSTOP_DEMO_SCRIPT` | file with a line a turn: steps with tabs between; `$ CMD` runs CMD, `\n` breaks a line |
+//! | `PITSTOP_DEMO_SUMMARY` | what `-p` says when a summary is asked for; `fail`: an overloaded service; `hang`: nothing, until it is killed |
+//! | `PITSTOP_DEMO_SCRIPT` | file with a line a turn: steps with tabs between; `$ CMD` runs CMD, `! WORD` fails the turn with that error, `\n` breaks a line |
+//! | `PITSTOP_DEMO_GROWTH` | how much each turn adds to the context, tokens (a twentieth of the window) |
+//! | `PITSTOP_DEMO_ITEMS` | how many items the plan has (24) |
+//! | `PITSTOP_DEMO_PROMISE` | what it says when the last item is done |
 //! | `PITSTOP_DEMO_AUTO` | `0`: waits for a prompt after each turn |
 //! | `PITSTOP_DEMO_STUBBORN` | `1`: ignores `/exit`, SIGINT, SIGHUP and SIGTERM |
 //! | `PITSTOP_DEMO_EXIT_MS` | pause before the end, milliseconds |
@@ -20,6 +24,7 @@
 //! | `PITSTOP_DEMO_GRANDCHILD` | `1`: leaves a process behind that holds the terminal for a minute |
 //! | `PITSTOP_DEMO_HOOKS` | `0`: calls neither hooks nor status line |
 //! | `PITSTOP_DEMO_OWN_ID` | `1`: ignores `--session-id`, as some versions of the client do |
+//! | `PITSTOP_DEMO_COMPACT` | compacts by itself from that context on, tokens, unless `DISABLE_AUTO_COMPACT` is set |
 //! | `PITSTOP_DEMO_DIALOG` | `start`: a trust dialog first; `turn`: a permission dialog in each turn |
 
 #![allow(
@@ -31,6 +36,7 @@ use std::{
     env, fs,
     io::{self, IsTerminal as _, Read as _},
     path::{Path, PathBuf},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -59,6 +65,12 @@ const RESERVE: u64 = 20_000;
 /// How far below the usable window prompts are refused, tokens.
 const REFUSED_BELOW: u64 = 3_000;
 
+/// How many steps of a turn a summary takes.
+const SUMMARY_PACES: u32 = 8;
+
+/// What the real one says when its service is overloaded; in an envelope with `is_error`, and with exit code 1.
+const OVERLOADED: &str = "API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment.";
+
 /// What the command line asks for.
 #[derive(Clone, Debug, Default)]
 struct Options {
@@ -80,7 +92,11 @@ struct Control {
     usage: Vec<u64>,
     pace: Duration,
     reply: Option<String>,
+    summary: Option<String>,
     script: Vec<String>,
+    growth: Option<u64>,
+    items: u64,
+    promise: Option<String>,
     auto: bool,
     stubborn: bool,
     exit_pause: Duration,
@@ -88,6 +104,7 @@ struct Control {
     grandchild: bool,
     hooks: bool,
     own_id: bool,
+    compact: Option<u64>,
     dialog: String,
 }
 
@@ -169,7 +186,11 @@ fn control() -> Result<Control, String> {
             .collect(),
         pace: Duration::from_millis(number("PITSTOP_DEMO_PACE_MS").unwrap_or(300)),
         reply: text("PITSTOP_DEMO_REPLY"),
+        summary: text("PITSTOP_DEMO_SUMMARY"),
         script: script.lines().map(str::to_owned).collect(),
+        growth: number("PITSTOP_DEMO_GROWTH"),
+        items: number("PITSTOP_DEMO_ITEMS").unwrap_or(24),
+        promise: text("PITSTOP_DEMO_PROMISE"),
         auto: !is("PITSTOP_DEMO_AUTO", "0"),
         stubborn: is("PITSTOP_DEMO_STUBBORN", "1"),
         exit_pause: Duration::from_millis(number("PITSTOP_DEMO_EXIT_MS").unwrap_or(0)),
@@ -177,6 +198,7 @@ fn control() -> Result<Control, String> {
         grandchild: is("PITSTOP_DEMO_GRANDCHILD", "1"),
         hooks: !is("PITSTOP_DEMO_HOOKS", "0"),
         own_id: is("PITSTOP_DEMO_OWN_ID", "1"),
+        compact: number("PITSTOP_DEMO_COMPACT").filter(|_| !is("DISABLE_AUTO_COMPACT", "1")),
         dialog: text("PITSTOP_DEMO_DIALOG").unwrap_or_default(),
     })
 }
@@ -215,7 +237,18 @@ fn print(options: &Options, control: &Control) -> Result<i32, String> {
         return Err("Error: Input must be provided either through stdin or as a prompt".into());
     }
     let (id, path, context) = opening(options, control)?;
-    let reply = control.reply.clone().unwrap_or_else(|| answer(prompt));
+    let asked = asks_for_a_summary(prompt);
+    if asked {
+        // A model takes its time for so much text.
+        thread::sleep(control.pace * SUMMARY_PACES);
+    }
+    let (reply, failed) = match (&control.summary, &control.reply) {
+        (Some(word), _) if asked && word == "hang" => hang(),
+        (Some(word), _) if asked && word == "fail" => (OVERLOADED.to_owned(), true),
+        (Some(summary), _) if asked => (summary.clone(), false),
+        (_, Some(reply)) if !asked => (reply.clone(), false),
+        _ => (answer(prompt), false),
+    };
     let usage = turn::split_usage(context + (prompt.len() / 4) as u64, context);
     if !options.keep_no_session {
         let block = json!({ "type": "text", "text": reply });
@@ -236,45 +269,59 @@ fn print(options: &Options, control: &Control) -> Result<i32, String> {
         println!(
             "{}",
             json!({
-                "type": "result", "subtype": "success", "is_error": false, "duration_ms": duration,
+                "type": "result", "subtype": "success", "is_error": failed, "duration_ms": duration,
                 "duration_api_ms": duration, "num_turns": 1, "result": reply,
-                "session_id": id.to_string(), "total_cost_usd": turn::cost(usage),
+                "session_id": id.to_string(), "total_cost_usd": if failed { 0.0 } else { turn::cost(usage) },
                 "usage": record::wire(usage),
             })
         );
     } else {
         println!("{reply}");
     }
-    Ok(0)
+    Ok(i32::from(failed))
+}
+
+/// Says nothing until it is killed.
+fn hang() -> ! {
+    loop {
+        thread::sleep(Duration::from_secs(3600));
+    }
+}
+
+/// Whether a prompt names all sections of a summary.
+fn asks_for_a_summary(prompt: &str) -> bool {
+    SUMMARY.iter().all(|(title, _)| prompt.contains(title))
 }
 
 /// What `-p` says: a summary when one is asked for.
 fn answer(prompt: &str) -> String {
-    let sections = [
-        (
-            "User Intent",
-            "Build tidepool, a small command-line feed reader.",
-        ),
-        ("Technical Context", "Rust, SQLite, one binary."),
-        (
-            "Files & Code",
-            "`src/parse.rs`, `src/fetch.rs`, `src/store.rs`.",
-        ),
-        ("Errors & Fixes", "None open."),
-        ("Key Decisions", "One entry type for both feed formats."),
-        ("Pending Tasks", "The open items of the plan."),
-        ("Current State", "All tests pass."),
-    ];
-    if !sections.iter().all(|(title, _)| prompt.contains(title)) {
+    if !asks_for_a_summary(prompt) {
         return "Understood.".into();
     }
     let section = |(title, text): &(&str, &str)| format!("## {title}\n\n{text}\n");
-    let summary: Vec<_> = sections.iter().map(section).collect();
+    let summary: Vec<_> = SUMMARY.iter().map(section).collect();
     format!(
         "<analysis>Read it all.</analysis>\n\n{}",
         summary.join("\n")
     )
 }
+
+/// The demo's story as a model would sum it up.
+const SUMMARY: [(&str, &str); 7] = [
+    (
+        "User Intent",
+        "Build tidepool, a small command-line feed reader.",
+    ),
+    ("Technical Context", "Rust, SQLite, one binary."),
+    (
+        "Files & Code",
+        "`src/parse.rs`, `src/fetch.rs`, `src/store.rs`.",
+    ),
+    ("Errors & Fixes", "None open."),
+    ("Key Decisions", "One entry type for both feed formats."),
+    ("Pending Tasks", "The open items of the plan."),
+    ("Current State", "All tests pass."),
+];
 
 #[cfg(test)]
 mod tests {

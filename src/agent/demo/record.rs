@@ -103,13 +103,13 @@ impl Record {
     }
 
     /// Writes the mark of a compaction.
-    pub fn compacted(&mut self, before: u64) -> io::Result<()> {
+    pub fn compacted(&mut self, before: u64, trigger: &str) -> io::Result<()> {
         self.parent = None;
         self.chained(
             "system",
             json!({
                 "subtype": "compact_boundary", "content": "Conversation compacted", "level": "info",
-                "compactMetadata": { "trigger": "manual", "preTokens": before },
+                "compactMetadata": { "trigger": trigger, "preTokens": before },
             }),
         )
     }

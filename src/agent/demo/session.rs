@@ -275,7 +275,10 @@ impl Session {
             self.turn = Some(turn);
             return Ok(());
         }
-        self.end_turn();
+        match turn.failure.take() {
+            Some(word) => self.fail_turn(&word),
+            None => self.end_turn(),
+        }
         self.dirty = true;
         if let Some(prompt) = self.queue.pop_front() {
             return self.submit(prompt);
@@ -384,7 +387,9 @@ impl Session {
         match prompt.trim() {
             "/exit" | "/quit" => self.quit("prompt_input_exit", 0),
             "/clear" if self.turn.is_none() => self.start_over()?,
-            "/compact" if self.turn.is_none() => self.compact()?,
+            "/compact" if self.turn.is_none() => {
+                self.compact("manual")?;
+            }
             command if command.starts_with('/') && !command.contains([' ', '\n']) => {
                 let name = wrap(command, self.canvas.columns()).swap_remove(0);
                 self.above
@@ -421,6 +426,13 @@ impl Session {
             self.handed_over = true;
             self.story = Story::from_prompt(&prompt);
         }
+        if self
+            .control
+            .compact
+            .is_some_and(|line| self.context >= line)
+        {
+            self.compact("auto")?;
+        }
         if self.context >= self.limit() {
             self.hint = "Context low (0% remaining) · Run /compact to compact & continue".into();
             let notice = "Context limit reached · /compact or /clear to continue";
@@ -443,7 +455,15 @@ impl Session {
             let line = self.control.script.get(self.turns - 1);
             return scripted(line.map_or("Understood.", String::as_str));
         }
-        self.story.turn(self.handed_over && self.turns == 1)
+        let mut steps = self.story.turn(self.handed_over && self.turns == 1);
+        if self.story.done() >= self.control.items
+            && let (Some(promise), Some(Step::Say(last))) =
+                (&self.control.promise, steps.back_mut())
+        {
+            last.push_str("\n\n");
+            last.push_str(promise);
+        }
+        steps
     }
 
     /// The context after a turn, tokens.
@@ -455,6 +475,9 @@ impl Session {
             .or(self.control.usage.last());
         if let Some(usage) = scripted.filter(|_| !self.handed_over) {
             return *usage;
+        }
+        if let Some(growth) = self.control.growth {
+            return self.context + growth;
         }
         // A window fills in about twenty turns, whatever its size.
         let share = (self.window() - BASE_LOAD) / 20;
@@ -491,22 +514,26 @@ impl Session {
         Ok(())
     }
 
-    fn compact(&mut self) -> io::Result<()> {
-        self.tell(
-            "PreCompact",
-            "",
-            json!({ "trigger": "manual", "custom_instructions": null }),
-        );
-        self.record.compacted(self.context)?;
+    /// Compacts, unless a hook refuses.
+    fn compact(&mut self, trigger: &str) -> io::Result<()> {
+        let fields = json!({ "trigger": trigger, "custom_instructions": null });
+        let payload = self.payload("PreCompact", fields);
+        if let Some(reason) = self.hooks.refused("PreCompact", self.id, &payload) {
+            let notice = format!("Compaction blocked by PreCompact hook: {reason}");
+            self.above.extend([format!("  ⎿  {notice}"), String::new()]);
+            return Ok(());
+        }
+        self.record.compacted(self.context, trigger)?;
         self.context = BASE_LOAD + (self.context - BASE_LOAD.min(self.context)) / 12;
         self.has_usage = false;
         self.hint = "? for shortcuts".into();
-        self.tell("PostCompact", "", json!({ "trigger": "manual" }));
+        // In the order of the real client.
         self.tell(
             "SessionStart",
             "",
             json!({ "source": "compact", "model": self.options.model }),
         );
+        self.tell("PostCompact", "", json!({ "trigger": trigger }));
         self.above.push("  ⎿  Compacted".into());
         self.status_line_soon();
         Ok(())
@@ -514,11 +541,16 @@ impl Session {
 
     /// Runs the hooks of `event` with its own `fields`.
     pub(super) fn tell(&self, event: &str, subject: &str, fields: Value) {
+        let payload = self.payload(event, fields);
+        self.hooks.run(event, self.id, subject, &payload);
+    }
+
+    fn payload(&self, event: &str, fields: Value) -> Value {
         let mut payload = hooks::payload(event, self.id, self.record.path(), &self.control.cwd);
         if let (Some(payload), Value::Object(fields)) = (payload.as_object_mut(), fields) {
             payload.extend(fields);
         }
-        self.hooks.run(event, self.id, subject, &payload);
+        payload
     }
 
     /// Runs the status line command when nothing more has come for a while.

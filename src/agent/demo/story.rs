@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 pub enum Step {
     /// It says something, in Markdown.
     Say(String),
+    /// The service fails: the turn is over with this error's word.
+    Fail(String),
     /// It calls a tool.
     Tool {
         /// The tool's name.
@@ -247,6 +249,10 @@ const PLAN: [Item; 24] = [
     ),
 ];
 
+/// How long the files are that it reads: about half of what a turn adds to the context, so that a trim has
+/// something to remove.
+const FILE_LINES: usize = 600;
+
 /// The prompt the demo gives itself when it goes on alone.
 pub const GO_ON: &str = "Go on with the next item.";
 
@@ -277,6 +283,11 @@ impl Story {
         }
     }
 
+    /// How many items are behind it.
+    pub const fn done(self) -> u64 {
+        self.next as u64
+    }
+
     /// The steps of the next turn.
     pub fn turn(&mut self, handed_over: bool) -> VecDeque<Step> {
         let number = self.next;
@@ -296,7 +307,7 @@ impl Story {
         }
         steps.extend([
             todo(number),
-            Step::file("Read", item.file, &listing(item, 60)),
+            Step::file("Read", item.file, &listing(item, FILE_LINES)),
             Step::Say(item.thought.to_owned()),
             Step::file("Edit", item.file, "The file has been updated."),
             Step::shell(&format!("cargo test {}", item.test), &tests(item, number)),
@@ -349,7 +360,7 @@ fn listing(item: &Item, lines: usize) -> String {
 
 /// What `cargo test` prints.
 fn tests(item: &Item, number: usize) -> String {
-    let count = 3 + number * 2;
+    let count = 3 + number % PLAN.len() * 2;
     let name = item.test;
     let line = |n| format!("test {name}::case_{n} ... ok");
     let lines = (1..=count).map(line).collect::<Vec<_>>().join("\n");

@@ -27,6 +27,8 @@ pub struct Turn {
     calls: (u64, u64),
     call: String,
     running: Option<RunningTool>,
+    /// The word of the error that ends it.
+    pub failure: Option<String>,
 }
 
 struct RunningTool {
@@ -57,6 +59,7 @@ impl Turn {
             calls: (0, calls.max(1)),
             call: String::new(),
             running: None,
+            failure: None,
         }
     }
 
@@ -100,9 +103,10 @@ pub fn cost(usage: Usage) -> f64 {
 /// A line of the script as steps.
 pub fn scripted(line: &str) -> VecDeque<Step> {
     line.split('\t')
-        .map(|step| match step.strip_prefix("$ ") {
-            Some(command) => Step::run(command),
-            None => Step::Say(step.replace("\\n", "\n")),
+        .map(|step| match step.split_at_checked(2) {
+            Some(("$ ", command)) => Step::run(command),
+            Some(("! ", word)) => Step::Fail(word.to_owned()),
+            _ => Step::Say(step.replace("\\n", "\n")),
         })
         .collect()
 }
@@ -119,6 +123,10 @@ impl Session {
         };
         let joins_tool = matches!(turn.steps.front(), Some(Step::Tool { .. }));
         match step {
+            Step::Fail(word) => {
+                turn.failure = Some(word);
+                return Ok(false);
+            }
             Step::Say(text) => {
                 self.begin_call(turn);
                 let reason = if joins_tool { "tool_use" } else { "end_turn" };
@@ -177,10 +185,8 @@ impl Session {
     }
 
     fn finish_tool(&mut self, tool: &RunningTool) -> io::Result<()> {
-        let output = tool
-            .output
-            .clone()
-            .unwrap_or_else(|| run_shell(&tool.input));
+        let made_up = tool.output.clone().map(|output| (output, false));
+        let (output, failed) = made_up.unwrap_or_else(|| run_shell(&tool.input));
         let response = if tool.name == "Bash" {
             json!({ "stdout": output, "stderr": "", "interrupted": false, "isImage": false })
         } else {
@@ -188,14 +194,17 @@ impl Session {
         };
         self.record.tool_result(&tool.id, &output, &response)?;
         let duration = u64::try_from(tool.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.tell(
-            "PostToolUse",
-            tool.name,
-            json!({
-                "tool_name": tool.name, "tool_input": tool.input, "tool_use_id": tool.id,
-                "tool_response": response, "duration_ms": duration,
-            }),
-        );
+        let mut told = json!({
+            "tool_name": tool.name, "tool_input": tool.input, "tool_use_id": tool.id,
+            "duration_ms": duration,
+        });
+        if failed {
+            told["error"] = json!(output);
+            self.tell("PostToolUseFailure", tool.name, told);
+        } else {
+            told["tool_response"] = response;
+            self.tell("PostToolUse", tool.name, told);
+        }
         self.show_output(&output);
         self.status_line_soon();
         Ok(())
@@ -209,6 +218,15 @@ impl Session {
         });
         self.tell("Stop", "", told);
         self.status_line_soon();
+    }
+
+    /// Ends the turn as a call does that the service has failed.
+    pub fn fail_turn(&mut self, word: &str) {
+        let message = format!("API Error: {word}");
+        self.above
+            .extend([format!("  \x1b[31m⎿  {message}"), String::new()]);
+        let told = json!({ "error": word, "last_assistant_message": message });
+        self.tell("StopFailure", "", told);
     }
 
     fn say(&mut self, text: &str) {
@@ -279,15 +297,16 @@ fn rendered(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Runs a scripted command; gives what it prints.
-fn run_shell(input: &Value) -> String {
+/// Runs a scripted command; gives what it prints, and whether it failed.
+fn run_shell(input: &Value) -> (String, bool) {
     let command = input["command"].as_str().unwrap_or_default();
     match Command::new("/bin/sh").args(["-c", command]).output() {
         Ok(output) => {
             let text = [output.stdout, output.stderr].concat();
-            String::from_utf8_lossy(&text).into_owned()
+            let text = String::from_utf8_lossy(&text).into_owned();
+            (text, !output.status.success())
         }
-        Err(error) => error.to_string(),
+        Err(error) => (error.to_string(), true),
     }
 }
 

@@ -70,6 +70,22 @@ fn a_shell_result_keeps_its_streams_cut_to_size() {
 }
 
 #[test]
+fn a_to_do_call_counts_once_it_has_run_and_not_in_a_subagent() {
+    let call = r#""tool_name":"TaskUpdate","tool_input":{"taskId":"1","status":"completed"},"tool_use_id":"t1",
+        "tool_response":{"success":true,"taskId":"1","updatedFields":["status"]}"#;
+    let todo = |event: &str, fields: &str| match parse(event, fields) {
+        AgentEvent::ToolStarted { call, .. } | AgentEvent::ToolFinished { call, .. } => call.todo,
+        other => panic!("{other:?}"),
+    };
+    let told = todo("PostToolUse", call).expect("a call");
+    assert_eq!(told.id.as_deref(), Some("t1"));
+    assert_eq!(todo("PreToolUse", call), None);
+    assert_eq!(todo("PostToolUseFailure", call), None);
+    let by_subagent = format!(r#"{call},"agent_id":"a1""#);
+    assert_eq!(todo("PostToolUse", &by_subagent), None);
+}
+
+#[test]
 fn a_turns_end_carries_the_message_and_what_still_runs() {
     let fields =
         r#""stop_hook_active":false,"last_assistant_message":"Hello","background_tasks":[{},{}]"#;

@@ -1,7 +1,7 @@
 //! The endpoints: which request becomes which call, and which checks it passes on the way.
 //!
 //! ```text
-//!   front (shape: Origin, Host, URI, size, lane)  →  route  →  right (token)  →  body  →  the loop
+//!   front (shape: Origin, Host, URI, size)  →  route  →  enter (token, lane)  →  body  →  the loop
 //! ```
 
 use std::sync::Arc;
@@ -14,18 +14,23 @@ use axum::extract::{Path, Query, Request as HttpRequest, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{timeout, timeout_at};
 
-use super::secrets::{Keys, Right};
-use super::{ANSWER_LIMIT, BODY_LIMIT, Call, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, Seat};
+use super::secrets::Keys;
+use super::stream::events;
+use super::{ANSWER_LIMIT, BODY_LIMIT, Call, Desk, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, Seat};
+use crate::api::endpoint::{Endpoint, Right};
+use crate::api::metrics;
 use crate::api::wire::{
-    Control, ErrorBody, Reply, Request, SAY_LIMIT, SayBody, UsageQuery, is_event_name, is_shallow,
+    CommitBody, Control, ErrorBody, HookVerdict, REFUSABLE_EVENT, RebootBody, Reply, Report,
+    Request, SAY_LIMIT, SHA_DIGITS, SaveBody, SayBody, TestBody, UsageQuery, is_event_name, is_sha,
+    is_shallow,
 };
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
@@ -37,49 +42,71 @@ const SESSION_ID_LIMIT: usize = 64;
 /// The largest figure taken for tokens: far above any model, far below where arithmetic ends.
 const TOKENS_LIMIT: u64 = 1_000_000_000_000;
 
+/// How long a request may wait for a place among those who wait for the loop.
+const PLACE_LIMIT: Duration = Duration::from_millis(250);
+
+/// The largest count taken of tests or files.
+const COUNT_LIMIT: u64 = 1_000_000_000;
+
 /// What every endpoint needs.
 #[derive(Clone, Debug)]
 pub(super) struct Shop {
-    pub calls: mpsc::Sender<Call>,
+    pub desk: Desk,
     pub keys: Keys,
     /// The port a `Host` must name; none on the Unix socket, where no browser can come from.
     pub port: Option<u16>,
     /// Places for requests that are no hooks, so that these always find some.
     pub general: Arc<Semaphore>,
+    /// Places for streams of events.
+    pub streams: Arc<Semaphore>,
+    /// Becomes true when the door closes.
+    pub closing: watch::Receiver<bool>,
 }
 
-pub(super) fn router(shop: Shop) -> Router {
-    let observing = Router::new()
-        .route("/hooks/claude/{event}", post(hook))
-        .route("/statusline", post(status_line))
-        .route("/context/usage", get(usage))
-        .route_layer(from_fn_with_state(shop.clone(), may_observe));
-    let controlling = Router::new()
-        .route("/status", get(status))
-        .route("/history", get(history))
-        .route("/api/sessions/{id}/handoff", get(handoff))
-        .route("/control/say", post(say))
-        .route("/control/{order}", post(order))
-        .route_layer(from_fn_with_state(shop.clone(), may_control));
-    observing
-        .merge(controlling)
+pub(super) fn router(shop: &Shop) -> Router {
+    let routed = Endpoint::ALL
+        .into_iter()
+        .fold(Router::new(), |router, one| {
+            let gate = (shop.clone(), one);
+            let method = handler(one).route_layer(from_fn_with_state(gate, enter));
+            router.route(one.path(), method)
+        });
+    routed
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn(private))
-        .layer(from_fn_with_state(shop.clone(), front))
-        .with_state(shop)
+        .layer(from_fn_with_state(shop.port, front))
+        .with_state(shop.clone())
+}
+
+fn handler(endpoint: Endpoint) -> MethodRouter<Shop> {
+    match endpoint {
+        Endpoint::Hook => post(hook),
+        Endpoint::StatusLine => post(status_line),
+        Endpoint::Usage => get(usage),
+        Endpoint::AutoSave => post(auto_save),
+        Endpoint::GitCommit => post(git_commit),
+        Endpoint::TestResult => post(test_result),
+        Endpoint::Metrics => get(metrics),
+        Endpoint::Status => get(status),
+        Endpoint::History => get(history),
+        Endpoint::Events => get(events),
+        Endpoint::Handoff => get(handoff),
+        Endpoint::Say => post(say),
+        Endpoint::Order => post(order),
+    }
 }
 
 /// Why a request is not answered as it wished.
 #[derive(Debug)]
-struct Fault {
+pub(super) struct Fault {
     status: StatusCode,
     error: String,
     hint: &'static str,
 }
 
 impl Fault {
-    fn new(status: StatusCode, error: impl Into<String>, hint: &'static str) -> Self {
+    pub(super) fn new(status: StatusCode, error: impl Into<String>, hint: &'static str) -> Self {
         Self {
             status,
             error: error.into(),
@@ -91,7 +118,7 @@ impl Fault {
         Self::new(StatusCode::BAD_REQUEST, error, "")
     }
 
-    fn ending() -> Self {
+    pub(super) fn ending() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "the supervisor is ending",
@@ -117,23 +144,11 @@ impl IntoResponse for Fault {
 }
 
 async fn front(
-    State(shop): State<Shop>,
+    State(port): State<Option<u16>>,
     request: HttpRequest,
     next: Next,
 ) -> Result<Response, Fault> {
-    check_shape(&request, shop.port)?;
-    let path = request.uri().path();
-    let _place = if path.starts_with("/hooks/") || path == "/statusline" {
-        None
-    } else {
-        Some(shop.general.try_acquire().map_err(|_| {
-            Fault::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too many requests at a time",
-                "try again in a moment",
-            )
-        })?)
-    };
+    check_shape(&request, port)?;
     Ok(next.run(request).await)
 }
 
@@ -210,21 +225,23 @@ async fn wrong_method() -> Fault {
     )
 }
 
-async fn may_observe(
-    State(shop): State<Shop>,
+/// Lets a request in that may use the endpoint, once there is a place for it.
+async fn enter(
+    State((shop, endpoint)): State<(Shop, Endpoint)>,
     request: HttpRequest,
     next: Next,
 ) -> Result<Response, Fault> {
-    check_right(&shop, request.headers(), Right::Observe)?;
-    Ok(next.run(request).await)
-}
-
-async fn may_control(
-    State(shop): State<Shop>,
-    request: HttpRequest,
-    next: Next,
-) -> Result<Response, Fault> {
-    check_right(&shop, request.headers(), Right::Control)?;
+    check_right(&shop, request.headers(), endpoint.right())?;
+    if endpoint.is_urgent() {
+        return Ok(next.run(request).await);
+    }
+    let Ok(Ok(_place)) = timeout(PLACE_LIMIT, shop.general.acquire()).await else {
+        return Err(Fault::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many requests at a time",
+            "try again in a moment",
+        ));
+    };
     Ok(next.run(request).await)
 }
 
@@ -267,8 +284,28 @@ async fn hook(
     // The payload goes on unparsed, valid or not: what to make of a torn one is the loop's to say,
     // and even then the event's name is news.
     let _answering = seat.answering();
-    send(&shop, Request::Hook { event, body }).await?;
-    Ok(accepted())
+    let refusable = event == REFUSABLE_EVENT;
+    let queued = send(&shop, Request::Hook { event, body }).await;
+    count(&shop, &seat, queued.is_ok());
+    let answer = queued?;
+    if !refusable {
+        return Ok(accepted());
+    }
+    Ok(match timeout(LINE_LIMIT, answer).await {
+        Ok(Ok(reply @ Reply::Blocked { .. })) => tell(reply),
+        // A word that comes late would come to nobody: the agent does as it likes.
+        _ => accepted(),
+    })
+}
+
+/// Counts a hook and how long it took until the loop had it.
+fn count(shop: &Shop, seat: &Seat, taken: bool) {
+    let mut hooks = shop.desk.hooks();
+    if taken {
+        hooks.note(u64::try_from(seat.came.elapsed().as_micros()).unwrap_or(u64::MAX));
+    } else {
+        hooks.lost += 1;
+    }
 }
 
 async fn status_line(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
@@ -298,6 +335,64 @@ async fn usage(
         )));
     }
     ask(&shop, seat_of(&request), Request::Usage(query)).await
+}
+
+async fn auto_save(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
+    let (body, seat) = read_body(request).await?;
+    let body = if body.is_empty() {
+        SaveBody::default()
+    } else {
+        parse(&body)?
+    };
+    ask(&shop, seat, Request::Reported(Report::AutoSave(body))).await
+}
+
+async fn git_commit(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
+    let (body, seat) = read_body(request).await?;
+    let body: CommitBody = parse(&body)?;
+    if !is_sha(&body.commit_sha) {
+        let (least, most) = (SHA_DIGITS.start(), SHA_DIGITS.end());
+        return Err(Fault::bad(format!(
+            "expected {least} to {most} hexadecimal digits as commit_sha"
+        )));
+    }
+    check_count("files_changed", body.files_changed)?;
+    ask(&shop, seat, Request::Reported(Report::Commit(body))).await
+}
+
+async fn test_result(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
+    let (body, seat) = read_body(request).await?;
+    let body: TestBody = parse(&body)?;
+    check_count("test_count", body.test_count)?;
+    check_count("failed_count", body.failed_count)?;
+    if let (Some(failed), Some(all)) = (body.failed_count, body.test_count)
+        && failed > all
+    {
+        return Err(Fault::bad(format!(
+            "expected failed_count of at most test_count, found {failed} of {all}"
+        )));
+    }
+    if body.duration_seconds.is_some_and(f64::is_sign_negative) {
+        return Err(Fault::bad("expected duration_seconds of 0 or more"));
+    }
+    ask(&shop, seat, Request::Reported(Report::Tests(body))).await
+}
+
+fn check_count(name: &str, count: Option<u64>) -> Result<(), Fault> {
+    if count.is_some_and(|count| count > COUNT_LIMIT) {
+        return Err(Fault::bad(format!(
+            "expected {name} of at most {COUNT_LIMIT}"
+        )));
+    }
+    Ok(())
+}
+
+async fn metrics(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
+    let Reply::Metrics(report) = call(&shop, &seat_of(&request), Request::Metrics).await? else {
+        return Err(Fault::ending());
+    };
+    let text = metrics::text(&report, &shop.desk.hooks());
+    Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }
 
 async fn status(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
@@ -344,6 +439,11 @@ async fn order(
     if !body.is_empty() {
         parse::<serde_json::Map<String, serde_json::Value>>(&body)?;
     }
+    let way = match order {
+        Control::Reboot if !body.is_empty() => parse::<RebootBody>(&body)?.way,
+        _ => None,
+    };
+    let order = way.map_or(order, Control::RebootBy);
     ask(&shop, seat, Request::Control(order)).await
 }
 
@@ -426,6 +526,10 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
+    // A list of the fields' values would be taken for the object, too.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Fault::bad("expected a JSON object, found something else"));
+    }
     if !is_shallow(body) {
         return Err(Fault::bad("the JSON is nested too deeply"));
     }
@@ -438,7 +542,7 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
     })
 }
 
-fn seat_of(request: &HttpRequest) -> Arc<Seat> {
+pub(super) fn seat_of(request: &HttpRequest) -> Arc<Seat> {
     let seat = request.extensions().get::<Arc<Seat>>();
     Arc::clone(seat.expect("every request is marked with its seat before it is routed"))
 }
@@ -463,7 +567,7 @@ impl Drop for Answering<'_> {
 async fn send(shop: &Shop, request: Request) -> Result<oneshot::Receiver<Reply>, Fault> {
     let (reply, answer) = oneshot::channel();
     let call = Call { request, reply };
-    match timeout(QUEUE_LIMIT, shop.calls.send(call)).await {
+    match timeout(QUEUE_LIMIT, shop.desk.calls.send(call)).await {
         Ok(Ok(())) => Ok(answer),
         Ok(Err(_)) => Err(Fault::ending()),
         Err(_) => Err(Fault::new(
@@ -475,10 +579,15 @@ async fn send(shop: &Shop, request: Request) -> Result<oneshot::Receiver<Reply>,
 }
 
 async fn ask(shop: &Shop, seat: Arc<Seat>, request: Request) -> Result<Response, Fault> {
+    call(shop, &seat, request).await.map(tell)
+}
+
+/// Has the loop answer a request, within the limit of time.
+pub(super) async fn call(shop: &Shop, seat: &Seat, request: Request) -> Result<Reply, Fault> {
     let _answering = seat.answering();
     let answer = send(shop, request).await?;
     match timeout(ANSWER_LIMIT, answer).await {
-        Ok(Ok(reply)) => Ok(tell(reply)),
+        Ok(Ok(reply)) => Ok(reply),
         Ok(Err(_)) => Err(Fault::ending()),
         Err(_) => Err(late(ANSWER_LIMIT)),
     }
@@ -495,6 +604,11 @@ fn late(limit: Duration) -> Fault {
 fn tell(reply: Reply) -> Response {
     match reply {
         Reply::Accepted => accepted(),
+        Reply::Blocked { reason } => Json(HookVerdict {
+            decision: HookVerdict::BLOCK.to_owned(),
+            reason,
+        })
+        .into_response(),
         Reply::Refused { why } => Fault::new(StatusCode::CONFLICT, why, "").into_response(),
         Reply::NotFound { why } => Fault::new(StatusCode::NOT_FOUND, why, "").into_response(),
         Reply::StatusLine(line) => Json(line).into_response(),
@@ -502,6 +616,10 @@ fn tell(reply: Reply) -> Response {
         Reply::History(report) => Json(report).into_response(),
         Reply::Handoff(report) => Json(report).into_response(),
         Reply::Usage(usage) => Json(usage).into_response(),
+        Reply::Noted(noted) => (StatusCode::ACCEPTED, Json(noted)).into_response(),
+        Reply::Saved(saved) => (StatusCode::ACCEPTED, Json(saved)).into_response(),
+        // Only its own endpoint asks for these, and words them as text.
+        Reply::Metrics(_) => Fault::ending().into_response(),
     }
 }
 

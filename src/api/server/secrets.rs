@@ -20,18 +20,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{ApiError, door};
+use crate::api::endpoint::Right;
 
 /// A token's strength in bytes: 256 bits, beyond guessing.
 const TOKEN_BYTES: usize = 32;
-
-/// What a bearer may do; the greater right includes the lesser.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Right {
-    /// Post events, read the usage figure.
-    Observe,
-    /// Everything.
-    Control,
-}
 
 /// The two tokens of a run, for checking.
 #[derive(Clone)]

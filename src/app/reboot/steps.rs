@@ -5,16 +5,17 @@ use std::time::Duration;
 use crate::{
     api::wire::AgentState,
     config::{Delivery, RebootMode},
-    lineage::{Cause, EndReason, RebootRecord, Way, journal::Step},
+    lineage::{Cause, EndReason, RebootRecord, TrimRecord, Way, journal::Step},
 };
 
 use super::{DEFER_TURNS, Kind, SECOND_ENTER, is_safe, open_review};
 use crate::app::{
-    agent,
+    agent, autopilot,
     effect::{Effect, StartAgent},
     ending,
     event::TimerId,
     model::{Model, Overlay},
+    summary, tally, trim,
 };
 
 /// What follows from what is true now.
@@ -54,7 +55,7 @@ pub(super) fn enter(model: &mut Model, step: Step) -> Vec<Effect> {
     };
     attempt.step = step;
     attempt.entered.push((step, now));
-    let journal = attempt.kind == Kind::Fresh;
+    let journal = attempt.kind.is_reboot();
     attempt.journaled = !journal;
     let entry = journal.then(|| Effect::Journal(Box::new(attempt.entry(model, step))));
     model.reboot.attempt = Some(attempt);
@@ -71,8 +72,18 @@ fn armed(model: &mut Model) -> Vec<Effect> {
     if !asked && !is_safe(model) {
         return Vec::new();
     }
+    let each_turn = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|one| one.cause == Cause::Autopilot);
     let mut effects = enter(model, Step::Drafting);
+    effects.extend(autopilot::reads_task(model));
     effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
+    // A session of one turn is no matter for a summary, which costs as much as the turn.
+    if !approved && !each_turn {
+        effects.extend(summary::refresh(model));
+    }
     effects
 }
 
@@ -80,14 +91,24 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    if !attempt.drafted && attempt.approved.is_none() {
+    let by_itself = matches!(
+        attempt.cause,
+        Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit | Cause::Autopilot
+    );
+    let unattended = by_itself && model.mode == RebootMode::Auto;
+    let waits = !attempt.drafted || summary::is_awaited(model, unattended);
+    if waits && attempt.approved.is_none() {
         return Vec::new();
     }
     let epoch = attempt.epoch;
-    let by_itself = attempt.cause == Cause::Threshold || attempt.cause == Cause::ContextLimit;
+    let cause = attempt.cause;
     let mut effects = enter(model, Step::Review);
-    if by_itself && model.mode == RebootMode::Auto {
-        let delay = model.config.reboot.auto_delay;
+    if unattended {
+        let delay = autopilot::auto_delay(model, cause);
+        if delay.is_zero() {
+            effects.extend(super::approve(model, super::Approval::Auto).unwrap_or_default());
+            return effects;
+        }
         model.notice(format!(
             "rebooting in {} s: any review key stops it",
             delay.as_secs()
@@ -140,12 +161,15 @@ fn starting(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
+    if attempt.failed.is_some() {
+        return roll_back(model);
+    }
+    if attempt.is_copying() {
+        return trim::order_copy(model);
+    }
     if !attempt.started {
         attempt.started = true;
         return start(model);
-    }
-    if attempt.failed.is_some() {
-        return roll_back(model);
     }
     if !attempt.spawned {
         return Vec::new();
@@ -159,6 +183,14 @@ fn starting(model: &mut Model) -> Vec<Effect> {
             effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
             effects
         }
+        // Nothing is delivered: the copy holds what was said.
+        Kind::Trim => {
+            let epoch = attempt.epoch;
+            let timeout = model.config.reboot.verify_timeout;
+            let mut effects = enter(model, Step::Verifying);
+            effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
+            effects
+        }
         Kind::Undo(..) | Kind::Restart => finish(model),
     }
 }
@@ -169,19 +201,23 @@ fn start(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let (kind, cause, session) = (attempt.kind, attempt.cause, attempt.new);
-    let text = attempt.handoff.as_ref().map(|handoff| handoff.text.clone());
+    let handoff = attempt.handoff.as_ref().filter(|_| kind != Kind::Trim);
+    let text = handoff.map(|handoff| handoff.text.clone());
     let parent = match kind {
         Kind::Undo(_, parent) => parent,
-        Kind::Fresh | Kind::Restart => model.lineage.iterations().last().map(|last| last.iteration),
+        Kind::Fresh | Kind::Trim | Kind::Restart => {
+            model.lineage.iterations().last().map(|last| last.iteration)
+        }
     };
     agent::open_iteration(model, session, Some(cause), parent);
     let iteration = model.iteration;
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
+    let again = (kind == Kind::Restart).then(|| autopilot::restart_prompt(model));
     let mut effects = vec![Effect::Start(StartAgent {
         iteration,
         session,
         resume: kind != Kind::Fresh,
-        prompt: text.clone().filter(|_| as_prompt),
+        prompt: again.unwrap_or_else(|| text.clone().filter(|_| as_prompt)),
         first: false,
     })];
     if let Some(text) = text {
@@ -192,13 +228,15 @@ fn start(model: &mut Model) -> Vec<Effect> {
 
 /// A generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
 fn is_pasted(model: &Model) -> bool {
-    let too_long = model
+    let handoff = model
         .reboot
         .attempt
         .as_ref()
-        .and_then(|attempt| attempt.handoff.as_ref())
-        .is_some_and(|handoff| handoff.bytes() > 120 * 1024);
-    too_long
+        .and_then(|attempt| attempt.handoff.as_ref());
+    let Some(handoff) = handoff else {
+        return false;
+    };
+    handoff.bytes() > 120 * 1024
         || model.config.reboot.delivery == Delivery::Paste
         || model.identity.agent_kind == "generic"
 }
@@ -229,6 +267,7 @@ fn delivering(model: &mut Model) -> Vec<Effect> {
     if generic {
         // Others have hooks; in their prompt a marker shows before anything is submitted.
         effects.push(Effect::WatchPane(handoff.marker.nonce.clone()));
+        model.heard.expect_echo(&handoff.text);
     }
     effects.extend([
         Effect::Paste(handoff.text),
@@ -243,7 +282,8 @@ fn verifying(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let generic = model.identity.agent_kind == "generic";
-    if attempt.proven && (attempt.submitted || !generic) {
+    let nothing_sent = attempt.handoff.is_none();
+    if nothing_sent || (attempt.proven && (attempt.submitted || !generic)) {
         let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
         if model.config.reboot.warmup_prompt.is_none() {
             return finish(model);
@@ -288,7 +328,7 @@ fn roll_back(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let why = attempt.failed.take().unwrap_or_default();
-    if attempt.kind != Kind::Fresh {
+    if !attempt.kind.is_reboot() {
         return end_attempt(model, Step::Failed, Some(&why));
     }
     attempt.rolling_back = Some(why);
@@ -337,7 +377,8 @@ fn finish(model: &mut Model) -> Vec<Effect> {
     let kind = attempt.kind;
     let total = record.total_ms();
     let iteration = model.iteration;
-    if kind == Kind::Fresh
+    let trimmed = record.trim;
+    if kind.is_reboot()
         && let Some(current) = model.lineage.current_mut()
     {
         current.reboot = Some(record);
@@ -347,6 +388,10 @@ fn finish(model: &mut Model) -> Vec<Effect> {
             format!("iteration {iteration}: the handoff has arrived, {total} ms after the approval")
         }
         Kind::Fresh => format!("iteration {iteration} has started"),
+        Kind::Trim => format!(
+            "iteration {iteration}: the trimmed session goes on{}",
+            trimmed.map(won).unwrap_or_default()
+        ),
         Kind::Undo(..) => format!("iteration {iteration}: the session before the reboot is back"),
         Kind::Restart => format!("iteration {iteration}: the session is resumed"),
     });
@@ -359,12 +404,24 @@ fn finish(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
+/// What a trim has won, for a notice.
+fn won(record: TrimRecord) -> String {
+    format!(
+        ", {} → {}: {} of {} tool responses removed",
+        trim::thousands(record.tokens_before),
+        trim::thousands(record.tokens_after),
+        record.responses,
+        record.of
+    )
+}
+
 /// How long each step from the approval on took, and what was sent.
 fn record(model: &Model) -> RebootRecord {
     let mut record = RebootRecord {
         old_session: None,
         new_session: None,
         way: Way::Fresh,
+        trim: None,
         cause: Cause::Key,
         transition_time_ms: std::collections::BTreeMap::default(),
         handoff_bytes: 0,
@@ -378,10 +435,16 @@ fn record(model: &Model) -> RebootRecord {
     };
     record.old_session = Some(attempt.old);
     record.new_session = Some(model.session);
+    record.way = attempt.kind.way();
+    record.trim = attempt.trimmed;
     record.cause = attempt.cause;
     record.verified = attempt.proven;
     record.warmed_up = attempt.warmed_up;
-    if let Some(handoff) = &attempt.handoff {
+    if let Some(handoff) = attempt
+        .handoff
+        .as_ref()
+        .filter(|_| attempt.kind != Kind::Trim)
+    {
         record.handoff_bytes = handoff.bytes() as u64;
         record.handoff_tokens = handoff.tokens();
     }
@@ -403,6 +466,7 @@ fn record(model: &Model) -> RebootRecord {
 
 /// Closes the attempt, in the journal too.
 pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> Vec<Effect> {
+    tally::reboot_ended(model, step, why);
     if let (Some(why), Some(attempt)) = (why, &mut model.reboot.attempt) {
         attempt.rolling_back.get_or_insert_with(|| why.to_owned());
     }

@@ -192,15 +192,23 @@ fn line_of_nextest(line: &str, outcome: &mut TestOutcome) {
         .and_then(|rest| rest.split_once(") "))
         && number
             .chars()
-            .all(|c| c.is_ascii_digit() || c == '/' || c == ' ')
+            .all(|c| c.is_ascii_digit() || matches!(c, '/' | ' ' | '─'))
     {
+        // A rule stands for the number while the test will be tried again: that is no verdict yet.
+        if number.starts_with('─') {
+            return;
+        }
         name = rest.trim_start();
     }
     if !name.contains(' ') {
         return;
     }
     match verdict.rsplit(' ').next().unwrap_or_default() {
-        "PASS" | "LEAK" => outcome.passed_one(name),
+        "PASS" | "LEAK" => {
+            // An earlier try may have failed, and older versions do not say that there will be another.
+            outcome.failing.retain(|failed| failed != name);
+            outcome.passed_one(name);
+        }
         "SLOW" | "RETRY" => {}
         // A try that failed is told again if it was the last one.
         _ if verdict.starts_with("TRY ") && outcome.passing.iter().any(|have| have == name) => {}

@@ -7,7 +7,15 @@ pub(super) fn read(lines: &[&str]) -> Option<TestOutcome> {
     let mut outcome = TestOutcome::new(Runner::Pytest);
     let (mut seen, mut deselected) = (false, 0);
     let mut in_summary = false;
+    // What a test printed is shown again where it failed, and may look like anything.
+    let mut in_capture = false;
     for line in lines {
+        let is_heading = line.starts_with("---") && line.contains(" Captured ");
+        in_capture =
+            is_heading || (in_capture && !line.starts_with("===") && !line.starts_with("___"));
+        if in_capture {
+            continue;
+        }
         let bare = line.trim_matches(['=', ' ']);
         let is_rule = line.starts_with("===");
         if is_rule && bare == "test session starts" {
@@ -81,6 +89,11 @@ fn totals(outcome: &mut TestOutcome, counts: &str) -> u64 {
 
 /// `FAILED test_a.py::test_b - AssertionError: …`.
 fn of_summary(line: &str, outcome: &mut TestOutcome) {
+    // A part of a test, with what it was run with: the test has failed.
+    if line.starts_with("SUBFAIL") {
+        let name = line.split(' ').find(|word| word.contains(".py::"));
+        return name.into_iter().for_each(|name| outcome.failed_one(name));
+    }
     let Some((verdict, rest)) = line.split_once(' ') else {
         return;
     };

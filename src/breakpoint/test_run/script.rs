@@ -105,8 +105,11 @@ fn totals<'a>(outcome: &mut TestOutcome, counts: impl Iterator<Item = (u64, &'a 
 pub(super) fn vitest(lines: &[&str]) -> Option<TestOutcome> {
     let mut outcome = TestOutcome::new(Runner::Vitest);
     let mut seen = false;
+    // The counts of tests follow those of files; what tests print can look like them.
+    let mut after_files = false;
     for line in lines {
         let text = line.trim();
+        let is_total = std::mem::replace(&mut after_files, text.starts_with("Test Files  "));
         if let Some(version) = text
             .strip_prefix("RUN ")
             .or_else(|| text.strip_prefix("DEV "))
@@ -117,7 +120,7 @@ pub(super) fn vitest(lines: &[&str]) -> Option<TestOutcome> {
         } else if text.starts_with("Test Files  ") {
             seen = true;
         } else if !seen {
-        } else if let Some(counts) = text.strip_prefix("Tests  ") {
+        } else if let Some(counts) = text.strip_prefix("Tests  ").filter(|_| is_total) {
             // The total stands in brackets behind the last count.
             let counts = counts
                 .rsplit_once(" (")

@@ -1,5 +1,7 @@
 //! What a dead supervisor left behind: agents that still live, and a reboot that is half done.
 
+use std::collections::BTreeMap;
+
 use chrono::Utc;
 use uuid::Uuid;
 
@@ -8,13 +10,13 @@ use crate::{
     cli::out::chain,
     handoff::{Handoff, Marker},
     lineage::{
-        Cause, Project,
+        Cause, Project, RebootRecord, Way,
         journal::{self, Evidence, JournalEntry, Recovery, Step},
         process,
         store::Store,
     },
-    runtime::agent::AgentPlan,
-    transcript::{SessionId, tail::find_prompt},
+    runtime::{agent::AgentPlan, trim},
+    transcript::{SessionId, Tokens, tail::find_prompt},
 };
 
 /// Ends agents that a dead supervisor left behind: never two live processes on one session.
@@ -64,6 +66,11 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
             ..entry.clone()
         }))
     };
+    if let (Way::Trim, Some(new)) = (entry.way, entry.new_session)
+        && let Some(old) = entry.old_session.and_then(|old| plan.transcript_of(old))
+    {
+        trim::sweep(&old, new);
+    }
     let mut effects = Vec::new();
     match decided.recovery {
         Recovery::Nothing => effects.extend(app::agent::begin(model, false, None, None)),
@@ -84,31 +91,59 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
         }
         Recovery::FinishResume { session } => {
             model.session = session;
-            effects.push(closed(
-                Step::Done,
-                "the handoff had arrived: resumed at the next start",
-            ));
+            let outcome = match entry.way {
+                Way::Fresh => "the handoff had arrived: resumed at the next start",
+                Way::Trim => "the trimmed copy was whole: resumed at the next start",
+            };
+            effects.push(closed(Step::Done, outcome));
             effects.extend(app::agent::begin(model, true, Some(Cause::Recovery), None));
+            // It was a reboot after all, and can be undone as one.
+            if let Some(current) = model.lineage.current_mut() {
+                current.reboot = Some(record(entry, marker));
+            }
         }
         Recovery::FinishDeliver { session } => {
-            // The journal's iteration may be the new one already: the text knows which one wrote it.
-            let marker = Marker::read(&entry.handoff).unwrap_or_else(|| Marker {
-                run: entry.run.to_string(),
-                iteration: entry.iteration.get(),
-                nonce: entry.nonce.clone(),
-            });
-            let handoff = Handoff {
-                marker,
-                text: entry.handoff.clone(),
-                left_out: Vec::new(),
-                warnings: Vec::new(),
-            };
+            let handoff = handoff_of(entry);
             let session = session.unwrap_or_else(|| SessionId::new(Uuid::new_v4()));
             effects.push(Effect::ReadGit);
             effects.extend(reboot::take_up(model, entry, handoff, session));
         }
     }
     effects
+}
+
+/// The message of a reboot, as its journal has it.
+fn handoff_of(entry: &JournalEntry) -> Handoff {
+    // The journal's iteration may be the new one already: the text knows which one wrote it.
+    let marker = Marker::read(&entry.handoff).unwrap_or_else(|| Marker {
+        run: entry.run.to_string(),
+        iteration: entry.iteration.get(),
+        nonce: entry.nonce.clone(),
+    });
+    Handoff {
+        marker,
+        text: entry.handoff.clone(),
+        left_out: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// What is known of a reboot that came about without a supervisor.
+fn record(entry: &JournalEntry, marker: journal::Marker) -> RebootRecord {
+    let told = (entry.way == Way::Fresh).then(|| handoff_of(entry));
+    RebootRecord {
+        old_session: entry.old_session,
+        new_session: entry.new_session,
+        way: entry.way,
+        trim: entry.trim,
+        cause: entry.cause,
+        transition_time_ms: BTreeMap::new(),
+        handoff_bytes: told.as_ref().map_or(0, |told| told.bytes() as u64),
+        handoff_tokens: told.map_or(Tokens(0), |told| told.tokens()),
+        verified: marker == journal::Marker::Seen,
+        warmed_up: false,
+        preserved_state: None,
+    }
 }
 
 /// Whether the handoff is in the new session's transcript.

@@ -84,7 +84,12 @@ fn of_this_process() -> Surroundings<'static> {
 /// The secrets file of the project we stand in: `ending` is `observe` or `control`. Needs no home and reads
 /// nothing, for hooks are in a hurry.
 pub fn secrets_file_here(ending: &str) -> io::Result<PathBuf> {
-    let hash = project_hash(&std::env::current_dir()?)?;
+    secrets_file_of(&std::env::current_dir()?, ending)
+}
+
+/// The secrets file of a project directory, as [`secrets_file_here`].
+pub fn secrets_file_of(project: &Path, ending: &str) -> io::Result<PathBuf> {
+    let hash = project_hash(project)?;
     Ok(of_this_process().runtime().join(format!("{hash}.{ending}")))
 }
 

@@ -33,11 +33,14 @@ use crate::lineage::{
 
 /// The schema's steps, oldest first; the version of a database is how many it has taken. A step
 /// that was released is never edited.
-const MIGRATIONS: [(i64, &str); SCHEMA as usize] =
-    [(1, include_str!("../migrations/0001-first.sql"))];
+const MIGRATIONS: [(i64, &str); SCHEMA as usize] = [
+    (1, include_str!("../migrations/0001-first.sql")),
+    (2, include_str!("../migrations/0002-compactions.sql")),
+    (3, include_str!("../migrations/0003-summaries.sql")),
+];
 
 /// The schema version this program knows.
-pub(super) const SCHEMA: i64 = 1;
+pub(super) const SCHEMA: i64 = 3;
 
 /// Keeps two supervisors from migrating one Postgres at once; any number does that is ours alone.
 const MIGRATION_LOCK: i64 = 0x7069_7473_746f_7031;

@@ -165,9 +165,14 @@ impl Pending {
                 checkpoint,
             } = write
                 && which.includes(project, checkpoint)
-                && found.iter().all(|known| known.id != checkpoint.id)
             {
-                found.push((**checkpoint).clone());
+                match found.iter_mut().find(|known| known.id == checkpoint.id) {
+                    Some(known) if known.created_at <= checkpoint.created_at => {
+                        known.clone_from(checkpoint);
+                    }
+                    Some(_) => {}
+                    None => found.push((**checkpoint).clone()),
+                }
             }
         }
         found.sort_by_key(|one| Reverse((one.created_at, one.id)));

@@ -141,15 +141,16 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
     Statement {
         sql: "INSERT INTO iterations (run_id, iteration, session_id, started_at, ended_at, end_reason, \
               tokens_input, tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, \
-              cause, reboot) \
-              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
+              cause, reboot, compactions, summary_made) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
               ON CONFLICT (run_id, iteration) DO UPDATE SET session_id = excluded.session_id, \
               started_at = excluded.started_at, ended_at = excluded.ended_at, \
               end_reason = excluded.end_reason, tokens_input = excluded.tokens_input, \
               tokens_output = excluded.tokens_output, summary = excluded.summary, \
               parent = excluded.parent, tokens_at_birth = excluded.tokens_at_birth, \
               tokens_at_end = excluded.tokens_at_end, cost_usd = excluded.cost_usd, \
-              cause = excluded.cause, reboot = excluded.reboot",
+              cause = excluded.cause, reboot = excluded.reboot, \
+              compactions = excluded.compactions, summary_made = excluded.summary_made",
         binds: vec![
             text(run),
             number(iteration.iteration.get()),
@@ -166,6 +167,8 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
             Bind::Real(iteration.cost_usd),
             maybe_text(iteration.cause),
             Bind::Text(iteration.reboot.as_ref().map(json)),
+            number(u64::from(iteration.compactions)),
+            Bind::Text(iteration.summary_made.as_ref().map(json)),
         ],
     }
 }
@@ -196,7 +199,11 @@ fn write_checkpoint(project: &Project, checkpoint: &Checkpoint) -> Statement {
         sql: "INSERT INTO checkpoints (id, environment, task, context, next_steps, tags, state, format, \
               created_at, project_hash, project_path, host, run_id, iteration, session_id) \
               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
-              ON CONFLICT (id) DO NOTHING",
+              ON CONFLICT (id) DO UPDATE SET environment = excluded.environment, task = excluded.task, \
+              context = excluded.context, next_steps = excluded.next_steps, tags = excluded.tags, \
+              state = excluded.state, format = excluded.format, created_at = excluded.created_at, \
+              run_id = excluded.run_id, iteration = excluded.iteration, session_id = excluded.session_id \
+              WHERE checkpoints.created_at <= excluded.created_at",
         binds: vec![
             text(&checkpoint.id),
             text(&checkpoint.environment),
@@ -267,8 +274,8 @@ pub(super) fn run(row: &Cells) -> Option<RunRecord> {
 pub(super) fn read_iterations(run: &RunId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
-              tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot \
-              FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
+              tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
+              compactions, summary_made FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
         binds: vec![text(run)],
     }
 }
@@ -292,6 +299,11 @@ pub(super) fn iteration(row: &Cells) -> Option<Iteration> {
         cost_usd: row.real(),
         cause: row.word(),
         reboot: row.json(),
+        compactions: row
+            .number()
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(0),
+        summary_made: row.json(),
     })
 }
 

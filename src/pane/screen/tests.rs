@@ -738,6 +738,38 @@ proptest! {
     }
 }
 
+/// What is shown, row by row, as a view would draw it.
+fn drawn(screen: &Screen, rows: std::ops::Range<u16>, shown: &mut [Vec<String>]) {
+    for row in rows.clone() {
+        shown[usize::from(row)].clear();
+    }
+    screen.for_each_cell_in(rows, |cell| {
+        shown[usize::from(cell.row)].push(format!("{cell:?}"));
+    });
+}
+
+proptest! {
+    #[test]
+    fn what_is_no_damage_has_not_changed(steps in prop::collection::vec(output(), 1..12)) {
+        let (columns, rows) = (30, 8);
+        let mut screen = screen(columns, rows);
+        let mut parts = vec![Vec::new(); usize::from(rows)];
+        for bytes in steps {
+            feed(&mut screen, bytes);
+            let damage = screen.take_damage();
+            drawn(&screen, damage, &mut parts);
+            let mut whole = vec![Vec::new(); usize::from(rows)];
+            drawn(&screen, 0..rows, &mut whole);
+            prop_assert_eq!(&whole, &parts);
+        }
+        screen.expire(*NOW + FRAME_LIMIT);
+        let damage = screen.take_damage();
+        drawn(&screen, damage, &mut parts);
+        let mut whole = vec![Vec::new(); usize::from(rows)];
+        drawn(&screen, 0..rows, &mut whole);
+        prop_assert_eq!(whole, parts);
+    }
+}
 /// Each visible unit of the first row with its width.
 fn units(screen: &Screen) -> Vec<(String, u16)> {
     let mut units = Vec::new();

@@ -79,6 +79,12 @@ impl CastReader {
         }
     }
 
+    /// The commands that have ended so far.
+    #[must_use]
+    pub const fn log(&self) -> &CommandLog {
+        &self.log
+    }
+
     /// Ends the reading. A command that still runs counts with what it has printed.
     #[must_use]
     pub fn finish(mut self) -> CommandLog {

@@ -10,6 +10,15 @@ use super::{
     lines::{Piece, each_span},
     look::{Id, Look, ResultBlock},
 };
+use crate::transcript::span;
+
+/// What a usage counts towards the context, in the order in which it is taken from.
+const COUNTS: [&[u8]; 4] = [
+    b"cache_read_input_tokens",
+    b"cache_creation_input_tokens",
+    b"input_tokens",
+    b"output_tokens",
+];
 
 /// What is needed while the copy is written.
 pub(super) struct Copy<'a, W> {
@@ -17,6 +26,8 @@ pub(super) struct Copy<'a, W> {
     pub(super) removed: HashSet<Id>,
     pub(super) records: HashSet<u32>,
     pub(super) session: Vec<u8>,
+    /// The tokens that the context loses.
+    pub(super) won: u64,
     /// The number of the next record.
     pub(super) record: usize,
     pub(super) ends_line: bool,
@@ -119,9 +130,33 @@ impl<W: Write> Copy<'_, W> {
                 edits.push((value.clone(), cut.json));
             }
         }
+        if self.survey.is_last_call(look, record)
+            && let Some(usage) = &look.usage
+        {
+            edits.extend(less(bytes, usage.clone(), self.won));
+        }
         edits.sort_by_key(|(value, _)| value.start);
         edits
     }
+}
+
+/// The counts of a usage that becomes less by so many tokens, the cached ones first.
+fn less(bytes: &[u8], usage: Range<usize>, tokens: u64) -> Vec<(Range<usize>, Vec<u8>)> {
+    let mut counts = Vec::new();
+    span::members(bytes, usage, |key, value| {
+        if let Some(rank) = COUNTS.iter().position(|count| *count == key) {
+            counts.push((rank, value));
+        }
+    });
+    counts.sort_by_key(|(rank, _)| *rank);
+    let mut left = tokens;
+    let lessened = counts.into_iter().filter_map(|(_, value)| {
+        let count: u64 = str::from_utf8(&bytes[value.clone()]).ok()?.parse().ok()?;
+        let taken = count.min(left);
+        left -= taken;
+        (taken > 0).then(|| (value, (count - taken).to_string().into_bytes()))
+    });
+    lessened.collect()
 }
 
 /// The bytes with each range replaced; the ranges are in order and apart.

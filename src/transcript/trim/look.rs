@@ -63,6 +63,8 @@ pub(super) struct Look {
     pub(super) message: Option<Id>,
     /// Where its message's content stands.
     content: Option<Range<usize>>,
+    /// Where its message's usage stands.
+    pub(super) usage: Option<Range<usize>>,
     pub(super) uses: Vec<Id>,
     pub(super) results: Vec<ResultBlock>,
     pub(super) sessions: Vec<Range<usize>>,
@@ -121,6 +123,7 @@ impl Look {
         span::members(bytes, message, |key, value| match key {
             b"id" => self.message = id_of(&bytes[value]),
             b"content" => content = Some(value),
+            b"usage" => self.usage = Some(value),
             _ => {}
         });
         self.content.clone_from(&content);

@@ -150,6 +150,7 @@ impl Reading {
             responses: self.responses(&results, &messages),
             messages: messages.last().map_or(0, |last| last + 1),
             context: self.context.map(|(tokens, _)| tokens),
+            last_call: self.context.map(|(_, record)| record),
             estimate: Tokens(characters / CHARACTERS_PER_TOKEN),
             model: self.model,
             nodes: self.nodes,

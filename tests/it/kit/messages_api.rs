@@ -33,6 +33,8 @@ pub enum Answer {
         kind: String,
         message: String,
     },
+    /// The connection is closed without a word.
+    Close,
     /// The stream begins, then says nothing until it is dropped or the client goes.
     Stall,
 }
@@ -248,6 +250,7 @@ fn answer_call(shared: &Shared, out: &TcpStream, body: &Value) -> io::Result<boo
             json_reply(out, *status, &error)?;
             return Ok(true);
         }
+        Answer::Close => return Ok(false),
         Answer::Text(text) => Some(json!({ "type": "text", "text": text })),
         Answer::Tool { name, input } => Some(json!({
             "type": "tool_use", "id": format!("toolu_kit{id:08}"), "name": name, "input": input,

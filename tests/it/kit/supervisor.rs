@@ -7,11 +7,11 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     fs,
-    io::Write as _,
+    io::{BufRead as _, BufReader, Read, Write as _},
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
-    sync::Arc,
+    process::{Child, Command, Output, Stdio},
+    sync::{Arc, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -86,6 +86,8 @@ pub struct Launch {
     size: (u16, u16),
     answers: Answers,
     directory: Option<PathBuf>,
+    /// The flags of `pitstop run`; without them it is a session that a person leads.
+    order: Option<Vec<String>>,
 }
 
 impl Launch {
@@ -94,12 +96,14 @@ impl Launch {
             home: Arc::new(Home::new().expect("a home")),
             api: None,
             hosted,
-            settings: Vec::new(),
+            // A model that is asked for a summary would take replies out of the script.
+            settings: vec!["summary.generate_summaries=false".to_owned()],
             agent_args: Vec::new(),
             env: Vec::new(),
             size: (140, 45),
             answers: Answers::All,
             directory: None,
+            order: None,
         }
     }
 
@@ -169,6 +173,13 @@ impl Launch {
     /// In this directory instead of the home's project.
     pub fn in_directory(mut self, directory: &Path) -> Self {
         self.directory = Some(directory.to_owned());
+        self
+    }
+
+    /// `pitstop run` with these flags.
+    pub fn order<'a>(mut self, flags: impl IntoIterator<Item = &'a str>) -> Self {
+        let order = self.order.get_or_insert_default();
+        order.extend(flags.into_iter().map(str::to_owned));
         self
     }
 
@@ -242,10 +253,14 @@ impl Launch {
         command
     }
 
-    /// Starts the supervisor.
-    pub fn start(&self) -> Supervisor {
+    fn args(&self) -> Vec<OsString> {
         let mut args: Vec<OsString> = Vec::new();
+        if let Some(order) = &self.order {
+            args.push("run".into());
+            args.extend(order.iter().map(OsString::from));
+        }
         match &self.hosted {
+            Hosted::Demo if self.order.is_some() => args.push("--demo".into()),
             Hosted::Demo => args.push("demo".into()),
             Hosted::Claude(path) => {
                 let path = path.display();
@@ -260,6 +275,35 @@ impl Launch {
             args.push("--".into());
             args.extend(self.agent_args.iter().map(OsString::from));
         }
+        args
+    }
+
+    /// Starts the supervisor without a terminal, with nothing on its standard input.
+    pub fn start_headless(&self) -> Headless {
+        let mut child = Command::new(PITSTOP)
+            .args(self.args())
+            .env_clear()
+            .envs(self.environment())
+            .current_dir(self.project())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let out = child.stdout.take().map(|out| keep_lines(out, &lines));
+        let err = child.stderr.take().map(|err| keep_lines(err, &lines));
+        Headless {
+            launch: self.clone(),
+            child,
+            lines,
+            readers: [out, err].into_iter().flatten().collect(),
+        }
+    }
+
+    /// Starts the supervisor.
+    pub fn start(&self) -> Supervisor {
+        let args = self.args();
         let terminal = Terminal::spawn(&Spec {
             program: OsStr::new(PITSTOP),
             args: &args,
@@ -425,11 +469,7 @@ impl Supervisor {
 
     /// All that was logged so far.
     pub fn log(&self) -> String {
-        let directory = self.launch.home.path("state").join("pitstop/log");
-        let files = fs::read_dir(directory).into_iter().flatten().flatten();
-        files
-            .filter_map(|file| fs::read_to_string(file.path()).ok())
-            .collect()
+        log_of(&self.launch.home)
     }
 
     /// Waits until the log holds `needle`.
@@ -459,7 +499,7 @@ impl Supervisor {
         let own = self.terminal.pid().as_raw_nonzero().get();
         let pane = processes_of(&self.launch.home)
             .into_iter()
-            .find(|one| one.parent == own && one.group == one.pid);
+            .find(|one| one.parent == own && one.group == one.pid && !one.is_side());
         let found = pane.and_then(|one| Pid::from_raw(one.pid));
         found.unwrap_or_else(|| panic!("no agent runs; the screen:\n{}", self.screen()))
     }
@@ -515,6 +555,154 @@ impl Drop for Supervisor {
     }
 }
 
+fn keep_lines(
+    stream: impl Read + Send + 'static,
+    lines: &Arc<Mutex<Vec<String>>>,
+) -> thread::JoinHandle<()> {
+    let lines = Arc::clone(lines);
+    thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            lines
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(line);
+        }
+    })
+}
+
+/// A running supervisor without a terminal. Dropped, it is told to end and must leave no process behind.
+pub struct Headless {
+    pub launch: Launch,
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+    readers: Vec<thread::JoinHandle<()>>,
+}
+
+impl Headless {
+    /// What it has printed so far, line by line.
+    pub fn lines(&self) -> Vec<String> {
+        self.lines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The JSON lines it has printed so far.
+    #[track_caller]
+    pub fn news(&self) -> Vec<Value> {
+        let lines = self.lines();
+        let parsed = lines.iter().map(|line| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+        });
+        parsed.collect()
+    }
+
+    /// How often this event was told so far.
+    pub fn count(&self, event: &str) -> usize {
+        let mark = format!("\"event\":\"{event}\"");
+        self.lines()
+            .iter()
+            .filter(|line| line.contains(&mark))
+            .count()
+    }
+
+    /// Waits until something is so; `what` is told when it is not.
+    #[track_caller]
+    pub fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool, limit: Duration) {
+        let end = Instant::now() + limit;
+        while !holds(self) {
+            let ended = self.child.try_wait().ok().flatten();
+            assert!(
+                Instant::now() < end && ended.is_none(),
+                "waited {limit:?} in vain: {what}\nended: {ended:?}\n{}\nthe log:\n{}",
+                self.lines().join("\n"),
+                log_of(&self.launch.home)
+            );
+            thread::park_timeout(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits for its end; gives the exit code, or none if a signal ended it.
+    #[track_caller]
+    pub fn wait_for_exit(&mut self, limit: Duration) -> Option<i32> {
+        let end = Instant::now() + limit;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
+                break status;
+            }
+            assert!(
+                Instant::now() < end,
+                "runs after {limit:?}\n{}\nthe log:\n{}",
+                self.lines().join("\n"),
+                log_of(&self.launch.home)
+            );
+            thread::park_timeout(Duration::from_millis(10));
+        };
+        for reader in self.readers.drain(..) {
+            reader.join().expect("a reader ends with its stream");
+        }
+        status.code()
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        // It may end at this very moment.
+        let _ = rustix::process::kill_process(self.pid(), signal);
+    }
+
+    /// The hosted agent's process, if one runs.
+    pub fn agent_pid(&self) -> Option<Pid> {
+        let own = self.pid().as_raw_nonzero().get();
+        let pane = processes_of(&self.launch.home)
+            .into_iter()
+            .find(|one| one.parent == own && one.group == one.pid)?;
+        Pid::from_raw(pane.pid)
+    }
+
+    /// Runs a sub-command to its end.
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.launch
+            .command(args)
+            .output()
+            .expect("a sub-command runs")
+    }
+}
+
+impl Drop for Headless {
+    fn drop(&mut self) {
+        let running = || matches!(self.child.try_wait(), Ok(None));
+        let mut running = running;
+        if running() {
+            let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM);
+        }
+        let end = Instant::now() + LEAVING;
+        while !processes_of(&self.launch.home).is_empty() {
+            if Instant::now() > end {
+                kill_all(&self.launch.home);
+                let _ = self.child.wait();
+                assert!(thread::panicking(), "processes were left behind");
+                return;
+            }
+            let _ = self.child.try_wait();
+            thread::park_timeout(Duration::from_millis(20));
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn log_of(home: &Home) -> String {
+    let directory = home.path("state").join("pitstop/log");
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| fs::read_to_string(file.path()).ok())
+        .collect()
+}
+
 /// A process of a home.
 #[derive(Clone, Debug)]
 pub struct Process {
@@ -522,6 +710,13 @@ pub struct Process {
     pub parent: i32,
     pub group: i32,
     pub command: String,
+}
+
+impl Process {
+    /// Whether it writes a summary.
+    pub fn is_side(&self) -> bool {
+        self.command.contains("--no-session-persistence")
+    }
 }
 
 /// All living processes whose `HOME` is this one.
@@ -556,7 +751,7 @@ pub fn look(pid: i32) -> Option<Process> {
         pid,
         parent,
         group,
-        command: command.chars().take(200).collect(),
+        command: command.chars().take(400).collect(),
     })
 }
 

@@ -15,7 +15,7 @@ use crate::kit::{
 const FILE: &str = "the text of the file that is read";
 
 /// Everything that a request's tool results hold, in order.
-fn results(call: &Value) -> Vec<(String, String)> {
+pub(super) fn results(call: &Value) -> Vec<(String, String)> {
     let messages = call["messages"].as_array().into_iter().flatten();
     let blocks = messages.flat_map(|message| message["content"].as_array().into_iter().flatten());
     blocks
@@ -32,7 +32,7 @@ fn results(call: &Value) -> Vec<(String, String)> {
 
 /// What the API itself insists on: every call's response is in the next message, and answers nothing else.
 #[track_caller]
-fn every_call_is_answered_next(call: &Value) {
+pub(super) fn every_call_is_answered_next(call: &Value) {
     let ids = |message: &Value, kind: &str, key: &str| -> BTreeSet<String> {
         let blocks = message["content"].as_array().into_iter().flatten();
         let ours = blocks.filter(|block| block["type"] == kind);
@@ -142,4 +142,73 @@ fn the_real_client_goes_on_from_a_trimmed_copy() {
     assert!(again.last().unwrap().1.contains(FILE), "{again:?}");
     let status = second.wait_for_state("idle", SOON);
     assert_eq!(status["session_id"], copy);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_trimmed_copy_of_a_session_that_is_full_takes_prompts_again() {
+    takes_prompts(&Launch::live());
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn it_does_without_compaction_too() {
+    takes_prompts(&Launch::live().env("DISABLE_AUTO_COMPACT", "1"));
+}
+
+/// In the copy the last call still says how full the session was: the client must not go by that.
+#[track_caller]
+fn takes_prompts(launch: &Launch) {
+    let launch = launch
+        .clone()
+        .set("reboot.mode=\"manual\"")
+        .agent_args(["--model", "claude-sonnet-4-5"]);
+    let file = launch.project().join("long.txt");
+    fs::write(&file, "a line that is read again and again\n".repeat(400)).unwrap();
+    let read = || Answer::Tool {
+        name: "Read".into(),
+        input: serde_json::json!({ "file_path": file }),
+    };
+    launch
+        .api()
+        .answer([read(), read(), Answer::text("All is run.")]);
+    launch
+        .api()
+        .report_usage([30_000, 100_000, 178_500, 60_000]);
+    let first = launch.start();
+    let status = first.wait_for_state("idle", SOON);
+    let session = status["session_id"].as_str().unwrap().to_owned();
+    first.prompt("run the two");
+    launch.api().wait_for_calls(3, SOON);
+    first.wait_for_state("idle", SOON);
+    let transcripts = || launch.the_home().transcripts();
+    first.wait_until(
+        "the last answer is in the transcript",
+        || {
+            transcripts()
+                .iter()
+                .any(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("All is run.")))
+        },
+        SOON,
+    );
+    ended(first);
+    let output = launch
+        .command(&["trim", &session, "--level", "100", "--json"])
+        .output()
+        .unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let copy = told["copy"]["session_id"].as_str().unwrap().to_owned();
+    launch.api().answer([Answer::text("It goes on.")]);
+    let second = launch.clone().agent_args(["--resume", &copy]).start();
+    let status = second.wait_for_state("idle", SOON);
+    println!("after the resume: {:#}", status["context"]);
+    second.prompt("and now");
+    let calls = launch.api().wait_for_calls(4, SOON);
+    println!(
+        "after the prompt: {:#}\n{}",
+        second.status()["context"],
+        second.screen()
+    );
+    assert_eq!(calls.len(), 4, "{}", second.screen());
+    second.terminal.wait_for_text("It goes on.", SOON);
 }

@@ -11,7 +11,7 @@ use pitstop::{
     agent::{AgentEvent, StartSource, StatusLine},
     app::{
         self, Event, Model,
-        event::{HostEvent, Lots, PaneEvent},
+        event::{HostEvent, Lots, PaneEvent, ReadEvent},
         layout,
         model::{Beginning, Identity},
     },
@@ -27,7 +27,11 @@ use pitstop::{
         input::HostInput,
         screen::{Screen, ScreenFact},
     },
-    transcript::{SessionId, Tokens, usage::Usage},
+    transcript::{
+        SessionId, Tokens,
+        trim::{LEVELS, LevelFigure, TrimPlan},
+        usage::Usage,
+    },
 };
 use unicode_width::UnicodeWidthStr;
 use uuid::Uuid;
@@ -130,6 +134,7 @@ fn record(number: u128) -> RebootRecord {
         old_session: Some(session(number - 1)),
         new_session: Some(session(number)),
         way: Way::Fresh,
+        trim: None,
         cause: Cause::Threshold,
         transition_time_ms: steps.into_iter().collect(),
         handoff_bytes: 11_204,
@@ -202,6 +207,7 @@ pub fn working(host: (u16, u16)) -> Model {
     ];
     for (turn, used) in (0..).zip(figures) {
         let second = 20 + turn * 46;
+        begin_turn(&mut model, second - 1);
         say(&mut model, second, figure(used));
         if turn + 1 < figures.len() as u64 {
             end_turn(&mut model, second + 1);
@@ -272,6 +278,41 @@ pub fn say(model: &mut Model, second: u64, event: AgentEvent) {
 /// Something happens.
 pub fn tell(model: &mut Model, second: u64, event: Event) {
     app::update(model, at(second), event);
+}
+
+/// The survey for the review is done: 67 responses, with so many tokens left after each level.
+pub fn plan_trim(model: &mut Model, second: u64, after: [u64; 5]) {
+    let levels: Vec<_> = LEVELS
+        .into_iter()
+        .zip(after)
+        .map(|(percent, left)| LevelFigure {
+            percent,
+            responses: (67 * usize::from(percent)).div_ceil(100),
+            tokens_before: Tokens(after[0]),
+            tokens_after: Tokens(left),
+        })
+        .collect();
+    let chosen = levels
+        .iter()
+        .find(|level| level.tokens_after.0 < 122_400)
+        .map(|level| level.percent);
+    let plan = TrimPlan {
+        levels,
+        chosen,
+        estimated: false,
+    };
+    let ask = model
+        .reboot
+        .attempt
+        .as_ref()
+        .and_then(|attempt| attempt.preview.asked())
+        .expect("a survey is under way");
+    let plan = Ok(plan);
+    tell(
+        model,
+        second,
+        Event::Read(ReadEvent::TrimPlanned { ask, plan }),
+    );
 }
 
 /// The user does what a bound key does.

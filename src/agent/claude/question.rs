@@ -1,0 +1,159 @@
+//! One question to Claude Code that is answered on stdout: `claude -p`.
+//!
+//! What is said here about the client was measured with 2.1.197:
+//!
+//! - The prompt is read from stdin; `--no-session-persistence` leaves no transcript.
+//! - `--tools` decides which tools there are, `--allowedTools` which of them need no asking; nobody can be asked.
+//! - `disableAllHooks` in `--settings` wins over the user's own settings; a hook of theirs would take the side session for the
+//!   hosted one.
+//! - `CLAUDE_CODE_SAFE_MODE` leaves out instructions files, plugins and servers, and keeps what decides how to sign in (`env`,
+//!   `apiKeyHelper`, the model). As a variable it is no fault to a client that does not know it, as a flag it would be.
+
+use std::ffi::OsString;
+
+use serde_json::{Map, Value, json};
+
+/// What decides how the question is asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Question<'a> {
+    /// The tools that may be used, as permission rules: `Read`, `Bash(git log:*)`.
+    pub tools: &'a [String],
+    /// Which model; none for the client's own choice.
+    pub model: Option<&'a str>,
+    /// What the answer may cost, in US dollars.
+    pub max_cost_usd: f64,
+    /// The text of the user's own `--settings`: it may say how to sign in.
+    pub user_settings: Option<&'a str>,
+}
+
+/// The arguments; the prompt goes to stdin.
+#[must_use]
+pub fn arguments(question: Question<'_>) -> Vec<OsString> {
+    let mut names: Vec<&str> = question.tools.iter().map(|rule| name_of(rule)).collect();
+    names.dedup();
+    let mut args: Vec<String> = ["-p", "--output-format", "json", "--no-session-persistence"]
+        .map(str::to_owned)
+        .to_vec();
+    args.extend([
+        "--max-budget-usd".to_owned(),
+        question.max_cost_usd.to_string(),
+    ]);
+    args.extend(["--settings".to_owned(), settings(question.user_settings)]);
+    args.extend(["--permission-mode".to_owned(), "default".to_owned()]);
+    if let Some(model) = question.model {
+        args.extend(["--model".to_owned(), model.to_owned()]);
+    }
+    // An empty word means none at all; left out, it would mean all.
+    args.extend(["--tools".to_owned(), names.join(",")]);
+    if !question.tools.is_empty() {
+        args.push("--allowedTools".to_owned());
+        args.extend(question.tools.iter().cloned());
+    }
+    args.push("--strict-mcp-config".to_owned());
+    args.into_iter().map(OsString::from).collect()
+}
+
+/// Variables for the client beside those that the hosted one gets.
+#[must_use]
+pub fn environment() -> Vec<(OsString, OsString)> {
+    vec![("CLAUDE_CODE_SAFE_MODE".into(), "1".into())]
+}
+
+/// The tool that a permission rule is about.
+fn name_of(rule: &str) -> &str {
+    rule.split('(').next().unwrap_or(rule).trim()
+}
+
+/// The user's own settings without hooks and status line. Ones that cannot be read would have kept the hosted agent from
+/// starting, so nothing is lost with them.
+fn settings(user: Option<&str>) -> String {
+    let user = user.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
+    let mut settings = user.unwrap_or_default();
+    settings.remove("hooks");
+    settings.remove("statusLine");
+    settings.insert("disableAllHooks".to_owned(), json!(true));
+    Value::Object(settings).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(question: Question<'_>) -> Vec<String> {
+        let words = arguments(question).into_iter();
+        words.map(|word| word.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_default_question_may_read_and_nothing_else() {
+        let tools = ["Read".to_owned()];
+        let asked = words(Question {
+            tools: &tools,
+            model: None,
+            max_cost_usd: 0.5,
+            user_settings: None,
+        });
+        assert_eq!(
+            asked,
+            [
+                "-p",
+                "--output-format",
+                "json",
+                "--no-session-persistence",
+                "--max-budget-usd",
+                "0.5",
+                "--settings",
+                r#"{"disableAllHooks":true}"#,
+                "--permission-mode",
+                "default",
+                "--tools",
+                "Read",
+                "--allowedTools",
+                "Read",
+                "--strict-mcp-config",
+            ]
+        );
+    }
+
+    #[test]
+    fn no_tools_are_none_and_rules_are_told_from_names() {
+        let question = Question {
+            tools: &[],
+            model: Some("haiku"),
+            max_cost_usd: 2.0,
+            user_settings: None,
+        };
+        let asked = words(question);
+        let at = asked.iter().position(|word| word == "--tools").unwrap();
+        assert_eq!(asked[at + 1..], ["", "--strict-mcp-config"]);
+        assert_eq!(asked[at - 2..at], ["--model", "haiku"]);
+        let tools = ["Read", "Bash(git log:*)", "Bash(git show:*)"].map(str::to_owned);
+        let asked = words(Question {
+            tools: &tools,
+            ..question
+        });
+        let at = asked.iter().position(|word| word == "--tools").unwrap();
+        assert_eq!(
+            asked[at + 1..],
+            [
+                "Read,Bash",
+                "--allowedTools",
+                "Read",
+                "Bash(git log:*)",
+                "Bash(git show:*)",
+                "--strict-mcp-config"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_users_own_settings_stay_but_for_what_runs_commands_beside() {
+        let user =
+            r#"{"apiKeyHelper":"k","hooks":{"Stop":[]},"statusLine":{},"disableAllHooks":false}"#;
+        assert_eq!(
+            settings(Some(user)),
+            r#"{"apiKeyHelper":"k","disableAllHooks":true}"#
+        );
+        assert_eq!(settings(Some("[broken")), r#"{"disableAllHooks":true}"#);
+    }
+}

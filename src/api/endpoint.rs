@@ -1,0 +1,182 @@
+//! The endpoints as data: what the server routes, what the `OpenAPI` description tells, what the tests walk through.
+
+/// What a bearer may do; the greater right includes the lesser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Right {
+    /// Report what was seen, read figures: all that the hosted agent's hooks get.
+    Observe,
+    /// Everything: the user's own.
+    Control,
+}
+
+impl Right {
+    /// The word for it, as in the `OpenAPI` description's security schemes.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Observe => "observe",
+            Self::Control => "control",
+        }
+    }
+}
+
+/// The methods that are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Asks, and changes nothing.
+    Get,
+    /// Tells or orders.
+    Post,
+}
+
+impl Method {
+    /// The method as HTTP spells it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// One endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// A hook of the hosted agent.
+    Hook,
+    /// The hosted agent's status line.
+    StatusLine,
+    /// How full the context window is.
+    Usage,
+    /// Saves everything.
+    AutoSave,
+    /// A commit was made.
+    GitCommit,
+    /// A test run has ended.
+    TestResult,
+    /// The figures for monitoring.
+    Metrics,
+    /// How things stand.
+    Status,
+    /// The iterations of this run.
+    History,
+    /// What happens, as it happens.
+    Events,
+    /// A session's handoff.
+    Handoff,
+    /// Types a prompt.
+    Say,
+    /// Every other order.
+    Order,
+}
+
+impl Endpoint {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::Hook,
+        Self::StatusLine,
+        Self::Usage,
+        Self::AutoSave,
+        Self::GitCommit,
+        Self::TestResult,
+        Self::Metrics,
+        Self::Status,
+        Self::History,
+        Self::Events,
+        Self::Handoff,
+        Self::Say,
+        Self::Order,
+    ];
+
+    /// Its path, with `{names}` for what varies.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Hook => "/hooks/claude/{event}",
+            Self::StatusLine => "/statusline",
+            Self::Usage => "/context/usage",
+            Self::AutoSave => "/context/auto-save",
+            Self::GitCommit => "/hooks/git-commit",
+            Self::TestResult => "/hooks/test-result",
+            Self::Metrics => "/metrics",
+            Self::Status => "/status",
+            Self::History => "/history",
+            Self::Events => "/events",
+            Self::Handoff => "/api/sessions/{id}/handoff",
+            Self::Say => "/control/say",
+            Self::Order => "/control/{order}",
+        }
+    }
+
+    /// Its one method: what changes something is a POST.
+    #[must_use]
+    pub const fn method(self) -> Method {
+        match self {
+            Self::Hook
+            | Self::StatusLine
+            | Self::AutoSave
+            | Self::GitCommit
+            | Self::TestResult
+            | Self::Say
+            | Self::Order => Method::Post,
+            Self::Usage
+            | Self::Metrics
+            | Self::Status
+            | Self::History
+            | Self::Events
+            | Self::Handoff => Method::Get,
+        }
+    }
+
+    /// What it takes to use it. Figures without words may be read by whoever may report.
+    #[must_use]
+    pub const fn right(self) -> Right {
+        match self {
+            Self::Hook
+            | Self::StatusLine
+            | Self::Usage
+            | Self::AutoSave
+            | Self::GitCommit
+            | Self::TestResult
+            | Self::Metrics => Right::Observe,
+            Self::Status
+            | Self::History
+            | Self::Events
+            | Self::Handoff
+            | Self::Say
+            | Self::Order => Right::Control,
+        }
+    }
+
+    /// Whether a program that waits for nobody calls it, and so gets a place when others must wait.
+    #[must_use]
+    pub const fn is_urgent(self) -> bool {
+        matches!(
+            self,
+            Self::Hook | Self::StatusLine | Self::GitCommit | Self::TestResult
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_observed_needs_or_gives_control() {
+        for endpoint in Endpoint::ALL {
+            let order = endpoint.path().starts_with("/control/");
+            assert!(!order || endpoint.right() == Right::Control);
+            assert!(!order || endpoint.method() == Method::Post);
+        }
+    }
+
+    #[test]
+    fn each_endpoint_has_a_path_of_its_own() {
+        for (at, endpoint) in Endpoint::ALL.iter().enumerate() {
+            let others = &Endpoint::ALL[at + 1..];
+            assert!(others.iter().all(|other| other.path() != endpoint.path()));
+        }
+    }
+}

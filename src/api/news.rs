@@ -1,0 +1,197 @@
+//! What happens, as `GET /events` tells it: the kinds, and the ring in which the latest wait for late listeners.
+//!
+//! ```text
+//!   id: 5f3a9c01-17        the feed's mark and the number within it
+//!   event: reboot
+//!   data: {"phase":"review","reason":"breakpoint","blocked_by":[]}
+//! ```
+//!
+//! The mark changes with each supervisor, so that a listener who comes back to another one is told that something is missing
+//! instead of being given other events by the same numbers.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+/// How many events are kept for listeners who come back: minutes of a busy session.
+pub const KEPT: usize = 1024;
+
+/// What kind of thing happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NewsKind {
+    /// The whole status: the first event of every stream, and after every [`NewsKind::Gap`].
+    Status,
+    /// Events are missing here: they were no longer kept.
+    Gap,
+    /// A hook of the agent fired.
+    Hook,
+    /// The agent does something else now.
+    Agent,
+    /// Another session or iteration began.
+    Session,
+    /// The figure has changed.
+    Context,
+    /// Another level was reached.
+    Level,
+    /// The mode was changed, or a pause.
+    Mode,
+    /// The reboot is a step further.
+    Reboot,
+    /// A commit was made.
+    Commit,
+    /// A test run has ended.
+    Tests,
+    /// A checkpoint is being kept.
+    Checkpoint,
+    /// What the footer says.
+    Notice,
+}
+
+impl NewsKind {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::Status,
+        Self::Gap,
+        Self::Hook,
+        Self::Agent,
+        Self::Session,
+        Self::Context,
+        Self::Level,
+        Self::Mode,
+        Self::Reboot,
+        Self::Commit,
+        Self::Tests,
+        Self::Checkpoint,
+        Self::Notice,
+    ];
+
+    /// The event's name in the stream.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Gap => "gap",
+            Self::Hook => "hook",
+            Self::Agent => "agent",
+            Self::Session => "session",
+            Self::Context => "context",
+            Self::Level => "level",
+            Self::Mode => "mode",
+            Self::Reboot => "reboot",
+            Self::Commit => "commit",
+            Self::Tests => "tests",
+            Self::Checkpoint => "checkpoint",
+            Self::Notice => "notice",
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct News {
+    /// What kind.
+    pub kind: NewsKind,
+    /// What exactly, as JSON.
+    pub data: Value,
+}
+
+impl News {
+    /// The event as the stream carries it; without an id for one that has no place of its own in the feed.
+    #[must_use]
+    pub fn to_event(&self, id: Option<&str>) -> String {
+        // JSON on one line holds no line break, so nothing in it can end the event or begin another.
+        let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
+        format!("{id}event: {}\ndata: {}\n\n", self.kind.word(), self.data)
+    }
+}
+
+/// The latest news, oldest first, numbered from 1.
+#[derive(Debug, Default)]
+pub struct Ring {
+    kept: VecDeque<News>,
+    /// The number of the newest; 0 before the first.
+    newest: u64,
+}
+
+impl Ring {
+    /// Adds one and gives its number; the oldest goes when there are more than [`KEPT`].
+    pub fn push(&mut self, news: News) -> u64 {
+        if self.kept.len() >= KEPT {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(news);
+        self.newest += 1;
+        self.newest
+    }
+
+    /// The number of the newest; 0 before the first.
+    #[must_use]
+    pub const fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// At most `limit` of what came after number `seen`, with their numbers; none if some of that is no longer kept, or if
+    /// there never was such a number.
+    #[must_use]
+    pub fn after(&self, seen: u64, limit: usize) -> Option<Vec<(u64, News)>> {
+        let oldest = self.newest - self.kept.len() as u64;
+        if seen < oldest || seen > self.newest {
+            return None;
+        }
+        let skip = usize::try_from(seen - oldest).unwrap_or(usize::MAX);
+        let rest = self.kept.iter().skip(skip).take(limit);
+        Some((seen + 1..).zip(rest.cloned()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn news(number: u64) -> News {
+        News {
+            kind: NewsKind::Notice,
+            data: json!({ "n": number }),
+        }
+    }
+
+    #[test]
+    fn an_event_has_an_id_a_name_and_one_line_of_data() {
+        let one = News {
+            kind: NewsKind::Notice,
+            data: json!({"text": "a\nid: 9\n\nb\r"}),
+        };
+        assert_eq!(
+            one.to_event(Some("ab-7")),
+            "id: ab-7\nevent: notice\ndata: {\"text\":\"a\\nid: 9\\n\\nb\\r\"}\n\n"
+        );
+        assert!(one.to_event(None).starts_with("event: notice\n"));
+    }
+
+    #[test]
+    fn a_listener_gets_what_came_after_what_it_has_seen() {
+        let mut ring = Ring::default();
+        assert_eq!(ring.after(0, 9), Some(Vec::new()));
+        for number in 1..=3 {
+            assert_eq!(ring.push(news(number)), number);
+        }
+        assert_eq!(ring.after(3, 9), Some(Vec::new()));
+        assert_eq!(ring.after(1, 9), Some(vec![(2, news(2)), (3, news(3))]));
+        assert_eq!(ring.after(0, 2), Some(vec![(1, news(1)), (2, news(2))]));
+        assert_eq!(ring.after(4, 9), None, "it has not been yet");
+    }
+
+    #[test]
+    fn what_is_no_longer_kept_is_not_passed_over_in_silence() {
+        let mut ring = Ring::default();
+        for number in 1..=KEPT as u64 + 5 {
+            ring.push(news(number));
+        }
+        assert_eq!(ring.after(4, 9), None);
+        let rest = ring.after(5, usize::MAX).unwrap();
+        assert_eq!((rest.len(), rest[0].0), (KEPT, 6));
+        assert_eq!(rest.last(), Some(&(KEPT as u64 + 5, news(KEPT as u64 + 5))));
+    }
+}

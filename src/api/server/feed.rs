@@ -1,0 +1,88 @@
+//! The feed of news: one writer, the loop; any number of readers, one for each open `GET /events`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::api::news::{News, Ring};
+
+/// What happens, for whoever listens. Clones are the same feed.
+#[derive(Clone, Debug)]
+pub struct Feed(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    mark: String,
+    ring: Mutex<Ring>,
+    newest: watch::Sender<u64>,
+}
+
+impl Feed {
+    /// An empty feed. The mark tells it from any other supervisor's: letters and digits.
+    #[must_use]
+    pub fn new(mark: &str) -> Self {
+        let plain = mark.chars().filter(char::is_ascii_alphanumeric);
+        Self(Arc::new(Inner {
+            mark: plain.take(16).collect(),
+            ring: Mutex::default(),
+            newest: watch::Sender::new(0),
+        }))
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        // The ring is whole between any two statements, so a panic elsewhere cannot have torn it.
+        self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells everybody. It never waits: a listener who is slow misses something and is told so.
+    pub fn publish(&self, news: News) {
+        let newest = self.ring().push(news);
+        self.0.newest.send_replace(newest);
+    }
+
+    /// The number of the newest.
+    pub(super) fn newest(&self) -> u64 {
+        self.ring().newest()
+    }
+
+    /// What came after number `seen`; none if some of it is gone.
+    pub(super) fn after(&self, seen: u64, limit: usize) -> Option<Vec<(u64, News)>> {
+        self.ring().after(seen, limit)
+    }
+
+    /// Tells of every new number.
+    pub(super) fn watch(&self) -> watch::Receiver<u64> {
+        self.0.newest.subscribe()
+    }
+
+    /// A number as a listener sees it.
+    pub(super) fn id(&self, number: u64) -> String {
+        format!("{}-{number}", self.0.mark)
+    }
+
+    /// The number of an id that this feed gave out.
+    pub(super) fn number(&self, id: &str) -> Option<u64> {
+        let (mark, number) = id.rsplit_once('-')?;
+        (mark == self.0.mark).then(|| number.parse().ok()).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_known_by_the_feed_that_gave_it_only() {
+        let (one, other) = (Feed::new("a1"), Feed::new("b2"));
+        assert_eq!(one.number(&one.id(17)), Some(17));
+        for id in [
+            other.id(17),
+            String::new(),
+            "17".into(),
+            "a1-".into(),
+            "a1-x".into(),
+        ] {
+            assert_eq!(one.number(&id), None, "{id:?}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! `GET /events`: the feed as server-sent events.
+//!
+//! ```text
+//!   feed ──► feeder task ── bounded channel ──► body ──► socket
+//! ```
+//!
+//! The feeder waits for its reader no longer than [`READER_LIMIT`], and never while the ring turns past it: then the
+//! connection is closed, and the reader may come back with the id it saw last (`Last-Event-ID`). A stream keeps its seat
+//! for as long as it lives, so there are few of them.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request as HttpRequest, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::time::{sleep, timeout};
+
+use super::routes::{Fault, Shop, call, seat_of};
+use super::{Feed, Seat};
+use crate::api::news::{News, NewsKind};
+use crate::api::wire::{Reply, Request};
+
+/// The most streams of one door at a time.
+pub const STREAM_COUNT: usize = 16;
+
+/// How long a reader may take for what is sent before it is given up.
+const READER_LIMIT: Duration = Duration::from_secs(5);
+
+/// How often a silent stream shows that it lives; it is also how soon a reader who has gone is noticed.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// How many events go out in one piece.
+const BATCH: usize = 64;
+
+/// How many pieces may wait for the reader.
+const PIECES: usize = 4;
+
+/// Where a reader stands.
+struct Reader {
+    feed: Feed,
+    seen: u64,
+    out: mpsc::Sender<String>,
+    closing: watch::Receiver<bool>,
+    seat: Arc<Seat>,
+    /// Held for as long as the stream lives.
+    _place: OwnedSemaphorePermit,
+}
+
+pub(super) async fn events(
+    State(shop): State<Shop>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let crowded = |_| {
+        Fault::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("expected at most {STREAM_COUNT} streams of events at a time"),
+            "close one of them",
+        )
+    };
+    let place = Arc::clone(&shop.streams)
+        .try_acquire_owned()
+        .map_err(crowded)?;
+    let seat = seat_of(&request);
+    let feed = shop.desk.feed.clone();
+    let last = request.headers().get("last-event-id");
+    let known = last
+        .and_then(|id| feed.number(id.to_str().ok()?))
+        .filter(|seen| feed.after(*seen, 0).is_some());
+    let (seen, first) = match known {
+        Some(seen) => (seen, String::new()),
+        None => begin(&shop, &seat, last.is_some()).await?,
+    };
+    // From here on the seat is the stream's: it is not pushed out, and its time is not limited.
+    seat.answering.store(true, Ordering::Release);
+    seat.streams.store(true, Ordering::Release);
+    let (out, pieces) = mpsc::channel(PIECES);
+    let reader = Reader {
+        feed,
+        seen,
+        out,
+        closing: shop.closing.clone(),
+        seat,
+        _place: place,
+    };
+    tokio::spawn(reader.feed(first));
+    let body = futures_util::stream::unfold(pieces, |mut pieces| async {
+        let piece = pieces.recv().await?;
+        Some((Ok::<_, Infallible>(piece), pieces))
+    });
+    let mut response = Response::new(Body::from_stream(body));
+    let kind = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+/// The number to go on from and the first events: how things stand, after a note if something is missing.
+async fn begin(shop: &Shop, seat: &Seat, missing: bool) -> Result<(u64, String), Fault> {
+    // Before the status is taken: what happens in between is told twice rather than not at all.
+    let seen = shop.desk.feed.newest();
+    let mut first = String::new();
+    if missing {
+        let gap = News {
+            kind: NewsKind::Gap,
+            data: json!({"message": "events after the given id are no longer kept"}),
+        };
+        first.push_str(&gap.to_event(None));
+    }
+    let Reply::Status(status) = call(shop, seat, Request::Status).await? else {
+        return Err(Fault::ending());
+    };
+    let status = News {
+        kind: NewsKind::Status,
+        data: serde_json::to_value(status).unwrap_or_default(),
+    };
+    first.push_str(&status.to_event(Some(&shop.desk.feed.id(seen))));
+    Ok((seen, first))
+}
+
+impl Reader {
+    async fn feed(mut self, first: String) {
+        if !first.is_empty() && !self.send(first).await {
+            return;
+        }
+        let mut news = self.feed.watch();
+        loop {
+            let Some(batch) = self.feed.after(self.seen, BATCH) else {
+                return self.give_up("events went past it");
+            };
+            if let Some((last, _)) = batch.last() {
+                self.seen = *last;
+                let piece = batch
+                    .iter()
+                    .map(|(number, one)| one.to_event(Some(&self.feed.id(*number))))
+                    .collect();
+                if !self.send(piece).await {
+                    return;
+                }
+                continue;
+            }
+            let silent = tokio::select! {
+                // Both senders live as long as the door.
+                _ = news.changed() => false,
+                _ = self.closing.wait_for(|closing| *closing) => return,
+                () = self.out.closed() => return,
+                () = sleep(KEEP_ALIVE) => true,
+            };
+            if silent && !self.send(":\n\n".to_owned()).await {
+                return;
+            }
+        }
+    }
+
+    /// False once nobody reads.
+    async fn send(&self, piece: String) -> bool {
+        if let Ok(sent) = timeout(READER_LIMIT, self.out.send(piece)).await {
+            return sent.is_ok();
+        }
+        self.give_up("it does not read");
+        false
+    }
+
+    fn give_up(&self, why: &str) {
+        tracing::warn!(why, "a listener to events was dropped");
+        self.seat.lost.notify_one();
+    }
+}

@@ -1,0 +1,593 @@
+//! The autonomous run at work: what the rules of [`crate::autopilot`] say is typed, started, waited for and ended here.
+//!
+//! It lives on the same events as everything else. [`watch`] looks, after each of them, only at what is true now, as the
+//! reboot's own machine does, so facts may arrive in any order and none has to be waited for.
+
+mod hold;
+mod told;
+mod turn;
+
+use std::time::Duration;
+
+use crate::{
+    agent::{ToolCall, ToolOutput},
+    api::wire::AgentState,
+    autopilot::{
+        Autopilot, End, Fresh, Pause, Phase, Plan, RunNews, Spent, Thrash, Trip, Verdict, Wait,
+        breaker::excerpt, cap::duration, news::first_line, prompt,
+    },
+    config::RebootMode,
+    guard::threshold::Threshold,
+    keymap::Action,
+    lineage::{Cause, IterationId, journal::Step},
+    transcript::Tokens,
+};
+
+use super::{
+    agent, control,
+    effect::Effect,
+    event::TimerId,
+    handoff,
+    model::Model,
+    reboot::{self, Approval},
+};
+
+pub use hold::{
+    goes_headless, headless, hold, person_typed, resume, say, stopped, takes_over, toggle,
+};
+pub use told::report;
+pub use turn::{figures_in, reads_task, task_read, turn_ended, turn_failed};
+
+use hold::say_held;
+use told::{call, news, run_ended, tell, turn_news};
+use turn::{enter_again, fresh, settle, type_prompt, wait_over};
+
+/// How long after a turn the figures may take: the client waits 300 ms before it tells its status line.
+const SETTLE: Duration = Duration::from_millis(600);
+
+/// The same where nothing depends on them: each turn has its own session, and the cost has no cap.
+const SETTLE_FRESH: Duration = Duration::from_millis(20);
+
+/// An idle agent that should be at work is left alone for this long: its start prompt may be on its way.
+const IDLE: Duration = Duration::from_secs(20);
+
+/// When a typed prompt that was not seen to arrive gets one more lone Enter, and when it is given up.
+const ENTER_AGAIN: Duration = Duration::from_secs(2);
+const DEAF: Duration = Duration::from_secs(25);
+
+/// How long an agent may take from its process to its first word; a dialog at its start keeps it silent for ever.
+const SILENT: Duration = Duration::from_secs(90);
+
+/// How long a dialog may be open in a headless run: another hook of the user's may answer it.
+const DIALOG: Duration = Duration::from_secs(30);
+
+/// How long a handoff may stay unconfirmed in a headless run, beyond the time after which a person would be told.
+const UNDELIVERED: Duration = Duration::from_secs(60);
+
+/// How long background tasks may hold up a reboot: servers never end by themselves.
+const BACKGROUND: Duration = Duration::from_secs(120);
+
+/// How often the elapsed time on the screen is brought up to date.
+const CLOCK: Duration = Duration::from_secs(10);
+
+/// What the run's timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Settle,
+    EnterAgain,
+    Deaf,
+    WaitOver,
+    Silent,
+    Dialog,
+    Undelivered,
+    Background,
+}
+
+/// The run with what is remembered between two events.
+#[derive(Debug)]
+pub struct Run {
+    /// The rules and what they have counted.
+    pub pilot: Autopilot,
+    /// Whether the task is a file, to be read again before each prompt.
+    reads_task: bool,
+    epoch: u64,
+    due: Option<Due>,
+    rebooting: bool,
+    /// Whether a person has been called for what is open now.
+    called: bool,
+    /// Whether a text was typed while the run is held, and no turn has begun since.
+    said: bool,
+    /// The words of a turn that was not told yet, because its figures are not in.
+    untold: Option<String>,
+    /// The newest iteration that was told to have begun, and to have ended.
+    begun: Option<IterationId>,
+    ended: Option<IterationId>,
+}
+
+/// Begins the run; `first` says how the agent is started if not with the task itself.
+pub fn begin(
+    model: &mut Model,
+    plan: Plan,
+    reads_task: bool,
+    first: Option<Vec<Effect>>,
+) -> Vec<Effect> {
+    let start = prompt::start(&plan.task, &plan.promise);
+    let caps = plan.caps;
+    let news = RunNews::RunStarted {
+        task: first_line(&plan.task),
+        promise: plan.promise.clone(),
+        max_iterations: caps.max_iterations,
+        max_cost_usd: caps.max_cost_usd,
+        max_time_s: caps.max_time.map(|time| time.as_secs()),
+    };
+    let mut pilot = Autopilot::new(plan, model.now);
+    // A session of an earlier run knows nothing of this task.
+    pilot.task_changed = first.is_some();
+    model.mode = RebootMode::Auto;
+    model.autopilot = Some(Run {
+        pilot,
+        reads_task,
+        epoch: 0,
+        due: None,
+        rebooting: model.reboot.attempt.is_some(),
+        called: false,
+        said: false,
+        untold: None,
+        begun: None,
+        ended: model
+            .lineage
+            .iterations()
+            .iter()
+            .rev()
+            .find(|one| !one.is_open())
+            .map(|last| last.iteration),
+    });
+    handoff::draft(model);
+    let mut effects = vec![tell(news)];
+    effects.extend(clock(model));
+    effects.extend(first.unwrap_or_else(|| agent::begin(model, false, None, Some(start))));
+    effects
+}
+
+/// Sets the run's timer; what it was set for before is void.
+fn set(model: &mut Model, due: Due, time: Duration) -> Vec<Effect> {
+    let epoch = model.next_epoch();
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    (run.epoch, run.due) = (epoch, Some(due));
+    vec![Effect::SetTimer(TimerId::Run(epoch), time)]
+}
+
+/// As [`set`], unless it is set for that already.
+fn set_once(model: &mut Model, due: Due, time: Duration) -> Vec<Effect> {
+    match &model.autopilot {
+        Some(run) if run.due != Some(due) => set(model, due, time),
+        _ => Vec::new(),
+    }
+}
+
+fn set_phase(model: &mut Model, phase: Phase) {
+    if let Some(run) = &mut model.autopilot {
+        run.pilot.phase = phase;
+        run.due = None;
+    }
+}
+
+/// How far the run has gone.
+#[must_use]
+pub fn spent(model: &Model) -> Spent {
+    let iterations = model.lineage.iterations();
+    let cost = |one: &crate::lineage::Iteration| {
+        let now = one.is_open().then_some(model.agent.cost_usd).flatten();
+        now.or(one.cost_usd).unwrap_or(0.0)
+    };
+    Spent {
+        iterations: iterations.len() as u64,
+        cost_usd: iterations.iter().map(cost).sum(),
+        time: model
+            .autopilot
+            .as_ref()
+            .map_or(Duration::ZERO, |run| run.pilot.time(model.now)),
+    }
+}
+
+/// The task that was given to the run: its objective before any other.
+#[must_use]
+pub fn task(model: &Model) -> Option<&str> {
+    model
+        .autopilot
+        .as_ref()
+        .map(|run| run.pilot.plan.task.as_str())
+}
+
+/// What the handoff says of the promise; empty where there is no run.
+#[must_use]
+pub fn closing(model: &Model) -> String {
+    let run = model.autopilot.as_ref();
+    run.map_or_else(String::new, |run| prompt::carry_on(&run.pilot.plan.promise))
+}
+
+/// Whether a run goes on with nobody there.
+#[must_use]
+pub fn is_unattended(model: &Model) -> bool {
+    model
+        .autopilot
+        .as_ref()
+        .is_some_and(|run| !run.pilot.plan.attended)
+}
+
+/// Whether a run may have no further iteration.
+#[must_use]
+pub fn is_last(model: &Model) -> bool {
+    let caps = model.autopilot.as_ref().map(|run| run.pilot.plan.caps);
+    caps.is_some_and(|caps| caps.forbids_another(&spent(model)).is_some())
+}
+
+/// How long `auto` announces a reboot: not at all where nobody is there, or when each turn ends in one.
+#[must_use]
+pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
+    if is_unattended(model) || cause == Cause::Autopilot {
+        Duration::ZERO
+    } else {
+        model.config.reboot.auto_delay
+    }
+}
+
+/// The prompt for an agent that is started again after it died.
+#[must_use]
+pub fn restart_prompt(model: &Model) -> Option<String> {
+    let run = model
+        .autopilot
+        .as_ref()
+        .filter(|run| !run.pilot.is_held())?;
+    let plan = &run.pilot.plan;
+    Some(prompt::again(&plan.task, &plan.promise))
+}
+
+/// What comes last in every update: the run looks at what is true now, and tells its news.
+pub fn after(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.autopilot.is_none() {
+        return;
+    }
+    effects.extend(watch(model));
+    let news = news(model);
+    // The end is told before it comes.
+    let leaving = effects
+        .iter()
+        .position(|effect| matches!(effect, Effect::Quit(_)));
+    let at = leaving.unwrap_or(effects.len());
+    let end = match effects.get(at) {
+        Some(Effect::Quit(code)) => Some(tell(run_ended(model, *code))),
+        _ => None,
+    };
+    effects.splice(at..at, news.into_iter().chain(end));
+}
+
+/// Looks at what is true now.
+fn watch(model: &mut Model) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.is_over() || model.quitting.is_some() {
+        return Vec::new();
+    }
+    let rebooting = model.reboot.attempt.is_some();
+    let ended = std::mem::replace(&mut run.rebooting, rebooting) && !rebooting;
+    if ended && !run.pilot.is_held() {
+        // A fresh session works by its handoff, a restarted one by its prompt; one that was trimmed, or resumed because
+        // the reboot failed, has been told nothing.
+        run.pilot.phase = Phase::Working;
+        run.due = None;
+        // The handoff tells the task; without one (`generate_handoff = false`) the first prompt has to.
+        if let Some(record) = model.lineage.current().and_then(|one| one.reboot.as_ref()) {
+            run.pilot.task_changed = record.handoff_bytes == 0;
+        }
+        if model.agent.state == AgentState::Idle {
+            return follow(model, Verdict::Settle, "");
+        }
+    }
+    let state = model.agent.state;
+    if state == AgentState::Dialog {
+        return dialog(model);
+    }
+    run.called &= rebooting;
+    run.said &= state != AgentState::Busy;
+    if rebooting {
+        let mut effects = watch_reboot(model);
+        // The reboot was begun because the figures are in.
+        if model.agent.state != AgentState::Busy {
+            effects.extend(turn_news(model));
+        }
+        return effects;
+    }
+    if let Some(end) = over(model) {
+        return finish(model, end);
+    }
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.is_held() {
+        return say_held(model);
+    }
+    match (state, &run.pilot.phase) {
+        (AgentState::Starting, _) => set_once(model, Due::Silent, SILENT),
+        (AgentState::Busy, Phase::Settling | Phase::Sent { .. }) => {
+            set_phase(model, Phase::Working);
+            Vec::new()
+        }
+        (AgentState::Busy, _) => {
+            run.due = run.due.filter(|due| *due == Due::WaitOver);
+            Vec::new()
+        }
+        (AgentState::Exited, Phase::Waiting(_)) => Vec::new(),
+        (AgentState::Exited, _) => agent_gone(model),
+        (AgentState::Idle | AgentState::Limit, Phase::Working) => {
+            set_phase(model, Phase::Settling);
+            set(model, Due::Settle, IDLE)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What ends the run whatever the agent does. A person who holds the run is not interrupted by a cap.
+fn over(model: &Model) -> Option<End> {
+    let pilot = &model.autopilot.as_ref()?.pilot;
+    let cap = pilot.plan.caps.reached(&spent(model)).map(End::Cap)?;
+    match &pilot.phase {
+        Phase::Tripped(trip) => Some(End::Tripped(trip.clone())),
+        _ if pilot.is_held() && pilot.plan.attended => None,
+        _ => Some(cap),
+    }
+}
+
+/// A dialog is open: a person is called; where nobody is there it cannot be answered.
+fn dialog(model: &mut Model) -> Vec<Effect> {
+    let about = model.agent.dialog.clone().unwrap_or_default();
+    let mut effects = call(model, &format!("a dialog waits: {about}"));
+    if is_unattended(model) {
+        effects.extend(set_once(model, Due::Dialog, DIALOG));
+    }
+    effects
+}
+
+/// While a reboot is under way, it has the agent; only what it cannot see to itself is done here.
+fn watch_reboot(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let (step, overdue, approved) = (attempt.step, attempt.overdue, attempt.approved);
+    if overdue {
+        let mut effects = call(model, "the handoff is not confirmed");
+        if is_unattended(model) {
+            effects.extend(set_once(model, Due::Undelivered, UNDELIVERED));
+        }
+        return effects;
+    }
+    let waits = matches!(step, Step::Armed | Step::Waiting);
+    if waits && reboot::blocked_by(model) == ["background task"] {
+        return set_once(model, Due::Background, BACKGROUND);
+    }
+    if step == Step::Review && approved.is_none() && model.mode != RebootMode::Auto {
+        return call(model, "the handoff waits for your review");
+    }
+    Vec::new()
+}
+
+/// The agent's process has ended by itself.
+fn agent_gone(model: &mut Model) -> Vec<Effect> {
+    let exit = model.agent.exit.clone().unwrap_or_default();
+    let spent = spent(model);
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let verdict = run.pilot.agent_died(&exit, &spent);
+    follow(model, verdict, &format!("the agent has ended ({exit})"))
+}
+
+/// A tool has run.
+pub fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
+    if let Some(run) = &mut model.autopilot {
+        let printed = format!("{}\n{}", output.stdout, output.stderr);
+        let failed = output.failed && !output.interrupted;
+        run.pilot
+            .tool_ran(&call.name, call.command.as_deref(), &printed, failed);
+    }
+}
+
+/// Does what the rules say.
+fn follow(model: &mut Model, verdict: Verdict, why: &str) -> Vec<Effect> {
+    match verdict {
+        Verdict::Settle => {
+            set_phase(model, Phase::Settling);
+            let capped = plan(model).is_some_and(|plan| plan.caps.max_cost_usd.is_some());
+            let blind = is_always_fresh(model) && !capped;
+            set(
+                model,
+                Due::Settle,
+                if blind { SETTLE_FRESH } else { SETTLE },
+            )
+        }
+        Verdict::Prompt => type_prompt(model),
+        Verdict::Fresh => fresh(model),
+        Verdict::Wait(pause) => wait(model, pause, why),
+        Verdict::Trip(trip) => self::trip(model, &trip),
+        Verdict::End(end) => finish(model, end),
+    }
+}
+
+fn plan(model: &Model) -> Option<&Plan> {
+    model.autopilot.as_ref().map(|run| &run.pilot.plan)
+}
+
+fn is_always_fresh(model: &Model) -> bool {
+    plan(model).is_some_and(|plan| plan.fresh == Fresh::Always)
+}
+
+fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
+    let until = model.now.since_start + pause.time;
+    set_phase(
+        model,
+        Phase::Waiting(Wait {
+            why: why.to_owned(),
+            until,
+            reset: pause.reset,
+        }),
+    );
+    let news = RunNews::Waiting {
+        why: why.to_owned(),
+        seconds: pause.time.as_secs(),
+        until: pause.reset,
+    };
+    if !is_unattended(model) {
+        model.trouble(format!(
+            "{why}: the run goes on in {}",
+            duration(pause.time)
+        ));
+    }
+    let mut effects = vec![tell(news)];
+    effects.extend(set(model, Due::WaitOver, pause.time));
+    effects
+}
+
+/// Reboots do not help, by the reboot's own breaker. Nothing where there is no run.
+pub fn thrash(model: &mut Model, why: &str) -> Option<Vec<Effect>> {
+    model.autopilot.as_ref()?;
+    let figure = model.guard.figure(model.now);
+    let line = figure.map_or(Tokens(0), |figure| figure.lines.at(Threshold::Compact));
+    let forecast = model.guard.forecast();
+    let turns: Vec<_> = forecast.turns().map(|turn| turn.used.0).collect();
+    let growth = turns.iter().zip(turns.iter().skip(1));
+    let growth = growth
+        .map(|(before, after)| after.saturating_sub(*before))
+        .max();
+    let handoff = model
+        .current_iteration()
+        .and_then(|one| one.reboot.as_ref())
+        .map(|record| record.handoff_tokens);
+    let cause = Thrash::of(forecast.base(), handoff, growth.map(Tokens), line);
+    let why = why.to_owned();
+    Some(trip(model, &Trip::Thrash { why, cause }))
+}
+
+/// A breaker has tripped.
+fn trip(model: &mut Model, trip: &Trip) -> Vec<Effect> {
+    let mut effects = vec![tell(RunNews::Tripped {
+        breaker: trip.name().to_owned(),
+        evidence: trip.to_string(),
+    })];
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.is_over() {
+        return Vec::new();
+    }
+    if let Phase::Ended(end) = run.pilot.trip(trip.clone()) {
+        effects.extend(finish(model, end));
+        return effects;
+    }
+    run.due = None;
+    run.called = false;
+    model.paused = true;
+    let key = resume_key(model);
+    model.trouble(format!("stopped: {trip} · {key} goes on"));
+    effects.extend(call(model, &format!("the run has stopped: {trip}")));
+    effects
+}
+
+fn resume_key(model: &Model) -> String {
+    let hint = model.keys().hint(Action::Pause);
+    hint.unwrap_or_else(|| "pitstop ctl resume".to_owned())
+}
+
+/// The run is over: the agent is ended cleanly and the record closed.
+fn finish(model: &mut Model, end: End) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let (code, reason) = (end.code(), end.reason());
+    let text = format!("pitstop: the run is over: {end}");
+    let attended = run.pilot.plan.attended;
+    run.pilot.phase = Phase::Ended(end);
+    run.due = None;
+    let mut effects = turn_news(model);
+    if attended {
+        effects.push(Effect::Call(excerpt(&text)));
+    }
+    effects.extend(control::leave(model, code, reason, false));
+    effects
+}
+
+/// The run's timer has run out.
+pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.epoch != epoch || run.pilot.is_over() || model.quitting.is_some() {
+        return Vec::new();
+    }
+    let Some(due) = run.due.take() else {
+        return Vec::new();
+    };
+    match due {
+        Due::Settle => settle(model),
+        Due::EnterAgain => enter_again(model),
+        Due::Deaf => trip(model, &Trip::Deaf { what: "a prompt" }),
+        Due::WaitOver => wait_over(model),
+        Due::Silent => silent(model),
+        Due::Dialog => {
+            let about = model.agent.dialog.clone().unwrap_or_default();
+            trip(model, &Trip::Dialog { about })
+        }
+        Due::Undelivered => trip(
+            model,
+            &Trip::Deaf {
+                what: "the handoff",
+            },
+        ),
+        Due::Background => push(model),
+    }
+}
+
+/// The agent's process runs and says nothing.
+fn silent(model: &mut Model) -> Vec<Effect> {
+    let what = "the agent shows no sign of life: a dialog at its start may wait (trust, login); start it once by hand";
+    if is_unattended(model) {
+        return finish(model, End::NoAgent(what.to_owned()));
+    }
+    model.trouble(what);
+    call(model, what)
+}
+
+/// Background tasks have held up the reboot for long enough.
+fn push(model: &mut Model) -> Vec<Effect> {
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.force = true;
+    }
+    let approved = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| attempt.approved.is_some());
+    if approved {
+        return reboot::advance(model);
+    }
+    reboot::approve(model, Approval::Auto).unwrap_or_default()
+}
+
+/// The time on the screen, and the cap on it.
+pub fn clock(model: &mut Model) -> Vec<Effect> {
+    let Some(run) = &model.autopilot else {
+        return Vec::new();
+    };
+    let left = run.pilot.time_left(model.now);
+    let left = left.map(|left| left.max(Duration::from_millis(100)));
+    let tick = run.pilot.plan.attended.then_some(CLOCK);
+    let next = match (left, tick) {
+        (Some(left), Some(tick)) => Some(left.min(tick)),
+        (left, tick) => left.or(tick),
+    };
+    next.map(|next| Effect::SetTimer(TimerId::RunClock, next))
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,198 @@
+//! The run in a person's hands: paused, spoken to, resumed, stopped, or left without its terminal.
+
+use crate::{
+    api::wire::AgentState,
+    autopilot::{End, Phase, RunNews},
+    config::RebootMode,
+    lineage::journal::Step,
+};
+
+use super::{Due, SETTLE_FRESH, clock, finish, resume_key, set, told::tell};
+use crate::app::{
+    agent, control,
+    effect::Effect,
+    model::{Model, Overlay},
+    reboot::{self, Approval},
+};
+
+/// A person wants something said though the run is held: at a safe moment it is.
+pub(super) fn say_held(model: &mut Model) -> Vec<Effect> {
+    if model.agent.state != AgentState::Idle || !reboot::blocked_by(model).is_empty() {
+        return Vec::new();
+    }
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.said {
+        return Vec::new();
+    }
+    let Some(text) = run.pilot.queue.pop_front() else {
+        return Vec::new();
+    };
+    run.said = true;
+    agent::say(model, &text)
+}
+
+/// Whether the run deals with an agent that has ended by itself. One that a person has ended is the person's affair.
+pub fn takes_over(model: &mut Model, clean: bool) -> bool {
+    let Some(run) = &model.autopilot else {
+        return false;
+    };
+    if run.pilot.is_over() || run.pilot.is_held() {
+        return run.pilot.is_over();
+    }
+    if clean && run.pilot.plan.attended {
+        let _ = hold(model, "the agent's end");
+        return false;
+    }
+    true
+}
+
+/// Somebody ends the supervisor: with which code and in which words the run ends.
+pub fn stopped(model: &mut Model, code: i32) -> i32 {
+    let Some(run) = &mut model.autopilot else {
+        return code;
+    };
+    let end = match &run.pilot.phase {
+        Phase::Ended(end) => return end.code(),
+        Phase::Tripped(trip) if code == 0 => End::Tripped(trip.clone()),
+        _ => End::Stopped { code },
+    };
+    let code = end.code();
+    run.pilot.phase = Phase::Ended(end);
+    code
+}
+
+/// A person types into the pane: the run is theirs until they give it back. The answer to a dialog is what the run waits
+/// for itself.
+pub fn person_typed(model: &mut Model) -> Vec<Effect> {
+    if model.agent.state == AgentState::Dialog || model.agent.state == AgentState::Exited {
+        return Vec::new();
+    }
+    hold(model, "your typing")
+}
+
+/// Holds the run until it is resumed.
+pub fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if run.pilot.is_over() || run.pilot.paused_by.is_some() {
+        return Vec::new();
+    }
+    run.pilot.paused_by = Some(by);
+    run.due = None;
+    model.paused = true;
+    let key = resume_key(model);
+    model.notice(format!("the run is paused by {by}: {key} resumes it"));
+    vec![tell(RunNews::Paused { by: by.to_owned() })]
+}
+
+/// The run goes on after a pause or a trip.
+pub fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let draft = model.agent.draft && model.agent.state == AgentState::Idle;
+    let Some(run) = &mut model.autopilot else {
+        return Ok(Vec::new());
+    };
+    if run.pilot.is_over() {
+        return Err("the run is over".to_owned());
+    }
+    let held = run.pilot.is_held();
+    if !held && !matches!(run.pilot.phase, Phase::Waiting(_)) {
+        return Ok(Vec::new());
+    }
+    if draft && held {
+        // Twice means that the person knows.
+        model.agent.draft = false;
+        return Err("the agent's prompt may hold text of yours: submit it, clear it (Ctrl-C), or resume again".to_owned());
+    }
+    run.pilot.resume();
+    run.called = false;
+    model.agent.typed_at = None;
+    if model.overlay == Some(Overlay::Exited) {
+        model.overlay = None;
+    }
+    let mut effects = vec![tell(RunNews::Resumed)];
+    if model.agent.state == AgentState::Exited {
+        effects.extend(reboot::restart(model));
+    } else {
+        effects.extend(set(model, Due::Settle, SETTLE_FRESH));
+    }
+    Ok(effects)
+}
+
+/// The key that pauses and resumes.
+pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let held = match &model.autopilot {
+        Some(run) => run.pilot.is_held() || matches!(run.pilot.phase, Phase::Waiting(_)),
+        None => model.paused,
+    };
+    if held {
+        control::resume(model)
+    } else {
+        Ok(control::pause(model, "a key"))
+    }
+}
+
+/// A person wants this typed at the next safe moment.
+pub fn say(model: &mut Model, text: String) -> Result<Vec<Effect>, String> {
+    let Some(run) = &mut model.autopilot else {
+        return Err("no autonomous run".to_owned());
+    };
+    if run.pilot.is_over() {
+        return Err("the run is over".to_owned());
+    }
+    run.pilot.say(text)?;
+    model.notice("it is typed at the next safe moment");
+    Ok(Vec::new())
+}
+
+/// The terminal is gone and the run goes on without it.
+pub fn goes_headless(model: &mut Model) -> bool {
+    let keeps = model.config.autopilot.keep_running && model.quitting.is_none();
+    let Some(run) = &mut model.autopilot else {
+        return false;
+    };
+    if !keeps || run.pilot.is_over() {
+        return false;
+    }
+    run.pilot.plan.attended = false;
+    model.overlay = None;
+    true
+}
+
+/// What follows from the loss of the terminal: whatever waits for a person will not be answered.
+pub fn headless(model: &mut Model) -> Vec<Effect> {
+    model.notice("the terminal is gone: the run goes on headless");
+    let tripped = match model.autopilot.as_ref().map(|run| &run.pilot.phase) {
+        Some(Phase::Tripped(trip)) => Some(trip.clone()),
+        _ => None,
+    };
+    if let Some(trip) = tripped {
+        return finish(model, End::Tripped(trip));
+    }
+    let mut effects = clock(model);
+    let reviewing = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| attempt.step == Step::Review && attempt.approved.is_none());
+    if reviewing {
+        effects.extend(reboot::approve(model, Approval::Auto).unwrap_or_default());
+    }
+    model.mode = RebootMode::Auto;
+    if model
+        .autopilot
+        .as_ref()
+        .is_some_and(|run| run.pilot.is_held())
+    {
+        // Whoever typed it is gone.
+        model.agent.draft = false;
+        effects.extend(control::resume(model).unwrap_or_default());
+    }
+    if let Some(run) = &mut model.autopilot {
+        // Its timer is set anew by what is true now, for a run that nobody watches.
+        run.called = false;
+    }
+    effects
+}

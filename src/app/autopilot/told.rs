@@ -1,0 +1,163 @@
+//! What is told of the run: its log, its report for scripts, and calls to a person.
+
+use crate::{
+    api::wire::RunReport,
+    autopilot::{Autopilot, End, Phase, RunNews, breaker::excerpt, news::first_line},
+    lineage::Cause,
+};
+
+use super::spent;
+use crate::app::{effect::Effect, model::Model};
+
+pub(super) fn tell(news: RunNews) -> Effect {
+    Effect::Tell(Box::new(news))
+}
+
+pub(super) fn run_ended(model: &Model, code: i32) -> RunNews {
+    let spent = spent(model);
+    let pilot = model.autopilot.as_ref().map(|run| &run.pilot);
+    let why = match pilot.map(|pilot| &pilot.phase) {
+        Some(Phase::Ended(end)) => end.to_string(),
+        _ => End::Stopped { code }.to_string(),
+    };
+    RunNews::RunEnded {
+        code,
+        why,
+        iterations: spent.iterations,
+        turns: pilot.map_or(0, |pilot| pilot.turns),
+        cost_usd: spent.cost_usd,
+        seconds: spent.time.as_secs(),
+    }
+}
+
+/// Iterations that have begun or ended since the last look, and what the footer says.
+pub(super) fn news(model: &mut Model) -> Vec<Effect> {
+    let now = model.now;
+    let runs = model.agent.process.is_some();
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let mut told = Vec::new();
+    let unseen = model.lineage.iterations().iter().rev();
+    let unseen: Vec<_> = unseen
+        .take_while(|one| Some(one.iteration) > run.ended)
+        .collect();
+    for one in unseen.into_iter().rev() {
+        if (runs || !one.is_open()) && Some(one.iteration) > run.begun {
+            run.begun = Some(one.iteration);
+            told.extend(one.session_id.map(|session_id| RunNews::IterationStarted {
+                iteration: one.iteration,
+                session_id,
+                cause: one.cause.map_or("start", Cause::as_str).to_owned(),
+            }));
+        }
+        if let Some(end_reason) = one.end_reason {
+            run.ended = Some(one.iteration);
+            told.push(RunNews::IterationEnded {
+                iteration: one.iteration,
+                end_reason,
+            });
+        }
+    }
+    let fresh = model.notices.iter().filter(|notice| notice.at == now);
+    told.extend(fresh.map(|notice| RunNews::Notice {
+        text: notice.text.clone(),
+        bad: notice.bad,
+    }));
+    told.into_iter().map(tell).collect()
+}
+
+/// Calls a person, once for each occasion.
+pub(super) fn call(model: &mut Model, why: &str) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    if std::mem::replace(&mut run.called, true) {
+        return Vec::new();
+    }
+    let why = excerpt(why);
+    let news = tell(RunNews::PersonNeeded { why: why.clone() });
+    vec![Effect::Call(format!("pitstop: {why}")), news]
+}
+
+/// Tells of the turn that has ended, with the figures as they are by now.
+pub(super) fn turn_news(model: &mut Model) -> Vec<Effect> {
+    let spent = spent(model);
+    let figure = model.guard.figure(model.now);
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    let Some(message) = run.untold.take() else {
+        return Vec::new();
+    };
+    vec![tell(RunNews::TurnEnded {
+        iteration: model.iteration,
+        turn: run.pilot.turns,
+        used_tokens: figure.as_ref().map(|figure| figure.used),
+        percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),
+        cost_usd: (spent.cost_usd * 1e4).round() / 1e4,
+        message,
+    })]
+}
+
+/// What names a prompt in a line: those of the run are all alike.
+pub(super) fn start_of(text: &str) -> String {
+    let line = first_line(text);
+    let start: String = line.chars().take(60).collect();
+    if start.len() < line.len() {
+        format!("{start}…")
+    } else {
+        start
+    }
+}
+
+/// The run as scripts read it.
+#[must_use]
+pub fn report(model: &Model) -> Option<RunReport> {
+    let pilot = &model.autopilot.as_ref()?.pilot;
+    let plan = &pilot.plan;
+    let spent = spent(model);
+    Some(RunReport {
+        phase: phase_word(pilot).to_owned(),
+        task: first_line(&plan.task),
+        promise: plan.promise.clone(),
+        headless: !plan.attended,
+        iteration: spent.iterations,
+        max_iterations: plan.caps.max_iterations,
+        turns: pilot.turns,
+        elapsed_s: spent.time.as_secs(),
+        max_time_s: plan.caps.max_time.map(|time| time.as_secs()),
+        cost_usd: spent.cost_usd,
+        max_cost_usd: plan.caps.max_cost_usd,
+        paused_by: pilot.paused_by.map(str::to_owned),
+        why: why(pilot),
+        waits_until: match &pilot.phase {
+            Phase::Waiting(wait) => wait.reset,
+            _ => None,
+        },
+    })
+}
+
+/// The word for where a run stands.
+#[must_use]
+pub const fn phase_word(pilot: &Autopilot) -> &'static str {
+    if pilot.paused_by.is_some() {
+        return "paused";
+    }
+    match &pilot.phase {
+        Phase::Working | Phase::Settling | Phase::Sent { .. } => "working",
+        Phase::Waiting(_) => "waiting",
+        Phase::Tripped(_) => "tripped",
+        Phase::Ended(_) => "ended",
+    }
+}
+
+/// What it waits for, or why it stands still.
+pub(super) fn why(pilot: &Autopilot) -> Option<String> {
+    match &pilot.phase {
+        Phase::Waiting(wait) => Some(wait.why.clone()),
+        Phase::Tripped(trip) => Some(format!("{}: {trip}", trip.name())),
+        Phase::Ended(end) => Some(end.to_string()),
+        Phase::Working | Phase::Settling | Phase::Sent { .. } => None,
+    }
+}

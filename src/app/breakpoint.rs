@@ -1,0 +1,442 @@
+//! Good moments: commits and test runs, whoever tells of them, what is saved at them, and whether the guard takes one.
+//!
+//! ```text
+//!   post-commit hook ─┐
+//!   pitstop test     ─┼─► reported ─┐
+//!   curl             ─┘             ├─► known already? ─► checkpoint, once git has been read
+//!   the agent's shell ─► tool_finished ─┤                      │
+//!   a new head        ─► git_read ──────┘                      └─► a good moment stands until work goes on
+//! ```
+//!
+//! The same commit or run may be told in several ways; it counts once. All of it is observed, none of it ordered: from
+//! the warn line on a good moment may *ask* for a reboot, as the compact line does.
+
+use std::{collections::VecDeque, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    agent::ToolCall,
+    api::wire::{CommitBody, NewsKind, NotedReply, Reply, Report, SaveReply, TestBody, UsageQuery},
+    breakpoint::{
+        Breakpoint, Merit, Signal,
+        commit::{self, Made},
+        git::GitState,
+        test_run::{self, TestOutcome, Total},
+    },
+    clean,
+    clock::At,
+    guard::{Figure, Level},
+};
+
+use super::{
+    control,
+    effect::Effect,
+    event::{CallId, TimerId},
+    model::Model,
+    reboot::{self, is_safe},
+    report, scratchpad,
+};
+
+/// How many commits are remembered, to know one that is told again: more than a turn makes.
+const COMMITS_KEPT: usize = 256;
+
+/// How long a new head waits for the hook or the agent's shell, which know its size too.
+const TELLING_TIME: Duration = Duration::from_secs(2);
+
+/// For how long the same outcome of a test run counts as the same run: long enough for a hook and a report to meet.
+const SAME_RUN: Duration = Duration::from_secs(60);
+
+/// How many checkpoints a minute what is observed may make: whoever may report could else fill the disk.
+const SAVES_A_MINUTE: usize = 60;
+
+/// The longest environment or command line that is quoted back, in characters.
+const QUOTE_CAP: usize = 200;
+
+/// What is known of good moments.
+#[derive(Debug, Default)]
+pub struct Moments {
+    /// The good moment that stands: nothing has been begun since.
+    good: Option<Breakpoint>,
+    /// The one for which a reboot was asked.
+    taken: Option<Breakpoint>,
+    /// Ids of the latest commits, whole or abbreviated.
+    commits: VecDeque<String>,
+    /// The last test run and when it ended.
+    tests: Option<(Total, At)>,
+    /// What is saved once git has been read.
+    waiting: Vec<Waiting>,
+    /// When the latest checkpoints of this kind were made.
+    saves: VecDeque<At>,
+    /// When git was last read.
+    git_at: Option<At>,
+    /// A new head that nobody has told of, and the epoch of the timer that waits for that.
+    head: Option<(Made, u64)>,
+}
+
+/// A checkpoint that waits for git, so that it does not name files as changed which have just been committed.
+#[derive(Debug)]
+struct Waiting {
+    tags: Vec<String>,
+    about: Value,
+    /// The commit that git must show.
+    sha: Option<String>,
+    /// Whether git has answered without showing it: then the next answer will do.
+    again: bool,
+}
+
+/// Somebody outside has seen something.
+pub fn reported(model: &mut Model, call: CallId, report: Report) -> Vec<Effect> {
+    let own = model.identity.environment.as_str();
+    if let Some(named) = report.environment().filter(|named| *named != own) {
+        let why = format!(
+            "this supervisor saves under the environment `{}`, not `{}`",
+            clean::one_line(own),
+            clean::stripped(named, QUOTE_CAP)
+        );
+        return vec![Effect::Answer(call, Reply::Refused { why })];
+    }
+    let (reply, mut effects) = match report {
+        Report::Commit(body) => commit_reported(model, body),
+        Report::Tests(body) => tests_reported(model, &body),
+        Report::AutoSave(_) => auto_save(model),
+    };
+    effects.insert(0, Effect::Answer(call, reply));
+    effects.extend(reboot::consider(model));
+    effects
+}
+
+fn commit_reported(model: &mut Model, body: CommitBody) -> (Reply, Vec<Effect>) {
+    let message = body.commit_message.as_deref().unwrap_or_default();
+    let branch = body.branch.as_deref();
+    let made = Made::told(&body.commit_sha, branch, message, body.files_changed);
+    let noted = committed(model, &made);
+    let reply = NotedReply {
+        commit: Some(body.commit_sha),
+        ..noted_reply(model, noted.is_some())
+    };
+    (Reply::Noted(reply), noted.unwrap_or_default())
+}
+
+fn tests_reported(model: &mut Model, body: &TestBody) -> (Reply, Vec<Effect>) {
+    let total = Total {
+        passed: body.passed,
+        count: body.test_count,
+        failed: body.failed_count,
+    };
+    let command = body.test_command.as_deref().unwrap_or_default();
+    let noted = tested(model, total, command, body.duration_seconds);
+    let reply = NotedReply {
+        tests_passed: Some(body.passed),
+        ..noted_reply(model, noted.is_some())
+    };
+    (Reply::Noted(reply), noted.unwrap_or_default())
+}
+
+fn noted_reply(model: &Model, new: bool) -> NotedReply {
+    NotedReply {
+        status: if new { "recorded" } else { "known" }.to_owned(),
+        session_id: Some(model.session.to_string()),
+        ..NotedReply::default()
+    }
+}
+
+/// Saves everything because somebody outside asks for it.
+fn auto_save(model: &mut Model) -> (Reply, Vec<Effect>) {
+    if !may_save(model) {
+        let why = format!("expected at most {SAVES_A_MINUTE} checkpoints a minute, found more");
+        return (Reply::Refused { why }, Vec::new());
+    }
+    let usage = report::usage(model, UsageQuery::default());
+    let mut tags = vec!["auto-save".to_owned()];
+    tags.extend(usage.used.map(|used| format!("tokens-{used}")));
+    let effects = save(model, tags, &Value::Null);
+    let environment = quoted(&model.identity.environment);
+    let reply = SaveReply {
+        status: "saved".to_owned(),
+        session_id: Some(model.session.to_string()),
+        percent_at_save: usage.percent,
+        restart_command: format!("pitstop restore {environment}"),
+        message: match usage.percent {
+            Some(percent) => format!("everything is saved, at {percent:.0} % of the usable window"),
+            None => "everything is saved".to_owned(),
+        },
+    };
+    (Reply::Saved(reply), effects)
+}
+
+/// A word for a shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@%+".contains(c);
+    if !text.is_empty() && !text.starts_with('-') && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A tool of the agent has run; `printed` is what its shell command said and `outcomes` the tests in it.
+pub fn tool_finished(
+    model: &mut Model,
+    call: &ToolCall,
+    printed: &str,
+    outcomes: &[TestOutcome],
+) -> Vec<Effect> {
+    let Some(command) = &call.command else {
+        if edits(call) {
+            model.moments.good = None;
+        }
+        return Vec::new();
+    };
+    let mut effects = Vec::new();
+    if let Some(total) = test_run::total(outcomes) {
+        effects.extend(tested(model, total, command, None).unwrap_or_default());
+    }
+    for made in commit::seen(command, printed) {
+        effects.extend(committed(model, &made).unwrap_or_default());
+    }
+    effects
+}
+
+/// Whether a tool begins new work: from there on the last commit is no good place to stop any more.
+fn edits(call: &ToolCall) -> bool {
+    const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
+    // Notes are no work: an agent that ends a turn well writes them last.
+    let notes = call
+        .file
+        .as_deref()
+        .is_some_and(|file| file.ends_with(".pitstop/scratchpad.md"));
+    EDITORS.contains(&call.name.as_str()) && !notes
+}
+
+/// A prompt begins new work too.
+pub fn prompted(model: &mut Model) {
+    model.moments.good = None;
+}
+
+/// Git has been read; `before` is what it said the time before. A head that was made since is a commit that nobody told of.
+pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if let Some(made) = new_head(model, before) {
+        let epoch = model.next_epoch();
+        model.moments.head = Some((made, epoch));
+        effects.push(Effect::SetTimer(TimerId::NewHead(epoch), TELLING_TIME));
+    }
+    model.moments.git_at = Some(model.now);
+    let head = match &model.git {
+        GitState::Facts(facts) => facts.head.clone(),
+        _ => None,
+    };
+    let shown = |sha: &str| head.as_deref().is_some_and(|head| head.starts_with(sha));
+    let mut ready = Vec::new();
+    for mut one in std::mem::take(&mut model.moments.waiting) {
+        let unseen = one.sha.as_deref().is_some_and(|sha| !shown(sha));
+        if unseen && !one.again && head.is_some() {
+            // The answer may be older than the commit.
+            one.again = true;
+            model.moments.waiting.push(one);
+        } else {
+            ready.push(one);
+        }
+    }
+    for one in ready {
+        effects.extend(save(model, one.tags, &one.about));
+    }
+    if !model.moments.waiting.is_empty() {
+        effects.push(Effect::ReadGit);
+    }
+    effects
+}
+
+/// Those who know more of the head have had their time to tell.
+pub fn untold(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    let head = model.moments.head.take_if(|(_, waited)| *waited == epoch);
+    let told = head.and_then(|(made, _)| committed(model, &made));
+    let mut effects = told.unwrap_or_default();
+    effects.extend(reboot::consider(model));
+    effects
+}
+
+/// The head, if it is another than before and was made since: one that was only checked out is older.
+fn new_head(model: &Model, before: &GitState) -> Option<Made> {
+    let (GitState::Facts(old), GitState::Facts(new)) = (before, &model.git) else {
+        return None;
+    };
+    let top = new
+        .commits
+        .first()
+        .filter(|top| new.head.as_ref() == Some(&top.sha))?;
+    // Git counts in seconds.
+    let since = model.moments.git_at?.wall - chrono::TimeDelta::seconds(1);
+    let new_here = old.head.is_some() && old.head != new.head && top.at >= since;
+    new_here.then(|| Made::told(&top.sha, new.branch.as_deref(), &top.subject, None))
+}
+
+/// A commit was made; none if it was known.
+fn committed(model: &mut Model, made: &Made) -> Option<Vec<Effect>> {
+    let moments = &mut model.moments;
+    if let Some(known) = moments.commits.iter_mut().find(|sha| made.is(sha)) {
+        if known.len() < made.sha.len() {
+            known.clone_from(&made.sha);
+        }
+        return None;
+    }
+    moments.commits.push_back(made.sha.clone());
+    if moments.commits.len() > COMMITS_KEPT {
+        moments.commits.pop_front();
+    }
+    model.tally.commits += 1;
+    let mut tags = vec!["git-commit".to_owned()];
+    tags.extend(made.branch.clone());
+    tags.push(made.short().to_owned());
+    tags.extend(made.files.map(|files| format!("files-{files}")));
+    let about = json!({
+        "commit_sha": made.sha, "branch": made.branch, "commit_message": made.subject,
+        "files_changed": made.files,
+    });
+    let signal = Signal::Committed {
+        sha: made.sha.clone(),
+        subject: made.subject.clone(),
+    };
+    model.notice(told(&signal));
+    Some(seen(
+        model,
+        signal,
+        NewsKind::Commit,
+        tags,
+        about,
+        Some(made.sha.clone()),
+    ))
+}
+
+/// A test run has ended; none if it was known.
+fn tested(
+    model: &mut Model,
+    total: Total,
+    command: &str,
+    seconds: Option<f64>,
+) -> Option<Vec<Effect>> {
+    let now = model.now;
+    let known = model
+        .moments
+        .tests
+        .is_some_and(|(last, at)| last == total && now.since(at) < SAME_RUN);
+    model.moments.tests = Some((total, now));
+    if known {
+        return None;
+    }
+    let word = if total.passed { "passed" } else { "failed" };
+    if total.passed {
+        model.tally.tests_passed += 1;
+    } else {
+        model.tally.tests_failed += 1;
+    }
+    let mut tags = vec![format!("tests-{word}")];
+    tags.extend(total.count.map(|count| format!("tests-{count}")));
+    let failed = total.failed.filter(|failed| *failed > 0);
+    tags.extend(failed.map(|failed| format!("failed-{failed}")));
+    let about = json!({
+        "passed": total.passed, "test_count": total.count, "failed_count": total.failed,
+        "duration_seconds": seconds, "test_command": clean::stripped(command, QUOTE_CAP),
+    });
+    let signal = if total.passed {
+        Signal::TestsPassed { count: total.count }
+    } else {
+        Signal::TestsFailed { failed }
+    };
+    Some(seen(model, signal, NewsKind::Tests, tags, about, None))
+}
+
+/// What every breakpoint brings: news, a standing moment, a checkpoint behind the next answer of git.
+fn seen(
+    model: &mut Model,
+    signal: Signal,
+    kind: NewsKind,
+    tags: Vec<String>,
+    about: Value,
+    sha: Option<String>,
+) -> Vec<Effect> {
+    let at = model.now;
+    model.moments.good = (signal.merit() == Merit::Good).then_some(Breakpoint { signal, at });
+    let news = crate::api::wire::News {
+        kind,
+        data: about.clone(),
+    };
+    let mut effects = vec![Effect::Publish(Box::new(news))];
+    if may_save(model) {
+        model.moments.waiting.push(Waiting {
+            tags,
+            about,
+            sha,
+            again: false,
+        });
+        effects.push(Effect::ReadGit);
+    } else {
+        tracing::warn!(?tags, "too many checkpoints a minute: this one is not kept");
+    }
+    effects
+}
+
+fn may_save(model: &mut Model) -> bool {
+    let (now, saves) = (model.now, &mut model.moments.saves);
+    saves.retain(|at| now.since(*at) < Duration::from_secs(60));
+    if saves.len() >= SAVES_A_MINUTE {
+        return false;
+    }
+    saves.push_back(now);
+    true
+}
+
+/// Saves everything that a later session needs, and what it was saved for.
+fn save(model: &mut Model, tags: Vec<String>, about: &Value) -> Vec<Effect> {
+    let mut effects = scratchpad::save(model);
+    let id = control::checkpoint_id(model);
+    let mut checkpoint = control::snapshot(model, id, tags);
+    if let (Value::Object(fields), false) = (&mut checkpoint.state, about.is_null()) {
+        fields.insert("breakpoint".to_owned(), about.clone());
+    }
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    effects
+}
+
+/// Whether this is a moment to ask for a reboot though the compact line is not reached: from the warn line on, right after
+/// something was finished, and while nothing runs.
+#[must_use]
+pub fn is_good(model: &Model, figure: &Figure) -> bool {
+    figure.level >= Level::Critical && model.moments.good.is_some() && is_safe(model)
+}
+
+/// The moment was taken up, or turned down by a breaker: either way it is not asked for again.
+pub fn take(model: &mut Model) {
+    if let Some(good) = model.moments.good.take() {
+        model.moments.taken = Some(good);
+    }
+}
+
+/// What the reboot was asked for, in words.
+#[must_use]
+pub fn reason(model: &Model) -> String {
+    let taken = model.moments.taken.as_ref();
+    let told = taken.map(|taken| told(&taken.signal));
+    told.map_or_else(
+        || "a good moment".to_owned(),
+        |told| format!("a good moment: {told}"),
+    )
+}
+
+fn told(signal: &Signal) -> String {
+    match signal {
+        Signal::Committed { sha, subject } => {
+            let short = sha.get(..7).unwrap_or(sha);
+            format!("commit {short} {subject}").trim_end().to_owned()
+        }
+        Signal::TestsPassed { count: Some(1) } => "1 test passed".to_owned(),
+        Signal::TestsPassed { count: Some(count) } => format!("{count} tests passed"),
+        Signal::TestsPassed { count: None } => "the tests passed".to_owned(),
+        Signal::TestsFailed { failed: Some(1) } => "1 test failed".to_owned(),
+        Signal::TestsFailed {
+            failed: Some(count),
+        } => format!("{count} tests failed"),
+        Signal::TestsFailed { failed: None } => "the tests failed".to_owned(),
+        Signal::TurnEnded => "the turn is over".to_owned(),
+    }
+}

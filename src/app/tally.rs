@@ -1,0 +1,121 @@
+//! What is counted since the supervisor started, for monitoring.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    api::wire::MetricsReport,
+    lineage::{Cause, IterationId, journal::Step},
+};
+
+use super::{effect::Effect, model::Model};
+
+/// Counters, which only grow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Turns that have ended.
+    pub turns: u64,
+    /// Commits seen.
+    pub commits: u64,
+    /// Test runs seen that passed.
+    pub tests_passed: u64,
+    /// Test runs seen that failed.
+    pub tests_failed: u64,
+    /// Checkpoints ordered.
+    pub checkpoints: u64,
+    /// Reboots that have ended, by cause and outcome.
+    pub reboots: BTreeMap<(Cause, &'static str), u64>,
+}
+
+/// Where the counters of an iteration stood.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(IterationId, u32);
+
+/// Remembers where the counters of the present iteration stand.
+#[must_use]
+pub const fn mark(model: &Model) -> Mark {
+    Mark(model.iteration, model.agent.turns)
+}
+
+/// Counts what one event has brought.
+pub fn note(model: &mut Model, before: Mark, effects: &[Effect]) {
+    let Mark(iteration, turns) = before;
+    if iteration == model.iteration {
+        model.tally.turns += u64::from(model.agent.turns.saturating_sub(turns));
+    }
+    let kept = |effect: &&Effect| matches!(effect, Effect::SaveCheckpoint(_));
+    model.tally.checkpoints += effects.iter().filter(kept).count() as u64;
+}
+
+/// Counts a reboot that has ended by this step; `why` tells what stopped one that failed.
+pub fn reboot_ended(model: &mut Model, step: Step, why: Option<&str>) {
+    let Some(attempt) = &model.reboot.attempt else {
+        return;
+    };
+    let outcome = match (step, why) {
+        (Step::Done, _) => "done",
+        (_, Some("deferred")) => "deferred",
+        (_, Some("cancelled" | "quit")) => "cancelled",
+        _ if attempt.step == Step::RollingBack => "rolled_back",
+        _ => "failed",
+    };
+    *model
+        .tally
+        .reboots
+        .entry((attempt.cause, outcome))
+        .or_default() += 1;
+}
+
+/// The figures for monitoring.
+#[must_use]
+pub fn metrics(model: &Model) -> MetricsReport {
+    let figure = model.guard.figure(model.now);
+    let figure = figure.as_ref();
+    let tally = &model.tally;
+    let ended = model
+        .lineage
+        .iterations()
+        .iter()
+        .filter(|one| !one.is_open());
+    let before: f64 = ended.filter_map(|one| one.cost_usd).sum();
+    MetricsReport {
+        version: model.identity.version.to_owned(),
+        agent: model.identity.agent_kind.to_owned(),
+        used: figure.map(|one| one.used.0),
+        window: figure.map(|one| one.window.0),
+        usable: figure.map(|one| one.usable.0),
+        percent: figure.map(|one| (one.percent * 10.0).round() / 10.0),
+        level: figure.map(|one| one.level),
+        age_seconds: figure.map(|one| one.age.as_secs_f64()),
+        iteration: model.iteration.get(),
+        turns: tally.turns,
+        cost_usd: before + model.agent.cost_usd.unwrap_or(0.0),
+        reboots: tally
+            .reboots
+            .iter()
+            .map(|((cause, outcome), count)| (cause.as_str(), *outcome, *count))
+            .collect(),
+        transitions: transitions(model),
+        commits: tally.commits,
+        tests: (tally.tests_passed, tally.tests_failed),
+        checkpoints: tally.checkpoints,
+    }
+}
+
+/// Seconds by step over all reboots of this run.
+fn transitions(model: &Model) -> Vec<(&'static str, f64, u64)> {
+    let mut steps: BTreeMap<Step, (u64, u64)> = BTreeMap::new();
+    let records = model
+        .lineage
+        .iterations()
+        .iter()
+        .filter_map(|one| one.reboot.as_ref());
+    for (step, ms) in records.flat_map(|record| &record.transition_time_ms) {
+        let (sum, count) = steps.entry(*step).or_default();
+        *sum = sum.saturating_add(*ms);
+        *count += 1;
+    }
+    steps
+        .into_iter()
+        .map(|(step, (ms, count))| (step.as_str(), ms as f64 / 1e3, count))
+        .collect()
+}

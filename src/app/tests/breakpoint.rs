@@ -1,0 +1,599 @@
+//! Good moments: what is told of them, what is saved, and when the guard takes one.
+
+use serde_json::{Value, json};
+
+use crate::{
+    agent::{ToolCall, ToolOutput},
+    api::wire::{
+        CommitBody, NewsKind, NotedReply, Report, SaveBody, TestBody, UsageActionKind, UsageQuery,
+    },
+    app::{breakpoint, news::Glimpse, report, tally},
+    breakpoint::git::{Commit, GitFacts},
+    lineage::{Cause, checkpoint::Checkpoint},
+};
+
+use super::*;
+
+const SHA: &str = "1a2b3c4d1a2b3c4d1a2b3c4d1a2b3c4d1a2b3c4d";
+
+/// Past the warn line of the default window, 126 000 of 180 000 usable.
+const PAST_WARN: u64 = 130_000;
+
+fn commit(sha: &str) -> Report {
+    Report::Commit(CommitBody {
+        commit_sha: sha.to_owned(),
+        commit_message: Some("parser: read dates\n\nlong".to_owned()),
+        branch: Some("main".to_owned()),
+        files_changed: Some(3),
+        ..CommitBody::default()
+    })
+}
+
+fn tests(passed: bool) -> Report {
+    Report::Tests(TestBody {
+        passed,
+        test_count: Some(14),
+        failed_count: Some(if passed { 0 } else { 2 }),
+        ..TestBody::default()
+    })
+}
+
+fn facts(head: &str, at: At) -> GitState {
+    let top = Commit {
+        sha: head.to_owned(),
+        subject: "s".to_owned(),
+        at: at.wall,
+    };
+    GitState::Facts(Box::new(GitFacts {
+        branch: Some("main".to_owned()),
+        head: Some(head.to_owned()),
+        commits: vec![top],
+        ..GitFacts::default()
+    }))
+}
+
+impl Bench {
+    fn report(&mut self, report: Report) -> (Reply, Vec<Effect>) {
+        let call = CallId(7);
+        let mut effects = self.tell(Event::Reported { call, report });
+        match effects.remove(0) {
+            Effect::Answer(answered, reply) if answered == call => (reply, effects),
+            other => panic!("no answer first, but {other:?}"),
+        }
+    }
+
+    fn status_of(&mut self, report: Report) -> String {
+        match self.report(report).0 {
+            Reply::Noted(noted) => noted.status,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn git_is(&mut self, head: &str) -> Vec<Effect> {
+        let facts = facts(head, self.at());
+        let mut effects = self.tell(Event::Read(ReadEvent::Git(facts)));
+        effects.extend(self.tell(Event::Read(ReadEvent::Ground(Box::default()))));
+        effects
+    }
+
+    fn shell(&mut self, command: &str, stdout: &str) -> Vec<Effect> {
+        self.tool(
+            ToolCall {
+                name: "Bash".to_owned(),
+                command: Some(command.to_owned()),
+                ..ToolCall::default()
+            },
+            stdout,
+        )
+    }
+
+    fn edit(&mut self, file: &str) -> Vec<Effect> {
+        self.tool(
+            ToolCall {
+                name: "Edit".to_owned(),
+                file: Some(file.to_owned()),
+                ..ToolCall::default()
+            },
+            "",
+        )
+    }
+
+    fn tool(&mut self, call: ToolCall, stdout: &str) -> Vec<Effect> {
+        let output = ToolOutput {
+            stdout: stdout.to_owned(),
+            ..ToolOutput::default()
+        };
+        let session = session(OLD);
+        self.tell(Event::Agent(AgentEvent::ToolFinished {
+            session,
+            call,
+            output,
+        }))
+    }
+
+    /// The level changes only with the next event.
+    fn filled(used: u64, config: Config) -> Self {
+        let mut bench = Self::with(config);
+        bench.used(used);
+        bench
+    }
+
+    fn reviews(&self) -> bool {
+        matches!(
+            self.model.overlay,
+            Some(Overlay::Review { asked: false, .. })
+        )
+    }
+}
+
+fn saved(effects: &[Effect]) -> Vec<Checkpoint> {
+    let found = effects.iter().filter_map(|effect| match effect {
+        Effect::SaveCheckpoint(one) => Some((**one).clone()),
+        _ => None,
+    });
+    found.collect()
+}
+
+fn tags(effects: &[Effect]) -> Vec<Vec<String>> {
+    saved(effects).into_iter().map(|one| one.tags).collect()
+}
+
+#[test]
+fn a_reported_commit_is_saved_once_git_shows_it() {
+    let mut bench = Bench::new();
+    let (reply, effects) = bench.report(commit(SHA));
+    let expected = NotedReply {
+        status: "recorded".to_owned(),
+        session_id: Some(session(OLD).to_string()),
+        commit: Some(SHA.to_owned()),
+        tests_passed: None,
+    };
+    assert_eq!(reply, Reply::Noted(expected));
+    assert!(effects.contains(&Effect::ReadGit) && saved(&effects).is_empty());
+    let news = effects.iter().find_map(|effect| match effect {
+        Effect::Publish(news) => Some((**news).clone()),
+        _ => None,
+    });
+    assert_eq!(news.unwrap().kind, NewsKind::Commit);
+    let effects = bench.git_is(SHA);
+    let saved = saved(&effects);
+    assert_eq!(saved[0].tags, ["git-commit", "main", "1a2b3c4", "files-3"]);
+    assert_eq!(saved[0].environment, "p");
+    assert_eq!(
+        saved[0].state["breakpoint"],
+        json!({"commit_sha": SHA, "branch": "main", "commit_message": "parser: read dates", "files_changed": 3})
+    );
+    assert_eq!(bench.status_of(commit(SHA)), "known");
+    assert!(tags(&bench.git_is(SHA)).is_empty());
+    assert_eq!(tally::metrics(&bench.model).commits, 1);
+    assert_eq!(tally::metrics(&bench.model).checkpoints, 1);
+}
+
+#[test]
+fn a_stale_answer_of_git_is_asked_again_and_no_more_than_that() {
+    let mut bench = Bench::new();
+    bench.git_is("aaaaaaaa");
+    bench.wait(Duration::from_secs(100));
+    bench.report(commit(SHA));
+    let old = facts(
+        "aaaaaaaa",
+        At {
+            wall: chrono::DateTime::UNIX_EPOCH,
+            ..bench.at()
+        },
+    );
+    let effects = bench.tell(Event::Read(ReadEvent::Git(old.clone())));
+    assert_eq!(
+        (tags(&effects).len(), effects.contains(&Effect::ReadGit)),
+        (0, true)
+    );
+    let effects = bench.tell(Event::Read(ReadEvent::Git(old)));
+    assert_eq!(
+        (tags(&effects).len(), effects.contains(&Effect::ReadGit)),
+        (1, false)
+    );
+}
+
+#[test]
+fn without_git_a_report_is_saved_all_the_same() {
+    let mut bench = Bench::new();
+    bench.report(commit(SHA));
+    assert_eq!(tags(&bench.git()).len(), 1);
+}
+
+#[test]
+fn a_commit_that_is_seen_in_two_ways_counts_once() {
+    let printed = "[main 1a2b3c4] parser: read dates\n 3 files changed, 1 insertion(+)\n";
+    let command = "git commit -am x";
+    let mut bench = Bench::new();
+    bench.report(commit(SHA));
+    bench.shell(command, printed);
+    assert_eq!(tags(&bench.git_is(SHA)).len(), 1);
+    let mut bench = Bench::new();
+    bench.shell(command, printed);
+    assert_eq!(bench.status_of(commit(&SHA.to_uppercase())), "known");
+    let effects = bench.git_is(SHA);
+    assert_eq!(
+        tags(&effects),
+        [["git-commit", "main", "1a2b3c4", "files-3"]]
+    );
+    // Nor does the head count that git shows in the end.
+    assert!(tags(&bench.git_is(SHA)).is_empty());
+    assert_eq!(bench.model.tally.commits, 1);
+}
+
+#[test]
+fn a_new_head_is_a_commit_and_one_checked_out_is_none() {
+    let mut bench = Bench::new();
+    bench.git_is("aaaaaaaa1");
+    bench.wait(Duration::from_secs(60));
+    let effects = bench.git_is(SHA);
+    assert!(tags(&effects).is_empty(), "somebody may tell more of it");
+    let timer = new_head(&effects).expect("a timer");
+    bench.tell(Event::TimerFired(timer));
+    assert_eq!(
+        tags(&bench.git_is(SHA)),
+        [["git-commit", "main", "1a2b3c4"]]
+    );
+    bench.wait(Duration::from_secs(60));
+    let hour_ago = At {
+        wall: bench.at().wall - chrono::TimeDelta::hours(1),
+        ..bench.at()
+    };
+    let old = facts("bbbbbbbb1", hour_ago);
+    let effects = bench.tell(Event::Read(ReadEvent::Git(old)));
+    assert_eq!(new_head(&effects), None);
+}
+
+#[test]
+fn a_head_that_git_shows_before_its_hook_reports_keeps_the_hooks_words() {
+    let mut bench = Bench::new();
+    bench.git_is("aaaaaaaa1");
+    let effects = bench.git_is(SHA);
+    let timer = new_head(&effects).expect("a timer");
+    assert_eq!(bench.status_of(commit(SHA)), "recorded");
+    assert_eq!(tags(&bench.git_is(SHA))[0][3], "files-3");
+    let effects = bench.tell(Event::TimerFired(timer));
+    assert!(!effects.contains(&Effect::ReadGit));
+    assert_eq!(bench.model.tally.commits, 1);
+}
+
+fn new_head(effects: &[Effect]) -> Option<TimerId> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(id @ TimerId::NewHead(_), _) => Some(*id),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_test_run_is_saved_with_its_counts() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.status_of(tests(false)), "recorded");
+    assert_eq!(
+        tags(&bench.git()),
+        [["tests-failed", "tests-14", "failed-2"]]
+    );
+    let (reply, _) = bench.report(tests(true));
+    assert!(matches!(
+        reply,
+        Reply::Noted(NotedReply {
+            tests_passed: Some(true),
+            ..
+        })
+    ));
+    assert_eq!(tags(&bench.git()), [["tests-passed", "tests-14"]]);
+    let metrics = tally::metrics(&bench.model);
+    assert_eq!(metrics.tests, (1, 1));
+}
+
+#[test]
+fn a_run_that_is_reported_and_seen_counts_once() {
+    let printed = "running 2 tests\ntest a ... ok\ntest b ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n";
+    let report = Report::Tests(TestBody {
+        passed: true,
+        test_count: Some(2),
+        failed_count: Some(0),
+        ..TestBody::default()
+    });
+    let mut bench = Bench::new();
+    bench.report(report.clone());
+    bench.shell("pitstop test -- cargo test", printed);
+    assert_eq!(tags(&bench.git()), [["tests-passed", "tests-2"]]);
+    // The same outcome later is another run.
+    bench.wait(Duration::from_secs(61));
+    assert_eq!(bench.status_of(report), "recorded");
+}
+
+#[test]
+fn a_commit_behind_the_warn_line_opens_the_review_with_its_reason() {
+    let mut bench = Bench::filled(PAST_WARN, Config::default());
+    assert_eq!(bench.step(), None, "the warn line alone asks for nothing");
+    bench.report(commit(SHA));
+    bench.git_is(SHA);
+    assert!(bench.reviews());
+    let attempt = bench.model.reboot.attempt.as_ref().unwrap();
+    assert_eq!(attempt.cause, Cause::Breakpoint);
+    assert_eq!(
+        breakpoint::reason(&bench.model),
+        "a good moment: commit 1a2b3c4 parser: read dates"
+    );
+    assert_eq!(
+        report::status(&bench.model).reboot.reason.as_deref(),
+        Some("breakpoint")
+    );
+}
+
+#[test]
+fn tests_that_pass_are_a_good_moment_and_tests_that_fail_end_one() {
+    let mut bench = Bench::filled(PAST_WARN, Config::default());
+    bench.report(tests(true));
+    assert!(bench.step().is_some());
+    let mut bench = Bench::filled(PAST_WARN, Config::default());
+    bench.prompted(OLD, "work");
+    bench.report(commit(SHA));
+    bench.report(tests(false));
+    bench.turn_ended(OLD);
+    assert_eq!(bench.step(), None);
+}
+
+#[test]
+fn below_the_warn_line_by_hand_or_paused_a_commit_asks_for_nothing() {
+    let mut bench = Bench::filled(125_000, Config::default());
+    bench.report(commit(SHA));
+    assert_eq!(bench.step(), None);
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Manual;
+    let mut bench = Bench::filled(PAST_WARN, config);
+    bench.report(commit(SHA));
+    assert_eq!(bench.step(), None);
+    let mut bench = Bench::filled(PAST_WARN, Config::default());
+    bench.model.paused = true;
+    bench.report(commit(SHA));
+    assert_eq!(bench.step(), None);
+}
+
+#[test]
+fn auto_mode_goes_at_a_good_moment() {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    let mut bench = Bench::filled(PAST_WARN, config);
+    bench.report(commit(SHA));
+    let effects = bench.git_is(SHA);
+    let delay = effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => Some(*id),
+        _ => None,
+    });
+    let effects = bench.tell(Event::TimerFired(delay.expect("a delay")));
+    assert_eq!(signals(&effects), [Rung::Exit]);
+    bench.exited(0);
+    assert_eq!(
+        bench.model.lineage.iterations()[0].end_reason,
+        Some(EndReason::ContextLimit)
+    );
+}
+
+#[test]
+fn a_good_moment_in_a_turn_waits_for_its_end_unless_work_goes_on() {
+    for (file, stands) in [
+        (None, true),
+        (Some("/p/.pitstop/scratchpad.md"), true),
+        (Some("/p/src/main.rs"), false),
+    ] {
+        let mut bench = Bench::filled(PAST_WARN, Config::default());
+        bench.prompted(OLD, "work");
+        bench.shell("git commit -m x", "[main 1a2b3c4] x\n 1 file changed\n");
+        assert_eq!(bench.step(), None, "the turn runs");
+        if let Some(file) = file {
+            bench.edit(file);
+        }
+        bench.shell("git status", "nothing to commit");
+        bench.turn_ended(OLD);
+        assert_eq!(bench.step().is_some(), stands, "{file:?}");
+    }
+}
+
+#[test]
+fn the_next_prompt_ends_a_good_moment() {
+    let mut bench = Bench::new();
+    bench.report(commit(SHA));
+    bench.prompted(OLD, "more");
+    bench.used(PAST_WARN);
+    bench.turn_ended(OLD);
+    assert_eq!(bench.step(), None);
+}
+
+#[test]
+fn a_good_moment_that_was_turned_down_does_not_come_back() {
+    let mut bench = Bench::filled(PAST_WARN, Config::default());
+    bench.report(commit(SHA));
+    bench.git_is(SHA);
+    bench.press(KeyCode::Char('d'));
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), None);
+    let reboots = tally::metrics(&bench.model).reboots;
+    assert_eq!(reboots, [("breakpoint", "deferred", 1)]);
+}
+
+#[test]
+fn a_report_for_another_environment_is_refused() {
+    let mut bench = Bench::new();
+    let body = SaveBody {
+        environment: Some("q\u{1b}".to_owned()),
+    };
+    let (reply, effects) = bench.report(Report::AutoSave(body));
+    let why = "this supervisor saves under the environment `p`, not `q`".to_owned();
+    assert_eq!((reply, effects), (Reply::Refused { why }, Vec::new()));
+    let body = SaveBody {
+        environment: Some("p".to_owned()),
+    };
+    assert!(matches!(
+        bench.report(Report::AutoSave(body)).0,
+        Reply::Saved(_)
+    ));
+}
+
+#[test]
+fn an_auto_save_says_how_to_go_on() {
+    let mut bench = Bench::filled(90_000, Config::default());
+    bench.model.identity.environment = "it's mine".to_owned();
+    let (reply, effects) = bench.report(Report::AutoSave(SaveBody::default()));
+    let Reply::Saved(saved_reply) = reply else {
+        panic!("{reply:?}")
+    };
+    assert_eq!(saved_reply.status, "saved");
+    assert_eq!(saved_reply.percent_at_save, Some(50.0));
+    assert_eq!(
+        saved_reply.restart_command,
+        r"pitstop restore 'it'\''s mine'"
+    );
+    assert_eq!(tags(&effects), [["auto-save", "tokens-90000"]]);
+}
+
+#[test]
+fn no_flood_of_reports_fills_the_disk() {
+    let mut bench = Bench::new();
+    let kept = |bench: &mut Bench| match bench.report(Report::AutoSave(SaveBody::default())) {
+        (Reply::Saved(_), effects) => saved(&effects).len(),
+        (Reply::Refused { .. }, _) => 0,
+        (other, _) => panic!("{other:?}"),
+    };
+    let first: usize = (0..100).map(|_| kept(&mut bench)).sum();
+    assert_eq!(first, 60);
+    bench.wait(Duration::from_secs(61));
+    assert_eq!(kept(&mut bench), 1);
+}
+
+#[test]
+fn each_checkpoint_has_an_id_of_its_own() {
+    let mut bench = Bench::new();
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        let (_, effects) = bench.report(Report::AutoSave(SaveBody::default()));
+        ids.extend(saved(&effects).into_iter().map(|one| one.id));
+        let control = Control::Save;
+        let call = CallId(9);
+        let effects = bench.tell(Event::ControlAsked { call, control });
+        ids.extend(saved(&effects).into_iter().map(|one| one.id));
+    }
+    let mut distinct = ids.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!((distinct.len(), ids.len()), (10, 10));
+}
+
+#[test]
+fn usage_is_calculated_as_the_guard_does_with_the_thresholds_of_the_config() {
+    use UsageActionKind::{None as Nothing, Save, SaveAndRestart};
+    let plain = Config::default();
+    let mut capped = Config::default();
+    capped.guard.warn_tokens = Some(100_000);
+    let mut odd = Config::default();
+    (odd.guard.warn, odd.guard.compact) = (60, 75);
+    odd.context.reserve = 40_000;
+    let cases = [
+        (&plain, 0, 200_000, 0.0, "healthy", Nothing),
+        (&plain, 89_999, 200_000, 50.0, "healthy", Nothing),
+        (&plain, 90_000, 200_000, 50.0, "warning", Nothing),
+        (&plain, 125_999, 200_000, 70.0, "warning", Nothing),
+        (&plain, 126_000, 200_000, 70.0, "critical", Save),
+        (&plain, 150_000, 200_000, 83.3, "critical", Save),
+        (&plain, 152_999, 200_000, 85.0, "critical", Save),
+        (&plain, 153_000, 200_000, 85.0, "overflow", SaveAndRestart),
+        (&plain, 180_000, 200_000, 100.0, "overflow", SaveAndRestart),
+        (&plain, 250_000, 200_000, 138.9, "overflow", SaveAndRestart),
+        (&plain, 150_000, 1_000_000, 15.3, "healthy", Nothing),
+        (&plain, 833_000, 1_000_000, 85.0, "overflow", SaveAndRestart),
+        (&plain, 5_000, 20_000, 50.0, "warning", Nothing),
+        (&capped, 99_999, 200_000, 55.6, "warning", Nothing),
+        (&capped, 100_000, 200_000, 55.6, "critical", Save),
+        (&odd, 96_000, 200_000, 60.0, "critical", Save),
+        (&odd, 120_000, 200_000, 75.0, "overflow", SaveAndRestart),
+    ];
+    for (config, used, max, percent, status, kind) in cases {
+        // What is measured has no say in it.
+        let bench = Bench::filled(170_000, config.clone());
+        let query = UsageQuery {
+            used_tokens: Some(used),
+            max_tokens: Some(max),
+        };
+        let told = report::usage(&bench.model, query);
+        assert_eq!((told.used, told.max), (Some(used), Some(max)));
+        assert_eq!(told.percent, Some(percent), "{used} of {max}");
+        assert_eq!(told.status.as_deref(), Some(status), "{used} of {max}");
+        assert_eq!(told.action.kind, kind, "{used} of {max}");
+        assert!(!told.action.auto);
+    }
+    let live = report::usage(&Bench::filled(130_000, plain).model, UsageQuery::default());
+    assert_eq!(
+        (live.used, live.max, live.usable),
+        (Some(130_000), Some(200_000), Some(180_000))
+    );
+    assert_eq!(live.action.kind, Save);
+}
+
+#[test]
+fn turns_and_reboots_are_counted_over_iterations() {
+    let mut bench = Bench::new();
+    for _ in 0..2 {
+        bench.prompted(OLD, "work");
+        bench.turn_ended(OLD);
+    }
+    bench.rebooted();
+    bench.spawned(3);
+    bench.started(NEW);
+    let text = bench.model.lineage.iterations().len();
+    assert_eq!(text, 2);
+    let handoff = bench
+        .model
+        .reboot
+        .attempt
+        .as_ref()
+        .unwrap()
+        .handoff
+        .clone()
+        .unwrap();
+    bench.prompted(NEW, &handoff.text);
+    bench.turn_ended(NEW);
+    let metrics = tally::metrics(&bench.model);
+    assert_eq!((metrics.turns, metrics.iteration), (3, 2));
+    assert_eq!(metrics.reboots, [("key", "done", 1)]);
+    let why = report::no_handoff(&bench.model, &session(OLD).to_string());
+    assert!(why.ends_with("/iteration-2/handoff.md"), "{why}");
+    assert!(
+        metrics
+            .transitions
+            .iter()
+            .any(|(step, _, count)| (*step, *count) == ("ending", 1))
+    );
+}
+
+#[test]
+fn what_changes_is_told_and_what_does_not_is_not() {
+    let mut bench = Bench::new();
+    let look = Glimpse::of(&bench.model);
+    assert_eq!(look.news(&bench.model, &[]), []);
+    bench.prompted(OLD, "work");
+    bench.used(PAST_WARN);
+    let (_, effects) = bench.report(Report::AutoSave(SaveBody::default()));
+    let news = look.news(&bench.model, &effects);
+    let kinds: Vec<NewsKind> = news.iter().map(|one| one.kind).collect();
+    let expected = [
+        NewsKind::Agent,
+        NewsKind::Context,
+        NewsKind::Level,
+        NewsKind::Notice,
+        NewsKind::Checkpoint,
+    ];
+    assert_eq!(kinds, expected);
+    let of = |kind| {
+        news.iter()
+            .find(|one| one.kind == kind)
+            .map(|one| one.data.clone())
+    };
+    assert_eq!(of(NewsKind::Agent), Some(json!({"state": "busy"})));
+    assert_eq!(
+        of(NewsKind::Level),
+        Some(json!({"level": "critical", "before": Value::Null}))
+    );
+    assert_eq!(of(NewsKind::Context).unwrap()["used"], PAST_WARN);
+}

@@ -1,0 +1,406 @@
+//! What feeds the handoff: signals, to-dos, commands, files, and when it is saved.
+
+use std::time::Duration;
+
+use super::*;
+use crate::{
+    agent::{Failure, ToolCall, ToolOutput},
+    app::event::{Ground, TranscriptFacts},
+    breakpoint::git::{Commit, GitFacts},
+    handoff::{
+        IncludedFile,
+        preserved::{Item, Origin},
+        signal,
+    },
+    lineage::checkpoint::Checkpoint,
+    transcript::todo::{Status, Todo, TodoCall, TodoChange, Todos},
+};
+
+fn said(bench: &mut Bench, number: u128, message: &str) -> Vec<Effect> {
+    bench.tell(Event::Agent(AgentEvent::TurnEnded {
+        session: session(number),
+        last_message: Some(message.to_owned()),
+        background_tasks: 0,
+        transcript_path: None,
+    }))
+}
+
+fn facts(bench: &mut Bench, facts: TranscriptFacts) -> Vec<Effect> {
+    let session = bench.model.session;
+    let facts = Box::new(facts);
+    bench.tell(Event::Read(ReadEvent::Transcript { session, facts }))
+}
+
+fn written(bench: &mut Bench, message: &str) -> Vec<Effect> {
+    let signals = signal::parse(message);
+    facts(
+        bench,
+        TranscriptFacts {
+            signals,
+            said: Some(message.to_owned()),
+            ..TranscriptFacts::default()
+        },
+    )
+}
+
+fn todo_call(id: &str, entries: &[(&str, Status)]) -> TodoCall {
+    let entry = |(text, status): &(&str, Status)| Todo {
+        id: None,
+        text: (*text).to_owned(),
+        status: *status,
+    };
+    TodoCall {
+        id: Some(id.to_owned()),
+        change: TodoChange::List(entries.iter().map(entry).collect()),
+    }
+}
+
+fn called(bench: &mut Bench, todo: TodoCall) -> Vec<Effect> {
+    bench.tell(Event::Agent(AgentEvent::ToolFinished {
+        session: bench.model.session,
+        call: ToolCall {
+            name: "TodoWrite".to_owned(),
+            todo: Some(Box::new(todo)),
+            ..ToolCall::default()
+        },
+        output: ToolOutput::default(),
+    }))
+}
+
+fn repository(head: &str, modified: &[&str]) -> ReadEvent {
+    let commit = Commit {
+        sha: head.to_owned(),
+        subject: "a commit".to_owned(),
+        at: Utc.timestamp_opt(0, 0).unwrap(),
+    };
+    ReadEvent::Git(GitState::Facts(Box::new(GitFacts {
+        branch: Some("main".to_owned()),
+        head: Some(head.to_owned()),
+        commits: vec![commit],
+        modified: modified.iter().map(|name| (*name).to_owned()).collect(),
+        ..GitFacts::default()
+    })))
+}
+
+fn checkpoints(effects: &[Effect]) -> Vec<&Checkpoint> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::SaveCheckpoint(checkpoint) => Some(checkpoint.as_ref()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn notes_written(effects: &[Effect]) -> Option<&str> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::WriteScratchpad { text, .. } => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_message_of_hook_and_transcript_counts_once() {
+    let mut bench = Bench::new();
+    let message = "SCRATCHPAD:\n- [ ] **bold**\nSIGNAL:\nISSUE: it leaks\nOBJECTIVE: ship it";
+    let effects = said(&mut bench, OLD, message);
+    assert_eq!(notes_written(&effects), Some("- [ ] **bold**\n"));
+    // The human goes on writing before the transcript tells the same.
+    bench.tell(Event::Read(ReadEvent::Scratchpad(
+        "- [ ] mine\n".to_owned(),
+    )));
+    let effects = written(&mut bench, message);
+    assert_eq!(notes_written(&effects), None);
+    assert_eq!(bench.model.notes.text, "- [ ] mine\n");
+    assert_eq!(bench.model.preserved.known_issues.len(), 1);
+    assert_eq!(
+        bench.model.preserved.current_objective,
+        Some(Item::new("ship it", Origin::Signal))
+    );
+}
+
+#[test]
+fn a_turn_without_its_hook_is_heard_from_the_transcript() {
+    for how in ["no hooks", "a failure", "an interruption"] {
+        let mut bench = Bench::new();
+        let effects = written(&mut bench, "SCRATCHPAD:\nnew notes\nSIGNAL:\nDONE: next");
+        assert_eq!(notes_written(&effects), Some("new notes\n"), "{how}");
+        if how == "a failure" {
+            bench.tell(Event::Agent(AgentEvent::TurnFailed {
+                session: session(OLD),
+                failure: Failure::Service,
+                message: "529".to_owned(),
+            }));
+        }
+        assert_eq!(bench.model.preserved.completed_items, ["next"]);
+        assert!(bench.model.preserved.pending_items.is_empty());
+    }
+}
+
+#[test]
+fn the_signals_of_another_session_are_not_heard() {
+    let mut bench = Bench::new();
+    let facts = Box::new(TranscriptFacts {
+        signals: signal::parse("DONE: forged"),
+        ..TranscriptFacts::default()
+    });
+    let session = session(99);
+    bench.tell(Event::Read(ReadEvent::Transcript { session, facts }));
+    assert!(bench.model.told.completed_items.is_empty());
+}
+
+#[test]
+fn a_generic_agent_is_heard_from_its_pane() {
+    let mut bench = Bench::new();
+    let iteration = bench.model.iteration;
+    let mut look = |text: &str, iteration| {
+        let signals = signal::parse_pane(text);
+        bench.tell(Event::Read(ReadEvent::PaneSignals { iteration, signals }))
+    };
+    let text = "● DONE: next\nSCRATCHPAD:\nPlan\nSIGNAL:\n";
+    assert_eq!(notes_written(&look(text, iteration)), Some("Plan\n"));
+    assert_eq!(notes_written(&look(text, iteration)), None, "redrawn");
+    let late = look("OBJECTIVE: late", iteration.next());
+    assert!(late.is_empty());
+    assert_eq!(bench.model.told.completed_items, ["next"]);
+}
+
+#[test]
+fn to_dos_come_from_hooks_and_from_the_transcript_and_stay_over_a_reboot() {
+    let mut bench = Bench::new();
+    let first = todo_call(
+        "t1",
+        &[("one", Status::Completed), ("two", Status::Pending)],
+    );
+    called(&mut bench, first.clone());
+    let state = &bench.model.preserved;
+    assert_eq!(state.completed_items, [Item::new("one", Origin::Todo)]);
+    assert_eq!(
+        state.pending_items,
+        [
+            Item::new("next", Origin::Scratchpad),
+            Item::new("two", Origin::Todo)
+        ]
+    );
+    let mut todos = Todos::default();
+    todos.apply(&first);
+    todos.apply(&todo_call("t2", &[("three", Status::InProgress)]));
+    facts(
+        &mut bench,
+        TranscriptFacts {
+            todos,
+            ..TranscriptFacts::default()
+        },
+    );
+    assert_eq!(bench.model.preserved.pending_items, ["next", "three"]);
+    assert!(bench.model.handoff.generated.text.contains("- [ ] three"));
+    bench.rebooted();
+    bench.spawned(3);
+    assert_eq!(bench.model.preserved.pending_items, ["next", "three"]);
+}
+
+#[test]
+fn the_last_commands_are_told_while_their_session_lasts() {
+    let mut bench = Bench::new();
+    let commands = Some("$ ls\na\n".to_owned());
+    facts(
+        &mut bench,
+        TranscriptFacts {
+            commands,
+            ..TranscriptFacts::default()
+        },
+    );
+    // Facts without new commands leave them.
+    facts(&mut bench, TranscriptFacts::default());
+    let text = &bench.model.handoff.generated.text;
+    assert!(
+        text.contains("## Recent commands\n\n```\n$ ls\na\n```"),
+        "{text}"
+    );
+    let iteration = bench.model.iteration;
+    let commands = "$ make\n".to_owned();
+    bench.tell(Event::Read(ReadEvent::Recorded {
+        iteration,
+        commands,
+    }));
+    assert!(bench.model.handoff.generated.text.contains("$ make"));
+    bench.rebooted();
+    bench.spawned(3);
+    assert!(!bench.model.handoff.generated.text.contains("$ make"));
+}
+
+#[test]
+fn the_files_of_the_handoff_are_looked_at_when_it_is_drafted() {
+    let mut config = Config::default();
+    config.handoff.include_files = vec!["notes.md".to_owned(), "gone.md".to_owned()];
+    let mut bench = Bench::with(config);
+    said(&mut bench, OLD, "ISSUE: `src/b.rs` leaks");
+    bench.press(KeyCode::F(5));
+    let effects = bench.tell(Event::Read(repository("3f786850aa", &["src/a.rs"])));
+    assert!(
+        effects.contains(&Effect::ReadGround {
+            named: vec!["src/a.rs".to_owned(), "src/b.rs".to_owned()],
+            include: vec!["notes.md".to_owned(), "gone.md".to_owned()],
+        }),
+        "{effects:?}"
+    );
+    assert_eq!(bench.step(), Some(Step::Drafting), "it waits for the files");
+    bench.tell(Event::Read(ReadEvent::Ground(Box::new(Ground {
+        missing: vec!["src/b.rs".to_owned()],
+        included: vec![IncludedFile::new("notes.md", "# Mine")],
+        warnings: vec!["include_files: gone.md: it is not there".to_owned()],
+    }))));
+    assert_eq!(bench.step(), Some(Step::Review));
+    let handoff = &bench.model.handoff.generated;
+    assert!(handoff.text.contains("### notes.md\n\n```\n# Mine\n```"));
+    let warnings = handoff.warnings.join("\n");
+    assert!(
+        warnings.contains("named but not there: src/b.rs"),
+        "{warnings}"
+    );
+    assert!(warnings.contains("gone.md: it is not there"), "{warnings}");
+}
+
+#[test]
+fn a_message_of_the_human_s_own_is_warned_of_when_the_head_moves() {
+    let mut bench = Bench::new();
+    bench.tell(Event::Read(repository("3f786850aa", &[])));
+    let body = bench.model.handoff.current().body().to_owned() + "\nmine";
+    crate::app::handoff::take_edit(&mut bench.model, &body);
+    bench.tell(Event::Read(repository("3f786850aa", &[])));
+    assert_eq!(bench.model.handoff.current().warnings, Vec::<String>::new());
+    bench.tell(Event::Read(repository("89e6c98dbb", &[])));
+    assert_eq!(
+        bench.model.handoff.current().warnings,
+        ["the head has moved: the handoff tells 3f786850, checked out is 89e6c98d"]
+    );
+}
+
+#[test]
+fn a_checkpoint_is_saved_every_so_many_turns_and_at_the_warn_line() {
+    let mut bench = Bench::new();
+    let mut tags = Vec::new();
+    for turn in 1..=10 {
+        let effects = bench.turn_ended(OLD);
+        for checkpoint in checkpoints(&effects) {
+            assert_eq!(checkpoint.next_steps, ["next"]);
+            tags.push((turn, checkpoint.tags.clone(), checkpoint.id));
+        }
+    }
+    let turns = vec!["turns".to_owned()];
+    assert_eq!(tags.len(), 2, "{tags:?}");
+    assert_eq!((tags[0].0, &tags[0].1), (5, &turns));
+    assert_eq!(tags[1].0, 10);
+    assert_eq!(tags[0].2, tags[1].2, "the later one takes the place");
+    bench.wait(Duration::from_secs(1));
+    let warn = bench.used(130_000);
+    assert_eq!(checkpoints(&warn)[0].tags, ["warn"]);
+    let call = CallId(1);
+    let control = Control::Save;
+    let by_hand = bench.tell(Event::ControlAsked { call, control });
+    assert_ne!(checkpoints(&by_hand)[0].id, tags[0].2, "this one is kept");
+}
+
+#[test]
+fn with_no_interval_nothing_is_saved_by_turns() {
+    let mut config = Config::default();
+    config.context.checkpoint_interval = None;
+    let mut bench = Bench::with(config);
+    for _ in 0..12 {
+        assert!(checkpoints(&bench.turn_ended(OLD)).is_empty());
+    }
+}
+
+#[test]
+fn without_generate_handoff_a_fresh_session_starts_empty() {
+    let mut config = Config::default();
+    config.handoff.generate_handoff = false;
+    let mut bench = Bench::with(config);
+    let current = bench.model.handoff.current();
+    assert_eq!(current.text, "");
+    assert!(current.warnings[0].contains("generate_handoff is off"));
+    assert_eq!(bench.rebooted().prompt, None);
+    bench.spawned(3);
+    assert_eq!(bench.step(), None, "nothing has to arrive");
+    let record = bench.model.lineage.iterations()[1].reboot.clone().unwrap();
+    assert_eq!((record.verified, record.handoff_bytes), (false, 0));
+}
+
+#[test]
+fn without_generate_handoff_a_message_of_the_human_s_own_is_sent() {
+    let mut config = Config::default();
+    config.handoff.generate_handoff = false;
+    let mut bench = Bench::with(config);
+    bench.press(KeyCode::F(5));
+    bench.git();
+    crate::app::handoff::take_edit(&mut bench.model, "\n\ngo on with the store");
+    bench.press(KeyCode::Enter);
+    let effects = bench.exited(0);
+    let prompt = effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => start.prompt.clone(),
+        _ => None,
+    });
+    let prompt = prompt.expect("a prompt");
+    assert!(prompt.starts_with("pitstop handoff") && prompt.ends_with("go on with the store"));
+}
+
+#[test]
+fn the_tests_are_told_when_they_are_to_be_and_preserved_in_any_case() {
+    for enabled in [true, false] {
+        let mut config = Config::default();
+        config.handoff.include_test_state = enabled;
+        let mut bench = Bench::with(config);
+        let stdout = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\n\
+            test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        bench.tell(Event::Agent(AgentEvent::ToolFinished {
+            session: session(OLD),
+            call: ToolCall {
+                name: "Bash".to_owned(),
+                command: Some("cargo test".to_owned()),
+                ..ToolCall::default()
+            },
+            output: ToolOutput {
+                stdout: stdout.to_owned(),
+                ..ToolOutput::default()
+            },
+        }));
+        let start = bench.rebooted();
+        let text = start.prompt.expect("a handoff");
+        assert_eq!(
+            text.contains("## Failing tests\n\n- b\n"),
+            enabled,
+            "{text}"
+        );
+        // The state itself goes on to the next iteration, whatever is told of it.
+        bench.spawned(3);
+        assert_eq!(bench.model.preserved.test_state.failing, ["b"]);
+    }
+}
+
+#[test]
+fn the_json_handoff_masks_what_the_message_masks_and_names_its_sources() {
+    let mut bench = Bench::new();
+    // Put together here, for no scanner likes a whole one.
+    let key = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    said(
+        &mut bench,
+        OLD,
+        &format!(
+            "DECISION: use {key} | it works\nTODO: revoke {key}\nSTATE token={key}\nISSUE: {key} leaks\nDONE: {key}\nOBJECTIVE: hide {key}"
+        ),
+    );
+    bench.tell(Event::Read(repository("3f786850aa", &["src/a.rs"])));
+    let report = crate::app::report::handoff(&bench.model);
+    let json = serde_json::to_string(&report).unwrap();
+    assert!(!json.contains("a1B2c3D4e5F6"), "{json}");
+    assert_eq!(report.branch.as_deref(), Some("main"));
+    assert_eq!(report.head_commit.as_deref(), Some("3f786850aa"));
+    assert_eq!(report.modified_files, ["src/a.rs"]);
+    let of = |field: &str| {
+        let found = report.sources.iter().filter(|item| item.field == field);
+        found.map(|item| item.source.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("pending_items"), ["signal", "scratchpad"]);
+    assert_eq!(of("modified_files"), ["git"]);
+    assert_eq!(of("current_objective"), ["signal"]);
+}

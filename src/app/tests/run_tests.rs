@@ -1,0 +1,475 @@
+//! The autonomous run on the same bench: what is typed, waited for and ended.
+
+use crate::{
+    agent::{Failure, RateLimit, StatusLine},
+    app::autopilot,
+    autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunNews, prompt},
+    transcript::usage::Usage,
+};
+
+use super::*;
+
+fn plan() -> Plan {
+    Plan {
+        task: "build a boat".to_owned(),
+        promise: "ALL DONE".to_owned(),
+        caps: Caps {
+            max_iterations: Some(3),
+            max_cost_usd: Some(5.0),
+            max_time: Some(Duration::from_hours(1)),
+        },
+        limits: Limits::default(),
+        fresh: Fresh::Threshold,
+        attended: true,
+    }
+}
+
+/// A run whose agent is at its first turn.
+fn run(plan: Plan) -> Bench {
+    let mut bench = Bench::new();
+    autopilot::begin(&mut bench.model, plan, false, Some(Vec::new()));
+    bench.model.autopilot.as_mut().unwrap().pilot.task_changed = false;
+    bench.prompted(OLD, "the start prompt");
+    bench
+}
+
+fn headless() -> Bench {
+    run(Plan {
+        attended: false,
+        ..plan()
+    })
+}
+
+impl Bench {
+    fn phase(&self) -> &Phase {
+        &self.model.autopilot.as_ref().unwrap().pilot.phase
+    }
+
+    /// Lets time pass, with every timer that falls into it.
+    fn pass(&mut self, time: Duration, timers: &mut Vec<(TimerId, Duration)>) -> Vec<Effect> {
+        let end = self.since_start + time;
+        let mut done = Vec::new();
+        loop {
+            let next = timers
+                .iter()
+                .enumerate()
+                .filter(|(_, (_, due))| *due <= end)
+                .min_by_key(|(_, (_, due))| *due)
+                .map(|(at, _)| at);
+            let Some(next) = next else { break };
+            let (id, due) = timers.swap_remove(next);
+            self.since_start = due;
+            let effects = self.tell(Event::TimerFired(id));
+            keep_timers(self.since_start, &effects, timers);
+            done.extend(effects);
+        }
+        self.since_start = end;
+        done
+    }
+
+    fn said(&mut self, session: u128, message: &str) -> Vec<Effect> {
+        self.tell(Event::Agent(AgentEvent::TurnEnded {
+            session: super::session(session),
+            last_message: Some(message.to_owned()),
+            background_tasks: 0,
+            transcript_path: None,
+        }))
+    }
+
+    fn failed(&mut self, failure: Failure, message: &str) -> Vec<Effect> {
+        self.tell(Event::Agent(AgentEvent::TurnFailed {
+            session: session(OLD),
+            failure,
+            message: message.to_owned(),
+        }))
+    }
+
+    fn status_line(&mut self, used: u64, cost: f64, limit: Option<RateLimit>) -> Vec<Effect> {
+        let session = self.model.session;
+        self.tell(Event::Agent(AgentEvent::StatusLine(Box::new(StatusLine {
+            session,
+            transcript_path: None,
+            model_id: None,
+            model_name: None,
+            window: Some(Tokens(200_000)),
+            usage: Some(Usage {
+                input: Tokens(used),
+                ..Usage::default()
+            }),
+            used_percentage: None,
+            cost_usd: Some(cost),
+            duration_ms: None,
+            five_hour: limit,
+            seven_day: None,
+            version: None,
+        }))))
+    }
+}
+
+/// Notes the timers that were set; one that is set anew is put off.
+fn keep_timers(now: Duration, effects: &[Effect], timers: &mut Vec<(TimerId, Duration)>) {
+    for effect in effects {
+        if let Effect::SetTimer(id, after) = effect {
+            timers.retain(|(known, _)| known != id);
+            timers.push((*id, now + *after));
+        }
+    }
+}
+
+fn pastes(effects: &[Effect]) -> Vec<&str> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Paste(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn enters(effects: &[Effect]) -> usize {
+    let enter = Effect::Type(b"\r".to_vec());
+    effects.iter().filter(|effect| **effect == enter).count()
+}
+
+fn told(effects: &[Effect]) -> Vec<&RunNews> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Tell(news) => Some(&**news),
+            _ => None,
+        })
+        .collect()
+}
+
+fn calls(effects: &[Effect]) -> usize {
+    effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Call(_)))
+        .count()
+}
+
+/// A turn ends with these words, and a minute passes.
+fn turn(bench: &mut Bench, message: &str) -> Vec<Effect> {
+    let mut timers = Vec::new();
+    let mut effects = bench.said(OLD, message);
+    keep_timers(bench.since_start, &effects, &mut timers);
+    effects.extend(bench.pass(Duration::from_secs(1), &mut timers));
+    effects
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn at_the_end_of_a_turn_the_next_prompt_is_typed_with_its_own_enter() {
+    let mut bench = run(plan());
+    let effects = turn(&mut bench, "one");
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+    assert_eq!(enters(&effects), 1);
+    bench.prompted(OLD, &prompt::go_on());
+    assert_eq!(*bench.phase(), Phase::Working);
+}
+
+#[test]
+fn a_prompt_that_does_not_arrive_gets_one_more_enter_and_then_trips() {
+    let mut bench = run(plan());
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(MINUTE, &mut timers);
+    assert_eq!(pastes(&effects).len(), 1, "the text is never typed twice");
+    assert_eq!(enters(&effects), 2);
+    assert!(matches!(bench.phase(), Phase::Tripped(trip) if trip.name() == "no_answer"));
+    assert_eq!(calls(&effects), 1);
+}
+
+#[test]
+fn the_promise_ends_the_agent_and_closes_the_record() {
+    let mut bench = run(plan());
+    let effects = bench.said(OLD, "ALL DONE");
+    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(calls(&effects), 1);
+    let effects = bench.exited(0);
+    assert_eq!(effects.last(), Some(&Effect::Quit(0)));
+    let last = bench.model.lineage.iterations().last().unwrap();
+    assert_eq!(last.end_reason, Some(EndReason::PromiseFound));
+    assert!(
+        matches!(
+            told(&effects)[..],
+            [
+                ..,
+                RunNews::IterationEnded { .. },
+                RunNews::RunEnded { code: 0, .. }
+            ]
+        ),
+        "{effects:#?}"
+    );
+}
+
+#[test]
+fn a_usage_limit_is_waited_for_by_the_status_line_and_gone_on_from_once() {
+    let mut bench = run(plan());
+    let reset = bench.at().wall + Duration::from_mins(30);
+    bench.status_line(
+        50_000,
+        1.0,
+        Some(RateLimit {
+            used_percentage: 100.0,
+            resets_at: u64::try_from(reset.timestamp()).ok(),
+        }),
+    );
+    let mut timers = Vec::new();
+    let effects = bench.failed(Failure::UsageLimit, "limit reached");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    assert!(matches!(bench.phase(), Phase::Waiting(wait) if wait.reset == Some(reset)));
+    let effects = bench.pass(Duration::from_mins(29), &mut timers);
+    assert!(pastes(&effects).is_empty());
+    let effects = bench.pass(Duration::from_secs(80), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+    bench.prompted(OLD, &prompt::go_on());
+    // It holds on: the next wait is a guess, and again one prompt follows.
+    let effects = bench.failed(Failure::UsageLimit, "limit reached");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    assert!(matches!(bench.phase(), Phase::Waiting(wait) if wait.reset.is_none()));
+    let effects = bench.pass(Duration::from_secs(121), &mut timers);
+    assert_eq!(pastes(&effects).len(), 1);
+}
+
+#[test]
+fn a_turn_that_fails_is_tried_again_after_a_while() {
+    let mut bench = run(plan());
+    let mut timers = Vec::new();
+    for wait in [5, 10, 20] {
+        let effects = bench.failed(Failure::Service, "API Error: 529");
+        keep_timers(bench.since_start, &effects, &mut timers);
+        let effects = bench.pass(Duration::from_secs(wait - 1), &mut timers);
+        assert!(pastes(&effects).is_empty(), "{wait}");
+        let effects = bench.pass(Duration::from_secs(2), &mut timers);
+        assert_eq!(pastes(&effects).len(), 1, "{wait}");
+        bench.prompted(OLD, &prompt::go_on());
+    }
+}
+
+#[test]
+fn a_service_that_never_comes_back_ends_a_headless_run() {
+    let mut bench = headless();
+    for _ in 0..10 {
+        bench.failed(Failure::Service, "API Error: 529");
+    }
+    assert!(
+        matches!(bench.phase(), Phase::Ended(End::Tripped(trip)) if trip.name() == "service"),
+        "{:?}",
+        bench.phase()
+    );
+    let effects = bench.exited(0);
+    assert!(effects.contains(&Effect::Quit(4)), "{effects:?}");
+}
+
+#[test]
+fn typing_holds_the_run_and_answering_a_dialog_does_not() {
+    let mut bench = run(plan());
+    let dialog = AgentEvent::DialogOpened {
+        session: session(OLD),
+        about: "Bash".to_owned(),
+    };
+    let effects = bench.tell(Event::Agent(dialog.clone()));
+    assert_eq!(calls(&effects), 1);
+    assert_eq!(
+        calls(&bench.tell(Event::Agent(dialog))),
+        0,
+        "once is enough"
+    );
+    bench.press(KeyCode::Enter);
+    assert!(!bench.model.paused);
+    bench.press(KeyCode::Char('x'));
+    assert!(bench.model.paused);
+    let effects = turn(&mut bench, "one");
+    assert!(pastes(&effects).is_empty());
+    // What was typed was submitted, so nothing of it is left in the prompt.
+    bench.prompted(OLD, "x");
+    bench.said(OLD, "ALL DONE");
+    assert!(bench.model.quitting.is_none(), "the person has it");
+    let mut timers = Vec::new();
+    let effects = bench.tell(Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Resume,
+    });
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(Duration::from_secs(1), &mut timers);
+    assert!(
+        bench.model.quitting.is_some(),
+        "the promise was not forgotten"
+    );
+}
+
+#[test]
+fn a_dialog_in_a_headless_run_trips_after_a_while() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    let effects = bench.tell(Event::Agent(AgentEvent::DialogOpened {
+        session: session(OLD),
+        about: "Bash".to_owned(),
+    }));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(Duration::from_secs(29), &mut timers);
+    assert!(bench.model.quitting.is_none());
+    let effects = bench.pass(Duration::from_secs(2), &mut timers);
+    assert!(bench.model.quitting.is_some());
+    assert!(
+        told(&effects)
+            .iter()
+            .any(|news| matches!(news, RunNews::Tripped { breaker, .. } if breaker == "dialog"))
+    );
+}
+
+#[test]
+fn what_is_said_by_a_script_is_typed_at_the_next_safe_moment() {
+    let mut bench = run(plan());
+    let say = |bench: &mut Bench, text: &str| {
+        bench.tell(Event::ControlAsked {
+            call: CallId(1),
+            control: Control::Say(text.to_owned()),
+        })
+    };
+    let effects = say(&mut bench, "mind the gap");
+    assert!(effects.contains(&Effect::Answer(CallId(1), Reply::Accepted)));
+    assert!(pastes(&effects).is_empty(), "a turn runs");
+    let effects = turn(&mut bench, "one");
+    assert_eq!(pastes(&effects), ["mind the gap"]);
+    bench.prompted(OLD, "mind the gap");
+    // Though it is paused, a person's word is typed.
+    bench.tell(Event::ControlAsked {
+        call: CallId(2),
+        control: Control::Pause,
+    });
+    bench.said(OLD, "two");
+    let effects = say(&mut bench, "and the other");
+    assert_eq!(pastes(&effects), ["and the other"]);
+}
+
+#[test]
+fn cost_and_time_end_the_run_in_the_middle_of_a_turn() {
+    let mut bench = run(plan());
+    bench.status_line(50_000, 4.9, None);
+    assert!(bench.model.quitting.is_none());
+    let effects = bench.status_line(50_000, 5.1, None);
+    assert_eq!(bench.model.quitting.map(|one| one.code), Some(3));
+    assert!(
+        effects.contains(&Effect::Type(b"\x1b".to_vec())),
+        "the turn is interrupted"
+    );
+
+    let mut bench = run(plan());
+    bench.wait(Duration::from_secs(3599));
+    bench.tell(Event::TimerFired(TimerId::RunClock));
+    assert!(bench.model.quitting.is_none());
+    bench.wait(Duration::from_secs(1));
+    bench.tell(Event::TimerFired(TimerId::RunClock));
+    assert_eq!(bench.model.quitting.map(|one| one.code), Some(3));
+}
+
+#[test]
+fn a_full_window_reboots_at_once_where_nobody_watches() {
+    let mut bench = headless();
+    bench.status_line(160_000, 1.0, None);
+    bench.said(OLD, "one");
+    let effects = bench.git();
+    assert_eq!(signals(&effects), [Rung::Exit], "no countdown");
+    let effects = bench.exited(0);
+    let start = effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => start.prompt.clone(),
+        _ => None,
+    });
+    let handoff = start.expect("the next session has the handoff");
+    assert!(handoff.contains("build a boat"), "{handoff}");
+    assert!(handoff.contains("\n\nALL DONE"), "{handoff}");
+    let first = &bench.model.lineage.iterations()[0];
+    assert_eq!(first.end_reason, Some(EndReason::ContextLimit));
+}
+
+#[test]
+fn the_last_iteration_is_used_up_and_not_rebooted() {
+    let mut bench = run(Plan {
+        caps: Caps {
+            max_iterations: Some(1),
+            ..Caps::default()
+        },
+        ..plan()
+    });
+    bench.status_line(160_000, 1.0, None);
+    assert_eq!(bench.step(), None, "it may end its turn");
+    turn(&mut bench, "one");
+    assert_eq!(bench.model.quitting.map(|one| one.code), Some(3));
+}
+
+#[test]
+fn background_tasks_do_not_hold_up_a_reboot_for_ever() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    bench.status_line(160_000, 1.0, None);
+    let effects = bench.tell(Event::Agent(AgentEvent::TurnEnded {
+        session: session(OLD),
+        last_message: Some("the server runs".to_owned()),
+        background_tasks: 1,
+        transcript_path: None,
+    }));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    assert_eq!(bench.step(), Some(Step::Armed));
+    let effects = bench.pass(Duration::from_secs(119), &mut timers);
+    assert!(signals(&effects).is_empty());
+    bench.pass(Duration::from_secs(2), &mut timers);
+    assert_eq!(bench.step(), Some(Step::Ending));
+}
+
+#[test]
+fn an_agent_that_shows_no_life_could_not_run() {
+    let mut bench = headless();
+    bench.model.agent.state = AgentState::Starting;
+    let mut timers = Vec::new();
+    let effects = bench.git();
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(Duration::from_secs(91), &mut timers);
+    assert_eq!(bench.model.quitting.map(|one| one.code), Some(5));
+}
+
+#[test]
+fn a_dead_agent_is_resumed_with_the_task() {
+    let mut bench = run(plan());
+    let mut timers = Vec::new();
+    let effects = bench.exited(1);
+    keep_timers(bench.since_start, &effects, &mut timers);
+    assert_eq!(bench.model.overlay, None, "the run sees to it");
+    let effects = bench.pass(Duration::from_secs(2), &mut timers);
+    let start = effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => Some(start),
+        _ => None,
+    });
+    let start = start.expect("it is started again");
+    assert!(start.resume && start.session == session(OLD));
+    assert!(start.prompt.as_ref().unwrap().contains("build a boat"));
+
+    // One that the person has ended is theirs.
+    let mut bench = run(plan());
+    bench.exited(0);
+    assert_eq!(bench.model.overlay, Some(Overlay::Exited));
+    assert!(bench.model.paused);
+}
+
+#[test]
+fn a_lost_terminal_ends_what_waits_for_a_person() {
+    let mut bench = run(plan());
+    bench.model.config.autopilot.keep_running = true;
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(MINUTE, &mut timers);
+    assert!(matches!(bench.phase(), Phase::Tripped(_)));
+    assert!(autopilot::goes_headless(&mut bench.model));
+    bench.tell(Event::TerminalLost);
+    assert_eq!(bench.model.quitting.map(|one| one.code), Some(4));
+
+    let mut bench = run(plan());
+    assert!(
+        !autopilot::goes_headless(&mut bench.model),
+        "only where it is wanted"
+    );
+}

@@ -1,0 +1,369 @@
+//! When a summary is ordered, which one counts, and what the record says of it.
+
+use crate::{
+    app::event::SummaryId,
+    handoff::summary::{Outcome, SummaryMade, SummarySource},
+};
+
+use super::*;
+
+const WARN: u64 = 130_000;
+const COMPACT: u64 = 160_000;
+
+/// A supervisor that asks a model, which has answered nothing yet.
+fn asking() -> Bench {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Manual;
+    let mut bench = Bench::as_configured(config);
+    bench.reads = false;
+    bench
+}
+
+fn ordered(effects: &[Effect]) -> Option<(SummaryId, bool)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Summarize { id, ask } => Some((*id, *ask)),
+        _ => None,
+    })
+}
+
+/// The order that asks a model.
+#[track_caller]
+fn asked(effects: &[Effect]) -> SummaryId {
+    match ordered(effects) {
+        Some((id, true)) => id,
+        other => panic!("expected an order that asks, found {other:?}"),
+    }
+}
+
+fn condensed(bench: &mut Bench, id: SummaryId, text: &str) -> Vec<Effect> {
+    let text = Ok(text.to_owned());
+    bench.tell(Event::Read(ReadEvent::Condensed { id, text }))
+}
+
+fn answered(bench: &mut Bench, id: SummaryId, text: Result<&str, &str>) -> Vec<Effect> {
+    let outcome = Outcome {
+        text: text.map(str::to_owned).map_err(str::to_owned),
+        cost_usd: Some(0.25),
+        duration_ms: 9_000,
+    };
+    bench.tell(Event::Read(ReadEvent::Summarized { id, outcome }))
+}
+
+fn made(bench: &Bench, iteration: usize) -> SummaryMade {
+    let record = &bench.model.lineage.iterations()[iteration - 1];
+    record
+        .summary_made
+        .clone()
+        .expect("a record of the summary")
+}
+
+fn shown(bench: &Bench) -> &str {
+    &bench.model.handoff.current().text
+}
+
+fn cancelled(effects: &[Effect]) -> bool {
+    effects.contains(&Effect::CancelSummary)
+}
+
+fn fallback(reason: &str) -> SummaryMade {
+    SummaryMade {
+        source: SummarySource::Fallback,
+        cost_usd: None,
+        duration_ms: None,
+        reason: Some(reason.to_owned()),
+    }
+}
+
+#[test]
+fn a_model_is_asked_once_at_the_warn_line() {
+    let mut bench = asking();
+    assert_eq!(ordered(&bench.used(100_000)), None);
+    let id = asked(&bench.used(WARN));
+    assert_eq!(ordered(&bench.used(WARN + 1_000)), None);
+    assert_eq!(ordered(&bench.used(COMPACT)), None);
+    let effects = condensed(&mut bench, id, "### User Intent\n\nplain");
+    let iteration = bench.model.iteration;
+    let text = "### User Intent\n\nplain".to_owned();
+    assert!(effects.contains(&Effect::SaveSummary { iteration, text }));
+    assert!(shown(&bench).contains("## Summary of the session before\n\n### User Intent\n\nplain"));
+    assert_eq!(made(&bench, 1), fallback("the model has not answered yet"));
+    let effects = answered(&mut bench, id, Ok("### User Intent\n\nwise"));
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::SaveIteration(..)))
+    );
+    assert!(shown(&bench).contains("wise") && !shown(&bench).contains("plain"));
+    let by_model = SummaryMade {
+        source: SummarySource::Model,
+        cost_usd: Some(0.25),
+        duration_ms: Some(9_000),
+        reason: None,
+    };
+    assert_eq!(made(&bench, 1), by_model);
+    // Nothing has happened since: a reboot takes it as it is, and need not wait.
+    assert_eq!(ordered(&bench.press(KeyCode::F(5))), None);
+    bench.git();
+    assert_eq!(bench.step(), Some(Step::Review));
+}
+
+#[test]
+fn a_line_crossed_in_a_turn_waits_for_its_end_but_not_for_ever() {
+    let mut bench = asking();
+    bench.prompted(OLD, "work");
+    let effects = bench.used(WARN);
+    assert_eq!(ordered(&effects), None);
+    asked(&bench.turn_ended(OLD));
+
+    let mut bench = asking();
+    bench.prompted(OLD, "work");
+    let timer = bench
+        .used(WARN)
+        .into_iter()
+        .find_map(|effect| match effect {
+            Effect::SetTimer(id @ TimerId::Summary(_), _) => Some(id),
+            _ => None,
+        });
+    let timer = timer.expect("a timer");
+    asked(&bench.tell(Event::TimerFired(timer)));
+    assert_eq!(ordered(&bench.tell(Event::TimerFired(timer))), None);
+    assert_eq!(ordered(&bench.turn_ended(OLD)), None);
+}
+
+#[test]
+fn a_reboot_has_it_written_anew_only_if_turns_have_passed() {
+    let mut bench = asking();
+    let first = asked(&bench.used(WARN));
+    condensed(&mut bench, first, "plain");
+    answered(&mut bench, first, Ok("wise"));
+    bench.turn_ended(OLD);
+    bench.git();
+    assert!(shown(&bench).contains("(Written 1 turn before the end of the session.)\n\nwise"));
+    let second = asked(&bench.press(KeyCode::F(5)));
+    bench.git();
+    // The review waits for the transcript alone.
+    assert_eq!(bench.step(), Some(Step::Drafting));
+    condensed(&mut bench, second, "plainer");
+    assert_eq!(bench.step(), Some(Step::Review));
+    assert!(
+        shown(&bench).contains("\n\nwise"),
+        "better a little old than without a model"
+    );
+    answered(&mut bench, second, Ok("wiser"));
+    assert!(shown(&bench).contains("\n\nwiser") && !shown(&bench).contains("(Written"));
+    assert_eq!(ordered(&answered(&mut bench, first, Ok("late"))), None);
+    assert!(!shown(&bench).contains("late"));
+}
+
+#[test]
+fn what_the_human_has_edited_stays_when_the_summary_arrives() {
+    let mut bench = asking();
+    let id = asked(&bench.press(KeyCode::F(5)));
+    bench.git();
+    condensed(&mut bench, id, "plain");
+    super::super::handoff::take_edit(&mut bench.model, "\nmine");
+    answered(&mut bench, id, Ok("wise"));
+    assert!(shown(&bench).ends_with("\nmine"));
+    assert_eq!(made(&bench, 1).source, SummarySource::Model);
+}
+
+#[test]
+fn an_approval_waits_for_no_model_and_the_record_says_so() {
+    let mut bench = asking();
+    let id = asked(&bench.press(KeyCode::F(5)));
+    bench.git();
+    condensed(&mut bench, id, "plain");
+    let effects = bench.press(KeyCode::Enter);
+    assert!(cancelled(&effects), "{effects:?}");
+    let why = "the reboot was approved before the model had answered";
+    assert_eq!(made(&bench, 1), fallback(why));
+    answered(&mut bench, id, Ok("late"));
+    let effects = bench.exited(0);
+    let prompt = effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => start.prompt.clone(),
+        _ => None,
+    });
+    assert!(prompt.unwrap().contains("\n\nplain\n\n"));
+    assert_eq!(made(&bench, 1), fallback(why));
+    bench.spawned(3);
+    assert!(
+        !shown(&bench).contains("plain"),
+        "the next session has none yet"
+    );
+}
+
+#[test]
+fn a_failure_leaves_the_one_without_a_model_and_its_reason() {
+    let mut bench = asking();
+    let id = asked(&bench.used(WARN));
+    condensed(&mut bench, id, "plain");
+    answered(&mut bench, id, Err("API Error: 529 Overloaded"));
+    assert!(shown(&bench).contains("\n\nplain\n\n"));
+    let expected = SummaryMade {
+        cost_usd: Some(0.25),
+        duration_ms: Some(9_000),
+        ..fallback("API Error: 529 Overloaded")
+    };
+    assert_eq!(made(&bench, 1), expected);
+    let notice = &bench.model.notices.back().unwrap();
+    assert!(notice.bad && notice.text.contains("529"), "{notice:?}");
+    // In the same breath it is not asked again; after a turn it is.
+    let effects = bench.press(KeyCode::F(5));
+    let Some((again, false)) = ordered(&effects) else {
+        panic!("the transcript is read again, no model is asked: {effects:?}")
+    };
+    bench.git();
+    condensed(&mut bench, again, "plain as well");
+    assert_eq!(made(&bench, 1), expected);
+    assert!(shown(&bench).contains("plain as well"));
+    bench.press(KeyCode::Esc);
+    bench.turn_ended(OLD);
+    asked(&bench.press(KeyCode::F(5)));
+}
+
+#[test]
+fn a_renewal_that_fails_leaves_the_older_one_with_its_age() {
+    let mut bench = asking();
+    let first = asked(&bench.used(WARN));
+    condensed(&mut bench, first, "plain");
+    answered(&mut bench, first, Ok("wise"));
+    bench.turn_ended(OLD);
+    bench.turn_ended(OLD);
+    let second = asked(&bench.press(KeyCode::F(5)));
+    bench.git();
+    condensed(&mut bench, second, "plainer");
+    answered(&mut bench, second, Err("no answer within 60 s"));
+    assert!(shown(&bench).contains("(Written 2 turns before the end of the session.)\n\nwise"));
+    let found = made(&bench, 1);
+    assert_eq!(found.source, SummarySource::Model);
+    assert_eq!(found.cost_usd, Some(0.5));
+    assert_eq!(
+        found.reason.as_deref(),
+        Some("written 2 turns before the end, and not anew: no answer within 60 s")
+    );
+}
+
+#[test]
+fn switched_off_no_model_is_asked_and_the_transcript_is_read_at_the_reboot() {
+    let mut bench = Bench::new();
+    bench.reads = false;
+    assert_eq!(ordered(&bench.used(WARN)), None);
+    let effects = bench.press(KeyCode::F(5));
+    let Some((id, false)) = ordered(&effects) else {
+        panic!("{effects:?}")
+    };
+    bench.git();
+    assert_eq!(bench.step(), Some(Step::Drafting));
+    condensed(&mut bench, id, "plain");
+    assert_eq!(bench.step(), Some(Step::Review));
+    assert_eq!(made(&bench, 1), fallback("generate_summaries is off"));
+}
+
+#[test]
+fn a_transcript_that_cannot_be_read_holds_nothing_up() {
+    let mut bench = asking();
+    let id = asked(&bench.press(KeyCode::F(5)));
+    bench.git();
+    let text = Err("no transcript is known".to_owned());
+    bench.tell(Event::Read(ReadEvent::Condensed { id, text }));
+    assert_eq!(bench.step(), Some(Step::Review));
+    assert!(!shown(&bench).contains("## Summary"));
+    assert_eq!(bench.model.lineage.iterations()[0].summary_made, None);
+
+    // One that is read for ever, neither.
+    let mut bench = asking();
+    let id = asked(&bench.press(KeyCode::F(5)));
+    bench.git();
+    assert_eq!(bench.step(), Some(Step::Drafting));
+    bench.tell(Event::TimerFired(TimerId::Summary(id.0)));
+    assert_eq!(bench.step(), Some(Step::Review));
+    condensed(&mut bench, id, "after all");
+    assert!(shown(&bench).contains("after all"));
+    let effects = bench.tell(Event::TimerFired(TimerId::Summary(id.0)));
+    assert!(cancelled(&effects), "{effects:?}");
+    assert_eq!(made(&bench, 1).reason.as_deref(), Some("no answer"));
+}
+
+/// A supervisor in `auto` mode at the compact line, with its order.
+fn automatic() -> (Bench, SummaryId) {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    let mut bench = Bench::as_configured(config);
+    bench.reads = false;
+    bench.turn_ended(OLD);
+    bench.turn_ended(OLD);
+    let id = asked(&bench.used(COMPACT));
+    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.git();
+    condensed(&mut bench, id, "plain");
+    (bench, id)
+}
+
+#[test]
+fn auto_mode_waits_for_the_model() {
+    let (mut bench, id) = automatic();
+    assert_eq!(bench.step(), Some(Step::Drafting));
+    answered(&mut bench, id, Ok("wise"));
+    assert_eq!(bench.step(), Some(Step::Review));
+    assert!(shown(&bench).contains("wise"));
+
+    let (mut bench, id) = automatic();
+    answered(&mut bench, id, Err("no"));
+    assert_eq!(bench.step(), Some(Step::Review));
+
+    let (mut bench, id) = automatic();
+    bench.tell(Event::TimerFired(TimerId::Summary(id.0)));
+    assert_eq!(bench.step(), Some(Step::Review), "even if nobody answers");
+}
+
+#[test]
+fn a_person_who_cannot_wait_need_not() {
+    let (mut bench, _) = automatic();
+    bench.press(KeyCode::F(5));
+    let effects = bench.press(KeyCode::Enter);
+    assert!(cancelled(&effects));
+    assert_eq!(bench.step(), Some(Step::Ending));
+}
+
+#[test]
+fn whoever_leaves_or_loses_the_agent_asks_no_model_any_more() {
+    let mut bench = asking();
+    asked(&bench.used(WARN));
+    assert!(cancelled(&bench.press(KeyCode::F(10))));
+
+    let mut bench = asking();
+    bench.press(KeyCode::F(10));
+    assert_eq!(ordered(&bench.used(WARN)), None, "nor begins to ask one");
+
+    let mut bench = asking();
+    let id = asked(&bench.used(WARN));
+    assert!(cancelled(&bench.exited(1)));
+    condensed(&mut bench, id, "late");
+    assert!(!shown(&bench).contains("late"));
+}
+
+#[test]
+fn another_session_has_another_summary() {
+    let mut bench = asking();
+    let id = asked(&bench.used(WARN));
+    condensed(&mut bench, id, "plain");
+    let effects = bench.tell(Event::Agent(AgentEvent::SessionStarted {
+        session: session(9),
+        source: StartSource::Clear,
+        model: None,
+        transcript_path: None,
+    }));
+    assert!(cancelled(&effects), "{effects:?}");
+    bench.git();
+    assert!(!shown(&bench).contains("plain"));
+}
+
+#[test]
+fn a_generic_agent_has_no_summary() {
+    let mut bench = asking();
+    bench.model.identity.agent_kind = "generic";
+    assert_eq!(ordered(&bench.used(WARN)), None);
+    assert_eq!(ordered(&bench.press(KeyCode::F(5))), None);
+    bench.git();
+    assert_eq!(bench.step(), Some(Step::Review));
+}

@@ -1,0 +1,140 @@
+//! Caps: how far a run may go, and which of them it has reached.
+
+use std::{fmt, time::Duration};
+
+/// How far a run may go; `None` is no cap.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Caps {
+    /// How many iterations it may have.
+    pub max_iterations: Option<u32>,
+    /// What it may cost, in US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// How long it may take.
+    pub max_time: Option<Duration>,
+}
+
+/// How far a run has gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// How many iterations it has had, the present one among them.
+    pub iterations: u64,
+    /// What it has cost, in US dollars, as far as the agent tells.
+    pub cost_usd: f64,
+    /// How long it has taken.
+    pub time: Duration,
+}
+
+/// A cap that was reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cap {
+    /// The iterations.
+    Iterations(u32),
+    /// The cost, in US dollars.
+    Cost(f64),
+    /// The time.
+    Time(Duration),
+}
+
+impl fmt::Display for Cap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Iterations(most) => write!(f, "max_iterations = {most} reached"),
+            Self::Cost(most) => write!(f, "max_cost_usd = {most} reached"),
+            Self::Time(most) => write!(f, "max_time = {} reached", duration(*most)),
+        }
+    }
+}
+
+impl Caps {
+    /// The cap that ends the run now. The last iteration is not ended by its number: it may be used up.
+    #[must_use]
+    pub fn reached(&self, spent: &Spent) -> Option<Cap> {
+        let cost = self.max_cost_usd.filter(|most| spent.cost_usd >= *most);
+        let time = self.max_time.filter(|most| spent.time >= *most);
+        cost.map(Cap::Cost).or(time.map(Cap::Time))
+    }
+
+    /// The cap that forbids another iteration.
+    #[must_use]
+    pub fn forbids_another(&self, spent: &Spent) -> Option<Cap> {
+        let full = |most: &u32| spent.iterations >= u64::from(*most);
+        let iterations = self.max_iterations.filter(full).map(Cap::Iterations);
+        iterations.or_else(|| self.reached(spent))
+    }
+}
+
+/// A duration for people, in its two largest units: `40 s`, `3 min 20 s`, `2 h 5 min`.
+#[must_use]
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 if seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ if (seconds / 60).is_multiple_of(60) => format!("{} h", seconds / 3600),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAPS: Caps = Caps {
+        max_iterations: Some(3),
+        max_cost_usd: Some(2.5),
+        max_time: Some(Duration::from_secs(60)),
+    };
+
+    fn spent(iterations: u64, cost_usd: f64, seconds: u64) -> Spent {
+        Spent {
+            iterations,
+            cost_usd,
+            time: Duration::from_secs(seconds),
+        }
+    }
+
+    #[test]
+    fn the_last_iteration_may_be_used_up() {
+        assert_eq!(CAPS.reached(&spent(3, 0.0, 0)), None);
+        assert_eq!(CAPS.forbids_another(&spent(2, 0.0, 0)), None);
+        assert_eq!(
+            CAPS.forbids_another(&spent(3, 0.0, 0)),
+            Some(Cap::Iterations(3))
+        );
+        // A person may reboot at will; what they have begun is not cut off.
+        assert_eq!(CAPS.reached(&spent(4, 0.0, 0)), None);
+    }
+
+    #[test]
+    fn cost_and_time_end_the_run_when_they_are_reached() {
+        assert_eq!(CAPS.reached(&spent(1, 2.49, 59)), None);
+        assert_eq!(CAPS.reached(&spent(1, 2.5, 0)), Some(Cap::Cost(2.5)));
+        let minute = Duration::from_secs(60);
+        assert_eq!(CAPS.reached(&spent(1, 0.0, 60)), Some(Cap::Time(minute)));
+        assert_eq!(
+            Caps::default().reached(&spent(9_999, 1e9, u64::MAX)),
+            None,
+            "no cap, no end"
+        );
+    }
+
+    #[test]
+    fn a_cap_names_its_key_and_its_value() {
+        let words = [
+            Cap::Iterations(3).to_string(),
+            Cap::Cost(2.5).to_string(),
+            Cap::Time(Duration::from_secs(7_500)).to_string(),
+        ];
+        assert_eq!(
+            words,
+            [
+                "max_iterations = 3 reached",
+                "max_cost_usd = 2.5 reached",
+                "max_time = 2 h 5 min reached"
+            ]
+        );
+        assert_eq!(duration(Duration::from_secs(14_400)), "4 h");
+        assert_eq!(duration(Duration::from_secs(200)), "3 min 20 s");
+    }
+}

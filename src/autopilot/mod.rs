@@ -1,0 +1,408 @@
+//! The unattended run: promise, caps, breakers, when to go on.
+//!
+//! ```text
+//!            prompt seen                turn over              nothing speaks against it
+//!   sent ───────────────► working ───────────────► settling ───────────────────────────────► sent
+//!    ▲                      │  │                       │                                      or a reboot
+//!    │                      │  └─ failed, died ──► waiting ──► settling
+//!    └──────────────────────┴──── promise, cap ──► ended        breaker ──► tripped ──(a person)──► settling
+//! ```
+//!
+//! This room owns the rules: it is told what happened and says what follows. It types, starts and ends nothing; `app`
+//! does, on the same events as in a session that a person leads. Pure.
+
+pub mod breaker;
+pub mod cap;
+pub mod news;
+pub mod patience;
+pub mod promise;
+pub mod prompt;
+
+use std::{collections::VecDeque, time::Duration};
+
+use chrono::{DateTime, Utc};
+
+pub use breaker::{Breakers, Limits, Thrash, Trip};
+pub use cap::{Cap, Caps, Spent};
+pub use news::RunNews;
+pub use patience::{Patience, Pause};
+
+use crate::{clock::At, lineage::EndReason};
+
+/// So many failures of an unknown kind, and nothing else from the start, mean that the agent cannot work.
+const FIRST_FAILURES: u32 = 4;
+
+/// How many texts of `say` may wait for their moment.
+const QUEUE: usize = 16;
+
+/// When a new session is begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fresh {
+    /// When the context window is full.
+    #[default]
+    Threshold,
+    /// After every turn.
+    Always,
+}
+
+/// What a run is started with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The task, as it was read last.
+    pub task: String,
+    /// The text that ends the run.
+    pub promise: String,
+    /// How far it may go.
+    pub caps: Caps,
+    /// What trips its breakers.
+    pub limits: Limits,
+    /// When a new session is begun.
+    pub fresh: Fresh,
+    /// Whether a person can see and answer: not in a headless run.
+    pub attended: bool,
+}
+
+/// Why the run waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// For what, in words.
+    pub why: String,
+    /// When it is over, by the monotonic clock.
+    pub until: Duration,
+    /// When it is over, if that was told.
+    pub reset: Option<DateTime<Utc>>,
+}
+
+/// Where a run stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Phase {
+    /// The agent works, or is about to.
+    #[default]
+    Working,
+    /// A turn is over; the figures are awaited.
+    Settling,
+    /// A prompt was typed and not seen to arrive yet.
+    Sent {
+        /// Whether a second Enter has been sent.
+        again: bool,
+    },
+    /// Something has failed, or a limit holds.
+    Waiting(Wait),
+    /// A breaker has tripped.
+    Tripped(Trip),
+    /// It is over.
+    Ended(End),
+}
+
+/// Why a run is over.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// The promise was given.
+    Promise,
+    /// A cap was reached.
+    Cap(Cap),
+    /// A breaker tripped.
+    Tripped(Trip),
+    /// The agent could not run.
+    NoAgent(String),
+    /// A person, or a signal, ended it.
+    Stopped {
+        /// The exit code.
+        code: i32,
+    },
+}
+
+impl End {
+    /// The exit code (DESIGN 8).
+    #[must_use]
+    pub const fn code(&self) -> i32 {
+        match self {
+            Self::Promise => 0,
+            Self::Cap(_) => 3,
+            Self::Tripped(_) => 4,
+            Self::NoAgent(_) => 5,
+            Self::Stopped { code } => *code,
+        }
+    }
+
+    /// Why the last iteration ended, in the words of its record.
+    #[must_use]
+    pub const fn reason(&self) -> EndReason {
+        match self {
+            Self::Promise => EndReason::PromiseFound,
+            Self::Cap(_) | Self::Tripped(_) => EndReason::Limit,
+            Self::NoAgent(_) => EndReason::Crash,
+            Self::Stopped { .. } => EndReason::Shutdown,
+        }
+    }
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Promise => f.write_str("the promise was given"),
+            Self::Cap(cap) => write!(f, "{cap}"),
+            Self::Tripped(trip) => write!(f, "breaker {} tripped: {trip}", trip.name()),
+            Self::NoAgent(why) => write!(f, "the agent could not run: {why}"),
+            Self::Stopped { code: 130 } => f.write_str("interrupted"),
+            Self::Stopped { .. } => f.write_str("stopped by the user"),
+        }
+    }
+}
+
+/// What follows from what happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Look again when the figures are in.
+    Settle,
+    /// Go on in the same session.
+    Prompt,
+    /// Go on in a new session.
+    Fresh,
+    /// Wait, then look again.
+    Wait(Pause),
+    /// Stop until a person has looked.
+    Trip(Trip),
+    /// The run is over.
+    End(End),
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Autopilot {
+    /// What it was started with.
+    pub plan: Plan,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Who paused it, while it is paused.
+    pub paused_by: Option<&'static str>,
+    /// Texts that a person wants typed at the next moment.
+    pub queue: VecDeque<String>,
+    /// Turns that have ended, over all iterations.
+    pub turns: u64,
+    /// Whether the task has changed since the agent was told it.
+    pub task_changed: bool,
+    /// The breakers.
+    pub breakers: Breakers,
+    /// What has failed in a row.
+    pub patience: Patience,
+    /// What was said at the end of the last turn.
+    message: Option<String>,
+    /// Whether that has been judged by the breakers.
+    judged: bool,
+    /// Whether a tool has changed something within the turn.
+    touched: bool,
+    /// What the notes, git and the signals were like at the last look.
+    state: Option<u64>,
+    began: At,
+}
+
+impl Autopilot {
+    /// A run that begins now.
+    #[must_use]
+    pub fn new(plan: Plan, now: At) -> Self {
+        Self {
+            breakers: Breakers::new(plan.limits),
+            plan,
+            phase: Phase::Working,
+            paused_by: None,
+            queue: VecDeque::new(),
+            turns: 0,
+            task_changed: false,
+            patience: Patience::default(),
+            message: None,
+            judged: true,
+            touched: false,
+            state: None,
+            began: now,
+        }
+    }
+
+    /// How long it has taken.
+    #[must_use]
+    pub fn time(&self, now: At) -> Duration {
+        now.since(self.began)
+    }
+
+    /// How long until the cap on its time, if there is one.
+    #[must_use]
+    pub fn time_left(&self, now: At) -> Option<Duration> {
+        let most = self.plan.caps.max_time?;
+        Some(most.saturating_sub(self.time(now)))
+    }
+
+    /// Whether it is over.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Ended(_))
+    }
+
+    /// Whether it waits for a person: paused or tripped.
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        self.paused_by.is_some() || matches!(self.phase, Phase::Tripped(_))
+    }
+
+    /// A tool has run.
+    pub fn tool_ran(&mut self, name: &str, command: Option<&str>, output: &str, failed: bool) {
+        if let Some(command) = command {
+            self.breakers.command_ran(command, output, failed);
+        }
+        self.touched |= !failed && changes(name);
+    }
+
+    /// A turn has ended with these words.
+    pub fn turn_ended(&mut self, message: Option<&str>, spent: &Spent) -> Verdict {
+        self.turns += 1;
+        self.patience.succeed();
+        self.message = message.map(str::to_owned);
+        self.judged = false;
+        if self.is_held() {
+            return Verdict::Settle;
+        }
+        self.ended(spent).map_or(Verdict::Settle, Verdict::End)
+    }
+
+    /// Whether the run is over by the last words or by a cap.
+    #[must_use]
+    pub fn ended(&self, spent: &Spent) -> Option<End> {
+        let said = self.message.as_deref().unwrap_or_default();
+        if promise::is_given(&self.plan.promise, said) {
+            return Some(End::Promise);
+        }
+        self.plan.caps.reached(spent).map(End::Cap)
+    }
+
+    /// The figures are in: how to go on. `state` stands for git, the notes and the signals; `full` says that a reboot is
+    /// due.
+    pub fn settled(&mut self, state: u64, full: bool, spent: &Spent) -> Verdict {
+        if let Some(end) = self.ended(spent) {
+            return Verdict::End(end);
+        }
+        if let Some(trip) = self.judge(state) {
+            return Verdict::Trip(trip);
+        }
+        // What a person wants to say is said to the agent that it was meant for.
+        let another = full || (self.plan.fresh == Fresh::Always && self.queue.is_empty());
+        if !another {
+            return Verdict::Prompt;
+        }
+        match self.plan.caps.forbids_another(spent) {
+            Some(cap) => Verdict::End(End::Cap(cap)),
+            None => Verdict::Fresh,
+        }
+    }
+
+    fn judge(&mut self, state: u64) -> Option<Trip> {
+        if std::mem::replace(&mut self.judged, true) {
+            return None;
+        }
+        let moved = self
+            .state
+            .replace(state)
+            .is_some_and(|before| before != state);
+        let changed = std::mem::take(&mut self.touched) || moved;
+        self.breakers.turn_ended(changed, self.message.as_deref())
+    }
+
+    /// A turn has failed, by the fault of the service or of something unknown. What is no passing trouble of the service,
+    /// and holds from the first turn on, will not pass: no login, no such model.
+    pub fn turn_failed(&mut self, message: &str, passing: bool) -> Verdict {
+        self.message = None;
+        let pause = self.patience.service_failed();
+        if !passing && self.turns == 0 && self.patience.failures() >= FIRST_FAILURES {
+            return Verdict::End(End::NoAgent(breaker::excerpt(message)));
+        }
+        match pause {
+            Some(pause) => Verdict::Wait(pause),
+            None => Verdict::Trip(Trip::Service {
+                times: self.patience.failures(),
+                message: breaker::excerpt(message),
+            }),
+        }
+    }
+
+    /// A turn has failed because a usage limit holds.
+    pub fn limited(&mut self, reset: Option<DateTime<Utc>>, message: &str, now: At) -> Verdict {
+        self.message = None;
+        let reset = reset.or_else(|| patience::reset_in(message, now.wall));
+        Verdict::Wait(self.patience.limited(reset, now.wall))
+    }
+
+    /// The agent's process has ended by itself.
+    pub fn agent_died(&mut self, exit: &str, spent: &Spent) -> Verdict {
+        if let Some(cap) = self.plan.caps.forbids_another(spent) {
+            return Verdict::End(End::Cap(cap));
+        }
+        match self.patience.agent_died() {
+            Some(pause) => Verdict::Wait(pause),
+            None if self.turns == 0 => Verdict::End(End::NoAgent(exit.to_owned())),
+            None => Verdict::Trip(Trip::Deaths {
+                times: self.patience.deaths(),
+                exit: exit.to_owned(),
+            }),
+        }
+    }
+
+    /// A breaker has tripped: with nobody there the run is over.
+    pub fn trip(&mut self, trip: Trip) -> Phase {
+        self.phase = if self.plan.attended {
+            Phase::Tripped(trip)
+        } else {
+            Phase::Ended(End::Tripped(trip))
+        };
+        self.phase.clone()
+    }
+
+    /// A person says go on: what was tripped or waited for is forgotten. A promise given meanwhile still counts.
+    pub fn resume(&mut self) {
+        self.paused_by = None;
+        if let Phase::Tripped(_) = self.phase {
+            self.breakers.reset();
+            self.patience.succeed();
+        }
+        if !self.is_over() {
+            self.phase = Phase::Settling;
+        }
+    }
+
+    /// Keeps a text to be typed at the next moment.
+    pub fn say(&mut self, text: String) -> Result<(), String> {
+        if self.queue.len() >= QUEUE {
+            return Err(format!("{QUEUE} texts wait already for a safe moment"));
+        }
+        self.queue.push_back(text);
+        Ok(())
+    }
+
+    /// The task was read again.
+    pub fn task_read(&mut self, task: String) -> bool {
+        let changed = task.trim() != self.plan.task.trim();
+        if changed {
+            self.plan.task = task;
+            self.task_changed = true;
+        }
+        changed
+    }
+
+    /// The words for the next prompt.
+    pub fn next_prompt(&mut self) -> String {
+        if let Some(said) = self.queue.pop_front() {
+            return said;
+        }
+        if std::mem::take(&mut self.task_changed) {
+            return prompt::changed(&self.plan.task, &self.plan.promise);
+        }
+        prompt::go_on()
+    }
+}
+
+/// Whether a tool of this name changes files or to-dos.
+fn changes(tool: &str) -> bool {
+    matches!(tool, "Edit" | "Write" | "MultiEdit" | "NotebookEdit")
+        || tool.contains("Todo")
+        || (tool.starts_with("Task") && tool != "Task" && tool != "TaskOutput")
+}
+
+#[cfg(test)]
+mod tests;

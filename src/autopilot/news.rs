@@ -1,0 +1,320 @@
+//! What a run tells whoever reads its log: one line an event, for people or as JSON.
+
+use std::{fmt, time::Duration};
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{cap::duration, promise};
+use crate::{
+    clean,
+    lineage::{EndReason, IterationId},
+    transcript::{SessionId, Tokens},
+};
+
+/// Something that happened in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum RunNews {
+    /// The run begins.
+    RunStarted {
+        /// The first line of its task.
+        task: String,
+        /// The text that ends it.
+        promise: String,
+        /// The most iterations.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        max_iterations: Option<u32>,
+        /// The most it may cost, in US dollars.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        max_cost_usd: Option<f64>,
+        /// The longest it may take, in seconds.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        max_time_s: Option<u64>,
+    },
+    /// An agent's process runs.
+    IterationStarted {
+        /// The iteration.
+        iteration: IterationId,
+        /// Its session.
+        session_id: SessionId,
+        /// What asked for it.
+        cause: String,
+    },
+    /// An iteration's record is closed.
+    IterationEnded {
+        /// The iteration.
+        iteration: IterationId,
+        /// Why it ended.
+        end_reason: EndReason,
+    },
+    /// A turn is over.
+    TurnEnded {
+        /// The iteration.
+        iteration: IterationId,
+        /// Which turn of the run, from 1.
+        turn: u64,
+        /// Tokens in the context window.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        used_tokens: Option<Tokens>,
+        /// The share of the usable window, percent.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        percent: Option<f64>,
+        /// What the run has cost so far, in US dollars.
+        cost_usd: f64,
+        /// The start of what was said last.
+        message: String,
+    },
+    /// A turn ended with an error.
+    TurnFailed {
+        /// The iteration.
+        iteration: IterationId,
+        /// The client's words.
+        message: String,
+    },
+    /// A prompt was typed.
+    Prompted {
+        /// The iteration.
+        iteration: IterationId,
+        /// The start of it.
+        prompt: String,
+    },
+    /// The run waits.
+    Waiting {
+        /// For what.
+        why: String,
+        /// How long, in seconds.
+        seconds: u64,
+        /// Until when, if that was told.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        until: Option<DateTime<Utc>>,
+    },
+    /// The task was changed by a person.
+    TaskChanged {
+        /// Its first line.
+        task: String,
+    },
+    /// The run is paused.
+    Paused {
+        /// By what.
+        by: String,
+    },
+    /// It goes on after a pause or a trip.
+    Resumed,
+    /// A person is needed.
+    PersonNeeded {
+        /// For what.
+        why: String,
+    },
+    /// A breaker has tripped.
+    Tripped {
+        /// Which.
+        breaker: String,
+        /// Its evidence.
+        evidence: String,
+    },
+    /// What the footer would say.
+    Notice {
+        /// The words.
+        text: String,
+        /// Whether something went wrong.
+        bad: bool,
+    },
+    /// The run is over.
+    RunEnded {
+        /// The exit code.
+        code: i32,
+        /// Why.
+        why: String,
+        /// How many iterations it had.
+        iterations: u64,
+        /// How many turns.
+        turns: u64,
+        /// What it has cost, in US dollars.
+        cost_usd: f64,
+        /// How long it took, in seconds.
+        seconds: u64,
+    },
+}
+
+impl RunNews {
+    /// One line of JSON, the moment and the run in front.
+    #[must_use]
+    pub fn json_line(&self, at: DateTime<Utc>, run: &str) -> String {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            at: String,
+            run: &'a str,
+            #[serde(flatten)]
+            news: &'a RunNews,
+        }
+        let at = at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        // Plain data with text keys cannot fail; the words are there in any case.
+        serde_json::to_string(&Line {
+            at,
+            run,
+            news: self,
+        })
+        .unwrap_or_else(|_| serde_json::Value::from(self.to_string()).to_string())
+    }
+
+    /// One line for people, the moment in front. What came from outside is made safe to show.
+    #[must_use]
+    pub fn line(&self, at: DateTime<Utc>) -> String {
+        let at = at.to_rfc3339_opts(SecondsFormat::Secs, true);
+        clean::one_line(&format!("{at}  {self}")).into_owned()
+    }
+
+    /// What the run ended with; none for anything else.
+    #[must_use]
+    pub const fn is_end(&self) -> bool {
+        matches!(self, Self::RunEnded { .. })
+    }
+}
+
+impl fmt::Display for RunNews {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RunStarted {
+                task,
+                promise,
+                max_iterations,
+                max_cost_usd,
+                max_time_s,
+            } => {
+                write!(f, "run started: {task} · until \"{promise}\"")?;
+                if let Some(most) = max_iterations {
+                    write!(f, " · at most {most} iterations")?;
+                }
+                if let Some(most) = max_cost_usd {
+                    write!(f, " · ${most:.2}")?;
+                }
+                match max_time_s {
+                    Some(most) => write!(f, " · {}", duration(Duration::from_secs(*most))),
+                    None => Ok(()),
+                }
+            }
+            Self::IterationStarted {
+                iteration,
+                session_id,
+                cause,
+            } => write!(
+                f,
+                "iteration {iteration} started: session {session_id}, {cause}"
+            ),
+            Self::IterationEnded {
+                iteration,
+                end_reason,
+            } => write!(f, "iteration {iteration} ended: {end_reason}"),
+            Self::TurnEnded {
+                iteration,
+                turn,
+                used_tokens,
+                percent,
+                cost_usd,
+                message,
+            } => {
+                write!(f, "turn {turn} ended in iteration {iteration}")?;
+                if let (Some(used), Some(percent)) = (used_tokens, percent) {
+                    write!(f, " · {}k tokens, {percent:.0}%", used.0 / 1000)?;
+                }
+                write!(f, " · ${cost_usd:.2} · {message}")
+            }
+            Self::TurnFailed { iteration, message } => {
+                write!(f, "turn failed in iteration {iteration}: {message}")
+            }
+            Self::Prompted { iteration, prompt } => {
+                write!(f, "prompt to iteration {iteration}: {prompt}")
+            }
+            Self::Waiting {
+                why,
+                seconds,
+                until,
+            } => {
+                let time = duration(Duration::from_secs(*seconds));
+                write!(f, "waiting {time}: {why}")?;
+                match until {
+                    Some(until) => write!(f, " (until {})", until.format("%Y-%m-%d %H:%M UTC")),
+                    None => Ok(()),
+                }
+            }
+            Self::TaskChanged { task } => write!(f, "the task was changed: {task}"),
+            Self::Paused { by } => write!(f, "paused by {by}"),
+            Self::Resumed => f.write_str("resumed"),
+            Self::PersonNeeded { why } => write!(f, "a person is needed: {why}"),
+            Self::Tripped { breaker, evidence } => {
+                write!(f, "breaker {breaker} tripped: {evidence}")
+            }
+            Self::Notice { text, bad } => write!(f, "{}{text}", if *bad { "! " } else { "" }),
+            Self::RunEnded {
+                code,
+                why,
+                iterations,
+                turns,
+                cost_usd,
+                seconds,
+            } => {
+                let time = duration(Duration::from_secs(*seconds));
+                write!(
+                    f,
+                    "run ended with code {code}: {why} · {iterations} iterations, {turns} turns, ${cost_usd:.2}, {time}"
+                )
+            }
+        }
+    }
+}
+
+/// The first line of a text that has any, cut: what names a task or a message.
+#[must_use]
+pub fn first_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    let line = line.unwrap_or_default().trim_start_matches(['#', ' ']);
+    if line.chars().count() <= promise::LIMIT {
+        return line.to_owned();
+    }
+    let start: String = line.chars().take(promise::LIMIT).collect();
+    format!("{start}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone as _;
+
+    use super::*;
+
+    fn at() -> DateTime<Utc> {
+        Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap()
+    }
+
+    #[test]
+    fn news_are_one_line_whatever_the_agent_says() {
+        let news = RunNews::TurnFailed {
+            iteration: IterationId::FIRST,
+            message: "a\nb\x1b[31m\u{202e}".to_owned(),
+        };
+        let line = news.line(at());
+        assert!(
+            line.starts_with("2026-11-21T12:00:00Z  turn failed in iteration 1: a"),
+            "{line}"
+        );
+        assert!(!line.contains(['\n', '\x1b', '\u{202e}']), "{line}");
+        let json = news.json_line(at(), "r");
+        assert!(!json.contains(['\n', '\x1b']), "{json}");
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(
+            (&value["event"], &value["run"], &value["iteration"]),
+            (&"turn_failed".into(), &"r".into(), &1.into())
+        );
+        assert_eq!(serde_json::from_value::<RunNews>(value).unwrap(), news);
+    }
+
+    #[test]
+    fn a_text_is_named_by_its_first_line() {
+        assert_eq!(first_line("\n\n# Port it\nto Rust"), "Port it");
+        assert_eq!(first_line(""), "");
+        assert_eq!(
+            first_line(&"é".repeat(500)).chars().count(),
+            promise::LIMIT + 1
+        );
+    }
+}

@@ -1,0 +1,327 @@
+//! Patience: how long to wait when the service fails or a usage limit holds, and when a limit ends.
+//!
+//! ```text
+//! service fails   5 s · 10 s · 20 s … 5 min, then the breaker
+//! usage limit     until its reset time and a little more; unknown: 1 · 2 · 4 … 30 min
+//! agent dies      1 s · 5 s · 30 s, then the breaker
+//! ```
+
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
+
+/// The first and the longest wait after a failure of the service. The client has tried again by itself before it gives a
+/// turn up, so it is no hurry.
+const SERVICE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(5));
+
+/// The first and the longest wait at a usage limit whose end is not known.
+const LIMIT: (Duration, Duration) = (Duration::from_mins(1), Duration::from_mins(30));
+
+/// Clocks differ: a limit is given this long beyond its reset.
+const AFTER_RESET: Duration = Duration::from_secs(15);
+
+/// A reset further away than this is not believed: the longest limit there is lasts a week.
+const LONGEST: TimeDelta = TimeDelta::days(8);
+
+/// So many failed turns in a row are no passing trouble: with the waits between them that is some 25 minutes.
+pub const MAX_FAILURES: u32 = 10;
+
+/// The waits before an agent that died is started again; one death more and the breaker trips.
+const DEATHS: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+    Duration::from_secs(30),
+];
+
+/// How often things have failed in a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Patience {
+    failures: u32,
+    limits: u32,
+    deaths: u32,
+}
+
+/// A wait, and when it ends if that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// How long.
+    pub time: Duration,
+    /// The reset it waits for.
+    pub reset: Option<DateTime<Utc>>,
+}
+
+impl Patience {
+    /// A turn has ended as it should: everything that failed is forgiven.
+    pub fn succeed(&mut self) {
+        *self = Self::default();
+    }
+
+    /// How often turns have failed in a row.
+    #[must_use]
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// How often the agent has died without a turn between.
+    #[must_use]
+    pub const fn deaths(&self) -> u32 {
+        self.deaths
+    }
+
+    /// The service has failed a turn: how long to wait, or nothing when it has failed too often.
+    pub fn service_failed(&mut self) -> Option<Pause> {
+        self.failures += 1;
+        let time = doubled(SERVICE, self.failures);
+        (self.failures < MAX_FAILURES).then_some(Pause { time, reset: None })
+    }
+
+    /// A usage limit holds: how long to wait. It is no fault, so nothing is counted towards a breaker.
+    pub fn limited(&mut self, reset: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Pause {
+        self.limits += 1;
+        let left = reset.and_then(|reset| {
+            let left = reset.signed_duration_since(now);
+            (left < LONGEST).then_some(left.to_std().unwrap_or(Duration::ZERO))
+        });
+        match left {
+            // A limit that held on behind its reset is waited for with growing patience.
+            Some(left) if self.limits == 1 || left > AFTER_RESET => Pause {
+                time: left + AFTER_RESET,
+                reset,
+            },
+            _ => Pause {
+                time: doubled(LIMIT, self.limits),
+                reset: None,
+            },
+        }
+    }
+
+    /// The agent has died: how long to wait, or nothing when it has died too often.
+    pub fn agent_died(&mut self) -> Option<Pause> {
+        let time = DEATHS.get(self.deaths as usize).copied();
+        self.deaths += 1;
+        time.map(|time| Pause { time, reset: None })
+    }
+}
+
+fn doubled((first, longest): (Duration, Duration), times: u32) -> Duration {
+    let factor = 1_u32
+        .checked_shl(times.saturating_sub(1))
+        .unwrap_or(u32::MAX);
+    first.saturating_mul(factor).min(longest)
+}
+
+/// When a usage limit ends, as the message about it says: `…|1795000000`, an RFC 3339 time, `resets 3pm (UTC)`,
+/// `in 2 h 5 min`. A time of day in another zone says nothing to us, who know no zones.
+#[must_use]
+pub fn reset_in(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let found = epoch(message)
+        .or_else(|| rfc3339(message))
+        .or_else(|| after_a_while(message, now))
+        .or_else(|| time_of_day(message, now))?;
+    let left = found.signed_duration_since(now);
+    (left > TimeDelta::minutes(-10) && left < LONGEST).then_some(found)
+}
+
+fn epoch(message: &str) -> Option<DateTime<Utc>> {
+    message
+        .split('|')
+        .skip(1)
+        .find_map(|part| {
+            let digits = part
+                .trim_start()
+                .split(|c: char| !c.is_ascii_digit())
+                .next()?;
+            (digits.len() == 10).then(|| digits.parse().ok())?
+        })
+        .and_then(|seconds| DateTime::from_timestamp(seconds, 0))
+}
+
+fn rfc3339(message: &str) -> Option<DateTime<Utc>> {
+    message.split_whitespace().find_map(|word| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let time = DateTime::parse_from_rfc3339(word).ok()?;
+        Some(time.with_timezone(&Utc))
+    })
+}
+
+/// `in 2 h 5 min`, `in 20 seconds`: pairs of a number and a unit behind the word.
+fn after_a_while(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let lower = message.to_ascii_lowercase();
+    let rest = lower.split_once(" in ")?.1;
+    let mut words = rest
+        .split_whitespace()
+        .map(|word| word.trim_matches([',', '.', ')']));
+    let mut total: Option<TimeDelta> = None;
+    while let Some(word) = words.next() {
+        let end = word
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(word.len());
+        let (digits, glued) = word.split_at(end);
+        let Ok(count) = digits.parse::<i32>() else {
+            break;
+        };
+        let unit = if glued.is_empty() {
+            words.next()?
+        } else {
+            glued
+        };
+        let step = match unit.chars().next()? {
+            's' => TimeDelta::seconds(count.into()),
+            'm' => TimeDelta::minutes(count.into()),
+            'h' => TimeDelta::hours(count.into()),
+            'd' => TimeDelta::days(count.into()),
+            _ => break,
+        };
+        total = Some(total.unwrap_or_default() + step);
+    }
+    now.checked_add_signed(total?)
+}
+
+/// The next `3pm`, `3:30 pm` or `15:00` in UTC.
+fn time_of_day(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let lower = message.to_ascii_lowercase();
+    if !lower.contains("utc") {
+        return None;
+    }
+    let rest = lower.split_once("reset")?.1;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let time = words.iter().enumerate().find_map(|(at, word)| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let next = words.get(at + 1).copied().unwrap_or_default();
+        // The half of the day may stand by itself.
+        clock(&format!("{word}{}", next.trim_matches([',', '.', ')']))).or_else(|| clock(word))
+    })?;
+    let today = now.date_naive().and_time(time).and_utc();
+    Some(if today > now {
+        today
+    } else {
+        today + TimeDelta::days(1)
+    })
+}
+
+fn clock(word: &str) -> Option<NaiveTime> {
+    let half = ["am", "pm"]
+        .iter()
+        .find_map(|half| Some((word.strip_suffix(half)?, *half)));
+    let (digits, half) = half.unwrap_or((word, ""));
+    let (hour, minute) = match digits.split_once(':') {
+        Some((hour, minute)) => (hour, minute),
+        None if !half.is_empty() => (digits, "0"),
+        None => return None,
+    };
+    let (hour, minute): (u32, u32) = (hour.parse().ok()?, minute.parse().ok()?);
+    let hour = match (half, hour) {
+        ("am", 12) => 0,
+        ("pm", 1..=11) => hour + 12,
+        _ => hour,
+    };
+    NaiveTime::from_hms_opt(hour, minute, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone as _;
+
+    use super::*;
+
+    fn now() -> DateTime<Utc> {
+        Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap()
+    }
+
+    #[test]
+    fn the_service_is_given_more_time_each_time_and_not_for_ever() {
+        let mut patience = Patience::default();
+        let waits: Vec<_> = std::iter::from_fn(|| patience.service_failed())
+            .map(|pause| pause.time.as_secs())
+            .collect();
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 300, 300, 300]);
+        assert_eq!(patience.failures(), MAX_FAILURES);
+        patience.succeed();
+        assert_eq!(patience.service_failed().unwrap().time.as_secs(), 5);
+    }
+
+    #[test]
+    fn a_usage_limit_is_waited_for_until_its_reset() {
+        let mut patience = Patience::default();
+        let reset = now() + TimeDelta::hours(2);
+        let pause = patience.limited(Some(reset), now());
+        assert_eq!(pause.time, Duration::from_secs(7_200) + AFTER_RESET);
+        assert_eq!(pause.reset, Some(reset));
+        // The same reset is told again after it: the limit holds on.
+        let pause = patience.limited(Some(reset), reset + TimeDelta::seconds(20));
+        assert_eq!((pause.time, pause.reset), (Duration::from_mins(2), None));
+    }
+
+    #[test]
+    fn a_limit_without_a_reset_is_asked_again_ever_less_often() {
+        let mut patience = Patience::default();
+        let waits: Vec<_> = (0..7)
+            .map(|_| patience.limited(None, now()).time.as_secs() / 60)
+            .collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
+        let far = now() + TimeDelta::days(400);
+        assert_eq!(
+            Patience::default().limited(Some(far), now()).reset,
+            None,
+            "no limit lasts that long"
+        );
+    }
+
+    #[test]
+    fn an_agent_that_keeps_dying_is_not_started_for_ever() {
+        let mut patience = Patience::default();
+        let waits: Vec<_> = std::iter::from_fn(|| patience.agent_died())
+            .map(|pause| pause.time.as_secs())
+            .collect();
+        assert_eq!(waits, [1, 5, 30]);
+        assert_eq!(patience.deaths(), 4);
+    }
+
+    #[test]
+    fn the_message_about_a_limit_tells_its_end() {
+        let at = |hour, minute| {
+            now()
+                .date_naive()
+                .and_hms_opt(hour, minute, 0)
+                .unwrap()
+                .and_utc()
+        };
+        for (message, reset) in [
+            ("Claude AI usage limit reached|1795264200", at(12, 30)),
+            ("limit reached, resets at 2026-11-21T14:00:00Z.", at(14, 0)),
+            ("5-hour limit reached ∙ resets 3pm (UTC)", at(15, 0)),
+            ("limit reached, resets 3:30 pm UTC", at(15, 30)),
+            ("resets at 15:45 UTC", at(15, 45)),
+            ("resets 9am (UTC)", at(9, 0) + TimeDelta::days(1)),
+            ("try again in 2 h 5 min", at(14, 5)),
+            ("Retry in 90 seconds.", at(12, 0) + TimeDelta::seconds(90)),
+            ("resets in 45m", at(12, 45)),
+        ] {
+            assert_eq!(reset_in(message, now()), Some(reset), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_message_that_tells_no_end_is_not_guessed_at() {
+        for message in [
+            "",
+            "rate limited",
+            "resets 3pm (Europe/Berlin)",
+            "usage limit reached|17",
+            "usage limit reached|1195264200",
+            "resets at 2031-01-01T00:00:00Z",
+            "in a while",
+            "in 99999999999 h",
+            "resets 25:00 UTC",
+        ] {
+            assert_eq!(reset_in(message, now()), None, "{message}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_message_is_read_without_a_panic(message in "(resets|in|UTC| |\\||:|pm|am|h|m|[0-9]|é){0,30}") {
+            let _ = reset_in(&message, now());
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What the agent is told in an autonomous run: at its start, when it stops, and after an interruption.
+
+/// The first prompt: the task and how to end it.
+#[must_use]
+pub fn start(task: &str, promise: &str) -> String {
+    fill(include_str!("../../assets/run/start.md"), task, promise)
+}
+
+/// What an agent that has stopped is told.
+#[must_use]
+pub fn go_on() -> String {
+    fill(include_str!("../../assets/run/go-on.md"), "", "")
+}
+
+/// What it is told when the task was changed meanwhile.
+#[must_use]
+pub fn changed(task: &str, promise: &str) -> String {
+    fill(include_str!("../../assets/run/changed.md"), task, promise)
+}
+
+/// What an agent is told that was started again after it died. The task is told again: the session may have had nothing
+/// that could be resumed.
+#[must_use]
+pub fn again(task: &str, promise: &str) -> String {
+    let again = fill(include_str!("../../assets/run/again.md"), "", "");
+    format!("{again}\n\n{}", start(task, promise))
+}
+
+/// The closing words of a handoff in an autonomous run, behind the usual ones.
+#[must_use]
+pub fn carry_on(promise: &str) -> String {
+    fill(include_str!("../../assets/run/carry-on.md"), "", promise)
+}
+
+/// Fills a template in one pass, so that a task which holds a placeholder stays as it is.
+fn fill(template: &str, task: &str, promise: &str) -> String {
+    let mut text = String::new();
+    let mut rest = template.trim();
+    while let Some(at) = rest.find('{') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let filled = [("{task}", task), ("{promise}", promise)]
+            .into_iter()
+            .find_map(|(mark, value)| Some((rest.strip_prefix(mark)?, value)));
+        if let Some((behind, value)) = filled {
+            text.push_str(value.trim());
+            rest = behind;
+        } else {
+            text.push('{');
+            rest = &rest[1..];
+        }
+    }
+    text.push_str(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::autopilot::promise;
+
+    #[test]
+    fn the_agent_is_told_the_task_and_how_to_end_it() {
+        let text = start("Port {promise} to {task}\n", "ALL DONE");
+        assert!(text.contains("\n\nPort {promise} to {task}\n\n"), "{text}");
+        assert!(text.contains("\n\nALL DONE\n\n"), "{text}");
+        for text in [
+            changed("t", "ALL DONE"),
+            again("t", "ALL DONE"),
+            carry_on("ALL DONE"),
+        ] {
+            assert!(text.contains("\n\nALL DONE"), "{text}");
+        }
+        assert!(again("the task", "x").contains("the task"));
+    }
+
+    #[test]
+    fn what_it_is_told_to_go_on_does_not_hold_the_promise() {
+        // An agent that repeats its orders must not end the run by that.
+        assert!(!promise::is_given(promise::DEFAULT, &go_on()));
+        assert!(!go_on().contains('{'));
+    }
+}

@@ -1,0 +1,407 @@
+//! `pitstop git-hook install|remove`: tells a supervisor of commits that people make, by a post-commit hook.
+//!
+//! ```text
+//!   git commit ─► post-commit (sh) ─► post-commit.before-pitstop, if there was a hook: its exit code counts
+//!                      └─ in the background, if any supervisor runs: pitstop git-hook post-commit SHA
+//!                               └─► POST /hooks/git-commit
+//! ```
+//!
+//! The hook itself only asks git for the commit's id, so that a commit made right after it is not taken for this one, and
+//! leaves everything else to a process that nobody waits for. With no supervisor on the machine it starts nothing at all.
+//!
+//! Told are supervisors of the directories from the one in which `git commit` was called up to the top of the work tree. In
+//! the middle of a rebase nobody is told: that is no moment to stop.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::{hook, observer, out};
+use crate::api::wire::{self, CommitBody};
+use crate::clean;
+
+/// The hook's name, which git gives.
+const NAME: &str = "post-commit";
+
+/// Where the hook that was there before is kept, beside ours.
+const EARLIER: &str = "post-commit.before-pitstop";
+
+/// What is installed.
+const SCRIPT: &str = include_str!("../../assets/post-commit.sh");
+
+/// How a hook of ours is known.
+const MARK: &str = "# pitstop git-hook:";
+
+/// How long git may take to answer one question, in the background.
+const GIT_LIMIT: Duration = Duration::from_secs(10);
+
+/// The most that is read of an answer of git, in bytes: the names of some hundred thousand files.
+const ANSWER_LIMIT: u64 = 32 * 1024 * 1024;
+
+/// The most that is read of a hook to see whether it is ours, in bytes.
+const HOOK_LIMIT: u64 = 64 * 1024;
+
+/// Reports commits that people make to the supervisor of this directory.
+///
+/// The hook is put where git looks for it (`core.hooksPath` counts), runs a hook that was there before, prints nothing, and
+/// neither fails nor holds up a commit. It may be installed again at any time.
+#[derive(Args, Clone, Debug)]
+pub struct GitHookArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub action: Action,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Action {
+    /// Install the post-commit hook, or bring it up to date
+    Install,
+    /// Remove it, and put back the hook that was there before
+    Remove,
+    /// What the hook itself runs
+    #[command(hide = true)]
+    PostCommit {
+        /// The commit's id
+        sha: String,
+    },
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    Installed,
+    Updated,
+    Removed,
+    Absent,
+}
+
+impl Done {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Installed => "installed",
+            Self::Updated => "updated",
+            Self::Removed => "removed",
+            Self::Absent => "absent",
+        }
+    }
+}
+
+/// Why nothing was done.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("expected a git repository here, but git says: {0}")]
+    NoRepository(String),
+    #[error("cannot run git")]
+    NoGit(#[source] io::Error),
+    #[error("cannot {act} {}", path.display())]
+    Io {
+        act: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("both {NAME} and {EARLIER} are in {}, and neither is ours to drop", .0.display())]
+    Both(PathBuf),
+    #[error("the hook {} is not pitstop's: nothing was changed", .0.display())]
+    Foreign(PathBuf),
+}
+
+impl Fault {
+    fn io(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { act, path, source }
+    }
+
+    const fn hint(&self) -> &'static str {
+        match self {
+            Self::NoRepository(_) => "go to the repository whose commits are meant",
+            Self::NoGit(_) => "install git, or put it on the PATH",
+            Self::Io { .. } => "",
+            Self::Both(_) => "remove the one that is not wanted, then install again",
+            Self::Foreign(_) => "if it calls pitstop's hook, take that line out by hand",
+        }
+    }
+}
+
+/// Runs the command; 0, or 1 if nothing could be done.
+#[must_use]
+pub fn run(args: &GitHookArgs) -> i32 {
+    let done = match &args.action {
+        Action::PostCommit { sha } => {
+            hook::quietly(|| post_commit(sha));
+            return out::OK;
+        }
+        Action::Install => hooks_dir().and_then(|dir| install(&dir).map(|done| (dir, done))),
+        Action::Remove => hooks_dir().and_then(|dir| remove(&dir).map(|done| (dir, done))),
+    };
+    match done {
+        Ok((dir, done)) => out::print(&told(&dir, done, args.json)),
+        Err(fault) => {
+            out::complain(&out::chain(&fault), fault.hint());
+            out::FAILED
+        }
+    }
+}
+
+fn told(dir: &Path, done: Done, json: bool) -> String {
+    let path = dir.join(NAME);
+    let earlier = Some(dir.join(EARLIER)).filter(|earlier| is_there(earlier));
+    if json {
+        let told = json!({
+            "status": done.word(), "path": path.to_string_lossy(),
+            "earlier": earlier.map(|path| path.to_string_lossy().into_owned()),
+        });
+        return format!("{told}\n");
+    }
+    let shown = clean::name(path.as_os_str().as_bytes());
+    let mut text = match done {
+        Done::Absent => format!("no hook of pitstop's: {shown}\n"),
+        _ => format!("{}: {shown}\n", done.word()),
+    };
+    if let Some(earlier) = earlier {
+        let earlier = clean::name(earlier.as_os_str().as_bytes());
+        text.push_str(&format!(
+            "the hook that was there before runs too: {earlier}\n"
+        ));
+    }
+    text
+}
+
+/// Where git looks for hooks, by this directory's repository and its config.
+fn hooks_dir() -> Result<PathBuf, Fault> {
+    let output = Command::new("git")
+        .args(["rev-parse", "--git-path", "hooks"])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(Fault::NoGit)?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let first = said.lines().next().unwrap_or("nothing").to_owned();
+        return Err(Fault::NoRepository(first));
+    }
+    let path = PathBuf::from(OsString::from_vec(line(output.stdout)));
+    std::path::absolute(&path).map_err(Fault::io("find", &path))
+}
+
+/// What git printed, without the line's end.
+fn line(mut printed: Vec<u8>) -> Vec<u8> {
+    if printed.last() == Some(&b'\n') {
+        printed.pop();
+    }
+    printed
+}
+
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// Whether the hook is one that we wrote; a link is not, whatever it leads to.
+fn is_ours(path: &Path) -> Result<bool, Fault> {
+    let meta = fs::symlink_metadata(path).map_err(Fault::io("examine", path))?;
+    if !meta.is_file() {
+        return Ok(false);
+    }
+    let file = fs::File::open(path).map_err(Fault::io("read", path))?;
+    let mut text = Vec::new();
+    let read = file.take(HOOK_LIMIT).read_to_end(&mut text);
+    read.map_err(Fault::io("read", path))?;
+    Ok(text
+        .split(|byte| *byte == b'\n')
+        .any(|line| line.starts_with(MARK.as_bytes())))
+}
+
+fn install(dir: &Path) -> Result<Done, Fault> {
+    fs::create_dir_all(dir).map_err(Fault::io("make", dir))?;
+    let (path, earlier) = (dir.join(NAME), dir.join(EARLIER));
+    let exe = env::current_exe().map_err(Fault::io("find", Path::new("pitstop")))?;
+    let mut done = Done::Installed;
+    if is_there(&path) {
+        if is_ours(&path)? {
+            done = Done::Updated;
+        } else if is_there(&earlier) {
+            return Err(Fault::Both(dir.to_owned()));
+        } else {
+            fs::rename(&path, &earlier).map_err(Fault::io("put aside", &path))?;
+        }
+    }
+    let act = "write";
+    let mut file = tempfile::Builder::new()
+        .prefix(".post-commit-")
+        .permissions(Permissions::from_mode(0o755))
+        .tempfile_in(dir)
+        .map_err(Fault::io(act, &path))?;
+    file.write_all(&script(exe.as_os_str()))
+        .map_err(Fault::io(act, &path))?;
+    // The process's mask may have taken the right to run it away.
+    let mode = Permissions::from_mode(0o755);
+    let file = file.into_temp_path();
+    fs::set_permissions(&file, mode).map_err(Fault::io(act, &path))?;
+    file.persist(&path)
+        .map_err(|error| Fault::io(act, &path)(error.error))?;
+    Ok(done)
+}
+
+fn remove(dir: &Path) -> Result<Done, Fault> {
+    let (path, earlier) = (dir.join(NAME), dir.join(EARLIER));
+    if !is_there(&path) {
+        return Ok(Done::Absent);
+    }
+    if !is_ours(&path)? {
+        return Err(Fault::Foreign(path));
+    }
+    if is_there(&earlier) {
+        fs::rename(&earlier, &path).map_err(Fault::io("put back", &earlier))?;
+    } else {
+        fs::remove_file(&path).map_err(Fault::io("remove", &path))?;
+    }
+    Ok(Done::Removed)
+}
+
+/// The hook, with the path of this program in it.
+fn script(exe: &OsStr) -> Vec<u8> {
+    let uid = rustix::process::geteuid().as_raw().to_string();
+    let text = SCRIPT.replace("@UID@", &uid).replace("@EARLIER@", EARLIER);
+    let (before, after) = text
+        .split_once("@PITSTOP@")
+        .expect("the template has a place for the path");
+    // One word of the shell, whatever bytes it has.
+    let mut script = before.as_bytes().to_vec();
+    script.push(b'\'');
+    for byte in exe.as_bytes() {
+        match byte {
+            b'\'' => script.extend_from_slice(br"'\''"),
+            byte => script.push(*byte),
+        }
+    }
+    script.push(b'\'');
+    script.extend_from_slice(after.as_bytes());
+    script
+}
+
+/// Tells the supervisors of a commit. Git runs hooks at the top of the work tree.
+fn post_commit(sha: &str) {
+    let Ok(top) = env::current_dir() else { return };
+    let below = env::var_os("GIT_PREFIX").unwrap_or_default();
+    let doors = observer::doors(&top.join(below), Some(&top));
+    if doors.is_empty() || !wire::is_sha(sha) {
+        return;
+    }
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&line(bytes)).into_owned();
+    let subject = [
+        "log",
+        "-1",
+        "--format=%s",
+        "--encoding=UTF-8",
+        "--no-show-signature",
+        sha,
+    ];
+    let body = CommitBody {
+        environment: None,
+        commit_sha: sha.to_owned(),
+        commit_message: git(&subject).map(text),
+        branch: git(&["symbolic-ref", "--quiet", "--short", "HEAD"]).map(text),
+        files_changed: files_changed(sha),
+    };
+    for door in doors {
+        observer::tell(&door, "/hooks/git-commit", &body);
+    }
+}
+
+/// How many files a commit changed, against its first parent.
+fn files_changed(sha: &str) -> Option<u64> {
+    const NAMES: [&str; 4] = ["diff-tree", "-r", "--name-only", "-z"];
+    let parent = format!("{sha}^1");
+    let names = git(&[&NAMES[..], &[&parent, sha]].concat())
+        .or_else(|| git(&[&NAMES[..], &["--root", "--no-commit-id", sha]].concat()))?;
+    Some(memchr::memchr_iter(0, &names).count() as u64)
+}
+
+/// Asks git a question, within the limits of time and size. The repository is the one whose commit was just made, with
+/// its owner's git and in its owner's environment: what its config may start has been started already.
+fn git(args: &[&str]) -> Option<Vec<u8>> {
+    let mut child = Command::new("git")
+        .args(["--no-pager", "--no-optional-locks"])
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let stdout = child.stdout.take()?;
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut printed = Vec::new();
+        let read = stdout.take(ANSWER_LIMIT).read_to_end(&mut printed);
+        tell.send(read.map(|_| printed)).ok();
+    });
+    let printed = told.recv_timeout(GIT_LIMIT);
+    if !matches!(printed, Ok(Ok(_))) {
+        child.kill().ok();
+    }
+    let status = child.wait().ok()?;
+    printed.ok()?.ok().filter(|_| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_any_bytes_is_one_word_of_the_script() {
+        let exe = OsStr::from_bytes(b"/a b/it's \xff$(x)`y`");
+        let text = script(exe);
+        let word = b"\npitstop='/a b/it'\\''s \xff$(x)`y`'\n";
+        assert!(text.windows(word.len()).any(|part| part == word));
+        assert!(text.starts_with(b"#!/bin/sh\n# pitstop git-hook:"));
+    }
+
+    #[test]
+    fn a_foreign_hook_is_put_aside_and_put_back_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let (dir, hook) = (dir.path(), dir.path().join(NAME));
+        assert_eq!(remove(dir).unwrap(), Done::Absent);
+        fs::write(&hook, "#!/bin/sh\nexit 7\n").unwrap();
+        assert!(matches!(remove(dir), Err(Fault::Foreign(_))));
+        assert_eq!(install(dir).unwrap(), Done::Installed);
+        assert_eq!(install(dir).unwrap(), Done::Updated);
+        let earlier = fs::read_to_string(dir.join(EARLIER)).unwrap();
+        assert_eq!(earlier, "#!/bin/sh\nexit 7\n");
+        assert_eq!(remove(dir).unwrap(), Done::Removed);
+        assert_eq!(fs::read_to_string(&hook).unwrap(), earlier);
+        assert!(!is_there(&dir.join(EARLIER)));
+    }
+
+    #[test]
+    fn two_foreign_hooks_are_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(NAME), "one").unwrap();
+        fs::write(dir.path().join(EARLIER), "other").unwrap();
+        assert!(matches!(install(dir.path()), Err(Fault::Both(_))));
+        assert_eq!(fs::read_to_string(dir.path().join(NAME)).unwrap(), "one");
+    }
+
+    #[test]
+    fn a_link_is_foreign_and_survives() {
+        let dir = tempfile::tempdir().unwrap();
+        let hook = dir.path().join(NAME);
+        fs::write(dir.path().join("shared"), format!("#!/bin/sh\n{MARK}\n")).unwrap();
+        std::os::unix::fs::symlink("shared", &hook).unwrap();
+        assert_eq!(install(dir.path()).unwrap(), Done::Installed);
+        assert_eq!(remove(dir.path()).unwrap(), Done::Removed);
+        assert_eq!(fs::read_link(&hook).unwrap(), Path::new("shared"));
+    }
+}

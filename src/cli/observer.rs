@@ -1,0 +1,39 @@
+//! Finds the supervisors that a report from some directory concerns, and tells them.
+
+use std::env;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::api::client::{Door, OBSERVE_VARIABLE};
+use crate::config::load::paths::secrets_file_of;
+
+/// How long telling a supervisor may take: whoever reports is done with its work and waits for nothing else.
+const TELL_LIMIT: Duration = Duration::from_secs(2);
+
+/// The doors of the supervisors that have to do with `directory`: the one that hosts us, if one does, and those of the
+/// directories from this one up to `top`, or up to the root.
+pub(super) fn doors(directory: &Path, top: Option<&Path>) -> Vec<Door> {
+    let hosting = env::var_os(OBSERVE_VARIABLE).map(Into::into);
+    let mut found: Vec<Door> = Vec::new();
+    let above = directory
+        .ancestors()
+        .take_while(|place| top.is_none_or(|top| place.starts_with(top)))
+        .filter_map(|place| secrets_file_of(place, "observe").ok());
+    for file in hosting.into_iter().chain(above) {
+        if let Ok(door) = Door::from_observe_file(&file)
+            && found.iter().all(|known| known.socket() != door.socket())
+        {
+            found.push(door);
+        }
+    }
+    found
+}
+
+/// Posts a report to a supervisor. That it could not be told is no fault of the work that was done.
+pub(super) fn tell(door: &Door, path: &str, body: &impl Serialize) {
+    if let Ok(json) = serde_json::to_vec(body) {
+        door.post(path, &json, Instant::now() + TELL_LIMIT).ok();
+    }
+}

@@ -1,0 +1,322 @@
+//! `pitstop run`: keeps an agent at one task across context windows until a promise, a cap or a breaker.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::{Args, ValueEnum};
+
+use super::{
+    host::{self, HostArgs},
+    out::complain,
+};
+use crate::{
+    autopilot::{Caps, Fresh, Limits, Plan, promise},
+    config::{Config, units::parse_duration},
+    runtime::{front::Speech, task},
+};
+
+/// The command line asks for something that cannot be.
+const USAGE: i32 = 2;
+
+/// When a new session is begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum FreshWhen {
+    /// When the context window is full
+    #[default]
+    Threshold,
+    /// After every turn
+    Always,
+}
+
+/// Works on a task by itself, across context windows, until the agent says that it is done.
+///
+/// Exit codes: 0 done, or you quit · 1 error · 2 bad usage or configuration · 3 a cap was reached · 4 a breaker tripped ·
+/// 5 the agent could not run · 130 interrupted.
+#[derive(Args, Clone, Debug)]
+pub struct RunArgs {
+    /// The task: a file, read again before each prompt, or the text itself
+    #[arg(long, value_name = "FILE|TEXT")]
+    pub task: String,
+    /// The text by which the agent says that the whole task is done
+    #[arg(long, value_name = "TEXT", default_value = promise::DEFAULT)]
+    pub until: String,
+    /// End after this many iterations (sessions); 0 for no cap
+    #[arg(long, value_name = "N")]
+    pub max_iterations: Option<u32>,
+    /// End when it has cost this much; 0 for no cap
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub max_cost: Option<f64>,
+    /// End after this long, such as 4h or 90m; 0 for no cap
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub max_time: Option<Duration>,
+    /// When a new session is begun
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub fresh: FreshWhen,
+    /// Run without a terminal and print one line an event
+    #[arg(long)]
+    pub headless: bool,
+    /// Print JSON lines
+    #[arg(long, requires = "headless")]
+    pub json: bool,
+    /// Host the built-in scripted agent, with no account
+    #[arg(long)]
+    pub demo: bool,
+    /// Arguments for the agent
+    #[arg(last = true, value_name = "ARGS")]
+    pub args: Vec<String>,
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount: f64 = text
+        .trim_start_matches('$')
+        .parse()
+        .map_err(|_| "expected an amount such as 2.50".to_owned())?;
+    if (0.0..=1e6).contains(&amount) {
+        Ok(amount)
+    } else {
+        Err("expected an amount from 0 to 1000000".to_owned())
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "expected a time such as 4h, 90m or 1h30m".to_owned())
+}
+
+/// What is to be run, as far as the command line says it.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    args: RunArgs,
+    task: String,
+    /// The task's file, if it is one.
+    pub(super) file: Option<PathBuf>,
+}
+
+impl Order {
+    /// Reads the task and checks what clap cannot.
+    fn new(args: &RunArgs) -> Result<Self, (String, &'static str)> {
+        let (task, file) = task_of(&args.task)?;
+        let until = args.until.trim();
+        if until.is_empty() || until.len() > promise::LIMIT || until.contains(char::is_control) {
+            return Err((
+                format!(
+                    "expected one line of 1 to {} bytes after --until",
+                    promise::LIMIT
+                ),
+                "the agent writes it on a line of its own when all is done",
+            ));
+        }
+        Ok(Self {
+            args: args.clone(),
+            task,
+            file,
+        })
+    }
+
+    /// How it speaks where there is no terminal.
+    pub(super) fn speech(&self) -> Option<Speech> {
+        let speech = if self.args.json {
+            Speech::Json
+        } else {
+            Speech::Lines
+        };
+        self.args.headless.then_some(speech)
+    }
+
+    /// The task as it was read.
+    pub(super) fn task(&self) -> &str {
+        &self.task
+    }
+
+    /// What the scripted agent is told by its environment.
+    pub(super) fn demo_env(&self) -> Vec<(OsString, OsString)> {
+        let mut env: Vec<(OsString, OsString)> = vec![("PITSTOP_DEMO_AUTO".into(), "0".into())];
+        if std::env::var_os("PITSTOP_DEMO_PROMISE").is_none() {
+            env.push(("PITSTOP_DEMO_PROMISE".into(), self.args.until.trim().into()));
+        }
+        env
+    }
+
+    /// The rules of the run: what the command line says counts before the configuration; 0 is no cap.
+    pub(super) fn plan(&self, config: &Config) -> Plan {
+        let (args, caps) = (&self.args, &config.autopilot);
+        let given = |flag: Option<u32>, set| match flag {
+            Some(0) => None,
+            flag => flag.or(set),
+        };
+        let max_cost_usd = match args.max_cost {
+            Some(0.0) => None,
+            cost => cost.or(caps.max_cost_usd),
+        };
+        let max_time = match args.max_time {
+            Some(Duration::ZERO) => None,
+            time => time.or(caps.max_time),
+        };
+        Plan {
+            task: self.task.clone(),
+            promise: args.until.trim().to_owned(),
+            caps: Caps {
+                max_iterations: given(args.max_iterations, caps.max_iterations),
+                max_cost_usd,
+                max_time,
+            },
+            limits: Limits {
+                same_command: caps.same_command_limit,
+                no_change: caps.no_change_limit,
+                same_message: caps.same_message_limit,
+            },
+            fresh: match args.fresh {
+                FreshWhen::Threshold => Fresh::Threshold,
+                FreshWhen::Always => Fresh::Always,
+            },
+            attended: !args.headless,
+        }
+    }
+}
+
+/// The task and its file. A word with a slash or an ending is taken for the name of a file, so that a slip of the pen does
+/// not become a task.
+fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static str)> {
+    let path = Path::new(given);
+    let one_word = !given.contains(char::is_whitespace);
+    if path.is_file() {
+        let text = task::read(path).map_err(|why| (why, ""))?;
+        // The agent, or a shell, may change directories; we do not.
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        return Ok((text, Some(path)));
+    }
+    if given.trim().is_empty() {
+        return Err(("expected a task, found nothing".to_owned(), ""));
+    }
+    if one_word && (given.contains('/') || path.extension().is_some()) {
+        return Err((
+            format!("expected the task in the file {given}, found no such file"),
+            "a task that is no file is given as a text of several words",
+        ));
+    }
+    if given.len() as u64 > task::LIMIT {
+        let limit = task::LIMIT;
+        return Err((
+            format!("expected a task of at most {limit} bytes"),
+            "put what it refers to into files",
+        ));
+    }
+    Ok((given.to_owned(), None))
+}
+
+/// Runs the task; returns the exit code.
+#[must_use]
+pub fn run(args: &RunArgs, host: &HostArgs) -> i32 {
+    if host.agent.is_some() {
+        complain(
+            "expected an agent that tells when a turn is over, found --agent",
+            "an autonomous run needs Claude Code, or --demo",
+        );
+        return USAGE;
+    }
+    match Order::new(args) {
+        Ok(order) => {
+            let mut host = host.clone();
+            host.args.extend(args.args.iter().cloned());
+            host::run_order(&host, args.demo, order)
+        }
+        Err((error, hint)) => {
+            complain(&error, hint);
+            USAGE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    fn parse(words: &[&str]) -> Result<Order, String> {
+        let words = ["run"].iter().chain(words);
+        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        Order::new(&line.run).map_err(|(error, _)| error)
+    }
+
+    #[test]
+    fn flags_count_before_the_configuration_and_zero_is_no_cap() {
+        let config = Config::default();
+        let plan = parse(&["--task", "build it"]).unwrap().plan(&config);
+        assert_eq!(plan.caps.max_iterations, Some(50));
+        assert_eq!(plan.promise, promise::DEFAULT);
+        assert!(plan.attended);
+        let words = [
+            "--task",
+            "build it",
+            "--until",
+            " ALL DONE ",
+            "--max-iterations",
+            "0",
+            "--max-cost",
+            "$2.5",
+            "--max-time",
+            "1h30m",
+            "--fresh",
+            "always",
+            "--headless",
+            "--json",
+        ];
+        let order = parse(&words).unwrap();
+        let plan = order.plan(&config);
+        assert_eq!(plan.caps.max_iterations, None);
+        assert_eq!(plan.caps.max_cost_usd, Some(2.5));
+        assert_eq!(plan.caps.max_time, Some(Duration::from_secs(5400)));
+        assert_eq!(
+            (plan.promise.as_str(), plan.fresh),
+            ("ALL DONE", Fresh::Always)
+        );
+        assert_eq!((plan.attended, order.speech()), (false, Some(Speech::Json)));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let long = "x".repeat(300);
+        for (words, what) in [
+            (&["--task", ""][..], "found nothing"),
+            (&["--task", "no/such/file"][..], "no such file"),
+            (&["--task", "task.md"][..], "no such file"),
+            (&["--task", "a b", "--until", " "][..], "after --until"),
+            (&["--task", "a b", "--until", "a\nb"][..], "after --until"),
+            (&["--task", "a b", "--until", &long][..], "after --until"),
+            (&["--task", "a b", "--max-time", "soon"][..], "such as 4h"),
+            (&["--task", "a b", "--max-cost", "much"][..], "such as 2.50"),
+            (&["--task", "a b", "--max-cost", "-1"][..], "-1"),
+            (&["--task", "a b", "--json"][..], "--headless"),
+            (&[][..], "--task"),
+        ] {
+            let error = parse(words).unwrap_err();
+            assert!(error.contains(what), "{words:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_task_may_be_a_file_or_a_text() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("task.md");
+        std::fs::write(&file, "port it\n").unwrap();
+        let order = parse(&["--task", file.to_str().unwrap()]).unwrap();
+        assert_eq!(
+            (order.task(), order.file.as_deref()),
+            ("port it\n", Some(&*file))
+        );
+        let order = parse(&["--task", "fix src/a.rs and b.rs"]).unwrap();
+        assert_eq!(
+            (order.task(), &order.file),
+            ("fix src/a.rs and b.rs", &None)
+        );
+    }
+}

@@ -1,0 +1,375 @@
+//! `pitstop test -- CMD…`: runs a test command and reports its outcome; nothing else about it changes.
+//!
+//! | our standard input, output and error | what the command gets |
+//! |---|---|
+//! | all three a terminal | a terminal of its own of the same size, behind ours in raw mode: colours, progress bars, prompts and Ctrl-C as ever, and we read along |
+//! | a pipe or a file for output or error | a pipe for that one, passed on as it comes; a stream that is a terminal is handed down itself |
+//! | `--inherit` | just what we got; the exit code alone is reported |
+//!
+//! What we read is kept to its last megabytes for the counts. The exit code is the command's, 128 + N if signal N ended it, 127
+//! if there is no such command, 126 if it cannot be run. With nobody to report to it is as if we were not there.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it touches the world: how long a command takes"
+)]
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::{observer, out};
+use crate::api::wire::TestBody;
+use crate::breakpoint::test_run;
+use crate::pane::pty::{self, PtyNews};
+use crate::pane::{PaneSize, PaneSpec};
+
+/// How much of the end of the output is kept for the counts, in bytes: what the recogniser reads.
+const KEPT: usize = 4 * 1024 * 1024;
+
+/// How long output may still come once the command has ended: what it left running may hold the pipe for ever.
+const REST_LIMIT: Duration = Duration::from_millis(500);
+
+/// How many pieces of what is typed may wait.
+const INPUT_PIECES: usize = 16;
+
+/// There is no such command.
+const NOT_FOUND: i32 = 127;
+
+/// The command cannot be run.
+const NOT_RUN: i32 = 126;
+
+/// Runs a test command and reports its outcome to the supervisor of this directory.
+///
+/// The command's output, input and exit code are its own.
+#[derive(Args, Clone, Debug)]
+pub struct TestArgs {
+    /// Hand the terminal itself down, and report the exit code without counts
+    #[arg(long)]
+    pub inherit: bool,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
+}
+
+/// Runs the command; the exit code is the test command's.
+#[must_use]
+pub fn run(args: &TestArgs) -> i32 {
+    let began = Instant::now();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let ran = runtime.and_then(|runtime| {
+        let ran = runtime.block_on(attend(args));
+        // A pipe that something else still holds must not keep us.
+        runtime.shutdown_background();
+        ran
+    });
+    match ran {
+        Ok(ran) => {
+            report(args, &ran, began.elapsed());
+            ran.code
+        }
+        Err(error) => {
+            let name = args.command[0].to_string_lossy();
+            out::complain(&format!("cannot run `{name}`: {}", out::chain(&error)), "");
+            if error.kind() == io::ErrorKind::NotFound {
+                NOT_FOUND
+            } else {
+                NOT_RUN
+            }
+        }
+    }
+}
+
+/// How the command went.
+struct Ran {
+    code: i32,
+    /// The end of what it printed: output and error one behind the other, as far as we could read along.
+    printed: Vec<u8>,
+}
+
+async fn attend(args: &TestArgs) -> io::Result<Ran> {
+    let terminals = [
+        io::stdin().is_terminal(),
+        io::stdout().is_terminal(),
+        io::stderr().is_terminal(),
+    ];
+    if args.inherit || terminals != [true; 3] {
+        return piped(args, terminals).await;
+    }
+    in_terminal(args).await
+}
+
+fn report(args: &TestArgs, ran: &Ran, took: Duration) {
+    let Ok(here) = env::current_dir() else { return };
+    // The supervisor that hosts us, else the nearest one.
+    let Some(door) = observer::doors(&here, None).into_iter().next() else {
+        return;
+    };
+    let words: Vec<_> = args
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect();
+    let command = words.join(" ");
+    let printed = String::from_utf8_lossy(&ran.printed);
+    let total = test_run::total(&test_run::recognise(Some(&command), &printed));
+    let body = TestBody {
+        environment: None,
+        passed: ran.code == 0,
+        test_count: total.and_then(|total| total.count),
+        failed_count: total.and_then(|total| total.failed),
+        duration_seconds: Some((took.as_secs_f64() * 1e3).round() / 1e3),
+        test_command: Some(command),
+    };
+    observer::tell(&door, "/hooks/test-result", &body);
+}
+
+/// The end of a stream of any length.
+#[derive(Default)]
+struct Tail(Vec<u8>);
+
+impl Tail {
+    fn push(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        // Cut in large steps: each moves what is kept.
+        if self.0.len() > 2 * KEPT {
+            self.0.drain(..self.0.len() - KEPT);
+        }
+    }
+}
+
+/// Runs it as a child beside us, with pipes where we have no terminal.
+async fn piped(args: &TestArgs, terminals: [bool; 3]) -> io::Result<Ran> {
+    // From here on these do not end us: Ctrl-C reaches the command from the terminal, and how it takes it is its own affair.
+    let _interrupt = signal(SignalKind::interrupt())?;
+    let _quit = signal(SignalKind::quit())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let pipe = |terminal: bool| {
+        if terminal || args.inherit {
+            Stdio::inherit()
+        } else {
+            Stdio::piped()
+        }
+    };
+    let mut child = Command::new(&args.command[0])
+        .args(&args.command[1..])
+        .stdout(pipe(terminals[1]))
+        .stderr(pipe(terminals[2]))
+        .spawn()?;
+    let pid = child.id();
+    let output = tokio::spawn(tee(child.stdout.take(), io::stdout));
+    let errors = tokio::spawn(tee(child.stderr.take(), io::stderr));
+    let status = loop {
+        tokio::select! {
+            ended = child.wait() => break ended?,
+            _ = terminate.recv() => pass(pid, Signal::TERM),
+            _ = hangup.recv() => pass(pid, Signal::HUP),
+        }
+    };
+    let mut printed = Vec::new();
+    for stream in [output, errors] {
+        if let Ok(Ok(tail)) = timeout(REST_LIMIT, stream).await {
+            printed.extend_from_slice(&tail.0);
+            printed.push(b'\n');
+        }
+    }
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    Ok(Ran {
+        code: code.unwrap_or(out::FAILED),
+        printed,
+    })
+}
+
+/// Sends a signal that was meant for the command, which is not reaped while we wait for it.
+fn pass(pid: Option<u32>, signal: Signal) {
+    let pid = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+    if let Some(pid) = pid {
+        kill_process(pid, signal).ok();
+    }
+}
+
+/// Passes a stream on as it comes and keeps its end. Once nobody reads ours the command's pipe is closed too.
+async fn tee<W: Write>(from: Option<impl AsyncRead + Unpin>, to: impl Fn() -> W) -> Tail {
+    let mut tail = Tail::default();
+    let Some(mut from) = from else { return tail };
+    let mut chunk = vec![0_u8; 64 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut chunk).await {
+        tail.push(&chunk[..count]);
+        let mut to = to();
+        if to
+            .write_all(&chunk[..count])
+            .and_then(|()| to.flush())
+            .is_err()
+        {
+            break;
+        }
+    }
+    tail
+}
+
+/// Our terminal in raw mode: what is typed is the business of the command's own terminal. Put back when dropped.
+struct Raw(Termios);
+
+impl Raw {
+    fn begin() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let raw = Self(before);
+        raw.again()?;
+        Ok(raw)
+    }
+
+    fn again(&self) -> io::Result<()> {
+        let mut modes = self.0.clone();
+        modes.make_raw();
+        tcsetattr(io::stdin(), OptionalActions::Drain, &modes).map_err(Into::into)
+    }
+
+    fn put_back(&self) {
+        // A terminal that has gone away wants no modes.
+        tcsetattr(io::stdin(), OptionalActions::Drain, &self.0).ok();
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        self.put_back();
+    }
+}
+
+/// Runs it in a terminal of its own behind ours.
+async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut resized = signal(SignalKind::window_change())?;
+    let spec = PaneSpec {
+        program: args.command[0].clone(),
+        args: args.command[1..].to_vec(),
+        env: env::vars_os().collect(),
+        cwd: env::current_dir()?,
+        size: size(),
+    };
+    let (news, mut told) = pty::channel();
+    let pty = pty::spawn(&spec, 0, &news).map_err(|error| not_run(&args.command[0], &error))?;
+    let raw = Raw::begin()?;
+    let (keys, mut typed) = mpsc::channel(INPUT_PIECES);
+    // It ends with us: nothing can wake a read of a terminal.
+    thread::spawn(move || read_input(&keys));
+    let mut tail = Tail::default();
+    let mut code = None;
+    loop {
+        // The end of a command whose children still hold its terminal is waited for no longer than this.
+        let rest = async {
+            match code {
+                Some(_) => tokio::time::sleep(REST_LIMIT).await,
+                None => std::future::pending().await,
+            }
+        };
+        let message = tokio::select! {
+            message = told.recv() => message,
+            Some(bytes) = typed.recv() => {
+                // A command that has read nothing for megabytes will not miss the rest.
+                pty.try_write(bytes).ok();
+                continue;
+            }
+            _ = terminate.recv() => { pty.signal(pty::Signal::Terminate).ok(); continue }
+            _ = hangup.recv() => { pty.signal(pty::Signal::Hangup).ok(); continue }
+            _ = resized.recv() => { pty.resize(size()).ok(); continue }
+            () = rest => None,
+        };
+        match message.map(|message| message.news) {
+            Some(PtyNews::Output(bytes)) => {
+                tail.push(&bytes);
+                let mut stdout = io::stdout().lock();
+                // A terminal that has gone away sends SIGHUP.
+                stdout.write_all(&bytes).and_then(|()| stdout.flush()).ok();
+            }
+            Some(PtyNews::Stopped(_)) => {
+                stop(&raw)?;
+                pty.signal(pty::Signal::Continue).ok();
+            }
+            Some(PtyNews::Exited(exit)) => {
+                let signal = exit.signal.map(|signal| 128 + signal);
+                code = Some(exit.code.or(signal).unwrap_or(out::FAILED));
+            }
+            Some(PtyNews::OutputEnded) if code.is_none() => {}
+            Some(PtyNews::OutputEnded) | None => break,
+        }
+    }
+    pty.release();
+    drop(raw);
+    Ok(Ran {
+        code: code.unwrap_or(out::FAILED),
+        printed: tail.0,
+    })
+}
+
+/// Ctrl-Z stopped the command: so do we stop, with the terminal as it was, until the shell goes on with us.
+fn stop(raw: &Raw) -> io::Result<()> {
+    raw.put_back();
+    kill_process(rustix::process::getpid(), Signal::STOP)?;
+    raw.again()
+}
+
+fn read_input(keys: &mpsc::Sender<Vec<u8>>) {
+    let mut chunk = [0_u8; 4096];
+    let mut stdin = io::stdin().lock();
+    while let Ok(count @ 1..) = stdin.read(&mut chunk) {
+        if keys.blocking_send(chunk[..count].to_vec()).is_err() {
+            return;
+        }
+    }
+}
+
+fn size() -> PaneSize {
+    match tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => PaneSize::new(size.ws_col, size.ws_row),
+        _ => PaneSize::new(80, 24),
+    }
+}
+
+/// Where the terminal's library finds no such program it says so in words only.
+fn not_run(program: &OsString, error: &pty::PtyError) -> io::Error {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let named = std::path::Path::new(program);
+    let there = named.components().count() > 1 && named.exists()
+        || env::split_paths(&path).any(|place| place.join(named).is_file());
+    let kind = if there {
+        io::ErrorKind::PermissionDenied
+    } else {
+        io::ErrorKind::NotFound
+    };
+    io::Error::new(kind, out::chain(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_output_the_end_is_kept() {
+        let mut tail = Tail::default();
+        for number in 0..300_u16 {
+            tail.push(&vec![(number % 256) as u8; 64 * 1024]);
+        }
+        assert!((KEPT..=2 * KEPT).contains(&tail.0.len()));
+        assert_eq!(tail.0.last(), Some(&43));
+    }
+}

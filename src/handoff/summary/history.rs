@@ -1,0 +1,758 @@
+//! A session condensed to what a summary needs: who said what, what was done to which file, what went wrong.
+//!
+//! It is read from the transcript's blocks and bounded in every direction: a text keeps its start, a result only what failed,
+//! and of a long session the oldest tool calls go first, then the oldest replies, then the oldest prompts; never the first.
+
+use std::collections::{HashMap, VecDeque};
+
+use memchr::memmem;
+use serde_json::Value;
+
+use super::{clipped, harmless, one_line};
+use crate::{
+    handoff::signal::{self, Signal},
+    scratchpad,
+    transcript::{
+        commands::records,
+        record::Splitter,
+        todo::{TodoCall, Todos, is_todo_tool},
+    },
+};
+
+/// The most of a history that a model is asked to read, in bytes: about 20 000 tokens, a few cents.
+const HISTORY_CAP: usize = 80 * 1024;
+
+/// The most of the first prompt that is kept, in bytes: it may be a whole handoff.
+const FIRST_CAP: usize = 6 * 1024;
+
+/// The most of a prompt, of a summary that the client made itself, and of a reply, in bytes.
+const PROMPT_CAP: usize = 2 * 1024;
+const REPLY_CAP: usize = 1_200;
+
+/// The most of one tool call and of one error, in bytes.
+const CALL_CAP: usize = 240;
+const ERROR_CAP: usize = 400;
+
+/// Lines longer than this hold images or pasted files, in bytes.
+const LINE_CAP: usize = 4 * 1024 * 1024;
+
+/// How many calls may wait for their result; a client runs a handful at once.
+const WAITING_CAP: usize = 256;
+
+/// How many of each kind of fact are kept, the latest ones.
+const FACTS_CAP: usize = 64;
+
+/// A file that was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Touched {
+    pub(super) path: String,
+    pub(super) edits: u32,
+    pub(super) written: u32,
+}
+
+/// A call that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failed {
+    /// The tool and what it was to do.
+    pub(super) call: String,
+    pub(super) error: String,
+    /// Whether the very same call has succeeded since.
+    pub(super) solved: bool,
+}
+
+/// What the blocks say, for a summary without a model.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) objective: Option<String>,
+    pub(super) prompts: VecDeque<String>,
+    pub(super) directory: Option<String>,
+    pub(super) branch: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) commands: VecDeque<String>,
+    pub(super) files: VecDeque<Touched>,
+    pub(super) failures: VecDeque<Failed>,
+    pub(super) issues: VecDeque<(String, bool)>,
+    pub(super) decisions: VecDeque<String>,
+    pub(super) todos: Todos,
+    pub(super) wishes: VecDeque<String>,
+    pub(super) last_reply: Option<String>,
+    pub(super) last_call: Option<String>,
+    pub(super) interrupted: bool,
+    pub(super) compactions: u32,
+}
+
+/// What an entry is: the first kind is given up first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Call,
+    Reply,
+    Prompt,
+}
+
+/// A call that waits for its result.
+#[derive(Clone, Debug)]
+struct Call {
+    tool: String,
+    /// What it does, in one line.
+    does: String,
+    change: Option<(String, bool)>,
+    /// Its input, if it changes the to-do list.
+    todo: Option<Value>,
+}
+
+/// The condensed record of a session, collected from its transcript's bytes, handed over in any pieces.
+#[derive(Debug, Default)]
+pub struct History {
+    splitter: Splitter,
+    log: Log,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    entries: VecDeque<(Kind, String)>,
+    bytes: usize,
+    left_out: u64,
+    first: Option<String>,
+    waiting: HashMap<String, Call>,
+    order: VecDeque<String>,
+    facts: Facts,
+}
+
+impl History {
+    /// Takes the next bytes of the transcript.
+    pub fn push(&mut self, piece: &[u8]) {
+        self.splitter.push(piece, |line| self.log.line(line));
+    }
+
+    /// Ends the reading: a last line without its line feed counts if it is whole.
+    #[must_use]
+    pub fn finished(mut self) -> Self {
+        self.log.line(self.splitter.pending());
+        self.splitter = Splitter::default();
+        self.log.shrink(HISTORY_CAP);
+        self
+    }
+
+    /// Whether nothing was said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.log.first.is_none() && self.log.entries.is_empty()
+    }
+
+    /// The record as a model reads it, oldest first, its secrets masked.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let log = &self.log;
+        let mut out = String::new();
+        if let Some(first) = &log.first {
+            out.push_str(&format!("User: {first}\n"));
+        }
+        if log.left_out > 0 {
+            let count = log.left_out;
+            out.push_str(&format!("\n({count} older entries are left out.)\n"));
+        }
+        for (kind, text) in &log.entries {
+            // What people and the model say stands apart; calls follow one another.
+            if *kind != Kind::Call {
+                out.push('\n');
+            }
+            out.push_str(text);
+            out.push('\n');
+        }
+        harmless(&out)
+    }
+
+    pub(super) const fn facts(&self) -> &Facts {
+        &self.log.facts
+    }
+}
+
+/// Adds a fact, and forgets the oldest over the limit. One that is known is the newest again.
+fn note<T: PartialEq>(list: &mut VecDeque<T>, fact: T) {
+    list.retain(|have| *have != fact);
+    list.push_back(fact);
+    if list.len() > FACTS_CAP {
+        list.pop_front();
+    }
+}
+
+impl Log {
+    fn line(&mut self, line: &[u8]) {
+        if line.len() > LINE_CAP {
+            self.left_out += 1;
+            return;
+        }
+        // Snapshots, modes and queues are passed over unparsed.
+        let spoken = [
+            b"\"user\"".as_slice(),
+            b"\"assistant\"",
+            b"\"compact_boundary\"",
+        ];
+        if !spoken.iter().any(|mark| memmem::find(line, mark).is_some()) {
+            return;
+        }
+        for record in records(line) {
+            self.record(&record);
+        }
+        if self.bytes > 3 * HISTORY_CAP {
+            self.shrink(2 * HISTORY_CAP);
+        }
+    }
+
+    fn record(&mut self, record: &Value) {
+        if record["isSidechain"] == true {
+            return;
+        }
+        for (field, place) in [
+            ("cwd", &mut self.facts.directory),
+            ("gitBranch", &mut self.facts.branch),
+        ] {
+            // `HEAD` stands for a place without a branch.
+            let text = record[field].as_str();
+            if let Some(text) = text.filter(|text| !matches!(*text, "" | "HEAD")) {
+                *place = Some(clipped(&one_line(text), CALL_CAP));
+            }
+        }
+        let content = &record["message"]["content"];
+        match record["type"].as_str() {
+            Some("user") if record["isCompactSummary"] == true => {
+                let text = clipped(&texts(content), FIRST_CAP);
+                self.add(
+                    Kind::Prompt,
+                    format!("The client's own summary of what came before: {text}"),
+                );
+            }
+            Some("user") => self.user(content, &record["toolUseResult"], record["isMeta"] == true),
+            Some("assistant") if record["isApiErrorMessage"] == true => {
+                let text = clipped(&one_line(&texts(content)), ERROR_CAP);
+                self.add(Kind::Call, format!("API error: {text}"));
+            }
+            Some("assistant") => {
+                if let Some(model) = record["message"]["model"]
+                    .as_str()
+                    .filter(|name| !name.starts_with('<'))
+                {
+                    self.facts.model = Some(clipped(&one_line(model), CALL_CAP));
+                }
+                self.assistant(content);
+            }
+            Some("system") if record["subtype"] == "compact_boundary" => {
+                self.facts.compactions += 1;
+                self.add(
+                    Kind::Reply,
+                    "(Here the client compacted its context.)".to_owned(),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, kind: Kind, text: String) {
+        self.bytes += text.len() + 2;
+        self.entries.push_back((kind, text));
+    }
+
+    /// Gives up the oldest entries of the least kind, until the rest fits.
+    fn shrink(&mut self, limit: usize) {
+        let limit = limit.saturating_sub(self.first.as_ref().map_or(0, String::len));
+        for kind in [Kind::Call, Kind::Reply, Kind::Prompt] {
+            let mut over = self.bytes.saturating_sub(limit);
+            if over == 0 {
+                return;
+            }
+            let (bytes, left_out) = (&mut self.bytes, &mut self.left_out);
+            self.entries.retain(|(have, text)| {
+                let goes = over > 0 && *have == kind;
+                if goes {
+                    let size = text.len() + 2;
+                    *bytes -= size;
+                    *left_out += 1;
+                    over = over.saturating_sub(size);
+                }
+                !goes
+            });
+        }
+    }
+
+    fn user(&mut self, content: &Value, copy: &Value, meta: bool) {
+        if let Value::Array(blocks) = content {
+            for block in blocks.iter().filter(|block| block["type"] == "tool_result") {
+                self.result(block, copy);
+            }
+        }
+        if meta {
+            return;
+        }
+        match content {
+            Value::String(text) => self.prompt(text),
+            Value::Array(blocks) => {
+                for block in blocks.iter().filter(|block| block["type"] == "text") {
+                    self.prompt(block["text"].as_str().unwrap_or_default());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn prompt(&mut self, text: &str) {
+        let text = text.trim();
+        if text.starts_with("[Request interrupted by user") {
+            self.facts.interrupted = true;
+            self.add(Kind::Call, "(The user interrupted.)".to_owned());
+            return;
+        }
+        // Tags of the client's own: commands, reminders, shell escapes.
+        if text.is_empty()
+            || text.starts_with('<') && text[1..].starts_with(|c: char| c.is_ascii_lowercase())
+        {
+            return;
+        }
+        self.facts.interrupted = false;
+        let handed_over = text.starts_with("pitstop handoff · ");
+        let short = if handed_over {
+            scratchpad::section(text, "Objective")
+        } else {
+            Some(text.to_owned())
+        };
+        if let Some(short) = short {
+            let short = clipped(&one_line(&short), ERROR_CAP);
+            if self.facts.objective.is_none() {
+                self.facts.objective = Some(short);
+            } else {
+                note(&mut self.facts.prompts, short);
+            }
+        }
+        if self.first.is_none() {
+            self.first = Some(clipped(text, FIRST_CAP));
+            return;
+        }
+        self.add(Kind::Prompt, format!("User: {}", clipped(text, PROMPT_CAP)));
+    }
+
+    fn assistant(&mut self, content: &Value) {
+        match content {
+            Value::String(text) => self.reply(text),
+            Value::Array(blocks) => {
+                for block in blocks {
+                    match block["type"].as_str() {
+                        Some("text") => self.reply(block["text"].as_str().unwrap_or_default()),
+                        Some("tool_use") => self.call(block),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn reply(&mut self, text: &str) {
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        for signal in signal::parse(text) {
+            self.signal(signal);
+        }
+        self.facts.last_reply = Some(clipped(text, REPLY_CAP));
+        self.add(
+            Kind::Reply,
+            format!("Assistant: {}", clipped(text, REPLY_CAP)),
+        );
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        let short = |text: &str| clipped(&one_line(text), ERROR_CAP);
+        let facts = &mut self.facts;
+        match signal {
+            Signal::Objective(text) => facts.objective = Some(short(&text)),
+            Signal::Decision { text, why } if why.is_empty() => {
+                note(&mut facts.decisions, short(&text));
+            }
+            Signal::Decision { text, why } => {
+                note(
+                    &mut facts.decisions,
+                    format!("{} (because: {})", short(&text), short(&why)),
+                );
+            }
+            Signal::Issue { text, .. } => note(&mut facts.issues, (short(&text), false)),
+            Signal::Resolved(text) => {
+                let text = short(&text);
+                let open = |one: &&mut (String, bool)| !one.1 && one.0.contains(&text);
+                if let Some(issue) = facts.issues.iter_mut().rev().find(open) {
+                    issue.1 = true;
+                }
+            }
+            Signal::Todo(text) => note(&mut facts.wishes, short(&text)),
+            Signal::Done(text) => facts.wishes.retain(|wish| *wish != short(&text)),
+            Signal::Scratchpad(_) | Signal::State { .. } => {}
+        }
+    }
+
+    fn call(&mut self, block: &Value) {
+        let tool = clipped(&one_line(block["name"].as_str().unwrap_or("a tool")), 60);
+        let input = &block["input"];
+        let mut call = Call {
+            does: self.described(&tool, input),
+            change: None,
+            todo: is_todo_tool(&tool).then(|| input.clone()),
+            tool,
+        };
+        match call.tool.as_str() {
+            "Edit" | "MultiEdit" | "NotebookEdit" => {
+                call.change = self.path_in(input).map(|path| (path, false));
+            }
+            "Write" => call.change = self.path_in(input).map(|path| (path, true)),
+            "ExitPlanMode" => {
+                if let Some(plan) = input["plan"].as_str() {
+                    note(
+                        &mut self.facts.decisions,
+                        format!("the plan: {}", clipped(&one_line(plan), PROMPT_CAP / 2)),
+                    );
+                }
+            }
+            _ => {}
+        }
+        self.add(Kind::Call, format!("{}: {}", call.tool, call.does));
+        self.facts.last_call = Some(format!("{}: {}", call.tool, call.does));
+        let Some(id) = block["id"].as_str() else {
+            return;
+        };
+        if self.waiting.insert(id.to_owned(), call).is_none() {
+            self.order.push_back(id.to_owned());
+        }
+        while self.order.len() > WAITING_CAP {
+            if let Some(oldest) = self.order.pop_front() {
+                self.waiting.remove(&oldest);
+            }
+        }
+    }
+
+    fn result(&mut self, block: &Value, copy: &Value) {
+        let id = block["tool_use_id"].as_str().unwrap_or_default();
+        self.order.retain(|have| have != id);
+        let call = self.waiting.remove(id);
+        let said = texts(&block["content"]);
+        let name = call.as_ref().map_or_else(
+            || "a tool".to_owned(),
+            |call| format!("{}: {}", call.tool, call.does),
+        );
+        if block["is_error"] == true {
+            let error = clipped(&one_line(&said), ERROR_CAP);
+            self.add(Kind::Call, format!("  failed: {error}"));
+            let failed = |solved| Failed {
+                call: name.clone(),
+                error: error.clone(),
+                solved,
+            };
+            self.facts.failures.retain(|have| *have != failed(true));
+            note(&mut self.facts.failures, failed(false));
+            return;
+        }
+        for failure in &mut self.facts.failures {
+            failure.solved |= failure.call == name;
+        }
+        let Some(call) = call else { return };
+        let todo = call.todo.as_ref();
+        if let Some(todo) = todo.and_then(|input| TodoCall::read(Some(id), &call.tool, input, copy))
+        {
+            self.facts.todos.apply(&todo);
+        }
+        if let Some((path, whole)) = call.change {
+            self.changed(&path, whole);
+        }
+        match call.tool.as_str() {
+            "Bash" | "PowerShell" => note(&mut self.facts.commands, call.does),
+            "AskUserQuestion" => {
+                note(
+                    &mut self.facts.decisions,
+                    format!(
+                        "the user's answer: {}",
+                        clipped(&one_line(&said), ERROR_CAP)
+                    ),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn changed(&mut self, path: &str, whole: bool) {
+        let files = &mut self.facts.files;
+        let known = files.iter().position(|file| file.path == path);
+        let mut file = known
+            .and_then(|at| files.remove(at))
+            .unwrap_or_else(|| Touched {
+                path: path.to_owned(),
+                edits: 0,
+                written: 0,
+            });
+        if whole {
+            file.written += 1;
+        } else {
+            file.edits += 1;
+        }
+        note(files, file);
+    }
+
+    /// What a call does, in one line.
+    fn described(&self, tool: &str, input: &Value) -> String {
+        let lines = |name: &str| input[name].as_str().map_or(0, |text| text.lines().count());
+        let path = self.path_in(input);
+        let text = match (tool, path) {
+            ("Bash" | "PowerShell", _) => field(input, &["command"]).unwrap_or_default(),
+            ("Edit", Some(path)) => format!(
+                "{path}, {} lines become {}: {}",
+                lines("old_string"),
+                lines("new_string"),
+                field(input, &["new_string"]).unwrap_or_default()
+            ),
+            ("Write", Some(path)) => format!("{path}, {} lines", lines("content")),
+            ("MultiEdit", Some(path)) => {
+                let edits = input["edits"].as_array().map_or(0, Vec::len);
+                format!("{path}, {edits} edits")
+            }
+            ("TodoWrite", _) => {
+                let items = input["todos"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .take(FACTS_CAP);
+                let item = |item: &Value| {
+                    let mark = match item["status"].as_str() {
+                        Some("completed") => "x",
+                        Some("in_progress") => ">",
+                        _ => " ",
+                    };
+                    Some(format!("[{mark}] {}", field(item, &["content"])?))
+                };
+                return clipped(
+                    &items.filter_map(item).collect::<Vec<_>>().join("; "),
+                    PROMPT_CAP,
+                );
+            }
+            (_, Some(path)) => path,
+            _ => field(
+                input,
+                &[
+                    "command",
+                    "pattern",
+                    "query",
+                    "url",
+                    "description",
+                    "subject",
+                    "status",
+                    "prompt",
+                    "skill",
+                ],
+            )
+            .unwrap_or_default(),
+        };
+        clipped(&text, CALL_CAP)
+    }
+
+    /// The file that a call is about, below the project's directory if it lies there.
+    fn path_in(&self, input: &Value) -> Option<String> {
+        let path = field(input, &["file_path", "notebook_path", "path"])?;
+        let below = self.facts.directory.as_deref().and_then(|directory| {
+            let rest = path.strip_prefix(directory)?.strip_prefix('/')?;
+            Some(rest.to_owned())
+        });
+        Some(below.unwrap_or(path))
+    }
+}
+
+/// The first of these fields that is a text, on one line.
+fn field(value: &Value, names: &[&str]) -> Option<String> {
+    let text = names.iter().find_map(|name| value[*name].as_str())?;
+    let text = clipped(&one_line(text), ERROR_CAP);
+    (!text.is_empty()).then_some(text)
+}
+
+/// A content: a string, or blocks of which the texts count.
+fn texts(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks
+            .iter()
+            .filter_map(|block| block["text"].as_str())
+            .collect::<Vec<_>>()
+            .join("\n"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::handoff::summary::tests::token;
+
+    /// A history of these records.
+    pub(crate) fn history(records: &[Value]) -> History {
+        let mut history = History::default();
+        for record in records {
+            history.push(format!("{record}\n").as_bytes());
+        }
+        history.finished()
+    }
+
+    pub(crate) fn says(text: &str) -> Value {
+        json!({"type": "user", "cwd": "/p", "gitBranch": "main", "message": {"role": "user", "content": text}})
+    }
+
+    pub(crate) fn replies(text: &str) -> Value {
+        json!({"type": "assistant", "message": {"model": "claude-opus-4-8", "content": [
+            {"type": "thinking", "thinking": "hidden"}, {"type": "text", "text": text}]}})
+    }
+
+    pub(crate) fn calls(id: &str, name: &str, input: &Value) -> Value {
+        json!({"type": "assistant", "message": {"model": "claude-opus-4-8", "content": [
+            {"type": "tool_use", "id": id, "name": name, "input": input}]}})
+    }
+
+    pub(crate) fn returns(id: &str, error: bool, text: &str) -> Value {
+        json!({"type": "user", "message": {"content": [
+            {"type": "tool_result", "tool_use_id": id, "is_error": error, "content": [{"type": "text", "text": text}]}]}})
+    }
+
+    #[test]
+    fn a_session_is_condensed_to_what_was_said_and_done() {
+        let history = history(&[
+            says("build the parser"),
+            replies("I look first."),
+            calls("1", "Read", &json!({"file_path": "/p/src/a.rs"})),
+            returns("1", false, "fn a() {}"),
+            calls(
+                "2",
+                "Edit",
+                &json!({"file_path": "/p/src/a.rs", "old_string": "a\nb", "new_string": "c\nd\ne"}),
+            ),
+            returns("2", false, "ok"),
+            calls("3", "Bash", &json!({"command": "cargo  test\n--lib"})),
+            returns("3", true, "Exit code 101\nerror[E0308]: mismatched"),
+            calls(
+                "4",
+                "TodoWrite",
+                &json!({"todos": [
+                {"content": "parse", "status": "completed"}, {"content": "store", "status": "in_progress"},
+                {"content": "ship", "status": "pending"}]}),
+            ),
+            says("now the store"),
+        ]);
+        assert_eq!(
+            history.text(),
+            "User: build the parser\n\nAssistant: I look first.\nRead: src/a.rs\n\
+             Edit: src/a.rs, 2 lines become 3: c d e\nBash: cargo test --lib\n  \
+             failed: Exit code 101 error[E0308]: mismatched\nTodoWrite: [x] parse; [>] store; [ ] ship\n\n\
+             User: now the store\n"
+        );
+    }
+
+    #[test]
+    fn what_is_not_the_conversation_is_left_out() {
+        let mut sidechain = replies("of a subagent");
+        sidechain["isSidechain"] = json!(true);
+        let mut meta = says("Caveat: not said by the user");
+        meta["isMeta"] = json!(true);
+        let mut error = replies("API Error: 529");
+        error["isApiErrorMessage"] = json!(true);
+        let mut summary = says("what was before");
+        summary["isCompactSummary"] = json!(true);
+        let history = history(&[
+            says("begin"),
+            sidechain,
+            meta,
+            says("<command-name>/model</command-name>"),
+            says("<system-reminder>be good</system-reminder>"),
+            json!({"type": "file-history-snapshot", "x": "\"user\""}),
+            json!({"type": "system", "subtype": "compact_boundary"}),
+            summary,
+            error,
+            says("[Request interrupted by user for tool use]"),
+            says("< 5 ms is the goal"),
+        ]);
+        assert_eq!(
+            history.text(),
+            "User: begin\n\n(Here the client compacted its context.)\n\n\
+             The client's own summary of what came before: what was before\nAPI error: API Error: 529\n\
+             (The user interrupted.)\n\nUser: < 5 ms is the goal\n"
+        );
+        assert_eq!(history.facts().compactions, 1);
+    }
+
+    #[test]
+    fn a_long_session_gives_up_its_oldest_calls_first_and_never_the_first_prompt() {
+        let mut records = vec![says("the task")];
+        for n in 0..2_000 {
+            records.push(replies(&format!("reply {n} {}", "x".repeat(20))));
+            records.push(calls(
+                "1",
+                "Bash",
+                &json!({"command": format!("run {n} {}", "y".repeat(80))}),
+            ));
+            if n % 100 == 0 {
+                records.push(says(&format!("prompt {n}")));
+            }
+        }
+        let long = history(&records).text();
+        assert!(long.len() <= HISTORY_CAP + 100, "{}", long.len());
+        assert!(long.starts_with("User: the task\n\n("), "{}", &long[..60]);
+        assert!(long.contains("older entries are left out"));
+        assert!(long.contains("User: prompt 0\n"), "prompts outlive calls");
+        assert!(!long.contains("run 0 ") && long.contains("reply 1999 "));
+    }
+
+    #[test]
+    fn one_text_is_never_all_of_it() {
+        let huge = "é".repeat(200_000);
+        let text = history(&[
+            says(&huge),
+            says(&huge),
+            replies(&huge),
+            calls("1", "Bash", &json!({"command": huge})),
+            returns("1", true, &huge),
+        ])
+        .text();
+        assert!(text.len() < 12_000, "{}", text.len());
+    }
+
+    #[test]
+    fn secrets_are_masked_before_anybody_reads_it() {
+        let text = history(&[
+            says(&format!("use {}", token())),
+            calls(
+                "1",
+                "Bash",
+                &json!({"command": format!("curl -d {}", token())}),
+            ),
+        ])
+        .text();
+        assert!(!text.contains("H8i9J0"), "{text}");
+    }
+
+    #[test]
+    fn records_in_pieces_torn_and_in_a_row_are_read() {
+        let one = format!("{}\n", says("begin"));
+        let two = replies("done").to_string();
+        let mut history = History::default();
+        for byte in format!("{one}{{\"type\":\"assistant\",\"mess\n{two}").bytes() {
+            history.push(&[byte]);
+        }
+        assert_eq!(
+            history.finished().text(),
+            "User: begin\n\nAssistant: done\n"
+        );
+        assert!(History::default().finished().is_empty());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn hostile_lines_are_survived(line in "(\\{|\\}|\"type\":\"user\",|\"message\":|\\{\"content\":|\\[|\\]|\"assistant\"|null|1|é|,){0,40}") {
+            let mut history = History::default();
+            history.push(line.as_bytes());
+            let history = history.finished();
+            let _ = history.text();
+            let _ = super::super::fallback(&history);
+        }
+    }
+}

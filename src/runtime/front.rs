@@ -1,0 +1,185 @@
+//! What a person has of the supervisor: the host terminal with its frames, or lines on standard output.
+//!
+//! The loop is the same for both. A headless run has no terminal at all, and a run whose terminal is lost may go on as a
+//! headless one: then the terminal is given up here and nothing else changes.
+
+use std::{
+    io::{self, Write as _},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use chrono::{DateTime, Utc};
+
+use crate::autopilot::RunNews;
+
+use super::{
+    Woken,
+    host::{self, Host},
+};
+
+/// How large a terminal a headless run pretends to: the pane gets all of it but the footer.
+const HEADLESS: (u16, u16) = (120, 41);
+
+/// How many lines may wait for a reader that does not read: those beyond are dropped here and stand in the log.
+const LINES: usize = 1024;
+
+/// How long the last lines may take when we leave.
+const LAST_LINES: Duration = Duration::from_millis(500);
+
+/// How a headless run speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speech {
+    /// One line an event, for people.
+    Lines,
+    /// One JSON object an event and line.
+    Json,
+}
+
+/// Where the supervisor shows itself.
+#[derive(Debug)]
+pub struct Front {
+    host: Option<Host>,
+    lines: Option<Lines>,
+}
+
+#[derive(Debug)]
+struct Lines {
+    speech: Speech,
+    sender: Option<mpsc::SyncSender<String>>,
+    writer: Option<thread::JoinHandle<()>>,
+}
+
+impl Front {
+    /// Takes the host terminal.
+    pub fn terminal() -> io::Result<Self> {
+        Ok(Self {
+            host: Some(Host::enter()?),
+            lines: None,
+        })
+    }
+
+    /// Speaks in lines on standard output. A thread of its own writes them: a reader that has stopped stops nothing else.
+    pub fn headless(speech: Speech) -> io::Result<Self> {
+        let (sender, lines) = mpsc::sync_channel::<String>(LINES);
+        let writer = thread::Builder::new()
+            .name("lines".to_owned())
+            .spawn(move || {
+                while let Ok(line) = lines.recv() {
+                    let mut out = io::stdout().lock();
+                    // Whoever read them has gone; the log has them too.
+                    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+                }
+            })?;
+        Ok(Self {
+            host: None,
+            lines: Some(Lines {
+                speech,
+                sender: Some(sender),
+                writer: Some(writer),
+            }),
+        })
+    }
+
+    /// Whether there is a host terminal.
+    #[must_use]
+    pub const fn has_terminal(&self) -> bool {
+        self.host.is_some()
+    }
+
+    /// The size in cells: columns, rows. What a lost terminal had stays.
+    #[must_use]
+    pub fn size(&self, last: (u16, u16)) -> (u16, u16) {
+        match (&self.host, &self.lines) {
+            (Some(_), _) => host::size(),
+            (None, Some(_)) => HEADLESS,
+            (None, None) => last,
+        }
+    }
+
+    /// What the host terminal says next; never, where there is none.
+    pub(super) async fn next(&mut self) -> Woken {
+        let Some(host) = &mut self.host else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            biased;
+            Some(bytes) = host.bytes.recv() => Woken::Host(bytes),
+            Some(()) = host.written.recv() => Woken::Written,
+            // Both have their senders in the host itself.
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Whether a frame may be sent.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.host.as_ref().is_some_and(Host::is_ready)
+    }
+
+    /// Sends a frame.
+    pub fn write(&mut self, frame: Vec<u8>) {
+        if let Some(host) = &mut self.host {
+            host.write(frame);
+        }
+    }
+
+    /// A frame is out.
+    pub const fn frame_written(&mut self) {
+        if let Some(host) = &mut self.host {
+            host.frame_written();
+        }
+    }
+
+    /// Leaves the terminal to another program, runs it, and takes the terminal again.
+    pub fn lend<T>(&mut self, run: impl FnOnce() -> T) -> io::Result<T> {
+        match &mut self.host {
+            Some(host) => host.lend(run),
+            None => Ok(run()),
+        }
+    }
+
+    /// Stops itself as a shell's job; returns when it is continued.
+    pub fn suspend(&mut self) -> io::Result<()> {
+        self.lend(|| {
+            let _ = rustix::process::kill_process(
+                rustix::process::getpid(),
+                rustix::process::Signal::STOP,
+            );
+        })
+    }
+
+    /// Gives the terminal up: it is gone.
+    pub fn lose_terminal(&mut self) {
+        drop(self.host.take());
+    }
+
+    /// Tells something of the run.
+    pub fn tell(&self, news: &RunNews, at: DateTime<Utc>, run: &str) {
+        let Some(lines) = &self.lines else { return };
+        let line = match lines.speech {
+            Speech::Lines => news.line(at),
+            Speech::Json => news.json_line(at, run),
+        };
+        if let Some(sender) = &lines.sender
+            && sender.try_send(line).is_err()
+        {
+            tracing::warn!("nobody reads the lines of the run: one is dropped");
+        }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.sender = None;
+        let Some(writer) = self.writer.take() else {
+            return;
+        };
+        // A pipe that nobody reads must not keep us.
+        let limit = Instant::now() + LAST_LINES;
+        while !writer.is_finished() && Instant::now() < limit {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Looks at the files that a handoff names, and reads those that it includes.
+//!
+//! The names are the user's or git's, the files anybody's: each part of a path is opened from the handle of the one above
+//! it and without following links, so that no name leads out of the project, and only regular files are read, no more
+//! than a handoff tells.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::Read as _,
+    path::{Component, Path},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fd::OwnedFd,
+    fs::{CWD, FileType, Mode, OFlags},
+    io::Errno,
+};
+
+use crate::{
+    app::event::Ground,
+    clean,
+    handoff::{IncludedFile, generate::FILE_CAP},
+};
+
+/// How many files are included at most: as many would fill any handoff.
+const INCLUDED_CAP: usize = 32;
+
+/// How long the files may be looked at; a dead network share answers never.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
+
+/// Looks and reads.
+#[must_use]
+pub fn read(project: &Path, named: &[String], include: &[String]) -> Ground {
+    let end = Instant::now() + TIME_LIMIT;
+    let mut ground = Ground::default();
+    for name in include.iter().take(INCLUDED_CAP) {
+        match included(project, name) {
+            Ok(file) => ground.included.push(file),
+            Err(why) => {
+                let name = clean::one_line(name);
+                ground
+                    .warnings
+                    .push(format!("include_files: {name}: {why}"));
+            }
+        }
+    }
+    if include.len() > INCLUDED_CAP {
+        let more = include.len() - INCLUDED_CAP;
+        let warning = format!("include_files: {more} more than the {INCLUDED_CAP} that are read");
+        ground.warnings.push(warning);
+    }
+    let top = top_of(project);
+    for name in named {
+        if Instant::now() > end {
+            break;
+        }
+        if is_missing(&[top, project], name) {
+            ground.missing.push(name.clone());
+        }
+    }
+    ground
+}
+
+/// Git names files from the top of its repository.
+fn top_of(project: &Path) -> &Path {
+    let holds_git = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
+    project.ancestors().find(holds_git).unwrap_or(project)
+}
+
+fn is_missing(places: &[&Path], name: &str) -> bool {
+    // A name with an escape in it is for display and no path any more.
+    let plain = !name.contains('\\') && parts(name).is_some();
+    let absent = |place: &&Path| {
+        place
+            .join(name)
+            .symlink_metadata()
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    };
+    plain && places.iter().all(absent)
+}
+
+/// The parts of a path that stays below the place it starts from.
+fn parts(name: &str) -> Option<Vec<&OsStr>> {
+    let parts: Option<Vec<_>> = Path::new(name)
+        .components()
+        .filter(|part| *part != Component::CurDir)
+        .map(|part| match part {
+            Component::Normal(part) => Some(part),
+            _ => None,
+        })
+        .collect();
+    parts.filter(|parts| !parts.is_empty())
+}
+
+fn included(project: &Path, name: &str) -> Result<IncludedFile, String> {
+    let parts = parts(name).ok_or("expected a path inside the project")?;
+    let (file, directories) = parts.split_last().ok_or("expected a file")?;
+    let common = OFlags::RDONLY | OFlags::CLOEXEC;
+    let mut at = rustix::fs::openat(CWD, project, common | OFlags::DIRECTORY, Mode::empty())
+        .map_err(|error| error.to_string())?;
+    for part in directories {
+        let flags = common | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        at = open(&at, part, flags)?;
+    }
+    // A pipe without a writer would hold us without NONBLOCK.
+    let flags = common | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = open(&at, file, flags)?;
+    let status = rustix::fs::fstat(&file).map_err(|error| error.to_string())?;
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+        return Err("expected a regular file".to_owned());
+    }
+    // A little over the cap, so that it is known that there is more.
+    let mut bytes = Vec::new();
+    File::from(file)
+        .take(FILE_CAP as u64 + 1024)
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    if bytes.contains(&0) {
+        return Err("expected a text, found NUL bytes".to_owned());
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(IncludedFile::new(&clean::one_line(name), &text))
+}
+
+fn open(at: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, String> {
+    rustix::fs::openat(at, name, flags, Mode::empty()).map_err(|error| match error {
+        Errno::NOENT => "it is not there".to_owned(),
+        // With DIRECTORY and NOFOLLOW together Linux reports a link as "not a directory".
+        Errno::LOOP => "links are not followed".to_owned(),
+        Errno::NOTDIR => "a part of its path is a link or no directory".to_owned(),
+        error => error.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    fn project() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("in/deep")).unwrap();
+        fs::write(dir.path().join("secret"), "outside").unwrap();
+        fs::write(dir.path().join("in/a.md"), "# A\n").unwrap();
+        fs::write(dir.path().join("in/deep/b.md"), "b\n".repeat(10_000)).unwrap();
+        fs::write(dir.path().join("in/nul"), "a\0b").unwrap();
+        fs::write(dir.path().join("in/a\nb"), "odd").unwrap();
+        symlink("../secret", dir.path().join("in/link")).unwrap();
+        symlink("..", dir.path().join("in/up")).unwrap();
+        rustix::fs::mkfifoat(CWD, dir.path().join("in/pipe"), Mode::RWXU).unwrap();
+        dir
+    }
+
+    fn words(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn files_inside_the_project_are_read_up_to_their_cap() {
+        let dir = project();
+        let names = words(&["a.md", "./deep/b.md", "a\nb"]);
+        let ground = read(&dir.path().join("in"), &[], &names);
+        assert_eq!(ground.warnings, Vec::<String>::new());
+        let [a, b, odd] = ground.included.as_slice() else {
+            panic!("{ground:?}")
+        };
+        assert_eq!((a.text.trim(), a.cut), ("# A", false));
+        assert!(b.cut && b.text.len() <= FILE_CAP);
+        assert_eq!(odd.name, "a\\nb");
+    }
+
+    #[test]
+    fn nothing_else_is_read_and_why_is_told() {
+        let dir = project();
+        let outside = dir.path().join("secret").display().to_string();
+        for (name, why) in [
+            ("../secret", "inside the project"),
+            (outside.as_str(), "inside the project"),
+            ("", "inside the project"),
+            ("link", "links are not followed"),
+            ("up/secret", "is a link"),
+            ("pipe", "a regular file"),
+            ("deep", "a regular file"),
+            ("nul", "a text"),
+            ("nowhere.md", "not there"),
+        ] {
+            let ground = read(&dir.path().join("in"), &[], &words(&[name]));
+            assert!(ground.included.is_empty(), "{name}");
+            assert!(ground.warnings[0].contains(why), "{name}: {ground:?}");
+        }
+    }
+
+    #[test]
+    fn missing_files_are_found_from_the_top_of_the_repository() {
+        let dir = project();
+        fs::create_dir(dir.path().join(".git")).unwrap();
+        let named = words(&[
+            "in/a.md",
+            "a.md",
+            "in/gone.rs",
+            "../x",
+            "odd\\x.rs",
+            "/etc/none",
+        ]);
+        let ground = read(&dir.path().join("in"), &named, &[]);
+        assert_eq!(ground.missing, ["in/gone.rs"]);
+    }
+
+    #[test]
+    fn too_many_files_are_told() {
+        let dir = project();
+        let names = vec!["a.md".to_owned(); INCLUDED_CAP + 3];
+        let ground = read(&dir.path().join("in"), &[], &names);
+        assert_eq!(ground.included.len(), INCLUDED_CAP);
+        assert!(ground.warnings[0].contains("3 more"), "{ground:?}");
+    }
+}

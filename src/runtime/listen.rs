@@ -1,0 +1,135 @@
+//! What is read off the pane of an agent that tells nothing: signals in its text, commands in its recording. And where
+//! hooks do not come, the transcript of one that should tell.
+
+use std::time::{Duration, Instant};
+
+use crate::{
+    app::{
+        Event,
+        event::{PaneEvent, ReadEvent},
+    },
+    handoff::signal,
+    pane::screen::{Mark, ScreenFact},
+};
+
+use super::{Shell, follower::Poke, keeper::told};
+
+/// How long the pane must have been quiet before its text is read: a message in mid-stream is no message yet.
+const SETTLE: Duration = Duration::from_millis(250);
+
+/// How long a pane that is never quiet is waited for.
+const SETTLE_LIMIT: Duration = Duration::from_millis(600);
+
+/// How many lines of the pane are looked through.
+const LINES: usize = 500;
+
+/// The pause before a transcript that no hook has named is looked for, once the pane has printed something.
+const SEEK_TIME: Duration = Duration::from_millis(250);
+
+/// The longest pause between two looks: each one in vain doubles it, for the client writes after it has drawn.
+const SEEK_LIMIT: Duration = Duration::from_secs(4);
+
+/// What is waited for.
+#[derive(Debug, Default)]
+pub struct Listening {
+    /// Since when the pane has text that was not read, and when it will be.
+    text_due: Option<(Instant, Instant)>,
+    /// When a transcript is looked for.
+    seek_due: Option<Instant>,
+    /// The pause behind the next look in vain.
+    seek_pause: Duration,
+    /// The program marks its commands: it is a shell, and what it shows is their output.
+    is_shell: bool,
+}
+
+impl Listening {
+    /// The next moment at which there is something to do.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        let text = self.text_due.map(|(_, due)| due);
+        text.into_iter().chain(self.seek_due).min()
+    }
+}
+
+impl Shell {
+    /// The pane has printed something.
+    pub(super) fn listen(&mut self) {
+        let now = Instant::now();
+        if self.agent.kind.tells() {
+            if self.transcript.is_none() && !self.model.agent.hooked {
+                let due = self.listening.seek_due.unwrap_or(now + SEEK_TIME);
+                self.listening.seek_due = Some(due.min(now + SEEK_TIME));
+                self.listening.seek_pause = SEEK_TIME;
+            }
+            return;
+        }
+        if self.listening.is_shell {
+            return;
+        }
+        let since = self.listening.text_due.map_or(now, |(since, _)| since);
+        let due = (now + SETTLE).min(since + SETTLE_LIMIT);
+        self.listening.text_due = Some((since, due));
+    }
+
+    /// Does what is due.
+    pub(super) fn listened(&mut self, now: Instant) {
+        if self.listening.seek_due.is_some_and(|due| due <= now) {
+            self.listening.seek_due = None;
+            self.seek_transcript(now);
+        }
+        let due = self.listening.text_due.is_some_and(|(_, due)| due <= now);
+        if due {
+            self.listening.text_due = None;
+            let signals = signal::parse_pane(&self.screen.settled_text(LINES));
+            let iteration = self.model.iteration;
+            self.tell(Event::Read(ReadEvent::PaneSignals { iteration, signals }));
+        }
+    }
+
+    /// Hooks may be switched off; the id of the session is ours, unless the client ignores it.
+    fn seek_transcript(&mut self, now: Instant) {
+        if self.transcript.is_some() || self.model.agent.hooked || self.pty.is_none() {
+            return;
+        }
+        let session = self.model.session;
+        if let Some(path) = self.agent.transcript_of(session) {
+            tracing::info!("no hook has come: the transcript was found by the session's id");
+            self.follow(session, path.to_string_lossy().into_owned());
+            return;
+        }
+        let pause = self.listening.seek_pause;
+        self.listening.seek_due = Some(now + pause);
+        self.listening.seek_pause = (pause * 2).min(SEEK_LIMIT);
+    }
+
+    /// The emulator saw something that is no cell.
+    pub(super) fn screen_fact(&mut self, fact: ScreenFact) {
+        if let ScreenFact::Mark(mark) = fact
+            && !self.agent.kind.tells()
+        {
+            self.marked(mark);
+        }
+        self.tell(Event::Pane(PaneEvent::Screen(fact)));
+    }
+
+    fn marked(&mut self, mark: Mark) {
+        if matches!(mark, Mark::OutputStart) {
+            self.listening.is_shell = true;
+            self.listening.text_due = None;
+        }
+        let ended = matches!(mark, Mark::CommandEnd(_) | Mark::PromptStart);
+        let (true, Some((_, recording))) = (ended, &mut self.recording) else {
+            return;
+        };
+        match recording.flush() {
+            Ok(()) => {
+                let path = recording.path().to_owned();
+                // The follower only ends with us.
+                let _ = self
+                    .follower
+                    .send(Poke::Recorded(self.model.iteration, path));
+            }
+            Err(error) => tracing::warn!(error = told(&error), "the recording is not written"),
+        }
+    }
+}

@@ -1,0 +1,654 @@
+//! The side process that writes a summary: `claude -p`, in a process group of its own, on a thread of its own.
+//!
+//! ```text
+//!   loop ── Summarize ──► thread: transcript ─► History ── Condensed ──────────────────► loop
+//!        ── CancelSummary ──┐         └─ prompt ─► client ─► envelope ── Summarized ───► loop
+//!                           └─► SIGTERM, SIGKILL to the group
+//! ```
+//!
+//! - The thread that starts the process outlives it: on Linux the death of that thread is the death that the process is
+//!   told of, should we be killed (see `exec-agent`). The next start's sweep knows the process, too.
+//! - The dead process is left unreaped until its group has been killed, so that the group's number is still its own.
+//! - Its end is learned from the process, not from the end of its output: whoever it left behind may hold the pipes.
+//! - One at a time: a new request ends the one before. Dropping the owner ends all and waits for it.
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd as _, BorrowedFd, OwnedFd},
+        unix::process::{CommandExt as _, ExitStatusExt as _},
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc as std_mpsc,
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{OFlags, fcntl_setfl},
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
+use tokio::sync::mpsc;
+
+use crate::{
+    agent::{self, claude::question},
+    app::{
+        Event,
+        event::{ReadEvent, SummaryId},
+    },
+    config::SummaryConfig,
+    handoff::summary::{self, Ended, History, Ran},
+    lineage::{IterationId, ProcessStamp, process},
+    transcript::tail::read_pieces,
+};
+
+use super::{
+    Shell,
+    agent::{AgentPlan, SHIM},
+    keeper::{Job, told},
+};
+
+/// How much of a transcript is read at its end, in bytes: far more than a summary can hold, and soon read.
+const TAIL_READ: u64 = 48 * 1024 * 1024;
+
+/// How much is read at its start, where the task stands, in bytes.
+const HEAD_READ: u64 = 2 * 1024 * 1024;
+
+/// How long a transcript must have stayed as it is: the client writes it behind the turn, the last words last.
+const SETTLED: Duration = Duration::from_millis(300);
+
+/// How long that is waited for. The first turn of a session has been seen to take a second.
+const SETTLE_LIMIT: Duration = Duration::from_secs(3);
+
+/// The pause between two looks at the transcript.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// The most that is kept of what the client prints, in bytes; one that prints more is ended.
+const OUTPUT_CAP: usize = 4 * 1024 * 1024;
+
+/// The most that is kept of what it complains of, in bytes; more is read and dropped.
+const COMPLAINT_CAP: usize = 16 * 1024;
+
+/// How often the process is looked after while its pipes are quiet.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// How long after SIGTERM the group is killed. The client ends within 50 ms of it (measured).
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long leaving waits for the thread: its grace, and some.
+const LEAVING: Duration = Duration::from_secs(3);
+
+/// The side processes: at most one that anybody waits for, and those that are being ended.
+#[derive(Debug, Default)]
+pub struct SideProcesses(Vec<Running>);
+
+#[derive(Debug)]
+struct Running {
+    stop: Arc<AtomicBool>,
+    /// Closed when the thread is done.
+    done: std_mpsc::Receiver<()>,
+}
+
+impl SideProcesses {
+    /// Ends what runs, without waiting for it.
+    pub fn cancel(&mut self) {
+        self.0.retain(|one| {
+            one.stop.store(true, Ordering::Relaxed);
+            matches!(one.done.try_recv(), Err(std_mpsc::TryRecvError::Empty))
+        });
+    }
+
+    fn start(&mut self, errand: Errand) -> io::Result<()> {
+        self.cancel();
+        let (ending, done) = std_mpsc::channel();
+        let stop = Arc::clone(&errand.stop);
+        thread::Builder::new()
+            .name("summary".to_owned())
+            .spawn(move || {
+                errand.run();
+                drop(ending);
+            })?;
+        self.0.push(Running { stop, done });
+        Ok(())
+    }
+}
+
+impl Drop for SideProcesses {
+    fn drop(&mut self) {
+        self.cancel();
+        let end = Instant::now() + LEAVING;
+        for one in self.0.drain(..) {
+            let left = end.saturating_duration_since(Instant::now());
+            if one.done.recv_timeout(left) == Err(std_mpsc::RecvTimeoutError::Timeout) {
+                tracing::error!("the process that writes a summary does not end");
+            }
+        }
+    }
+}
+
+/// What a thread is to do.
+struct Errand {
+    id: SummaryId,
+    iteration: IterationId,
+    transcript: Option<PathBuf>,
+    /// How to ask a model, if one is to be asked.
+    ask: Option<Ask>,
+    events: mpsc::Sender<Event>,
+    keeper: mpsc::Sender<Job>,
+    stop: Arc<AtomicBool>,
+}
+
+/// The client's command line and its limits.
+struct Ask {
+    command: Command,
+    timeout: Duration,
+}
+
+impl Shell {
+    /// Reads the transcript and, if wanted, has a model write a summary of it.
+    pub(super) fn summarize(&mut self, id: SummaryId, ask: bool) {
+        let settings = &self.model.config.summary;
+        let errand = Errand {
+            id,
+            iteration: self.model.iteration,
+            transcript: self.transcript.clone(),
+            ask: ask.then(|| Ask {
+                command: command(&self.agent, settings),
+                timeout: settings.timeout,
+            }),
+            events: self.events.clone(),
+            keeper: self.keeper.clone(),
+            stop: Arc::default(),
+        };
+        if let Err(error) = self.summaries.start(errand) {
+            let why = format!("no thread for it: {error}");
+            self.tell(Event::Read(ReadEvent::Condensed { id, text: Err(why) }));
+        }
+    }
+}
+
+/// The client, by the same way as the hosted one: it dies with us, and gets the same environment.
+fn command(plan: &AgentPlan, settings: &SummaryConfig) -> Command {
+    let user_settings = plan.user_settings().ok().flatten();
+    let asked = question::Question {
+        tools: &settings.summary_allowed_tools,
+        model: settings.model.as_deref(),
+        max_cost_usd: settings.max_cost_usd,
+        user_settings: user_settings.as_deref(),
+    };
+    let mut extra = plan.env.clone();
+    extra.extend(question::environment());
+    let mut command = Command::new(&plan.exe);
+    command
+        .arg(SHIM)
+        .arg(&plan.program)
+        .args(&plan.lead_args)
+        .args(question::arguments(asked))
+        .env_clear()
+        .envs(agent::child_env(std::env::vars_os(), &extra))
+        .current_dir(&plan.project)
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+impl Errand {
+    fn run(self) {
+        let read = self.read();
+        let text = read.as_ref().map_err(Clone::clone).and_then(|history| {
+            let text = summary::fallback(history);
+            text.ok_or_else(|| "nothing was said yet".to_owned())
+        });
+        let worth = text.is_ok();
+        let id = self.id;
+        if !self.tell(ReadEvent::Condensed { id, text }) {
+            return;
+        }
+        let (Some(ask), Ok(history), true) = (self.ask, read, worth) else {
+            return;
+        };
+        let prompt = summary::prompt(&history);
+        drop(history);
+        let watch = Watch {
+            stop: &self.stop,
+            started: |stamp: &ProcessStamp| {
+                // Full, it means a store that hangs, of which the user has been told.
+                let _ = self
+                    .keeper
+                    .try_send(Job::Agent(self.iteration, stamp.clone()));
+            },
+        };
+        let (ran, stamp) = ask_client(ask, prompt.as_bytes(), &watch);
+        if let Some(stamp) = stamp {
+            let _ = self.keeper.try_send(Job::AgentGone(stamp));
+        }
+        let outcome = summary::outcome(&ran);
+        tracing::info!(
+            ended = ?ran.ended, ms = outcome.duration_ms, cost = outcome.cost_usd, bytes = ran.stdout.len(),
+            "a summary was asked for"
+        );
+        // The loop is gone, then.
+        let _ = self
+            .events
+            .blocking_send(Event::Read(ReadEvent::Summarized { id, outcome }));
+    }
+
+    /// False if nobody listens any more.
+    fn tell(&self, event: ReadEvent) -> bool {
+        self.events.blocking_send(Event::Read(event)).is_ok() && !self.stop.load(Ordering::Relaxed)
+    }
+
+    fn read(&self) -> Result<History, String> {
+        let path = self.transcript.as_deref();
+        let path = path.ok_or_else(|| "no transcript is known".to_owned())?;
+        let end = Instant::now() + SETTLE_LIMIT;
+        loop {
+            let late = Instant::now() >= end || self.stop.load(Ordering::Relaxed);
+            if late || is_settled(path) {
+                let history = read_history(path, &self.stop)?;
+                if late || !history.is_empty() {
+                    return Ok(history);
+                }
+            }
+            thread::park_timeout(BETWEEN_LOOKS);
+        }
+    }
+}
+
+/// Whether the client has written what it had to write. A file that is not there yet has not been.
+fn is_settled(path: &Path) -> bool {
+    let changed = std::fs::symlink_metadata(path).and_then(|file| file.modified());
+    // A clock that was set back shows in an age that is none: the limit decides then.
+    changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= SETTLED))
+}
+
+/// Reads a transcript: all of it, or of a very long one its start and its end.
+fn read_history(path: &Path, stop: &AtomicBool) -> Result<History, String> {
+    let mut history = History::default();
+    let read = read_pieces(path, HEAD_READ, TAIL_READ, |piece| {
+        history.push(piece);
+        !stop.load(Ordering::Relaxed)
+    });
+    read.map_err(|error| told(&error))?;
+    Ok(history.finished())
+}
+
+/// Who watches a process: whoever may want it ended, and whoever is told that it runs.
+struct Watch<'a, F> {
+    stop: &'a AtomicBool,
+    started: F,
+}
+
+/// Runs the client to its end, one way or the other; gives the process that is gone.
+fn ask_client<F: Fn(&ProcessStamp)>(
+    mut ask: Ask,
+    prompt: &[u8],
+    watch: &Watch<'_, F>,
+) -> (Ran, Option<ProcessStamp>) {
+    let began = Instant::now();
+    let failed = |why: String| Ran {
+        ended: Ended::NotStarted(why),
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        took: Duration::ZERO,
+    };
+    let mut child = match ask.command.spawn() {
+        Ok(child) => child,
+        Err(error) => return (failed(error.to_string()), None),
+    };
+    let stamp = process::stamp(child.id());
+    if let Some(stamp) = &stamp {
+        (watch.started)(stamp);
+    }
+    let pipes = Pipes::of(&mut child);
+    let mut side = Side {
+        pid: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
+        ending: None,
+        killed: false,
+        why: None,
+    };
+    let (stdout, stderr) = match pipes {
+        Ok(mut pipes) => {
+            pipes.serve(prompt, &mut side, began + ask.timeout, watch.stop);
+            (pipes.printed, pipes.complained)
+        }
+        Err(error) => {
+            side.signal(Signal::KILL);
+            side.why = Some(Ended::NotStarted(error.to_string()));
+            (Vec::new(), Vec::new())
+        }
+    };
+    // Whoever is left of its group goes with it; the leader, dead or dying, still holds the number.
+    side.signal(Signal::KILL);
+    let status = child.wait();
+    let ran = Ran {
+        ended: side.why.unwrap_or_else(|| Ended::Exited(how(status.ok()))),
+        stdout,
+        stderr,
+        took: began.elapsed(),
+    };
+    (ran, stamp)
+}
+
+/// How a process ended, in words.
+fn how(status: Option<ExitStatus>) -> String {
+    match status.map(|status| (status.code(), status.signal())) {
+        Some((Some(code), _)) => format!("exit code {code}"),
+        Some((None, Some(signal))) => format!("signal {signal}"),
+        _ => "an unknown status".to_owned(),
+    }
+}
+
+/// The process as something to be ended.
+struct Side {
+    pid: Option<Pid>,
+    /// Since when it has been told to end.
+    ending: Option<Instant>,
+    killed: bool,
+    why: Option<Ended>,
+}
+
+impl Side {
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = self.pid {
+            // Gone already, which is as good.
+            let _ = kill_process_group(pid, signal);
+        }
+    }
+
+    fn end(&mut self, why: Ended) {
+        if self.ending.is_none() {
+            self.ending = Some(Instant::now());
+            self.why = Some(why);
+            self.signal(Signal::TERM);
+        }
+    }
+
+    /// What is due by the clock.
+    fn look_after(&mut self, deadline: Instant, stop: &AtomicBool) {
+        if stop.load(Ordering::Relaxed) {
+            self.end(Ended::Cancelled);
+        } else if Instant::now() >= deadline {
+            self.end(Ended::TimedOut);
+        }
+        if !self.killed && self.ending.is_some_and(|since| since.elapsed() >= GRACE) {
+            self.killed = true;
+            self.signal(Signal::KILL);
+        }
+    }
+
+    /// Whether it is dead; it stays unreaped.
+    fn is_dead(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match self.pid.map(|pid| waitid(WaitId::Pid(pid), options)) {
+            Some(Ok(None) | Err(Errno::INTR)) => false,
+            // Nothing that could be waited for is as good as dead.
+            Some(Ok(Some(_)) | Err(_)) | None => true,
+        }
+    }
+}
+
+/// The three pipes, none of which may block us.
+struct Pipes {
+    stdin: Option<OwnedFd>,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    printed: Vec<u8>,
+    complained: Vec<u8>,
+}
+
+impl Pipes {
+    fn of(child: &mut Child) -> io::Result<Self> {
+        let pipes = Self {
+            stdin: child.stdin.take().map(OwnedFd::from),
+            stdout: child.stdout.take().map(OwnedFd::from),
+            stderr: child.stderr.take().map(OwnedFd::from),
+            printed: Vec::new(),
+            complained: Vec::new(),
+        };
+        for pipe in [&pipes.stdin, &pipes.stdout, &pipes.stderr]
+            .into_iter()
+            .flatten()
+        {
+            fcntl_setfl(pipe, OFlags::NONBLOCK)?;
+        }
+        Ok(pipes)
+    }
+
+    /// Feeds the prompt and takes what comes, until the process is dead.
+    fn serve(&mut self, prompt: &[u8], side: &mut Side, deadline: Instant, stop: &AtomicBool) {
+        let mut unsent = prompt;
+        loop {
+            side.look_after(deadline, stop);
+            let dead = side.is_dead();
+            self.wait();
+            unsent = self.write(unsent);
+            drain(&mut self.stdout, &mut self.printed, OUTPUT_CAP + 1);
+            drain(&mut self.stderr, &mut self.complained, COMPLAINT_CAP);
+            if self.printed.len() > OUTPUT_CAP {
+                self.stdout = None;
+                side.end(Ended::Flooded);
+            }
+            // What it said before its death has been read by now.
+            if dead {
+                return;
+            }
+        }
+    }
+
+    /// Waits until a pipe has something, or for a tick.
+    fn wait(&self) {
+        let reading = [&self.stdout, &self.stderr].into_iter().flatten();
+        let mut polled: Vec<PollFd<'_>> = reading
+            .map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN))
+            .collect();
+        let writing: Option<BorrowedFd<'_>> = self.stdin.as_ref().map(|pipe| pipe.as_fd());
+        polled.extend(writing.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::OUT)));
+        // Interrupted or not: the next look tells.
+        let _ = poll(&mut polled, Some(&TICK));
+    }
+
+    /// Writes on, and closes the pipe behind the last byte; returns what is left.
+    fn write<'a>(&mut self, mut unsent: &'a [u8]) -> &'a [u8] {
+        while let Some(pipe) = &self.stdin {
+            if unsent.is_empty() {
+                self.stdin = None;
+                break;
+            }
+            match rustix::io::write(pipe, unsent) {
+                Ok(count) => unsent = &unsent[count..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                // It does not want to read more.
+                Err(_) => self.stdin = None,
+            }
+        }
+        unsent
+    }
+}
+
+/// Reads what is there; more than `cap` bytes are read and dropped. A pipe that is at its end is closed.
+fn drain(pipe: &mut Option<OwnedFd>, into: &mut Vec<u8>, cap: usize) {
+    let mut buffer = [0; 16 * 1024];
+    // A process that prints without end must not keep us here.
+    for _ in 0..64 {
+        let Some(open) = &*pipe else { return };
+        match rustix::io::read(open, &mut buffer) {
+            Ok(0) => *pipe = None,
+            Ok(count) => {
+                let room = cap.saturating_sub(into.len());
+                into.extend_from_slice(&buffer[..count.min(room)]);
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return,
+            Err(_) => *pipe = None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Ask {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Ask {
+            command,
+            timeout: Duration::from_secs(60),
+        }
+    }
+
+    fn asked(ask: Ask, prompt: &[u8]) -> (Ran, u32) {
+        let watch = Watch {
+            stop: &AtomicBool::new(false),
+            started: |_: &ProcessStamp| {},
+        };
+        let (ran, stamp) = ask_client(ask, prompt, &watch);
+        (ran, stamp.map_or(0, |stamp| stamp.pid))
+    }
+
+    /// Nobody is left of the group. A process that was killed takes a moment to go.
+    #[track_caller]
+    fn gone(group: u32) {
+        let end = Instant::now() + Duration::from_secs(10);
+        while !process::members_of_group(group).is_empty() {
+            assert!(
+                Instant::now() < end,
+                "{:?}",
+                process::members_of_group(group)
+            );
+            thread::park_timeout(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn a_prompt_larger_than_any_pipe_goes_in_while_as_much_comes_out() {
+        let prompt = "0123456789abcdef".repeat(100_000).into_bytes();
+        let (ran, _) = asked(shell("cat; echo oops >&2; exit 3"), &prompt);
+        assert_eq!(ran.ended, Ended::Exited("exit code 3".to_owned()));
+        assert!(ran.stdout == prompt, "{} bytes", ran.stdout.len());
+        assert_eq!(ran.stderr, b"oops\n");
+    }
+
+    #[test]
+    fn one_that_reads_nothing_is_no_trouble() {
+        let (ran, _) = asked(
+            shell("exec <&-; echo done; kill -9 $$"),
+            &vec![b'x'; 1 << 20],
+        );
+        assert_eq!(ran.ended, Ended::Exited("signal 9".to_owned()));
+        assert_eq!(ran.stdout, b"done\n");
+    }
+
+    #[test]
+    fn a_flood_and_a_delay_are_ended_with_their_whole_group() {
+        let mut slow = shell("sleep 600 & sleep 600");
+        slow.timeout = Duration::from_millis(100);
+        let (ran, group) = asked(slow, b"");
+        assert_eq!(ran.ended, Ended::TimedOut);
+        gone(group);
+        let (ran, group) = asked(shell("yes"), b"");
+        assert_eq!(ran.ended, Ended::Flooded);
+        assert_eq!(ran.stdout.len(), OUTPUT_CAP + 1);
+        gone(group);
+    }
+
+    #[test]
+    fn one_that_ignores_signals_is_killed_and_what_it_leaves_behind_goes_too() {
+        let mut stubborn = shell("trap '' TERM; echo on; while :; do sleep 1; done");
+        stubborn.timeout = Duration::from_millis(300);
+        let (ran, group) = asked(stubborn, b"");
+        assert_eq!((ran.ended, ran.stdout), (Ended::TimedOut, b"on\n".to_vec()));
+        gone(group);
+        // A child that holds the pipes open does not hold us.
+        let (ran, group) = asked(shell("sleep 600 & echo said"), b"");
+        assert_eq!(ran.ended, Ended::Exited("exit code 0".to_owned()));
+        assert_eq!(ran.stdout, b"said\n");
+        gone(group);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told() {
+        let mut ask = shell("");
+        ask.command = Command::new("/nowhere/claude");
+        let (ran, _) = asked(ask, b"");
+        assert!(matches!(ran.ended, Ended::NotStarted(_)), "{ran:?}");
+    }
+
+    #[test]
+    fn dropping_the_owner_ends_the_process() {
+        let home = tempfile::tempdir().unwrap();
+        let transcript = home.path().join("t.jsonl");
+        std::fs::write(
+            &transcript,
+            "{\"type\":\"user\",\"message\":{\"content\":\"hi\"}}\n",
+        )
+        .unwrap();
+        let (events, mut told) = mpsc::channel(8);
+        let (keeper, mut jobs) = mpsc::channel(8);
+        let errand = Errand {
+            id: SummaryId(1),
+            iteration: IterationId::FIRST,
+            transcript: Some(transcript),
+            ask: Some(shell(
+                "trap '' TERM; cat >/dev/null; while :; do sleep 1; done",
+            )),
+            events,
+            keeper,
+            stop: Arc::default(),
+        };
+        let mut side = SideProcesses::default();
+        side.start(errand).unwrap();
+        let Some(Event::Read(ReadEvent::Condensed { text: Ok(text), .. })) = told.blocking_recv()
+        else {
+            panic!("the transcript is read first")
+        };
+        assert!(text.starts_with("### User Intent\n\nhi\n"), "{text}");
+        let Some(Job::Agent(_, stamp)) = jobs.blocking_recv() else {
+            panic!("a process that must not outlive us is recorded")
+        };
+        drop(side);
+        gone(stamp.pid);
+        let cancelled = |event| matches!(event, Some(Event::Read(ReadEvent::Summarized { outcome, .. })) if outcome.text == Err("cancelled".to_owned()));
+        assert!(cancelled(told.blocking_recv()));
+        assert!(matches!(jobs.blocking_recv(), Some(Job::AgentGone(gone)) if gone == stamp));
+    }
+
+    #[test]
+    fn without_a_transcript_there_is_a_reason() {
+        let (events, mut told) = mpsc::channel(8);
+        let errand = Errand {
+            id: SummaryId(1),
+            iteration: IterationId::FIRST,
+            transcript: None,
+            ask: Some(shell("exit 0")),
+            events,
+            keeper: mpsc::channel(1).0,
+            stop: Arc::default(),
+        };
+        errand.run();
+        let Some(Event::Read(ReadEvent::Condensed { text, .. })) = told.blocking_recv() else {
+            panic!("an answer comes in any case")
+        };
+        assert_eq!(text, Err("no transcript is known".to_owned()));
+        assert_eq!(told.blocking_recv(), None);
+    }
+}

@@ -1,0 +1,348 @@
+//! Trimming on the disk: the survey of a session's transcript, and the copy under a new id.
+//!
+//! A transcript is the client's own file, so it is only ever read; the copy is written aside in the same
+//! directory, synced, read again, and only then renamed to a name that nothing had before. A session has a copy
+//! whole or not at all.
+//!
+//! ```text
+//!   loop ── Ask ──► thread ──► TrimPlanned or Trimmed ──► loop
+//! ```
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, BufWriter, Seek as _, Write as _},
+    path::{Path, PathBuf},
+    sync::mpsc as std_mpsc,
+    thread,
+};
+
+use tokio::sync::mpsc;
+
+use crate::{
+    app::{Event, event::ReadEvent},
+    lineage::TrimRecord,
+    transcript::{
+        SessionId, Tokens, tail,
+        trim::{LevelFigure, Survey, TrimError, TrimPlan, TrimSettings, Written},
+    },
+};
+
+use super::keeper::told;
+
+/// Bytes read and written at once.
+const BLOCK: usize = 1024 * 1024;
+
+/// Why a session could not be trimmed.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// The transcript is not what it should be.
+    #[error(transparent)]
+    Refused(#[from] tail::TailError),
+    /// There is no transcript.
+    #[error("no transcript at {}", crate::clean::one_line(&.0.to_string_lossy()))]
+    Missing(PathBuf),
+    /// It could not be read, or the copy would not be right.
+    #[error(transparent)]
+    Trim(#[from] TrimError),
+    /// A file could not be handled.
+    #[error("cannot {act} {}", crate::clean::one_line(&.path.to_string_lossy()))]
+    Io {
+        /// What was to be done.
+        act: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why it could not.
+        source: io::Error,
+    },
+    /// Even without any tool response it would be too large.
+    #[error("expected a trim to leave less than {target} tokens, found {least} at its strongest level", target = target.0, least = least.0)]
+    NoLevel {
+        /// What a level must get below.
+        target: Tokens,
+        /// What the strongest one leaves.
+        least: Tokens,
+    },
+}
+
+/// A transcript that is open, with what it holds.
+#[derive(Debug)]
+pub struct Surveyed {
+    file: File,
+    path: PathBuf,
+    /// What it holds.
+    pub survey: Survey,
+}
+
+/// A copy that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What was written.
+    pub written: Written,
+}
+
+impl Surveyed {
+    /// Opens the transcript at `path`, which must be a plain file of our own, and reads it once.
+    pub fn read(path: &Path) -> Result<Self, CopyError> {
+        let file = tail::open_ours(path)?.ok_or_else(|| CopyError::Missing(path.to_owned()))?;
+        let survey = Survey::read(BufReader::with_capacity(BLOCK, &file))?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            survey,
+        })
+    }
+
+    /// Writes a copy, trimmed to a level in percent, beside the original under the name of `session`, which
+    /// must be free.
+    pub fn copy(
+        mut self,
+        level: u8,
+        session: SessionId,
+        settings: &TrimSettings,
+    ) -> Result<Copied, CopyError> {
+        let above = match self.path.parent() {
+            Some(above) if !above.as_os_str().is_empty() => above,
+            _ => Path::new("."),
+        };
+        let target = above.join(format!("{session}.jsonl"));
+        let failed = |act: &'static str| {
+            let path = target.clone();
+            move |source: io::Error| CopyError::Io { act, path, source }
+        };
+        // It is created with mode 0600, and removed again unless it gets its name.
+        let mut aside = tempfile::Builder::new()
+            .prefix(&aside_prefix(session))
+            .tempfile_in(above)
+            .map_err(failed("create"))?;
+        self.file.rewind().map_err(failed("read the original of"))?;
+        let mut out = BufWriter::with_capacity(BLOCK, aside.as_file());
+        let reader = BufReader::with_capacity(BLOCK, &self.file);
+        let written = self
+            .survey
+            .write(reader, level, session, settings, &mut out)?;
+        out.flush().map_err(failed("write"))?;
+        drop(out);
+        aside.as_file_mut().rewind().map_err(failed("read back"))?;
+        self.survey
+            .check(BufReader::with_capacity(BLOCK, aside.as_file()))?;
+        aside.as_file().sync_all().map_err(failed("sync"))?;
+        aside
+            .persist_noclobber(&target)
+            .map_err(|error| failed("name")(error.error))?;
+        File::open(above)
+            .and_then(|above| above.sync_all())
+            .map_err(failed("sync the directory of"))?;
+        Ok(Copied {
+            path: target,
+            written,
+        })
+    }
+}
+
+/// What the name of a copy begins with that is not finished.
+fn aside_prefix(session: SessionId) -> String {
+    format!(".{session}.aside-")
+}
+
+/// Removes what a supervisor that died while it wrote the copy of `session` has left beside `original`.
+pub fn sweep(original: &Path, session: SessionId) {
+    let prefix = aside_prefix(session);
+    let entries = original.parent().map(fs::read_dir);
+    for entry in entries.into_iter().flatten().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&prefix)
+            && let Err(error) = fs::remove_file(entry.path())
+        {
+            tracing::warn!(%error, "half a trimmed copy cannot be removed");
+        }
+    }
+}
+
+/// What the thread is asked, under a number that its answer names.
+#[derive(Debug)]
+pub enum Ask {
+    /// What each level would win.
+    Plan {
+        /// The number.
+        ask: u64,
+        /// The transcript.
+        path: PathBuf,
+        /// How it is measured.
+        settings: TrimSettings,
+    },
+    /// The copy at the first level that is enough.
+    Copy {
+        /// The number.
+        ask: u64,
+        /// The transcript.
+        path: PathBuf,
+        /// How it is measured.
+        settings: TrimSettings,
+        /// The copy's session.
+        session: SessionId,
+    },
+}
+
+/// Starts the thread; it ends when the sender is dropped.
+pub fn start(events: mpsc::Sender<Event>) -> io::Result<std_mpsc::Sender<Ask>> {
+    let (sender, asked) = std_mpsc::channel();
+    thread::Builder::new()
+        .name("trim".to_owned())
+        .spawn(move || {
+            while let Ok(ask) = asked.recv() {
+                // The loop is gone, then.
+                let _ = events.blocking_send(Event::Read(answer(ask)));
+            }
+        })?;
+    Ok(sender)
+}
+
+fn answer(ask: Ask) -> ReadEvent {
+    match ask {
+        Ask::Plan {
+            ask,
+            path,
+            settings,
+        } => {
+            let plan = Surveyed::read(&path).map(|read| read.survey.plan(&settings));
+            ReadEvent::TrimPlanned {
+                ask,
+                plan: plan.map_err(|error| told(&error)),
+            }
+        }
+        Ask::Copy {
+            ask,
+            path,
+            settings,
+            session,
+        } => {
+            let made = trim(&path, &settings, session);
+            if let Err(error) = &made {
+                tracing::warn!(error = told(error), "the session was not trimmed");
+            }
+            ReadEvent::Trimmed {
+                ask,
+                made: made.map_err(|error| told(&error)),
+            }
+        }
+    }
+}
+
+/// Trims a session that has ended to the first level that is enough.
+fn trim(path: &Path, settings: &TrimSettings, session: SessionId) -> Result<TrimRecord, CopyError> {
+    let read = Surveyed::read(path)?;
+    let plan = read.survey.plan(settings);
+    let level = plan.chosen.ok_or_else(|| no_level(&plan, settings))?;
+    let Copied { path, written } = read.copy(level, session, settings)?;
+    let figure = written.figure;
+    tracing::info!(path = %path.display(), ?figure, dropped = written.dropped_tail, "trimmed");
+    Ok(record(&plan, figure))
+}
+
+fn no_level(plan: &TrimPlan, settings: &TrimSettings) -> CopyError {
+    CopyError::NoLevel {
+        target: settings.target(),
+        least: plan
+            .levels
+            .last()
+            .map_or(Tokens(0), |level| level.tokens_after),
+    }
+}
+
+fn record(plan: &TrimPlan, figure: LevelFigure) -> TrimRecord {
+    TrimRecord {
+        level: figure.percent,
+        responses: figure.responses,
+        of: plan.responses(),
+        tokens_before: figure.tokens_before,
+        tokens_after: figure.tokens_after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn session(number: u128) -> SessionId {
+        SessionId::new(Uuid::from_u128(number))
+    }
+
+    /// A call with a response of 40 000 characters, in a context of 150 000 tokens.
+    fn transcript(directory: &Path) -> PathBuf {
+        let path = directory.join(format!("{}.jsonl", session(1)));
+        let long = "x".repeat(400_000);
+        let lines = [
+            r#"{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"go"}}"#.to_owned(),
+            r#"{"type":"assistant","uuid":"b","parentUuid":"a","sessionId":"s","message":{"id":"m1","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}],"usage":{"input_tokens":1,"output_tokens":1}}}"#.to_owned(),
+            format!(r#"{{"type":"user","uuid":"c","parentUuid":"b","sessionId":"s","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t1","content":"{long}"}}]}}}}"#),
+            r#"{"type":"assistant","uuid":"d","parentUuid":"c","sessionId":"s","message":{"id":"m2","role":"assistant","model":"m","content":[{"type":"text","text":"done"}],"usage":{"input_tokens":150000,"output_tokens":0}}}"#.to_owned(),
+        ];
+        fs::write(&path, lines.join("\n") + "\n").unwrap();
+        path
+    }
+
+    const SETTINGS: TrimSettings = TrimSettings {
+        compact_line: Tokens(153_000),
+        max_recent_messages: 10,
+    };
+
+    #[test]
+    fn the_first_level_that_is_enough_is_copied_beside_the_original() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = transcript(directory.path());
+        let original = fs::read(&path).unwrap();
+        let made = trim(&path, &SETTINGS, session(2)).unwrap();
+        assert_eq!(
+            (made.level, made.responses, made.of, made.tokens_before),
+            (10, 1, 1, Tokens(150_000))
+        );
+        assert!(made.tokens_after < Tokens(51_000));
+        let copy = directory.path().join(format!("{}.jsonl", session(2)));
+        let text = fs::read_to_string(copy).unwrap();
+        assert!(text.contains("[tool output removed") && !text.contains("xxxx"));
+        assert_eq!(fs::read(&path).unwrap(), original);
+    }
+
+    #[test]
+    fn a_copy_takes_no_name_that_is_taken_and_leaves_nothing_aside() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = transcript(directory.path());
+        let taken = directory.path().join(format!("{}.jsonl", session(2)));
+        fs::write(&taken, "mine").unwrap();
+        let error = trim(&path, &SETTINGS, session(2)).unwrap_err();
+        assert!(error.to_string().starts_with("cannot name "), "{error}");
+        assert_eq!(fs::read_to_string(taken).unwrap(), "mine");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn without_a_level_that_is_enough_nothing_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = transcript(directory.path());
+        let settings = TrimSettings {
+            compact_line: Tokens(40_000),
+            ..SETTINGS
+        };
+        let error = trim(&path, &settings, session(2)).unwrap_err();
+        assert!(
+            error.to_string().contains("less than 32000 tokens"),
+            "{error}"
+        );
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn half_a_copy_of_a_dead_supervisor_is_swept_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = transcript(directory.path());
+        for number in [2, 3] {
+            let name = format!("{}abc123", aside_prefix(session(number)));
+            fs::write(directory.path().join(name), "half").unwrap();
+        }
+        sweep(&path, session(2));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+}

@@ -1,0 +1,298 @@
+//! What a handoff tells of a transcript, gathered line by line while the transcript is followed.
+//!
+//! | gathered | from which lines |
+//! |---|---|
+//! | the last shell commands | those near the end: older ones would be dropped again |
+//! | the agent's to-do list | all, for a task made long ago may still be open |
+//! | what the assistant says | news only: what stood there before was heard before |
+//!
+//! Memory is bounded whatever the transcript holds, and lines that concern nobody are not parsed.
+
+use std::collections::{HashMap, VecDeque};
+
+use memchr::memmem;
+use serde_json::Value;
+
+use super::{
+    commands::{CommandLog, CommandReader, records},
+    record::{self, Record},
+    todo::{TodoCall, Todos, is_todo_tool},
+};
+
+/// How far from the end of the file commands are looked for, in bytes: ten of the largest results and much else.
+pub const COMMANDS_REACH: u64 = 8 * 1024 * 1024;
+
+/// The most that is kept of what the assistant said until it is taken, in bytes.
+const SAID_CAP: usize = 4 * 1024 * 1024;
+
+/// The most calls that wait for their result.
+const CALLS_CAP: usize = 64;
+
+/// What was gathered so far; see the top of this file.
+#[derive(Debug)]
+pub struct Digest {
+    limit: usize,
+    commands: CommandReader,
+    todos: Todos,
+    /// Calls of a to-do tool without their result, oldest first, by their id.
+    calls: HashMap<String, (String, Value)>,
+    order: VecDeque<String>,
+    said: VecDeque<String>,
+    said_bytes: usize,
+}
+
+/// How new a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Age {
+    /// Bytes between it and the end of the file.
+    pub behind: u64,
+    /// It was written since we began to follow.
+    pub news: bool,
+}
+
+impl Digest {
+    /// Begins with nothing, to keep the last `commands` commands.
+    #[must_use]
+    pub fn new(commands: usize) -> Self {
+        Self {
+            limit: commands,
+            commands: CommandReader::new(commands),
+            todos: Todos::default(),
+            calls: HashMap::new(),
+            order: VecDeque::new(),
+            said: VecDeque::new(),
+            said_bytes: 0,
+        }
+    }
+
+    /// Forgets everything: another file has begun.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.limit);
+    }
+
+    /// Takes one stretch of the file (a line without its end).
+    pub fn line(&mut self, line: &[u8], age: Age) {
+        let has = |mark: &[u8]| memmem::find(line, mark).is_some();
+        let commands = age.behind <= COMMANDS_REACH && CommandReader::wants(line);
+        let todo = has(b"\"TodoWrite\"")
+            || has(b"\"Task")
+            || (!self.calls.is_empty() && has(b"\"tool_result\""));
+        if commands || todo {
+            for record in records(line) {
+                if commands {
+                    self.commands.record(&record);
+                }
+                if todo {
+                    self.todo(&record);
+                }
+            }
+        }
+        if age.news && has(b"\"assistant\"") {
+            record::each_record(line, &mut |record| self.hear(&record));
+        }
+    }
+
+    /// The last shell commands.
+    #[must_use]
+    pub const fn commands(&self) -> &CommandLog {
+        self.commands.log()
+    }
+
+    /// The agent's to-do list.
+    #[must_use]
+    pub const fn todos(&self) -> &Todos {
+        &self.todos
+    }
+
+    /// What the assistant has said on the main chain since this was asked last, oldest first.
+    pub fn take_said(&mut self) -> Vec<String> {
+        self.said_bytes = 0;
+        self.said.drain(..).collect()
+    }
+
+    fn hear(&mut self, record: &Record<'_>) {
+        let Record::Assistant(message) = record else {
+            return;
+        };
+        if message.sidechain || !message.is_genuine() || message.texts.is_empty() {
+            return;
+        }
+        let text = message.texts.join("\n\n");
+        self.said_bytes += text.len();
+        self.said.push_back(text);
+        while self.said_bytes > SAID_CAP && self.said.len() > 1 {
+            let dropped = self.said.pop_front().unwrap_or_default();
+            self.said_bytes -= dropped.len();
+        }
+    }
+
+    fn todo(&mut self, record: &Value) {
+        // A subagent's list is its own.
+        if record["isSidechain"] == true {
+            return;
+        }
+        for block in record["message"]["content"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            match block["type"].as_str() {
+                Some("tool_use") => self.todo_called(block),
+                Some("tool_result") => self.todo_answered(block, &record["toolUseResult"]),
+                _ => {}
+            }
+        }
+    }
+
+    fn todo_called(&mut self, block: &Value) {
+        let (Some(id), Some(name)) = (block["id"].as_str(), block["name"].as_str()) else {
+            return;
+        };
+        if !is_todo_tool(name) {
+            return;
+        }
+        let call = (name.to_owned(), block["input"].clone());
+        if self.calls.insert(id.to_owned(), call).is_none() {
+            self.order.push_back(id.to_owned());
+        }
+        while self.order.len() > CALLS_CAP {
+            if let Some(oldest) = self.order.pop_front() {
+                self.calls.remove(&oldest);
+            }
+        }
+    }
+
+    fn todo_answered(&mut self, block: &Value, result: &Value) {
+        let Some(id) = block["tool_use_id"].as_str() else {
+            return;
+        };
+        let Some((name, input)) = self.calls.remove(id) else {
+            return;
+        };
+        self.order.retain(|have| have != id);
+        if block["is_error"] == true {
+            return;
+        }
+        if let Some(call) = TodoCall::read(Some(id), &name, &input, result) {
+            self.todos.apply(&call);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const NEWS: Age = Age {
+        behind: 0,
+        news: true,
+    };
+
+    fn called(id: &str, name: &str, input: &Value) -> String {
+        let block = json!({"type": "tool_use", "id": id, "name": name, "input": input});
+        json!({"type": "assistant", "message": {"model": "m", "content": [block]}}).to_string()
+    }
+
+    fn answered(id: &str, result: &Value) -> String {
+        let block = json!({"type": "tool_result", "tool_use_id": id, "content": "x"});
+        json!({"type": "user", "message": {"content": [block]}, "toolUseResult": result})
+            .to_string()
+    }
+
+    fn said(text: &str, fields: &Value) -> String {
+        let content = json!([{"type": "text", "text": text}]);
+        let mut line = json!({"type": "assistant", "message": {"model": "m", "content": content}});
+        for (key, value) in fields.as_object().unwrap() {
+            line[key] = value.clone();
+        }
+        line.to_string()
+    }
+
+    fn digest(lines: &[(String, Age)]) -> Digest {
+        let mut digest = Digest::new(3);
+        for (line, age) in lines {
+            digest.line(line.as_bytes(), *age);
+        }
+        digest
+    }
+
+    #[test]
+    fn tasks_are_known_once_their_result_is_there() {
+        let input = json!({"subject": "a", "description": "d"});
+        let mut lines = vec![(called("t1", "TaskCreate", &input), NEWS)];
+        assert!(digest(&lines).todos().is_empty());
+        let result = json!({"task": {"id": "1", "subject": "a"}});
+        lines.push((answered("t1", &result), NEWS));
+        lines.push((answered("t1", &result), NEWS));
+        assert_eq!(digest(&lines).todos().pending().collect::<Vec<_>>(), ["a"]);
+    }
+
+    #[test]
+    fn only_new_words_of_the_main_chain_are_heard() {
+        let old = Age {
+            behind: 0,
+            news: false,
+        };
+        let mut digest = digest(&[
+            (said("old", &json!({})), old),
+            (said("new", &json!({})), NEWS),
+            (said("side", &json!({"isSidechain": true})), NEWS),
+            (said("error", &json!({"isApiErrorMessage": true})), NEWS),
+            (
+                json!({"type": "user", "message": {"content": "\"assistant\" mine"}}).to_string(),
+                NEWS,
+            ),
+        ]);
+        assert_eq!(digest.take_said(), ["new"]);
+        assert!(digest.take_said().is_empty());
+    }
+
+    #[test]
+    fn commands_far_from_the_end_are_not_read() {
+        let far = Age {
+            behind: COMMANDS_REACH + 1,
+            news: false,
+        };
+        let result = json!({"stdout": "x\n", "stderr": ""});
+        let run = |n: u32, age| {
+            let id = format!("t{n}");
+            let input = json!({"command": format!("echo {n}")});
+            [
+                (called(&id, "Bash", &input), age),
+                (answered(&id, &result), age),
+            ]
+        };
+        let lines = [run(1, far), run(2, NEWS)].concat();
+        let commands = digest(&lines).commands().records();
+        let lines: Vec<_> = commands
+            .iter()
+            .filter_map(|one| one.command.as_deref())
+            .collect();
+        assert_eq!(lines, ["echo 2"]);
+    }
+
+    #[test]
+    fn what_nobody_takes_stays_bounded() {
+        let mut digest = Digest::new(3);
+        let line = said(&"x".repeat(1024 * 1024), &json!({}));
+        for _ in 0..10 {
+            digest.line(line.as_bytes(), NEWS);
+        }
+        assert!(digest.take_said().len() <= 4);
+        for n in 0..1_000 {
+            let call = called(&format!("t{n}"), "TaskCreate", &json!({"subject": "a"}));
+            digest.line(call.as_bytes(), NEWS);
+        }
+        assert!(digest.calls.len() <= CALLS_CAP && digest.order.len() <= CALLS_CAP);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_line_is_read_without_a_panic(line in "(\"assistant\"|\"TaskCreate\"|\"tool_result\"|\\{|\\}|\\[|\\]|:|,|\"type\"|\"message\"|\"content\"|x|\\\\u|d800){0,60}") {
+            let mut digest = Digest::new(3);
+            digest.line(line.as_bytes(), NEWS);
+        }
+    }
+}

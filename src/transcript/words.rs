@@ -1,0 +1,80 @@
+//! An assistant's own words: what is left of its Markdown without code fences and quotations.
+//!
+//! What stands in a fence or in a quotation is talk about something and not said; signals (`handoff`) and the promise of
+//! an autonomous run (`autopilot`) count only outside of both.
+
+/// Follows the code fences of a text, line by line.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fences {
+    /// The mark of the fence that is open, and how many of it close it at least.
+    open: Option<(char, usize)>,
+}
+
+impl Fences {
+    /// Takes the next line in and says whether it stands outside of every fence; the lines of the marks do not.
+    pub fn is_outside(&mut self, line: &str) -> bool {
+        let was_open = self.open.is_some();
+        self.open = after(self.open, line);
+        !was_open && self.open.is_none()
+    }
+}
+
+/// The fence that is open behind this line.
+fn after(open: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
+    let line = line.trim_start();
+    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'));
+    let length = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
+    let rest = line.get(length..).unwrap_or_default();
+    match (open, mark) {
+        // Three backticks that are closed on their own line are code within the line.
+        (None, Some('`')) if length >= 3 && !rest.contains('`') => Some(('`', length)),
+        (None, Some('~')) if length >= 3 => Some(('~', length)),
+        (Some((open, least)), Some(mark))
+            if mark == open && length >= least && rest.trim().is_empty() =>
+        {
+            None
+        }
+        (open, _) => open,
+    }
+}
+
+/// Whether a line is a quotation.
+#[must_use]
+pub fn is_quotation(line: &str) -> bool {
+    line.trim_start().starts_with('>')
+}
+
+/// The lines outside of code fences and quotations.
+pub fn own_lines(message: &str) -> impl Iterator<Item = &str> {
+    let mut fences = Fences::default();
+    message
+        .lines()
+        .filter(move |line| fences.is_outside(line) && !is_quotation(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(message: &str) -> Vec<&str> {
+        own_lines(message).collect()
+    }
+
+    #[test]
+    fn fences_and_quotations_are_left_out() {
+        assert_eq!(own("a\n```rust\nb\n```\nc\n> d\n  > e\nf"), ["a", "c", "f"]);
+        assert_eq!(own("~~~~\n```\na\n~~~\nb\n~~~~\nc"), ["c"]);
+        assert_eq!(own("a\n```\nnever closed\nb"), ["a"]);
+    }
+
+    #[test]
+    fn a_fence_is_closed_by_its_own_mark_alone() {
+        assert_eq!(own("```\na\n```rust\nb\n```\nc"), ["c"]);
+        assert_eq!(own("````\n```\na\n````\nb"), ["b"]);
+    }
+
+    #[test]
+    fn backticks_closed_on_their_line_open_no_fence() {
+        assert_eq!(own("```code``` and more\na"), ["```code``` and more", "a"]);
+    }
+}

@@ -1,0 +1,193 @@
+//! Every endpoint with good, missing, wrong-type, oversized and non-UTF-8 input; and all of them under load.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pitstop::api::endpoint::{Endpoint, Method};
+
+use super::*;
+
+const COMMIT: &str = "/hooks/git-commit";
+const TESTS: &str = "/hooks/test-result";
+const SAVE: &str = "/context/auto-save";
+
+#[test]
+fn reports_are_taken_in_the_right_form_only() {
+    let supervisor = Supervisor::start();
+    let cases: [(&str, &[u8], u16); 47] = [
+        (COMMIT, br#"{"commit_sha": "1a2b3c4"}"#, 202),
+        (COMMIT, br#"{"commit_sha": "1A2B3C4D5E", "environment": null, "branch": null, "commit_message": null, "files_changed": null}"#, 202),
+        (COMMIT, br#"{"environment": "dev", "commit_sha": "1a2b3c4", "commit_message": "x\ny", "branch": "main", "files_changed": 3, "more": [1]}"#, 202),
+        (COMMIT, br#"{"commit_sha": "1a2b3c4", "branch": "refused"}"#, 409),
+        (COMMIT, b"", 400),
+        (COMMIT, b"{}", 400),
+        (COMMIT, b"[]", 400),
+        (COMMIT, b"null", 400),
+        (COMMIT, br#"{"commit_sha": 7}"#, 400),
+        (COMMIT, br#"{"commit_sha": null}"#, 400),
+        (COMMIT, br#"{"commit_sha": ""}"#, 400),
+        (COMMIT, br#"{"commit_sha": "1a2b3c"}"#, 400),
+        (COMMIT, br#"{"commit_sha": "1a2b3cg"}"#, 400),
+        (COMMIT, br#"{"commit_sha": "--help!"}"#, 400),
+        (COMMIT, br#"{"commit_sha": "1a2b3c4", "files_changed": -1}"#, 400),
+        (COMMIT, br#"{"commit_sha": "1a2b3c4", "files_changed": 1.5}"#, 400),
+        (COMMIT, br#"{"commit_sha": "1a2b3c4", "files_changed": "3"}"#, 400),
+        (COMMIT, br#"{"commit_sha": "1a2b3c4", "files_changed": ["a"]}"#, 400),
+        (COMMIT, br#"{"commit_sha": "1a2b3c4", "files_changed": 1000000001}"#, 400),
+        (COMMIT, br#"{"commit_sha": "1a2b3c4", "branch": 1}"#, 400),
+        (COMMIT, br#"{"commit_sha": "1a2b3c4", "commit_message": {}}"#, 400),
+        (COMMIT, b"{\"commit_sha\": \"1a2b3c4\", \"branch\": \"\xff\"}", 400),
+        (COMMIT, br#"{"commit_sha": "1a2b3c4", "commit_sha": "1a2b3c5"}"#, 400),
+        (COMMIT, br#"{"commit_sha": "1a2b3c4"} x"#, 400),
+        (TESTS, br#"{"passed": true}"#, 202),
+        (TESTS, br#"{"environment": "dev", "passed": false, "test_count": 14, "failed_count": 2, "duration_seconds": 1.25, "test_command": "cargo test"}"#, 202),
+        (TESTS, b"", 400),
+        (TESTS, b"{}", 400),
+        (TESTS, br#"{"passed": "yes"}"#, 400),
+        (TESTS, br#"{"passed": 1}"#, 400),
+        (TESTS, br#"{"passed": true, "test_count": -1}"#, 400),
+        (TESTS, br#"{"passed": true, "test_count": 1e3}"#, 400),
+        (TESTS, br#"{"passed": true, "test_count": 99999999999999999999}"#, 400),
+        (TESTS, br#"{"passed": false, "test_count": 1, "failed_count": 2}"#, 400),
+        (TESTS, br#"{"passed": true, "duration_seconds": -0.5}"#, 400),
+        (TESTS, br#"{"passed": true, "duration_seconds": "1 s"}"#, 400),
+        (TESTS, br#"{"passed": true, "duration_seconds": 1e999}"#, 400),
+        (TESTS, b"{\"passed\": true, \"test_command\": \"\xc3\x28\"}", 400),
+        (SAVE, b"", 202),
+        (SAVE, b"{}", 202),
+        (SAVE, br#"{"environment": "dev"}"#, 202),
+        (SAVE, br#"{"environment": 1}"#, 400),
+        (SAVE, b"[]", 400),
+        (SAVE, b"{", 400),
+        (SAVE, b"\xff", 400),
+        ("/statusline", b"", 200),
+        ("/hooks/claude/Stop", b"\xff", 202),
+    ];
+    for (path, body, status) in cases {
+        let answer = supervisor.request("observe", "POST", path, body);
+        assert_eq!(
+            answer.status,
+            status,
+            "{path} {}: {answer:?}",
+            String::from_utf8_lossy(body)
+        );
+        answer.expect(status);
+    }
+    let good = cases
+        .iter()
+        .filter(|(_, _, status)| *status < 300 || *status == 409);
+    supervisor.hears(good.count());
+}
+
+#[test]
+fn every_endpoint_refuses_what_is_too_large_too_deep_or_no_json() {
+    let supervisor = Supervisor::start();
+    let deep = [
+        b"{\"x\":".to_vec(),
+        vec![b'['; 100],
+        vec![b']'; 100],
+        b"}".to_vec(),
+    ]
+    .concat();
+    for endpoint in Endpoint::ALL {
+        let path = endpoint
+            .path()
+            .replace("{event}", "Stop")
+            .replace("{id}", "current")
+            .replace("{order}", "save");
+        let method = endpoint.method().word();
+        let large = vec![b'a'; BODY_LIMIT + 1];
+        supervisor
+            .request("control", method, &path, &large)
+            .expect(413);
+        if endpoint.method() == Method::Get {
+            continue;
+        }
+        let token = format!("Authorization: Bearer {}", supervisor.token("control"));
+        let first = format!("POST {path} HTTP/1.1");
+        for kind in [
+            "X: y",
+            "Content-Type: text/plain",
+            "Content-Type: text/html",
+        ] {
+            let headers = [token.as_str(), kind, "Content-Length: 2"];
+            supervisor
+                .raw(&message(&first, &headers, b"{}"))
+                .expect(415);
+        }
+        if !matches!(endpoint, Endpoint::Hook | Endpoint::StatusLine) {
+            supervisor
+                .request("control", "POST", &path, &deep)
+                .expect(400);
+        }
+    }
+    assert_eq!(supervisor.heard(), []);
+}
+
+#[test]
+fn metrics_are_text_for_prometheus() {
+    let supervisor = Supervisor::start();
+    supervisor
+        .request("observe", "POST", "/hooks/claude/Stop", b"{}")
+        .expect(202);
+    let answer = supervisor.request("observe", "GET", "/metrics", b"");
+    answer.expect(200);
+    assert!(
+        answer
+            .head
+            .contains("content-type: text/plain; version=0.0.4")
+    );
+    for line in [
+        "pitstop_context_used_tokens 128400",
+        "pitstop_hook_seconds_count 1",
+    ] {
+        assert!(
+            answer.body.lines().any(|one| one == line),
+            "{}",
+            answer.body
+        );
+    }
+}
+
+/// One request after the other, each on a connection of its own, until `count` have been made by all together.
+fn hammer(door: &Door, path: &str, made: &AtomicUsize, count: usize) -> Vec<Duration> {
+    let mut times = Vec::new();
+    while made.fetch_add(1, Ordering::Relaxed) < count {
+        let began = Instant::now();
+        let answer = door.get(path, Instant::now() + PATIENCE).unwrap();
+        times.push(began.elapsed());
+        assert_eq!(
+            answer.status,
+            200,
+            "{}",
+            String::from_utf8_lossy(&answer.body)
+        );
+    }
+    times
+}
+
+#[test]
+fn ten_thousand_requests_from_sixty_four_connections_are_all_answered() {
+    const REQUESTS: usize = 10_000;
+    let supervisor = Supervisor::start();
+    let door = Door::from_control_file(supervisor.secrets.control_file()).unwrap();
+    let made = AtomicUsize::new(0);
+    let mut times: Vec<Duration> = thread::scope(|scope| {
+        let connections: Vec<_> = (0..64)
+            .map(|number| {
+                let path = ["/context/usage", "/status", "/metrics", "/history"][number % 4];
+                let (door, made) = (&door, &made);
+                scope.spawn(move || hammer(door, path, made, REQUESTS))
+            })
+            .collect();
+        connections
+            .into_iter()
+            .flat_map(|connection| connection.join().unwrap())
+            .collect()
+    });
+    assert_eq!(times.len(), REQUESTS);
+    times.sort();
+    let (half, most) = (times[REQUESTS / 2], times[REQUESTS * 99 / 100]);
+    println!("10 000 requests from 64 connections: p50 {half:?}, p99 {most:?}");
+    // The contract's 20 ms are for a release build on a machine of its own (`cargo run --release --example doors_speed`).
+    assert!(most < Duration::from_secs(10), "{most:?}");
+}

@@ -1,0 +1,909 @@
+//! The autonomous run: one task over many sessions, watched and headless, on the demo and on the real client.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Output,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::kit::{
+    messages_api::{Answer, user_texts},
+    schema,
+    supervisor::{Headless, Launch, SOON, Supervisor, key, processes_of},
+};
+
+/// How long a whole run may take on a machine that others use too.
+const RUN: Duration = Duration::from_secs(180);
+
+const PROMISE: &str = "ALL DONE";
+
+fn all(output: &Output) -> String {
+    String::from_utf8_lossy(&[output.stdout.clone(), output.stderr.clone()].concat()).into_owned()
+}
+
+/// A run of the demo with this task and the promise.
+fn run_of(task: &str) -> Launch {
+    Launch::demo().order(["--task", task, "--until", PROMISE])
+}
+
+fn demo() -> Launch {
+    run_of("Build tidepool with care")
+}
+
+/// With an agent that plays these turns in each session.
+fn playing(launch: Launch, turns: &[&str]) -> Launch {
+    let script = launch.the_home().path("script");
+    fs::write(&script, turns.join("\n")).expect("the script is written");
+    launch.env("PITSTOP_DEMO_SCRIPT", script)
+}
+
+fn scripted(turns: &[&str]) -> Launch {
+    playing(demo(), turns)
+}
+
+fn json(launch: Launch) -> Launch {
+    launch.order(["--headless", "--json"])
+}
+
+/// Runs without a terminal to its end.
+#[track_caller]
+fn outcome(launch: &Launch) -> (Option<i32>, Headless) {
+    let mut run = launch.start_headless();
+    let code = run.wait_for_exit(RUN);
+    (code, run)
+}
+
+fn last(run: &Headless) -> Value {
+    run.news().pop().expect("it has said something")
+}
+
+/// The files of the only run.
+#[track_caller]
+fn run_dir(launch: &Launch) -> PathBuf {
+    let runs = launch.project().join(".pitstop/runs");
+    let mut found: Vec<_> = fs::read_dir(&runs).unwrap().flatten().collect();
+    assert_eq!(found.len(), 1, "one run in {}", runs.display());
+    found.remove(0).path()
+}
+
+/// The record of the only run: whole, and as its schema says.
+#[track_caller]
+fn meta(launch: &Launch) -> Value {
+    let text = fs::read_to_string(run_dir(launch).join("meta.json")).expect("a record");
+    let meta: Value = serde_json::from_str(&text).expect("whole JSON");
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/meta.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    assert_eq!(schema::faults(&schema, &meta), [""; 0], "{meta:#}");
+    assert!(!text.contains("null"), "nulls are left out: {text}");
+    meta
+}
+
+fn reasons(meta: &Value) -> Vec<&str> {
+    let iterations = meta["iterations"].as_array().unwrap();
+    iterations
+        .iter()
+        .map(|one| one["end_reason"].as_str().unwrap_or("open"))
+        .collect()
+}
+
+fn sessions(meta: &Value) -> BTreeSet<&str> {
+    let iterations = meta["iterations"].as_array().unwrap();
+    iterations
+        .iter()
+        .map(|one| one["session_id"].as_str().expect("a session"))
+        .collect()
+}
+
+/// The handoffs that the later iterations were given, in order.
+fn handoffs(launch: &Launch) -> Vec<String> {
+    let dir = run_dir(launch);
+    (2..)
+        .map_while(|number| {
+            fs::read_to_string(dir.join(format!("iteration-{number}/handoff.md"))).ok()
+        })
+        .collect()
+}
+
+/// Five sessions of the demo, by a window that three turns fill.
+fn five_sessions() -> Launch {
+    demo()
+        .env("PITSTOP_DEMO_PACE_MS", "5")
+        .env("PITSTOP_DEMO_GROWTH", "45000")
+        .env("PITSTOP_DEMO_ITEMS", "14")
+}
+
+#[track_caller]
+fn check_five_sessions(launch: &Launch) {
+    let meta = meta(launch);
+    let mut expected = vec!["context_limit"; 4];
+    expected.push("promise_found");
+    assert_eq!(reasons(&meta), expected);
+    assert_eq!(sessions(&meta).len(), 5);
+    let handoffs = handoffs(launch);
+    assert_eq!(handoffs.len(), 4);
+    for (number, handoff) in handoffs.iter().enumerate() {
+        assert!(
+            handoff.contains("Build tidepool with care"),
+            "the task is the objective"
+        );
+        assert!(
+            handoff.contains(&format!("\n{PROMISE}")),
+            "it says how to end: {handoff}"
+        );
+        let done = handoff.matches("- [x] ").count();
+        assert!(
+            done >= 3 * (number + 1),
+            "handoff {number} carries {done}:\n{handoff}"
+        );
+    }
+}
+
+#[test]
+fn a_task_over_five_sessions_of_the_demo_ends_by_the_promise() {
+    let launch = five_sessions().set("reboot.auto_delay=\"100ms\"");
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for(
+        |text| text.contains("iteration 2/50") && text.contains("until \"ALL DONE\""),
+        RUN,
+    );
+    let exit = supervisor.wait_for_exit(RUN);
+    assert_eq!(exit.code, 0, "{}", supervisor.log());
+    check_five_sessions(&launch);
+    let said = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
+    assert!(said.contains("\x1b]9;pitstop: the run is over: the promise was given"));
+    assert!(
+        said.ends_with("the run is over: the promise was given\r\n"),
+        "{said:?}"
+    );
+    assert_eq!(supervisor.terminal.modes_left_on(), [""; 0]);
+}
+
+#[test]
+fn a_headless_task_over_five_sessions_of_the_demo_ends_by_the_promise() {
+    let launch = json(five_sessions());
+    let (code, run) = outcome(&launch);
+    assert_eq!(code, Some(0), "{:#?}", run.lines());
+    check_five_sessions(&launch);
+    assert_eq!(run.count("iteration_started"), 5);
+    assert_eq!(run.count("iteration_ended"), 5);
+    assert_eq!(run.count("turn_ended"), 14);
+    let end = last(&run);
+    assert_eq!(
+        (&end["event"], &end["code"], &end["turns"]),
+        (&"run_ended".into(), &0.into(), &14.into())
+    );
+    let history = run.run(&["history", "--json"]);
+    let history: Value = serde_json::from_slice(&history.stdout).unwrap();
+    assert_eq!(history["iterations"].as_array().unwrap().len(), 5);
+}
+
+/// The exit code and end reason of a run, and what its last line says.
+#[track_caller]
+fn check_end(launch: Launch, code: i32, reason: &str, why: &str) {
+    let launch = json(launch);
+    let (found, run) = outcome(&launch);
+    let end = last(&run);
+    assert_eq!(found, Some(code), "{why}: {:#?}", run.lines());
+    assert_eq!(end["code"], code);
+    assert!(end["why"].as_str().unwrap().contains(why), "{why}: {end}");
+    assert_eq!(reasons(&meta(&launch)).last(), Some(&reason), "{why}");
+}
+
+#[test]
+fn each_cap_ends_the_run_with_its_code() {
+    let busy = || demo().env("PITSTOP_DEMO_PACE_MS", "5");
+    check_end(
+        busy().order([
+            "--fresh",
+            "always",
+            "--max-iterations",
+            "3",
+            "--max-cost",
+            "0",
+        ]),
+        3,
+        "limit",
+        "max_iterations = 3 reached",
+    );
+    check_end(
+        busy().order(["--max-cost", "0.5"]),
+        3,
+        "limit",
+        "max_cost_usd = 0.5 reached",
+    );
+    // In the middle of a turn that would take a minute.
+    let began = Instant::now();
+    check_end(
+        scripted(&["$ sleep 60"]).order(["--max-time", "2s"]),
+        3,
+        "limit",
+        "max_time = 2 s reached",
+    );
+    assert!(
+        began.elapsed() < Duration::from_secs(50),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
+fn each_breaker_ends_a_headless_run_with_its_evidence() {
+    check_end(
+        scripted(&[
+            "$ echo broken 1; false\tfirst",
+            "$ echo broken 2; false\tsecond",
+            "$ echo broken 3; false\tthird",
+        ])
+        .set("loop.same_command_limit=1"),
+        4,
+        "limit",
+        "breaker same_command tripped: `echo broken 1; false` has failed 1 times in a row: broken 1",
+    );
+    check_end(
+        scripted(&["$ false\ta", "$ false\tb", "$ false\tc", "d"]).set("loop.same_command_limit=3"),
+        4,
+        "limit",
+        "`false` has failed 3 times",
+    );
+    check_end(
+        scripted(&["a", "b", "c", "d", "e"]).set("loop.no_change_limit=4"),
+        4,
+        "limit",
+        "breaker no_change tripped: 4 turns in a row",
+    );
+    check_end(
+        scripted(&["a", "stuck", "stuck", "stuck", "e"]).set("loop.same_message_limit=3"),
+        4,
+        "limit",
+        "breaker same_message tripped: 3 turns in a row have ended with the same words: stuck",
+    );
+    check_end(
+        // Two turns are wanted between two reboots, and one fills the window.
+        demo()
+            .env("PITSTOP_DEMO_PACE_MS", "5")
+            .env("PITSTOP_DEMO_GROWTH", "140000"),
+        4,
+        "limit",
+        "breaker reboot_thrash tripped",
+    );
+    // It dies before it has said a word in every life but the first.
+    check_end(
+        scripted(&["first", "second"])
+            .env("PITSTOP_DEMO_CRASH", "2")
+            .order(["--max-iterations", "3"]),
+        3,
+        "crash",
+        "max_iterations = 3 reached",
+    );
+}
+
+#[test]
+fn the_exit_codes_are_those_of_the_contract() {
+    // 0: the user quits.
+    let launch = json(scripted(&["$ sleep 60"]));
+    let mut run = launch.start_headless();
+    run.wait_until("it works", |run| run.count("iteration_started") == 1, SOON);
+    assert_eq!(run.run(&["ctl", "stop"]).status.code(), Some(0));
+    assert_eq!(run.wait_for_exit(SOON), Some(0));
+    assert_eq!(last(&run)["why"], "stopped by the user");
+    assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
+
+    // 1: somebody else holds the project.
+    let launch = json(scripted(&["$ sleep 60"]));
+    let mut first = launch.start_headless();
+    first.wait_until(
+        "it holds the project",
+        |run| run.count("iteration_started") == 1,
+        SOON,
+    );
+    let second = launch
+        .command(&["run", "--demo", "--headless", "--task", "a task"])
+        .output()
+        .unwrap();
+    assert_eq!(second.status.code(), Some(1), "{}", all(&second));
+    first.signal(Signal::INT);
+    assert_eq!(first.wait_for_exit(SOON), Some(130));
+
+    // 2: usage and configuration.
+    let launch = demo();
+    for (args, what) in [
+        (&["run"][..], "--task"),
+        (
+            &["run", "--task", "no/such.md", "--headless"],
+            "no such file",
+        ),
+        (
+            &["run", "--task", "a b", "--max-time", "soon", "--headless"],
+            "such as 4h",
+        ),
+        (&["run", "--task", "a b", "--json"], "--headless"),
+        (&["run", "--task", "a b", "--demo"], "--headless"),
+        (
+            &["--agent", "cat", "run", "--task", "a b", "--headless"],
+            "--agent",
+        ),
+        (
+            &[
+                "run",
+                "--task",
+                "a b",
+                "--demo",
+                "--headless",
+                "--set",
+                "loop.max_tme=\"1h\"",
+            ],
+            "max_time",
+        ),
+    ] {
+        let output = launch.command(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", all(&output));
+        assert!(all(&output).contains(what), "{args:?}: {}", all(&output));
+    }
+
+    // 5: there is no agent, and one that ends at once.
+    let flags = [
+        "--task",
+        "a b",
+        "--headless",
+        "--set",
+        "agent.command=\"no-such-agent\"",
+    ];
+    let output = launch
+        .command(&[&["run"], &flags[..]].concat())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", all(&output));
+    let launch = json(
+        Launch::demo()
+            .client(Path::new("/bin/false"))
+            .order(["--task", "a b"]),
+    );
+    let (code, run) = outcome(&launch);
+    assert_eq!(code, Some(5), "{:#?}", run.lines());
+    assert!(
+        last(&run)["why"]
+            .as_str()
+            .unwrap()
+            .contains("the agent could not run")
+    );
+}
+
+#[test]
+fn the_promise_counts_only_in_the_assistants_own_words() {
+    let turns = [
+        "$ echo ALL DONE\tThe tool says so.",
+        "For example:\\n\\n```\\nALL DONE\\n```",
+        "You said:\\n\\n> ALL DONE",
+        "I shall say `ALL DONE`, or \"ALL DONE\", when I am.",
+        "NOT_ALL DONE_YET, UNALL DONE",
+        "Everything is built and checked.\\n\\nALL DONE",
+    ];
+    // The task and so the prompts hold it too.
+    let launch = json(playing(run_of("Say ALL DONE at last"), &turns));
+    let (code, run) = outcome(&launch);
+    assert_eq!(code, Some(0), "{:#?}", run.lines());
+    assert_eq!(last(&run)["turns"], turns.len());
+    assert_eq!(reasons(&meta(&launch)), ["promise_found"]);
+}
+
+#[test]
+fn the_task_is_read_again_before_each_prompt() {
+    let turns = ["one", "two", "three", "four", "five", "ALL DONE"];
+    let launch = json(playing(run_of("task.md"), &turns));
+    let task = launch.project().join("task.md");
+    fs::write(&task, "# Build a boat\n").unwrap();
+    let mut run = launch.start_headless();
+    run.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+    fs::write(&task, "# Build a submarine\n").unwrap();
+    assert_eq!(run.wait_for_exit(RUN), Some(0));
+    assert_eq!(run.count("task_changed"), 1);
+    let told = run
+        .news()
+        .into_iter()
+        .find(|one| one["event"] == "task_changed")
+        .unwrap();
+    assert_eq!(told["task"], "Build a submarine");
+    let prompts: Vec<_> = run
+        .news()
+        .into_iter()
+        .filter(|one| one["event"] == "prompted")
+        .map(|one| one["prompt"].as_str().unwrap().to_owned())
+        .collect();
+    let changed = prompts
+        .iter()
+        .filter(|prompt| prompt.contains("the task as it stands now"));
+    assert_eq!(changed.count(), 1, "{prompts:?}");
+}
+
+#[test]
+fn a_run_can_be_paused_spoken_to_and_resumed() {
+    let launch = json(
+        demo()
+            .env("PITSTOP_DEMO_PACE_MS", "10")
+            .env("PITSTOP_DEMO_ITEMS", "100"),
+    );
+    let mut run = launch.start_headless();
+    let ctl = |run: &Headless, action: &str| {
+        let output = run.run(&["ctl", action]);
+        assert_eq!(output.status.code(), Some(0), "{action}: {}", all(&output));
+    };
+    run.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+    ctl(&run, "pause");
+    run.wait_until("paused", |run| run.count("paused") == 1, SOON);
+    let report = |run: &Headless| -> Value {
+        let output = run.run(&["status", "--json"]);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    assert_eq!(report(&run)["run"]["phase"], "paused");
+    assert_eq!(report(&run)["run"]["headless"], true);
+    // The turn that was under way, or whose prompt was in the box already, still ends.
+    let still = Duration::from_secs(2);
+    let (mut turns, mut since) = (run.count("turn_ended"), Instant::now());
+    let first = turns;
+    while since.elapsed() < still {
+        if run.count("turn_ended") != turns {
+            (turns, since) = (run.count("turn_ended"), Instant::now());
+        }
+        assert!(turns <= first + 1, "it holds still");
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    ctl(&run, "resume");
+    run.wait_until("it goes on", |run| run.count("turn_ended") > turns, SOON);
+    ctl(&run, "stop");
+    assert_eq!(run.wait_for_exit(SOON), Some(0));
+    assert_eq!((run.count("paused"), run.count("resumed")), (1, 1));
+}
+
+#[test]
+fn a_person_who_types_has_the_run_until_they_give_it_back() {
+    let launch = demo()
+        .env("PITSTOP_DEMO_PACE_MS", "10")
+        .env("PITSTOP_DEMO_ITEMS", "100");
+    let supervisor = launch.start();
+    let turns = |supervisor: &Supervisor| supervisor.status()["run"]["turns"].as_u64().unwrap();
+    supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(0), SOON);
+    supervisor.keys(["x"]);
+    supervisor.wait_for_status(|status| status["run"]["phase"] == "paused", SOON);
+    supervisor
+        .terminal
+        .wait_for_text("paused by your typing", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    let before = turns(&supervisor);
+    // Its own text is not submitted with somebody else's.
+    supervisor.keys([key::PREFIX, "p"]);
+    supervisor
+        .terminal
+        .wait_for_text("may hold text of yours", SOON);
+    assert_eq!(turns(&supervisor), before);
+    supervisor.keys([key::CTRL_C]);
+    supervisor.keys([key::PREFIX, "p"]);
+    supervisor.wait_for_status(
+        |status| status["run"]["turns"].as_u64() > Some(before),
+        SOON,
+    );
+    supervisor.keys([key::F10]);
+    let end = Instant::now() + SOON;
+    while supervisor.try_status().is_some() && Instant::now() < end {
+        // It asks while a turn runs.
+        supervisor.keys([key::ENTER]);
+    }
+    assert_eq!(supervisor.wait_for_exit(SOON).code, 0);
+}
+
+#[test]
+fn a_tripped_breaker_calls_a_person_who_may_reset_it() {
+    let launch =
+        scripted(&["stuck", "stuck", "stuck", "free", "ALL DONE"]).set("loop.same_message_limit=3");
+    let supervisor = launch.start();
+    let status = supervisor.wait_for_status(|status| status["run"]["phase"] == "tripped", RUN);
+    let why = status["run"]["why"].as_str().unwrap();
+    assert!(
+        why.contains("same_message") && why.contains("stuck"),
+        "{why}"
+    );
+    supervisor.wait_until(
+        "a notification",
+        || {
+            let said = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
+            said.contains("\x1b]9;pitstop: the run has stopped: 3 turns in a row")
+        },
+        SOON,
+    );
+    assert_eq!(supervisor.ctl("resume").0, 0);
+    assert_eq!(supervisor.wait_for_exit(RUN).code, 0);
+
+    // One that is left alone and quit ends with the breaker's code.
+    let launch = scripted(&["stuck", "stuck"]).set("loop.same_message_limit=2");
+    let supervisor = launch.start();
+    supervisor.wait_for_status(|status| status["run"]["phase"] == "tripped", RUN);
+    supervisor.keys([key::F10]);
+    assert_eq!(supervisor.wait_for_exit(SOON).code, 4);
+    assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
+}
+
+#[test]
+fn one_interrupt_ends_a_headless_run_cleanly_and_two_at_once() {
+    let launch = json(demo().env("PITSTOP_DEMO_PACE_MS", "10"));
+    let mut run = launch.start_headless();
+    run.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+    run.signal(Signal::INT);
+    assert_eq!(run.wait_for_exit(SOON), Some(130));
+    assert_eq!(last(&run)["why"], "interrupted");
+    assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
+
+    // An agent that takes its time, and one second signal.
+    let launch = json(scripted(&["$ sleep 60"]).env("PITSTOP_DEMO_STUBBORN", "1"))
+        .set("reboot.exit_timeout=\"60s\"");
+    let mut run = launch.start_headless();
+    run.wait_until("it works", |run| run.agent_pid().is_some(), SOON);
+    run.signal(Signal::INT);
+    run.wait_until(
+        "it is ending",
+        |run| {
+            run.lines()
+                .iter()
+                .any(|line| line.contains("SIGINT: the agent is ended cleanly"))
+        },
+        SOON,
+    );
+    run.signal(Signal::INT);
+    assert_eq!(run.wait_for_exit(SOON), Some(130));
+    assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
+}
+
+#[test]
+fn a_run_that_may_goes_on_without_its_terminal() {
+    let launch = demo()
+        .env("PITSTOP_DEMO_PACE_MS", "10")
+        .env("PITSTOP_DEMO_ITEMS", "8")
+        .set("loop.keep_running=true");
+    let supervisor = launch.start();
+    supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(0), SOON);
+    supervisor.terminal.signal(Signal::HUP);
+    supervisor.wait_for_status(|status| status["run"]["headless"] == true, SOON);
+    supervisor.wait_until(
+        "the terminal is given up",
+        || supervisor.terminal.modes_left_on().is_empty(),
+        SOON,
+    );
+    supervisor.terminal.signal(Signal::HUP);
+    assert_eq!(supervisor.wait_for_exit(RUN).code, 0);
+    assert_eq!(reasons(&meta(&launch)), ["promise_found"]);
+
+    let launch = demo().env("PITSTOP_DEMO_PACE_MS", "10");
+    let supervisor = launch.start();
+    supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(0), SOON);
+    supervisor.terminal.signal(Signal::HUP);
+    assert_eq!(supervisor.wait_for_exit(SOON).code, 130);
+    assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
+}
+
+#[test]
+fn an_agent_that_is_killed_from_outside_is_resumed() {
+    let launch = json(
+        demo()
+            .env("PITSTOP_DEMO_PACE_MS", "30")
+            .env("PITSTOP_DEMO_ITEMS", "5"),
+    );
+    let mut run = launch.start_headless();
+    run.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+    let agent = run.agent_pid().expect("an agent");
+    rustix::process::kill_process(agent, Signal::KILL).unwrap();
+    assert_eq!(run.wait_for_exit(RUN), Some(0), "{:#?}", run.lines());
+    let meta = meta(&launch);
+    assert_eq!(reasons(&meta), ["crash", "promise_found"]);
+    assert_eq!(sessions(&meta).len(), 1, "the same session goes on");
+}
+
+#[test]
+fn a_failing_service_is_waited_out() {
+    let launch = json(scripted(&[
+        "one",
+        "! overloaded",
+        "three",
+        "! server_error",
+        "ALL DONE",
+    ]));
+    let (code, run) = outcome(&launch);
+    assert_eq!(code, Some(0), "{:#?}", run.lines());
+    assert_eq!((run.count("turn_failed"), run.count("waiting")), (2, 2));
+    assert_eq!(reasons(&meta(&launch)), ["promise_found"]);
+}
+
+/// Figures of a process, from the system.
+fn resident_kib(pid: rustix::process::Pid) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+fn open_files(pid: rustix::process::Pid) -> usize {
+    fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero()))
+        .unwrap()
+        .count()
+}
+
+/// The issue wants 200 in under 5 minutes; `PITSTOP_TEST_ITERATIONS` asks for more than the suite has time for.
+#[test]
+fn many_iterations_leave_nothing_behind() {
+    let wanted: usize = std::env::var("PITSTOP_TEST_ITERATIONS")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(40);
+    let number = wanted.to_string();
+    let launch = demo();
+    let scratch = launch.the_home().path("tmp");
+    fs::create_dir_all(&scratch).unwrap();
+    let launch = json(launch)
+        .env("PITSTOP_DEMO_PACE_MS", "1")
+        .env("PITSTOP_DEMO_ITEMS", "100000")
+        .env("TMPDIR", &scratch)
+        .order([
+            "--fresh",
+            "always",
+            "--max-iterations",
+            &number,
+            "--max-cost",
+            "0",
+        ]);
+    let began = Instant::now();
+    let mut run = launch.start_headless();
+    let figures = |run: &Headless| {
+        (
+            resident_kib(run.pid()),
+            open_files(run.pid()),
+            processes_of(run.launch.the_home()).len(),
+        )
+    };
+    run.wait_until(
+        "20 iterations",
+        |run| run.count("iteration_started") >= 20,
+        RUN,
+    );
+    let early = figures(&run);
+    run.wait_until(
+        "most of them",
+        |run| run.count("iteration_started") >= wanted - 1,
+        RUN * 2,
+    );
+    let late = figures(&run);
+    assert_eq!(run.wait_for_exit(SOON), Some(3));
+    let took = began.elapsed();
+    println!(
+        "{wanted} iterations in {took:?}; RSS KiB, files, processes at 20: {early:?}, at the end: {late:?}"
+    );
+    assert!(late.0 < early.0 + 10 * 1024, "memory: {early:?} {late:?}");
+    assert!(late.1 <= early.1 + 4, "open files: {early:?} {late:?}");
+    assert!(late.2 <= early.2 + 4, "processes: {early:?} {late:?}");
+    assert!(took < Duration::from_secs(300), "{took:?}");
+    let left: Vec<_> = fs::read_dir(&scratch)
+        .unwrap()
+        .flatten()
+        .map(|one| one.path())
+        .collect();
+    assert!(left.is_empty(), "temporary files: {left:?}");
+    assert!(processes_of(launch.the_home()).is_empty());
+    assert_eq!(
+        meta(&launch)["iterations"].as_array().unwrap().len(),
+        wanted
+    );
+}
+
+/// The issue wants 50 moments; `PITSTOP_TEST_MOMENTS` asks for more than the suite has time for.
+#[test]
+fn sigterm_at_any_moment_closes_the_record_and_gives_the_terminal_back() {
+    let moments: u64 = std::env::var("PITSTOP_TEST_MOMENTS")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(6);
+    for moment in 0..moments {
+        let launch = five_sessions()
+            .env("PITSTOP_DEMO_GROWTH", "70000")
+            .set("reboot.auto_delay=\"50ms\"");
+        let supervisor = launch.start();
+        let random = u64::from(uuid::Uuid::new_v4().as_fields().0) % 6_000;
+        let until = Instant::now() + Duration::from_millis(random);
+        while Instant::now() < until {
+            std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
+        }
+        supervisor.terminal.signal(Signal::TERM);
+        let exit = supervisor.wait_for_exit(SOON);
+        let what = format!("moment {moment}, after {random} ms: {exit:?}");
+        assert_eq!(supervisor.terminal.modes_left_on(), [""; 0], "{what}");
+        assert!(supervisor.terminal.has_its_settings_back(), "{what}");
+        supervisor.wait_until(
+            "no orphan",
+            || processes_of(launch.the_home()).is_empty(),
+            SOON,
+        );
+        let history = launch.command(&["history", "--json"]).output().unwrap();
+        let history: Value = serde_json::from_slice(&history.stdout).unwrap_or_default();
+        let recorded = history["iterations"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        // Before it listens for signals there is nothing to close; a breaker may have come first, and stopped it.
+        if exit.signal.is_some() {
+            assert!(recorded.is_empty(), "{what}: {history:#}");
+            continue;
+        }
+        assert_eq!(exit.code, 130, "{what}");
+        for one in &recorded {
+            assert!(one["end_reason"].is_string(), "{what}: {history:#}");
+        }
+        let reason = recorded.last().map(|one| one["end_reason"].clone());
+        let meta = meta(&launch);
+        println!("{what}: {} iterations, {reason:?}", recorded.len());
+        assert_eq!(reasons(&meta).len(), recorded.len(), "{what}");
+        assert!(!reasons(&meta).contains(&"open"), "{what}: {meta:#}");
+        // Between two sessions the last one that lived has its own reason.
+        assert!(
+            reason
+                .as_ref()
+                .is_some_and(|one| one == "shutdown" || one == "context_limit"),
+            "{what}: {history:#}"
+        );
+        let status = launch.command(&["status"]).output().unwrap();
+        assert_eq!(status.status.code(), Some(3), "{what}");
+    }
+}
+
+/// What the real client is told, session by session: three turns fill the window.
+fn live(order: &[&str]) -> Launch {
+    Launch::live()
+        .agent_args(["--model", "claude-sonnet-4-5"])
+        .set("summary.generate_summaries=false")
+        .set("reboot.auto_delay=\"200ms\"")
+        .order(["--task", "Port the parser", "--until", PROMISE])
+        .order(order.iter().copied())
+}
+
+fn item(number: usize) -> String {
+    format!("Part {number} is ported.\n\nDONE: part {number} of the parser")
+}
+
+/// The answers of five sessions of three turns each; the last one gives the promise.
+fn answers() -> Vec<Answer> {
+    (1..=15)
+        .map(|number| match number {
+            15 => Answer::text(&format!("{}\n\n{PROMISE}", item(number))),
+            number => Answer::text(&item(number)),
+        })
+        .collect()
+}
+
+fn usage() -> impl Iterator<Item = u64> {
+    [40_000, 100_000, 160_000].into_iter().cycle().take(15)
+}
+
+fn session_of(call: &Value) -> String {
+    call["metadata"]["user_id"].to_string()
+}
+
+/// The first main call of each session, in order.
+fn starts(calls: &[Value]) -> Vec<&Value> {
+    let mut seen = BTreeSet::new();
+    calls
+        .iter()
+        .filter(|call| seen.insert(session_of(call)))
+        .collect()
+}
+
+/// The API saw five sessions, each told what those before had completed.
+#[track_caller]
+fn check_api(launch: &Launch, per_session: usize) {
+    let calls = launch.api().main_calls();
+    let starts = starts(&calls);
+    assert_eq!(starts.len(), 5, "session starts");
+    for (number, start) in starts.iter().enumerate() {
+        let told = user_texts(start).join("\n");
+        assert!(told.contains("Port the parser"), "session {number}: {told}");
+        assert!(told.contains(PROMISE), "session {number}: {told}");
+        for done in 1..=number * per_session {
+            let line = format!("- [x] part {done} of the parser\n");
+            assert!(
+                told.contains(&line),
+                "session {number} lacks {done}: {told}"
+            );
+        }
+        assert_eq!(told.contains("pitstop handoff"), number > 0);
+    }
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_task_over_five_sessions_of_the_real_client_ends_by_the_promise() {
+    let launch = live(&[]);
+    launch.api().report_usage(usage());
+    launch.api().answer(answers());
+    let supervisor = launch.start();
+    let exit = supervisor.wait_for_exit(RUN);
+    assert_eq!(
+        exit.code,
+        0,
+        "{}\n{}",
+        supervisor.screen(),
+        supervisor.log()
+    );
+    check_api(&launch, 3);
+    let mut expected = vec!["context_limit"; 4];
+    expected.push("promise_found");
+    assert_eq!(reasons(&meta(&launch)), expected);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_headless_task_over_five_sessions_of_the_real_client_ends_by_the_promise() {
+    let launch = live(&["--headless", "--json"]);
+    launch.api().report_usage(usage());
+    launch.api().answer(answers());
+    let (code, run) = outcome(&launch);
+    assert_eq!(code, Some(0), "{:#?}", run.lines());
+    check_api(&launch, 3);
+    let meta = meta(&launch);
+    assert_eq!((reasons(&meta).len(), sessions(&meta).len()), (5, 5));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_task_survives_a_failing_service_and_a_killed_client() {
+    let error = |status, kind: &str| Answer::Error {
+        status,
+        kind: kind.to_owned(),
+        message: "try later".to_owned(),
+    };
+    let launch = live(&["--headless", "--json"]);
+    let mut script = Vec::new();
+    let mut figures = Vec::new();
+    for (at, (answer, used)) in answers().into_iter().zip(usage()).enumerate() {
+        // The client tries once more by itself, so two in a row fail a turn.
+        let trouble = match at {
+            1 => vec![error(529, "overloaded_error")],
+            4 => vec![error(500, "api_error"), error(500, "api_error")],
+            7 => vec![Answer::Close],
+            10 => vec![
+                error(529, "overloaded_error"),
+                error(529, "overloaded_error"),
+            ],
+            // Here it is killed.
+            12 => vec![Answer::Stall],
+            _ => Vec::new(),
+        };
+        let before = figures.last().copied().unwrap_or(20_000);
+        figures.extend(std::iter::repeat_n(before, trouble.len()));
+        script.extend(trouble);
+        figures.push(used);
+        script.push(answer);
+    }
+    let stall = script
+        .iter()
+        .position(|answer| matches!(answer, Answer::Stall))
+        .unwrap()
+        + 1;
+    launch.api().report_usage(figures);
+    launch.api().answer(script);
+    let mut run = launch.start_headless();
+    let calls = launch.api().wait_for_calls(stall, RUN);
+    assert!(calls.len() >= stall, "{:#?}", run.lines());
+    run.wait_until("an agent", |run| run.agent_pid().is_some(), SOON);
+    rustix::process::kill_process(run.agent_pid().unwrap(), Signal::KILL).unwrap();
+    let code = run.wait_for_exit(RUN);
+    assert_eq!(code, Some(0), "{:#?}", run.lines());
+    println!("{}", run.lines().join("\n"));
+    check_api(&launch, 3);
+    let meta = meta(&launch);
+    assert_eq!(sessions(&meta).len(), 5);
+    assert_eq!(
+        reasons(&meta).iter().filter(|one| **one == "crash").count(),
+        1
+    );
+    assert_eq!(reasons(&meta).last(), Some(&"promise_found"));
+}

@@ -1,0 +1,334 @@
+//! The client's own compactions: counted once each, and replaced by a reboot where the user wants that.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use serde_json::Value;
+
+use crate::kit::supervisor::{Launch, PITSTOP, SOON, Supervisor, key, live_client};
+
+const VARIABLE: &str = "DISABLE_AUTO_COMPACT";
+
+/// A demo that compacts by itself before its third turn, below the line at which we would ask for a reboot.
+fn demo() -> Launch {
+    Launch::quiet_demo()
+        .env("PITSTOP_DEMO_REPLY", "Understood.")
+        .env("PITSTOP_DEMO_USAGE", "100000,150000,60000,70000")
+        .env("PITSTOP_DEMO_COMPACT", "140000")
+        .set("reboot.mode=\"manual\"")
+        .set("reboot.typing_quiet=\"300ms\"")
+        .notes("# Scratchpad\n\n## Current Plan\n- [ ] write the store\n")
+}
+
+/// The real client, which compacts before its third turn. By itself this version waits for the service to refuse;
+/// with a window set it compacts at window − 20 000 − 13 000. The call after the second is the summary's.
+fn live() -> Launch {
+    Launch::live()
+        .agent_args(["--model", "claude-sonnet-4-5"])
+        .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "200000")
+        .set("guard.compact=96")
+        .set("reboot.mode=\"manual\"")
+        .set("reboot.typing_quiet=\"300ms\"")
+        .notes("# Scratchpad\n\n## Current Plan\n- [ ] write the store\n")
+}
+
+/// The same, and the usage with the compaction in it.
+fn live_with_usage() -> Launch {
+    let launch = live();
+    launch
+        .api()
+        .report_usage([100_000, 168_000, 168_000, 60_000, 70_000]);
+    launch
+}
+
+/// What the demo or the service says when nothing is compacted: no figure falls.
+fn growing(launch: Launch) -> Launch {
+    if launch.has_api() {
+        launch.api().report_usage([100_000, 168_000, 170_000]);
+        return launch;
+    }
+    launch.env("PITSTOP_DEMO_USAGE", "100000,150000,152000")
+}
+
+/// In the place of the client, one on which our variable has no effect: its user's settings may say otherwise,
+/// and other versions may not know it.
+fn deaf(launch: Launch) -> Launch {
+    let client = if launch.has_api() {
+        live_client().display().to_string()
+    } else {
+        format!("{PITSTOP} demo-agent")
+    };
+    let path = launch.the_home().path("deaf");
+    let text = format!("#!/bin/sh\nunset {VARIABLE}\nexec {client} \"$@\"\n");
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    launch.client(&path)
+}
+
+/// Types a prompt and waits until its turn is over.
+#[track_caller]
+fn turn(supervisor: &Supervisor, prompt: &str) {
+    let before = spoken(supervisor);
+    supervisor.prompt(prompt);
+    supervisor.wait_until("the answer", || spoken(supervisor) > before, SOON);
+    supervisor.wait_for_status(|status| status["agent"]["state"] != "busy", SOON);
+}
+
+/// The lines of all transcripts that hold this.
+fn lines_with(supervisor: &Supervisor, needle: &str) -> usize {
+    let home = supervisor.launch.the_home();
+    let mut files = home.transcripts();
+    let demo = fs::read_dir(home.path("state/pitstop/demo/projects"));
+    for project in demo.into_iter().flatten().flatten() {
+        let own = fs::read_dir(project.path()).into_iter().flatten().flatten();
+        files.extend(own.map(|file| file.path()));
+    }
+    let texts = files
+        .into_iter()
+        .filter_map(|path| fs::read_to_string(path).ok());
+    texts
+        .map(|text| text.lines().filter(|line| line.contains(needle)).count())
+        .sum()
+}
+
+/// Answers so far.
+fn spoken(supervisor: &Supervisor) -> usize {
+    lines_with(supervisor, "\"type\":\"assistant\"")
+}
+
+fn boundaries(supervisor: &Supervisor) -> usize {
+    lines_with(supervisor, "\"compact_boundary\"")
+}
+
+fn compactions(history: &Value) -> u64 {
+    let iterations = history["iterations"].as_array().expect("iterations");
+    let counts = iterations
+        .iter()
+        .map(|one| one["compactions"].as_u64().expect("a count"));
+    counts.sum()
+}
+
+#[track_caller]
+fn wait_for_compactions(supervisor: &Supervisor, count: u64) {
+    let all = || compactions(&supervisor.history()) == count;
+    supervisor.wait_until(&format!("{count} compactions"), all, SOON);
+}
+
+fn meta(launch: &Launch) -> Value {
+    let runs = fs::read_dir(launch.project().join(".pitstop/runs")).unwrap();
+    let run = runs.flatten().next().expect("a run").path();
+    serde_json::from_slice(&fs::read(run.join("meta.json")).unwrap()).unwrap()
+}
+
+fn started(launch: &Launch) -> Supervisor {
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    turn(&supervisor, "the first");
+    turn(&supervisor, "the second");
+    supervisor
+}
+
+/// Whether the agent's environment switches its auto-compaction off.
+fn is_switched_off(supervisor: &Supervisor) -> bool {
+    let pid = supervisor.agent_pid().as_raw_nonzero();
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let wanted = format!("{VARIABLE}=1");
+    environment
+        .split(|byte| *byte == 0)
+        .any(|one| one == wanted.as_bytes())
+}
+
+/// Left alone the client compacts, and each compaction is counted once, everywhere.
+fn each_is_counted_once(launch: &Launch) {
+    let supervisor = started(launch);
+    assert!(!is_switched_off(&supervisor), "it is not to be touched");
+    assert_eq!(compactions(&supervisor.history()), 0);
+    turn(&supervisor, "the third");
+    wait_for_compactions(&supervisor, 1);
+    supervisor.wait_until("the boundary", || boundaries(&supervisor) == 1, SOON);
+    supervisor.terminal.wait_for_text("1 compaction", SOON);
+    turn(&supervisor, "the fourth");
+    assert_eq!(
+        compactions(&supervisor.history()),
+        1,
+        "every witness has spoken"
+    );
+
+    supervisor.keys(["/compact"]);
+    supervisor.terminal.wait_for_text("/compact", SOON);
+    supervisor.keys([key::ENTER]);
+    wait_for_compactions(&supervisor, 2);
+    let table = String::from_utf8(supervisor.run(&["history"]).stdout).unwrap();
+    assert!(table.contains("(compacted 2 times)"), "{table}");
+    supervisor.terminal.wait_for_text("2 compactions", SOON);
+
+    assert_eq!(supervisor.ctl("stop").0, 0);
+    supervisor.wait_for_exit(SOON);
+    assert_eq!(
+        compactions(&supervisor.history()),
+        2,
+        "the store tells it too"
+    );
+    let meta = meta(launch);
+    assert_eq!(meta["iterations"][0]["compactions"], 2, "{meta}");
+}
+
+#[test]
+fn each_compaction_of_the_demo_is_counted_once() {
+    each_is_counted_once(&demo());
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn each_compaction_of_the_real_client_is_counted_once() {
+    each_is_counted_once(&live_with_usage());
+}
+
+/// The variable goes to the hosted session and is all that is done.
+fn it_is_switched_off_by_environment(launch: &Launch) {
+    let supervisor = started(&launch.clone().set("guard.replace_compaction=true"));
+    assert!(is_switched_off(&supervisor));
+    turn(&supervisor, "the third");
+    assert_eq!(
+        boundaries(&supervisor),
+        0,
+        "the client does not compact by itself"
+    );
+    // The human may.
+    supervisor.keys(["/compact"]);
+    supervisor.terminal.wait_for_text("/compact", SOON);
+    supervisor.keys([key::ENTER]);
+    wait_for_compactions(&supervisor, 1);
+    // The client writes it when it finds the time.
+    supervisor.wait_until("the boundary", || boundaries(&supervisor) == 1, SOON);
+    assert_eq!(supervisor.status()["reboot"]["phase"], "idle");
+}
+
+#[test]
+fn auto_compaction_of_the_demo_is_switched_off_by_environment() {
+    it_is_switched_off_by_environment(&growing(demo()));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn auto_compaction_of_the_real_client_is_switched_off_by_environment() {
+    it_is_switched_off_by_environment(&growing(live()));
+}
+
+/// A client that would compact all the same is refused and a reboot asked for. The turn goes on.
+fn it_is_held_back_with_a_review(launch: Launch) {
+    let launch = deaf(launch)
+        .set("guard.replace_compaction=true")
+        .set("reboot.mode=\"ask\"");
+    let supervisor = started(&launch);
+    turn(&supervisor, "the third");
+    let status = supervisor.wait_for_phase("review", SOON);
+    assert_eq!(status["reboot"]["reason"], "context_limit");
+    assert_eq!(boundaries(&supervisor), 0);
+    assert_eq!(
+        compactions(&supervisor.history()),
+        0,
+        "what was held back did not happen"
+    );
+    supervisor.keys([key::ESC]);
+    supervisor.wait_for_phase("idle", SOON);
+}
+
+#[test]
+fn compaction_of_the_demo_is_held_back_with_a_review() {
+    it_is_held_back_with_a_review(growing(demo()));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn compaction_of_the_real_client_is_held_back_with_a_review() {
+    it_is_held_back_with_a_review(growing(live()));
+}
+
+/// In `auto` it is a reboot.
+fn it_is_replaced_by_a_reboot(launch: Launch) {
+    let launch = deaf(launch)
+        .set("guard.replace_compaction=true")
+        .set("reboot.mode=\"auto\"")
+        .set("reboot.auto_delay=\"200ms\"");
+    let supervisor = started(&launch);
+    supervisor.prompt("the third");
+    supervisor.wait_for_iteration(2, SOON * 2);
+    let history = supervisor.history();
+    assert_eq!(history["iterations"][0]["end_reason"], "context_limit");
+    assert_eq!(history["iterations"][1]["cause"], "context_limit");
+    assert_eq!(compactions(&history), 0);
+}
+
+#[test]
+fn compaction_of_the_demo_is_replaced_by_a_reboot() {
+    it_is_replaced_by_a_reboot(growing(demo()));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn compaction_of_the_real_client_is_replaced_by_a_reboot() {
+    it_is_replaced_by_a_reboot(growing(live()));
+}
+
+/// In `manual` nothing is begun, but it is told.
+fn it_is_told_in_manual(launch: Launch) {
+    let supervisor = started(&deaf(launch).set("guard.replace_compaction=true"));
+    turn(&supervisor, "the third");
+    supervisor.wait_for_log("wanted to compact and was held back", SOON);
+    assert_eq!(supervisor.status()["reboot"]["phase"], "idle");
+    assert_eq!(boundaries(&supervisor), 0);
+}
+
+#[test]
+fn compaction_of_the_demo_is_told_in_manual() {
+    it_is_told_in_manual(growing(demo()));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn compaction_of_the_real_client_is_told_in_manual() {
+    it_is_told_in_manual(growing(live()));
+}
+
+/// The hook is as silent as the others unless the supervisor refuses.
+#[test]
+fn the_hook_prints_a_refusal_and_nothing_else() {
+    let payload = |supervisor: &Supervisor, trigger: &str| {
+        let session = supervisor.status()["session_id"].clone();
+        serde_json::json!({ "session_id": session, "hook_event_name": "PreCompact", "trigger": trigger }).to_string()
+    };
+    let supervisor = Launch::quiet_demo().set("reboot.mode=\"manual\"").start();
+    supervisor.wait_for_state("idle", SOON);
+    let ask = |supervisor: &Supervisor, trigger: &str| {
+        let input = payload(supervisor, trigger);
+        let output = supervisor.run_with_input(&["hook", "PreCompact"], input.as_bytes());
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(ask(&supervisor, "auto"), "", "it is not to be touched");
+    drop(supervisor);
+
+    let launch = Launch::quiet_demo()
+        .set("reboot.mode=\"manual\"")
+        .set("guard.replace_compaction=true");
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    assert_eq!(ask(&supervisor, "manual"), "", "the human asked for it");
+    assert_eq!(
+        ask(&supervisor, "auto"),
+        "{\"decision\":\"block\",\"reason\":\"pitstop holds compaction back and offers a reboot with a handoff instead\"}\n"
+    );
+    let other = serde_json::json!({ "session_id": "00000000-0000-4000-8000-000000000000", "trigger": "auto" });
+    let output = supervisor.run_with_input(&["hook", "PreCompact"], other.to_string().as_bytes());
+    assert!(output.stdout.is_empty(), "another session's");
+    let launch = supervisor.kill();
+    let mut nobody = launch.command(&["hook", "PreCompact"]);
+    let output = nobody.output().unwrap();
+    assert!(
+        output.status.success() && output.stdout.is_empty(),
+        "nobody listens: {output:?}"
+    );
+}

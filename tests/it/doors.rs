@@ -1,0 +1,176 @@
+//! The doors of a real supervisor: what scripts ask and order, and what a good moment brings.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use pitstop::api::client::Door;
+use serde_json::{Value, json};
+
+use crate::kit::{
+    events::Events,
+    home::Home,
+    supervisor::{Launch, SOON},
+};
+
+fn control_file(home: &Home) -> PathBuf {
+    let mut files = std::fs::read_dir(home.path("run/pitstop")).unwrap();
+    let is_control = |path: &PathBuf| path.extension().is_some_and(|end| end == "control");
+    files
+        .find_map(|file| Some(file.unwrap().path()).filter(is_control))
+        .unwrap()
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(20)
+}
+
+fn get(home: &Home, path: &str) -> (u16, String) {
+    let door = Door::from_control_file(&control_file(home)).unwrap();
+    let answer = door.get(path, soon()).unwrap();
+    (answer.status, String::from_utf8(answer.body).unwrap())
+}
+
+fn post(home: &Home, path: &str, body: &Value) -> (u16, Value) {
+    let door = Door::from_control_file(&control_file(home)).unwrap();
+    let answer = door
+        .post(path, body.to_string().as_bytes(), soon())
+        .unwrap();
+    (answer.status, serde_json::from_slice(&answer.body).unwrap())
+}
+
+const SHA: &str = "0123456789abcdef0123456789abcdef01234567";
+
+#[test]
+fn scripts_are_told_and_taken_note_of() {
+    let supervisor = Launch::quiet_demo()
+        .env("PITSTOP_DEMO_USAGE", "90000")
+        .set("guard.warn=60")
+        .start();
+    let home = supervisor.launch.the_home();
+    supervisor.wait_for_state("idle", SOON);
+    let (status, body) = post(home, "/context/auto-save", &json!({}));
+    assert_eq!(status, 202, "{body}");
+    assert_eq!(body["status"], "saved");
+    assert_eq!(body["restart_command"], "pitstop restore project");
+    supervisor.prompt("work");
+    supervisor.wait_for_status(|status| status["context"]["used"] == 90_000, SOON);
+    let (status, body) = get(home, "/context/usage");
+    let live: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(
+        (status, &live["percent"], &live["status"]),
+        (200, &50.0.into(), &"warning".into())
+    );
+    // A calculator, by this configuration's thresholds.
+    let (_, body) = get(home, "/context/usage?used_tokens=110000&max_tokens=200000");
+    let asked: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(
+        asked,
+        json!({"used": 110_000, "max": 200_000, "usable": 180_000, "percent": 61.1, "status": "critical",
+            "action": {"type": "save", "message": asked["action"]["message"], "auto": false}})
+    );
+    let report = json!({"environment": "project", "commit_sha": SHA, "commit_message": "x",
+        "branch": "main", "files_changed": 2});
+    let (status, body) = post(home, "/hooks/git-commit", &report);
+    let session = supervisor.status()["session_id"].clone();
+    assert_eq!(
+        (status, body),
+        (
+            202,
+            json!({"status": "recorded", "session_id": session, "commit": SHA})
+        )
+    );
+    let (status, body) = post(
+        home,
+        "/hooks/test-result",
+        &json!({"environment": "q", "passed": true}),
+    );
+    assert_eq!(status, 409);
+    assert!(
+        body["error"]
+            .as_str()
+            .unwrap()
+            .contains("saves under the environment `project`")
+    );
+    let (status, body) = get(
+        home,
+        "/api/sessions/0b1c2d3e-0000-4000-8000-000000000000/handoff",
+    );
+    assert!(
+        status == 404 && body.contains("is not the present one"),
+        "{body}"
+    );
+    let (_, metrics) = get(home, "/metrics");
+    for line in [
+        "pitstop_context_used_tokens 90000",
+        "pitstop_context_level{level=\"warning\"} 1",
+        "pitstop_turns_total 1",
+        "pitstop_commits_total 1",
+        "pitstop_info{version=\"0.1.0\",agent=\"demo\"} 1",
+    ] {
+        assert!(metrics.lines().any(|one| one == line), "{line}\n{metrics}");
+    }
+    let hooks = |line: &str| {
+        line.strip_prefix("pitstop_hook_seconds_count ")
+            .map(str::to_owned)
+    };
+    let hooks = metrics.lines().find_map(hooks).unwrap();
+    assert!(hooks.parse::<u64>().unwrap() >= 3, "{metrics}");
+}
+
+#[test]
+fn a_text_is_said_by_command_and_refused_while_a_turn_runs() {
+    let supervisor = Launch::quiet_demo()
+        .env("PITSTOP_DEMO_PACE_MS", "400")
+        .start();
+    supervisor.wait_for_state("idle", SOON);
+    let mut events = Events::of(supervisor.launch.the_home());
+    let output = supervisor.run(&["ctl", "say", "hello from a script"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    events.wait_for("hook", |hook| hook["event"] == "UserPromptSubmit", SOON);
+    supervisor
+        .terminal
+        .wait_for_text("hello from a script", SOON);
+    let output = supervisor.run(&["ctl", "say", "too early"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("not a safe moment: turn"), "{told}");
+    events.wait_for("hook", |hook| hook["event"] == "Stop", SOON);
+    let output = supervisor.run_with_input(&["ctl", "say", "-"], b"from a pipe");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    supervisor.terminal.wait_for_text("from a pipe", SOON);
+    for wrong in [
+        &["ctl", "say"][..],
+        &["ctl", "save", "me"],
+        &["ctl", "shout"],
+    ] {
+        assert_eq!(supervisor.run(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+    let long = "x".repeat(70_000);
+    let output = supervisor.run_with_input(&["ctl", "say", "-"], long.as_bytes());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("expected at most 65536 bytes"));
+}
+
+#[test]
+fn behind_the_warn_line_a_commit_opens_the_review_with_its_reason() {
+    let supervisor = Launch::quiet_demo()
+        .env("PITSTOP_DEMO_USAGE", "130000")
+        .start();
+    let home = supervisor.launch.the_home();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("work");
+    supervisor.wait_for_status(
+        |status| status["context"]["used"] == 130_000 && status["agent"]["state"] == "idle",
+        SOON,
+    );
+    assert_eq!(supervisor.status()["reboot"]["phase"], "idle");
+    let report =
+        json!({"commit_sha": SHA, "commit_message": "parser: read dates", "branch": "main"});
+    assert_eq!(post(home, "/hooks/git-commit", &report).0, 202);
+    let status = supervisor.wait_for_phase("review", SOON);
+    assert_eq!(status["reboot"]["reason"], "breakpoint");
+    let reason = "a good moment: commit 0123456 parser: read dates";
+    supervisor.terminal.wait_for_text(reason, SOON);
+}
