@@ -276,10 +276,10 @@ impl Painter {
             if covered.take() == Some((x, y)) && cell.symbol() == " " {
                 continue;
             }
-            let link = extra::is_link(cell)
+            let run = extra::is_link(cell)
                 .then(|| extra::run_at(&self.links, Position { x, y }))
                 .flatten();
-            let target = link.filter(|link| !link.target.is_empty());
+            let target = run.filter(|link| !link.target.is_empty());
             let changed = target.map(|link| link.number) != open.map(|link| link.number);
             let moved = next != Some((x, y));
             if changed && open.is_some() && (moved || target.is_none()) {
@@ -293,7 +293,7 @@ impl Painter {
                 let _ = write!(out, "\x1b]8;id={:x};{}\x1b\\", link.number, link.target);
             }
             open = target;
-            let own = self.ink(cell, link);
+            let own = self.ink(cell, run);
             self.change(out, ink, own);
             ink = own;
             let symbol = cell.symbol();
