@@ -932,26 +932,23 @@ impl Shell {
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         let links = crate::ui::links(model, screen, theme, &self.hostname);
         self.canvas.set_links(links);
-        let cells = match (frame, self.drawn_alone()) {
-            (Frame::Pane, Some(pane)) => {
-                let first = rows.start.min(pane.height);
-                let part = Rect {
-                    y: pane.y + first,
-                    height: rows.end.min(pane.height).saturating_sub(first),
-                    ..pane
-                };
-                let cursor = crate::ui::cursor(model, screen);
-                self.canvas.part(part, cursor.map(placed), |buf| {
-                    crate::ui::pane::rows(buf, pane, screen, rows, theme.depth);
-                })
-            }
-            _ => {
-                self.dirty = false;
-                self.typed_due = None;
-                self.drawn_layout = Some(layout(model));
-                self.canvas
-                    .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
-            }
+        let cells = if let (Frame::Pane, Some(pane)) = (frame, self.drawn_alone()) {
+            let first = rows.start.min(pane.height);
+            let part = Rect {
+                y: pane.y + first,
+                height: rows.end.min(pane.height).saturating_sub(first),
+                ..pane
+            };
+            let cursor = crate::ui::cursor(model, screen);
+            self.canvas.part(part, cursor.map(placed), |buf| {
+                crate::ui::pane::rows(buf, pane, screen, rows, theme.depth);
+            })
+        } else {
+            self.dirty = false;
+            self.typed_due = None;
+            self.drawn_layout = Some(layout(model));
+            self.canvas
+                .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
         };
         let mut bytes = self.outward.take();
         let cursor = self.cursor_shape();

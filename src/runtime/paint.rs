@@ -267,7 +267,7 @@ impl Painter {
     pub fn draw<'a>(&mut self, content: impl Iterator<Item = (u16, u16, &'a Cell)>) {
         let mut frame = std::mem::take(&mut self.out);
         let out = &mut frame;
-        let mut ink = PLAIN;
+        let mut held = PLAIN;
         let mut open: Option<&LinkRun> = None;
         let mut next = None;
         let mut covered = None;
@@ -294,8 +294,8 @@ impl Painter {
             }
             open = target;
             let own = self.ink(cell, link);
-            self.change(out, ink, own);
-            ink = own;
+            self.change(out, held, own);
+            held = own;
             let symbol = cell.symbol();
             let width = symbol.width().max(1) as u16;
             let sure = is_sure(symbol);
@@ -310,7 +310,7 @@ impl Painter {
         if open.is_some() {
             out.push_str(LINK_END);
         }
-        if ink != PLAIN {
+        if held != PLAIN {
             out.push_str("\x1b[0m");
         }
         self.out = frame;

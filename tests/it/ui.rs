@@ -694,11 +694,11 @@ fn every_panel_at_every_width_in_every_theme() {
         let mut plain = String::new();
         for (panel, mut model) in panels(host) {
             let mut screen = screen(&model);
-            if model.copy.is_some() {
+            if let Some(copy) = &mut model.copy {
                 use pitstop::pane::copy::{CopyOrder, Motion, SelectionKind};
                 screen.copy(&CopyOrder::Enter);
                 let news = screen.copy(&CopyOrder::Select(SelectionKind::Lines));
-                model.copy.as_mut().expect("copy mode").selecting = news.selecting;
+                copy.selecting = news.selecting;
                 screen.copy(&CopyOrder::Move(Motion::High));
             }
             table.push_str(&format!(
