@@ -26,7 +26,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::api::{Call, Desk, Feed, Reply, Secrets, bind_control_socket, serve};
+use pitstop::api::{
+    Call, Desk, Feed, Reply, Request, Secrets, bind_control_socket, serve, wire::StatusLineReply,
+};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -460,7 +462,8 @@ impl Bench {
         println!("\nStart to the child's first text\n\n{}", table.text());
     }
 
-    /// What a hook costs the session it reports from, beside `true`: the floor of starting any process here.
+    /// What a hook and the status line cost the session they report from, beside `true`: the floor of starting any
+    /// process here.
     fn hooks(&self) -> Outcome<()> {
         let dir = tempfile::Builder::new()
             .permissions(fs::Permissions::from_mode(0o700))
@@ -478,22 +481,41 @@ impl Bench {
             command.args(["hook", "Stop", "--observe"]).arg(file);
             command
         };
+        let line = |file: &Path| {
+            let mut command = Command::new(PITSTOP);
+            command.arg("statusline").arg("--observe").arg(file);
+            command
+        };
+        let nobody = Path::new("/nowhere");
         let mut cases = [
-            ("`true`", Command::new("true"), Vec::new()),
-            (
-                "hook, no supervisor",
-                hook(Path::new("/nowhere")),
-                Vec::new(),
+            Small::new("`true`", Command::new("true"), PAYLOAD, ""),
+            Small::new("hook, no supervisor", hook(nobody), PAYLOAD, ""),
+            Small::new(
+                "hook, supervisor",
+                hook(secrets.observe_file()),
+                PAYLOAD,
+                "",
             ),
-            ("hook, supervisor", hook(secrets.observe_file()), Vec::new()),
+            Small::new(
+                "statusline, no supervisor",
+                line(nobody),
+                FIGURES,
+                "critical 72% · $4.12\n",
+            ),
+            Small::new(
+                "statusline, supervisor",
+                line(secrets.observe_file()),
+                FIGURES,
+                "critical 72% · 5–8 turns left · $4.12\n",
+            ),
         ];
         for _ in 0..self.plan.hooks {
-            for (_, command, times) in &mut cases {
-                times.push(run_silently(command)?);
+            for case in &mut cases {
+                case.run()?;
             }
         }
         let mut table = Table::new(&["command", "p50 ms", "p99 ms"]);
-        for (name, _, times) in &mut cases {
+        for Small { name, times, .. } in &mut cases {
             times.sort();
             table.row(&[(*name).to_owned(), millis(times, 50), millis(times, 99)]);
         }
@@ -518,32 +540,72 @@ fn press(terminal: &Terminal, keys: usize) -> Vec<Duration> {
 /// Stands in for the loop: takes every call at once.
 async fn take_all(mut queue: mpsc::Receiver<Call>) {
     while let Some(call) = queue.recv().await {
+        let line = || {
+            let line = "critical 72% · 5–8 turns left · $4.12".to_owned();
+            Reply::StatusLine(StatusLineReply { line })
+        };
+        let reply = match call.request {
+            Request::StatusLine { .. } => line(),
+            _ => Reply::Accepted,
+        };
         // Nobody waits for the reply to a hook.
-        call.reply.send(Reply::Accepted).ok();
+        call.reply.send(reply).ok();
     }
 }
 
 /// A hook payload of the usual size.
 const PAYLOAD: &[u8] = br#"{"session_id":"3f0c1c9e-5f0a-4f0e-9f57-0d7f6f1f3a11","transcript_path":"/home/me/.claude/projects/p/3f0c1c9e.jsonl","cwd":"/home/me/p","hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"Done: the parser reads every line, and the tests pass."}"#;
 
-/// Runs a command as the hosted agent would and measures from start to end.
-fn run_silently(command: &mut Command) -> Outcome<Duration> {
-    let began = Instant::now();
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // `true` may be gone before it has been written to.
-        stdin.write_all(PAYLOAD).ok();
+/// A status line payload of the usual fields.
+const FIGURES: &[u8] = br#"{"session_id":"3f0c1c9e-5f0a-4f0e-9f57-0d7f6f1f3a11","transcript_path":"/home/me/.claude/projects/p/3f0c1c9e.jsonl","cwd":"/home/me/p","version":"2.1.197","model":{"id":"claude-opus-4-8","display_name":"Opus 4.8"},"cost":{"total_cost_usd":4.12,"total_duration_ms":600000},"context_window":{"context_window_size":200000,"current_usage":{"input_tokens":5,"output_tokens":395,"cache_creation_input_tokens":0,"cache_read_input_tokens":129600},"used_percentage":64.8}}"#;
+
+/// A small client that the hosted agent calls again and again.
+struct Small {
+    name: &'static str,
+    command: Command,
+    input: &'static [u8],
+    says: &'static str,
+    times: Vec<Duration>,
+}
+
+impl Small {
+    fn new(
+        name: &'static str,
+        mut command: Command,
+        input: &'static [u8],
+        says: &'static str,
+    ) -> Self {
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Self {
+            name,
+            command,
+            input,
+            says,
+            times: Vec::new(),
+        }
     }
-    let output = child.wait_with_output()?;
-    let took = began.elapsed();
-    if !output.status.success() || !output.stdout.is_empty() || !output.stderr.is_empty() {
-        return Err(format!("expected silence and success, found {output:?}").into());
+
+    /// Runs it as the hosted agent would and measures from start to end.
+    fn run(&mut self) -> Outcome<()> {
+        let began = Instant::now();
+        let mut child = self.command.spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // `true` may be gone before it has been written to.
+            stdin.write_all(self.input).ok();
+        }
+        let output = child.wait_with_output()?;
+        self.times.push(began.elapsed());
+        let as_expected = output.status.success()
+            && output.stdout == self.says.as_bytes()
+            && output.stderr.is_empty();
+        if !as_expected {
+            return Err(format!("{}: {output:?}", self.name).into());
+        }
+        Ok(())
     }
-    Ok(took)
 }
 
 /// The work of a process so far, all threads together.

@@ -15,6 +15,19 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     cleaned(text, false)
 }
 
+/// Returns an error with all its causes, on one line.
+#[must_use]
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    one_line(&text).into_owned()
+}
+
 /// Returns `text` with its line feeds and tabs kept, CRLF folded to LF, and everything unsafe as visible escapes.
 #[must_use]
 pub fn text(text: &str) -> Cow<'_, str> {

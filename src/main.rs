@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::process::exit;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use pitstop::agent::demo;
 use pitstop::cli::{
-    check, context, ctl, exec_agent, git_hook, handoff, history, hook, host, run, status,
-    statusline, test, trim, trust,
+    check, completions, context, ctl, doctor, exec_agent, git_hook, handoff, history, hook, host,
+    man, prune, restore, run, save, status, statusline, test, trim, trust,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -27,12 +27,20 @@ enum Command {
     /// Host the built-in scripted agent: the whole of pitstop without an account
     Demo(DemoArgs),
     Check(check::CheckArgs),
+    Completions(completions::CompletionsArgs),
     Context(context::ContextArgs),
     Ctl(ctl::CtlArgs),
+    Doctor(doctor::DoctorArgs),
     GitHook(git_hook::GitHookArgs),
     Handoff(handoff::HandoffArgs),
     History(history::HistoryArgs),
     Run(run::RunArgs),
+    Man(man::ManArgs),
+    Prune(prune::PruneArgs),
+    #[command(visible_alias = "rs")]
+    Restore(restore::RestoreArgs),
+    #[command(visible_alias = "ss")]
+    Save(save::SaveArgs),
     Status(status::StatusArgs),
     Test(test::TestArgs),
     Trim(trim::TrimArgs),
@@ -68,12 +76,18 @@ fn main() {
             host::run(&host, true)
         }
         Some(Command::Check(args)) => check::run(&args, &cli.host.flags()),
+        Some(Command::Completions(args)) => completions::run(&args, Cli::command()),
         Some(Command::Context(args)) => context::run(&args),
         Some(Command::Ctl(args)) => ctl::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&args, &cli.host.flags()),
         Some(Command::GitHook(args)) => git_hook::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args),
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
         Some(Command::Run(args)) => run::run(&args, &cli.host),
+        Some(Command::Man(args)) => man::run(&args, Cli::command()),
+        Some(Command::Prune(args)) => prune::run(&args, &cli.host.flags()),
+        Some(Command::Restore(args)) => restore::run(&args, &cli.host),
+        Some(Command::Save(args)) => save::run(&args, &cli.host.flags()),
         Some(Command::Status(args)) => status::run(&args),
         Some(Command::Test(args)) => test::run(&args),
         Some(Command::Trim(args)) => trim::run(&args, &cli.host.flags()),

@@ -146,6 +146,8 @@ pub enum Reply {
     Handoff(Box<HandoffReport>),
     /// How full the context window is.
     Usage(UsageReply),
+    /// A checkpoint was saved.
+    Checkpoint(Box<CheckpointReply>),
     /// The report was taken.
     Noted(NotedReply),
     /// Everything is being saved.
@@ -165,8 +167,8 @@ pub enum Control {
     Approve,
     /// Put the reboot off.
     Defer,
-    /// Write a checkpoint now.
-    Save,
+    /// Save a checkpoint now; answered with [`Reply::Checkpoint`] once it is on disk.
+    Save(CheckpointBody),
     /// Let no reboot begin by itself.
     Pause,
     /// Take back a pause.
@@ -185,7 +187,7 @@ impl Control {
         ("reboot", Self::Reboot),
         ("approve", Self::Approve),
         ("defer", Self::Defer),
-        ("save", Self::Save),
+        ("save", Self::Save(CheckpointBody::EMPTY)),
         ("pause", Self::Pause),
         ("resume", Self::Resume),
         ("undo", Self::Undo),
@@ -199,7 +201,7 @@ impl Control {
             Self::Reboot | Self::RebootBy(_) => "reboot",
             Self::Approve => "approve",
             Self::Defer => "defer",
-            Self::Save => "save",
+            Self::Save(_) => "save",
             Self::Pause => "pause",
             Self::Resume => "resume",
             Self::Undo => "undo",
@@ -282,6 +284,9 @@ pub struct StatusReport {
     /// The autonomous run, if this is one.
     #[serde(default)]
     pub run: Option<RunReport>,
+    /// Why history is kept in memory, while the store cannot be used.
+    #[serde(default)]
+    pub store_trouble: Option<String>,
 }
 
 /// An autonomous run, as part of a [`StatusReport`].
@@ -328,6 +333,9 @@ pub struct AgentReport {
     pub version: Option<String>,
     /// What it is doing.
     pub state: AgentState,
+    /// Whether any of its hooks has arrived in this iteration.
+    #[serde(default)]
+    pub hooked: bool,
 }
 
 /// How full the context window is, as part of a [`StatusReport`]; all `null` before the first figure.
@@ -566,6 +574,89 @@ pub struct SayBody {
     pub text: String,
 }
 
+/// The body of `POST /control/save`: what the human adds to the checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CheckpointBody {
+    /// What the work is for; without it the objective as it is known.
+    pub task: Option<String>,
+    /// What is to be done next, before what is known to be pending.
+    pub next_steps: Vec<String>,
+    /// Marks to find it by.
+    pub tags: Vec<String>,
+}
+
+impl CheckpointBody {
+    /// Nothing added.
+    pub const EMPTY: Self = Self {
+        task: None,
+        next_steps: Vec::new(),
+        tags: Vec::new(),
+    };
+
+    /// What is wrong with it, if anything: texts are short, tags are words.
+    pub fn check(&self) -> Result<(), String> {
+        let texts = self.task.iter().chain(&self.next_steps);
+        for text in texts {
+            if text.trim().is_empty() || text.len() > SAVE_TEXT_LIMIT {
+                return Err(format!(
+                    "expected task and next steps of 1 to {SAVE_TEXT_LIMIT} bytes, found one of {}",
+                    text.len()
+                ));
+            }
+        }
+        if self.next_steps.len() > SAVE_LIST_LIMIT || self.tags.len() > SAVE_LIST_LIMIT {
+            return Err(format!(
+                "expected at most {SAVE_LIST_LIMIT} next steps and tags"
+            ));
+        }
+        match self.tags.iter().find(|tag| !is_tag(tag)) {
+            Some(tag) => Err(format!(
+                "expected tags of 1 to {TAG_LIMIT} letters, digits and `-_.:/`, found {:?}",
+                tag.chars().take(TAG_LIMIT).collect::<String>()
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The longest task or next step of a checkpoint, in bytes: a prompt, not a document.
+pub const SAVE_TEXT_LIMIT: usize = 8 * 1024;
+
+/// The most next steps, and the most tags, that one save adds.
+pub const SAVE_LIST_LIMIT: usize = 50;
+
+/// The longest tag, in characters: a branch name fits.
+pub const TAG_LIMIT: usize = 100;
+
+/// Whether a text can be a checkpoint's tag: letters and digits of any script, and `-_.:/`.
+#[must_use]
+pub fn is_tag(text: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || "-_.:/".contains(c);
+    (1..=TAG_LIMIT).contains(&text.chars().count()) && text.chars().all(plain)
+}
+
+/// What became of `POST /control/save`; what `pitstop save --json` prints.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointReply {
+    /// `saved`: on disk. `queued`: in memory until the store can be used again; the message says why.
+    pub status: String,
+    /// The checkpoint's id.
+    pub checkpoint_id: String,
+    /// What it is filed under.
+    pub environment: String,
+    /// The session it was saved in; nothing without a supervisor.
+    pub session_id: Option<String>,
+    /// What the work is for.
+    pub task: String,
+    /// What is to be done next.
+    pub next_steps: Vec<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// How to go on from it, or why it is not on disk yet.
+    pub message: String,
+}
+
 /// The body of `POST /hooks/git-commit`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitBody {
@@ -720,6 +811,7 @@ mod tests {
                 command: "pitstop demo".into(),
                 version: None,
                 state: AgentState::Starting,
+                hooked: false,
             },
             context: ContextReport::default(),
             reboot: RebootReport {
@@ -728,6 +820,7 @@ mod tests {
             },
             cost_usd: None,
             run: None,
+            store_trouble: None,
         }
     }
 
@@ -736,16 +829,42 @@ mod tests {
         let expected = json!({
             "version": "0.1.0", "pid": 42, "project": "/home/me/project", "run_id": "r1",
             "mode": "ask", "zoomed": false, "iteration": 1, "session_id": null,
-            "agent": {"kind": "demo", "command": "pitstop demo", "version": null, "state": "starting"},
+            "agent": {"kind": "demo", "command": "pitstop demo", "version": null, "state": "starting",
+                      "hooked": false},
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},
-            "cost_usd": null, "run": null,
+            "cost_usd": null, "run": null, "store_trouble": null,
         });
         assert_eq!(
             serde_json::to_string(&status()).unwrap(),
             expected.to_string()
         );
+    }
+
+    #[test]
+    fn what_a_save_adds_is_short_and_its_tags_are_words() {
+        let body =
+            |json: serde_json::Value| serde_json::from_value::<CheckpointBody>(json).unwrap();
+        for good in [
+            json!({}),
+            json!({"task": "ship it", "next_steps": ["a", "b"], "tags": ["v1.2", "feat/x", "größe"]}),
+            json!({"unheard": 1}),
+        ] {
+            assert_eq!(body(good.clone()).check(), Ok(()), "{good}");
+        }
+        for bad in [
+            json!({"task": " "}),
+            json!({"task": "x".repeat(SAVE_TEXT_LIMIT + 1)}),
+            json!({"next_steps": [""]}),
+            json!({"next_steps": vec!["x"; SAVE_LIST_LIMIT + 1]}),
+            json!({"tags": [""]}),
+            json!({"tags": ["two words"]}),
+            json!({"tags": ["\u{1b}[2J"]}),
+            json!({"tags": ["x".repeat(TAG_LIMIT + 1)]}),
+        ] {
+            assert!(body(bad.clone()).check().is_err(), "{bad}");
+        }
     }
 
     #[test]

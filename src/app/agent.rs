@@ -8,7 +8,7 @@ use crate::{
     breakpoint::test_run,
     config::{Config, GuardConfig, Preset},
     guard::{
-        Advice, GuardSettings, Reading, Source,
+        GuardSettings, Reading, Source,
         threshold::{self, Thresholds},
     },
     lineage::{Cause, EndReason, IterationId},
@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::{
-    autopilot, breakpoint, compaction, control,
+    autopilot, breakpoint, checkpoint, compaction,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
@@ -456,7 +456,7 @@ fn turn_ended(model: &mut Model, message: Option<&str>, background: usize) -> Ve
     effects.extend(summary::turn_over(model));
     effects.extend(autopilot::turn_ended(model, message));
     effects.extend(save_iteration(model));
-    effects.extend(control::checkpoint_by_turns(model));
+    effects.extend(checkpoint::after_turn(model));
     effects.extend(wait_for_quiet(model));
     effects
 }
@@ -496,7 +496,7 @@ fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect
     );
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.trouble(format!("the turn failed: {message}"));
-    let mut effects: Vec<Effect> = control::checkpoint_by_turns(model).into_iter().collect();
+    let mut effects = checkpoint::after_turn(model);
     if failure == Failure::ContextLimit {
         set_state(model, AgentState::Limit);
         effects.extend(context_limit(model));
@@ -639,11 +639,8 @@ fn figures_changed(model: &mut Model) -> Vec<Effect> {
     }
     let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))];
     if let Some(crossing) = model.guard.crossing(model.now) {
-        // From the warn line on the advice is to save (DESIGN 3).
-        if crossing.advice != Advice::None {
-            effects.push(control::checkpoint_of_iteration(model, "warn"));
-        }
         model.notice(format!("context: {}", crossing.level.word()));
+        effects.extend(checkpoint::at_line(model, &crossing));
         effects.extend(summary::crossed(model, crossing.level));
     }
     effects

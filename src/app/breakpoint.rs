@@ -30,7 +30,7 @@ use crate::{
 };
 
 use super::{
-    control,
+    checkpoint,
     effect::Effect,
     event::{CallId, TimerId},
     model::Model,
@@ -389,8 +389,8 @@ fn may_save(model: &mut Model) -> bool {
 /// Saves everything that a later session needs, and what it was saved for.
 fn save(model: &mut Model, tags: Vec<String>, about: &Value) -> Vec<Effect> {
     let mut effects = scratchpad::save(model);
-    let id = control::checkpoint_id(model);
-    let mut checkpoint = control::snapshot(model, id, tags);
+    let id = checkpoint::next_id(model);
+    let mut checkpoint = checkpoint::snapshot(model, id, tags);
     if let (Value::Object(fields), false) = (&mut checkpoint.state, about.is_null()) {
         fields.insert("breakpoint".to_owned(), about.clone());
     }

@@ -2,18 +2,15 @@
 
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use crate::{
     api::wire::{AgentState, Control, Reply},
     config::{ClipboardPolicy, Config, RebootMode},
-    handoff::preserved::texts,
-    lineage::{Cause, EndReason, Way, checkpoint::Checkpoint},
+    lineage::{Cause, EndReason, Way},
     pane::screen::ScreenFact,
 };
 
 use super::{
-    agent, autopilot,
+    agent, autopilot, checkpoint,
     effect::Effect,
     ending,
     event::{CallId, TimerId},
@@ -30,11 +27,12 @@ pub const NOTICE_TIME: Duration = Duration::from_secs(8);
 /// Somebody with the control token asked for something.
 pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
     let done = match control {
+        // Answered once it is kept.
+        Control::Save(body) => return checkpoint::asked(model, call, body),
         Control::Reboot => reboot_asked(model),
         Control::RebootBy(way) => reboot_asked_by(model, way),
         Control::Approve => reboot::approve(model, Approval::Person),
         Control::Defer => reboot::cancel(model, true),
-        Control::Save => Ok(checkpoint(model, "manual")),
         Control::Pause => Ok(pause(model, "ctl")),
         Control::Resume => resume(model),
         Control::Undo => reboot::undo(model),
@@ -156,58 +154,17 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
     reboot::consider(model)
 }
 
-/// Saves everything that a later session needs, because somebody asks for it.
-pub fn checkpoint(model: &mut Model, tag: &str) -> Vec<Effect> {
-    let mut effects = scratchpad::save(model);
-    let id = checkpoint_id(model);
-    effects.push(save(model, id, tag));
-    model.notice("checkpoint saved");
-    effects
-}
-
-/// An id for a checkpoint that is kept beside all others: those of one iteration are behind its first.
-pub fn checkpoint_id(model: &mut Model) -> Uuid {
-    let number = u128::from(model.next_epoch());
-    Uuid::from_u128(model.lots.reboot.as_u128().wrapping_add(number))
-}
-
-/// Saves everything without being asked; the next one of this iteration takes its place.
-pub fn checkpoint_of_iteration(model: &mut Model, tag: &str) -> Effect {
-    save(model, model.lots.reboot, tag)
-}
-
-/// Saves everything every so many turns.
-pub fn checkpoint_by_turns(model: &mut Model) -> Option<Effect> {
-    let interval = model.config.context.checkpoint_interval?;
-    let due = model.agent.turns.is_multiple_of(interval);
-    due.then(|| checkpoint_of_iteration(model, "turns"))
-}
-
-fn save(model: &mut Model, id: Uuid, tag: &str) -> Effect {
-    let checkpoint = snapshot(model, id, vec![tag.to_owned()]);
-    Effect::SaveCheckpoint(Box::new(checkpoint))
-}
-
-/// Everything that a later session needs, as it stands now.
-pub fn snapshot(model: &mut Model, id: Uuid, tags: Vec<String>) -> Checkpoint {
-    handoff::draft(model);
-    let state = &model.preserved;
-    Checkpoint {
-        id,
-        environment: model.identity.environment.clone(),
-        task: state
-            .current_objective
-            .as_ref()
-            .map_or_else(String::new, |item| item.text.clone()),
-        context: model.handoff.current().text.clone(),
-        next_steps: texts(&state.pending_items),
-        tags,
-        state: serde_json::to_value(state).unwrap_or_default(),
-        created_at: model.now.wall,
-        run: Some(model.run().clone()),
-        iteration: Some(model.iteration),
-        session: Some(model.session),
+/// The store cannot be used any more, or can again.
+pub fn store_trouble(model: &mut Model, trouble: Option<String>) -> Vec<Effect> {
+    match &trouble {
+        Some(why) => model.trouble(format!("history is kept in memory: {why}")),
+        None if model.store_trouble.is_some() => {
+            model.notice("the database is well again: what waited in memory is written");
+        }
+        None => {}
     }
+    model.store_trouble = trouble;
+    Vec::new()
 }
 
 /// The emulator saw something that is no cell.

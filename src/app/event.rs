@@ -235,6 +235,26 @@ pub enum StoreEvent {
         /// The step.
         step: Step,
     },
+    /// What became of a checkpoint.
+    CheckpointKept {
+        /// The checkpoint.
+        id: uuid::Uuid,
+        /// Where it is now.
+        kept: Kept,
+    },
+    /// The store cannot be used any more, and why; `None`: it can again, and has all that waited.
+    TroubleChanged(Option<String>),
+}
+
+/// Where a record is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// On disk.
+    Durable,
+    /// In memory, until the store can be used again, and why it cannot now.
+    Waiting(String),
+    /// Nowhere, and why.
+    Lost(String),
 }
 
 /// A document that can be edited.

@@ -167,7 +167,9 @@ fn preserve(model: &Model) -> PreservedState {
     state
 }
 
-fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec<String> {
+/// Branch and recent commits as the message tells them.
+#[must_use]
+pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec<String> {
     let GitState::Facts(repository) = git else {
         return Vec::new();
     };

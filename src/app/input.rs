@@ -18,7 +18,7 @@ use crate::{
 };
 
 use super::{
-    agent, autopilot, control, copy,
+    agent, autopilot, checkpoint, control, copy,
     effect::Effect,
     event::{Document, HostEvent},
     handoff, layout,
@@ -154,7 +154,7 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             let effects = set_focus(model, Focus::Pane);
             joined(effects, copy::toggle(model))
         }
-        Action::Checkpoint => control::checkpoint(model, "manual"),
+        Action::Checkpoint => checkpoint::by_key(model),
         Action::Undo => {
             let done = reboot::undo(model);
             refused(model, done)

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod autopilot;
 pub mod breakpoint;
+pub mod checkpoint;
 pub mod compaction;
 pub mod control;
 pub mod copy;
@@ -63,6 +64,8 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Store(StoreEvent::Journaled { reboot, step }) => {
             reboot::journaled(model, reboot, step)
         }
+        Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
+        Event::Store(StoreEvent::TroubleChanged(trouble)) => control::store_trouble(model, trouble),
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
         Event::Reported { call, report } => breakpoint::reported(model, call, report),

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
-    api::wire::AgentState,
+    api::wire::{AgentState, CheckpointReply},
     breakpoint::git::GitState,
     clock::At,
     config::{Config, RebootMode},
@@ -24,7 +24,7 @@ use super::{
     compaction::Compactions,
     copy::{CopyMode, Press},
     ending::Ending,
-    event::{Ground, Lots, TranscriptFacts},
+    event::{CallId, Ground, Lots, TranscriptFacts},
     reboot::Reboot,
     signal::Heard,
     summary::Summaries,
@@ -354,6 +354,10 @@ pub struct Model {
     pub quitting: Option<Quitting>,
     /// Makes handoffs.
     pub generator: Generator,
+    /// Checkpoints on their way to disk that somebody waits for, with what to answer.
+    pub saves: Vec<(uuid::Uuid, CallId, CheckpointReply)>,
+    /// Why the store cannot be used and history is kept in memory, while that is so.
+    pub store_trouble: Option<String>,
     /// The epoch of the Enter behind a prompt that we type for the user.
     pub saying: Option<u64>,
     /// The epoch of the timer that waits for the human to stop typing.
@@ -475,6 +479,8 @@ impl Model {
             ending: None,
             quitting: None,
             generator,
+            saves: Vec::new(),
+            store_trouble: None,
             saying: None,
             quiet_epoch: 0,
             calm_epoch: 0,

@@ -10,7 +10,7 @@ use crate::{
     },
     breakpoint::git::GitState,
     config::RebootMode,
-    guard::{Advice, Assessment, Source, assess},
+    guard::{Advice, Assessment, Level, Source, assess},
     handoff::{preserved::Item, redact::redact},
     lineage::Iteration,
     transcript::Tokens,
@@ -50,11 +50,13 @@ pub fn status(model: &Model) -> StatusReport {
             command: identity.agent_command.clone(),
             version: model.agent.version.clone(),
             state: model.agent.state,
+            hooked: model.agent.hooked,
         },
         context: context(model),
         reboot: reboot_report(model),
         cost_usd: model.agent.cost_usd,
         run: super::autopilot::report(model),
+        store_trouble: model.store_trouble.clone(),
     }
 }
 
@@ -311,16 +313,29 @@ pub fn status_line(model: &Model) -> StatusLineReply {
     let Some(figure) = model.guard.figure(model.now) else {
         return StatusLineReply::default();
     };
-    let mut line = format!("{} {:.0}%", figure.level.word(), figure.percent);
-    if let Some(turns) = turns_left(model) {
-        line.push_str(" · ");
-        line.push_str(&turns);
+    StatusLineReply {
+        line: line_of(
+            figure.level,
+            figure.percent,
+            turns_left(model).as_deref(),
+            model.agent.cost_usd,
+        ),
     }
-    if let Some(cost) = model.agent.cost_usd {
+}
+
+/// That line from its parts.
+#[must_use]
+pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64>) -> String {
+    let mut line = format!("{} {percent:.0}%", level.word());
+    if let Some(turns) = turns {
+        line.push_str(" · ");
+        line.push_str(turns);
+    }
+    if let Some(cost) = cost {
         // Writing to a string cannot fail.
         let _ = write!(line, " · ${cost:.2}");
     }
-    StatusLineReply { line }
+    line
 }
 
 /// How many turns are left to the compact line, in words.

@@ -32,6 +32,7 @@ use super::{
 };
 
 mod breakpoint;
+mod checkpoint;
 mod feed_tests;
 mod summary_tests;
 
@@ -73,6 +74,15 @@ impl Bench {
     }
 
     fn as_configured(config: Config) -> Self {
+        let mut bench = Self::bare(config);
+        super::agent::begin(&mut bench.model, false, None, None);
+        bench.spawned(NEW);
+        bench.started(OLD);
+        bench
+    }
+
+    /// A supervisor that has not started its agent yet.
+    fn bare(config: Config) -> Self {
         let wall = Utc.timestamp_opt(1_795_000_000, 0).unwrap();
         let now = At {
             since_start: Duration::ZERO,
@@ -96,17 +106,13 @@ impl Bench {
             host: (140, 40),
             now,
         });
-        let mut bench = Self {
+        Self {
             model,
             since_start: Duration::ZERO,
             journal_answers: true,
             reads: true,
             journaled: Vec::new(),
-        };
-        super::agent::begin(&mut bench.model, false, None, None);
-        bench.spawned(NEW);
-        bench.started(OLD);
-        bench
+        }
     }
 
     fn at(&self) -> At {
@@ -123,9 +129,15 @@ impl Bench {
 
     /// Takes an event and returns what is to be done, but for the journal, which is answered.
     pub(super) fn tell(&mut self, event: Event) -> Vec<Effect> {
+        let at = self.at();
+        let effects = update(&mut self.model, at, event);
+        self.obey(effects)
+    }
+
+    /// Answers the journal, and gives back the rest of what is to be done.
+    fn obey(&mut self, mut effects: Vec<Effect>) -> Vec<Effect> {
         let mut done = Vec::new();
         let at = self.at();
-        let mut effects = update(&mut self.model, at, event);
         while !effects.is_empty() {
             let mut answers = Vec::new();
             for effect in effects {

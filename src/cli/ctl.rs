@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::out;
 use crate::{
-    api::wire::{Control, RebootBody, SAY_LIMIT},
+    api::wire::{CheckpointBody, Control, RebootBody, SAY_LIMIT},
     lineage::Way,
 };
 
@@ -62,7 +62,7 @@ impl Action {
             Self::Reboot => Control::Reboot,
             Self::Approve => Control::Approve,
             Self::Defer => Control::Defer,
-            Self::Save => Control::Save,
+            Self::Save => Control::Save(CheckpointBody::EMPTY),
             Self::Pause => Control::Pause,
             Self::Resume => Control::Resume,
             Self::Undo => Control::Undo,

@@ -3,13 +3,14 @@
 
 use clap::Args;
 
+use super::here::Here;
 use super::out::{self, columns, complain, duration, tokens};
 use crate::api::wire::{HistoryReport, IterationReport};
 use crate::app::report::iteration_report;
-use crate::config::Config;
-use crate::config::load::{self, Flags, paths::Paths};
-use crate::lineage::store::{HistoryOf, RunHistory, Store, StoreOptions, StoreTarget};
-use crate::lineage::{EndReason, Project, process};
+use crate::config::load::Flags;
+use crate::lineage::EndReason;
+use crate::lineage::metrics::Total;
+use crate::lineage::store::{HistoryOf, RunHistory};
 
 /// How many of the newest runs are looked through for the last one: their names tell the second only.
 const RUNS: u32 = 16;
@@ -20,6 +21,9 @@ const SHORT_ID: usize = 8;
 /// Lists the iterations of this run, or of the last one if no supervisor runs here.
 #[derive(Args, Clone, Debug)]
 pub struct HistoryArgs {
+    /// Tell how the reboots of all runs here came out, and how long their steps took
+    #[arg(long)]
+    pub totals: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -28,6 +32,9 @@ pub struct HistoryArgs {
 /// Runs the command; 0, or 3 if no supervisor runs here and none ever did, or 1.
 #[must_use]
 pub fn run(args: &HistoryArgs, flags: &Flags) -> i32 {
+    if args.totals {
+        return totals(args, flags).unwrap_or_else(|code| code);
+    }
     let found = out::get_if_any::<HistoryReport>("/history").and_then(|found| match found {
         Some(found) => Ok(found),
         None => last_run(flags).and_then(|report| {
@@ -47,38 +54,81 @@ fn fail(error: &dyn std::error::Error) -> i32 {
     out::FAILED
 }
 
-/// The last run in this directory, from the store.
-fn last_run(flags: &Flags) -> Result<HistoryReport, i32> {
-    let here = std::env::current_dir()
-        .and_then(|here| here.canonicalize())
-        .map_err(|error| fail(&error))?;
-    let paths = Paths::of_process(&here).map_err(|error| fail(&error))?;
-    // A fault in the configuration is for `pitstop check` to tell; the store lies where it lies.
-    let config =
-        load::load(&paths, flags).map_or_else(|_| Config::default(), |loaded| loaded.config);
-    let target = StoreTarget::new(config.store.url.as_deref(), paths.state_dir())
-        .map_err(|error| fail(&error))?;
-    if matches!(&target, StoreTarget::Sqlite(file) if !file.exists()) {
+/// The figures of all runs in this directory, from the store.
+fn totals(args: &HistoryArgs, flags: &Flags) -> Result<i32, i32> {
+    let here = Here::find(flags)?;
+    if !here.has_store() {
         return Err(out::none_runs());
     }
-    let project = Project::new(&here, &process::host_name());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| fail(&error))?;
-    let runs = runtime.block_on(async {
-        let opened = Store::open(StoreOptions::new(target)).await?;
-        let runs = opened
-            .store
-            .history(&HistoryOf::Project(project), RUNS)
-            .await;
-        opened.store.close().await;
-        runs
-    });
-    let last = runs
-        .map_err(|error| fail(&error))?
-        .into_iter()
-        .max_by_key(|one| one.run.started_at);
+    let of = HistoryOf::Project(here.project.clone());
+    let found = here.with_store(async |store| store.totals(&of).await)?;
+    Ok(out::print(&if args.json {
+        format!("{}\n", totals_json(&found))
+    } else {
+        totals_table(&found)
+    }))
+}
+
+fn totals_json(found: &[Total]) -> serde_json::Value {
+    let reboots: Vec<_> = found
+        .iter()
+        .filter_map(|one| {
+            let (cause, outcome) = one.reboots()?;
+            Some(serde_json::json!({"cause": cause, "outcome": outcome, "count": one.count}))
+        })
+        .collect();
+    let steps: Vec<_> = found
+        .iter()
+        .filter_map(|one| {
+            let step = one.step()?;
+            Some(serde_json::json!({"step": step, "count": one.count, "mean_ms": one.mean(), "max_ms": one.max}))
+        })
+        .collect();
+    serde_json::json!({"reboots": reboots, "steps": steps})
+}
+
+fn totals_table(found: &[Total]) -> String {
+    let mut reboots = vec![
+        ["reboots by", "came out", "times"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    let mut steps = vec![
+        ["step", "times", "mean", "longest"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for one in found {
+        if let Some((cause, outcome)) = one.reboots() {
+            reboots.push(vec![
+                cause.as_str().replace('_', " "),
+                outcome.as_str().replace('_', " "),
+                one.count.to_string(),
+            ]);
+        } else if let Some(step) = one.step() {
+            steps.push(vec![
+                step.as_str().replace('_', " "),
+                one.count.to_string(),
+                duration(one.mean() as u64),
+                duration(one.max as u64),
+            ]);
+        }
+    }
+    if reboots.len() + steps.len() == 2 {
+        return "no reboots yet\n".to_owned();
+    }
+    format!("{}\n{}", columns(&reboots), columns(&steps))
+}
+
+/// The last run in this directory, from the store.
+fn last_run(flags: &Flags) -> Result<HistoryReport, i32> {
+    let here = Here::find(flags)?;
+    if !here.has_store() {
+        return Err(out::none_runs());
+    }
+    let project = HistoryOf::Project(here.project.clone());
+    let runs = here.with_store(async |store| store.history(&project, RUNS).await)?;
+    let last = runs.into_iter().max_by_key(|one| one.run.started_at);
     last.map(|last| report(&last)).ok_or_else(out::none_runs)
 }
 
@@ -204,6 +254,35 @@ mod tests {
              1  01234567  start     user reboot  3 min 20 s  20.0k → 155.0k (compacted)  –       –        $1.50\n\
              2  s\\u{1b}2  key       running      900 ms      –                           420 ms  3100 B   –\n"
         );
+    }
+
+    #[test]
+    fn totals_are_told_by_cause_outcome_and_step() {
+        let total = |name: &str, count, sum, max| Total {
+            name: name.to_owned(),
+            count,
+            sum,
+            max,
+        };
+        let found = [
+            total("reboot:key:done", 2, 2.0, 1.0),
+            total("reboot:threshold:rolled_back", 1, 1.0, 1.0),
+            total("step:ending", 2, 500.0, 300.0),
+            total("transition", 2, 900.0, 500.0),
+        ];
+        assert_eq!(
+            totals_table(&found),
+            "reboots by  came out     times\n\
+             key         done         2\n\
+             threshold   rolled back  1\n\
+             \n\
+             step    times  mean    longest\n\
+             ending  2      250 ms  300 ms\n"
+        );
+        let json = totals_json(&found);
+        assert_eq!(json["reboots"][1]["outcome"], "rolled_back");
+        assert_eq!(json["steps"][0]["mean_ms"], 250.0);
+        assert_eq!(totals_table(&[]), "no reboots yet\n");
     }
 
     #[test]

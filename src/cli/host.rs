@@ -34,6 +34,7 @@ use crate::{
     handoff::Generator,
     lineage::{
         EndReason, Lineage, Project, RunId,
+        checkpoint::Checkpoint,
         files::{PrivateDir, RunDir},
         lock::{Holder, Lock, LockError},
         process,
@@ -58,6 +59,7 @@ mod recover;
 pub(super) mod who;
 
 use super::{
+    here::Environment,
     out::{chain, complain},
     run::Order,
     template,
@@ -65,6 +67,8 @@ use super::{
 use recover::{recover, sweep};
 use who::{Who, agent_config_dir, agent_env, who};
 
+/// The name of the demo agent in the records of runs.
+pub(super) const DEMO: &str = "pitstop demo";
 /// The configuration has faults.
 const CONFIG_ERROR: i32 = EXIT_CODE as i32;
 /// Something failed.
@@ -121,30 +125,37 @@ impl Failure {
     fn of(error: &dyn std::error::Error) -> Self {
         Self::new(chain(error), "", FAILED)
     }
+
+    /// Tells the person; gives the exit code.
+    fn tell(&self) -> i32 {
+        complain(&self.error, &self.hint);
+        self.code
+    }
 }
 
 /// Hosts the agent; returns the exit code.
 #[must_use]
 pub fn run(args: &HostArgs, demo: bool) -> i32 {
-    told(host_agent(args, demo, None))
+    host_agent(args, demo, None, None).unwrap_or_else(|failure| failure.tell())
 }
 
 /// Hosts the agent for an autonomous run; returns the exit code.
 pub(super) fn run_order(args: &HostArgs, demo: bool, order: Order) -> i32 {
-    told(host_agent(args, demo, Some(order)))
+    host_agent(args, demo, Some(order), None).unwrap_or_else(|failure| failure.tell())
 }
 
-fn told(outcome: Result<i32, Failure>) -> i32 {
-    match outcome {
-        Ok(code) => code,
-        Err(failure) => {
-            complain(&failure.error, &failure.hint);
-            failure.code
-        }
-    }
+/// As [`run`], in a fresh session that is given the handoff of a checkpoint.
+#[must_use]
+pub fn restore(args: &HostArgs, demo: bool, checkpoint: Checkpoint) -> i32 {
+    host_agent(args, demo, None, Some(checkpoint)).unwrap_or_else(|failure| failure.tell())
 }
 
-fn host_agent(args: &HostArgs, demo: bool, order: Option<Order>) -> Result<i32, Failure> {
+fn host_agent(
+    args: &HostArgs,
+    demo: bool,
+    order: Option<Order>,
+    restored: Option<Checkpoint>,
+) -> Result<i32, Failure> {
     let headless = order.as_ref().is_some_and(|order| order.speech().is_some());
     if !headless && (!std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()) {
         return Err(Failure::new(
@@ -212,6 +223,7 @@ fn host_agent(args: &HostArgs, demo: bool, order: Option<Order>) -> Result<i32, 
         generator,
         warnings,
         order,
+        restored,
     };
     let outcome = runtime.block_on(supervise(here, who));
     // Tasks that still run (a git question, a store that hangs) must not keep us.
@@ -229,6 +241,8 @@ struct Here {
     warnings: Vec<String>,
     /// What an autonomous run is to do.
     order: Option<Order>,
+    /// The checkpoint whose work is taken up.
+    restored: Option<Checkpoint>,
 }
 
 /// Takes the project, finishes what a dead supervisor left, runs the loop, closes everything.
@@ -241,6 +255,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         generator,
         mut warnings,
         order,
+        restored,
     } = here;
     let signals = Signals::new().map_err(|error| Failure::of(&error))?;
     let speech = order.as_ref().and_then(Order::speech);
@@ -319,6 +334,17 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
             None
         }
     };
+    let unfinished = match unfinished {
+        // Whoever restores a checkpoint has chosen how to go on.
+        Some(entry) if restored.is_some() => {
+            let outcome = "a checkpoint was restored instead";
+            if let Err(error) = store.journal_close(entry.reboot_id, now, outcome).await {
+                warnings.push(chain(&error));
+            }
+            None
+        }
+        unfinished => unfinished,
+    };
     let kept = unfinished.as_ref().map(|entry| &entry.run);
     let died = recovery::close_dead_runs(&store, &this_project, kept, &files, &plan, now).await;
     let lineage = match &unfinished {
@@ -378,6 +404,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         files: files_of_run,
         run: run.clone(),
         project: this_project,
+        measured: None,
     };
     let keeper = keeper.start(answers.0.clone());
 
@@ -385,7 +412,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         version: env!("CARGO_PKG_VERSION"),
         pid: std::process::id(),
         project: project.display().to_string(),
-        environment: environment(&project),
+        environment: Environment::of(&project, &config).name,
         agent_kind: who.kind.word(),
         agent_command: who.shown,
     };
@@ -432,7 +459,10 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         tracing::warn!(died);
         model.notice(died);
     }
-    let recovered = unfinished.map(|entry| recover(&mut model, &plan, &entry));
+    let recovered = match restored {
+        Some(_) => None,
+        None => unfinished.map(|entry| recover(&mut model, &plan, &entry)),
+    };
     let task = order.as_ref().and_then(|order| order.file.clone());
     let first = match (order, recovered) {
         (Some(order), recovered) => {
@@ -440,6 +470,11 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
             app::autopilot::begin(&mut model, rules, task.is_some(), recovered)
         }
         (None, Some(recovered)) => recovered,
+        (None, None) if restored.is_some() => {
+            restored.as_ref().map_or_else(Vec::new, |checkpoint| {
+                app::checkpoint::restore(&mut model, checkpoint)
+            })
+        }
         (None, None) => app::agent::begin(&mut model, false, None, who.prompt),
     };
     let setup = Setup {
@@ -538,19 +573,6 @@ fn open_door(
         };
         server::serve(listening, keys, desk, stop).await;
     })
-}
-
-/// What checkpoints are filed under: `PITSTOP_ENV`, else the project directory's name.
-fn environment(project: &Path) -> String {
-    env::var("PITSTOP_ENV")
-        .ok()
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| {
-            project.file_name().map_or_else(
-                || "/".to_owned(),
-                |name| name.to_string_lossy().into_owned(),
-            )
-        })
 }
 
 /// What a person who has left wants to know: how to go on.

@@ -2,15 +2,23 @@
 
 #![allow(clippy::disallowed_methods, reason = "commands touch the world")]
 
+pub mod completions;
 pub mod context;
 pub mod ctl;
+pub mod doctor;
 pub mod git_hook;
 pub mod handoff;
+pub mod here;
 pub mod history;
 pub mod hook;
+pub mod leftovers;
+pub mod man;
 mod observer;
 pub mod out;
+pub mod prune;
+pub mod restore;
 pub mod run;
+pub mod save;
 pub mod status;
 pub mod statusline;
 

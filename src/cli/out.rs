@@ -1,6 +1,5 @@
 //! What every printing command shares: quiet writes, clean text, aligned columns, one way to fail.
 
-use std::error::Error;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -10,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::api::client::{Answer, ClientError, Door};
 use crate::api::wire::ErrorBody;
+pub use crate::clean::chain;
 use crate::clean::one_line;
 use crate::config::load::paths::secrets_file_here;
 
@@ -48,18 +48,6 @@ pub fn complain(error: &str, hint: &str) {
     }
     // Nobody is left to be told that even this could not be written.
     io::stderr().write_all(text.as_bytes()).ok();
-}
-
-/// An error with all its causes.
-#[must_use]
-pub fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        write!(text, ": {cause}").expect("writing to a string cannot fail");
-        source = cause.source();
-    }
-    text
 }
 
 /// Rows as text with columns aligned and two cells apart; the last column is not padded. Fields may

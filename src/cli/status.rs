@@ -71,6 +71,9 @@ fn describe(report: &StatusReport) -> String {
     if let Some(cost) = report.cost_usd {
         rows.push(row("cost", &[format!("${cost:.2}")]));
     }
+    if let Some(trouble) = &report.store_trouble {
+        rows.push(row("history", &[format!("in memory: {trouble}")]));
+    }
     columns(&rows)
 }
 
@@ -142,6 +145,7 @@ mod tests {
                 command: "claude".into(),
                 version: Some("2.1.197".into()),
                 state: AgentState::Idle,
+                hooked: true,
             },
             context: ContextReport {
                 used: Some(128_400),
@@ -159,6 +163,7 @@ mod tests {
             },
             cost_usd: Some(4.123),
             run: None,
+            store_trouble: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! `pitstop statusline [--observe FILE]`: passes the agent's figures on and prints its status line.
 //!
 //! The line is the user's own if they had a status line command of their own, which gets the same
-//! input; else ours, in the supervisor's words; else nothing. It is printed in one write, for two of
+//! input; else ours: in the supervisor's words, or what the figures say by themselves. It is printed in one write, for two of
 //! these commands may run at once. The exit code is 0, always.
 
 use std::ffi::{OsStr, OsString};
@@ -15,9 +15,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::hook;
+use crate::agent::parse_status_line;
 use crate::api::client::Door;
 use crate::api::wire::StatusLineReply;
+use crate::app::report::line_of;
 use crate::clean::one_line;
+use crate::guard::{GuardSettings, assess, reading::WindowEvidence};
 
 /// How long the user's own command may take; the agent draws its line anew some moments later anyway.
 const OWN_LIMIT: Duration = Duration::from_secs(2);
@@ -39,8 +42,11 @@ pub fn run(args: &[OsString]) -> i32 {
 fn line(args: &[OsString]) -> Option<Vec<u8>> {
     let began = Instant::now();
     let (deadline, body) = (began + hook::BUDGET, hook::read_input(began));
-    let file = hook::observe_file(observe_argument(args))?;
-    let door = Door::from_observe_file(&file).ok()?;
+    let door = hook::observe_file(observe_argument(args))
+        .and_then(|file| Door::from_observe_file(&file).ok());
+    let Some(door) = door else {
+        return printed(&of_figures(&body)?);
+    };
     let Some(own) = door.status_line().map(OsStr::to_owned) else {
         return ours(&door, &body, deadline);
     };
@@ -67,12 +73,40 @@ fn observe_argument(args: &[OsString]) -> Option<&OsStr> {
     None
 }
 
-/// Posts the figures; the supervisor answers with a line of plain text.
+/// Posts the figures; the supervisor answers with a line of plain text. One that is gone or busy leaves what the
+/// figures say by themselves.
 fn ours(door: &Door, body: &[u8], deadline: Instant) -> Option<Vec<u8>> {
+    printed(&asked(door, body, deadline).or_else(|| of_figures(body))?)
+}
+
+fn asked(door: &Door, body: &[u8], deadline: Instant) -> Option<String> {
     let answer = door.post("/statusline", body, deadline).ok()?;
     let reply: StatusLineReply = serde_json::from_slice(&answer.body).ok()?;
-    let line = one_line(&reply.line);
+    (!reply.line.is_empty()).then_some(reply.line)
+}
+
+fn printed(line: &str) -> Option<Vec<u8>> {
+    let line = one_line(line);
     (!line.is_empty()).then(|| format!("{line}\n").into_bytes())
+}
+
+/// What the payload says by itself, by the default thresholds: nobody is there who knows the user's.
+fn of_figures(body: &[u8]) -> Option<String> {
+    let figures = parse_status_line(body).ok()?;
+    let used = figures.usage?.context();
+    let evidence = WindowEvidence {
+        status_line: figures.window,
+        model: figures.model_id,
+        most_used: used,
+        ..WindowEvidence::default()
+    };
+    let measured = assess(used, evidence.window(), &GuardSettings::default());
+    Some(line_of(
+        measured.level,
+        measured.percent,
+        None,
+        figures.cost_usd,
+    ))
 }
 
 /// Runs the user's own command and gives what it printed, as it is: it is theirs.
@@ -156,6 +190,23 @@ mod tests {
         while rustix::process::test_kill_process(pid).is_ok() {
             assert!(began.elapsed() < Duration::from_secs(10), "still alive");
             thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn the_figures_alone_make_a_line() {
+        let body = |usage: &str| {
+            format!(
+                "{{\"session_id\":\"00000000-0000-4000-8000-000000000001\",\"cost\":{{\"total_cost_usd\":4.125}},\
+                 \"context_window\":{{\"context_window_size\":200000,\"current_usage\":{usage}}}}}"
+            )
+        };
+        let usage = "{\"input_tokens\":5,\"output_tokens\":395,\"cache_creation_input_tokens\":0,\
+                     \"cache_read_input_tokens\":129600}";
+        let line = of_figures(body(usage).as_bytes());
+        assert_eq!(line.as_deref(), Some("critical 72% · $4.12"));
+        for nothing in [body("null").as_str(), "{", ""] {
+            assert_eq!(of_figures(nothing.as_bytes()), None);
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) mod units;
 
 use std::{collections::BTreeMap, fmt, net::SocketAddr, time::Duration};
 
+pub use units::parse_duration;
+
 use crate::keymap::Keymap;
 
 /// The commented default configuration; parsed, it equals [`Config::default`].
@@ -381,6 +383,8 @@ pub struct ApiConfig {
 pub struct StoreConfig {
     /// A `sqlite:` or `postgres:` URL; `None` for the `SQLite` file in the state directory.
     pub url: Option<String>,
+    /// What checkpoints are filed under; `None` for the name of the project's directory.
+    pub environment: Option<String>,
 }
 
 /// The colours of the panels.

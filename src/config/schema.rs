@@ -193,6 +193,7 @@ pub(super) static KEYS: &[Key] = &[
     key("api", "listen", Owner, Text("a loopback address such as \"127.0.0.1:7433\", or \"\"", is_listen, |d, v| d.config.api.listen = loopback(&v))),
 
     key("store", "url", Owner, Text("a URL that starts with sqlite: or postgres://, or \"\"", is_store, |d, v| d.config.store.url = none_if_empty(v))),
+    key("store", "environment", Owner, Text("a name on one line, or \"\"", has_no_controls, |d, v| d.config.store.environment = none_if_empty(v))),
 
     key("keys", "prefix", Owner, Rule::Chord(|d, v| d.prefix = Some(v))),
     key("keys", "help", Owner, Rule::Triggers(Action::Help)),

@@ -42,6 +42,9 @@ pub const RECORDING: &str = "pane.cast";
 /// How a file that is being written aside is marked: `.NAME.aside-PID-N`.
 const ASIDE: &str = ".aside-";
 
+/// How deep a directory of ours is removed: a run holds iterations, which hold files.
+const MAX_DEPTH: usize = 8;
+
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 const PRIVATE_DIR: Mode = Mode::RWXU;
 
@@ -380,6 +383,73 @@ impl PrivateDir {
         }
     }
 
+    /// Removes the directory `name` with all that is in it, without following links; gives the bytes of the files
+    /// that were in it. It is no error when there is none.
+    pub fn remove_dir(&self, name: &str) -> Result<u64, FilesError> {
+        let Some(dir) = self.find_dir(name)? else {
+            return Ok(0);
+        };
+        let bytes = dir.empty(0)?;
+        rustix::fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR)
+            .map_err(|error| io_error("remove", &dir.path, error))?;
+        Ok(bytes)
+    }
+
+    fn empty(&self, depth: usize) -> Result<u64, FilesError> {
+        let mut bytes = 0;
+        let list = Dir::read_from(&self.handle);
+        for entry in list.map_err(|error| io_error("list", &self.path, error))? {
+            let entry = entry.map_err(|error| io_error("list", &self.path, error))?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let path = self.path.join(name.to_string_lossy().as_ref());
+            let stat = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(|error| io_error("look at", &path, error))?;
+            let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
+            // Ours are two deep, and their names are text: what is stranger was put there by somebody else.
+            let removed = match name.to_str() {
+                Ok(text) if is_dir && depth < MAX_DEPTH => {
+                    let below = Self::open_below(&self.handle, &self.path, text, false)?;
+                    bytes += below.empty(depth + 1)?;
+                    rustix::fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR)
+                }
+                _ => {
+                    bytes += u64::try_from(stat.st_size).unwrap_or(0);
+                    rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())
+                }
+            };
+            removed.map_err(|error| io_error("remove", &path, error))?;
+        }
+        Ok(bytes)
+    }
+
+    /// The bytes of the files in the directory `name` and below it; 0 when there is none.
+    #[must_use]
+    pub fn size_of(&self, name: &str) -> u64 {
+        fn below(dir: &PrivateDir, depth: usize) -> u64 {
+            let entries = Dir::read_from(&dir.handle).into_iter().flatten().flatten();
+            entries
+                .filter(|entry| !matches!(entry.file_name().to_bytes(), b"." | b".."))
+                .map(|entry| {
+                    let name = entry.file_name();
+                    let stat =
+                        rustix::fs::statat(&dir.handle, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+                    let Some(stat) = stat else { return 0 };
+                    if !FileType::from_raw_mode(stat.st_mode).is_dir() {
+                        return u64::try_from(stat.st_size).unwrap_or(0);
+                    }
+                    let inner = name.to_str().ok().filter(|_| depth < MAX_DEPTH);
+                    let inner = inner.and_then(|name| dir.find_dir(name).ok().flatten());
+                    inner.map_or(0, |inner| below(&inner, depth + 1))
+                })
+                .sum()
+        }
+        let dir = self.find_dir(name).ok().flatten();
+        dir.map_or(0, |dir| below(&dir, 0))
+    }
+
     /// The names in it that are text, sorted, without `.` and `..`.
     pub fn names(&self) -> Result<Vec<String>, FilesError> {
         let mut names = Vec::new();
@@ -687,6 +757,28 @@ mod tests {
             matches!(error, FilesError::Owner { found: 12_345, .. }),
             "{error:?}"
         );
+    }
+
+    #[test]
+    fn a_directory_is_removed_with_all_that_is_in_it_and_nothing_behind_its_links() {
+        let project = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::write(elsewhere.path().join("theirs"), b"theirs").unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        let runs = dir.dir("runs").unwrap();
+        let inner = runs.dir("one").unwrap().dir("iteration-1").unwrap();
+        inner.write_private("pane.cast", &[0; 1_000]).unwrap();
+        symlink(elsewhere.path(), inner.path().join("link")).unwrap();
+        let size = runs.size_of("one");
+        assert!((1_000..2_000).contains(&size), "{size}");
+        assert_eq!(runs.remove_dir("one").unwrap(), size);
+        assert_eq!(runs.names().unwrap(), Vec::<String>::new());
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
+        assert_eq!(runs.remove_dir("one").unwrap(), 0);
+
+        symlink(elsewhere.path(), runs.path().join("link")).unwrap();
+        assert!(matches!(runs.remove_dir("link"), Err(FilesError::Link(_))));
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
     }
 
     #[test]

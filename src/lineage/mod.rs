@@ -5,13 +5,14 @@
 //! lock that keeps a second supervisor out, and the private files all of it is kept in. It does
 //! not decide when to reboot (`guard`, `breakpoint`) nor carry one out (`app`, `runtime`).
 //!
-//! Pure: this file, [`checkpoint`] and [`journal`]. Touching the world: [`files`], [`lock`],
+//! Pure: this file, [`checkpoint`], [`journal`] and [`metrics`]. Touching the world: [`files`], [`lock`],
 //! [`process`] and [`store`].
 
 pub mod checkpoint;
 pub mod files;
 pub mod journal;
 pub mod lock;
+pub mod metrics;
 pub mod process;
 pub mod store;
 
@@ -89,6 +90,15 @@ impl RunId {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// When the run began, to the second.
+    #[must_use]
+    pub fn started(&self) -> DateTime<Utc> {
+        let time = self.0.rsplit_once('-').map_or("", |(time, _)| time);
+        NaiveDateTime::parse_from_str(time, RUN_ID_TIME)
+            .unwrap_or_default()
+            .and_utc()
     }
 }
 
@@ -241,6 +251,8 @@ words! {
         Undo = "undo",
         /// The supervisor died in mid-reboot and the next one finished it.
         Recovery = "recovery",
+        /// The work of a checkpoint is taken up.
+        Restore = "restore",
     }
 }
 

@@ -41,11 +41,15 @@ use self::{
     pending::Pending,
     rows::Write,
 };
-use crate::lineage::{
-    EndReason, Iteration, IterationId, LineageError, ProcessStamp, Project, RunId,
-    checkpoint::Checkpoint,
-    files::Edge,
-    journal::{JournalEntry, Step},
+use crate::{
+    clean::chain,
+    lineage::{
+        EndReason, Iteration, IterationId, LineageError, ProcessStamp, Project, RunId,
+        checkpoint::Checkpoint,
+        files::Edge,
+        journal::{JournalEntry, Step},
+        metrics::Total,
+    },
 };
 
 /// The database's file name in the state directory.
@@ -271,12 +275,16 @@ impl HistoryOf {
 }
 
 /// Which checkpoints are asked for; newest first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoints {
     /// Only of this environment.
     pub environment: Option<String>,
     /// Only of this project.
     pub project: Option<Project>,
+    /// Only with this tag.
+    pub tag: Option<String>,
+    /// Only the one whose id begins so.
+    pub id: Option<String>,
     /// At most this many.
     pub limit: u32,
 }
@@ -290,6 +298,14 @@ impl Checkpoints {
                 .project
                 .as_ref()
                 .is_none_or(|one| is_same(one, project))
+            && self
+                .tag
+                .as_ref()
+                .is_none_or(|tag| checkpoint.tags.contains(tag))
+            && self
+                .id
+                .as_ref()
+                .is_none_or(|id| checkpoint.id.to_string().starts_with(id.as_str()))
     }
 }
 
@@ -306,6 +322,19 @@ pub struct AgentRecord {
     pub iteration: IterationId,
     /// The process: it leads its own group.
     pub process: ProcessStamp,
+}
+
+/// A checkpoint as far as it must be known to forget it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Saved {
+    /// Its id.
+    pub id: Uuid,
+    /// What it is filed under.
+    pub environment: String,
+    /// The hash of its project.
+    pub project: String,
+    /// When it was saved.
+    pub created_at: DateTime<Utc>,
 }
 
 /// One figure that was measured.
@@ -391,7 +420,7 @@ impl Store {
             }
             Err(DbError::Newer(found)) => return Err(newer(found, &options.target)),
             Err(error) => {
-                let reason = db::with_sources(&error);
+                let reason = chain(&error);
                 tracing::warn!(place = %options.target.place(), %reason, "history is kept in memory");
                 warnings.push(StoreWarning::InMemory {
                     reason: reason.clone(),
@@ -540,6 +569,16 @@ impl Store {
         Ok(found)
     }
 
+    /// All figures of these runs, taken together by name.
+    pub async fn totals(&self, of: &HistoryOf) -> Result<Vec<Total>, StoreError> {
+        const WHAT: &str = "the metrics";
+        let rows = self.read(rows::read_totals(of), WHAT).await?;
+        let found = rows.iter();
+        Ok(found
+            .filter_map(|row| known(rows::total(row), WHAT))
+            .collect())
+    }
+
     /// The runs asked for with their iterations, newest run first, at most `limit` runs.
     pub async fn history(&self, of: &HistoryOf, limit: u32) -> Result<Vec<RunHistory>, StoreError> {
         const WHAT: &str = "the history";
@@ -558,6 +597,55 @@ impl Store {
         let waiting = self.shared.waiting();
         waiting.pending.over_history(of, limit, &mut histories);
         Ok(histories)
+    }
+
+    /// Every run of this machine (of this project alone, if one is given) that began before `before`, oldest first.
+    pub async fn runs_before(
+        &self,
+        host: &str,
+        project: Option<&Project>,
+        before: DateTime<Utc>,
+    ) -> Result<Vec<RunRecord>, StoreError> {
+        const WHAT: &str = "the runs";
+        let statement = rows::read_runs_before(host, project, before);
+        let rows = self.read(statement, WHAT).await?;
+        let found = rows.iter();
+        Ok(found
+            .filter_map(|row| known(rows::run(row), WHAT))
+            .collect())
+    }
+
+    /// Every checkpoint of this machine (of this project alone, if one is given), newest first.
+    pub async fn saved(
+        &self,
+        host: &str,
+        project: Option<&Project>,
+    ) -> Result<Vec<Saved>, StoreError> {
+        const WHAT: &str = "the checkpoints";
+        let rows = self.read(rows::read_saved(host, project), WHAT).await?;
+        let found = rows.iter();
+        Ok(found
+            .filter_map(|row| known(rows::saved(row), WHAT))
+            .collect())
+    }
+
+    /// Forgets a run with its iterations, journal, agents and metrics; its checkpoints stay.
+    pub async fn forget_run(&self, run: &RunId) -> Result<Written, StoreError> {
+        self.write(Write::ForgetRun(run.clone()), "the forgotten run")
+            .await
+    }
+
+    /// Forgets a checkpoint.
+    pub async fn forget_checkpoint(&self, id: Uuid) -> Result<Written, StoreError> {
+        self.write(Write::ForgetCheckpoint(id), "the forgotten checkpoint")
+            .await
+    }
+
+    /// Gives the room of what was forgotten back to the disk, if nobody else is at work on the file.
+    pub async fn compact(&self) {
+        if let Some(db) = self.shared.db() {
+            db.compact().await;
+        }
     }
 
     /// The latest reboot of the project that was begun and is not over.
@@ -580,10 +668,14 @@ impl Store {
     pub async fn checkpoints(&self, which: &Checkpoints) -> Result<Vec<Checkpoint>, StoreError> {
         const WHAT: &str = "the checkpoints";
         let rows = self.read(rows::read_checkpoints(which), WHAT).await?;
-        let mut found = rows
+        let mut found: Vec<_> = rows
             .iter()
             .filter_map(|row| known(rows::checkpoint(row), WHAT))
             .collect();
+        // The database compares letters without their case.
+        if let Some(tag) = &which.tag {
+            found.retain(|one| one.tags.contains(tag));
+        }
         let waiting = self.shared.waiting();
         waiting.pending.over_checkpoints(which, &mut found);
         Ok(found)
@@ -605,10 +697,16 @@ impl Store {
         Ok(found)
     }
 
+    /// Why writes wait in memory now, if they do.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.shared.waiting().trouble.clone()
+    }
+
     /// How the store is, by asking it.
     pub async fn health(&self) -> Health {
         let schema = match self.shared.db() {
-            Some(db) => db.version().await.map_err(|error| db::with_sources(&error)),
+            Some(db) => db.version().await.map_err(|error| chain(&error)),
             None => Err("not opened".to_owned()),
         };
         let waiting = self.shared.waiting();
@@ -673,7 +771,7 @@ impl Store {
             .await
             .map_err(|error| StoreError::Unreadable {
                 what,
-                reason: db::with_sources(&error),
+                reason: chain(&error),
             })
     }
 
@@ -782,7 +880,7 @@ impl Shared {
                     }
                 }
                 Err(error) => {
-                    self.waiting().trouble = Some(db::with_sources(&error));
+                    self.waiting().trouble = Some(chain(&error));
                     return false;
                 }
             }
@@ -803,7 +901,7 @@ impl Drop for Shared {
 
 impl Waiting {
     fn failed(&mut self, error: &DbError) {
-        self.trouble = Some(db::with_sources(error));
+        self.trouble = Some(chain(error));
         let weight = match error {
             DbError::Corrupt(_) => SUSPECT,
             _ => 1,

@@ -5,22 +5,32 @@
 //!                        └── Journaled ──► loop
 //! ```
 
-use tokio::sync::{mpsc, oneshot};
+use std::{collections::HashMap, time::Duration};
 
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+pub(super) use crate::clean::chain as told;
 use crate::{
-    app::{Event, event::StoreEvent},
-    clean,
+    app::{
+        Event,
+        event::{Kept, StoreEvent},
+    },
     lineage::{
         EndReason, Iteration, IterationId, Meta, ProcessStamp, Project, RunId,
         checkpoint::Checkpoint,
         files::{HANDOFF, RunDir, SUMMARY},
-        journal::JournalEntry,
-        store::{Store, Written},
+        journal::{JournalEntry, Step},
+        metrics,
+        store::{Metric, Store, Written},
     },
 };
 
 /// How many writes may wait; the core asks for a handful a second.
 const JOBS_IN_FLIGHT: usize = 1024;
+
+/// How often a store in trouble is looked at: it tries again once a second.
+const MEND_CHECK: Duration = Duration::from_millis(500);
 
 /// Something to keep.
 #[derive(Debug)]
@@ -58,6 +68,8 @@ pub struct Keeper {
     pub run: RunId,
     /// The project.
     pub project: Project,
+    /// The last iteration whose transition was measured.
+    pub measured: Option<IterationId>,
 }
 
 impl Keeper {
@@ -71,7 +83,22 @@ impl Keeper {
 
     async fn keep(mut self, mut jobs: mpsc::Receiver<Job>, events: mpsc::Sender<Event>) {
         let mut warned = false;
-        while let Some(job) = jobs.recv().await {
+        let mut known = None;
+        let mut last_step: HashMap<Uuid, Step> = HashMap::new();
+        loop {
+            let now = self.store.trouble();
+            if now.is_some() != known.is_some() {
+                known.clone_from(&now);
+                let _ = events
+                    .send(Event::Store(StoreEvent::TroubleChanged(now)))
+                    .await;
+            }
+            let job = tokio::select! {
+                job = jobs.recv() => job,
+                // The store mends itself between two writes.
+                () = tokio::time::sleep(MEND_CHECK), if known.is_some() => continue,
+            };
+            let Some(job) = job else { return };
             let trouble = match job {
                 Job::Close(at, reason, done) => {
                     let _ = self.store.end_run(&self.run, at, reason).await;
@@ -84,6 +111,23 @@ impl Keeper {
                     let written = self.store.journal_put(&entry).await;
                     let event = Event::Store(StoreEvent::Journaled { reboot, step });
                     // A store in trouble must not stop a reboot: the human is warned instead.
+                    let _ = events.send(event).await;
+                    let before = last_step.insert(reboot, step);
+                    let figure = metrics::of_reboot(before, &entry);
+                    if step.is_final() {
+                        last_step.remove(&reboot);
+                    }
+                    said(written).or(self.measure(figure).await)
+                }
+                Job::Checkpoint(checkpoint) => {
+                    let written = self.store.put_checkpoint(&self.project, &checkpoint).await;
+                    let kept = match &written {
+                        Ok(Written::Durable) => Kept::Durable,
+                        Ok(Written::Queued(warning)) => Kept::Waiting(warning.to_string()),
+                        Err(error) => Kept::Lost(told(error)),
+                    };
+                    let id = checkpoint.id;
+                    let event = Event::Store(StoreEvent::CheckpointKept { id, kept });
                     let _ = events.send(event).await;
                     said(written)
                 }
@@ -101,6 +145,15 @@ impl Keeper {
         }
     }
 
+    /// Keeps figures; that one is lost is no reason to trouble anybody but the log.
+    async fn measure(&self, figures: impl IntoIterator<Item = Metric>) -> Option<String> {
+        let mut trouble = None;
+        for figure in figures {
+            trouble = said(self.store.put_metric(&self.run, &figure).await);
+        }
+        trouble
+    }
+
     async fn write(&mut self, job: Job) -> Option<String> {
         match job {
             Job::Iteration(iteration, meta) => {
@@ -109,20 +162,26 @@ impl Keeper {
                     .files
                     .as_ref()
                     .and_then(|files| files.write_meta(&meta).err());
-                stored.or(filed.map(|error| told(&error)))
+                let measured = match &iteration.reboot {
+                    Some(record) if self.measured != Some(iteration.iteration) => {
+                        self.measured = Some(iteration.iteration);
+                        let at = iteration.started_at;
+                        let figures = metrics::of_transition(iteration.iteration, record, at);
+                        self.measure(figures).await
+                    }
+                    _ => None,
+                };
+                stored.or(filed.map(|error| told(&error))).or(measured)
             }
             Job::Handoff(iteration, text) => self.file(iteration, HANDOFF, &text),
             Job::Summary(iteration, text) => self.file(iteration, SUMMARY, &text),
-            Job::Checkpoint(checkpoint) => {
-                said(self.store.put_checkpoint(&self.project, &checkpoint).await)
-            }
             Job::Agent(iteration, process) => said(
                 self.store
                     .record_agent(&self.run, iteration, &process)
                     .await,
             ),
             Job::AgentGone(process) => said(self.store.agent_gone(&self.run, &process).await),
-            Job::Journal(_) | Job::Close(..) => None,
+            Job::Journal(_) | Job::Checkpoint(_) | Job::Close(..) => None,
         }
     }
 }
@@ -139,20 +198,8 @@ impl Keeper {
 /// What a write has to tell the human, if anything.
 fn said<E: std::error::Error>(written: Result<Written, E>) -> Option<String> {
     match written {
-        Ok(Written::Durable) => None,
-        Ok(Written::Queued(warning)) => Some(warning.to_string()),
+        // That the store is in trouble is told once, and by a sign that stays.
+        Ok(Written::Durable | Written::Queued(_)) => None,
         Err(error) => Some(told(&error)),
     }
-}
-
-/// An error with its causes, in one line.
-pub(super) fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    clean::one_line(&text).into_owned()
 }

@@ -932,7 +932,8 @@ impl Shell {
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         let links = crate::ui::links(model, screen, theme, &self.hostname);
         self.canvas.set_links(links);
-        let cells = if let (Frame::Pane, Some(pane)) = (frame, self.drawn_alone()) {
+        let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
+        let cells = if let Some(pane) = alone {
             let first = rows.start.min(pane.height);
             let part = Rect {
                 y: pane.y + first,

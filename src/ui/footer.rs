@@ -69,6 +69,10 @@ pub(super) fn draw(
         Span::styled(format!(" · {state}"), state_style(model, theme)),
         Span::styled(progress(model), theme.dim),
     ]);
+    if model.store_trouble.is_some() {
+        // The notice goes after a while; that nothing reaches the disk does not.
+        left.push(Span::styled(" · history in memory".to_owned(), theme.bad));
+    }
     if layout.strip && !layout.bordered && screen.scroll_offset() > 0 {
         left.push(Span::styled(" ·", theme.dim));
         left.push(Span::styled(
@@ -211,7 +215,7 @@ fn short_mark(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     }
 }
 
-/// The reboot under way, else the newest notice.
+/// The reboot under way, else the newest notice, else why an autonomous run stands still.
 fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     if let Some(step) = reboot_step(model) {
         return Some(Span::styled(step, theme.accent));
@@ -222,7 +226,9 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
             theme.accent,
         ));
     }
-    let notice = model.notices.back()?;
+    let Some(notice) = model.notices.back() else {
+        return run::news(model, theme);
+    };
     let said = text::safe(&notice.text);
     Some(if notice.bad {
         Span::styled(format!("! {said}"), theme.bad)

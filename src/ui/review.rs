@@ -207,6 +207,7 @@ fn cause(model: &Model) -> String {
         Some(Cause::ContextLimit) => "the context window is full",
         Some(Cause::Undo) => "undo",
         Some(Cause::Recovery) => "recovery",
+        Some(Cause::Restore) => "restored from a checkpoint",
     };
     words.to_owned()
 }

@@ -266,6 +266,7 @@ fn status() -> StatusReport {
             command: "pitstop demo".into(),
             version: None,
             state: AgentState::Idle,
+            hooked: false,
         },
         context: ContextReport::default(),
         reboot: RebootReport {
@@ -274,6 +275,7 @@ fn status() -> StatusReport {
         },
         cost_usd: None,
         run: None,
+        store_trouble: None,
     }
 }
 

@@ -1,13 +1,18 @@
-//! `pitstop context`: the shell commands of a project's sessions, read from files alone.
+//! What the commands promise, all in one table; and `pitstop context`, which reads files alone.
 
 use std::{
+    ffi::OsStr,
     fs,
     process::{Command, Output},
 };
 
 use serde_json::{Value, json};
 
-use crate::kit::{home::Home, supervisor::PITSTOP};
+use crate::kit::{
+    home::Home,
+    supervisor::{Launch, PITSTOP, SOON},
+    terminal::{Answers, Spec, Terminal},
+};
 
 const FIRST: &str = "0a0b0c0d-0001-4002-8003-000000000001";
 const SECOND: &str = "0a0b0c0d-0001-4002-8003-000000000002";
@@ -108,4 +113,253 @@ fn a_project_without_sessions_says_so() {
         String::from_utf8_lossy(&output.stderr).contains("no session of this project is known")
     );
     assert_eq!(text(&context(&home, &["--json"])), "{\"sessions\":[]}\n");
+}
+
+// What every command promises, in one table.
+
+/// A command: its words, its exit code where no supervisor runs and nothing is kept, and its code beside one.
+const COMMANDS: [(&[&str], i32, i32); 36] = [
+    (&["--help"], 0, 0),
+    (&["--version"], 0, 0),
+    (&["help", "restore"], 0, 0),
+    (&["status"], 3, 0),
+    (&["status", "--json"], 3, 0),
+    (&["history"], 3, 0),
+    (&["history", "--json"], 3, 0),
+    (&["history", "--totals"], 3, 0),
+    (&["history", "--totals", "--json"], 3, 0),
+    (&["handoff"], 3, 0),
+    (&["handoff", "--json"], 3, 0),
+    (&["ctl", "resume"], 3, 0),
+    (&["ctl", "undo"], 3, 1),
+    (&["check"], 0, 0),
+    (&["check", "--json"], 0, 0),
+    (&["context", "--json"], 0, 0),
+    (&["trust", "--show"], 2, 2),
+    (&["trim", "no-such-session"], 1, 1),
+    (&["save"], 1, 0),
+    (&["save", "--task", "x", "--json"], 0, 0),
+    (&["restore", "--list"], 0, 0),
+    (&["restore", "--list", "--json"], 0, 0),
+    (&["restore", "nowhere"], 1, 1),
+    (&["prune"], 0, 0),
+    (&["prune", "--dry-run", "--json"], 0, 0),
+    (&["doctor"], 1, 1),
+    (&["doctor", "--json"], 1, 1),
+    (&["completions", "bash"], 0, 0),
+    (&["completions", "zsh"], 0, 0),
+    (&["completions", "fish"], 0, 0),
+    (&["man"], 0, 0),
+    (&["hook", "NoSuchEvent"], 0, 0),
+    (&["statusline"], 0, 0),
+    (&["no-such-command"], 2, 2),
+    (&["prune", "--older-than", "soon"], 2, 2),
+    (&["save", "--tag", "two words"], 2, 2),
+];
+
+fn ask(launch: &Launch, args: &[&str]) -> Output {
+    launch.command(args).output().unwrap()
+}
+
+/// Its code is the promised one; what it prints is clean, is one JSON object where that was asked for, and needs
+/// nobody who reads it.
+fn keeps_its_promise(launch: &Launch, args: &[&str], code: i32) {
+    let output = ask(launch, args);
+    let told = format!(
+        "{args:?}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(output.status.code(), Some(code), "{told}");
+    for raw in ['\u{1b}', '\u{7}', '\u{9b}'] {
+        assert!(!told.contains(raw), "{told:?}");
+    }
+    if args.contains(&"--json") && !output.stdout.is_empty() {
+        let json: Value = serde_json::from_slice(&output.stdout).expect(&told);
+        assert!(json.is_object(), "{told}");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout).lines().count(),
+            1,
+            "{told}"
+        );
+    }
+    if code != 0 && output.stdout.is_empty() {
+        assert!(told.contains("error: "), "{told}");
+    }
+
+    let mut alone = launch.command(args);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    alone.stdout(writer).stderr(std::process::Stdio::piped());
+    let output = alone.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!told.contains("panicked"), "{args:?}: {told}");
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{args:?} with nobody to read it: {told}"
+    );
+}
+
+#[test]
+fn every_command_keeps_its_promises_where_no_supervisor_runs() {
+    for (args, code, _) in COMMANDS {
+        // Each in a place of its own: some leave something behind.
+        let launch = Launch::quiet_demo().set("agent.command=\"no-such-client\"");
+        keeps_its_promise(&launch, args, code);
+    }
+}
+
+#[test]
+fn every_command_keeps_its_promises_beside_a_supervisor() {
+    let supervisor = Launch::quiet_demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    for (args, _, code) in COMMANDS {
+        keeps_its_promise(&supervisor.launch, args, code);
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    let launch = Launch::quiet_demo();
+    let faulty = launch.project().join("faulty.toml");
+    fs::write(&faulty, "[guard]\nwarn = \"x\"\n").unwrap();
+    let args = [OsStr::new("check"), faulty.as_os_str()].map(Into::into);
+    for (no_color, coloured) in [(false, true), (true, false)] {
+        let mut env = launch.the_home().env();
+        if no_color {
+            env.push(("NO_COLOR".into(), "1".into()));
+        }
+        // In a terminal, then in a pipe.
+        let terminal = Terminal::spawn(&Spec {
+            program: OsStr::new(PITSTOP),
+            args: &args,
+            env: &env,
+            dir: launch.project(),
+            columns: 100,
+            rows: 30,
+            answers: Answers::All,
+        });
+        let exit = terminal.wait_for_exit(SOON);
+        assert_eq!(terminal.output().contains(&0x1b), coloured, "{exit:?}");
+        let output = Command::new(PITSTOP)
+            .args(&args)
+            .env_clear()
+            .envs(env)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(![output.stdout, output.stderr].concat().contains(&0x1b));
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let home = Home::new().unwrap();
+    let run = Command::new(PITSTOP)
+        .args(["man", "pages"])
+        .current_dir(home.project())
+        .env_clear()
+        .envs(home.env())
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{run:?}");
+    for page in ["pitstop.1", "pitstop-restore.1", "pitstop-doctor.1"] {
+        let text = fs::read_to_string(home.project().join("pages").join(page)).expect(page);
+        assert!(text.contains(".SH NAME"), "{page}");
+    }
+}
+
+#[test]
+fn a_run_that_is_alive_is_never_forgotten_and_its_checkpoint_neither() {
+    let supervisor = Launch::quiet_demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("begin");
+    supervisor.wait_for_state("idle", SOON);
+    let run = supervisor.status()["run_id"].as_str().unwrap().to_owned();
+    for tag in ["first", "second"] {
+        assert!(supervisor.run(&["ss", "--tag", tag]).status.success());
+    }
+    let prune = |args: &[&str]| -> Value {
+        let mut all = vec!["prune", "--json", "--older-than", "0"];
+        all.extend(args);
+        serde_json::from_str(&text(&supervisor.run(&all))).unwrap()
+    };
+    let would = prune(&["--dry-run"]);
+    assert_eq!(would["runs"], json!([]));
+    assert!(would["checkpoints"].as_u64() >= Some(1), "{would}");
+    let did = prune(&[]);
+    assert_eq!(did["checkpoints"], would["checkpoints"]);
+    let directory = supervisor.launch.project().join(".pitstop/runs").join(&run);
+    assert!(directory.join("iteration-1").is_dir());
+    let list = text(&supervisor.run(&["restore", "--list"]));
+    assert!(list.contains("second") && !list.contains("first"), "{list}");
+
+    let launch = supervisor.kill();
+    let did: Value = serde_json::from_str(&text(&ask(
+        &launch,
+        &["prune", "--json", "--older-than", "0"],
+    )))
+    .unwrap();
+    assert_eq!(did["runs"], json!([run]));
+    assert_eq!(did["directories"], 1);
+    assert!(!directory.exists());
+    assert_eq!(ask(&launch, &["history"]).status.code(), Some(3));
+    assert!(text(&ask(&launch, &["restore", "--list"])).contains("second"));
+}
+
+#[test]
+fn the_doctor_names_what_is_amiss_and_what_to_do() {
+    let supervisor = Launch::quiet_demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("begin");
+    let examine = |launch: &Launch| -> Value {
+        let output = ask(launch, &["doctor", "--json"]);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let state = |report: &Value, name: &str| -> String {
+        let checks = report["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"] == name);
+        check.unwrap_or_else(|| panic!("no {name}"))["state"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    supervisor.wait_until(
+        "all is seen",
+        || {
+            let report = examine(&supervisor.launch);
+            ["supervisor", "session id", "hooks", "store"]
+                .iter()
+                .all(|name| state(&report, name) == "ok")
+        },
+        SOON,
+    );
+    let report = examine(&supervisor.launch);
+    // The real client is not there: what is broken has a remedy.
+    assert_eq!(
+        (state(&report, "client").as_str(), &report["ok"]),
+        ("broken", &json!(false))
+    );
+    for check in report["checks"].as_array().unwrap() {
+        let fine = check["state"] == "ok" || check["name"] == "terminal's answers";
+        assert!(fine || check["remedy"] != "", "{check}");
+    }
+
+    let launch = supervisor.kill();
+    let database = launch.the_home().path("state/pitstop/pitstop.db");
+    let settings = launch.the_home().claude_dir().join("settings.json");
+    fs::write(settings, "{\"disableAllHooks\": true}").unwrap();
+    fs::create_dir_all(launch.the_home().path("config/pitstop")).unwrap();
+    fs::write(
+        launch.the_home().path("config/pitstop/config.toml"),
+        "nonsense",
+    )
+    .unwrap();
+    fs::remove_file(&database).unwrap();
+    fs::create_dir(&database).unwrap();
+    let report = examine(&launch);
+    for name in ["configuration", "hooks", "store"] {
+        assert_eq!(state(&report, name), "broken", "{report:#}");
+    }
 }

@@ -176,6 +176,7 @@ fn a_commit_becomes_a_checkpoint_with_its_id_branch_and_size() {
         environment: Some("project".to_owned()),
         project: None,
         limit: 50,
+        ..Checkpoints::default()
     };
     let kept = runtime.block_on(async {
         let store = Store::open(StoreOptions::new(target)).await.unwrap().store;

@@ -22,6 +22,7 @@ use pitstop::{
         files::PrivateDir,
         journal::{JournalEntry, Step},
         lock::{Holder, Lock, LockError},
+        metrics::Total,
         process,
         store::{
             Checkpoints, HistoryOf, Metric, Opened, RunRecord, Store, StoreError, StoreOptions,
@@ -274,6 +275,10 @@ on_both! {
     checkpoints_are_found_by_environment_and_project_newest_first
     agents_are_known_until_they_are_gone
     metrics_are_kept
+    metrics_are_told_together_by_name
+    checkpoints_are_found_by_tag_and_by_the_beginning_of_their_id
+    what_is_forgotten_is_gone_and_nothing_else
+    a_run_that_is_taken_up_again_bears_its_new_process
     a_schema_newer_than_ours_is_refused_and_left_alone
     eight_starters_at_once_make_one_schema
     two_projects_write_at_once_and_lose_nothing
@@ -388,6 +393,7 @@ async fn checkpoints_are_found_by_environment_and_project_newest_first(place: Pl
             environment: environment.map(ToOwned::to_owned),
             project: project.cloned(),
             limit,
+            ..Checkpoints::default()
         };
         let store = store.clone();
         async move { store.checkpoints(&which).await.unwrap() }
@@ -403,7 +409,7 @@ async fn checkpoints_are_found_by_environment_and_project_newest_first(place: Pl
 
     // A later one of the same id takes the place; an earlier one that comes late does not.
     let mut later = checkpoint(6, "web");
-    later.task = "later".to_owned();
+    "later".clone_into(&mut later.task);
     later.created_at = at(60);
     durable(store.put_checkpoint(&theirs, &later).await);
     durable(store.put_checkpoint(&theirs, &checkpoint(6, "web")).await);
@@ -459,6 +465,136 @@ async fn metrics_are_kept(place: Place) {
         (health.schema, health.trouble, health.lost),
         (Some(3), None, 0)
     );
+}
+
+async fn metrics_are_told_together_by_name(place: Place) {
+    let store = place.open().await;
+    let ours = project("ours");
+    for second in 0..2 {
+        let run = run_at(second);
+        durable(store.begin_run(&record(&run, &ours)).await);
+        for n in 1..=3 {
+            let metric = Metric {
+                iteration: IterationId::new(n),
+                name: "step:ending".to_owned(),
+                at: at(second),
+                value: n as f64,
+            };
+            durable(store.put_metric(&run, &metric).await);
+        }
+    }
+    durable(
+        store
+            .begin_run(&record(&run_at(9), &project("theirs")))
+            .await,
+    );
+    let of_one = store.totals(&HistoryOf::Run(run_at(0))).await.unwrap();
+    let of_all = store.totals(&HistoryOf::Project(ours)).await.unwrap();
+    let figures = |totals: &[Total]| -> Vec<_> {
+        let each = totals.iter();
+        each.map(|one| (one.name.clone(), one.count, one.sum, one.max))
+            .collect()
+    };
+    assert_eq!(figures(&of_one), [("step:ending".to_owned(), 3, 6.0, 3.0)]);
+    assert_eq!(figures(&of_all), [("step:ending".to_owned(), 6, 12.0, 3.0)]);
+    let of_others = store.totals(&HistoryOf::Project(project("theirs"))).await;
+    assert_eq!(of_others.unwrap(), []);
+}
+
+async fn checkpoints_are_found_by_tag_and_by_the_beginning_of_their_id(place: Place) {
+    let store = place.open().await;
+    let ours = project("ours");
+    let tags = ["night", "Night", "100%", "a_b", "axb"];
+    for (n, tag) in (1..).zip(tags) {
+        let mut one = checkpoint(n, "web");
+        one.id = Uuid::from_u128(n << 96);
+        one.tags = vec!["manual".to_owned(), tag.to_owned()];
+        durable(store.put_checkpoint(&ours, &one).await);
+    }
+    let ask = async |tag: Option<&str>, id: Option<&str>| -> Vec<String> {
+        let which = Checkpoints {
+            tag: tag.map(ToOwned::to_owned),
+            id: id.map(ToOwned::to_owned),
+            limit: 100,
+            ..Checkpoints::default()
+        };
+        let found = store.checkpoints(&which).await.unwrap();
+        found.iter().map(|one| one.tags[1].clone()).collect()
+    };
+    for tag in tags {
+        assert_eq!(ask(Some(tag), None).await, [tag]);
+    }
+    assert_eq!(ask(Some("igh"), None).await, Vec::<String>::new());
+    assert_eq!(ask(Some("manual"), None).await.len(), 5);
+    assert_eq!(ask(None, Some("00000003-0")).await, ["100%"]);
+    assert_eq!(
+        ask(Some("night"), Some("00000002")).await,
+        Vec::<String>::new()
+    );
+    assert_eq!(ask(None, Some("%")).await, Vec::<String>::new());
+}
+
+async fn what_is_forgotten_is_gone_and_nothing_else(place: Place) {
+    let store = place.open().await;
+    let ours = project("ours");
+    let elsewhere = Project {
+        host: "another".to_owned(),
+        ..ours.clone()
+    };
+    for second in 0..3 {
+        let run = run_at(second);
+        let mut begun = record(&run, if second == 2 { &elsewhere } else { &ours });
+        begun.started_at = at(second);
+        durable(store.begin_run(&begun).await);
+        durable(store.put_iteration(&run, &full_iteration(&run)).await);
+        durable(
+            store
+                .journal_put(&JournalEntry {
+                    reboot_id: Uuid::new_v4(),
+                    ..entry(&run, Step::Review)
+                })
+                .await,
+        );
+        let mut saved = checkpoint(u128::from(second.unsigned_abs()) + 1, "web");
+        saved.run = Some(run);
+        durable(store.put_checkpoint(&ours, &saved).await);
+    }
+    let old = store
+        .runs_before("machine", Some(&ours), at(1))
+        .await
+        .unwrap();
+    let runs: Vec<_> = old.iter().map(|one| one.run.clone()).collect();
+    assert_eq!(runs, [run_at(0)]);
+    let all = store.runs_before("machine", None, at(100)).await.unwrap();
+    assert_eq!(all.len(), 2, "not another machine's");
+
+    durable(store.forget_run(&run_at(0)).await);
+    let left = store
+        .history(&HistoryOf::Project(ours.clone()), 9)
+        .await
+        .unwrap();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].iterations.len(), 1);
+    let saved = store.saved("machine", Some(&ours)).await.unwrap();
+    assert_eq!(saved.len(), 3, "checkpoints outlive their runs");
+    durable(store.forget_checkpoint(saved[2].id).await);
+    store.compact().await;
+    let saved = store.saved("machine", None).await.unwrap();
+    assert_eq!(
+        saved.iter().map(|one| one.id.as_u128()).collect::<Vec<_>>(),
+        [3, 2]
+    );
+    assert!(store.journal_open(&ours).await.unwrap().is_some());
+}
+
+async fn a_run_that_is_taken_up_again_bears_its_new_process(place: Place) {
+    let store = place.open().await;
+    let mut begun = record(&run_at(0), &project("a"));
+    durable(store.begin_run(&begun).await);
+    begun.process = me().process;
+    durable(store.begin_run(&begun).await);
+    let found = store.history(&HistoryOf::Run(run_at(0)), 1).await.unwrap();
+    assert_eq!(found[0].run.process, begun.process);
 }
 
 async fn a_schema_newer_than_ours_is_refused_and_left_alone(place: Place) {
@@ -686,11 +822,9 @@ async fn a_locked_database_queues_what_is_written_and_takes_it_later() {
     .store;
     durable(store.begin_run(&record(&run, &ours)).await);
 
-    let mut other = raw_sqlite(place.file()).await;
-    sqlx::raw_sql("BEGIN IMMEDIATE")
-        .execute(&mut other)
-        .await
-        .unwrap();
+    let mut other = play("lock", place.file());
+    let mut words = told(&mut other);
+    assert_eq!(words.next().as_deref(), Some("locked"));
     let iteration = full_iteration(&run);
     queued(store.put_iteration(&run, &iteration).await);
     // Once it is known to be locked, nobody waits for it any more but the journal, and that briefly.
@@ -721,7 +855,8 @@ async fn a_locked_database_queues_what_is_written_and_takes_it_later() {
     assert_eq!((health.queued, health.lost), (3, 0));
     assert!(health.trouble.unwrap().contains("locked"));
 
-    sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+    drop(other.stdin.take());
+    assert!(other.wait().unwrap().success());
     until("the queue is written", || async {
         store.health().await.queued == 0
     })
@@ -977,6 +1112,57 @@ async fn a_server_that_goes_away_gets_what_it_missed_when_it_comes_back() {
     );
 }
 
+/// The URL of the server with these words for its connection.
+fn server_with(words: &str) -> String {
+    let url = std::env::var("PITSTOP_TEST_POSTGRES").expect("PITSTOP_TEST_POSTGRES names a server");
+    let join = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{join}{words}")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PITSTOP_TEST_POSTGRES=<url> of a server with TLS, PITSTOP_TEST_POSTGRES_CA=<its certificate>"]
+async fn a_server_is_spoken_to_in_secret_and_only_if_it_is_the_right_one() {
+    let ca = std::env::var("PITSTOP_TEST_POSTGRES_CA").expect("PITSTOP_TEST_POSTGRES_CA is a file");
+    let place = Place::postgres().await;
+    let StoreTarget::Postgres(plain) = &place.target else {
+        panic!("no server");
+    };
+    let open = async |words: &str| {
+        let target = StoreTarget::new(Some(&format!("{plain}&{words}")), Path::new("/unused"));
+        let options = StoreOptions {
+            patience: Duration::from_secs(5),
+            ..StoreOptions::new(target.unwrap())
+        };
+        Store::open(options).await.unwrap()
+    };
+    for words in [
+        "sslmode=require".to_owned(),
+        format!("sslmode=verify-full&sslrootcert={ca}"),
+    ] {
+        let opened = open(&words).await;
+        assert_eq!(opened.warnings, [], "{words}");
+        let run = run_at(1);
+        durable(opened.store.begin_run(&record(&run, &project("a"))).await);
+        opened.store.close().await;
+    }
+    // One that cannot prove who it is gets nothing.
+    let opened = open("sslmode=verify-full").await;
+    let [StoreWarning::InMemory { reason }] = &opened.warnings[..] else {
+        panic!("{:?}", opened.warnings);
+    };
+    assert!(reason.to_lowercase().contains("certificate"), "{reason}");
+
+    let mut raw = sqlx::PgConnection::connect(&server_with("sslmode=require"))
+        .await
+        .unwrap();
+    let secret: bool =
+        sqlx::query_scalar("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+            .fetch_one(&mut raw)
+            .await
+            .unwrap();
+    assert!(secret);
+}
+
 #[test]
 fn a_target_is_a_file_or_a_server_and_never_tells_its_password() {
     let state = Path::new("/state/pitstop");
@@ -1001,7 +1187,7 @@ const ROLE: &str = "PITSTOP_TEST_LINEAGE_ROLE";
 const PLACE: &str = "PITSTOP_TEST_LINEAGE_PLACE";
 
 /// A child that plays `role` on `place`.
-fn play(role: &str, place: &Path) -> Child {
+pub fn play(role: &str, place: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "lineage::a_part", "--ignored", "--nocapture"])
         .env(ROLE, role)
@@ -1021,7 +1207,7 @@ fn tell(word: &str) {
 }
 
 /// The words a child tells, until it ends.
-fn told(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+pub fn told(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     BufReader::new(child.stdout.take().unwrap())
         .lines()
         .map_while(Result::ok)
@@ -1045,20 +1231,32 @@ fn a_part() {
         ("write", first) => runtime.block_on(write_on(place, first.parse().unwrap())),
         ("reboot", crash) => runtime.block_on(reboot(place, crash.parse().unwrap())),
         ("hold", _) => hold(&place),
+        ("lock", _) => runtime.block_on(lock_database(&place)),
         ("race", rounds) => race(&place, rounds.parse().unwrap()),
         _ => panic!("{role}"),
     }
 }
 
-/// Writes 1 000 records and `meta.json`, and tells the number of each once it is acknowledged.
-async fn write_on(home: PathBuf, first: u64) {
+/// Keeps all others from writing to a database until the parent closes the pipe.
+async fn lock_database(place: &Path) {
+    let mut raw = raw_sqlite(place).await;
+    let begun = sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut raw).await;
+    begun.unwrap();
+    tell("locked");
+    let _ = std::io::stdin().read_line(&mut String::new());
+    sqlx::raw_sql("COMMIT").execute(&mut raw).await.unwrap();
+}
+
+/// Writes 1 000 records of a run of its own and `meta.json`, and tells the number of each once it is acknowledged.
+async fn write_on(home: PathBuf, round: i64) {
     let target = StoreTarget::new(None, &home.join("state")).unwrap();
     let opened = Store::open(StoreOptions::new(target)).await.unwrap();
     assert_eq!(opened.warnings, []);
     let dir = PrivateDir::open_project(&home).unwrap();
-    let run = run_at(0);
-    for n in first..first + 1_000 {
-        let mut iteration = full_iteration(&run);
+    let run = run_at(round);
+    durable(opened.store.begin_run(&record(&run, &project("a"))).await);
+    let mut iteration = full_iteration(&run);
+    for n in 1..=1_000 {
         iteration.iteration = IterationId::new(n).unwrap();
         if opened.store.put_iteration(&run, &iteration).await.unwrap() != Written::Durable {
             continue;
@@ -1073,27 +1271,30 @@ fn meta_of(n: u64) -> Vec<u8> {
     format!("{n}\n{}end", "x".repeat(20_000)).into_bytes()
 }
 
+/// The numbers of the iterations that the store has of a run.
+async fn kept_of(store: &Store, run: &RunId) -> BTreeSet<u64> {
+    let of = HistoryOf::Run(run.clone());
+    let found = store.history(&of, 1).await.unwrap();
+    let iterations = found.iter().flat_map(|one| &one.iterations);
+    iterations.map(|one| one.iteration.get()).collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kill_9_in_the_middle_of_writes_loses_nothing_acknowledged() {
-    const ROUNDS: u64 = 20;
-    let home = tempfile::tempdir().unwrap();
-    let target = StoreTarget::new(None, &home.path().join("state")).unwrap();
-    let run = run_at(0);
-    let store = Store::open(StoreOptions::new(target.clone()))
-        .await
-        .unwrap()
-        .store;
-    durable(store.begin_run(&record(&run, &project("a"))).await);
-    store.close().await;
-
-    let mut acknowledged = BTreeSet::new();
+    const ROUNDS: i64 = 100;
+    // A process that dies takes nothing of the disk with it, so memory serves, and takes a tenth of the time.
+    let home = match Path::new("/dev/shm") {
+        memory if memory.is_dir() => tempfile::tempdir_in(memory).unwrap(),
+        _ => tempfile::tempdir().unwrap(),
+    };
+    let options = StoreOptions::new(StoreTarget::new(None, &home.path().join("state")).unwrap());
+    let mut acknowledged = Vec::new();
     for round in 0..ROUNDS {
-        let first = 1 + round * 1_000;
-        let mut child = play(&format!("write {first}"), home.path());
+        let mut child = play(&format!("write {round}"), home.path());
         // How far it gets differs from round to round and from run to run.
         let enough = usize::from(Uuid::new_v4().as_bytes()[0]) / 3;
         let mut words = told(&mut child);
-        let mut seen: Vec<u64> = words
+        let mut seen: BTreeSet<u64> = words
             .by_ref()
             .take(enough)
             .map(|word| word.parse().unwrap())
@@ -1104,34 +1305,19 @@ async fn kill_9_in_the_middle_of_writes_loses_nothing_acknowledged() {
         assert!(was_killed(child.wait().unwrap()));
         assert!(seen.len() >= enough);
         let last = seen.last().copied();
-        acknowledged.extend(seen);
 
-        let opened = Store::open(StoreOptions::new(target.clone()))
-            .await
-            .unwrap();
+        let opened = Store::open(options.clone()).await.unwrap();
         assert_eq!(opened.warnings, [], "round {round}");
-        let found = opened
-            .store
-            .history(&HistoryOf::Run(run.clone()), 1)
-            .await
-            .unwrap();
-        let kept: BTreeSet<_> = found[0]
-            .iterations
-            .iter()
-            .map(|one| one.iteration.get())
-            .collect();
-        let missing: Vec<_> = acknowledged.difference(&kept).collect();
+        let kept = kept_of(&opened.store, &run_at(round)).await;
+        let missing: Vec<_> = seen.difference(&kept).collect();
         assert!(missing.is_empty(), "round {round}: {missing:?}");
         opened.store.close().await;
+        acknowledged.push(seen);
 
         let dir = PrivateDir::open_project(home.path()).unwrap();
         if let Some(meta) = dir.read("meta.json", 1 << 20).unwrap() {
-            let n: u64 = String::from_utf8_lossy(&meta)
-                .lines()
-                .next()
-                .unwrap()
-                .parse()
-                .unwrap();
+            let text = String::from_utf8_lossy(&meta).into_owned();
+            let n: u64 = text.lines().next().unwrap().parse().unwrap();
             assert_eq!(meta, meta_of(n), "round {round}");
             assert!(
                 last.is_none_or(|last| n >= last),
@@ -1140,7 +1326,15 @@ async fn kill_9_in_the_middle_of_writes_loses_nothing_acknowledged() {
         }
         dir.sweep_asides().unwrap();
     }
-    assert!(acknowledged.len() as u64 > ROUNDS);
+    // No later death has harmed what an earlier one left.
+    let store = Store::open(options).await.unwrap().store;
+    for (round, seen) in (0..).zip(&acknowledged) {
+        let kept = kept_of(&store, &run_at(round)).await;
+        assert!(seen.is_subset(&kept), "round {round}");
+    }
+    store.close().await;
+    let all: usize = acknowledged.iter().map(BTreeSet::len).sum();
+    assert!(all > 100, "{all}");
 }
 
 /// Writes every step of a reboot, telling each; dies where `crash` says.

@@ -6,6 +6,7 @@ mod agent;
 mod api;
 mod autopilot;
 mod breakpoint;
+mod checkpoint;
 mod commands;
 mod compaction;
 mod config;

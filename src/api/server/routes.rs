@@ -28,9 +28,9 @@ use super::{ANSWER_LIMIT, BODY_LIMIT, Call, Desk, LINE_LIMIT, QUEUE_LIMIT, READ_
 use crate::api::endpoint::{Endpoint, Right};
 use crate::api::metrics;
 use crate::api::wire::{
-    CommitBody, Control, ErrorBody, HookVerdict, REFUSABLE_EVENT, RebootBody, Reply, Report,
-    Request, SAY_LIMIT, SHA_DIGITS, SaveBody, SayBody, TestBody, UsageQuery, is_event_name, is_sha,
-    is_shallow,
+    CheckpointBody, CommitBody, Control, ErrorBody, HookVerdict, REFUSABLE_EVENT, RebootBody,
+    Reply, Report, Request, SAY_LIMIT, SHA_DIGITS, SaveBody, SayBody, TestBody, UsageQuery,
+    is_event_name, is_sha, is_shallow,
 };
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
@@ -439,11 +439,18 @@ async fn order(
     if !body.is_empty() {
         parse::<serde_json::Map<String, serde_json::Value>>(&body)?;
     }
-    let way = match order {
-        Control::Reboot if !body.is_empty() => parse::<RebootBody>(&body)?.way,
-        _ => None,
+    let order = match order {
+        order if body.is_empty() => order,
+        Control::Reboot => parse::<RebootBody>(&body)?
+            .way
+            .map_or(order, Control::RebootBy),
+        Control::Save(_) => {
+            let body: CheckpointBody = parse(&body)?;
+            body.check().map_err(Fault::bad)?;
+            Control::Save(body)
+        }
+        order => order,
     };
-    let order = way.map_or(order, Control::RebootBy);
     ask(&shop, seat, Request::Control(order)).await
 }
 
@@ -616,6 +623,7 @@ fn tell(reply: Reply) -> Response {
         Reply::History(report) => Json(report).into_response(),
         Reply::Handoff(report) => Json(report).into_response(),
         Reply::Usage(usage) => Json(usage).into_response(),
+        Reply::Checkpoint(saved) => (StatusCode::ACCEPTED, Json(saved)).into_response(),
         Reply::Noted(noted) => (StatusCode::ACCEPTED, Json(noted)).into_response(),
         Reply::Saved(saved) => (StatusCode::ACCEPTED, Json(saved)).into_response(),
         // Only its own endpoint asks for these, and words them as text.

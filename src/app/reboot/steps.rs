@@ -10,7 +10,7 @@ use crate::{
 
 use super::{DEFER_TURNS, Kind, SECOND_ENTER, is_safe, open_review};
 use crate::app::{
-    agent, autopilot,
+    agent, autopilot, checkpoint,
     effect::{Effect, StartAgent},
     ending,
     event::TimerId,
@@ -139,7 +139,9 @@ fn waiting(model: &mut Model) -> Vec<Effect> {
     };
     if attempt.old_gone || attempt.force || is_safe(model) {
         model.reboot.begun.push(model.now);
-        return enter(model, Step::Ending);
+        let mut effects = enter(model, Step::Ending);
+        effects.extend(checkpoint::at_reboot(model));
+        return effects;
     }
     Vec::new()
 }

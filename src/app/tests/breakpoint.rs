@@ -470,7 +470,7 @@ fn each_checkpoint_has_an_id_of_its_own() {
     for _ in 0..5 {
         let (_, effects) = bench.report(Report::AutoSave(SaveBody::default()));
         ids.extend(saved(&effects).into_iter().map(|one| one.id));
-        let control = Control::Save;
+        let control = Control::Save(crate::api::wire::CheckpointBody::EMPTY);
         let call = CallId(9);
         let effects = bench.tell(Event::ControlAsked { call, control });
         ids.extend(saved(&effects).into_iter().map(|one| one.id));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::{
     agent::{Failure, ToolCall, ToolOutput},
+    api::wire::CheckpointBody,
     app::event::{Ground, TranscriptFacts},
     breakpoint::git::{Commit, GitFacts},
     handoff::{
@@ -287,16 +288,15 @@ fn a_checkpoint_is_saved_every_so_many_turns_and_at_the_warn_line() {
             tags.push((turn, checkpoint.tags.clone(), checkpoint.id));
         }
     }
-    let turns = vec!["turns".to_owned()];
     assert_eq!(tags.len(), 2, "{tags:?}");
-    assert_eq!((tags[0].0, &tags[0].1), (5, &turns));
-    assert_eq!(tags[1].0, 10);
+    assert_eq!(tags[0].1, ["auto-save", "turn-5"]);
+    assert_eq!(tags[1].1, ["auto-save", "turn-10"]);
     assert_eq!(tags[0].2, tags[1].2, "the later one takes the place");
     bench.wait(Duration::from_secs(1));
     let warn = bench.used(130_000);
-    assert_eq!(checkpoints(&warn)[0].tags, ["warn"]);
+    assert_eq!(checkpoints(&warn)[0].tags, ["auto-save", "tokens-130000"]);
     let call = CallId(1);
-    let control = Control::Save;
+    let control = Control::Save(CheckpointBody::EMPTY);
     let by_hand = bench.tell(Event::ControlAsked { call, control });
     assert_ne!(checkpoints(&by_hand)[0].id, tags[0].2, "this one is kept");
 }

@@ -41,7 +41,7 @@ pub(super) fn who(args: &HostArgs, demo: bool, config: &Config) -> Result<Who, F
             lead_args: vec!["demo-agent".into()],
             prompt: args.args.is_empty().then(|| DEMO_TASK.to_owned()),
             args: args.args.clone(),
-            shown: "pitstop demo".to_owned(),
+            shown: super::DEMO.to_owned(),
             exe,
         });
     }
@@ -104,7 +104,7 @@ fn split_words(command: &str) -> Vec<String> {
     words
 }
 
-fn find_program(name: &OsStr) -> Option<PathBuf> {
+pub(in crate::cli) fn find_program(name: &OsStr) -> Option<PathBuf> {
     let runs = |path: &Path| {
         path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
     };

@@ -26,9 +26,12 @@ use sqlx::{
 };
 
 use super::StoreError;
-use crate::lineage::{
-    files::{FilesError, PrivateDir},
-    moment,
+use crate::{
+    clean::chain,
+    lineage::{
+        files::{FilesError, PrivateDir},
+        moment,
+    },
 };
 
 /// The schema's steps, oldest first; the version of a database is how many it has taken. A step
@@ -150,7 +153,7 @@ impl From<sqlx::Error> for DbError {
 
 impl From<FilesError> for DbError {
     fn from(error: FilesError) -> Self {
-        Self::Trouble(with_sources(&error))
+        Self::Trouble(chain(&error))
     }
 }
 
@@ -183,18 +186,6 @@ fn kind(code: &str) -> CodeKind {
         Ok(3 | 5..=10 | 13 | 14 | 15 | 22 | 23) => CodeKind::Trouble,
         _ => CodeKind::Refusal,
     }
-}
-
-/// An error with all that lies behind it, in one line.
-pub(super) fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        next = source.source();
-    }
-    text
 }
 
 impl Db {
@@ -435,6 +426,15 @@ impl Db {
                     .await?;
                 Ok(rows.iter().map(cells).collect::<Result<_, _>>()?)
             }
+        }
+    }
+
+    /// Makes the file as small as what it holds. A server sees to that by itself.
+    pub(super) async fn compact(&self) {
+        if let Self::Sqlite { pool, .. } = self
+            && let Err(error) = sqlx::raw_sql("VACUUM").execute(pool).await
+        {
+            tracing::info!(%error, "the database keeps its size");
         }
     }
 

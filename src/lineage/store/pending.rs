@@ -243,7 +243,7 @@ fn replaces(new: &Write, old: &Write) -> bool {
 /// What is dropped last: the runs that all else refers to, then what recovery needs.
 const fn worth(write: &Write) -> u8 {
     match write {
-        Write::Metric { .. } => 0,
+        Write::Metric { .. } | Write::ForgetRun(_) | Write::ForgetCheckpoint(_) => 0,
         Write::Checkpoint { .. } => 1,
         Write::AgentGone { .. } => 2,
         Write::Iteration { .. } => 3,

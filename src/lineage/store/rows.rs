@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{
-    AgentRecord, Checkpoints, HistoryOf, Metric, RunRecord,
+    AgentRecord, Checkpoints, HistoryOf, Metric, RunRecord, Saved,
     db::{Bind, Cell, Cells, Statement},
 };
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
         self, EndReason, Iteration, IterationId, ProcessStamp, Project, RunId, TokenTotals,
         checkpoint::{Checkpoint, FORMAT},
         journal::JournalEntry,
+        metrics::Total,
         moment,
     },
     transcript::Tokens,
@@ -52,6 +53,8 @@ pub(super) enum Write {
         run: RunId,
         metric: Metric,
     },
+    ForgetRun(RunId),
+    ForgetCheckpoint(Uuid),
 }
 
 impl Write {
@@ -97,6 +100,14 @@ impl Write {
                     text(&process.start_time),
                 ],
             },
+            Self::ForgetRun(run) => Statement {
+                sql: "DELETE FROM runs WHERE run_id = $1",
+                binds: vec![text(run)],
+            },
+            Self::ForgetCheckpoint(id) => Statement {
+                sql: "DELETE FROM checkpoints WHERE id = $1",
+                binds: vec![text(id)],
+            },
             Self::Metric { run, metric } => Statement {
                 sql: "INSERT INTO metrics (run_id, iteration, name, measured_at, value) \
                       VALUES ($1, $2, $3, $4, $5) \
@@ -118,7 +129,8 @@ fn write_run(run: &RunRecord) -> Statement {
         sql: "INSERT INTO runs (run_id, project_hash, project_path, host, pid, pid_started, agent, \
               version, task, started_at, ended_at, end_reason) \
               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
-              ON CONFLICT (run_id) DO UPDATE SET agent = excluded.agent, version = excluded.version, \
+              ON CONFLICT (run_id) DO UPDATE SET pid = excluded.pid, pid_started = excluded.pid_started, \
+              agent = excluded.agent, version = excluded.version, \
               task = excluded.task, ended_at = excluded.ended_at, end_reason = excluded.end_reason",
         binds: vec![
             text(&run.run),
@@ -270,6 +282,48 @@ pub(super) fn run(row: &Cells) -> Option<RunRecord> {
     })
 }
 
+/// The runs of a machine that began before a moment, oldest first.
+pub(super) fn read_runs_before(
+    host: &str,
+    project: Option<&Project>,
+    before: DateTime<Utc>,
+) -> Statement {
+    Statement {
+        sql: "SELECT run_id, project_hash, project_path, host, pid, pid_started, agent, version, task, \
+              started_at, ended_at, end_reason FROM runs \
+              WHERE host = $1 AND ($2 IS NULL OR project_hash = $2) AND started_at < $3 \
+              ORDER BY run_id LIMIT 100000",
+        binds: vec![
+            text(&host),
+            maybe_text(project.map(|project| &project.hash)),
+            time(before),
+        ],
+    }
+}
+
+/// The checkpoints of a machine without what they hold, newest first.
+pub(super) fn read_saved(host: &str, project: Option<&Project>) -> Statement {
+    Statement {
+        sql: "SELECT id, environment, project_hash, created_at FROM checkpoints \
+              WHERE host = $1 AND ($2 IS NULL OR project_hash = $2) \
+              ORDER BY created_at DESC, id DESC LIMIT 1000000",
+        binds: vec![
+            text(&host),
+            maybe_text(project.map(|project| &project.hash)),
+        ],
+    }
+}
+
+pub(super) fn saved(row: &Cells) -> Option<Saved> {
+    let mut row = Reader::new(row);
+    Some(Saved {
+        id: row.word()?,
+        environment: row.text()?,
+        project: row.text()?,
+        created_at: row.word()?,
+    })
+}
+
 /// The iterations of a run, oldest first.
 pub(super) fn read_iterations(run: &RunId) -> Statement {
     Statement {
@@ -328,12 +382,21 @@ pub(super) fn read_checkpoints(which: &Checkpoints) -> Statement {
               iteration, session_id FROM checkpoints \
               WHERE ($1 IS NULL OR environment = $1) \
               AND ($2 IS NULL OR (project_hash = $2 AND host = $3)) \
-              AND format <= $4 ORDER BY created_at DESC, id DESC LIMIT $5",
+              AND ($5 IS NULL OR tags LIKE $5 ESCAPE '!') \
+              AND ($6 IS NULL OR id LIKE $6 ESCAPE '!') \
+              AND format <= $4 ORDER BY created_at DESC, id DESC LIMIT $7",
         binds: vec![
             maybe_text(which.environment.as_ref()),
             maybe_text(which.project.as_ref().map(|project| &project.hash)),
             maybe_text(which.project.as_ref().map(|project| &project.host)),
             number(u64::from(FORMAT)),
+            maybe_text(
+                which
+                    .tag
+                    .as_ref()
+                    .map(|tag| format!("%{}%", like(&json(tag)))),
+            ),
+            maybe_text(which.id.as_ref().map(|id| format!("{}%", like(id)))),
             number(u64::from(which.limit)),
         ],
     }
@@ -396,6 +459,46 @@ pub(super) fn metric(row: &Cells) -> Option<Metric> {
         at: row.word()?,
         value: row.real()?,
     })
+}
+
+/// The figures of runs by name: how many, their sum, the largest.
+pub(super) fn read_totals(of: &HistoryOf) -> Statement {
+    match of {
+        HistoryOf::Run(run) => Statement {
+            sql: "SELECT name, COUNT(*), SUM(value), MAX(value) FROM metrics WHERE run_id = $1 \
+                  GROUP BY name ORDER BY name LIMIT 10000",
+            binds: vec![text(run)],
+        },
+        HistoryOf::Project(project) => Statement {
+            sql: "SELECT metrics.name, COUNT(*), SUM(metrics.value), MAX(metrics.value) FROM metrics \
+                  JOIN runs ON runs.run_id = metrics.run_id \
+                  WHERE runs.project_hash = $1 AND runs.host = $2 \
+                  GROUP BY metrics.name ORDER BY metrics.name LIMIT 10000",
+            binds: vec![text(&project.hash), text(&project.host)],
+        },
+    }
+}
+
+pub(super) fn total(row: &Cells) -> Option<Total> {
+    let mut row = Reader::new(row);
+    Some(Total {
+        name: row.text()?,
+        count: row.number()?,
+        sum: row.real()?,
+        max: row.real()?,
+    })
+}
+
+/// A text as it stands in a pattern of `LIKE … ESCAPE '!'`.
+fn like(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '!' | '%' | '_') {
+            pattern.push('!');
+        }
+        pattern.push(c);
+    }
+    pattern
 }
 
 /// Reads a row's cells in the order of its columns; what does not fit its kind reads as `None`.

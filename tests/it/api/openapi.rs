@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use pitstop::api::endpoint::{Endpoint, Right};
 use pitstop::api::wire::{
-    CommitBody, ErrorBody, HookVerdict, IterationTokens, RebootBody, SaveBody, SayBody,
-    SourcedItem, TestBody, TrimReport,
+    CheckpointBody, CheckpointReply, CommitBody, ErrorBody, HookVerdict, IterationTokens,
+    RebootBody, SaveBody, SayBody, SourcedItem, TestBody, TrimReport,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -169,6 +169,8 @@ fn what_goes_over_the_wire_has_the_described_fields() {
     fits("RebootBody", json(&RebootBody { way }));
     fits("HandoffReport", json(&HandoffReport::default()));
     fits("StatusLineReply", json(&StatusLineReply::default()));
+    fits("CheckpointBody", json(&CheckpointBody::EMPTY));
+    fits("CheckpointReply", json(&CheckpointReply::default()));
     fits("SaveReply", json(&SaveReply::default()));
     fits("SaveBody", json(&SaveBody::default()));
     fits("CommitBody", json(&CommitBody::default()));

@@ -88,6 +88,7 @@ pub struct Launch {
     directory: Option<PathBuf>,
     /// The flags of `pitstop run`; without them it is a session that a person leads.
     order: Option<Vec<String>>,
+    restoring: Option<Vec<String>>,
 }
 
 impl Launch {
@@ -104,6 +105,7 @@ impl Launch {
             answers: Answers::All,
             directory: None,
             order: None,
+            restoring: None,
         }
     }
 
@@ -148,6 +150,12 @@ impl Launch {
     /// With `--set setting`, such as `reboot.mode="manual"`.
     pub fn set(mut self, setting: &str) -> Self {
         self.settings.push(setting.to_owned());
+        self
+    }
+
+    /// By `pitstop restore` with these arguments: the checkpoint says whether it is the demo's.
+    pub fn restoring(mut self, args: &[&str]) -> Self {
+        self.restoring = Some(args.iter().copied().map(str::to_owned).collect());
         self
     }
 
@@ -259,8 +267,13 @@ impl Launch {
             args.push("run".into());
             args.extend(order.iter().map(OsString::from));
         }
+        if let Some(restoring) = &self.restoring {
+            args.push("restore".into());
+            args.extend(restoring.iter().map(OsString::from));
+        }
         match &self.hosted {
             Hosted::Demo if self.order.is_some() => args.push("--demo".into()),
+            Hosted::Demo if self.restoring.is_some() => {}
             Hosted::Demo => args.push("demo".into()),
             Hosted::Claude(path) => {
                 let path = path.display();

@@ -1,0 +1,333 @@
+//! Checkpoints: when one is saved, what it holds, who is told, and how work is taken up from one.
+//!
+//! Saved by key and by order, at the warn line and each line after it, every `checkpoint_interval` turns, and with
+//! every reboot. Whoever ordered one is answered once it is on disk, or told that it waits in memory.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::{
+    api::wire::{CheckpointBody, CheckpointReply, Reply},
+    guard::{Advice, Crossing},
+    handoff::{Handoff, Marker, PreservedState, preserved::texts},
+    lineage::{
+        Cause, Way,
+        checkpoint::Checkpoint,
+        journal::{JournalEntry, Step},
+    },
+};
+
+use super::{
+    agent,
+    effect::Effect,
+    event::{CallId, Kept},
+    handoff,
+    model::Model,
+    reboot, scratchpad,
+};
+
+/// The tag of checkpoints that nobody asked for.
+pub const AUTO_SAVE: &str = "auto-save";
+
+/// The tag of those that a person or a script asked for.
+pub const MANUAL: &str = "manual";
+
+/// Saves everything that a later session needs; gives the checkpoint's id.
+pub fn save(model: &mut Model, tags: Vec<String>) -> (Uuid, Vec<Effect>) {
+    let mut effects = scratchpad::save(model);
+    let id = next_id(model);
+    let checkpoint = snapshot(model, id, tags);
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    (id, effects)
+}
+
+/// Everything that a later session needs, as it stands now.
+pub fn snapshot(model: &mut Model, id: Uuid, tags: Vec<String>) -> Checkpoint {
+    handoff::draft(model);
+    let context = model.handoff.current().text.clone();
+    checkpoint(model, id, context, tags)
+}
+
+fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Checkpoint {
+    let state = &model.preserved;
+    Checkpoint {
+        id,
+        environment: model.identity.environment.clone(),
+        task: state
+            .current_objective
+            .as_ref()
+            .map_or_else(String::new, |item| item.text.clone()),
+        context,
+        next_steps: texts(&state.pending_items),
+        tags,
+        state: serde_json::to_value(state).unwrap_or_default(),
+        created_at: model.now.wall,
+        run: Some(model.run().clone()),
+        iteration: Some(model.iteration),
+        session: Some(model.session),
+    }
+}
+
+/// An id that no other checkpoint has.
+pub fn next_id(model: &mut Model) -> Uuid {
+    id(model.lots.reboot, model.next_epoch())
+}
+
+/// An id of its own for each checkpoint: the core has no randomness, so a number that none before it had is mixed
+/// into what was drawn, spread so that already the first digits differ, by which people tell them apart.
+fn id(drawn: Uuid, number: u64) -> Uuid {
+    let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Uuid::from_u128(drawn.as_u128() ^ (u128::from(spread) << 64))
+}
+
+/// The key.
+pub fn by_key(model: &mut Model) -> Vec<Effect> {
+    let (_, effects) = save(model, vec![MANUAL.to_owned()]);
+    model.notice("checkpoint saved");
+    effects
+}
+
+/// Somebody with the control token wants one, with these words of theirs in it.
+pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effect> {
+    let CheckpointBody {
+        task,
+        next_steps,
+        tags: more,
+    } = body;
+    // They count for this checkpoint alone: what the agent was told stays as it is.
+    let told = model.told.clone();
+    if let Some(task) = &task {
+        model.told.set_objective(task);
+    }
+    let rest = std::mem::take(&mut model.told.pending_items);
+    for step in &next_steps {
+        model.told.completed_items.retain(|done| done.text != *step);
+        model.told.add_pending(step);
+    }
+    for item in rest {
+        model.told.add_pending_from(&item.text, item.origin);
+    }
+    let mut tags = vec![MANUAL.to_owned()];
+    tags.extend(more.into_iter().filter(|tag| tag != MANUAL));
+    let mut effects = scratchpad::save(model);
+    handoff::draft(model);
+    let mut context = model.handoff.current().text.clone();
+    if model.handoff.edited.is_some() || context.is_empty() {
+        // A message in the human's own words follows no sources, and one that is switched off neither.
+        context.push_str(&words(task.as_deref(), &next_steps));
+    }
+    let id = next_id(model);
+    let checkpoint = checkpoint(model, id, context, tags);
+    model.told = told;
+    handoff::draft(model);
+    let reply = CheckpointReply {
+        status: "saved".to_owned(),
+        checkpoint_id: checkpoint.id.to_string(),
+        environment: checkpoint.environment.clone(),
+        session_id: checkpoint.session.map(|session| session.to_string()),
+        task: checkpoint.task.clone(),
+        next_steps: checkpoint.next_steps.clone(),
+        tags: checkpoint.tags.clone(),
+        message: String::new(),
+    };
+    model.saves.push((checkpoint.id, call, reply));
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    model.notice("checkpoint saved");
+    effects
+}
+
+fn words(task: Option<&str>, next_steps: &[String]) -> String {
+    let mut text = String::new();
+    if let Some(task) = task {
+        text.push_str(&format!("\n\n## Task\n{task}"));
+    }
+    if !next_steps.is_empty() {
+        text.push_str("\n\n## Next");
+    }
+    for step in next_steps {
+        text.push_str(&format!("\n- [ ] {step}"));
+    }
+    text
+}
+
+/// A line was crossed: from the warn line on everything is saved.
+pub fn at_line(model: &mut Model, crossing: &Crossing) -> Vec<Effect> {
+    if crossing.advice == Advice::None {
+        return Vec::new();
+    }
+    let tokens = format!("tokens-{}", crossing.figure.used.0);
+    save(model, vec![AUTO_SAVE.to_owned(), tokens]).1
+}
+
+/// A turn is over: every so many of them everything is saved; the next one of the iteration takes its place.
+pub fn after_turn(model: &mut Model) -> Vec<Effect> {
+    let turns = model.agent.turns;
+    let interval = model.config.context.checkpoint_interval;
+    if turns == 0 || !interval.is_some_and(|interval| turns.is_multiple_of(interval)) {
+        return Vec::new();
+    }
+    let mut effects = scratchpad::save(model);
+    let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
+    let checkpoint = snapshot(model, model.lots.reboot, tags);
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    effects
+}
+
+/// The handoff was approved and its reboot goes ahead: what is sent is what is saved.
+pub fn at_reboot(model: &mut Model) -> Vec<Effect> {
+    let attempt = model.reboot.attempt.as_ref();
+    let Some(handoff) = attempt.and_then(|attempt| attempt.handoff.as_ref()) else {
+        return Vec::new();
+    };
+    let context = handoff.text.clone();
+    let id = next_id(model);
+    let checkpoint = checkpoint(model, id, context, vec!["reboot".to_owned()]);
+    vec![Effect::SaveCheckpoint(Box::new(checkpoint))]
+}
+
+/// The store has taken a checkpoint, or has not: whoever waits for it is answered.
+pub fn kept(model: &mut Model, id: Uuid, kept: Kept) -> Vec<Effect> {
+    let Some(place) = model.saves.iter().position(|(saved, ..)| *saved == id) else {
+        return Vec::new();
+    };
+    let (_, call, mut reply) = model.saves.remove(place);
+    let answer = match kept {
+        Kept::Durable => {
+            reply.message = format!(
+                "`pitstop restore {}` goes on from it in a new session",
+                reply.environment
+            );
+            Reply::Checkpoint(Box::new(reply))
+        }
+        Kept::Waiting(why) => {
+            "queued".clone_into(&mut reply.status);
+            reply.message = why;
+            Reply::Checkpoint(Box::new(reply))
+        }
+        Kept::Lost(why) => Reply::Refused { why },
+    };
+    vec![Effect::Answer(call, answer)]
+}
+
+/// Takes up the work of a checkpoint in a fresh session, whose first prompt is its handoff: delivered and proven as
+/// that of a reboot is.
+pub fn restore(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
+    if let Ok(mut state) = serde_json::from_value::<PreservedState>(checkpoint.state.clone()) {
+        // The scratchpad and git tell these anew.
+        state.modified_files.clear();
+        state.created_files.clear();
+        model.told = state;
+    }
+    let handoff = handoff_of(checkpoint, &model.run().to_string(), &model.lots.nonce);
+    let at: DateTime<Utc> = model.now.wall;
+    let entry = JournalEntry {
+        reboot_id: model.lots.reboot,
+        run: model.run().clone(),
+        iteration: model.iteration,
+        step: Step::Starting,
+        way: Way::Fresh,
+        old_session: checkpoint.session,
+        new_session: Some(model.session),
+        nonce: handoff.marker.nonce.clone(),
+        handoff: handoff.text.clone(),
+        old_agent: None,
+        new_agent: None,
+        cause: Cause::Restore,
+        at,
+        outcome: None,
+        trim: None,
+    };
+    let saved = checkpoint.created_at.format("%Y-%m-%d %H:%M UTC");
+    model.notice(format!(
+        "goes on from the checkpoint of {} saved {saved}",
+        checkpoint.environment
+    ));
+    if handoff.body().trim().is_empty() {
+        // Saved where handoffs are switched off: there is nothing to deliver.
+        return agent::begin(model, false, Some(Cause::Restore), None);
+    }
+    let session = model.session;
+    let mut effects = vec![Effect::ReadGit];
+    effects.extend(reboot::take_up(model, &entry, handoff, session));
+    effects
+}
+
+/// The handoff that a checkpoint holds, under a marker of its own: each delivery is proven by itself.
+#[must_use]
+pub fn handoff_of(checkpoint: &Checkpoint, run: &str, nonce: &str) -> Handoff {
+    let written_by = Marker::read(&checkpoint.context);
+    let body = match (&written_by, checkpoint.context.split_once('\n')) {
+        (Some(_), Some((_, body))) => body,
+        (Some(_), None) => "",
+        (None, _) => checkpoint.context.as_str(),
+    };
+    let marker = Marker {
+        run: checkpoint
+            .run
+            .as_ref()
+            .map_or_else(|| run.to_owned(), ToString::to_string),
+        iteration: checkpoint
+            .iteration
+            .map_or(0, crate::lineage::IterationId::get),
+        nonce: nonce.to_owned(),
+    };
+    let blank = Handoff {
+        text: marker.to_string(),
+        marker,
+        left_out: Vec::new(),
+        warnings: Vec::new(),
+    };
+    blank.edited(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checkpoint(context: &str) -> Checkpoint {
+        Checkpoint {
+            id: Uuid::from_u128(1),
+            environment: "web".to_owned(),
+            task: String::new(),
+            context: context.to_owned(),
+            next_steps: Vec::new(),
+            tags: Vec::new(),
+            state: serde_json::Value::Null,
+            created_at: DateTime::UNIX_EPOCH,
+            run: None,
+            iteration: None,
+            session: None,
+        }
+    }
+
+    #[test]
+    fn a_restored_handoff_has_the_old_body_under_a_new_marker() {
+        let saved = checkpoint("pitstop handoff · r1 · iteration 3 · aaaaaaaa\n\n# Work\ngo on");
+        let handoff = handoff_of(&saved, "r2", "bbbbbbbb");
+        assert_eq!(
+            handoff.text,
+            "pitstop handoff · r2 · iteration 0 · bbbbbbbb\n\n# Work\ngo on"
+        );
+        assert!(handoff.marker.is_in(&handoff.text));
+        // Whatever else was kept as context is sent whole.
+        let handoff = handoff_of(&checkpoint("just words"), "r2", "bbbbbbbb");
+        assert!(handoff.text.ends_with("\njust words"));
+    }
+
+    #[test]
+    fn ids_differ_in_their_first_digits() {
+        let ids: std::collections::BTreeSet<String> = (1..1_000)
+            .map(|number| id(Uuid::from_u128(77), number).to_string()[..8].to_owned())
+            .collect();
+        assert_eq!(ids.len(), 999);
+    }
+
+    #[test]
+    fn the_words_of_a_person_are_appended_to_a_message_of_their_own() {
+        assert_eq!(words(None, &[]), "");
+        assert_eq!(
+            words(Some("ship"), &["test".to_owned()]),
+            "\n\n## Task\nship\n\n## Next\n- [ ] test"
+        );
+    }
+}

@@ -1,0 +1,263 @@
+//! `pitstop doctor`: looks at everything pitstop needs, and says what to do about what is amiss.
+
+mod agent;
+mod keeping;
+mod terminal;
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use super::{
+    here::Here,
+    out::{self, chain, columns, complain},
+};
+use crate::{
+    api::{
+        client::{ClientError, Door},
+        wire::StatusReport,
+    },
+    clean::one_line,
+    config::load::{Flags, paths::secrets_file_here},
+    lineage::lock,
+};
+
+/// How long a supervisor may take to answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+
+/// Looks at everything that pitstop needs and says what to do about what is amiss.
+///
+/// Exits with 0 if nothing is broken, 1 if something is, 2 if the configuration is at fault.
+#[derive(Args, Clone, Debug)]
+pub struct DoctorArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// As it should be.
+    Ok,
+    /// Usable, but something is worth knowing.
+    Warning,
+    /// It does not work.
+    Broken,
+    /// It cannot be told now.
+    Unknown,
+}
+
+impl State {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Broken => "BROKEN",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    found: String,
+    /// What to do about it; empty when there is nothing to do.
+    remedy: String,
+}
+
+impl Check {
+    fn new(name: &'static str, state: State, found: impl Into<String>) -> Self {
+        Self {
+            name,
+            state,
+            found: found.into(),
+            remedy: String::new(),
+        }
+    }
+
+    fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = remedy.into();
+        self
+    }
+}
+
+/// Runs the command.
+#[must_use]
+pub fn run(args: &DoctorArgs, flags: &Flags) -> i32 {
+    let here = match Here::find(flags) {
+        Ok(here) => here,
+        Err(code) => return code,
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&error.to_string(), "");
+            return out::FAILED;
+        }
+    };
+    let checks = examine(&here, &runtime);
+    let code = if here.faulty {
+        2
+    } else if checks.iter().any(|check| check.state == State::Broken) {
+        out::FAILED
+    } else {
+        out::OK
+    };
+    let text = if args.json {
+        let ok = code == out::OK;
+        format!("{}\n", json!({"ok": ok, "checks": checks}))
+    } else {
+        as_text(&checks)
+    };
+    match out::print(&text) {
+        out::OK => code,
+        failed => failed,
+    }
+}
+
+fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
+    let status = ask_status();
+    let report = status.as_ref().ok().and_then(Option::as_ref);
+    let mut checks = vec![configuration(here)];
+    checks.extend(agent::client(here, runtime));
+    let kept = runtime.block_on(keeping::look_into_store(here));
+    checks.push(supervisor(here, &status));
+    checks.push(agent::session_id(here, report, &kept));
+    checks.push(agent::hooks(report));
+    checks.push(agent::window(here, report));
+    checks.extend(terminal::checks());
+    checks.push(keeping::left_behind(here, &kept));
+    checks.push(keeping::store(here, &kept));
+    checks.push(keeping::files(here));
+    checks.push(git(here, runtime));
+    checks
+}
+
+fn configuration(here: &Here) -> Check {
+    if here.faulty {
+        return Check::new("configuration", State::Broken, "it has faults")
+            .remedy("`pitstop check` tells all of them with line and column");
+    }
+    Check::new("configuration", State::Ok, "it can be used")
+}
+
+/// The supervisor of this directory, if one answers; `Err` if there is one that does not.
+fn ask_status() -> Result<Option<StatusReport>, String> {
+    let deadline = Instant::now() + ANSWER_LIMIT;
+    let file = secrets_file_here("control").map_err(|error| error.to_string())?;
+    let answer = Door::from_control_file(&file).and_then(|door| door.get("/status", deadline));
+    match answer {
+        Ok(answer) => serde_json::from_slice(&answer.body)
+            .map(Some)
+            .map_err(|_| "its answer is not in the form that this version knows".to_owned()),
+        Err(ClientError::NobodyThere { .. }) => Ok(None),
+        Err(error) => Err(chain(&error)),
+    }
+}
+
+fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Check {
+    let name = "supervisor";
+    match status {
+        Ok(Some(report)) => Check::new(
+            name,
+            State::Ok,
+            format!(
+                "pitstop {} runs here (pid {}), the agent is {}",
+                report.version,
+                report.pid,
+                report.agent.state.word()
+            ),
+        ),
+        Err(error) => Check::new(name, State::Broken, format!("it does not answer: {error}"))
+            .remedy("look at its terminal; if it hangs, end its process and start `pitstop` again"),
+        Ok(None) => {
+            let files = here.files().ok().flatten();
+            let holder = files.and_then(|files| lock::holder(&files).ok().flatten());
+            match holder {
+                Some(holder) => Check::new(
+                    name,
+                    State::Broken,
+                    format!(
+                        "process {} holds the project's lock, but nobody answers on its socket",
+                        holder.process.pid
+                    ),
+                )
+                .remedy("is XDG_RUNTIME_DIR the same there as here? else end that process"),
+                None => Check::new(name, State::Ok, "none runs here"),
+            }
+        }
+    }
+}
+
+fn git(here: &Here, runtime: &Runtime) -> Check {
+    use crate::breakpoint::git::{GitState, facts};
+    let name = "git";
+    match runtime.block_on(facts(&here.directory, 1)) {
+        GitState::Facts(facts) => {
+            let branch = facts.branch.unwrap_or_else(|| "no branch".to_owned());
+            Check::new(name, State::Ok, format!("a repository on {branch}"))
+        }
+        GitState::NoRepository => Check::new(
+            name,
+            State::Ok,
+            "no repository here: handoffs name no commits",
+        ),
+        other => Check::new(name, State::Warning, format!("{other:?}"))
+            .remedy("handoffs name no branch, commits and changed files until git can be asked"),
+    }
+}
+
+fn as_text(checks: &[Check]) -> String {
+    let rows: Vec<Vec<String>> = checks
+        .iter()
+        .map(|check| {
+            vec![
+                check.state.word().to_owned(),
+                check.name.to_owned(),
+                check.found.clone(),
+            ]
+        })
+        .collect();
+    let table = columns(&rows);
+    let mut text = String::new();
+    for (line, check) in table.lines().zip(checks) {
+        text.push_str(line);
+        text.push('\n');
+        if !check.remedy.is_empty() {
+            text.push_str(&format!("         → {}\n", one_line(&check.remedy)));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_amiss_comes_with_its_remedy() {
+        let checks = [
+            Check::new("client", State::Ok, "2.1 at /x"),
+            Check::new("store", State::Broken, "lo\u{1b}cked").remedy("wait"),
+        ];
+        assert_eq!(
+            as_text(&checks),
+            "ok      client  2.1 at /x\nBROKEN  store   lo\\u{1b}cked\n         → wait\n"
+        );
+        assert_eq!(
+            json!(checks)[1],
+            json!({"name": "store", "state": "broken", "found": "lo\u{1b}cked", "remedy": "wait"})
+        );
+    }
+}

@@ -1,0 +1,225 @@
+//! The client and what is seen of it: version, flags, session id, hooks, window.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::{Output, Stdio},
+    time::Duration,
+};
+
+use tokio::runtime::Runtime;
+
+use super::{Check, State, keeping::Kept};
+use crate::{
+    api::wire::StatusReport,
+    cli::{
+        here::Here,
+        host::who::{claude_config_dir, demo_dir, find_program},
+        out::tokens,
+    },
+};
+
+/// The flags of the client that everything rests on.
+const NEEDED_FLAGS: [&str; 4] = [
+    "--session-id",
+    "--resume",
+    "--settings",
+    "--append-system-prompt",
+];
+
+/// How long the client may take to tell about itself: it starts a runtime of its own each time.
+const CLIENT_LIMIT: Duration = Duration::from_secs(20);
+
+/// The client: whether it is there, which version, and whether it knows the flags that all rests on.
+pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
+    let command = &here.config.agent.command;
+    let Some(program) = find_program(OsStr::new(command)) else {
+        return vec![
+            Check::new(
+                "client",
+                State::Broken,
+                format!("no program `{command}` in the PATH"),
+            )
+            .remedy(
+                "install Claude Code (npm install -g @anthropic-ai/claude-code), or set [agent] command",
+            ),
+        ];
+    };
+    let shown = program.display();
+    let version = runtime.block_on(ask_program(&program, &["--version"]));
+    let Some(version) = version else {
+        return vec![
+            Check::new(
+                "client",
+                State::Broken,
+                format!("{shown} does not tell its version"),
+            )
+            .remedy(format!(
+                "run `{command} --version` and see what it says; reinstall it if it cannot start"
+            )),
+        ];
+    };
+    let first = version.lines().next().unwrap_or_default();
+    let mut checks = vec![Check::new(
+        "client",
+        State::Ok,
+        format!("{first} at {shown}"),
+    )];
+    let help = runtime
+        .block_on(ask_program(&program, &["--help"]))
+        .unwrap_or_default();
+    let missing: Vec<_> = NEEDED_FLAGS
+        .into_iter()
+        .filter(|flag| !help.contains(flag))
+        .collect();
+    checks.push(if missing.is_empty() {
+        Check::new(
+            "client's flags",
+            State::Ok,
+            format!("it knows {}", NEEDED_FLAGS.join(", ")),
+        )
+    } else {
+        Check::new(
+            "client's flags",
+            State::Warning,
+            format!("its help does not name {}", missing.join(", ")),
+        )
+        .remedy("update the client; without them a reboot cannot be proven")
+    });
+    checks
+}
+
+/// What a program prints when asked about itself; `None` if it fails or takes too long.
+async fn ask_program(program: &Path, args: &[&str]) -> Option<String> {
+    let run = tokio::process::Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output: Output = tokio::time::timeout(CLIENT_LIMIT, run).await.ok()?.ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.success() && !text.trim().is_empty()).then_some(text)
+}
+
+/// Whether the client took the session id it was given: then its transcript bears that name.
+pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept) -> Check {
+    let name = "session id";
+    let live =
+        report.and_then(|report| Some((report.session_id.clone()?, report.agent.kind.clone())));
+    let Some((session, agent)) = live.or_else(|| kept.last.clone()) else {
+        return Check::new(
+            name,
+            State::Unknown,
+            "no session of this project is on record",
+        )
+        .remedy("start `pitstop` here, say something to the agent, and look again");
+    };
+    let is_demo = agent.contains("demo");
+    let place = if is_demo {
+        Some(demo_dir(&here.paths))
+    } else {
+        claude_config_dir()
+    };
+    let short: String = session.chars().take(8).collect();
+    match place.and_then(|place| transcript(&place, &session)) {
+        Some(_) => Check::new(
+            name,
+            State::Ok,
+            format!("honoured: session {short} has a transcript of its name"),
+        ),
+        None => Check::new(
+            name,
+            State::Unknown,
+            format!("session {short} has no transcript yet"),
+        )
+        .remedy("say something to the agent and look again; is CLAUDE_CONFIG_DIR the same there as here?"),
+    }
+}
+
+fn transcript(config_dir: &Path, session: &str) -> Option<PathBuf> {
+    let name = format!("{session}.jsonl");
+    let projects = std::fs::read_dir(config_dir.join("projects")).ok()?;
+    projects
+        .flatten()
+        .map(|project| project.path().join(&name))
+        .find(|path| path.is_file())
+}
+
+/// Whether hooks arrive, or what would keep them away.
+pub(super) fn hooks(report: Option<&StatusReport>) -> Check {
+    let name = "hooks";
+    let off = claude_config_dir()
+        .map(|place| place.join("settings.json"))
+        .filter(|file| switches_hooks_off(file));
+    match (report, off) {
+        (Some(report), _) if report.agent.hooked => Check::new(name, State::Ok, "they arrive"),
+        (_, Some(file)) => Check::new(
+            name,
+            State::Broken,
+            format!("{} sets disableAllHooks", file.display()),
+        )
+        .remedy("take it out: without hooks the delivery of a handoff is proven late or not at all"),
+        (Some(report), None) if report.agent.kind == "generic" => {
+            Check::new(name, State::Unknown, "this agent has none")
+        }
+        (Some(_), None) => Check::new(name, State::Warning, "none has arrived in this iteration")
+            .remedy(
+                "say something to the agent and look again; --bare, --safe-mode and managed settings switch them off",
+            ),
+        (None, None) => Check::new(name, State::Unknown, "no supervisor runs here")
+            .remedy("start `pitstop` here and look again from another terminal"),
+    }
+}
+
+fn switches_hooks_off(file: &Path) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    serde_json::from_str::<serde_json::Value>(&text)
+        .is_ok_and(|settings| settings["disableAllHooks"] == true)
+}
+
+/// Where the size of the context window is from.
+pub(super) fn window(here: &Here, report: Option<&StatusReport>) -> Check {
+    let name = "context window";
+    if let Some(window) = here.config.context.window {
+        let found = format!("{} tokens, as [context] window says", tokens(window));
+        return Check::new(name, State::Ok, found);
+    }
+    let Some(report) = report else {
+        return Check::new(name, State::Unknown, "no supervisor runs here")
+            .remedy("start `pitstop` here and look again from another terminal");
+    };
+    let context = &report.context;
+    let (Some(window), Some(source)) = (context.window, &context.source) else {
+        return Check::new(name, State::Unknown, "no figure yet")
+            .remedy("say something to the agent and look again");
+    };
+    let source = source.replace('_', " ");
+    let found = format!("{} tokens, by the {source}", tokens(window));
+    match source.as_str() {
+        "status line" => Check::new(name, State::Ok, found),
+        _ => Check::new(name, State::Warning, found).remedy(
+            "the status line is the best witness and has not spoken yet; set [context] window if this is wrong",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_that_the_user_switched_off_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("settings.json");
+        assert!(!switches_hooks_off(&file));
+        for (text, off) in [
+            ("{\"disableAllHooks\": true}", true),
+            ("{\"disableAllHooks\": false}", false),
+            ("{", false),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(switches_hooks_off(&file), off, "{text}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What is kept, and what dead supervisors left: the store, stray agents, sockets, the project's files.
+
+use std::time::SystemTime;
+
+use super::{ANSWER_LIMIT, Check, State};
+use crate::{
+    cli::{here::Here, leftovers, out::chain},
+    lineage::{
+        files::PrivateDir,
+        process,
+        store::{Health, HistoryOf, Store, StoreOptions, StoreTarget},
+    },
+};
+
+/// How many of the newest runs are looked through for one with a session.
+const RUNS: u32 = 8;
+
+/// What the store tells.
+pub(super) struct Kept {
+    health: Result<Health, String>,
+    /// The newest session of this project that is on record, and its agent.
+    pub(super) last: Option<(String, String)>,
+    /// Agents of dead supervisors that are alive.
+    strays: Vec<u32>,
+    exists: bool,
+}
+
+pub(super) async fn look_into_store(here: &Here) -> Kept {
+    let mut kept = Kept {
+        health: Err(String::new()),
+        last: None,
+        strays: Vec::new(),
+        exists: here.has_store(),
+    };
+    if !kept.exists {
+        return kept;
+    }
+    let options = StoreOptions {
+        patience: ANSWER_LIMIT,
+        ..StoreOptions::new(here.target.clone())
+    };
+    let store: Store = match Store::open(options).await {
+        Ok(opened) => opened.store,
+        Err(error) => {
+            kept.health = Err(chain(&error));
+            return kept;
+        }
+    };
+    kept.health = Ok(store.health().await);
+    let of = HistoryOf::Project(here.project.clone());
+    let runs = store.history(&of, RUNS).await.unwrap_or_default();
+    kept.last = runs.iter().find_map(|one| {
+        let last = one.iterations.last()?;
+        Some((last.session_id?.to_string(), one.run.agent.clone()))
+    });
+    let agents = store.last_agents(&here.project).await.unwrap_or_default();
+    for agent in agents {
+        let run = runs.iter().find(|one| one.run.run == agent.run);
+        let supervised = run.is_some_and(|one| process::alive(&one.run.process));
+        if !supervised && process::alive(&agent.process) {
+            kept.strays.push(agent.process.pid);
+        }
+    }
+    store.close().await;
+    kept
+}
+
+pub(super) fn left_behind(here: &Here, kept: &Kept) -> Check {
+    let name = "leftovers";
+    if let Some(pid) = kept.strays.first() {
+        return Check::new(
+            name,
+            State::Warning,
+            format!("an agent of a dead supervisor is alive: pid {pid}"),
+        )
+        .remedy("the next `pitstop` in this directory ends it");
+    }
+    let dead = leftovers::find(here.paths.runtime_dir(), SystemTime::now()).len();
+    if dead > 0 {
+        let plural = if dead == 1 { "" } else { "s" };
+        return Check::new(
+            name,
+            State::Warning,
+            format!("the socket files of {dead} dead supervisor{plural}"),
+        )
+        .remedy("`pitstop prune` removes them");
+    }
+    Check::new(name, State::Ok, "no dead sockets, no stray agents")
+}
+
+pub(super) fn store(here: &Here, kept: &Kept) -> Check {
+    let name = "store";
+    let place = here.target.place();
+    if !kept.exists {
+        return Check::new(name, State::Ok, format!("none yet; it will be {place}"));
+    }
+    match &kept.health {
+        Err(error) => Check::new(name, State::Broken, error.clone()).remedy(
+            "upgrade pitstop, or name another database in [store] url; history is not kept until then",
+        ),
+        Ok(Health {
+            trouble: Some(trouble),
+            ..
+        }) => Check::new(name, State::Broken, format!("{place}: {trouble}")).remedy(
+            match here.target {
+                StoreTarget::Sqlite(_) => {
+                    "is the disk full or read-only, or another program at the file? what runs keeps its history in memory and writes it later"
+                }
+                StoreTarget::Postgres(_) => {
+                    "is the server up, and the password right? what runs keeps its history in memory and writes it later"
+                }
+            },
+        ),
+        Ok(health) => {
+            let schema = health.schema.unwrap_or_default();
+            let size = match &here.target {
+                StoreTarget::Sqlite(file) => std::fs::metadata(file)
+                    .map(|metadata| format!(", {:.1} MiB", metadata.len() as f64 / 1_048_576.0))
+                    .unwrap_or_default(),
+                StoreTarget::Postgres(_) => String::new(),
+            };
+            Check::new(name, State::Ok, format!("{place}, schema {schema}{size}"))
+        }
+    }
+}
+
+/// Whether the project's own files can be written.
+pub(super) fn files(here: &Here) -> Check {
+    let name = "project files";
+    match PrivateDir::find_project(&here.directory) {
+        Ok(Some(dir)) => Check::new(name, State::Ok, dir.path().display().to_string()),
+        Ok(None) => Check::new(name, State::Ok, "no .pitstop here yet"),
+        Err(error) if error.is_unwritable() => Check::new(name, State::Warning, chain(&error))
+            .remedy("notes and runs are kept in the state directory instead"),
+        Err(error) => Check::new(name, State::Broken, chain(&error))
+            .remedy("pitstop follows no links there: move it away"),
+    }
+}

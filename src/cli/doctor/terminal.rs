@@ -1,0 +1,225 @@
+//! What the terminal can do: by its names, and by asking it.
+
+use std::{
+    env,
+    fs::{File, OpenOptions},
+    io::{IsTerminal as _, Write as _},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr},
+};
+
+use super::{Check, State};
+use crate::{
+    pane::input::{Decoder, HostInput, HostReply},
+    ui::Depth,
+};
+
+/// How long the terminal may take to answer: some are behind a slow line.
+const ANSWER_TIME: Duration = Duration::from_millis(600);
+
+/// Keyboard flags, synchronized output, name; DA1 last, for every terminal answers that.
+const QUESTIONS: &[u8] = b"\x1b[?u\x1b[?2026$p\x1b[>0q\x1b[c";
+
+/// The least size at which anything but a notice is drawn, in cells; see [`crate::app::layout::SMALLEST`].
+const SMALLEST: (u16, u16) = crate::app::layout::SMALLEST;
+
+/// Looks at the terminal that this command runs in.
+pub(super) fn checks() -> Vec<Check> {
+    let mut checks = vec![names()];
+    if !std::io::stdin().is_terminal() {
+        checks.push(Check::new(
+            "terminal's answers",
+            State::Unknown,
+            "standard input is no terminal",
+        ));
+        return checks;
+    }
+    let Ok(tty) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
+        return checks;
+    };
+    checks.extend(size(&tty));
+    checks.push(match ask(&tty) {
+        Some(answers) => answers.check(),
+        None => Check::new(
+            "terminal's answers",
+            State::Warning,
+            "it does not answer questions",
+        )
+        .remedy("colours and keys are guessed from TERM; use a newer terminal or multiplexer if they are wrong"),
+    });
+    checks
+}
+
+/// What the environment says.
+fn names() -> Check {
+    let variable = |name| env::var(name).unwrap_or_default();
+    let (term, program) = (variable("TERM"), variable("TERM_PROGRAM"));
+    let depth = Depth::of(
+        &variable("NO_COLOR"),
+        &variable("COLORTERM"),
+        &term,
+        &program,
+    );
+    let colours = match depth {
+        Depth::Mono => "no colours",
+        Depth::Ansi16 => "16 colours",
+        Depth::Indexed256 => "256 colours",
+        Depth::TrueColor => "all colours",
+    };
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .map(variable)
+        .find(|value| !value.is_empty())
+        .unwrap_or_default();
+    let utf8 = ["utf-8", "utf8"]
+        .iter()
+        .any(|name| locale.to_ascii_lowercase().contains(name));
+    let found = format!("TERM={term}, {colours}");
+    if term.is_empty() || term == "dumb" {
+        return Check::new("terminal", State::Warning, found)
+            .remedy("set TERM to your terminal's name");
+    }
+    if !utf8 && !cfg!(target_os = "macos") {
+        return Check::new(
+            "terminal",
+            State::Warning,
+            format!("{found}, locale {locale:?}"),
+        )
+        .remedy("set LANG to a UTF-8 locale such as C.UTF-8: programs in the pane go by it");
+    }
+    Check::new("terminal", State::Ok, found)
+}
+
+fn size(tty: &File) -> Option<Check> {
+    let size = tcgetwinsize(tty).ok()?;
+    let found = format!("{}×{} cells", size.ws_col, size.ws_row);
+    let name = "terminal's size";
+    Some(if size.ws_col < SMALLEST.0 || size.ws_row < SMALLEST.1 {
+        Check::new(name, State::Broken, found)
+            .remedy(format!("make it at least {}×{}", SMALLEST.0, SMALLEST.1))
+    } else if size.ws_col < 100 {
+        Check::new(
+            name,
+            State::Ok,
+            format!("{found}: the pane alone; panels from 100 columns on"),
+        )
+    } else {
+        Check::new(name, State::Ok, found)
+    })
+}
+
+/// What the terminal answered.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Answers {
+    kitty_keys: bool,
+    synchronizes: bool,
+    name: Option<String>,
+}
+
+impl Answers {
+    fn take(&mut self, reply: HostReply) -> bool {
+        match reply {
+            HostReply::KittyFlags(_) => self.kitty_keys = true,
+            HostReply::ModeReport { mode: 2026, value } => {
+                self.synchronizes = matches!(value, 1 | 2);
+            }
+            HostReply::Version(name) => self.name = Some(name),
+            HostReply::DeviceAttributes(_) => return true,
+            _ => {}
+        }
+        false
+    }
+
+    fn check(self) -> Check {
+        let Self {
+            kitty_keys,
+            synchronizes,
+            name,
+        } = self;
+        let name = name.unwrap_or_else(|| "no name told".to_owned());
+        let yes = |has: bool| if has { "yes" } else { "no" };
+        let found = format!(
+            "{name}, keys without ambiguity: {}, frames without flicker: {}",
+            yes(kitty_keys),
+            yes(synchronizes)
+        );
+        let check = Check::new("terminal's answers", State::Ok, found);
+        if kitty_keys {
+            return check;
+        }
+        check.remedy("Shift+Enter may reach the agent as Enter; \\ then Enter makes a new line")
+    }
+}
+
+/// Asks the terminal, in raw mode for as long as it takes to answer.
+fn ask(tty: &File) -> Option<Answers> {
+    let before = tcgetattr(tty).ok()?;
+    let mut raw = before.clone();
+    raw.make_raw();
+    tcsetattr(tty, OptionalActions::Now, &raw).ok()?;
+    let _restored = Restore { tty, before };
+    let mut out = tty;
+    out.write_all(QUESTIONS).ok()?;
+    let deadline = Instant::now() + ANSWER_TIME;
+    let mut decoder = Decoder::default();
+    let mut answers = Answers::default();
+    let mut chunk = [0_u8; 1_024];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).ok()?;
+        let mut ready = [PollFd::new(tty, PollFlags::IN)];
+        if left.is_zero() || poll(&mut ready, Some(&timeout)).ok()? == 0 {
+            return None;
+        }
+        let count = rustix::io::read(tty, &mut chunk).ok()?;
+        for input in decoder.feed(&chunk[..count]) {
+            if let HostInput::Reply { reply, .. } = input
+                && answers.take(reply)
+            {
+                return Some(answers);
+            }
+        }
+    }
+}
+
+/// Gives the terminal back as it was, however this ends.
+struct Restore<'a> {
+    tty: &'a File,
+    before: Termios,
+}
+
+impl Drop for Restore<'_> {
+    fn drop(&mut self) {
+        // Nobody is left to be told.
+        let _ = tcsetattr(self.tty, OptionalActions::Now, &self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_to_the_one_that_every_terminal_gives() {
+        let mut decoder = Decoder::default();
+        let mut answers = Answers::default();
+        let mut over = false;
+        for input in decoder.feed(b"\x1b[?1u\x1b[?2026;2$y\x1bP>|kitty(0.40)\x1b\\\x1b[?62;4c") {
+            if let HostInput::Reply { reply, .. } = input {
+                over = answers.take(reply);
+            }
+        }
+        assert!(over);
+        let expected = Answers {
+            kitty_keys: true,
+            synchronizes: true,
+            name: Some("kitty(0.40)".to_owned()),
+        };
+        assert_eq!(answers, expected);
+        assert_eq!(answers.check().remedy, "");
+    }
+}

@@ -1,0 +1,163 @@
+//! Where a command stands: the project, its configuration, the store, and what checkpoints are filed under.
+
+use std::{env, path::PathBuf};
+
+use super::out::{self, chain, complain};
+use crate::{
+    config::{
+        Config,
+        load::{self, Flags, paths::Paths},
+    },
+    lineage::{
+        Project,
+        files::{FilesError, PrivateDir},
+        process,
+        store::{Opened, Store, StoreError, StoreOptions, StoreTarget},
+    },
+};
+
+/// The directory a command was called in, and all that follows from it.
+#[derive(Debug)]
+pub struct Here {
+    /// The directory, without links.
+    pub directory: PathBuf,
+    /// Where everything lies.
+    pub paths: Paths,
+    /// The configuration; the defaults where it has faults.
+    pub config: Config,
+    /// Whether the configuration has faults.
+    pub faulty: bool,
+    /// Where the store is.
+    pub target: StoreTarget,
+    /// The project as the records name it.
+    pub project: Project,
+}
+
+impl Here {
+    /// Finds it out. What goes wrong is told to the person; what is left is the exit code.
+    pub fn find(flags: &Flags) -> Result<Self, i32> {
+        let failed = |error: &dyn std::error::Error| {
+            complain(&chain(error), "");
+            out::FAILED
+        };
+        let directory = env::current_dir()
+            .and_then(|here| here.canonicalize())
+            .map_err(|error| {
+                complain(&format!("cannot find the current directory: {error}"), "");
+                out::FAILED
+            })?;
+        let paths = Paths::of_process(&directory).map_err(|error| failed(&error))?;
+        // A fault in the configuration is for `pitstop check` to tell; the store lies where it lies.
+        let loaded = load::load(&paths, flags);
+        let faulty = loaded.is_err();
+        let config = loaded.map_or_else(|_| Config::default(), |loaded| loaded.config);
+        let target = StoreTarget::new(config.store.url.as_deref(), paths.state_dir())
+            .map_err(|error| failed(&error))?;
+        let project = Project::new(&directory, &process::host_name());
+        Ok(Self {
+            directory,
+            paths,
+            config,
+            faulty,
+            target,
+            project,
+        })
+    }
+
+    /// Whether there is a store to look at: a command that only looks makes none.
+    #[must_use]
+    pub fn has_store(&self) -> bool {
+        !matches!(&self.target, StoreTarget::Sqlite(file) if !file.exists())
+    }
+
+    /// The project's own files, or those kept in its place where it cannot be written; only if they are there.
+    pub fn files(&self) -> Result<Option<PrivateDir>, FilesError> {
+        if let Some(files) = PrivateDir::find_project(&self.directory)? {
+            return Ok(Some(files));
+        }
+        let hash = load::paths::project_hash(&self.directory);
+        let place = hash.map(|hash| self.paths.state_dir().join("projects").join(hash));
+        match place {
+            Ok(place) if place.is_dir() => PrivateDir::open_path(&place).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Opens the store, does the work, and closes it with everything written. What goes wrong is told to the person.
+    pub fn with_store<T>(
+        &self,
+        work: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
+    ) -> Result<T, i32> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| {
+                complain(&error.to_string(), "");
+                out::FAILED
+            })?;
+        runtime.block_on(async {
+            let opened = Store::open(StoreOptions::new(self.target.clone())).await;
+            let Opened { store, warnings } = opened.map_err(|error| tell(&error))?;
+            for warning in warnings {
+                complain(&warning.to_string(), "`pitstop doctor` says more");
+            }
+            let done = work(&store).await;
+            let trouble = store.trouble();
+            let lost = store.close().await;
+            let done = done.map_err(|error| tell(&error))?;
+            if lost > 0 {
+                complain(
+                    &format!(
+                        "the store takes no writes now: {}",
+                        trouble.unwrap_or_else(|| "it was closed".to_owned())
+                    ),
+                    "`pitstop doctor` says more; nothing was changed",
+                );
+                return Err(out::FAILED);
+            }
+            Ok(done)
+        })
+    }
+
+    /// What checkpoints are filed under here.
+    #[must_use]
+    pub fn environment(&self) -> Environment {
+        Environment::of(&self.directory, &self.config)
+    }
+}
+
+fn tell(error: &StoreError) -> i32 {
+    complain(&chain(error), "");
+    out::FAILED
+}
+
+/// What checkpoints are filed under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Environment {
+    /// Its name.
+    pub name: String,
+    /// Whether somebody chose it. One that is only the directory's name is this project's alone: another directory
+    /// of the same name is another environment.
+    pub chosen: bool,
+}
+
+impl Environment {
+    /// `PITSTOP_ENV`, else `[store] environment`, else the name of the project's directory.
+    #[must_use]
+    pub fn of(project: &std::path::Path, config: &Config) -> Self {
+        let chosen = env::var("PITSTOP_ENV")
+            .ok()
+            .filter(|name| !name.is_empty())
+            .or_else(|| config.store.environment.clone());
+        let is_chosen = chosen.is_some();
+        Self {
+            name: chosen.unwrap_or_else(|| {
+                project.file_name().map_or_else(
+                    || "/".to_owned(),
+                    |name| name.to_string_lossy().into_owned(),
+                )
+            }),
+            chosen: is_chosen,
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! `pitstop prune`: forgets old runs with their recordings, and old checkpoints.
+//!
+//! Never a run that is alive, and never the newest checkpoint of an environment: `pitstop restore` finds one however
+//! long ago it was saved.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, SystemTime},
+};
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use serde_json::json;
+
+use super::{
+    here::Here,
+    leftovers::{self, Leftover},
+    out::{self, chain, columns, complain},
+};
+use crate::{
+    config::{load::Flags, parse_duration},
+    lineage::{
+        RunId,
+        files::{FilesError, PrivateDir, runs},
+        lock, process,
+        store::{RunRecord, Saved},
+    },
+};
+
+/// The command line is at fault.
+const USAGE: i32 = 2;
+
+/// Forgets old runs with their recordings, and old checkpoints, of this project.
+///
+/// Never a run that is alive, and never the newest checkpoint of an environment.
+#[derive(Args, Clone, Debug)]
+pub struct PruneArgs {
+    /// How old they must be, such as 30d or 12h
+    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = age)]
+    pub older_than: Duration,
+    /// Those of every project of this machine (their recordings stay where the project cannot be found)
+    #[arg(long)]
+    pub all: bool,
+    /// Only tell what would be forgotten
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn age(text: &str) -> Result<Duration, String> {
+    parse_duration(text)
+        .ok_or_else(|| format!("expected an age such as 30d, 12h or 0, found {text:?}"))
+}
+
+/// Runs the command; 0, or 1 if something could not be forgotten, or 2 if the arguments are at fault.
+#[must_use]
+pub fn run(args: &PruneArgs, flags: &Flags) -> i32 {
+    prune(args, flags).unwrap_or_else(|code| code)
+}
+
+/// What is forgotten.
+#[derive(Debug, Default)]
+struct Pruned {
+    runs: Vec<RunId>,
+    directories: usize,
+    bytes: u64,
+    checkpoints: usize,
+    leftovers: usize,
+    failed: bool,
+}
+
+fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
+    let here = Here::find(flags)?;
+    let Ok(older_than) = chrono::Duration::from_std(args.older_than) else {
+        complain("expected an age of some years at most", "");
+        return Err(USAGE);
+    };
+    let now = Utc::now();
+    let Some(before) = now.checked_sub_signed(older_than) else {
+        complain("expected an age of some years at most", "");
+        return Err(USAGE);
+    };
+    let mut pruned = Pruned::default();
+    let mut directories = vec![here.files().map_err(|error| fail(&error))?];
+    if here.has_store() {
+        let project = (!args.all).then_some(&here.project);
+        let host = &here.project.host;
+        let (records, saved) = here.with_store(async |store| {
+            let records = store.runs_before(host, project, before).await?;
+            Ok((records, store.saved(host, project).await?))
+        })?;
+        let old = old_runs(&records, before, |one| process::alive(&one.process));
+        if args.all {
+            let others: BTreeSet<&str> = old
+                .iter()
+                .map(|one| one.project.path.as_str())
+                .filter(|path| *path != here.project.path)
+                .collect();
+            for path in others {
+                directories.push(PrivateDir::find_project(path.as_ref()).ok().flatten());
+            }
+        }
+        let checkpoints = old_checkpoints(&saved, before);
+        pruned.runs = old.iter().map(|one| one.run.clone()).collect();
+        pruned.checkpoints = checkpoints.len();
+        if !args.dry_run && pruned.runs.len() + checkpoints.len() > 0 {
+            here.with_store(async |store| {
+                for run in &pruned.runs {
+                    let _written = store.forget_run(run).await?;
+                }
+                for id in &checkpoints {
+                    let _written = store.forget_checkpoint(*id).await?;
+                }
+                store.compact().await;
+                Ok(())
+            })?;
+        }
+    }
+    for directory in directories.iter().flatten() {
+        if let Err(error) = prune_files(directory, before, args.dry_run, &mut pruned) {
+            pruned.failed = true;
+            complain(&chain(&error), "");
+        }
+    }
+    let left: Vec<Leftover> = leftovers::find(here.paths.runtime_dir(), SystemTime::now());
+    pruned.leftovers = left.len();
+    if !args.dry_run {
+        for one in left {
+            if let Err(error) = one.remove() {
+                pruned.failed = true;
+                complain(&chain(&error), "");
+            }
+        }
+    }
+    let printed = out::print(&if args.json {
+        as_json(&pruned, args.dry_run)
+    } else {
+        as_text(&pruned, args.dry_run)
+    });
+    Ok(if pruned.failed { out::FAILED } else { printed })
+}
+
+fn fail(error: &FilesError) -> i32 {
+    complain(&chain(error), "");
+    out::FAILED
+}
+
+/// The runs that are over and old.
+fn old_runs(
+    records: &[RunRecord],
+    before: DateTime<Utc>,
+    is_alive: impl Fn(&RunRecord) -> bool,
+) -> Vec<&RunRecord> {
+    records
+        .iter()
+        .filter(|one| match one.ended_at {
+            Some(ended) => ended < before,
+            // Its supervisor died, or lives: one that lives is never touched, however long it runs.
+            None => one.started_at < before && !is_alive(one),
+        })
+        .collect()
+}
+
+/// The checkpoints that are old, but for the newest of each environment. `saved` has the newest first.
+fn old_checkpoints(saved: &[Saved], before: DateTime<Utc>) -> Vec<uuid::Uuid> {
+    let mut seen = BTreeSet::new();
+    saved
+        .iter()
+        .filter(|one| {
+            let newest = seen.insert((one.project.as_str(), one.environment.as_str()));
+            !newest && one.created_at < before
+        })
+        .map(|one| one.id)
+        .collect()
+}
+
+/// Removes the directories of old runs, known to the store or not. A run is as old as its newest file: one that began
+/// long ago may have ended today.
+fn prune_files(
+    files: &PrivateDir,
+    before: DateTime<Utc>,
+    dry_run: bool,
+    pruned: &mut Pruned,
+) -> Result<(), FilesError> {
+    let Some(directory) = files.find_dir("runs")? else {
+        return Ok(());
+    };
+    let holder = lock::holder(files)?;
+    for run in runs(files)? {
+        let is_live = holder.as_ref().is_some_and(|holder| holder.run == run);
+        let known = pruned.runs.contains(&run);
+        if is_live || run.started() >= before || !(known || is_untouched(&directory, &run, before))
+        {
+            continue;
+        }
+        pruned.directories += 1;
+        pruned.bytes += if dry_run {
+            directory.size_of(run.as_str())
+        } else {
+            directory.remove_dir(run.as_str())?
+        };
+    }
+    Ok(())
+}
+
+/// Whether a run's record was written before that moment and never since.
+fn is_untouched(directory: &PrivateDir, run: &RunId, before: DateTime<Utc>) -> bool {
+    let record = directory.path().join(run.as_str()).join("meta.json");
+    let place = directory.path().join(run.as_str());
+    let changed = |path| {
+        std::fs::symlink_metadata(path)
+            .and_then(|metadata| metadata.modified())
+            .ok()
+    };
+    let newest = changed(record).max(changed(place));
+    newest.is_some_and(|at| DateTime::<Utc>::from(at) < before)
+}
+
+fn as_text(pruned: &Pruned, dry_run: bool) -> String {
+    let row = |name: &str, what: String| vec![name.to_owned(), what];
+    let mut text = columns(&[
+        row("runs", pruned.runs.len().to_string()),
+        row(
+            "recordings",
+            format!("{} directories, {}", pruned.directories, size(pruned.bytes)),
+        ),
+        row("checkpoints", pruned.checkpoints.to_string()),
+        row("dead sockets", pruned.leftovers.to_string()),
+    ]);
+    text.push_str(if dry_run {
+        "nothing was forgotten: this is what would be\n"
+    } else {
+        "forgotten\n"
+    });
+    text
+}
+
+/// Bytes for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1_024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+fn as_json(pruned: &Pruned, dry_run: bool) -> String {
+    let object = json!({
+        "dry_run": dry_run, "runs": pruned.runs, "directories": pruned.directories, "bytes": pruned.bytes,
+        "checkpoints": pruned.checkpoints, "dead_sockets": pruned.leftovers,
+    });
+    format!("{object}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::lineage::{EndReason, ProcessStamp, Project};
+
+    fn at(day: i64) -> DateTime<Utc> {
+        Utc.timestamp_opt(1_795_000_000 + day * 86_400, 0).unwrap()
+    }
+
+    fn record(started: i64, ended: Option<i64>) -> RunRecord {
+        RunRecord {
+            run: RunId::new(at(started), [1, 2, 3]),
+            project: Project::new("/p".as_ref(), "host"),
+            process: ProcessStamp {
+                pid: 7,
+                start_time: String::new(),
+            },
+            agent: "claude".to_owned(),
+            version: "0".to_owned(),
+            task: None,
+            started_at: at(started),
+            ended_at: ended.map(at),
+            end_reason: ended.map(|_| EndReason::Natural),
+        }
+    }
+
+    #[test]
+    fn a_run_is_old_by_its_end_and_a_live_one_never() {
+        let records = [record(0, Some(1)), record(0, Some(20)), record(1, None)];
+        let chosen = |alive: bool| -> Vec<usize> {
+            let old = old_runs(&records, at(10), |_| alive);
+            old.iter()
+                .map(|one| records.iter().position(|two| two == *one).unwrap())
+                .collect()
+        };
+        assert_eq!(chosen(true), [0]);
+        assert_eq!(chosen(false), [0, 2]);
+    }
+
+    #[test]
+    fn the_newest_checkpoint_of_an_environment_stays() {
+        let saved = |n: u128, environment: &str, day| Saved {
+            id: Uuid::from_u128(n),
+            environment: environment.to_owned(),
+            project: "p".to_owned(),
+            created_at: at(day),
+        };
+        let all = [
+            saved(4, "web", 12),
+            saved(3, "web", 3),
+            saved(2, "api", 2),
+            saved(1, "web", 1),
+        ];
+        let ids =
+            |numbers: &[u128]| -> Vec<_> { numbers.iter().map(|n| Uuid::from_u128(*n)).collect() };
+        assert_eq!(old_checkpoints(&all, at(10)), ids(&[3, 1]));
+        assert_eq!(old_checkpoints(&all, at(20)), ids(&[3, 1]));
+        assert_eq!(old_checkpoints(&all, at(0)), ids(&[]));
+    }
+
+    #[test]
+    fn ages_are_durations() {
+        assert_eq!(age("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        assert_eq!(age("0"), Ok(Duration::ZERO));
+        assert!(age("soon").is_err());
+    }
+}

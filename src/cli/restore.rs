@@ -1,0 +1,271 @@
+//! `pitstop restore [ENV]` (`rs`): a fresh session that is given the handoff of a checkpoint.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{
+    here::Here,
+    host::{self, HostArgs},
+    out::{self, columns, complain},
+};
+use crate::{
+    config::load::Flags,
+    lineage::{
+        checkpoint::Checkpoint,
+        store::{Checkpoints, HistoryOf, Store, StoreError},
+    },
+};
+
+/// The command line is at fault.
+const USAGE: i32 = 2;
+
+/// The most checkpoints that are listed.
+const LISTED: u32 = 100;
+
+/// The shortest beginning of an id that is taken for one, in characters.
+const SHORTEST_ID: usize = 4;
+
+/// Starts a fresh session that is given the handoff of the newest checkpoint.
+///
+/// Without ENV: the checkpoints of this directory. `PITSTOP_ENV`, else `[store] environment`, names another
+/// environment. With --list nothing is started.
+#[derive(Args, Clone, Debug)]
+pub struct RestoreArgs {
+    /// The environment whose newest checkpoint is taken up
+    #[arg(value_name = "ENV")]
+    pub environment: Option<String>,
+    /// List the checkpoints instead, newest first
+    #[arg(long)]
+    pub list: bool,
+    /// Take the checkpoint whose id begins so
+    #[arg(long, value_name = "ID")]
+    pub at: Option<String>,
+    /// Only checkpoints with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// Print the list as one JSON object
+    #[arg(long, requires = "list")]
+    pub json: bool,
+    /// Host this program instead of Claude Code
+    #[arg(long = "agent", value_name = "CMD", id = "restore-agent")]
+    pub agent: Option<String>,
+    /// Arguments for the agent
+    #[arg(last = true, value_name = "ARGS", id = "restore-args")]
+    pub args: Vec<String>,
+}
+
+/// Runs the command: 0 after a session or a list, 1 if there is no such checkpoint, 2 if the arguments are at fault.
+#[must_use]
+pub fn run(args: &RestoreArgs, host: &HostArgs) -> i32 {
+    restore(args, host).unwrap_or_else(|code| code)
+}
+
+fn restore(args: &RestoreArgs, host: &HostArgs) -> Result<i32, i32> {
+    let flags: Flags = host.flags();
+    let here = Here::find(&flags)?;
+    let which = which(args, &here)?;
+    if !here.has_store() {
+        return none_found(args, &which, &[]);
+    }
+    let (found, known, is_demo) =
+        here.with_store(async |store| look(store, &which, !args.list).await)?;
+    if args.list {
+        let text = if args.json {
+            format!("{}\n", as_json(&found))
+        } else {
+            table(&found)
+        };
+        return Ok(out::print(&text));
+    }
+    if args.at.is_some() && found.len() > 1 {
+        complain(
+            &format!("expected the id of one checkpoint, found {}", found.len()),
+            "give more of it; `pitstop restore --list` shows them",
+        );
+        return Err(USAGE);
+    }
+    let Some(checkpoint) = found.into_iter().next() else {
+        return none_found(args, &which, &known);
+    };
+    let mut host = host.clone();
+    host.agent = args.agent.clone().or(host.agent);
+    host.args.extend(args.args.iter().cloned());
+    let demo = is_demo && host.agent.is_none();
+    Ok(host::restore(&host, demo, checkpoint))
+}
+
+/// Which checkpoints are meant.
+fn which(args: &RestoreArgs, here: &Here) -> Result<Checkpoints, i32> {
+    let id = match &args.at {
+        None => None,
+        Some(id) => Some(id_start(id).map_err(|error| {
+            complain(&error, "`pitstop restore --list` shows them");
+            USAGE
+        })?),
+    };
+    let limit = if args.list || id.is_some() { LISTED } else { 1 };
+    let mut which = Checkpoints {
+        tag: args.tag.clone(),
+        id,
+        limit,
+        ..Checkpoints::default()
+    };
+    match &args.environment {
+        Some(name) => which.environment = Some(name.clone()),
+        // An id says it all.
+        None if which.id.is_some() => {}
+        None => {
+            let environment = here.environment();
+            if !environment.chosen {
+                which.project = Some(here.project.clone());
+            }
+            which.environment = Some(environment.name);
+        }
+    }
+    Ok(which)
+}
+
+/// The beginning of an id: hex digits and dashes.
+fn id_start(text: &str) -> Result<String, String> {
+    let plain = text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    if plain && text.len() >= SHORTEST_ID {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err(format!(
+        "expected {SHORTEST_ID} or more hex digits of a checkpoint's id, found {text:?}"
+    ))
+}
+
+/// The checkpoints; when there are none, the environments that have some; and whether the newest is the demo's.
+async fn look(
+    store: &Store,
+    which: &Checkpoints,
+    to_start: bool,
+) -> Result<(Vec<Checkpoint>, Vec<String>, bool), StoreError> {
+    let found = store.checkpoints(which).await?;
+    let mut known = Vec::new();
+    let mut is_demo = false;
+    match found.first() {
+        Some(first) if to_start => {
+            if let Some(run) = &first.run {
+                let runs = store.history(&HistoryOf::Run(run.clone()), 1).await?;
+                is_demo = runs.first().is_some_and(|one| one.run.agent == host::DEMO);
+            }
+        }
+        Some(_) => {}
+        None => {
+            let all = Checkpoints {
+                limit: LISTED,
+                ..Checkpoints::default()
+            };
+            for one in store.checkpoints(&all).await? {
+                if !known.contains(&one.environment) {
+                    known.push(one.environment);
+                }
+            }
+        }
+    }
+    Ok((found, known, is_demo))
+}
+
+fn none_found(args: &RestoreArgs, which: &Checkpoints, known: &[String]) -> Result<i32, i32> {
+    if args.list {
+        let text = if args.json {
+            format!("{}\n", as_json(&[]))
+        } else {
+            table(&[])
+        };
+        return Ok(out::print(&text));
+    }
+    let mut wanted = match (&which.environment, &which.id) {
+        (Some(name), _) => format!("a checkpoint of {name:?}"),
+        (None, Some(id)) => format!("a checkpoint {id}…"),
+        (None, None) => "a checkpoint".to_owned(),
+    };
+    if let Some(tag) = &which.tag {
+        wanted.push_str(&format!(" tagged {tag:?}"));
+    }
+    let hint = if known.is_empty() {
+        "`pitstop save` makes one".to_owned()
+    } else {
+        format!("there are some of: {}", known.join(", "))
+    };
+    complain(&format!("expected {wanted}, found none"), &hint);
+    Err(out::FAILED)
+}
+
+fn table(found: &[Checkpoint]) -> String {
+    if found.is_empty() {
+        return "no checkpoints\n".to_owned();
+    }
+    let head = ["id", "saved (UTC)", "environment", "tags", "next", "task"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(found.iter().map(|one| {
+        vec![
+            one.id.to_string().chars().take(8).collect(),
+            one.created_at.format("%Y-%m-%d %H:%M:%S").to_string(),
+            one.environment.clone(),
+            one.tags.join(", "),
+            one.next_steps.len().to_string(),
+            one.task
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .take(60)
+                .collect(),
+        ]
+    }));
+    columns(&rows)
+}
+
+fn as_json(found: &[Checkpoint]) -> Value {
+    let one = |one: &Checkpoint| {
+        json!({
+            "id": one.id, "environment": one.environment, "task": one.task, "next_steps": one.next_steps,
+            "tags": one.tags, "created_at": one.created_at, "run_id": one.run, "iteration": one.iteration,
+            "session_id": one.session, "handoff_bytes": one.context.len(),
+        })
+    };
+    json!({"checkpoints": found.iter().map(one).collect::<Vec<_>>()})
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_list_has_one_line_a_checkpoint_and_nothing_raw() {
+        let one = Checkpoint {
+            id: Uuid::from_u128(0x0a1b_2c3d << 96),
+            environment: "web".to_owned(),
+            task: "ship\u{1b}[2J it\nsoon".to_owned(),
+            context: "12345".to_owned(),
+            next_steps: vec!["a".to_owned()],
+            tags: vec!["auto-save".to_owned(), "tokens-7".to_owned()],
+            state: Value::Null,
+            created_at: DateTime::UNIX_EPOCH,
+            run: None,
+            iteration: None,
+            session: None,
+        };
+        assert_eq!(
+            table(std::slice::from_ref(&one)),
+            "id        saved (UTC)          environment  tags                 next  task\n\
+             0a1b2c3d  1970-01-01 00:00:00  web          auto-save, tokens-7  1     ship\\u{1b}[2J it\n"
+        );
+        assert_eq!(as_json(&[one])["checkpoints"][0]["handoff_bytes"], 5);
+        assert_eq!(table(&[]), "no checkpoints\n");
+    }
+
+    #[test]
+    fn an_id_is_known_by_its_beginning() {
+        assert_eq!(id_start("0A1b2c"), Ok("0a1b2c".to_owned()));
+        for wrong in ["", "0a1", "hello", "0a1b%"] {
+            assert!(id_start(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `pitstop save` (`ss`): a checkpoint of the work as it stands.
+//!
+//! With a supervisor running here it is the supervisor's: everything it knows. Without one it is made from the
+//! scratchpad, git and what is said on the command line: enough for a note to whoever goes on.
+
+use clap::Args;
+use uuid::Uuid;
+
+use super::{
+    here::Here,
+    out::{self, chain, complain},
+    template,
+};
+use crate::{
+    api::wire::{CheckpointBody, CheckpointReply},
+    app::{checkpoint::MANUAL, handoff::git_lines},
+    breakpoint::git::{self, GitState},
+    clean::one_line,
+    config::load::Flags,
+    handoff::{Limits, Marker, PreservedState, Sources, preserved::texts},
+    lineage::checkpoint::Checkpoint,
+    runtime::effects::SCRATCHPAD,
+    scratchpad,
+};
+
+/// The command line or the configuration is at fault.
+const USAGE: i32 = 2;
+
+/// Saves a checkpoint of the work as it stands, to be taken up by `pitstop restore`.
+///
+/// Exits with 0 if it is kept, 1 if not, 2 if the arguments are at fault.
+#[derive(Args, Clone, Debug)]
+pub struct SaveArgs {
+    /// What the work is for
+    #[arg(long, value_name = "TEXT")]
+    pub task: Option<String>,
+    /// What is to be done next; can be given more than once
+    #[arg(long, value_name = "TEXT")]
+    pub next: Vec<String>,
+    /// A mark to find it by; can be given more than once
+    #[arg(long, value_name = "TAG")]
+    pub tag: Vec<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+#[must_use]
+pub fn run(args: &SaveArgs, flags: &Flags) -> i32 {
+    let body = CheckpointBody {
+        task: args.task.clone(),
+        next_steps: args.next.clone(),
+        tags: args.tag.clone(),
+    };
+    if let Err(error) = body.check() {
+        complain(&error, "");
+        return USAGE;
+    }
+    match save(body, flags) {
+        Ok((_, json)) if args.json => out::print(&format!("{json}\n")),
+        Ok((reply, _)) => out::print(&describe(&reply)),
+        Err(code) => code,
+    }
+}
+
+fn save(body: CheckpointBody, flags: &Flags) -> Result<(CheckpointReply, String), i32> {
+    let json = serde_json::to_vec(&body).map_err(|error| fail(&error))?;
+    let answer = out::ask_if_any(|door, deadline| door.post("/control/save", &json, deadline))?;
+    if let Some(answer) = answer {
+        let reply = serde_json::from_slice(&answer.body).map_err(|error| fail(&error))?;
+        let json = String::from_utf8_lossy(&answer.body).into_owned();
+        return Ok((reply, json));
+    }
+    let reply = alone(body, &Here::find(flags)?)?;
+    let json = serde_json::to_string(&reply).map_err(|error| fail(&error))?;
+    Ok((reply, json))
+}
+
+fn fail(error: &dyn std::error::Error) -> i32 {
+    complain(&chain(error), "");
+    out::FAILED
+}
+
+/// Saves what can be known without a supervisor.
+fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
+    let notes = match here.files().map_err(|error| fail(&error))? {
+        Some(files) => files
+            .read(SCRATCHPAD, scratchpad::MAX_BYTES)
+            .map_err(|error| fail(&error))?,
+        None => None,
+    };
+    let notes = String::from_utf8_lossy(&notes.unwrap_or_default()).into_owned();
+    let settings = &here.config.handoff;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| fail(&error))?;
+    let git = runtime.block_on(git::facts(&here.directory, settings.git_history_count));
+    drop(runtime);
+
+    let mut state = PreservedState::default();
+    if let Some(task) = &body.task {
+        state.set_objective(task);
+    }
+    for step in &body.next_steps {
+        state.add_pending(step);
+    }
+    state.feed_scratchpad(&notes);
+    if let GitState::Facts(facts) = &git {
+        state.feed_git(&facts.modified, &facts.created);
+    }
+    let written = !notes.trim().is_empty() && notes.trim() != scratchpad::TEMPLATE.trim();
+    if state == PreservedState::default() && !written && matches!(git, GitState::NoRepository) {
+        complain(
+            "there is nothing to save: no supervisor runs here, the scratchpad is empty, and this is no git repository",
+            "say what the work is with --task, or what is next with --next",
+        );
+        return Err(out::FAILED);
+    }
+    let id = Uuid::new_v4();
+    let marker = Marker {
+        run: "saved".to_owned(),
+        iteration: 0,
+        nonce: id.simple().to_string().chars().take(8).collect(),
+    };
+    let lines = git_lines(&git, settings);
+    let sources = Sources {
+        scratchpad: if written { &notes } else { "" },
+        git: &lines,
+        ..Sources::new(&marker, &state)
+    };
+    let limits = Limits {
+        max_state_size: settings.max_state_size,
+    };
+    let handoff = template::generator(&here.paths)
+        .map_err(|error| {
+            complain(&error, "mend it, or remove it to use the built-in one");
+            USAGE
+        })?
+        .generate(&sources, limits)
+        .map_err(|error| fail(&error))?;
+    let mut tags = vec![MANUAL.to_owned()];
+    tags.extend(body.tags.into_iter().filter(|tag| tag != MANUAL));
+    let environment = here.environment().name;
+    let checkpoint = Checkpoint {
+        id,
+        environment: environment.clone(),
+        task: state
+            .current_objective
+            .as_ref()
+            .map_or_else(String::new, |item| item.text.clone()),
+        context: handoff.text,
+        next_steps: texts(&state.pending_items),
+        tags: tags.clone(),
+        state: serde_json::to_value(&state).unwrap_or_default(),
+        created_at: chrono::Utc::now(),
+        run: None,
+        iteration: None,
+        session: None,
+    };
+    // What is queued and cannot be written at the end is told as lost.
+    let _written =
+        here.with_store(async |store| store.put_checkpoint(&here.project, &checkpoint).await)?;
+    Ok(CheckpointReply {
+        status: "saved".to_owned(),
+        checkpoint_id: id.to_string(),
+        message: format!(
+            "no supervisor runs here: saved from the scratchpad and git; `pitstop restore {environment}` goes on from it"
+        ),
+        environment,
+        session_id: None,
+        task: checkpoint.task,
+        next_steps: checkpoint.next_steps,
+        tags,
+    })
+}
+
+/// What became of it, for people.
+fn describe(reply: &CheckpointReply) -> String {
+    let id: String = reply.checkpoint_id.chars().take(8).collect();
+    let mut text = format!(
+        "{} {} of {} ({})\n",
+        one_line(&reply.status),
+        one_line(&id),
+        one_line(&reply.environment),
+        one_line(&reply.tags.join(", "))
+    );
+    if !reply.task.is_empty() {
+        text.push_str(&format!("task: {}\n", one_line(&reply.task)));
+    }
+    if let Some(first) = reply.next_steps.first() {
+        let more = match reply.next_steps.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        text.push_str(&format!("next: {}{more}\n", one_line(first)));
+    }
+    if !reply.message.is_empty() {
+        text.push_str(&format!("{}\n", one_line(&reply.message)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_what_is_kept_and_how_to_go_on() {
+        let reply = CheckpointReply {
+            status: "saved".to_owned(),
+            checkpoint_id: "0a1b2c3d-0000-4000-8000-000000000000".to_owned(),
+            environment: "w\u{1b}eb".to_owned(),
+            session_id: None,
+            task: "ship".to_owned(),
+            next_steps: vec!["test".to_owned(), "tag".to_owned()],
+            tags: vec!["manual".to_owned(), "v1".to_owned()],
+            message: "go on".to_owned(),
+        };
+        assert_eq!(
+            describe(&reply),
+            "saved 0a1b2c3d of w\\u{1b}eb (manual, v1)\ntask: ship\nnext: test (and 1 more)\ngo on\n"
+        );
+    }
+}
