@@ -267,7 +267,7 @@ impl Painter {
     pub fn draw<'a>(&mut self, content: impl Iterator<Item = (u16, u16, &'a Cell)>) {
         let mut frame = std::mem::take(&mut self.out);
         let out = &mut frame;
-        let mut ink = PLAIN;
+        let mut held = PLAIN;
         let mut open: Option<&LinkRun> = None;
         let mut next = None;
         let mut covered = None;
@@ -276,10 +276,10 @@ impl Painter {
             if covered.take() == Some((x, y)) && cell.symbol() == " " {
                 continue;
             }
-            let run = extra::is_link(cell)
+            let link = extra::is_link(cell)
                 .then(|| extra::run_at(&self.links, Position { x, y }))
                 .flatten();
-            let target = run.filter(|link| !link.target.is_empty());
+            let target = link.filter(|link| !link.target.is_empty());
             let changed = target.map(|link| link.number) != open.map(|link| link.number);
             let moved = next != Some((x, y));
             if changed && open.is_some() && (moved || target.is_none()) {
@@ -293,9 +293,9 @@ impl Painter {
                 let _ = write!(out, "\x1b]8;id={:x};{}\x1b\\", link.number, link.target);
             }
             open = target;
-            let own = self.ink(cell, run);
-            self.change(out, ink, own);
-            ink = own;
+            let own = self.ink(cell, link);
+            self.change(out, held, own);
+            held = own;
             let symbol = cell.symbol();
             let width = symbol.width().max(1) as u16;
             let sure = is_sure(symbol);
@@ -310,7 +310,7 @@ impl Painter {
         if open.is_some() {
             out.push_str(LINK_END);
         }
-        if ink != PLAIN {
+        if held != PLAIN {
             out.push_str("\x1b[0m");
         }
         self.out = frame;
