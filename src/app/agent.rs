@@ -683,6 +683,7 @@ pub fn begin(
             session,
             resume,
             prompt,
+            anew: None,
             first,
         }),
         Effect::ReadGit,
