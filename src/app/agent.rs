@@ -685,6 +685,7 @@ pub fn begin(
             session,
             resume,
             prompt,
+            anew: None,
             first,
         }),
         Effect::ReadGit,

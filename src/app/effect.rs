@@ -167,6 +167,8 @@ pub struct StartAgent {
     pub resume: bool,
     /// The first prompt, given at the start.
     pub prompt: Option<String>,
+    /// The first prompt instead, if the session that was to be resumed has nothing on disk and is begun anew.
+    pub anew: Option<String>,
     /// Whether it is the first process of this supervisor: only then do the user's own `--resume` and
     /// `--continue` flags count.
     pub first: bool,

@@ -285,6 +285,7 @@ fn a_reboot_by_key_goes_through_every_step_in_order() {
 
     let effects = bench.exited(0);
     let start = StartAgent {
+        anew: None,
         iteration: bench.model.iteration,
         session: session(NEW),
         resume: false,
@@ -1169,6 +1170,7 @@ fn a_trim_copies_the_ended_session_and_resumes_the_copy() {
     assert_eq!(bench.model.iteration.get(), 1);
     let effects = bench.copied(ask, Ok(trim_record()));
     let start = StartAgent {
+        anew: None,
         iteration: bench.model.iteration,
         session: session(NEW),
         resume: true,
