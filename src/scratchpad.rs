@@ -28,6 +28,14 @@ pub struct Checklist {
     pub pending: Vec<String>,
 }
 
+/// Whether nothing has been noted: no line but the template's own.
+#[must_use]
+pub fn is_blank(text: &str) -> bool {
+    text.lines()
+        .map(str::trim)
+        .all(|line| line.is_empty() || TEMPLATE.lines().any(|heading| heading == line))
+}
+
 /// The body of the section with this heading, without surrounding blank lines; `None` if there is no such
 /// section or nothing stands in it. Headings are compared without case; any level of `#` counts.
 #[must_use]

@@ -72,6 +72,10 @@ pub fn open_iteration(
     let _ = model.lineage.close(at, EndReason::Crash);
     if let Ok(iteration) = model.lineage.open_below(parent, Some(session), cause, at) {
         model.iteration = iteration;
+        // Counted from the newest: whoever reads of an earlier one goes on reading of it.
+        if model.history.detail || model.history.selected > 0 {
+            model.history.selected += 1;
+        }
     }
     model.session = session;
     let version = model.agent.version.take();

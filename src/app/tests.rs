@@ -951,6 +951,7 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     bench.started(NEW);
     bench.prompted(NEW, &start.prompt.unwrap());
     bench.turn_ended(NEW);
+    bench.model.history.selected = 1;
     let effects = bench.tell(Event::ControlAsked {
         call: CallId(1),
         control: Control::Undo,
@@ -970,6 +971,8 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     bench.started(OLD);
     let iterations = bench.model.lineage.iterations();
     assert_eq!(iterations[2].parent, Some(iterations[0].iteration));
+    let selected = bench.model.history.selected;
+    assert_eq!(selected, 2, "it is still the first iteration");
     bench.used(155_000);
     bench.tell(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);

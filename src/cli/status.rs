@@ -113,7 +113,7 @@ fn context(context: &ContextReport) -> Vec<String> {
         Some(usable) => format!("{} of {} usable", tokens(used), tokens(usable)),
         None => tokens(used),
     }];
-    parts.extend(context.percent.map(|percent| format!("{percent:.0} %")));
+    parts.extend(context.percent.map(|percent| format!("{percent:.1} %")));
     parts.extend(context.level.clone());
     parts.extend(
         context
@@ -175,7 +175,7 @@ mod tests {
              supervisor  pitstop 0.1.0 · pid 42 · mode ask\n\
              agent       claude 2.1.197 · idle\n\
              iteration   3 · session s-3\n\
-             context     128.4k of 180.0k usable · 71 % · critical · status line · 2.0 s ago\n\
+             context     128.4k of 180.0k usable · 71.3 % · critical · status line · 2.0 s ago\n\
              reboot      waiting · threshold · waits for turn, typing\n\
              cost        $4.12\n"
         );

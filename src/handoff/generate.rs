@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig};
 
 use super::{Handoff, Marker, PreservedState, quality, redact::redact, sendable, signal};
-use crate::clean;
+use crate::{clean, scratchpad};
 
 /// The template that is compiled in.
 pub const DEFAULT_TEMPLATE: &str = include_str!("../../assets/handoff.md");
@@ -385,7 +385,14 @@ fn sections(sources: &Sources<'_>) -> BTreeMap<&'static str, String> {
             "summary",
             sources.summary.unwrap_or_default().trim().to_owned(),
         ),
-        ("scratchpad", sources.scratchpad.trim().to_owned()),
+        (
+            "scratchpad",
+            // Headings with nothing below them tell nobody anything.
+            match sources.scratchpad.trim() {
+                notes if scratchpad::is_blank(notes) => String::new(),
+                notes => notes.to_owned(),
+            },
+        ),
     ]);
     if !sources.closing.is_empty() {
         let closing = format!("{CONTINUATION}\n\n{}", sources.closing);
@@ -557,6 +564,16 @@ mod tests {
         );
         assert_eq!(handoff.text.matches("\n## ").count(), 1, "{}", handoff.text);
         assert_eq!(handoff.warnings.len(), 2, "{:?}", handoff.warnings);
+    }
+
+    #[test]
+    fn a_scratchpad_of_headings_alone_is_left_out() {
+        let notes = scratchpad::TEMPLATE;
+        let handoff = generate(&PreservedState::default(), notes, &[], 50_000);
+        assert!(!handoff.text.contains("Scratchpad"), "{}", handoff.text);
+        let notes = format!("{notes}\nFinished item 3.\n");
+        let handoff = generate(&PreservedState::default(), &notes, &[], 50_000);
+        assert!(handoff.text.contains("Finished item 3"), "{}", handoff.text);
     }
 
     #[test]

@@ -78,12 +78,9 @@ fn summary(
     let open = iteration.is_open();
     let sign = if chosen { "▸" } else { " " };
     let number = format!("{sign}#{} ", iteration.iteration);
-    let ended = match iteration.end_reason {
-        Some(reason) => reason.as_str(),
-        None => "now",
-    };
+    let ended = ended_by(iteration).unwrap_or_else(|| "now".to_owned());
     let parts = [
-        ended.to_owned(),
+        ended,
         text::span(lived(iteration, model)),
         figures(iteration, model),
         cost(iteration, model)
@@ -130,6 +127,12 @@ fn begun_by(iteration: &Iteration) -> String {
         || "first start".to_owned(),
         |cause| format!("by {}", cause.as_str().replace('_', " ")),
     )
+}
+
+/// Why it ended, in words: the record's own are names.
+fn ended_by(iteration: &Iteration) -> Option<String> {
+    let reason = iteration.end_reason?;
+    Some(reason.as_str().replace('_', " "))
 }
 
 fn lived(iteration: &Iteration, model: &Model) -> Duration {
@@ -238,7 +241,7 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
         ),
     ];
     if let Some(ended) = iteration.ended_at {
-        let reason = iteration.end_reason.map_or("", |reason| reason.as_str());
+        let reason = ended_by(iteration).unwrap_or_default();
         facts.push(("ended", format!("{}, {reason}", time(ended))));
     }
     facts.push(("lived", text::span(lived(iteration, model))));

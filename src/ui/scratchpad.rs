@@ -57,7 +57,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     if !focused && let Some(key) = model.keys().hint(Action::Scratchpad) {
         frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
-    if notes.text.trim().is_empty() || notes.text == scratchpad::TEMPLATE {
+    if scratchpad::is_blank(&notes.text) {
         frame::rows(buf, inner, &invitation(model, inner, theme));
     } else {
         let shown = without_title(&notes.text);
