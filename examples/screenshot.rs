@@ -1,6 +1,6 @@
 //! Renders a frame as an SVG: `cargo run --example screenshot > assets/screenshot.svg`.
 //!
-//! Words choose another picture: `light`, `review`, `history`, `mono`, or a size such as `100x30`.
+//! Words choose another picture: `light`, `review`, `history`, `copy`, `mono`, or a size such as `100x30`.
 //! Text stays text; borders and bars are drawn as shapes, because fonts leave gaps between their box characters.
 
 #![allow(
@@ -78,6 +78,25 @@ const NAMED: [Parts; 16] = [
     (240, 242, 246),
 ];
 
+/// A reader in copy mode, with a search and a selection.
+fn read(model: &mut pitstop::app::Model, screen: &mut pitstop::pane::screen::Screen) {
+    use pitstop::pane::copy::{CopyOrder, Motion, SelectionKind};
+    scene::act(model, Action::Scroll);
+    screen.copy(&CopyOrder::Enter);
+    screen.copy(&CopyOrder::SearchBegin);
+    screen.copy(&CopyOrder::SearchFor {
+        pattern: "batch".to_owned(),
+        backward: true,
+    });
+    screen.copy(&CopyOrder::SearchEnd { keep: true });
+    let news = screen.copy(&CopyOrder::Select(SelectionKind::Characters));
+    screen.copy(&CopyOrder::Move(Motion::Up));
+    screen.copy(&CopyOrder::Move(Motion::LineStart));
+    if let Some(copy) = &mut model.copy {
+        copy.selecting = news.selecting;
+    }
+}
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let has = |word: &str| words.iter().any(|one| one == word);
@@ -96,7 +115,10 @@ fn main() {
         scene::act(&mut model, Action::History);
         scene::press(&mut model, KeyCode::Enter);
     }
-    let screen = scene::screen(&model);
+    let mut screen = scene::screen(&model);
+    if has("copy") {
+        read(&mut model, &mut screen);
+    }
     let light = has("light");
     let name = if has("mono") {
         ThemeName::Mono

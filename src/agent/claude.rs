@@ -30,6 +30,14 @@ pub const NO_AUTO_COMPACTION: (&str, &str) = ("DISABLE_AUTO_COMPACT", "1");
 /// What the agent is told about notes and signals.
 pub const SYSTEM_PROMPT: &str = include_str!("../../assets/system_prompt.md");
 
+/// What the client finds as the name of its terminal. It turns on the kitty keyboard protocol, notifications and
+/// progress for terminals that it knows by name, whatever they answer. Of those it knows, this one's abilities are the
+/// nearest to ours; what else it says of itself (`TERM`, XTVERSION) is true. `[agent] env` can say otherwise.
+pub const TERMINAL_NAME: [(&str, &str); 2] = [
+    ("TERM_PROGRAM", "ghostty"),
+    ("TERM_PROGRAM_VERSION", "1.2.0"),
+];
+
 /// Words that the client takes for a subcommand when they are its first whole argument.
 const SUBCOMMANDS: [&str; 17] = [
     "agents",

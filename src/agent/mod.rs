@@ -153,6 +153,12 @@ const TERMINAL_MARKS: [&str; 8] = [
     "KITTY_WINDOW_ID",
 ];
 
+/// What a program in our pane finds as the name of its terminal.
+pub const TERMINAL_NAME: [(&str, &str); 2] = [
+    ("TERM_PROGRAM", "pitstop"),
+    ("TERM_PROGRAM_VERSION", env!("CARGO_PKG_VERSION")),
+];
+
 /// Families of names that are removed: per-session marks, and terminals known by name.
 const REMOVED_FAMILIES: [&str; 3] = ["CLAUDE_CODE_SESSION_", "ZELLIJ", "TERM_PROGRAM"];
 

@@ -22,7 +22,7 @@ use super::{
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    reboot, signal,
+    outward, reboot, signal,
     summary::{self, Summaries},
     trim,
 };
@@ -88,7 +88,9 @@ pub fn open_iteration(
     model.compactions = compaction::Compactions::default();
     new_session(model);
     model.title.clear();
-    model.scrolling = false;
+    // The new screen has no still.
+    model.copy = None;
+    model.press = None;
     model.ending = None;
     model.reboot.quiet_until_turn = 0;
 }
@@ -193,7 +195,7 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
     model.agent.exit = Some(exit.to_string());
     model.agent.process = None;
     let was_ending = model.ending.take().is_some();
-    let mut effects = Vec::new();
+    let mut effects = outward::ended(model);
     let rebooting = model
         .reboot
         .attempt
@@ -687,6 +689,7 @@ pub fn begin(
             session,
             resume,
             prompt,
+            anew: None,
             first,
         }),
         Effect::ReadGit,

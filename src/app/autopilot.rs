@@ -1,6 +1,6 @@
 //! The autonomous run at work: what the rules of [`crate::autopilot`] say is typed, started, waited for and ended here.
 //!
-//! It lives on the same events as everything else. [`watch`] looks, after each of them, only at what is true now, as the
+//! It lives on the same events as everything else. `watch` looks, after each of them, only at what is true now, as the
 //! reboot's own machine does, so facts may arrive in any order and none has to be waited for.
 
 mod hold;

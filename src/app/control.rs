@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     api::wire::{AgentState, Control, Reply},
-    config::{Config, Notifications, RebootMode},
+    config::{ClipboardPolicy, Config, RebootMode},
     lineage::{Cause, EndReason, Way},
     pane::screen::ScreenFact,
 };
@@ -15,7 +15,8 @@ use super::{
     ending,
     event::{CallId, TimerId},
     handoff,
-    model::{Model, Overlay, Quitting},
+    model::{Focus, Model, Overlay, Quitting},
+    outward,
     reboot::{self, Approval},
     scratchpad, summary,
 };
@@ -171,23 +172,28 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
     match fact {
         ScreenFact::Title(title) => {
             model.title = title;
-            agent::title_changed(model)
+            let mut effects = agent::title_changed(model);
+            effects.push(outward::titled(model));
+            effects
         }
-        ScreenFact::Bell => match model.config.ui.notifications {
-            Notifications::Off => Vec::new(),
-            Notifications::Bell | Notifications::Desktop => vec![Effect::Bell],
-        },
-        ScreenFact::ClipboardStore(text) => match model.config.ui.clipboard {
-            crate::config::ClipboardPolicy::Deny => Vec::new(),
-            _ => vec![Effect::Copy(text)],
-        },
-        ScreenFact::Notification { title, body } => {
-            let both = [title, body].into_iter().filter(|part| !part.is_empty());
-            let text = both.collect::<Vec<_>>().join(": ");
-            model.notice(format!("the agent says: {text}"));
-            Vec::new()
+        ScreenFact::Bell | ScreenFact::Notification { .. } => outward::called(model, fact),
+        ScreenFact::Progress(progress) => outward::progressed(model, progress),
+        ScreenFact::ClipboardStore(text) => {
+            let allowed = match model.config.ui.clipboard {
+                ClipboardPolicy::Allow => true,
+                ClipboardPolicy::Focused => model.focus == Focus::Pane && model.overlay.is_none(),
+                ClipboardPolicy::Deny => false,
+            };
+            if !allowed {
+                tracing::info!(
+                    bytes = text.len(),
+                    "the agent may not write the clipboard now"
+                );
+                return Vec::new();
+            }
+            vec![Effect::StoreClipboard(text)]
         }
-        ScreenFact::Progress(_) | ScreenFact::Mark(_) => Vec::new(),
+        ScreenFact::Mark(_) => Vec::new(),
     }
 }
 

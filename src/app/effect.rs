@@ -6,7 +6,12 @@ use crate::{
     api::wire::{News, Reply},
     autopilot::RunNews,
     lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
-    pane::{PaneSize, input::HostInput, screen::Scroll},
+    pane::{
+        PaneSize,
+        copy::CopyOrder,
+        input::HostInput,
+        screen::{Progress, Scroll},
+    },
     transcript::{SessionId, trim::TrimSettings},
 };
 
@@ -25,6 +30,8 @@ pub enum Effect {
     ResizePane(PaneSize),
     /// Move through the scrollback.
     ScrollPane(Scroll),
+    /// Do this in copy mode; `PaneEvent::CopyMode` comes back.
+    CopyMode(CopyOrder),
     /// Tell the child that it got or lost the focus.
     FocusPane(bool),
     /// Send a signal to the agent, from SIGHUP on to its whole process group.
@@ -51,6 +58,8 @@ pub enum Effect {
     },
     /// Read the scratchpad.
     ReadScratchpad,
+    /// Read the recording of an iteration.
+    ReadRecording(IterationId),
     /// Read the file that holds the task of the run.
     ReadTask,
     /// Open a document in `$EDITOR`.
@@ -122,10 +131,23 @@ pub enum Effect {
     Answer(CallId, Reply),
     /// Tell those who listen to events.
     Publish(Box<News>),
-    /// Put a text on the clipboard of the host terminal.
+    /// Put a text on the clipboard: the host terminal's, and the system's where there is one.
     Copy(String),
+    /// Put the agent's text on the clipboard of the host terminal, as it asked.
+    StoreClipboard(String),
     /// Ring the host terminal's bell.
     Bell,
+    /// Show a message on the host's desktop.
+    Notify {
+        /// Its heading, which may be empty.
+        title: String,
+        /// Its text.
+        body: String,
+    },
+    /// Name the host terminal's window.
+    HostTitle(String),
+    /// Show on the host terminal how far the agent is.
+    HostProgress(Progress),
     /// Call a person: a desktop notification or the bell, as the user wants it.
     Call(String),
     /// Tell whoever reads the run's log.
@@ -145,6 +167,8 @@ pub struct StartAgent {
     pub resume: bool,
     /// The first prompt, given at the start.
     pub prompt: Option<String>,
+    /// The first prompt instead, if the session that was to be resumed has nothing on disk and is begun anew.
+    pub anew: Option<String>,
     /// Whether it is the first process of this supervisor: only then do the user's own `--resume` and
     /// `--continue` flags count.
     pub first: bool,

@@ -8,7 +8,7 @@ use crate::{
     guard::Reading,
     handoff::{IncludedFile, signal::Signal, summary::Outcome},
     lineage::{IterationId, ProcessStamp, TokenTotals, TrimRecord, journal::Step},
-    pane::{input::HostInput, screen::ScreenFact},
+    pane::{copy::CopyNews, input::HostInput, replay::Cast, screen::ScreenFact},
     transcript::{SessionId, Tokens, todo::Todos, trim::TrimPlan},
 };
 
@@ -102,6 +102,13 @@ pub enum PaneEvent {
         /// Whether it does.
         on: bool,
     },
+    /// The hosted program has asked for the mouse, or gives it back.
+    MouseModeSet {
+        /// Whether it has it.
+        on: bool,
+    },
+    /// The screen has done what a reader asked for.
+    CopyMode(CopyNews),
     /// The pane's text carries the marker of the handoff that was pasted (generic agents have no hooks).
     MarkerSeen,
     /// The input queue of the pane is full: the child does not read.
@@ -191,6 +198,13 @@ pub enum ReadEvent {
     },
     /// An estimate from the pane's text.
     Estimate(Reading),
+    /// The recording of an iteration.
+    Recording {
+        /// Which.
+        iteration: IterationId,
+        /// The recording, or why there is none.
+        cast: Result<Cast, String>,
+    },
     /// The task of the run as its file has it now, or why that cannot be read.
     Task(Result<String, String>),
     /// The configuration files changed and are good.
@@ -273,6 +287,8 @@ pub enum TimerId {
     Survey(u64),
     /// The client's title has said for a while that no turn runs.
     Calm(u64),
+    /// The next moment of a recording is due.
+    Replay(u64),
     /// Nobody has told of the commit that is the head by now.
     NewHead(u64),
     /// What the autonomous run waits for.

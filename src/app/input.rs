@@ -18,12 +18,12 @@ use crate::{
 };
 
 use super::{
-    agent, autopilot, checkpoint, control,
+    agent, autopilot, checkpoint, control, copy,
     effect::Effect,
     event::{Document, HostEvent},
     handoff, layout,
     model::{Editor, Focus, Model, Overlay},
-    reboot, scratchpad, trim,
+    reboot, replay, scratchpad, trim,
 };
 
 /// How many lines the wheel moves.
@@ -52,7 +52,7 @@ pub fn host(model: &mut Model, event: HostEvent) -> Vec<Effect> {
 
 /// Whether what is typed goes to the hosted program.
 fn has_pane(model: &Model) -> bool {
-    model.focus == Focus::Pane && model.overlay.is_none() && !model.scrolling
+    model.focus == Focus::Pane && model.overlay.is_none() && model.copy.is_none()
 }
 
 fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
@@ -77,7 +77,7 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
         return overlay_key(model, overlay, key);
     }
     match model.focus {
-        Focus::Pane if model.scrolling => scroll_key(model, key),
+        Focus::Pane if model.copy.is_some() => copy::key(model, key),
         Focus::Pane => to_pane(model, key, raw),
         Focus::Scratchpad => notes_key(model, key),
         Focus::Handoff => handoff_key(model, key),
@@ -87,7 +87,7 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
 
 /// Sends a key on to the child and notes that the human types.
 fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
-    if model.focus != Focus::Pane || model.overlay.is_some() {
+    if !has_pane(model) {
         return Vec::new();
     }
     model.agent.typed_at = Some(model.now);
@@ -151,13 +151,8 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             vec![Effect::ResizePane(layout::layout(model).pane_size())]
         }
         Action::Scroll => {
-            model.focus = Focus::Pane;
-            model.scrolling = !model.scrolling;
-            if model.scrolling {
-                Vec::new()
-            } else {
-                vec![Effect::ScrollPane(Scroll::Bottom)]
-            }
+            let effects = set_focus(model, Focus::Pane);
+            joined(effects, copy::toggle(model))
         }
         Action::Checkpoint => checkpoint::by_key(model),
         Action::Undo => {
@@ -182,7 +177,7 @@ pub fn set_focus(model: &mut Model, focus: Focus) -> Vec<Effect> {
     let mut effects = leave_editors(model);
     let had_pane = model.focus == Focus::Pane;
     model.focus = focus;
-    model.scrolling = false;
+    effects.extend(copy::drop_mode(model));
     if had_pane != (focus == Focus::Pane) {
         effects.push(Effect::FocusPane(focus == Focus::Pane));
     }
@@ -255,6 +250,7 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect
             Vec::new()
         }
         Overlay::Review { .. } => review_key(model, key),
+        Overlay::Replay { .. } => replay::key(model, key),
         Overlay::Quit => match key.code {
             KeyCode::Enter | KeyCode::Char('y' | 'q') => control::quit(model, 0, None),
             _ => {
@@ -316,23 +312,6 @@ fn scrolled(scroll: u16, key: KeyEvent) -> Option<u16> {
         KeyCode::End | KeyCode::Char('G') => u16::MAX,
         _ => return None,
     })
-}
-
-fn scroll_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    let scroll = match key.code {
-        KeyCode::Up | KeyCode::Char('k') => Scroll::Lines(1),
-        KeyCode::Down | KeyCode::Char('j') => Scroll::Lines(-1),
-        KeyCode::PageUp | KeyCode::Char('b') => Scroll::PageUp,
-        KeyCode::PageDown | KeyCode::Char('f' | ' ') => Scroll::PageDown,
-        KeyCode::Home | KeyCode::Char('g') => Scroll::Top,
-        KeyCode::End | KeyCode::Char('G') => Scroll::Bottom,
-        KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q') => {
-            model.scrolling = false;
-            Scroll::Bottom
-        }
-        _ => return Vec::new(),
-    };
-    vec![Effect::ScrollPane(scroll)]
 }
 
 fn notes_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
@@ -398,6 +377,7 @@ fn history_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Down | KeyCode::Char('j') => history.selected = (history.selected + 1).min(last),
         KeyCode::Up | KeyCode::Char('k') => history.selected = history.selected.saturating_sub(1),
         KeyCode::Enter => history.detail = !history.detail,
+        KeyCode::Char('p') => return replay::open(model),
         KeyCode::Esc if history.detail => history.detail = false,
         KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
         _ => {}
@@ -495,6 +475,12 @@ fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
         HostInput::PasteEnd => {
             let text = String::from_utf8_lossy(&std::mem::take(&mut model.pasting)).into_owned();
             let text = text.replace("\r\n", "\n").replace('\r', "\n");
+            if model.overlay.is_none()
+                && model.focus == Focus::Pane
+                && let Some(effects) = copy::paste(model, &text)
+            {
+                return effects;
+            }
             if !in_editor {
                 model.notice("nothing here takes a paste: focus the pane, or press e to edit");
                 return Vec::new();
@@ -526,11 +512,19 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
         };
         match &mut model.overlay {
             Some(Overlay::Help { scroll }) => scroll_by(scroll, step),
+            Some(Overlay::Replay { .. }) => {
+                if let Some(replay) = &mut model.replay {
+                    replay.scroll(Scroll::Lines(-step));
+                }
+            }
             _ => scroll_by(&mut model.handoff.scroll, step),
         }
         return Vec::new();
     }
     let under = layout::layout(model).at(mouse.column, mouse.row);
+    if model.focus == Focus::Pane && reads_mouse(model, mouse, under) {
+        return copy::mouse(model, mouse).unwrap_or_else(|| vec![Effect::Forward(input)]);
+    }
     let wheel = match mouse.kind {
         MouseEventKind::ScrollDown => Some(WHEEL_LINES),
         MouseEventKind::ScrollUp => Some(-WHEEL_LINES),
@@ -554,6 +548,16 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
         (Some(Focus::Pane), Some(_)) => vec![Effect::Forward(input)],
         _ => Vec::new(),
     }
+}
+
+/// Whether the mouse reads the pane's text: it does unless the child has asked for it, and then with Shift.
+fn reads_mouse(model: &Model, mouse: MouseEvent, under: Option<Focus>) -> bool {
+    let goes_on = !matches!(mouse.kind, MouseEventKind::Down(_));
+    (goes_on && copy::is_pressing(model))
+        || (under == Some(Focus::Pane)
+            && (model.copy.is_some()
+                || !model.agent.takes_mouse
+                || mouse.modifiers.contains(KeyModifiers::SHIFT)))
 }
 
 fn scroll_by(scroll: &mut u16, step: i32) {

@@ -58,6 +58,25 @@ impl Layout {
         PaneSize::new(inner.width, inner.height)
     }
 
+    /// The pane's cell at a cell of the host terminal, if it lies there and no panel over it.
+    #[must_use]
+    pub fn cell_of_pane(&self, column: u16, row: u16) -> Option<(u16, u16)> {
+        let inner = self.pane_inner();
+        let there =
+            inner.contains((column, row).into()) && self.at(column, row) == Some(Focus::Pane);
+        there.then(|| (column - inner.x, row - inner.y))
+    }
+
+    /// The pane's cell nearest to a cell of the host terminal in its row, which may lie above the pane (negative) or
+    /// below it.
+    #[must_use]
+    pub fn beside_pane(&self, column: u16, row: u16) -> (u16, i32) {
+        let inner = self.pane_inner();
+        let last = inner.width.saturating_sub(1);
+        let column = column.saturating_sub(inner.x).min(last);
+        (column, i32::from(row) - i32::from(inner.y))
+    }
+
     /// What lies at a cell of the host terminal.
     #[must_use]
     pub fn at(&self, column: u16, row: u16) -> Option<Focus> {

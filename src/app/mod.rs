@@ -10,6 +10,7 @@ pub mod breakpoint;
 pub mod checkpoint;
 pub mod compaction;
 pub mod control;
+pub mod copy;
 pub mod effect;
 pub mod ending;
 pub mod event;
@@ -18,7 +19,9 @@ pub mod input;
 pub mod layout;
 pub mod model;
 pub mod news;
+pub mod outward;
 pub mod reboot;
+pub mod replay;
 pub mod report;
 pub mod scratchpad;
 pub mod signal;
@@ -89,6 +92,11 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
             model.agent.takes_pastes = on;
             reboot::advance(model)
         }
+        PaneEvent::MouseModeSet { on } => {
+            model.agent.takes_mouse = on;
+            Vec::new()
+        }
+        PaneEvent::CopyMode(news) => copy::answered(model, news),
         PaneEvent::MarkerSeen => reboot::marker_seen(model),
         PaneEvent::InputRefused => {
             model.trouble(
@@ -148,6 +156,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
         ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
+        ReadEvent::Recording { iteration, cast } => replay::read(model, iteration, cast),
         ReadEvent::Task(task) => autopilot::task_read(model, task),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
         ReadEvent::Condensed { id, text } => summary::condensed(model, id, text),
@@ -176,6 +185,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
                 Vec::new()
             }
         }
+        TimerId::Replay(epoch) => replay::tick(model, epoch),
         TimerId::Summary(epoch) => summary::timer(model, epoch),
         TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => agent::calm(model, epoch),

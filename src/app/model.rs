@@ -14,6 +14,7 @@ use crate::{
     handoff::{Generator, Handoff, Marker, PreservedState},
     keymap::Keymap,
     lineage::{EndReason, Iteration, IterationId, Lineage, ProcessStamp, RunId},
+    pane::{replay::Replay, screen::Progress},
     transcript::{SessionId, Tokens},
 };
 
@@ -21,6 +22,7 @@ use super::{
     autopilot::Run,
     breakpoint::Moments,
     compaction::Compactions,
+    copy::{CopyMode, Press},
     ending::Ending,
     event::{CallId, Ground, Lots, TranscriptFacts},
     reboot::Reboot,
@@ -64,6 +66,10 @@ pub struct AgentView {
     pub background_tasks: usize,
     /// Whether it takes a paste as one piece. Without that each line of one is an Enter.
     pub takes_pastes: bool,
+    /// How far it says that it is.
+    pub progress: Option<Progress>,
+    /// Whether it has asked for the mouse.
+    pub takes_mouse: bool,
     /// When the human last typed into the pane.
     pub typed_at: Option<At>,
     /// Whether the agent's prompt may hold text that was not submitted.
@@ -224,6 +230,11 @@ pub enum Overlay {
         /// Whether a person asked for it; one that opened by itself takes no Enter at first.
         asked: bool,
     },
+    /// The recording of an iteration.
+    Replay {
+        /// Which.
+        iteration: IterationId,
+    },
     /// Whether to quit while a turn runs.
     Quit,
     /// The agent's process is gone: what now?
@@ -309,8 +320,16 @@ pub struct Model {
     pub overlay: Option<Overlay>,
     /// Whether the prefix was just pressed.
     pub prefixed: bool,
-    /// Whether the pane is in scroll mode.
-    pub scrolling: bool,
+    /// Copy mode, while the pane is read and not lived in.
+    pub copy: Option<CopyMode>,
+    /// The recording that is played.
+    pub replay: Option<Replay>,
+    /// The epoch of the timer that plays it.
+    pub replay_epoch: u64,
+    /// When the agent last called for a person, as far as that was passed on.
+    pub called_at: Option<At>,
+    /// The last press of the mouse on the pane's text.
+    pub press: Option<Press>,
     /// The pane's title, as the agent set it.
     pub title: String,
     /// The host terminal's size, in cells: columns, rows.
@@ -443,7 +462,11 @@ impl Model {
             zoomed: false,
             overlay: None,
             prefixed: false,
-            scrolling: false,
+            copy: None,
+            replay: None,
+            replay_epoch: 0,
+            called_at: None,
+            press: None,
             title: String::new(),
             host,
             pasting: Vec::new(),

@@ -52,8 +52,8 @@ fn lots(number: u128) -> Lots {
 }
 
 /// A model with its clock, which obeys the journal at once unless told not to.
-struct Bench {
-    model: Model,
+pub(super) struct Bench {
+    pub(super) model: Model,
     since_start: Duration,
     journal_answers: bool,
     /// Whether orders to read the transcript are answered at once.
@@ -63,7 +63,7 @@ struct Bench {
 
 impl Bench {
     /// A supervisor whose agent is idle in its first session.
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with(Config::default())
     }
 
@@ -123,12 +123,12 @@ impl Bench {
         }
     }
 
-    fn wait(&mut self, time: Duration) {
+    pub(super) fn wait(&mut self, time: Duration) {
         self.since_start += time;
     }
 
     /// Takes an event and returns what is to be done, but for the journal, which is answered.
-    fn tell(&mut self, event: Event) -> Vec<Effect> {
+    pub(super) fn tell(&mut self, event: Event) -> Vec<Effect> {
         let at = self.at();
         let effects = update(&mut self.model, at, event);
         self.obey(effects)
@@ -285,6 +285,7 @@ fn a_reboot_by_key_goes_through_every_step_in_order() {
 
     let effects = bench.exited(0);
     let start = StartAgent {
+        anew: None,
         iteration: bench.model.iteration,
         session: session(NEW),
         resume: false,
@@ -1172,6 +1173,7 @@ fn a_trim_copies_the_ended_session_and_resumes_the_copy() {
     assert_eq!(bench.model.iteration.get(), 1);
     let effects = bench.copied(ask, Ok(trim_record()));
     let start = StartAgent {
+        anew: None,
         iteration: bench.model.iteration,
         session: session(NEW),
         resume: true,

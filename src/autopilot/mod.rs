@@ -190,8 +190,9 @@ pub struct Autopilot {
     message: Option<String>,
     /// Whether that has been judged by the breakers.
     judged: bool,
-    /// Whether a tool has changed something within the turn.
+    /// Whether a tool has changed something within the turn that runs, and within the one before.
     touched: bool,
+    was_touched: bool,
     /// What the notes, git and the signals were like at the last look.
     state: Option<u64>,
     began: At,
@@ -213,6 +214,7 @@ impl Autopilot {
             message: None,
             judged: true,
             touched: false,
+            was_touched: false,
             state: None,
             began: now,
         }
@@ -255,12 +257,25 @@ impl Autopilot {
     pub fn turn_ended(&mut self, message: Option<&str>, spent: &Spent) -> Verdict {
         self.turns += 1;
         self.patience.succeed();
+        let late = self.judge_unseen();
         self.message = message.map(str::to_owned);
         self.judged = false;
+        self.was_touched = std::mem::take(&mut self.touched);
         if self.is_held() {
             return Verdict::Settle;
         }
-        self.ended(spent).map_or(Verdict::Settle, Verdict::End)
+        let end = self.ended(spent).map(Verdict::End);
+        end.or(late.map(Verdict::Trip)).unwrap_or(Verdict::Settle)
+    }
+
+    /// The turn before was not judged: a reboot followed it at once. What git and the notes were like behind it is not
+    /// known; the next look at them covers both turns.
+    fn judge_unseen(&mut self) -> Option<Trip> {
+        if std::mem::replace(&mut self.judged, true) {
+            return None;
+        }
+        self.breakers
+            .turn_ended(self.was_touched, self.message.as_deref())
     }
 
     /// Whether the run is over by the last words or by a cap.
@@ -301,7 +316,7 @@ impl Autopilot {
             .state
             .replace(state)
             .is_some_and(|before| before != state);
-        let changed = std::mem::take(&mut self.touched) || moved;
+        let changed = self.was_touched || moved;
         self.breakers.turn_ended(changed, self.message.as_deref())
     }
 

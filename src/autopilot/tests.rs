@@ -193,6 +193,22 @@ fn a_turn_is_judged_once() {
 }
 
 #[test]
+fn a_turn_that_a_reboot_followed_at_once_counts_too() {
+    let mut run = run();
+    run.turn_ended(Some("stuck"), &spent(1));
+    assert_eq!(run.settled(7, false, &spent(1)), Verdict::Prompt);
+    run.turn_ended(Some("stuck"), &spent(1));
+    // The reboot begins before the figures have settled.
+    let verdict = run.turn_ended(Some("stuck"), &spent(2));
+    assert_eq!(verdict, Verdict::Settle);
+    let verdict = run.settled(7, false, &spent(2));
+    assert!(
+        matches!(&verdict, Verdict::Trip(trip) if trip.name() == "same_message"),
+        "{verdict:?}"
+    );
+}
+
+#[test]
 fn failures_are_waited_out_and_trip_in_the_end() {
     let mut run = run();
     let mut waits = 0;

@@ -1,7 +1,7 @@
 //! `pitstop hook EVENT [--observe FILE]`: tells the supervisor that a hook of the hosted agent fired.
 //!
 //! It runs inside somebody else's turn, many times a minute, so it is inert by construction: it prints
-//! nothing (but for one event, and only the refusal that the supervisor gave: see [`refuse`]), exits 0, is done in 300 ms whatever happens, and reads no configuration. Everything that
+//! nothing (but for one event, and only the refusal that the supervisor gave: see `refuse`), exits 0, is done in 300 ms whatever happens, and reads no configuration. Everything that
 //! goes wrong is silence: with the supervisor gone the agent runs on undisturbed. `main` comes here
 //! before it parses arguments or starts a runtime.
 

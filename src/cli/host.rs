@@ -47,6 +47,7 @@ use crate::{
         effects::{self, SCRATCHPAD, draw_lots},
         host,
         keeper::Keeper,
+        paint::Abilities,
         recovery,
     },
     scratchpad,
@@ -415,13 +416,14 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         agent_kind: who.kind.word(),
         agent_command: who.shown,
     };
-    let variable = |name| env::var(name).unwrap_or_default();
+    let variable = |name: &str| env::var(name).unwrap_or_default();
     let depth = Depth::of(
         &variable("NO_COLOR"),
         &variable("COLORTERM"),
         &variable("TERM"),
         &variable("TERM_PROGRAM"),
     );
+    let abilities = Abilities::of(variable);
     let lots = draw_lots();
     let session = match claude::user_session(&plan.user_args) {
         claude::UserSession::Named(session) if who.kind.tells() => session,
@@ -486,6 +488,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         paths,
         flags,
         depth,
+        abilities,
         signals,
         speech,
         task,

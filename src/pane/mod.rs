@@ -9,10 +9,12 @@
 //! The room owns everything between the child's bytes and plain cells, and between a key and the
 //! child's bytes. It refuses to know who the child is. Only `pty` and `recording` touch the world.
 
+pub mod copy;
 pub mod input;
 pub mod keys;
 pub mod pty;
 pub mod recording;
+pub mod replay;
 pub mod screen;
 mod tap;
 

@@ -16,9 +16,8 @@
 //! once too; what is *shown* meanwhile is a copy of the cells taken when the frame began. The frame
 //! ends with its end mark or at its deadline, whichever is first.
 //!
-//! Known limits: a variation selector does not widen its character and joined emoji are not one
-//! unit (mode 2027 is reported as permanently reset); `CSI > m` without parameters does not reset
-//! `modifyOtherKeys`; mode 47 clears the alternate screen when it enters it.
+//! Known limits: `CSI > m` without parameters does not reset `modifyOtherKeys`; mode 47 clears the
+//! alternate screen when it enters it.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -30,15 +29,18 @@ use alacritty_terminal::term::cell::{Cell, Hyperlink};
 use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use vte::ansi::{NamedColor, Processor, Timeout};
 
+use super::copy::{CopyMark, CopyNews, CopyOrder};
 use super::tap::{Signal, StringCap, Tap};
 use super::{ColourScheme, HostPalette, Modes, PaneSize};
 
 use cells::{attributes, cell_text, colour, is_wrapped, push_row, shown_width, trim_line};
+use copy::Still;
 use engine::{Engine, GridSize, VERSION_REPLY};
 
 pub use super::tap::{Mark, Progress, ScreenFact};
 
 mod cells;
+mod copy;
 mod engine;
 
 /// How long a synchronized frame may hide what was drawn: long enough for a slow frame, short
@@ -135,6 +137,8 @@ pub struct CellView<'a> {
     pub attributes: Attributes,
     /// The target it links to: bounded and free of controls, but of any scheme.
     pub hyperlink: Option<&'a str>,
+    /// The child's own id for the link; empty if it gave none.
+    pub link_id: &'a str,
 }
 
 /// The shapes of a cursor.
@@ -175,6 +179,10 @@ pub struct Screen {
     frozen: Option<Frozen>,
     deadline: Option<Instant>,
     revision: u64,
+    /// What is read in copy mode, while the living screen goes on behind it.
+    still: Option<Box<Still>>,
+    /// What the screen looked like when the view left it for the scrollback.
+    left: Option<u64>,
 }
 
 /// Tells the parser never to hold bytes back: frames are this file's affair (see the top).
@@ -216,12 +224,29 @@ impl Screen {
             frozen: None,
             deadline: None,
             revision: 0,
+            still: None,
+            left: None,
         }
     }
 
     /// Takes bytes from the child; `now` only serves the deadline of synchronized frames.
     pub fn feed(&mut self, bytes: &[u8], now: Instant) {
         self.expire(now);
+        self.take(bytes, Some(now));
+    }
+
+    /// Takes bytes of a recording: synchronized frames are not held back, so that there is no deadline.
+    pub fn feed_at_once(&mut self, bytes: &[u8]) {
+        self.take(bytes, None);
+    }
+
+    /// Whether a synchronized frame is being drawn.
+    #[must_use]
+    pub fn is_in_frame(&self) -> bool {
+        self.engine.in_frame
+    }
+
+    fn take(&mut self, bytes: &[u8], now: Option<Instant>) {
         let rest = self.complete_held(bytes, now);
         let (whole, begun) = rest.split_at(rest.len() - begun_character(rest));
         self.guard(whole, now);
@@ -234,7 +259,7 @@ impl Screen {
     /// Joins a character cut by the end of the last bytes, and gives what follows it. The parser
     /// would do it itself, but (vte 0.15) it loses a character that follows within the next three
     /// bytes.
-    fn complete_held<'a>(&mut self, bytes: &'a [u8], now: Instant) -> &'a [u8] {
+    fn complete_held<'a>(&mut self, bytes: &'a [u8], now: Option<Instant>) -> &'a [u8] {
         let mut rest = bytes;
         while !self.held.is_empty() && !rest.is_empty() {
             self.held.push(rest[0]);
@@ -259,7 +284,7 @@ impl Screen {
     }
 
     /// Lets through what the string cap passes.
-    fn guard(&mut self, bytes: &[u8], now: Instant) {
+    fn guard(&mut self, bytes: &[u8], now: Option<Instant>) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let passage = self.cap.next(rest);
@@ -274,7 +299,7 @@ impl Screen {
     }
 
     /// Brings tap and engine forward together.
-    fn read(&mut self, bytes: &[u8], now: Instant) {
+    fn read(&mut self, bytes: &[u8], now: Option<Instant>) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let (done, signal) = self.tap.next(rest);
@@ -306,7 +331,7 @@ impl Screen {
         }
     }
 
-    fn obey(&mut self, signal: Signal, after: &[u8], now: Instant) {
+    fn obey(&mut self, signal: Signal, after: &[u8], now: Option<Instant>) {
         match signal {
             Signal::FrameBegin => self.begin_frame(after, now),
             Signal::FrameEnd => self.end_frame(),
@@ -323,12 +348,13 @@ impl Screen {
         }
     }
 
-    fn begin_frame(&mut self, after: &[u8], now: Instant) {
+    fn begin_frame(&mut self, after: &[u8], now: Option<Instant>) {
         // A second begin does not extend the first, or a stream of begins would hide all output.
         if self.engine.in_frame {
             return;
         }
         self.engine.in_frame = true;
+        let Some(now) = now else { return };
         self.deadline = Some(now + FRAME_LIMIT);
         // A frame that ends within these bytes is never seen half-drawn: no copy is needed.
         if memchr::memmem::find(after, FRAME_END).is_none() {
@@ -387,6 +413,9 @@ impl Screen {
     pub fn resize(&mut self, size: PaneSize) {
         if size != self.engine.size {
             self.engine.resize(size);
+            if let Some(still) = &mut self.still {
+                still.resize(size);
+            }
             self.thaw();
         }
     }
@@ -407,9 +436,12 @@ impl Screen {
         self.engine.modes()
     }
 
-    /// The cursor as it is to be shown.
+    /// The cursor as it is to be shown: the reader's in copy mode.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
+        if let Some(still) = &self.still {
+            return still.shown_cursor();
+        }
         self.frozen
             .as_ref()
             .map_or_else(|| self.engine.cursor(), |frozen| frozen.cursor)
@@ -436,28 +468,81 @@ impl Screen {
     /// Moves the view over the scrollback.
     pub fn scroll(&mut self, scroll: Scroll) {
         let before = self.scroll_offset();
-        self.engine.term.scroll_display(match scroll {
+        let scroll = match scroll {
             Scroll::Lines(lines) => GridScroll::Delta(lines.clamp(-1_000_000, 1_000_000)),
             Scroll::PageUp => GridScroll::PageUp,
             Scroll::PageDown => GridScroll::PageDown,
             Scroll::Top => GridScroll::Top,
             Scroll::Bottom => GridScroll::Bottom,
-        });
-        if before != self.scroll_offset() {
+        };
+        match &mut self.still {
+            Some(still) => still.scroll(scroll),
+            None => self.engine.term.scroll_display(scroll),
+        }
+        let after = self.scroll_offset();
+        if self.still.is_none() {
+            self.left = match (before, after) {
+                (_, 0) => None,
+                (0, _) => Some(self.engine.present()),
+                _ => self.left,
+            };
+        }
+        if before != after {
             self.thaw();
         }
     }
 
-    /// How many lines the view is above the present.
+    /// How many lines the view is above the present, or above the end of the still in copy mode.
     #[must_use]
     pub fn scroll_offset(&self) -> usize {
-        self.engine.term.grid().display_offset()
+        match &self.still {
+            Some(still) => still.offset(),
+            None => self.engine.term.grid().display_offset(),
+        }
     }
 
-    /// How many lines there are above the present.
+    /// How many lines there are above the present, or above the end of the still in copy mode.
     #[must_use]
     pub fn history_len(&self) -> usize {
-        self.engine.term.grid().history_size()
+        match &self.still {
+            Some(still) => still.history_len(),
+            None => self.engine.term.grid().history_size(),
+        }
+    }
+
+    /// Does what a reader asks for in copy mode.
+    pub fn copy(&mut self, order: &CopyOrder) -> CopyNews {
+        match (order, &mut self.still) {
+            (CopyOrder::Enter, Some(_)) | (CopyOrder::Leave, None) => return CopyNews::default(),
+            (CopyOrder::Enter | CopyOrder::Refresh, _) => {
+                let shown = self.frozen.as_ref().map(|frozen| &frozen.cells[..]);
+                let still = Still::take(&self.engine, shown, self.engine.present());
+                self.still = Some(Box::new(still));
+            }
+            (CopyOrder::Leave, Some(_)) => self.still = None,
+            (_, None) => return CopyNews::default(),
+            (order, Some(still)) => {
+                let news = still.obey(order);
+                self.revision += 1;
+                return news;
+            }
+        }
+        self.revision += 1;
+        CopyNews::default()
+    }
+
+    /// Whether the child has changed its screen since the view left it.
+    #[must_use]
+    pub fn has_new_output(&self) -> bool {
+        let seen = self.still.as_ref().map(|still| still.taken).or(self.left);
+        seen.is_some_and(|seen| seen != self.engine.present())
+    }
+
+    /// Visits what stands out in copy mode, a row's part at a time: row, first column, last column.
+    pub fn for_each_mark(&self, visit: impl FnMut(u16, u16, u16, CopyMark)) {
+        if let Some(still) = &self.still {
+            still.marks(visit);
+        }
     }
 
     /// Takes the host terminal's colours, for the child's colour queries.
@@ -475,6 +560,12 @@ impl Screen {
     /// Takes the size of a cell in pixels, for the child's size queries.
     pub fn set_cell_pixels(&mut self, width: u16, height: u16) {
         self.engine.cell_pixels = (width.max(1), height.max(1));
+    }
+
+    /// Whether any cell may be a link.
+    #[must_use]
+    pub fn has_links(&self) -> bool {
+        self.still.is_some() || !self.engine.links.known.is_empty()
     }
 
     /// The rows of the viewport that may look otherwise than when this was asked last, as one span.
@@ -528,18 +619,25 @@ impl Screen {
                         .map(|own| colour(own, NamedColor::Foreground, colours)),
                     attributes: attributes(cell.flags),
                     hyperlink: link.as_ref().map(Hyperlink::uri),
+                    link_id: link.as_ref().map_or("", Hyperlink::id),
                 });
             }
         }
     }
 
     fn shown_size(&self) -> PaneSize {
+        if let Some(still) = &self.still {
+            return still.size();
+        }
         self.frozen
             .as_ref()
             .map_or(self.engine.size, |frozen| frozen.size)
     }
 
     fn shown_row(&self, row: u16) -> &[Cell] {
+        if let Some(still) = &self.still {
+            return still.row(row);
+        }
         match &self.frozen {
             Some(frozen) => {
                 let columns = usize::from(frozen.size.columns());

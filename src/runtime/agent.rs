@@ -69,7 +69,10 @@ impl AgentPlan {
             session,
             way,
             first: start.first,
-            prompt: start.prompt.clone(),
+            prompt: match &start.anew {
+                Some(anew) if start.resume && way == Start::Fresh => Some(anew.clone()),
+                _ => start.prompt.clone(),
+            },
             user_args: self.user_args.clone(),
             settings_file,
             user_append,

@@ -3,34 +3,14 @@
 //! A whole frame paints everything and sends the difference. Where only the child has written, which is nearly
 //! always, a part is painted and compared alone: the echo of a key does not wait for panels that have not changed.
 
-use std::{
-    io::{self, Write},
-    sync::{Arc, Mutex, PoisonError},
-};
-
 use ratatui::{
-    backend::{Backend, CrosstermBackend},
     buffer::{Buffer, Cell},
     layout::{Position, Rect},
 };
 
-/// A frame under construction: what ratatui writes.
-#[derive(Clone, Debug, Default)]
-struct FrameBuffer(Arc<Mutex<Vec<u8>>>);
+use crate::ui::extra::LinkRun;
 
-impl Write for FrameBuffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+use super::paint::{Abilities, Painter};
 
 /// Where the cursor stands and whether it is seen there. Input methods open at a hidden one too.
 pub type Cursor = (Position, bool);
@@ -38,8 +18,7 @@ pub type Cursor = (Position, bool);
 /// The host terminal's cells as they were last sent.
 #[derive(Debug)]
 pub struct Canvas {
-    backend: CrosstermBackend<FrameBuffer>,
-    bytes: FrameBuffer,
+    painter: Painter,
     shown: Buffer,
     next: Buffer,
     /// Where the cursor was put last, and whether it is to be seen there.
@@ -51,17 +30,20 @@ pub struct Canvas {
 impl Canvas {
     /// A canvas on a terminal that was just cleared and hides its cursor; its size is in cells.
     #[must_use]
-    pub fn new((columns, rows): (u16, u16)) -> Self {
-        let bytes = FrameBuffer::default();
+    pub fn new((columns, rows): (u16, u16), abilities: Abilities) -> Self {
         let area = Rect::new(0, 0, columns, rows);
         Self {
-            backend: CrosstermBackend::new(bytes.clone()),
-            bytes,
+            painter: Painter::new(abilities),
             shown: Buffer::empty(area),
             next: Buffer::empty(area),
             cursor: None,
             stale: false,
         }
+    }
+
+    /// Takes the links of the next frame, in the order of their places.
+    pub fn set_links(&mut self, links: Vec<LinkRun>) {
+        self.painter.set_links(links);
     }
 
     /// Takes the host terminal's size in cells and forgets what is on it: the next whole frame clears it.
@@ -74,22 +56,19 @@ impl Canvas {
 
     /// Paints everything and gives the bytes for what has changed: none if nothing has. `paint` tells where the
     /// cursor belongs, if there is one.
-    pub fn whole(
-        &mut self,
-        paint: impl FnOnce(&mut Buffer) -> Option<Cursor>,
-    ) -> io::Result<Vec<u8>> {
+    pub fn whole(&mut self, paint: impl FnOnce(&mut Buffer) -> Option<Cursor>) -> Vec<u8> {
         let stale = std::mem::take(&mut self.stale);
         if stale {
-            self.backend.hide_cursor()?;
-            self.backend.clear()?;
+            self.painter.hide_cursor();
+            self.painter.clear();
             self.cursor = None;
         }
         self.next.reset();
         let cursor = paint(&mut self.next);
         std::mem::swap(&mut self.shown, &mut self.next);
         let changed = self.next.diff(&self.shown);
-        send(&mut self.backend, &mut self.cursor, &changed, cursor)?;
-        Ok(self.take())
+        send(&mut self.painter, &mut self.cursor, &changed, cursor);
+        self.painter.take()
     }
 
     /// Paints a part anew and gives the bytes for what has changed in it. The rest of the screen must be as the
@@ -99,7 +78,7 @@ impl Canvas {
         area: Rect,
         cursor: Option<Cursor>,
         paint: impl FnOnce(&mut Buffer),
-    ) -> io::Result<Vec<u8>> {
+    ) -> Vec<u8> {
         let area = area.intersection(self.shown.area);
         let (width, stride) = (usize::from(area.width), usize::from(self.shown.area.width));
         let start = usize::from(area.y) * stride + usize::from(area.x);
@@ -110,42 +89,37 @@ impl Canvas {
         let mut after = before.clone();
         paint(&mut after);
         let changed = before.diff(&after);
-        send(&mut self.backend, &mut self.cursor, &changed, cursor)?;
+        send(&mut self.painter, &mut self.cursor, &changed, cursor);
         for (row, cells) in after.content.chunks_exact(width.max(1)).enumerate() {
             self.shown.content[start + row * stride..][..width].clone_from_slice(cells);
         }
-        Ok(self.take())
-    }
-
-    fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut *self.bytes.0.lock().unwrap_or_else(PoisonError::into_inner))
+        self.painter.take()
     }
 }
 
 /// Writes changed cells and puts the cursor where it belongs.
 fn send(
-    backend: &mut CrosstermBackend<FrameBuffer>,
+    painter: &mut Painter,
     placed: &mut Option<Cursor>,
     changed: &[(u16, u16, &Cell)],
     cursor: Option<Cursor>,
-) -> io::Result<()> {
+) {
     if !changed.is_empty() {
-        backend.draw(changed.iter().copied())?;
+        painter.draw(changed.iter().copied());
     }
     // Cells before cursor: where something was written to is where it would stand.
     if let Some((at, _)) = cursor
         && (*placed != cursor || !changed.is_empty())
     {
-        backend.set_cursor_position(at)?;
+        painter.set_cursor(at);
     }
     let seen = |cursor: Option<Cursor>| cursor.is_some_and(|(_, seen)| seen);
     match (seen(*placed), seen(cursor)) {
-        (true, false) => backend.hide_cursor()?,
-        (false, true) => backend.show_cursor()?,
+        (true, false) => painter.hide_cursor(),
+        (false, true) => painter.show_cursor(),
         _ => {}
     }
     *placed = cursor;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -158,20 +132,18 @@ mod tests {
 
     #[test]
     fn a_part_sends_only_what_has_changed_in_it() {
-        let mut canvas = Canvas::new((20, 4));
+        let mut canvas = Canvas::new((20, 4), Abilities::default());
         let first = canvas.whole(|buf| {
             buf.set_string(0, 0, "panel", ratatui::style::Style::default());
             buf.set_string(10, 2, "child", ratatui::style::Style::default());
             Some((Position::new(15, 2), true))
         });
-        assert!(text(&first.unwrap()).contains("panel"));
+        assert!(text(&first).contains("panel"));
         let area = Rect::new(10, 2, 10, 1);
-        let echo = canvas
-            .part(area, Some((Position::new(16, 2), true)), |buf| {
-                assert_eq!(buf[(10, 2)].symbol(), "c", "it begins with what is shown");
-                buf.set_string(15, 2, "x", ratatui::style::Style::default());
-            })
-            .unwrap();
+        let echo = canvas.part(area, Some((Position::new(16, 2), true)), |buf| {
+            assert_eq!(buf[(10, 2)].symbol(), "c", "it begins with what is shown");
+            buf.set_string(15, 2, "x", ratatui::style::Style::default());
+        });
         let echo = text(&echo);
         assert!(
             echo.contains('x') && echo.contains("\u{1b}[3;17H"),
@@ -183,19 +155,19 @@ mod tests {
             buf.set_string(10, 2, "childx", ratatui::style::Style::default());
             Some((Position::new(16, 2), true))
         });
-        assert_eq!(text(&again.unwrap()), "", "nothing has changed");
+        assert_eq!(text(&again), "", "nothing has changed");
     }
 
     #[test]
     fn a_renewed_canvas_clears_and_paints_everything() {
-        let mut canvas = Canvas::new((8, 2));
+        let mut canvas = Canvas::new((8, 2), Abilities::default());
         let paint = |buf: &mut Buffer| {
             buf.set_string(0, 0, "all", ratatui::style::Style::default());
             None
         };
-        assert!(text(&canvas.whole(paint).unwrap()).contains("all"));
+        assert!(text(&canvas.whole(paint)).contains("all"));
         canvas.renew((10, 3));
-        let anew = text(&canvas.whole(paint).unwrap());
+        let anew = text(&canvas.whole(paint));
         assert!(
             anew.contains("\u{1b}[2J") && anew.contains("all"),
             "{anew:?}"
@@ -205,12 +177,12 @@ mod tests {
 
     #[test]
     fn a_part_beyond_the_edge_is_cut() {
-        let mut canvas = Canvas::new((8, 2));
+        let mut canvas = Canvas::new((8, 2), Abilities::default());
         let bytes = canvas.part(Rect::new(6, 1, 10, 10), None, |buf| {
             assert_eq!(buf.area, Rect::new(6, 1, 2, 1));
         });
-        assert_eq!(text(&bytes.unwrap()), "");
+        assert_eq!(text(&bytes), "");
         let outside = canvas.part(Rect::new(20, 20, 3, 3), None, |_| {});
-        assert_eq!(text(&outside.unwrap()), "");
+        assert_eq!(text(&outside), "");
     }
 }

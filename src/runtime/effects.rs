@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base64::Engine as _;
 use crossterm::event::{KeyModifiers, MouseEventKind};
 
 use crate::{
@@ -24,6 +23,7 @@ use crate::{
         input::{self, HostInput, HostReply},
         keys, pty,
         recording::Recording,
+        replay::Cast,
         screen::{Screen, Scroll},
     },
     scratchpad::{self, Merge, merge},
@@ -31,7 +31,8 @@ use crate::{
 };
 
 use super::{
-    Shell, follower::Poke, ground, keeper::Job, keeper::told, listen::Listening, trim::Ask,
+    Shell, clipboard, follower::Poke, ground, keeper::Job, keeper::told, listen::Listening,
+    trim::Ask,
 };
 
 /// The scratchpad's name in `.pitstop`.
@@ -40,6 +41,11 @@ pub const SCRATCHPAD: &str = "scratchpad.md";
 /// Where the agent's version of contradicting edits is kept.
 const THEIRS: &str = "scratchpad.agent.md";
 
+/// The recording's name in its iteration's directory.
+const RECORDING: &str = "pane.cast";
+
+/// The largest recording that is played, in bytes. It is held in memory, about as large as it is on disk.
+const RECORDING_LIMIT: usize = 64 << 20;
 /// How long the files that a handoff names may be looked at before it is drafted without.
 const GROUND_LIMIT: Duration = Duration::from_secs(4);
 
@@ -60,6 +66,10 @@ impl Shell {
             }
             Effect::ResizePane(size) => self.resize_pane(size),
             Effect::ScrollPane(scroll) => self.screen.scroll(scroll),
+            Effect::CopyMode(order) => {
+                let news = self.screen.copy(&order);
+                self.tell(Event::Pane(PaneEvent::CopyMode(news)));
+            }
             Effect::FocusPane(focused) => {
                 if let Some(bytes) = keys::encode_focus(focused, &self.screen.modes()) {
                     self.write_pane(bytes.to_vec());
@@ -73,6 +83,7 @@ impl Shell {
             Effect::ReadScratchpad => self.read_scratchpad(),
             Effect::ReadTask => self.read_task(),
             Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, &text),
+            Effect::ReadRecording(iteration) => self.read_recording(iteration),
             Effect::OpenEditor { document, text } => self.open_editor(document, &text),
             Effect::FollowTranscript { session, path } => self.follow(session, path),
             Effect::SurveyTrim {
@@ -103,8 +114,15 @@ impl Shell {
                 }
             }
             Effect::Publish(news) => self.feed.publish(*news),
-            Effect::Copy(text) => self.copy(&text),
-            Effect::Bell => self.aside.push(7),
+            Effect::Copy(text) => {
+                self.store_clipboard(&text);
+                clipboard::give_to_system(text, &self.events);
+            }
+            Effect::StoreClipboard(text) => self.store_clipboard(&text),
+            Effect::Bell => self.outward.bell(),
+            Effect::Notify { title, body } => self.outward.notify(&title, &body),
+            Effect::HostTitle(title) => self.outward.title(&title),
+            Effect::HostProgress(progress) => self.outward.progress(progress),
             Effect::Call(why) => self.call_person(&why),
             Effect::Tell(news) => self.told(&news),
             Effect::Quit(code) => self.quit = Some(code),
@@ -266,7 +284,7 @@ impl Shell {
             .map_err(|error| told(&error))
             .and_then(|directory| {
                 Recording::create(
-                    &directory.path().join("pane.cast"),
+                    &directory.path().join(RECORDING),
                     size,
                     chrono::Utc::now().timestamp(),
                     self.model.config.recording.max_size,
@@ -277,6 +295,34 @@ impl Shell {
             Ok(recording) => self.recording = Some((Instant::now(), recording)),
             Err(error) => tracing::warn!(error, "the pane is not recorded"),
         }
+    }
+
+    /// Reads and parses a recording on a thread for slow work: it may have many megabytes.
+    fn read_recording(&mut self, iteration: crate::lineage::IterationId) {
+        if let Some((_, recording)) = &mut self.recording
+            && let Err(error) = recording.flush()
+        {
+            tracing::warn!(error = told(&error), "the pane is not recorded any more");
+        }
+        let directory = match &self.agent.files {
+            Some(files) => files.iteration(iteration).map_err(|error| told(&error)),
+            None => Err("nothing is kept in this directory".to_owned()),
+        };
+        // One that was made with a larger limit is not read: what counts is what we can hold.
+        let limit = usize::try_from(self.model.config.recording.max_size).unwrap_or(usize::MAX);
+        let limit = limit.min(RECORDING_LIMIT);
+        let events = self.events.clone();
+        tokio::task::spawn_blocking(move || {
+            let cast = directory.and_then(|directory| {
+                let bytes = directory
+                    .read(RECORDING, limit)
+                    .map_err(|error| told(&error))?;
+                let bytes = bytes.ok_or("it was not recorded")?;
+                Cast::parse(&bytes).map_err(|error| told(&error))
+            });
+            // The loop is gone, then.
+            let _ = events.blocking_send(Event::Read(ReadEvent::Recording { iteration, cast }));
+        });
     }
 
     /// One question to git at a time: its answer serves all who asked.
@@ -448,19 +494,9 @@ impl Shell {
             return;
         }
         if how == Notifications::Desktop {
-            let why = crate::clean::one_line(why);
-            let name = |name| std::env::var(name).unwrap_or_default();
-            let sequence = if ["rxvt", "foot"]
-                .iter()
-                .any(|one| name("TERM").starts_with(one))
-            {
-                format!("\x1b]777;notify;pitstop;{}\x1b\\", why.replace(';', ","))
-            } else {
-                format!("\x1b]9;{why}\x1b\\")
-            };
-            self.aside.extend_from_slice(sequence.as_bytes());
+            self.outward.notify("pitstop", why);
         }
-        self.aside.push(7);
+        self.outward.bell();
     }
 
     pub(super) fn follow(&mut self, session: SessionId, path: String) {
@@ -547,11 +583,12 @@ impl Shell {
             .map_err(|_| "the thread that trims is gone; the log may say why")
     }
 
-    /// Puts a text on the host's clipboard by OSC 52, rebuilt from the text.
-    fn copy(&mut self, text: &str) {
-        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-        self.aside
-            .extend_from_slice(format!("\x1b]52;c;{encoded}\x1b\\").as_bytes());
+    /// Puts a text on the host's clipboard with the next frame; an earlier one that waits gives way.
+    fn store_clipboard(&mut self, text: &str) {
+        if !self.outward.store_clipboard(text) {
+            self.model
+                .trouble("the text is too large for the terminal's clipboard");
+        }
     }
 
     /// A git question has been answered: the next may be asked.

@@ -29,10 +29,9 @@ const READ_SIZE: usize = 64 * 1024;
 /// How many reads may wait for the loop: a paste of any size is held back in the kernel beyond that.
 const READS_IN_FLIGHT: usize = 16;
 
-/// What is asked of the host terminal for our time: alternate screen, hidden cursor, bracketed paste, focus,
+/// What is asked of the host terminal for our time: its title kept, alternate screen, hidden cursor, bracketed paste, focus,
 /// buttons and drags in the SGR form, changes of the colour scheme.
-const ENTER: &str =
-    "\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?2031h\x1b[2J";
+const ENTER: &str = "\x1b[22;2t\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?2031h\x1b[2J";
 
 /// What we want to know of it; DA1 comes last because every terminal answers it. The answers come in with
 /// the keys: nothing waits for them.
@@ -40,7 +39,7 @@ const QUERIES: &str = "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[?u\x1b[?2026$p\x1b[?99
 
 /// Everything of `ENTER` taken back, and what frames may have left: keyboard flags, attributes, cursor shape,
 /// a synchronized frame. Cleared first: a terminal that has grown since `ENTER` (tmux) keeps rows of ours else.
-const LEAVE: &str = "\x1b[?2026l\x1b[<u\x1b[?2031l\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[2J\x1b[0 q\x1b[?1049l\x1b[?25h";
+const LEAVE: &str = "\x1b]2;\x1b\\\x1b[23;2t\x1b[?2026l\x1b[<u\x1b[?2031l\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[2J\x1b[0 q\x1b[?1049l\x1b[?25h";
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
 

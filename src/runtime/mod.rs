@@ -19,6 +19,7 @@
 
 pub mod agent;
 pub mod canvas;
+pub mod clipboard;
 pub mod effects;
 pub mod follower;
 pub mod front;
@@ -26,6 +27,8 @@ pub mod ground;
 pub mod host;
 pub mod keeper;
 pub mod listen;
+pub mod outward;
+pub mod paint;
 pub mod recovery;
 pub mod summary;
 pub mod task;
@@ -79,6 +82,8 @@ use front::{Front, Speech};
 use host::HostBytes;
 use keeper::Job;
 use listen::Listening;
+use outward::Outward;
+use paint::Abilities;
 use summary::SideProcesses;
 use watcher::Watcher;
 
@@ -132,6 +137,8 @@ pub struct Setup {
     pub flags: Flags,
     /// The colours that the host terminal can show.
     pub depth: Depth,
+    /// What else it can do.
+    pub abilities: Abilities,
     /// The signals, listened for since before there was anything to end.
     pub signals: Signals,
     /// How it speaks where there is no terminal; `None` where there is one.
@@ -171,13 +178,14 @@ pub struct Shell {
     pub(crate) quit: Option<i32>,
     /// The child has refused a part of the paste that is coming in.
     pub(crate) paste_cut: bool,
-    /// Bytes for the host terminal that are not cells: clipboard, bell.
-    pub(crate) aside: Vec<u8>,
+    /// What goes to the host terminal beside the cells.
+    pub(crate) outward: Outward,
     pub(crate) recording: Option<(Instant, Recording)>,
     pub(crate) summaries: SideProcesses,
     flags: Flags,
     depth: Depth,
     theme: Theme,
+    hostname: String,
     canvas: Canvas,
     /// Where everything was at the last whole frame.
     drawn_layout: Option<Layout>,
@@ -295,6 +303,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         paths,
         flags,
         depth,
+        abilities,
         mut signals,
         speech,
         task,
@@ -315,7 +324,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     model.host = front.size(model.host);
     // Nobody sees panels.
     model.zoomed |= !front.has_terminal();
-    let canvas = Canvas::new(model.host);
+    let canvas = Canvas::new(model.host, abilities);
     let size = layout(&model).pane_size();
     let screen = Screen::new(size, model.config.ui.scrollback_lines);
     let mut shell = Shell {
@@ -345,12 +354,16 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         watch_for: None,
         quit: None,
         paste_cut: false,
-        aside: Vec::new(),
+        outward: Outward::new(abilities),
         recording: None,
         summaries: SideProcesses::default(),
         flags,
         depth,
         theme,
+        hostname: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
         canvas,
         drawn_layout: None,
         decoder: Decoder::default(),
@@ -402,14 +415,16 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         model,
         pty,
         mut front,
-        aside,
+        mut outward,
         summaries,
         ..
     } = shell;
     drop(pty);
     // The last call to a person.
-    if !aside.is_empty() {
-        front.write(aside);
+    let mut last = outward.take();
+    last.extend(outward.leave());
+    if !last.is_empty() {
+        front.write(last);
     }
     drop(front);
     // Who waits for room in the channel must not be waited for.
@@ -555,7 +570,7 @@ impl Shell {
             HostReply::KittyFlags(_) if !self.host_kitty => {
                 self.host_kitty = true;
                 // "Disambiguate" tells Shift+Enter from Enter; taken back by the restoration.
-                self.aside.extend_from_slice(b"\x1b[>1u");
+                self.outward.raw(b"\x1b[>1u");
                 self.dirty = true;
             }
             reply => effects::learn_colour(self, &reply),
@@ -707,6 +722,10 @@ impl Shell {
         let pastes = self.screen.modes().bracketed_paste;
         if pastes != self.model.agent.takes_pastes {
             self.tell(Event::Pane(PaneEvent::PasteModeSet { on: pastes }));
+        }
+        let mouse = self.screen.modes().mouse != crate::pane::MouseTracking::None;
+        if mouse != self.model.agent.takes_mouse {
+            self.tell(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
         }
         if let Some(text) = &self.watch_for
             && self.screen.tail_text(200).contains(text.as_str())
@@ -863,7 +882,7 @@ impl Shell {
         if patch && (self.echoes(now) || !(self.dirty || typed)) {
             return Some(Frame::Pane);
         }
-        let whole = self.dirty || typed || output || !self.aside.is_empty();
+        let whole = self.dirty || typed || output || !self.outward.is_empty();
         whole.then_some(Frame::Whole)
     }
 
@@ -911,8 +930,10 @@ impl Shell {
         self.model.now = self.at();
         let rows = self.screen.take_damage();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
+        let links = crate::ui::links(model, screen, theme, &self.hostname);
+        self.canvas.set_links(links);
         let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
-        let drawn = if let Some(pane) = alone {
+        let cells = if let Some(pane) = alone {
             let first = rows.start.min(pane.height);
             let part = Rect {
                 y: pane.y + first,
@@ -930,12 +951,7 @@ impl Shell {
             self.canvas
                 .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
         };
-        // It only writes to memory.
-        let cells = drawn.unwrap_or_else(|error| {
-            tracing::error!(%error, "cannot draw");
-            Vec::new()
-        });
-        let mut bytes = std::mem::take(&mut self.aside);
+        let mut bytes = self.outward.take();
         let cursor = self.cursor_shape();
         if !(cells.is_empty() && cursor.is_empty() && bytes.is_empty()) {
             if self.host_synchronizes {

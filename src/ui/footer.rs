@@ -19,10 +19,10 @@ use crate::{
     app::{Model, layout::Layout, reboot, report::mode_word},
     keymap::Action,
     lineage::journal::Step,
-    pane::screen::Screen,
+    pane::screen::{Progress, Screen},
 };
 
-use super::{frame, gauge, pane, run, text, theme::Theme};
+use super::{copy, frame, gauge, pane, run, text, theme::Theme};
 
 /// What can block a reboot, in the words of [`reboot::blocked_by`], with the shorter words of the list.
 const BLOCKS: [(&str, &str); 4] = [
@@ -45,6 +45,10 @@ pub(super) fn draw(
         return;
     }
     let cells = usize::from(area.width);
+    if let Some(line) = copy::footer(model, screen, cells, theme) {
+        buf.set_line(area.x, area.y, &line, area.width);
+        return;
+    }
     let mut left: Vec<Span<'static>> = Vec::new();
     let state = state(model);
     if layout.strip {
@@ -63,12 +67,13 @@ pub(super) fn draw(
             theme.accent.add_modifier(Modifier::BOLD),
         ),
         Span::styled(format!(" · {state}"), state_style(model, theme)),
+        Span::styled(progress(model), theme.dim),
     ]);
     if model.store_trouble.is_some() {
         // The notice goes after a while; that nothing reaches the disk does not.
         left.push(Span::styled(" · history in memory".to_owned(), theme.bad));
     }
-    if layout.strip && !layout.bordered && (model.scrolling || screen.scroll_offset() > 0) {
+    if layout.strip && !layout.bordered && screen.scroll_offset() > 0 {
         left.push(Span::styled(" ·", theme.dim));
         left.push(Span::styled(
             pane::scroll_mark(screen).trim_end().to_owned(),
@@ -143,6 +148,17 @@ fn state(model: &Model) -> &'static str {
     }
 }
 
+/// How far the agent says that it is: ` 42 %`.
+fn progress(model: &Model) -> String {
+    match model.agent.progress {
+        None | Some(Progress::None) => String::new(),
+        Some(Progress::Percent(percent)) => format!(" {percent} %"),
+        Some(Progress::Error(percent)) => format!(" failed at {percent} %"),
+        Some(Progress::Indeterminate) => " …".to_owned(),
+        Some(Progress::Paused(percent)) => format!(" paused at {percent} %"),
+    }
+}
+
 fn state_style(model: &Model, theme: &Theme) -> ratatui::style::Style {
     match model.agent.state {
         AgentState::Idle | AgentState::Busy | AgentState::Starting => theme.text,
@@ -199,7 +215,7 @@ fn short_mark(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     }
 }
 
-/// The reboot under way, else the newest notice.
+/// The reboot under way, else the newest notice, else why an autonomous run stands still.
 fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     if let Some(step) = reboot_step(model) {
         return Some(Span::styled(step, theme.accent));
@@ -210,7 +226,9 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
             theme.accent,
         ));
     }
-    let notice = model.notices.back()?;
+    let Some(notice) = model.notices.back() else {
+        return run::news(model, theme);
+    };
     let said = text::safe(&notice.text);
     Some(if notice.bad {
         Span::styled(format!("! {said}"), theme.bad)
@@ -269,22 +287,18 @@ fn hints(model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
         let style = theme.accent.add_modifier(Modifier::REVERSED);
         return frame::row(text::fit(&said, cells.max(12)), style);
     }
-    let wanted: &[(Action, &str)] = if model.scrolling {
-        &[(Action::Scroll, "end scrolling")]
-    } else {
-        &[
-            (Action::Reboot, "reboot"),
-            (Action::Help, "help"),
-            (Action::Zoom, "zoom"),
-            (Action::FocusNext, "focus"),
-            (Action::Mode, "mode"),
-            (Action::Quit, "quit"),
-        ]
-    };
+    let wanted = [
+        (Action::Reboot, "reboot"),
+        (Action::Help, "help"),
+        (Action::Zoom, "zoom"),
+        (Action::FocusNext, "focus"),
+        (Action::Mode, "mode"),
+        (Action::Quit, "quit"),
+    ];
     let mut shown: Vec<(usize, String, &str)> = Vec::new();
     let mut used = 1;
     for (action, word) in wanted {
-        let Some(key) = model.keys().hint(*action) else {
+        let Some(key) = model.keys().hint(action) else {
             continue;
         };
         let wide = text::width(&key) + 1 + word.len() + usize::from(!shown.is_empty()) * 2;
@@ -292,7 +306,7 @@ fn hints(model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
             break;
         }
         used += wide;
-        let order = Action::all().position(|one| one == *action).unwrap_or(0);
+        let order = Action::all().position(|one| one == action).unwrap_or(0);
         shown.push((order, key, word));
     }
     shown.sort_by_key(|(order, _, _)| *order);

@@ -95,7 +95,7 @@ pub(super) fn foot(buf: &mut Buffer, area: Rect, hints: &[String], mark: &str, t
 }
 
 /// `e edit · Esc back`, as much of it as fits; the first word of each is the key.
-fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'static> {
+pub(super) fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'static> {
     let mut spans = Vec::new();
     let mut used = 0;
     for hint in hints {

@@ -11,7 +11,7 @@ use crate::{app::Model, keymap::Action};
 use super::{frame, text, theme::Theme};
 
 /// Keys that cannot be set, by where they count.
-const FIXED: [(&str, &[(&str, &str)]); 5] = [
+const FIXED: [(&str, &[(&str, &str)]); 6] = [
     (
         "In the review",
         &[
@@ -54,15 +54,47 @@ const FIXED: [(&str, &[(&str, &str)]); 5] = [
         ],
     ),
     (
-        "While scrolling",
+        "In copy mode",
         &[
-            ("↑↓ j k", "a line"),
-            ("PgUp PgDn b f", "a page"),
-            ("g G", "to the oldest line, to the present"),
-            ("Esc q", "end scrolling"),
+            ("hjkl ↑↓←→", "a cell, a row"),
+            ("w b e W B E", "by words; capitals: by blanks"),
+            ("0 ^ $", "beginning, first text, end of the line"),
+            ("g G", "to the oldest line, to the newest"),
+            ("H M L", "top, middle, bottom of the view"),
+            ("{ }", "to the empty line above, below"),
+            ("Ctrl-U Ctrl-D", "half a page"),
+            ("Ctrl-B Ctrl-F PgUp…", "a page"),
+            ("Ctrl-Y Ctrl-E", "scroll a row, the cursor stays"),
+            ("/ ? n N", "find a regex down, up; next, back"),
+            ("v V Ctrl-V", "select characters, lines, a block"),
+            ("o", "to the selection's other end"),
+            ("y Enter", "copy and leave"),
+            ("Y", "copy the line"),
+            ("r", "take in the new output"),
+            ("Esc q", "drop the selection; leave"),
         ],
     ),
-    ("Mouse", &[("click", "focus"), ("wheel", "scroll")]),
+    (
+        "In a recording (history: p)",
+        &[
+            ("Space", "play, pause"),
+            ("← → h l", "5 seconds back, ahead"),
+            (", .", "one step back, ahead"),
+            ("- +", "slower, faster"),
+            ("0…9 g G", "to a tenth, the beginning, the end"),
+            ("↑↓ PgUp PgDn", "scroll"),
+            ("Esc q", "close"),
+        ],
+    ),
+    (
+        "Mouse",
+        &[
+            ("click", "focus"),
+            ("wheel", "scroll"),
+            ("drag", "select and copy; Shift if the agent has the mouse"),
+            ("2 or 3 clicks", "copy a word, a line"),
+        ],
+    ),
 ];
 
 /// Draws the help page.

@@ -35,7 +35,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         theme,
     );
     if focused {
-        let hints = ["↑↓ select", "Enter details", "Esc back"].map(str::to_owned);
+        let hints = ["↑↓ select", "Enter details", "p play", "Esc back"].map(str::to_owned);
         frame::foot(buf, area, &hints, "", theme);
     } else if let Some(key) = model.keys().hint(Action::History) {
         frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
@@ -183,7 +183,7 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     frame::foot(
         buf,
         area,
-        &["Enter close".to_owned(), "↑↓ other".to_owned()],
+        &["Enter close", "p play the recording", "↑↓ other"].map(str::to_owned),
         "",
         theme,
     );

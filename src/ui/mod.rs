@@ -9,6 +9,8 @@
 //! one. Views write into ratatui's buffer, which is compared with the last one: what has not changed costs the
 //! host terminal nothing.
 
+mod copy;
+pub mod extra;
 mod footer;
 mod frame;
 mod gauge;
@@ -17,6 +19,7 @@ mod help;
 mod history;
 mod markdown;
 pub mod pane;
+mod replay;
 mod review;
 mod run;
 mod scratchpad;
@@ -89,8 +92,15 @@ pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rec
             .panels
             .iter()
             .any(|(_, panel)| panel.intersects(pane));
-    let scrolled = model.scrolling || screen.scroll_offset() > 0;
+    let scrolled = model.copy.is_some() || screen.scroll_offset() > 0;
     (!layout.too_small && !covered && !scrolled).then_some(pane)
+}
+
+/// The child's links as they lie on the host terminal, for whoever writes the frame: see [`extra`].
+#[must_use]
+pub fn links(model: &Model, screen: &Screen, theme: &Theme, hostname: &str) -> Vec<extra::LinkRun> {
+    let inner = layout::layout(model).pane_inner();
+    pane::links(inner, screen, theme.depth, hostname)
 }
 
 /// The layout as far as it lies on the host terminal: between a resize and the word of it they may differ.
@@ -136,6 +146,9 @@ fn overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
         None => {}
         Some(Overlay::Help { scroll }) => help::draw(buf, layout.whole, model, scroll, theme),
         Some(Overlay::Review { .. }) => review::draw(buf, layout.whole, model, theme),
+        Some(Overlay::Replay { iteration }) => {
+            replay::draw(buf, layout.whole, model, iteration, theme);
+        }
         Some(Overlay::Quit) => help::draw_quit(buf, layout.whole, model, theme),
         Some(Overlay::Exited) => help::draw_exited(buf, layout.whole, model, theme),
     }
@@ -161,7 +174,10 @@ pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
             review::cursor(layout.whole, model, &Theme::default()).map(typing)
         }
         (Some(_), _) => None,
-        (None, Focus::Pane) => pane_cursor(&layout, screen),
+        (None, Focus::Pane) => match copy::cursor(model, layout.footer.width) {
+            Some(column) => Some(typing((layout.footer.x + column, layout.footer.y))),
+            None => pane_cursor(&layout, screen),
+        },
         (None, focus) => {
             let (_, area) = layout.panels.iter().find(|(panel, _)| *panel == focus)?;
             let inner = ratatui::widgets::Block::bordered().inner(*area);

@@ -16,11 +16,11 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::{
     app::{Model, layout::Layout, model::Focus},
     clean,
-    pane::screen::{Attributes, CellView, Screen, Underline},
+    pane::screen::{Attributes, CellView, Screen},
 };
 
 use super::{
-    frame, text,
+    copy, extra, frame, text,
     theme::{Depth, Theme},
 };
 
@@ -46,22 +46,18 @@ pub(super) fn draw(
         }
         frame::border(buf, layout.pane, title, focused, theme);
         let offset = screen.scroll_offset();
-        if model.scrolling || offset > 0 {
+        if model.copy.is_some() || offset > 0 {
             let mark = scroll_mark(screen);
             frame::corner(buf, layout.pane, &Line::styled(mark, theme.accent));
         }
     }
     cells(buf, layout.pane_inner(), screen, theme.depth);
+    copy::marks(buf, layout.pane_inner(), screen, theme);
 }
 
-/// Where the view stands in the scrollback: `scroll −123`.
+/// Where the view stands in the scrollback: `scroll −123 of 456`.
 pub(super) fn scroll_mark(screen: &Screen) -> String {
-    let (offset, history) = (screen.scroll_offset(), screen.history_len());
-    if offset == 0 {
-        " scroll: at the end ".to_owned()
-    } else {
-        format!(" scroll −{offset} of {history} ")
-    }
+    format!(" scroll {} ", copy::place(screen))
 }
 
 /// `claude · iteration 3 · Opus 4.8 (1M)`.
@@ -86,14 +82,29 @@ pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
     rows(buf, area, screen, 0..u16::MAX, depth);
 }
 
+/// Copies the last rows of a screen that may be higher than its rectangle: where a prompt would be.
+pub(super) fn cells_from_bottom(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
+    let cursor = usize::from(screen.cursor().row) + 1;
+    let written = screen.text().lines().count().max(cursor) as u16;
+    let hidden = written.saturating_sub(area.height);
+    lifted(buf, area, screen, hidden..u16::MAX, hidden, depth);
+}
+
 /// The same for some rows of the screen; the buffer may be a part of the host terminal.
 pub fn rows(buf: &mut Buffer, area: Rect, screen: &Screen, rows: Range<u16>, depth: Depth) {
+    lifted(buf, area, screen, rows, 0, depth);
+}
+
+/// The same with the screen shifted upwards by some rows.
+fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, rows: Range<u16>, up: u16, depth: Depth) {
     let room = area.intersection(buf.area);
     let stride = usize::from(buf.area.width);
+    // A cluster that another terminal may draw wider than we do: its row and the column behind the damage.
+    let mut harmed = (0, 0);
     screen.for_each_cell_in(rows, |view| {
         let (column, row) = (
             area.x.saturating_add(view.column),
-            area.y.saturating_add(view.row),
+            area.y.saturating_add(view.row.saturating_sub(up)),
         );
         if !room.contains((column, row).into()) {
             return;
@@ -109,6 +120,22 @@ pub fn rows(buf: &mut Buffer, area: Rect, screen: &Screen, rows: Range<u16>, dep
             cell.set_char(' ');
         }
         ink.apply(cell);
+        if view.row == harmed.0 && view.column < harmed.1 {
+            cell.diff_option = CellDiffOption::AlwaysUpdate;
+        }
+        if whole && view.text.len() > 4 {
+            let apart = view
+                .text
+                .chars()
+                .filter_map(UnicodeWidthChar::width)
+                .sum::<usize>() as u16;
+            if apart > view.width {
+                harmed = (view.row, view.column + apart);
+            }
+        }
+        if let Some(link) = view.hyperlink {
+            extra::link(cell, extra::number(link, view.link_id));
+        }
         if whole && view.width == 2 {
             // Ratatui skips the cell behind a wide character; the blank in it is what it expects there.
             let second = &mut buf.content[at + 1];
@@ -116,6 +143,49 @@ pub fn rows(buf: &mut Buffer, area: Rect, screen: &Screen, rows: Range<u16>, dep
             ink.apply(second);
         }
     });
+}
+
+/// The links in a rectangle, in the order of their places. Those that may not pass keep an empty target.
+pub(super) fn links(
+    area: Rect,
+    screen: &Screen,
+    depth: Depth,
+    hostname: &str,
+) -> Vec<extra::LinkRun> {
+    let mut runs: Vec<extra::LinkRun> = Vec::new();
+    if !screen.has_links() {
+        return runs;
+    }
+    screen.for_each_cell(|view| {
+        let Some(target) = view.hyperlink else { return };
+        if view.column >= area.width || view.row >= area.height {
+            return;
+        }
+        let (row, first) = (area.y + view.row, area.x + view.column);
+        let number = extra::number(target, view.link_id);
+        let underline = Ink::of(&view, depth).underline;
+        let last = first + view.width - 1;
+        if let Some(run) = runs.last_mut()
+            && (run.row, run.last + 1, run.number, run.underline) == (row, first, number, underline)
+        {
+            run.last = last;
+            return;
+        }
+        let passes = extra::may_pass(target, hostname);
+        runs.push(extra::LinkRun {
+            row,
+            first,
+            last,
+            number,
+            target: if passes {
+                target.to_owned()
+            } else {
+                String::new()
+            },
+            underline,
+        });
+    });
+    runs
 }
 
 fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
@@ -127,10 +197,11 @@ fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
     let mut chars = view.text.chars();
     let base = chars.next().unwrap_or(' ');
     let single = chars.next().is_none();
-    // A host terminal that joins or widens what the emulator did not would shift the rest of the row: a
-    // cluster stays whole only where both agree on its width.
+    // A host terminal that joins or widens what the emulator did not would hide what stands behind it: a cluster
+    // stays whole only where both may agree on its width. Emoji of two cells are painted with care.
+    let emoji = wanted == 2 && !view.text.contains('\u{fe0e}');
     let agreed = view.text.width() == wanted
-        && !view.text.contains(['\u{fe0e}', '\u{fe0f}', '\u{200d}'])
+        && (emoji || !view.text.contains(['\u{fe0e}', '\u{fe0f}', '\u{200d}']))
         && clean::one_line(view.text) == view.text;
     let mut bytes = [0; 4];
     let alone = &*base.encode_utf8(&mut bytes);
@@ -189,7 +260,7 @@ impl Ink {
             underline: view
                 .underline_colour
                 .map_or(Color::Reset, |own| depth.shown(own)),
-            modifier: modifier(view.attributes),
+            modifier: extra::underlined(modifier(view.attributes), view.attributes.underline),
         }
     }
 
@@ -221,11 +292,6 @@ fn modifier(attributes: Attributes) -> Modifier {
         (attributes.inverse, Modifier::REVERSED),
         (attributes.hidden, Modifier::HIDDEN),
         (attributes.strike, Modifier::CROSSED_OUT),
-        // Ratatui knows one kind of underline.
-        (
-            attributes.underline != Underline::None,
-            Modifier::UNDERLINED,
-        ),
     ] {
         modifier.set(one, on);
     }

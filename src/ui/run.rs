@@ -64,6 +64,18 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     parts
 }
 
+/// Why the run stands still: said for as long as it does, for whoever comes back to it.
+pub(super) fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
+    let report = autopilot::report(model)?;
+    let why = report.why.filter(|_| report.phase != "ended")?;
+    let style = if report.phase == "tripped" {
+        theme.bad
+    } else {
+        theme.text
+    };
+    Some(Span::styled(text::safe(&why).into_owned(), style))
+}
+
 fn standing(report: &RunReport, key: &str) -> String {
     match (&report.phase[..], report.waits_until, &report.paused_by) {
         ("waiting", Some(until), _) => format!("waits until {}", until.format("%H:%M UTC")),

@@ -376,6 +376,12 @@ mod tests {
     }
 
     #[test]
+    fn what_takes_no_cell_is_left_out() {
+        assert_eq!(safe("日\u{d7cb}x\u{301}"), "日x\u{301}");
+        assert_eq!(safe_line("日\u{11a8}\t\u{301}y"), "日  y");
+    }
+
+    #[test]
     fn tabs_reach_the_next_stop() {
         assert_eq!(safe_line("a\tb\tcd"), "a   b   cd");
         assert_eq!(safe_line("a\x1bb"), "a\\u{1b}b");

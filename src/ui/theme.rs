@@ -406,7 +406,12 @@ impl Theme {
             heading: ink(palette.heading).add_modifier(bold),
             code: ink(palette.code),
             selection,
-            found: Style::new().add_modifier(Modifier::REVERSED),
+            // Told apart from what is selected where that is reversed too.
+            found: if selection.bg.is_none() {
+                Style::new().add_modifier(Modifier::UNDERLINED | bold)
+            } else {
+                Style::new().add_modifier(Modifier::REVERSED)
+            },
             unused: only_mono(ink(palette.border), Modifier::DIM),
             levels: palette.levels.map(ink),
         }

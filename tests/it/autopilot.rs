@@ -873,8 +873,8 @@ fn a_task_survives_a_failing_service_and_a_killed_client() {
                 error(529, "overloaded_error"),
                 error(529, "overloaded_error"),
             ],
-            // Here it is killed.
-            12 => vec![Answer::Stall],
+            // Here it is killed: what was said before is on disk.
+            13 => vec![Answer::Stall],
             _ => Vec::new(),
         };
         let before = figures.last().copied().unwrap_or(20_000);

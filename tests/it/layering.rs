@@ -153,7 +153,7 @@ const WORLDLY: [&str; 14] = [
 ];
 
 /// Each crate with the files that may use it.
-const DOORS: [(&str, &[&str]); 12] = [
+const DOORS: [(&str, &[&str]); 13] = [
     ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
     ("portable_pty", &["pane/pty.rs"]),
@@ -178,9 +178,11 @@ const DOORS: [(&str, &[&str]); 12] = [
             "app/layout.rs",
             "runtime/canvas.rs",
             "runtime/mod.rs",
+            "runtime/paint.rs",
         ],
     ),
     ("notify", &["runtime/watcher.rs"]),
+    ("regex", &["pane/screen/copy/search.rs"]),
     ("minijinja", &["handoff/generate.rs"]),
     ("clap_complete", &["cli/completions.rs"]),
     ("clap_mangen", &["cli/man.rs"]),

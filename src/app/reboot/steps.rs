@@ -214,12 +214,13 @@ fn start(model: &mut Model) -> Vec<Effect> {
     agent::open_iteration(model, session, Some(cause), parent);
     let iteration = model.iteration;
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
-    let again = (kind == Kind::Restart).then(|| autopilot::restart_prompt(model));
+    let again = autopilot::restart_prompt(model).filter(|_| kind == Kind::Restart);
     let mut effects = vec![Effect::Start(StartAgent {
         iteration,
         session,
         resume: kind != Kind::Fresh,
-        prompt: again.unwrap_or_else(|| text.clone().filter(|_| as_prompt)),
+        anew: again.as_ref().map(|_| model.handoff.current().text.clone()),
+        prompt: again.or_else(|| text.clone().filter(|_| as_prompt)),
         first: false,
     })];
     if let Some(text) = text {
@@ -356,6 +357,7 @@ fn rolling_back(model: &mut Model) -> Vec<Effect> {
             session: old,
             resume: true,
             prompt: None,
+            anew: None,
             first: false,
         })];
     }

@@ -8,7 +8,7 @@ use std::{
 
 use super::{Failure, HostArgs, USAGE};
 use crate::{
-    agent::{AgentKind, claude},
+    agent::{self, AgentKind, claude},
     config::{Config, load::paths::Paths},
 };
 
@@ -117,19 +117,30 @@ pub(in crate::cli) fn find_program(name: &OsStr) -> Option<PathBuf> {
         .find(|path| runs(path))
 }
 
-/// Variables for the agent: what the user set, and for the demo a directory of its own, so that it leaves the
+/// Variables for the agent: the name of our terminal, what the user set, and for the demo a directory of its own, so that it leaves the
 /// user's files alone.
 pub(super) fn agent_env(
     kind: AgentKind,
     config: &Config,
     paths: &Paths,
 ) -> Vec<(OsString, OsString)> {
-    let mut env: Vec<(OsString, OsString)> = config
+    let names = if kind == AgentKind::Claude {
+        claude::TERMINAL_NAME
+    } else {
+        agent::TERMINAL_NAME
+    };
+    let unset = |name: &&(&str, &str)| !config.agent.env.contains_key(name.0);
+    let mut env: Vec<(OsString, OsString)> = names
+        .iter()
+        .filter(unset)
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    let own = config
         .agent
         .env
         .iter()
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
+        .map(|(name, value)| (name.into(), value.into()));
+    env.extend(own);
     if kind == AgentKind::Demo {
         env.push(("PITSTOP_DEMO_DIR".into(), demo_dir(paths).into()));
     }

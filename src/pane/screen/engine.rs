@@ -1,9 +1,11 @@
 //! The engine behind the screen: alacritty's terminal with what it does not know, which is our answers, modes and bounds.
 
 mod answers;
+mod cluster;
 mod handler;
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher};
 
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::Dimensions;
@@ -174,6 +176,19 @@ impl Engine {
         let grid = self.term.grid();
         let line = Line(i32::from(row)) - grid.display_offset();
         &grid[line][..Column(usize::from(self.size.columns()))]
+    }
+
+    /// A number that tells one look of the screen below the scrollback from another. Repaints that change nothing
+    /// leave it as it is, and so do colours: it is for a mark that says "something new".
+    pub(super) fn present(&self) -> u64 {
+        let grid = self.term.grid();
+        let mut hasher = DefaultHasher::new();
+        for row in 0..self.size.rows() {
+            for cell in &grid[Line(i32::from(row))][..] {
+                hasher.write_u32(u32::from(cell.c));
+            }
+        }
+        hasher.finish()
     }
 
     pub(super) fn cursor(&self) -> Cursor {

@@ -67,7 +67,7 @@ fn every_question_has_its_exact_answer() {
         ("\x1b[3;9r\x1b[?6h\x1b[2;4H\x1b[6n", "\x1b[2;4R"),
         ("\x1b[?2026$p", "\x1b[?2026;2$y"),
         ("\x1b[?2026h\x1b[?2026$p", "\x1b[?2026;1$y"),
-        ("\x1b[?2027$p", "\x1b[?2027;4$y"),
+        ("\x1b[?2027$p", "\x1b[?2027;3$y"),
         ("\x1b[?2031$p", "\x1b[?2031;2$y"),
         ("\x1b[?2031h\x1b[?2031$p", "\x1b[?2031;1$y"),
         ("\x1b[?1004$p", "\x1b[?1004;2$y"),
@@ -769,4 +769,82 @@ proptest! {
         drawn(&screen, 0..rows, &mut whole);
         prop_assert_eq!(whole, parts);
     }
+}
+/// Each visible unit of the first row with its width.
+fn units(screen: &Screen) -> Vec<(String, u16)> {
+    let mut units = Vec::new();
+    screen.for_each_cell(|cell| {
+        if cell.row == 0 {
+            units.push((cell.text.to_owned(), cell.width));
+        }
+    });
+    while units.last().is_some_and(|(text, _)| text == " ") {
+        units.pop();
+    }
+    units
+}
+
+#[test]
+fn what_is_one_character_is_one_unit_of_two_cells() {
+    for cluster in [
+        "⚠\u{fe0f}",
+        "❤\u{fe0f}",
+        "1\u{fe0f}\u{20e3}",
+        "👩\u{200d}🚀",
+        "👩\u{200d}❤\u{fe0f}\u{200d}💋\u{200d}👨",
+        "🏳\u{fe0f}\u{200d}🌈",
+        "❤\u{fe0f}\u{200d}🔥",
+        "👍\u{1f3fd}",
+        "☝\u{1f3fd}",
+        "👩\u{1f3fb}\u{200d}🚀",
+        "🇩🇪",
+        "👨\u{200d}👩\u{200d}👧\u{200d}👦",
+    ] {
+        let mut screen = Screen::new(PaneSize::new(20, 2), 10);
+        feed(&mut screen, cluster.as_bytes());
+        feed(&mut screen, b"|");
+        let wanted = [(cluster.to_owned(), 2), ("|".to_owned(), 1)];
+        assert_eq!(units(&screen), wanted, "{cluster}");
+        assert_eq!(screen.cursor().column, 3, "{cluster}");
+    }
+}
+
+#[test]
+fn what_is_not_one_character_stays_apart() {
+    for (text, widths) in [
+        ("🇩🇪🇫🇷", vec![2, 2]),
+        ("🇩x", vec![1, 1]),
+        ("a\u{fe0f}b", vec![1, 1]),
+        ("日\u{200d}本", vec![2, 2]),
+        ("a\u{1f3fd}", vec![1, 2]),
+        ("👩👩", vec![2, 2]),
+        ("⚠x", vec![1, 1]),
+    ] {
+        let mut screen = Screen::new(PaneSize::new(20, 2), 10);
+        feed(&mut screen, text.as_bytes());
+        let found: Vec<u16> = units(&screen).iter().map(|(_, width)| *width).collect();
+        assert_eq!(found, widths, "{text:?}");
+    }
+}
+
+#[test]
+fn a_character_grows_over_what_stood_behind_it_and_not_over_the_edge() {
+    let mut screen = Screen::new(PaneSize::new(6, 2), 10);
+    feed(&mut screen, "a日b\r⚠\u{fe0f}".as_bytes());
+    assert_eq!(
+        units(&screen),
+        [
+            ("⚠\u{fe0f}".to_owned(), 2),
+            (" ".to_owned(), 1),
+            ("b".to_owned(), 1)
+        ]
+    );
+    let mut screen = Screen::new(PaneSize::new(4, 2), 10);
+    feed(&mut screen, "abc⚠\u{fe0f}d".as_bytes());
+    let widths: Vec<u16> = units(&screen).iter().map(|(_, width)| *width).collect();
+    assert_eq!(widths, [1, 1, 1, 1]);
+    assert_eq!(screen.text(), "abc⚠\u{fe0f}\nd");
+    let mut screen = Screen::new(PaneSize::new(4, 2), 10);
+    feed(&mut screen, "ab⚠\u{fe0f}d".as_bytes());
+    assert_eq!(screen.text(), "ab⚠\u{fe0f}\nd");
 }

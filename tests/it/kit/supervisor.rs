@@ -29,7 +29,7 @@ use super::{
 pub const PITSTOP: &str = env!("CARGO_BIN_EXE_pitstop");
 
 /// How long anything that should take a moment may take on a machine that others use too.
-pub const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = Duration::from_secs(60);
 
 /// The pause between two questions for the status.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(60);

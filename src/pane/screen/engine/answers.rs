@@ -126,7 +126,8 @@ impl Engine {
             2004 => self.mode(TermMode::BRACKETED_PASTE),
             2026 => self.in_frame,
             2031 => self.scheme_reports,
-            2027 => return 4,
+            // Clusters are always one.
+            2027 => return 3,
             _ => return 0,
         };
         if set { 1 } else { 2 }

@@ -78,8 +78,8 @@ impl Handler for Engine {
 
     #[inline]
     fn input(&mut self, c: char) {
-        // Below the first combining mark nothing is of width zero.
-        if c >= '\u{300}' && c.width() == Some(0) && self.cluster_is_full() {
+        // Below the first combining mark nothing is of width zero, and nothing joins.
+        if c >= '\u{300}' && (self.join(c) || (c.width() == Some(0) && self.cluster_is_full())) {
             return;
         }
         self.term.input(c);

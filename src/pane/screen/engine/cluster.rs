@@ -1,0 +1,124 @@
+//! Characters that are one on the screen: emoji with a variation selector, a skin tone or a joiner, and flags.
+//!
+//! The engine gives each code point cells of its own. Here the later ones join the cell of the first, and a character
+//! that becomes an emoji by them takes two cells, as current terminals have it (mode 2027).
+//!
+//! Known limits: in the last column nothing can grow; the text selector U+FE0E makes nothing smaller; Indic
+//! conjuncts stay as many cells as they have letters.
+
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::index::{Column, Point};
+use alacritty_terminal::term::cell::{Cell, Flags};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::Engine;
+
+const JOINER: char = '\u{200d}';
+const EMOJI_SELECTOR: char = '\u{fe0f}';
+
+impl Engine {
+    /// Joins a character with the one before it, if they are one; false if it stands for itself.
+    pub(super) fn join(&mut self, c: char) -> bool {
+        let may_join =
+            matches!(c, EMOJI_SELECTOR | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}');
+        if !may_join {
+            return false;
+        }
+        let Some(at) = self.before_cursor() else {
+            return false;
+        };
+        let cell = &self.term.grid()[at];
+        let widens = match c {
+            EMOJI_SELECTOR => format!("{}{EMOJI_SELECTOR}", cell.c).width() == 2,
+            _ if is_one(cell, c) => true,
+            _ => return false,
+        };
+        if self.cluster_is_full() {
+            return true;
+        }
+        self.term.grid_mut()[at].push_zerowidth(c);
+        if widens {
+            self.widen(at);
+        }
+        true
+    }
+
+    /// The cell of the character that was written last, if the cursor is still behind it.
+    fn before_cursor(&self) -> Option<Point> {
+        let grid = self.term.grid();
+        let cursor = &grid.cursor;
+        let mut column = cursor.point.column.0;
+        if !cursor.input_needs_wrap {
+            column = column.checked_sub(1)?;
+        }
+        let row = &grid[cursor.point.line];
+        if row[Column(column)].flags.contains(Flags::WIDE_CHAR_SPACER) {
+            column = column.checked_sub(1)?;
+        }
+        Some(Point::new(cursor.point.line, Column(column)))
+    }
+
+    /// Gives a character of one cell the cell behind it too.
+    fn widen(&mut self, at: Point) {
+        let last = self.term.grid().last_column();
+        let grid = self.term.grid_mut();
+        if grid[at].flags.contains(Flags::WIDE_CHAR) || at.column >= last {
+            return;
+        }
+        let second = Point::new(at.line, at.column + 1);
+        // Half of what stood there cannot stay.
+        if grid[second].flags.contains(Flags::WIDE_CHAR) && second.column < last {
+            let orphan = &mut grid[Point::new(at.line, second.column + 1)];
+            orphan.c = ' ';
+            orphan.flags.remove(Flags::WIDE_CHAR_SPACER);
+        }
+        let mut spacer = Cell {
+            c: ' ',
+            fg: grid[at].fg,
+            bg: grid[at].bg,
+            flags: grid[at].flags,
+            extra: None,
+        };
+        spacer.flags.remove(Flags::WRAPLINE);
+        spacer.flags.insert(Flags::WIDE_CHAR_SPACER);
+        spacer.set_hyperlink(grid[at].hyperlink());
+        spacer.flags.set(
+            Flags::WRAPLINE,
+            grid[second].flags.contains(Flags::WRAPLINE),
+        );
+        grid[second] = spacer;
+        grid[at].flags.insert(Flags::WIDE_CHAR);
+        if second.column < last {
+            grid.cursor.point.column = second.column + 1;
+        } else {
+            grid.cursor.point.column = second.column;
+            grid.cursor.input_needs_wrap = true;
+        }
+    }
+}
+
+/// Whether a character that has cells of its own is one with what stands in a cell: behind a joiner, as a skin tone,
+/// or as the second letter of a flag.
+fn is_one(cell: &Cell, c: char) -> bool {
+    let joined = cell.zerowidth().unwrap_or_default();
+    let joins = match c {
+        '\u{1f1e6}'..='\u{1f1ff}' => {
+            joined.is_empty() && matches!(cell.c, '\u{1f1e6}'..='\u{1f1ff}')
+        }
+        '\u{1f3fb}'..='\u{1f3ff}' => takes_tone(cell.c),
+        _ => joined.last() == Some(&JOINER),
+    };
+    if !joins || c.width().unwrap_or(0) == 0 {
+        return false;
+    }
+    let mut cluster = String::from(cell.c);
+    cluster.extend(joined);
+    cluster.push(c);
+    cluster.graphemes(true).count() == 1
+}
+
+/// Whether a skin tone changes this character: people, hands and faces are among the emoji.
+fn takes_tone(c: char) -> bool {
+    matches!(c, '\u{261d}' | '\u{26f9}' | '\u{270a}'..='\u{270d}' | '\u{1f385}'..='\u{1faff}')
+}

@@ -1,0 +1,206 @@
+//! What goes to the host terminal beside the cells: clipboard, title, bell, notifications, progress.
+//!
+//! Each is rebuilt from clean text, and of each kind only the newest waits for the next frame: a flood costs no memory,
+//! and a terminal that is slow gets what still counts.
+
+use crate::{clean, pane::screen::Progress};
+
+use super::{clipboard, paint::Abilities};
+
+/// The longest title, in characters.
+const TITLE_LIMIT: usize = 256;
+
+/// The longest message of a notification, in characters: desktops show less.
+const MESSAGE_LIMIT: usize = 1024;
+
+/// What waits for the next frame.
+#[derive(Debug, Default)]
+pub struct Outward {
+    abilities: Abilities,
+    raw: Vec<u8>,
+    bell: bool,
+    clipboard: Option<Vec<u8>>,
+    title: Option<String>,
+    message: Option<String>,
+    progress: Option<Progress>,
+    /// Whether the host terminal shows a progress.
+    progresses: bool,
+}
+
+impl Outward {
+    /// Nothing yet, for a host terminal with these abilities.
+    #[must_use]
+    pub fn new(abilities: Abilities) -> Self {
+        Self {
+            abilities,
+            ..Self::default()
+        }
+    }
+
+    /// A sequence of ours as it is.
+    pub fn raw(&mut self, sequence: &[u8]) {
+        self.raw.extend_from_slice(sequence);
+    }
+
+    /// Rings.
+    pub const fn bell(&mut self) {
+        self.bell = true;
+    }
+
+    /// Stores a text in the host's clipboard; false if it is too large.
+    pub fn store_clipboard(&mut self, text: &str) -> bool {
+        let sequence = clipboard::sequence(text);
+        let fits = sequence.is_some();
+        if fits {
+            self.clipboard = sequence;
+        }
+        fits
+    }
+
+    /// Names the host's window or tab.
+    pub fn title(&mut self, text: &str) {
+        let clean = clean::stripped(text, TITLE_LIMIT);
+        self.title = Some(format!("\x1b]2;{clean}\x1b\\"));
+    }
+
+    /// Shows a message on the desktop.
+    pub fn notify(&mut self, title: &str, body: &str) {
+        let title = clean::stripped(title, MESSAGE_LIMIT);
+        let body = clean::stripped(body, MESSAGE_LIMIT);
+        self.message = Some(if self.abilities.notifies_by_777 {
+            // The first semicolon ends the title.
+            format!("\x1b]777;notify;{};{body}\x1b\\", title.replace(';', ","))
+        } else {
+            let parts = [title, body];
+            let text = parts.iter().filter(|part| !part.is_empty());
+            let text = text.map(String::as_str).collect::<Vec<_>>().join(": ");
+            // A number and a semicolon would make it another command.
+            let gap = if text.starts_with(|c: char| c.is_ascii_digit()) {
+                " "
+            } else {
+                ""
+            };
+            format!("\x1b]9;{gap}{text}\x1b\\")
+        });
+    }
+
+    /// Shows how far something is.
+    pub const fn progress(&mut self, progress: Progress) {
+        if self.abilities.progress {
+            self.progress = Some(progress);
+        }
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+            && !self.bell
+            && self.clipboard.is_none()
+            && self.title.is_none()
+            && self.message.is_none()
+            && self.progress.is_none()
+    }
+
+    /// Everything that waits, as bytes.
+    pub fn take(&mut self) -> Vec<u8> {
+        let mut bytes = std::mem::take(&mut self.raw);
+        bytes.extend(self.clipboard.take().into_iter().flatten());
+        for text in [self.title.take(), self.message.take()]
+            .into_iter()
+            .flatten()
+        {
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        if let Some(progress) = self.progress.take() {
+            self.progresses = progress != Progress::None;
+            bytes.extend_from_slice(sequence(progress).as_bytes());
+        }
+        if std::mem::take(&mut self.bell) {
+            bytes.push(7);
+        }
+        bytes
+    }
+
+    /// What takes down what would stay behind us.
+    pub fn leave(&mut self) -> Vec<u8> {
+        if std::mem::take(&mut self.progresses) {
+            sequence(Progress::None).into_bytes()
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+fn sequence(progress: Progress) -> String {
+    let (state, percent) = match progress {
+        Progress::None => (0, 0),
+        Progress::Percent(percent) => (1, percent),
+        Progress::Error(percent) => (2, percent),
+        Progress::Indeterminate => (3, 0),
+        Progress::Paused(percent) => (4, percent),
+    };
+    format!("\x1b]9;4;{state};{}\x1b\\", percent.min(100))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(outward: &mut Outward) -> String {
+        String::from_utf8(outward.take()).expect("text")
+    }
+
+    #[test]
+    fn of_each_kind_the_newest_is_sent_once() {
+        let mut outward = Outward::new(Abilities {
+            progress: true,
+            ..Abilities::default()
+        });
+        for number in 0..1000 {
+            outward.title(&format!("title {number}"));
+            outward.notify("", &format!("message {number}"));
+            assert!(outward.store_clipboard("x"));
+            outward.progress(Progress::Percent(50));
+            outward.bell();
+        }
+        assert_eq!(
+            text(&mut outward),
+            "\x1b]52;c;eA==\x1b\\\x1b]2;title 999\x1b\\\x1b]9;message 999\x1b\\\x1b]9;4;1;50\x1b\\\x07"
+        );
+        assert!(outward.is_empty());
+        assert_eq!(outward.leave(), b"\x1b]9;4;0;0\x1b\\");
+        assert_eq!(outward.leave(), b"");
+    }
+
+    #[test]
+    fn no_byte_of_a_text_ends_its_sequence() {
+        let evil = "a\x1b]52;c;x\x07\u{9c}\u{202e}b";
+        for by_777 in [false, true] {
+            let mut outward = Outward::new(Abilities {
+                notifies_by_777: by_777,
+                ..Abilities::default()
+            });
+            outward.title(evil);
+            outward.notify(evil, evil);
+            let sent = text(&mut outward);
+            assert_eq!(sent.matches('\x1b').count(), 4, "{sent:?}");
+            assert!(!sent.contains(['\x07', '\u{9c}', '\u{202e}']), "{sent:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_never_another_command() {
+        let mut outward = Outward::default();
+        outward.notify("", "4;1;50");
+        assert_eq!(text(&mut outward), "\x1b]9; 4;1;50\x1b\\");
+        outward.progress(Progress::Percent(1));
+        assert!(outward.is_empty(), "not for a terminal that would show it");
+        let mut outward = Outward::new(Abilities {
+            notifies_by_777: true,
+            ..Abilities::default()
+        });
+        outward.notify("a;b", "c;d");
+        assert_eq!(text(&mut outward), "\x1b]777;notify;a,b;c;d\x1b\\");
+    }
+}

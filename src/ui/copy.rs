@@ -1,0 +1,179 @@
+//! Copy mode on the screen: what is found and selected, and the line that says where the reader is.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::{Color, Modifier, Style},
+    text::{Line, Span},
+};
+
+use crate::{
+    app::{
+        Model,
+        copy::{CopyMode, SearchLine},
+    },
+    keymap::Action,
+    pane::{copy::CopyMark, screen::Screen},
+};
+
+use super::{frame, text, theme::Theme};
+
+/// Marks what is found and what is selected in the pane's cells.
+pub(super) fn marks(buf: &mut Buffer, area: Rect, screen: &Screen, theme: &Theme) {
+    let area = area.intersection(buf.area);
+    screen.for_each_mark(|row, first, last, mark| {
+        let style = match mark {
+            CopyMark::Found => theme.found,
+            CopyMark::Selected => theme.selection,
+        };
+        if row >= area.height || first >= area.width {
+            return;
+        }
+        for column in first..=last.min(area.width - 1) {
+            if let Some(cell) = buf.cell_mut((area.x + column, area.y + row)) {
+                lay(cell, style);
+            }
+        }
+    });
+}
+
+/// The mark lies over the child's own ground, which would else show through where it is inverse.
+fn lay(cell: &mut ratatui::buffer::Cell, style: Style) {
+    if style.add_modifier.contains(Modifier::REVERSED) {
+        cell.modifier.toggle(Modifier::REVERSED);
+        return;
+    }
+    if cell.modifier.contains(Modifier::REVERSED) {
+        cell.modifier.remove(Modifier::REVERSED);
+        cell.fg = Color::Reset;
+    }
+    // A mark with letters of its own colour stays readable on any text; one without keeps the text's.
+    cell.set_style(style);
+}
+
+/// Where the view stands, and whether there is something new: `−123 of 456 · new output below`.
+pub(super) fn place(screen: &Screen) -> String {
+    let (offset, history) = (screen.scroll_offset(), screen.history_len());
+    let mut place = if offset == 0 {
+        "at the end".to_owned()
+    } else {
+        format!("−{offset} of {history}")
+    };
+    if screen.has_new_output() {
+        place.push_str(" · new output below");
+    }
+    place
+}
+
+/// The footer while the pane is read.
+pub(super) fn footer(
+    model: &Model,
+    screen: &Screen,
+    cells: usize,
+    theme: &Theme,
+) -> Option<Line<'static>> {
+    let copy = model.copy.as_ref()?;
+    Some(match &copy.search {
+        Some(search) => search_line(search, copy, cells, theme),
+        None => status(model, copy, screen, cells, theme),
+    })
+}
+
+/// The column of the cursor in the footer while a search is typed.
+pub(super) fn cursor(model: &Model, cells: u16) -> Option<u16> {
+    let search = model.copy.as_ref()?.search.as_ref()?;
+    let shown = text::safe(&search.pattern);
+    let column = text::width(&tail(&shown, search_room(cells.into()))) as u16 + 2;
+    Some(column.min(cells.saturating_sub(1)))
+}
+
+fn search_room(cells: usize) -> usize {
+    cells.saturating_sub(4).max(1)
+}
+
+/// The end of a text that is too long for its place: where one types.
+fn tail(text: &str, cells: usize) -> String {
+    let mut kept = text;
+    while text::width(kept) > cells {
+        let mut chars = kept.chars();
+        chars.next();
+        kept = chars.as_str();
+    }
+    kept.to_owned()
+}
+
+fn search_line(search: &SearchLine, copy: &CopyMode, cells: usize, theme: &Theme) -> Line<'static> {
+    let sign = if search.backward { "?" } else { "/" };
+    let shown = tail(&text::safe(&search.pattern), search_room(cells));
+    let mut line = Line::from(vec![
+        Span::styled(format!(" {sign}"), theme.accent),
+        Span::styled(shown, theme.text),
+    ]);
+    let left = cells.saturating_sub(line.width() + 4);
+    if let Some(said) = copy.said.as_deref().filter(|_| left > 8) {
+        let style = if copy.bad_pattern {
+            theme.bad
+        } else {
+            theme.dim
+        };
+        let said = text::fit(&text::safe(said), left).into_owned();
+        line.push_span(Span::styled(format!("   {said}"), style));
+    }
+    line
+}
+
+fn status(
+    model: &Model,
+    copy: &CopyMode,
+    screen: &Screen,
+    cells: usize,
+    theme: &Theme,
+) -> Line<'static> {
+    let word = copy.selecting.map_or_else(
+        || "copy".to_owned(),
+        |kind| format!("copy: {}", kind.word()),
+    );
+    let bold = theme.accent.add_modifier(Modifier::BOLD);
+    let mut line = Line::from(Span::styled(format!(" {word}"), bold));
+    let said = copy.said.as_deref().map(text::safe);
+    let parts = [
+        (said.as_deref().map(str::to_owned), theme.bad),
+        (Some(place(screen)), theme.text),
+    ];
+    for (part, style) in parts {
+        let left = cells.saturating_sub(line.width() + 3);
+        if let Some(part) = part.filter(|_| left > 4) {
+            line.push_span(Span::styled(" · ", theme.dim));
+            line.push_span(Span::styled(text::fit(&part, left).into_owned(), style));
+        }
+    }
+    let hints = hints(model, copy, cells.saturating_sub(line.width() + 2), theme);
+    let gap = cells.saturating_sub(line.width() + hints.width());
+    line.push_span(Span::raw(" ".repeat(gap)));
+    line.spans.extend(hints.spans);
+    line
+}
+
+fn hints(model: &Model, copy: &CopyMode, cells: usize, theme: &Theme) -> Line<'static> {
+    let selecting = copy.selecting.is_some();
+    let help = model.keys().hint(Action::Help);
+    let help = help.map(|key| format!("{key} keys"));
+    let wanted = [
+        Some(if selecting { "y copy" } else { "v select" }.to_owned()),
+        Some("/ search".to_owned()),
+        Some(
+            if selecting {
+                "Esc unselect"
+            } else {
+                "Esc leave"
+            }
+            .to_owned(),
+        ),
+        help,
+    ];
+    frame::hint_line(
+        &wanted.into_iter().flatten().collect::<Vec<_>>(),
+        cells,
+        theme,
+    )
+}

@@ -1,0 +1,224 @@
+//! What a cell of the child has and ratatui's do not: a kind of underline, and a link.
+//!
+//! Both ride in places that ratatui compares but has no use for, so that a frame still sends only what has changed:
+//!
+//! ```text
+//!   Cell.modifier         bits 0–8 ratatui's · 9–11 kind of underline · 12 "is a link"
+//!   Cell.underline_color  of a link: 24 bits of its number; the true colour is in its LinkRun
+//! ```
+//!
+//! The targets stand beside the frame, by place. A panel that lies over a link has cells of its own, without the bit.
+
+use ratatui::{
+    buffer::Cell,
+    layout::Position,
+    style::{Color, Modifier},
+};
+
+use crate::pane::screen::Underline;
+
+const UNDERLINE_SHIFT: u32 = 9;
+const UNDERLINE_BITS: u16 = 0b111 << UNDERLINE_SHIFT;
+const LINK_BIT: u16 = 1 << 12;
+
+/// Cells of one row that link to the same target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkRun {
+    /// Row in the host terminal, from 0.
+    pub row: u16,
+    /// First column, from 0.
+    pub first: u16,
+    /// Last column.
+    pub last: u16,
+    /// Tells links apart: the same for all parts of one.
+    pub number: u32,
+    /// The target: printable ASCII, of a scheme that is passed on.
+    pub target: String,
+    /// The colour of the underline.
+    pub underline: Color,
+}
+
+/// The modifier with this kind of underline.
+#[must_use]
+pub fn underlined(modifier: Modifier, kind: Underline) -> Modifier {
+    let number: u16 = match kind {
+        Underline::None => return modifier,
+        Underline::Single => 0,
+        Underline::Double => 2,
+        Underline::Curly => 3,
+        Underline::Dotted => 4,
+        Underline::Dashed => 5,
+    };
+    let bits = modifier.bits() | Modifier::UNDERLINED.bits() | number << UNDERLINE_SHIFT;
+    Modifier::from_bits_retain(bits)
+}
+
+/// The kind of underline as SGR 4 numbers them, 1 for a plain one; 0 for none.
+#[must_use]
+pub fn underline_number(modifier: Modifier) -> u16 {
+    if !modifier.contains(Modifier::UNDERLINED) {
+        return 0;
+    }
+    ((modifier.bits() & UNDERLINE_BITS) >> UNDERLINE_SHIFT).max(1)
+}
+
+/// Marks a cell as part of a link.
+pub fn link(cell: &mut Cell, number: u32) {
+    cell.modifier = Modifier::from_bits_retain(cell.modifier.bits() | LINK_BIT);
+    let [_, r, g, b] = number.to_be_bytes();
+    cell.underline_color = Color::Rgb(r, g, b);
+}
+
+/// Whether a cell is part of a link.
+#[must_use]
+pub fn is_link(cell: &Cell) -> bool {
+    cell.modifier.bits() & LINK_BIT != 0
+}
+
+/// The run that a place lies in; runs are in the order of their places.
+#[must_use]
+pub fn run_at(runs: &[LinkRun], at: Position) -> Option<&LinkRun> {
+    let behind = runs.partition_point(|run| (run.row, run.first) <= (at.y, at.x));
+    let run = runs.get(behind.checked_sub(1)?)?;
+    (run.row == at.y && at.x <= run.last).then_some(run)
+}
+
+/// A number for a link, from its target and the child's own id for it (FNV-1a).
+#[must_use]
+pub fn number(target: &str, id: &str) -> u32 {
+    let bytes = target.bytes().chain([0xff]).chain(id.bytes());
+    bytes.fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+/// Whether a target may be handed to the host terminal, which may open it: web pages, mail and files of this machine,
+/// written as addresses are, in printable ASCII. It is never opened by us.
+#[must_use]
+pub fn may_pass(target: &str, hostname: &str) -> bool {
+    if target.len() > TARGET_LIMIT || !target.bytes().all(|byte| (0x21..=0x7e).contains(&byte)) {
+        return false;
+    }
+    let Some((scheme, rest)) = target.split_once(':') else {
+        return false;
+    };
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" | "https" => rest
+            .strip_prefix("//")
+            .is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#'])),
+        "mailto" => rest.contains('@'),
+        "file" => rest.strip_prefix("//").is_some_and(|rest| {
+            let host = rest.split_once('/').map(|(host, _)| host);
+            host.is_some_and(|host| {
+                host.is_empty()
+                    || host.eq_ignore_ascii_case("localhost")
+                    || (!hostname.is_empty() && host.eq_ignore_ascii_case(hostname))
+            })
+        }),
+        _ => false,
+    }
+}
+
+/// The longest target passed on, in bytes: what browsers and terminals accept.
+const TARGET_LIMIT: usize = 2083;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twelve_targets_pass_and_twenty_eight_do_not() {
+        let pass = [
+            "https://example.org",
+            "https://example.org/a?b=c#d",
+            "HTTPS://EXAMPLE.ORG/",
+            "http://localhost:8080/x",
+            "http://[::1]/",
+            "https://example.org/%E2%80%AE",
+            "mailto:someone@example.org",
+            "mailto:a@b?subject=x",
+            "file:///etc/hosts",
+            "file://localhost/tmp/a%20b",
+            "file://here/tmp/x",
+            "FILE://HERE/tmp/x",
+        ];
+        let long = format!("https://example.org/{}", "a".repeat(TARGET_LIMIT));
+        let drop = [
+            "",
+            "example.org",
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "ssh://host",
+            "vscode://file/etc",
+            "x-man-page://ls",
+            "telnet://host",
+            "ftp://host/x",
+            "smb://host/x",
+            "file:/etc/hosts",
+            "file:etc",
+            "file://elsewhere/x",
+            "file://here",
+            "http:",
+            "http:/x",
+            "http://",
+            "http:///x",
+            "https://?x",
+            "https://#x",
+            "mailto:",
+            "mailto:nobody",
+            "https://example.org/a b",
+            "https://example.org/\u{1b}]8;;\u{7}",
+            "https://example.org/\u{7}",
+            "https://ex\u{430}mple.org",
+            "https://example.org/\u{202e}",
+            long.as_str(),
+        ];
+        for target in pass {
+            assert!(may_pass(target, "here"), "{target}");
+        }
+        for target in drop {
+            assert!(!may_pass(target, "here"), "{target}");
+        }
+        assert!(!may_pass("file://x/", ""));
+    }
+
+    #[test]
+    fn kinds_of_underline_ride_in_the_modifier() {
+        let kinds = [
+            (Underline::None, 0),
+            (Underline::Single, 1),
+            (Underline::Double, 2),
+            (Underline::Curly, 3),
+            (Underline::Dotted, 4),
+            (Underline::Dashed, 5),
+        ];
+        for (kind, number) in kinds {
+            let modifier = underlined(Modifier::BOLD, kind);
+            assert_eq!(underline_number(modifier), number);
+            assert_eq!(modifier.contains(Modifier::UNDERLINED), number > 0);
+            assert!(modifier.contains(Modifier::BOLD));
+        }
+        assert_eq!(underline_number(Modifier::UNDERLINED), 1);
+    }
+
+    #[test]
+    fn a_place_finds_its_run() {
+        let run = |row, first, last| LinkRun {
+            row,
+            first,
+            last,
+            number: 1,
+            target: "https://a".to_owned(),
+            underline: Color::Reset,
+        };
+        let runs = [run(1, 2, 4), run(1, 7, 7), run(3, 0, 9)];
+        let found = |x, y| run_at(&runs, Position { x, y }).map(|run| run.first);
+        assert_eq!(found(2, 1), Some(2));
+        assert_eq!(found(4, 1), Some(2));
+        assert_eq!(found(5, 1), None);
+        assert_eq!(found(7, 1), Some(7));
+        assert_eq!(found(0, 2), None);
+        assert_eq!(found(0, 3), Some(0));
+        assert_eq!(found(1, 0), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! What the agent says beside its cells, as it reaches the host terminal.
+
+use std::fs;
+
+use crate::kit::supervisor::{Launch, SOON, Supervisor};
+
+/// A supervisor in a terminal of this name whose hosted program prints this and stays.
+fn printing(terminal: &str, text: &str) -> Supervisor {
+    let launch = Launch::generic("sh child.sh")
+        .set("reboot.mode=\"manual\"")
+        .env("TERM_PROGRAM", terminal);
+    let script = format!("printf '{text}READY'; exec sleep 1000\n");
+    fs::write(launch.project().join("child.sh"), script).expect("a script");
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("READY", SOON);
+    supervisor
+}
+
+#[track_caller]
+fn reaches(supervisor: &Supervisor, wanted: &str) {
+    let output = || String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
+    supervisor.wait_until(wanted, || output().contains(wanted), SOON);
+}
+
+#[track_caller]
+fn never_reached(supervisor: &Supervisor, unwanted: &str) {
+    let output = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
+    assert!(!output.contains(unwanted), "{unwanted:?}");
+}
+
+#[test]
+fn links_reach_the_host_rebuilt_and_only_of_safe_schemes() {
+    let supervisor = printing(
+        "ghostty",
+        concat!(
+            r"\033]8;id=mine;https://example.org/a?b=1\033\\good\033]8;;\033\\ ",
+            r"\033]8;;javascript:alert(1)\033\\bad\033]8;;\033\\ ",
+            r"\033]8;;file://elsewhere/etc\033\\far\033]8;;\033\\ ",
+        ),
+    );
+    reaches(
+        &supervisor,
+        ";https://example.org/a?b=1\x1b\\good\x1b]8;;\x1b\\",
+    );
+    supervisor.terminal.wait_for_text("good bad far", SOON);
+    never_reached(&supervisor, "javascript");
+    never_reached(&supervisor, "elsewhere");
+    never_reached(&supervisor, "mine");
+}
+
+#[test]
+fn kinds_of_underline_reach_a_host_that_knows_them() {
+    let text = r"\033[4:3m\033[58:2::255:0:0mwavy\033[0m ";
+    let supervisor = printing("ghostty", text);
+    reaches(&supervisor, "\x1b[4:3;58:2::255:0:0mwavy");
+    let supervisor = printing("Apple_Terminal", text);
+    supervisor.terminal.wait_for_text("wavy", SOON);
+    never_reached(&supervisor, "4:3");
+    never_reached(&supervisor, "58:2");
+}
+
+#[test]
+fn a_joined_emoji_reaches_the_host_whole_and_the_row_stays_in_place() {
+    let supervisor = printing("ghostty", "\u{1f469}\u{200d}\u{1f680}|\u{26a0}\u{fe0f}|");
+    reaches(&supervisor, "\u{1f469}\u{200d}\u{1f680}\x1b[");
+    reaches(&supervisor, "\u{26a0}\u{fe0f}\x1b[");
+}
+
+#[test]
+fn notifications_progress_title_and_clipboard_reach_the_host() {
+    let supervisor = printing(
+        "ghostty",
+        concat!(
+            r"\033]777;notify;Build;all \001green\033\\",
+            r"\033]9;4;1;42\007\033]2;my title\007\033]52;c;aGVsbG8=\007\033]52;c;?\007",
+        ),
+    );
+    reaches(&supervisor, "\x1b]9;Build: all green\x1b\\");
+    reaches(&supervisor, "\x1b]9;4;1;42\x1b\\");
+    reaches(&supervisor, "\x1b]2;my title · pitstop\x1b\\");
+    reaches(&supervisor, "\x1b]52;c;aGVsbG8=\x1b\\");
+    let screen = supervisor.terminal.wait_for_text("42 %", SOON);
+    assert!(
+        screen.contains("the agent says: Build: all green"),
+        "{screen}"
+    );
+    assert!(screen.contains("“my title”"), "{screen}");
+}
+
+#[test]
+fn a_host_without_progress_is_not_told_of_it_and_off_means_off() {
+    let text = r"\033]9;4;1;42\007\033]9;hello\007\007";
+    let supervisor = printing("iTerm.app", text);
+    reaches(&supervisor, "\x1b]9;hello\x1b\\");
+    never_reached(&supervisor, "]9;4");
+}
+
+#[test]
+fn the_child_finds_the_name_of_our_terminal() {
+    let text = "$TERM $COLORTERM $TERM_PROGRAM";
+    let launch = Launch::generic("sh child.sh").env("TERM_PROGRAM", "kitty");
+    let script = format!("echo \"{text}\"; exec sleep 1000\n");
+    fs::write(launch.project().join("child.sh"), script).expect("a script");
+    let supervisor = launch.start();
+    let wanted = "xterm-256color truecolor pitstop";
+    supervisor.terminal.wait_for_text(wanted, SOON);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_client_turns_on_frames_and_the_keyboard_protocol() {
+    let supervisor = Launch::live().start();
+    supervisor.wait_for_state("idle", SOON);
+    let runs = fs::read_dir(supervisor.launch.project().join(".pitstop/runs")).expect("runs");
+    let run = runs.flatten().next().expect("a run").path();
+    // The recording is what it has sent; it is on disk once it is played.
+    supervisor.keys([crate::kit::supervisor::key::F6, "p"]);
+    supervisor.terminal.wait_for_text("Recording of", SOON);
+    let sent = fs::read_to_string(run.join("iteration-1/pane.cast")).expect("a recording");
+    for wanted in ["\\u001b[?2026h", "\\u001b[>1u"] {
+        assert!(sent.contains(wanted), "{wanted} is not among what it sent");
+    }
+}

@@ -1,0 +1,81 @@
+//! Recordings, played in the history and elsewhere.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use crate::kit::supervisor::{Launch, SOON, Supervisor, key};
+
+/// A supervisor whose hosted program has written this by a shell script and waits.
+fn recorded(script: &str) -> Supervisor {
+    let launch = Launch::generic("sh child.sh").set("reboot.mode=\"manual\"");
+    let text = format!("{script}; printf READY; exec sleep 1000\n");
+    fs::write(launch.project().join("child.sh"), text).expect("a script");
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("READY", SOON);
+    supervisor
+}
+
+fn recording(supervisor: &Supervisor) -> PathBuf {
+    let runs = supervisor.launch.project().join(".pitstop/runs");
+    let run = fs::read_dir(runs).expect("runs").flatten().next();
+    run.expect("a run").path().join("iteration-1/pane.cast")
+}
+
+#[test]
+fn the_recording_of_an_iteration_is_played_in_the_history() {
+    let supervisor = recorded("echo first words; sleep 0.3; clear; echo later words");
+    let terminal = &supervisor.terminal;
+    supervisor.keys([key::F6, "p"]);
+    terminal.wait_for_text("Recording of iteration 1", SOON);
+    // It plays by itself, to the end.
+    terminal.wait_for(
+        |screen| screen.contains("later wordsREADY") || screen.contains("later words"),
+        SOON,
+    );
+    supervisor.keys(["G"]);
+    terminal.wait_for_text("READY", SOON);
+    supervisor.keys([",", ",", ","]);
+    terminal.wait_for_text("first words", SOON);
+    terminal.wait_for_text("‖ 0:00", SOON);
+    supervisor.keys([key::ESC]);
+    terminal.wait_for(
+        |screen| !screen.contains("Recording of") && screen.contains("later words"),
+        SOON,
+    );
+}
+
+#[test]
+fn a_recording_that_was_tampered_with_is_told_and_harms_nothing() {
+    let supervisor = recorded("true");
+    let path = recording(&supervisor);
+    fs::remove_file(&path).expect("a recording");
+    fs::write(&path, "{\"version\": 9}\u{1b}]52;c;x\u{7}\n").expect("a file");
+    supervisor.keys([key::F6, "p"]);
+    supervisor
+        .terminal
+        .wait_for_text("cannot be replayed", SOON);
+    fs::remove_file(&path).expect("a file");
+    supervisor.keys(["p"]);
+    supervisor
+        .terminal
+        .wait_for_text("it was not recorded", SOON);
+}
+
+#[test]
+#[ignore = "needs asciinema"]
+fn asciinema_plays_the_recording() {
+    let supervisor = recorded("printf 'r\\303\\251sum\\303\\251 \\033[31mred\\033[0m\\r\\n'");
+    let path = recording(&supervisor);
+    // The recording is written in blocks: an agent that has ended has been written whole.
+    supervisor.keys([key::F6, "p"]);
+    supervisor
+        .terminal
+        .wait_for_text("Recording of iteration 1", SOON);
+    let output = Command::new("asciinema")
+        .arg("cat")
+        .arg(&path)
+        .output()
+        .expect("asciinema");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(text.contains("résumé \u{1b}[31mred\u{1b}[0m"), "{text:?}");
+}
