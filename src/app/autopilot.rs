@@ -506,7 +506,7 @@ fn finish(model: &mut Model, end: End) -> Vec<Effect> {
         return Vec::new();
     };
     let (code, reason) = (end.code(), end.reason());
-    let text = format!("pitstop: the run is over: {end}");
+    let text = format!("the run is over: {end}");
     let attended = run.pilot.plan.attended;
     run.pilot.phase = Phase::Ended(end);
     run.due = None;

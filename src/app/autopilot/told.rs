@@ -77,7 +77,7 @@ pub(super) fn call(model: &mut Model, why: &str) -> Vec<Effect> {
     }
     let why = excerpt(why);
     let news = tell(RunNews::PersonNeeded { why: why.clone() });
-    vec![Effect::Call(format!("pitstop: {why}")), news]
+    vec![Effect::Call(why), news]
 }
 
 /// Tells of the turn that has ended, with the figures as they are by now.
