@@ -203,13 +203,24 @@ pub(super) fn draw_exited(buf: &mut Buffer, whole: Rect, model: &Model, theme: &
         "The agent is not running: {}.",
         text::safe(how).trim_end_matches('.')
     )];
-    said.push(format!("Session {}", model.session));
-    said.push("Its conversation is kept; what it wrote last is still in the pane.".to_owned());
+    // Any other program has no session of ours to go back to.
+    let resumes = model.identity.agent_kind != "generic";
+    if resumes {
+        said.push(format!("Session {}", model.session));
+        said.push("Its conversation is kept; what it wrote last is still in the pane.".to_owned());
+    } else {
+        said.push("What it wrote last is still in the pane.".to_owned());
+    }
     let reboot = model.keys().hint(Action::Reboot);
     let reboot = reboot
         .map(|key| format!("{key} reboot with handoff"))
         .unwrap_or_default();
-    let keys = ["Enter resume", &reboot, "q quit", "Esc look"];
+    let enter = if resumes {
+        "Enter resume"
+    } else {
+        "Enter start again"
+    };
+    let keys = [enter, &reboot, "q quit", "Esc look"];
     question(buf, whole, "The agent has ended", &said, &keys, theme);
 }
 

@@ -173,6 +173,14 @@ fn an_agent_that_ended_is_told_with_what_can_be_done() {
         Event::Pane(PaneEvent::Exited { iteration, exit }),
     );
     snapshot!("exited", &model);
+    // Another program has no conversation to resume.
+    model.identity.agent_kind = "generic";
+    let shown = shot(&model);
+    assert!(shown.contains("Enter start again"), "{shown}");
+    assert!(
+        !shown.contains("conversation") && !shown.contains("Session"),
+        "{shown}"
+    );
 }
 
 #[test]

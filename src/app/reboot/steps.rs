@@ -389,7 +389,7 @@ fn finish(model: &mut Model) -> Vec<Effect> {
     }
     model.notice(match kind {
         Kind::Fresh if verified => {
-            format!("iteration {iteration}: the handoff has arrived, {total} ms after the approval")
+            format!("iteration {iteration}: the handoff has arrived, in {total} ms")
         }
         Kind::Fresh => format!("iteration {iteration} has started"),
         Kind::Trim => format!(
@@ -397,6 +397,9 @@ fn finish(model: &mut Model) -> Vec<Effect> {
             trimmed.map(won).unwrap_or_default()
         ),
         Kind::Undo(..) => format!("iteration {iteration}: the session before the reboot is back"),
+        Kind::Restart if model.identity.agent_kind == "generic" => {
+            format!("iteration {iteration} has started")
+        }
         Kind::Restart => format!("iteration {iteration}: the session is resumed"),
     });
     if matches!(kind, Kind::Undo(..)) {
