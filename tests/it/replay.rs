@@ -1,6 +1,10 @@
 //! Recordings, played in the history and elsewhere.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 use crate::kit::supervisor::{Launch, SOON, Supervisor, key};
 
@@ -70,11 +74,14 @@ fn asciinema_plays_the_recording() {
     supervisor
         .terminal
         .wait_for_text("Recording of iteration 1", SOON);
-    let output = Command::new("asciinema")
-        .arg("cat")
-        .arg(&path)
+    // It wants a terminal of its own, even to print.
+    let output = Command::new("script")
+        .arg("-qec")
+        .arg(format!("asciinema cat '{}'", path.display()))
+        .arg("/dev/null")
+        .stdin(Stdio::null())
         .output()
-        .expect("asciinema");
+        .expect("script");
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(text.contains("résumé \u{1b}[31mred\u{1b}[0m"), "{text:?}");
