@@ -415,7 +415,13 @@ const LINE_ENDS: [char; 7] = [
 
 /// An item is one line, so that a commit subject or a file name cannot add headings of its own.
 fn one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(LINE_ENDS) {
+    // Nearly every item is ASCII, where they are one range of bytes.
+    let ends_a_line = if text.is_ascii() {
+        text.bytes().any(|byte| matches!(byte, b'\n'..=b'\r'))
+    } else {
+        text.contains(LINE_ENDS)
+    };
+    if !ends_a_line {
         return Cow::Borrowed(text.trim());
     }
     let parts = text.split(LINE_ENDS).map(str::trim);
