@@ -130,24 +130,25 @@ impl CastReader {
     }
 
     fn mark(&mut self, mark: &str) {
-        let (kind, rest) = mark.split_at(mark.len().min(1));
-        match kind {
-            "A" => {
+        let mut rest = mark.chars();
+        match rest.next() {
+            Some('A') => {
                 self.end(None);
                 self.line.clear();
             }
-            "B" => {
+            Some('B') => {
                 self.end(None);
                 self.line.clear();
                 self.place = Place::Line;
             }
-            "C" => {
+            Some('C') => {
                 self.end(None);
                 self.place = Place::Running;
                 self.began = self.now;
             }
-            "D" => {
+            Some('D') => {
                 let exit = rest
+                    .as_str()
                     .strip_prefix(';')
                     .and_then(|rest| rest.split(';').next());
                 self.end(exit.and_then(|exit| exit.parse().ok()));
@@ -399,6 +400,16 @@ mod tests {
         assert!(kept <= OUTPUT_CAP);
         assert!(matches!(&chunks[0], Chunk::Bytes(_, bytes) if bytes.starts_with(b"first\n")));
         assert!(matches!(chunks.last(), Some(Chunk::Bytes(_, bytes)) if bytes.ends_with(b"last")));
+    }
+
+    #[test]
+    fn a_mark_of_an_unknown_kind_is_no_mark() {
+        let bytes = cast(&[(
+            "o",
+            "\x1b]133;A\x07$ \x1b]133;B\x07ls\x1b]133;é;133;C\x07\x1b]133;C\x07a\n\x1b]133;D;0\x07",
+        )]);
+        let log = commands(&bytes, 5);
+        assert_eq!(log.records().len(), 1);
     }
 
     proptest! {
