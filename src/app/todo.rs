@@ -93,11 +93,12 @@ impl TodoList {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::transcript::todo::{Status, Todo, TodoChange};
 
-    fn list(id: &str, entries: &[(&str, Status)]) -> TodoCall {
+    /// A call that sets the whole list.
+    pub(in crate::app) fn list(id: &str, entries: &[(&str, Status)]) -> TodoCall {
         let entry = |(text, status): &(&str, Status)| Todo {
             id: None,
             text: (*text).to_owned(),

@@ -72,7 +72,7 @@ use crate::{
         screen::{CursorShape, Screen},
     },
     transcript::{SessionId, Tokens},
-    ui::{Depth, Theme},
+    ui::{Depth, Theme, pane},
 };
 
 use agent::AgentPlan;
@@ -930,8 +930,6 @@ impl Shell {
         self.model.now = self.at();
         let rows = self.screen.take_damage();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
-        let links = crate::ui::links(model, screen, theme, &self.hostname);
-        self.canvas.set_links(links);
         let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
         let cells = if let Some(pane) = alone {
             let first = rows.start.min(pane.height);
@@ -940,14 +938,20 @@ impl Shell {
                 height: rows.end.min(pane.height).saturating_sub(first),
                 ..pane
             };
+            let links = pane::links(pane, screen, rows.clone(), theme.depth, &self.hostname);
+            self.canvas.set_links(links);
             let cursor = crate::ui::cursor(model, screen);
             self.canvas.part(part, cursor.map(placed), |buf| {
-                crate::ui::pane::rows(buf, pane, screen, rows, theme.depth);
+                pane::rows(buf, pane, screen, rows, theme.depth);
             })
         } else {
             self.dirty = false;
             self.typed_due = None;
-            self.drawn_layout = Some(layout(model));
+            let layout = layout(model);
+            let pane = layout.pane_inner();
+            let links = pane::links(pane, screen, 0..u16::MAX, theme.depth, &self.hostname);
+            self.canvas.set_links(links);
+            self.drawn_layout = Some(layout);
             self.canvas
                 .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
         };

@@ -8,17 +8,13 @@
 
 pub mod cast;
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, VecDeque},
-    time::Duration,
-};
+use std::{borrow::Cow, collections::VecDeque, time::Duration};
 
 use chrono::{DateTime, Utc};
 use memchr::memmem;
 use serde_json::Value;
 
-use super::{SessionId, record::Splitter};
+use super::{SessionId, record::Splitter, waiting::Waiting};
 
 /// The most output kept of one command, in bytes: half from its start and half from its end. The client itself
 /// cuts shell output far below this.
@@ -157,9 +153,7 @@ pub struct CommandReader {
 #[derive(Debug)]
 struct State {
     log: CommandLog,
-    calls: HashMap<String, Call>,
-    /// The ids of `calls`, oldest first.
-    order: VecDeque<String>,
+    calls: Waiting<Call, CALLS_CAP>,
     /// A `!command` of the human's, whose output comes in the next record.
     typed: Option<String>,
 }
@@ -172,8 +166,7 @@ impl CommandReader {
             splitter: Splitter::default(),
             state: State {
                 log: CommandLog::new(limit),
-                calls: HashMap::new(),
-                order: VecDeque::new(),
+                calls: Waiting::default(),
                 typed: None,
             },
         }
@@ -261,20 +254,12 @@ impl State {
             command: command(text_of(&block["input"]["command"])),
             at: moment(record),
         };
-        if self.calls.insert(id.to_owned(), call).is_none() {
-            self.order.push_back(id.to_owned());
-        }
-        while self.order.len() > CALLS_CAP {
-            if let Some(oldest) = self.order.pop_front() {
-                self.calls.remove(&oldest);
-            }
-        }
+        self.calls.insert(id, call);
     }
 
     fn result(&mut self, block: &Value, record: &Value) {
         let id = text_of(&block["tool_use_id"]);
-        let call = self.calls.remove(id);
-        self.order.retain(|have| have != id);
+        let call = self.calls.take(id);
         let copy = &record["toolUseResult"];
         // Without its call, only the shape of a shell's result tells that it is one.
         if call.is_none() && !(copy["stdout"].is_string() && copy["stderr"].is_string()) {

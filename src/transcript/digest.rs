@@ -8,7 +8,7 @@
 //!
 //! Memory is bounded whatever the transcript holds, and lines that concern nobody are not parsed.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use memchr::memmem;
 use serde_json::Value;
@@ -17,6 +17,7 @@ use super::{
     commands::{CommandLog, CommandReader, records},
     record::{self, Record},
     todo::{TodoCall, Todos, is_todo_tool},
+    waiting::Waiting,
 };
 
 /// How far from the end of the file commands are looked for, in bytes: ten of the largest results and much else.
@@ -35,8 +36,7 @@ pub struct Digest {
     commands: CommandReader,
     todos: Todos,
     /// Calls of a to-do tool without their result, oldest first, by their id.
-    calls: HashMap<String, (String, Value)>,
-    order: VecDeque<String>,
+    calls: Waiting<(String, Value), CALLS_CAP>,
     said: VecDeque<String>,
     said_bytes: usize,
 }
@@ -58,8 +58,7 @@ impl Digest {
             limit: commands,
             commands: CommandReader::new(commands),
             todos: Todos::default(),
-            calls: HashMap::new(),
-            order: VecDeque::new(),
+            calls: Waiting::default(),
             said: VecDeque::new(),
             said_bytes: 0,
         }
@@ -152,24 +151,16 @@ impl Digest {
             return;
         }
         let call = (name.to_owned(), block["input"].clone());
-        if self.calls.insert(id.to_owned(), call).is_none() {
-            self.order.push_back(id.to_owned());
-        }
-        while self.order.len() > CALLS_CAP {
-            if let Some(oldest) = self.order.pop_front() {
-                self.calls.remove(&oldest);
-            }
-        }
+        self.calls.insert(id, call);
     }
 
     fn todo_answered(&mut self, block: &Value, result: &Value) {
         let Some(id) = block["tool_use_id"].as_str() else {
             return;
         };
-        let Some((name, input)) = self.calls.remove(id) else {
+        let Some((name, input)) = self.calls.take(id) else {
             return;
         };
-        self.order.retain(|have| have != id);
         if block["is_error"] == true {
             return;
         }
@@ -285,7 +276,7 @@ mod tests {
             let call = called(&format!("t{n}"), "TaskCreate", &json!({"subject": "a"}));
             digest.line(call.as_bytes(), NEWS);
         }
-        assert!(digest.calls.len() <= CALLS_CAP && digest.order.len() <= CALLS_CAP);
+        assert!(digest.calls.len() <= CALLS_CAP);
     }
 
     proptest::proptest! {

@@ -11,6 +11,7 @@ pub mod tail;
 pub mod todo;
 pub mod trim;
 pub mod usage;
+pub mod waiting;
 pub mod words;
 
 use std::{fmt, str::FromStr};

@@ -96,13 +96,6 @@ pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rec
     (!layout.too_small && !covered && !scrolled).then_some(pane)
 }
 
-/// The child's links as they lie on the host terminal, for whoever writes the frame: see [`extra`].
-#[must_use]
-pub fn links(model: &Model, screen: &Screen, theme: &Theme, hostname: &str) -> Vec<extra::LinkRun> {
-    let inner = layout::layout(model).pane_inner();
-    pane::links(inner, screen, theme.depth, hostname)
-}
-
 /// The layout as far as it lies on the host terminal: between a resize and the word of it they may differ.
 fn clipped(mut layout: Layout, area: Rect) -> Layout {
     if layout.whole == area {

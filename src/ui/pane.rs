@@ -145,10 +145,13 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, rows: Range<u16>, up: u
     });
 }
 
-/// The links in a rectangle, in the order of their places. Those that may not pass keep an empty target.
-pub(super) fn links(
+/// The child's links in some rows of the screen as they lie in its rectangle of the host terminal, in the order of
+/// their places, for whoever writes the frame: see [`extra`]. Those that may not pass keep an empty target.
+#[must_use]
+pub fn links(
     area: Rect,
     screen: &Screen,
+    rows: Range<u16>,
     depth: Depth,
     hostname: &str,
 ) -> Vec<extra::LinkRun> {
@@ -156,7 +159,7 @@ pub(super) fn links(
     if !screen.has_links() {
         return runs;
     }
-    screen.for_each_cell(|view| {
+    screen.for_each_cell_in(rows, |view| {
         let Some(target) = view.hyperlink else { return };
         if view.column >= area.width || view.row >= area.height {
             return;

@@ -10,9 +10,12 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::kit::{
-    messages_api::Answer,
-    supervisor::{Launch, SOON, Supervisor, group_members, key},
+use crate::{
+    kit::{
+        messages_api::Answer,
+        supervisor::{Launch, SOON, Supervisor, group_members, key, session_of},
+    },
+    reboot::reboot,
 };
 
 /// What the issue allows from a reply to its scratchpad on disk.
@@ -50,31 +53,6 @@ fn started(launch: &Launch) -> Supervisor {
 fn wait_for_handoff(supervisor: &Supervisor, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
     supervisor.wait_until(what, || holds(&supervisor.handoff()), SOON);
     supervisor.handoff()
-}
-
-/// Reboots by key; gives what was shown and what arrived.
-#[track_caller]
-fn reboot(supervisor: &Supervisor) -> (String, String) {
-    let next = supervisor.status()["iteration"].as_u64().unwrap() + 1;
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
-    supervisor
-        .terminal
-        .wait_for_text("review the handoff", SOON);
-    let shown = supervisor.handoff_text();
-    supervisor.keys([key::ENTER]);
-    let status = supervisor.wait_for_iteration(next, SOON * 2);
-    let session = session_of(&status);
-    supervisor.wait_until(
-        "the first prompt",
-        || !prompts(supervisor, &session).is_empty(),
-        SOON,
-    );
-    (shown, prompts(supervisor, &session).remove(0))
-}
-
-fn session_of(status: &Value) -> String {
-    status["session_id"].as_str().expect("a session").to_owned()
 }
 
 /// What the session of a demo was told, by its transcript.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::kit::{
     messages_api::{Answer, user_texts},
-    supervisor::{Launch, PITSTOP, SOON, Supervisor, group_members, key, live_client},
+    supervisor::{Launch, PITSTOP, SOON, Supervisor, group_members, key, live_client, session_of},
     terminal::{Answers, Spec, Terminal},
 };
 
@@ -35,10 +35,6 @@ fn live() -> Launch {
         .set("reboot.mode=\"manual\"")
         .agent_args(["--model", "claude-sonnet-4-5"])
         .notes(NOTES)
-}
-
-fn session_of(status: &Value) -> String {
-    status["session_id"].as_str().expect("a session").to_owned()
 }
 
 /// Starts and takes the first turn.
@@ -119,7 +115,7 @@ fn arrived(supervisor: &Supervisor, session: &str) -> String {
 
 /// Opens the review, approves it, waits for the next iteration; gives what was shown and what arrived.
 #[track_caller]
-fn reboot(supervisor: &Supervisor) -> (String, String) {
+pub(crate) fn reboot(supervisor: &Supervisor) -> (String, String) {
     let next = supervisor.status()["iteration"].as_u64().unwrap() + 1;
     supervisor.keys([key::F5]);
     supervisor.wait_for_phase("review", SOON);

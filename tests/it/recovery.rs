@@ -20,7 +20,9 @@ use crate::{
     kit::{
         home::Home,
         messages_api::Answer,
-        supervisor::{Launch, Process, SOON, Supervisor, group_members, key, processes_of},
+        supervisor::{
+            Launch, Process, SOON, Supervisor, group_members, key, processes_of, session_of,
+        },
     },
     trim::reboot::{choose_trim, fill, filled, removed, transcript},
 };
@@ -54,10 +56,6 @@ fn one_turn(supervisor: &Supervisor) {
     supervisor.prompt("note the tide");
     supervisor.terminal.wait_for_text(REPLY, SOON);
     supervisor.wait_for_state("idle", SOON);
-}
-
-fn session_of(status: &Value) -> String {
-    status["session_id"].as_str().expect("a session").to_owned()
 }
 
 /// The transcripts of a home, of the demo or of the real client, with the handoffs each was told.

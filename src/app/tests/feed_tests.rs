@@ -6,7 +6,10 @@ use super::*;
 use crate::{
     agent::{Failure, ToolCall, ToolOutput},
     api::wire::CheckpointBody,
-    app::event::{Ground, TranscriptFacts},
+    app::{
+        event::{Ground, TranscriptFacts},
+        todo::tests::list,
+    },
     breakpoint::git::{Commit, GitFacts},
     handoff::{
         IncludedFile,
@@ -14,7 +17,7 @@ use crate::{
         signal,
     },
     lineage::checkpoint::Checkpoint,
-    transcript::todo::{Status, Todo, TodoCall, TodoChange, Todos},
+    transcript::todo::{Status, TodoCall, Todos},
 };
 
 fn said(bench: &mut Bench, number: u128, message: &str) -> Vec<Effect> {
@@ -42,18 +45,6 @@ fn written(bench: &mut Bench, message: &str) -> Vec<Effect> {
             ..TranscriptFacts::default()
         },
     )
-}
-
-fn todo_call(id: &str, entries: &[(&str, Status)]) -> TodoCall {
-    let entry = |(text, status): &(&str, Status)| Todo {
-        id: None,
-        text: (*text).to_owned(),
-        status: *status,
-    };
-    TodoCall {
-        id: Some(id.to_owned()),
-        change: TodoChange::List(entries.iter().map(entry).collect()),
-    }
 }
 
 fn called(bench: &mut Bench, todo: TodoCall) -> Vec<Effect> {
@@ -169,7 +160,7 @@ fn a_generic_agent_is_heard_from_its_pane() {
 #[test]
 fn to_dos_come_from_hooks_and_from_the_transcript_and_stay_over_a_reboot() {
     let mut bench = Bench::new();
-    let first = todo_call(
+    let first = list(
         "t1",
         &[("one", Status::Completed), ("two", Status::Pending)],
     );
@@ -185,7 +176,7 @@ fn to_dos_come_from_hooks_and_from_the_transcript_and_stay_over_a_reboot() {
     );
     let mut todos = Todos::default();
     todos.apply(&first);
-    todos.apply(&todo_call("t2", &[("three", Status::InProgress)]));
+    todos.apply(&list("t2", &[("three", Status::InProgress)]));
     facts(
         &mut bench,
         TranscriptFacts {

@@ -3,7 +3,7 @@
 //! It is read from the transcript's blocks and bounded in every direction: a text keeps its start, a result only what failed,
 //! and of a long session the oldest tool calls go first, then the oldest replies, then the oldest prompts; never the first.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use memchr::memmem;
 use serde_json::Value;
@@ -16,6 +16,7 @@ use crate::{
         commands::records,
         record::Splitter,
         todo::{TodoCall, Todos, is_todo_tool},
+        waiting::Waiting,
     },
 };
 
@@ -113,8 +114,7 @@ struct Log {
     bytes: usize,
     left_out: u64,
     first: Option<String>,
-    waiting: HashMap<String, Call>,
-    order: VecDeque<String>,
+    waiting: Waiting<Call, WAITING_CAP>,
     facts: Facts,
 }
 
@@ -417,20 +417,12 @@ impl Log {
         let Some(id) = block["id"].as_str() else {
             return;
         };
-        if self.waiting.insert(id.to_owned(), call).is_none() {
-            self.order.push_back(id.to_owned());
-        }
-        while self.order.len() > WAITING_CAP {
-            if let Some(oldest) = self.order.pop_front() {
-                self.waiting.remove(&oldest);
-            }
-        }
+        self.waiting.insert(id, call);
     }
 
     fn result(&mut self, block: &Value, copy: &Value) {
         let id = block["tool_use_id"].as_str().unwrap_or_default();
-        self.order.retain(|have| have != id);
-        let call = self.waiting.remove(id);
+        let call = self.waiting.take(id);
         let said = texts(&block["content"]);
         let name = call.as_ref().map_or_else(
             || "a tool".to_owned(),

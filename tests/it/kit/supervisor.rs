@@ -716,6 +716,12 @@ fn log_of(home: &Home) -> String {
         .collect()
 }
 
+/// The session of a status or of an iteration's record.
+#[track_caller]
+pub fn session_of(status: &Value) -> String {
+    status["session_id"].as_str().expect("a session").to_owned()
+}
+
 /// A process of a home.
 #[derive(Clone, Debug)]
 pub struct Process {

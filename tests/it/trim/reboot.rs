@@ -12,7 +12,7 @@ use super::{gone, live::every_call_is_answered_next, live::results};
 use crate::kit::{
     home::Home,
     messages_api::Answer,
-    supervisor::{Launch, PITSTOP, SOON, Supervisor, key, processes_of},
+    supervisor::{Launch, PITSTOP, SOON, Supervisor, key, processes_of, session_of},
 };
 
 /// What the demo says at the end of its turn.
@@ -53,10 +53,6 @@ pub(crate) fn choose_trim(supervisor: &Supervisor) {
     supervisor.terminal.wait_for_text(removed, SOON);
     supervisor.keys(["t"]);
     supervisor.terminal.wait_for_text("Enter/a trim", SOON);
-}
-
-pub(crate) fn session_of(status: &Value) -> String {
-    status["session_id"].as_str().expect("a session").to_owned()
 }
 
 /// The transcript of a session, of the demo or of the real client.
