@@ -3,6 +3,7 @@
 mod answers;
 mod cluster;
 mod handler;
+mod text;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -23,6 +24,7 @@ use crate::clean::stripped;
 use crate::pane::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize};
 
 pub(super) use answers::VERSION_REPLY;
+pub(in crate::pane) use text::{RUN, is_text};
 
 /// The longest title in characters.
 const TITLE_LIMIT: usize = 256;
