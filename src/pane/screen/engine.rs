@@ -268,6 +268,13 @@ impl Engine {
         }
     }
 
+    /// Modes 47 and 1047 show the other screen and leave the cursor where it stands, unlike 1049.
+    fn leave_alternate_as_it_is(&mut self) {
+        let cursor = self.term.grid().cursor.clone();
+        self.enter_alternate(false);
+        self.term.grid_mut().cursor = cursor;
+    }
+
     /// What DECSTR resets: how text is written, not what is on the screen.
     pub(super) fn soft_reset(&mut self) {
         let private = [

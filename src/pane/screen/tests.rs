@@ -521,6 +521,18 @@ fn attributes_and_colours_reach_the_view() {
 }
 
 #[test]
+fn sgr_21_is_a_double_underline_and_leaves_bold_on() {
+    let mut screen = screen(4, 1);
+    feed(&mut screen, "\x1b[1;21mx");
+    let mut looks = Vec::new();
+    screen.for_each_cell(|cell| looks.push(cell.attributes));
+    assert_eq!(
+        (looks[0].bold, looks[0].underline),
+        (true, Underline::Double)
+    );
+}
+
+#[test]
 fn links_are_kept_when_fit_and_bounded_in_number() {
     let link = |uri: &str| {
         let mut screen = screen(4, 1);
@@ -607,6 +619,25 @@ fn the_alternate_screen_comes_and_goes_by_every_mode() {
         feed(&mut screen, format!("\x1b[?{mode}l"));
         assert_eq!(screen.text(), "main");
     }
+}
+
+#[test]
+fn each_mode_of_the_alternate_screen_leaves_the_cursor_where_xterm_does() {
+    for (mode, column) in [(47, 7), (1047, 7), (1049, 4)] {
+        let mut screen = screen(10, 2);
+        feed(
+            &mut screen,
+            format!("main\x1b[?{mode}h\x1b[Hand alt\x1b[?{mode}l"),
+        );
+        assert_eq!(screen.cursor().column, column, "{mode}");
+    }
+    let mut screen = screen(10, 2);
+    feed(&mut screen, "ab\x1b[?1049h\x1b[?1049lcd\x1b[?1049l");
+    assert_eq!(
+        screen.cursor().column,
+        2,
+        "1049 restores without a change of screen"
+    );
 }
 
 #[test]

@@ -62,7 +62,6 @@ impl Handler for Engine {
         clear_tabs(mode: TabulationClearMode);
         set_tabs(interval: u16);
         reverse_index();
-        terminal_attribute(attribute: Attr);
         set_mode(mode: Mode);
         unset_mode(mode: Mode);
         set_keypad_application_mode();
@@ -83,6 +82,14 @@ impl Handler for Engine {
             return;
         }
         self.term.input(c);
+    }
+
+    fn terminal_attribute(&mut self, attribute: Attr) {
+        self.term.terminal_attribute(match attribute {
+            // SGR 21: the parser reads it as the Linux console once did, ECMA-48 and xterm as this.
+            Attr::CancelBold => Attr::DoubleUnderline,
+            other => other,
+        });
     }
 
     fn bell(&mut self) {
@@ -168,8 +175,16 @@ impl Handler for Engine {
 
     fn unset_private_mode(&mut self, mode: PrivateMode) {
         match mode {
+            // On the first screen it still restores the cursor; curses programs end with it twice.
             PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor)
-            | PrivateMode::Unknown(47 | 1047) => self.enter_alternate(false),
+                if !self.mode(TermMode::ALT_SCREEN) =>
+            {
+                self.term.restore_cursor_position();
+            }
+            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
+                self.enter_alternate(false);
+            }
+            PrivateMode::Unknown(47 | 1047) => self.leave_alternate_as_it_is(),
             PrivateMode::Unknown(9) => self.x10_mouse = false,
             PrivateMode::Unknown(66) => self.term.unset_keypad_application_mode(),
             PrivateMode::Unknown(1048) => self.term.restore_cursor_position(),
