@@ -611,6 +611,45 @@ fn the_tail_joins_wrapped_lines() {
 }
 
 #[test]
+fn erasing_above_the_cursor_takes_every_line_there() {
+    for row in 1..=3 {
+        let mut screen = screen(4, 4);
+        feed(
+            &mut screen,
+            format!("one\r\ntwo\r\n3rd\r\n4th\x1b[{row};4H\x1b[1J"),
+        );
+        let left = ["two\n3rd\n4th", "3rd\n4th", "4th"][row - 1];
+        assert_eq!(screen.text().trim_start(), left, "in row {row}");
+    }
+}
+
+#[test]
+fn clearing_an_empty_screen_adds_nothing_to_the_scrollback() {
+    let mut screen = screen(4, 3);
+    feed(&mut screen, "\x1b[2J".repeat(5));
+    assert_eq!(screen.history_len(), 0);
+    feed(&mut screen, "one\x1b[2J\x1b[2J\x1b[41m\x1b[2J");
+    assert_eq!((screen.history_len(), screen.text().as_str()), (1, ""));
+    let mut grounds = Vec::new();
+    screen.for_each_cell(|cell| grounds.push(cell.background));
+    assert_eq!(grounds, [Colour::Indexed(1); 12]);
+}
+
+#[test]
+fn an_erased_line_continues_none() {
+    for erased in ["\r\x1b[K", "\x1b[2K\r", "\r\x1b[J"] {
+        let mut screen = screen(4, 3);
+        feed(&mut screen, format!("abcdef{erased}new"));
+        assert_eq!(screen.tail_text(9), "abcd\nnew", "{erased:?}");
+        screen.resize(PaneSize::new(9, 3));
+        assert_eq!(screen.text(), "abcd\nnew", "{erased:?}");
+    }
+    let mut screen = screen(4, 3);
+    feed(&mut screen, "abcdef\x1b[K");
+    assert_eq!(screen.tail_text(9), "abcdef");
+}
+
+#[test]
 fn the_alternate_screen_comes_and_goes_by_every_mode() {
     for mode in [47, 1047, 1049] {
         let mut screen = screen(10, 2);

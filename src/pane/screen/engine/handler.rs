@@ -57,8 +57,6 @@ impl Handler for Engine {
         move_forward_tabs(count: u16);
         save_cursor_position();
         restore_cursor_position();
-        clear_line(mode: LineClearMode);
-        clear_screen(mode: ClearMode);
         clear_tabs(mode: TabulationClearMode);
         set_tabs(interval: u16);
         reverse_index();
@@ -82,6 +80,41 @@ impl Handler for Engine {
             return;
         }
         self.term.input(c);
+    }
+
+    fn clear_line(&mut self, mode: LineClearMode) {
+        let whole = match mode {
+            LineClearMode::All => true,
+            LineClearMode::Right => self.term.grid().cursor.point.column == 0,
+            LineClearMode::Left => false,
+        };
+        self.term.clear_line(mode);
+        if whole {
+            self.break_wrap();
+        }
+    }
+
+    fn clear_screen(&mut self, mode: ClearMode) {
+        let cursor = self.term.grid().cursor.point;
+        match mode {
+            // The engine would push a blank line into the scrollback each time.
+            ClearMode::All if self.is_blank() => {
+                self.clear_screen(ClearMode::Above);
+                self.clear_screen(ClearMode::Below);
+            }
+            ClearMode::Above => {
+                self.term.clear_screen(ClearMode::Above);
+                // The engine leaves out the first line when there is only that one above the cursor's.
+                self.term.grid_mut().reset_region(..cursor.line);
+            }
+            ClearMode::Below => {
+                self.term.clear_screen(ClearMode::Below);
+                if cursor.column == 0 {
+                    self.break_wrap();
+                }
+            }
+            other => self.term.clear_screen(other),
+        }
     }
 
     fn terminal_attribute(&mut self, attribute: Attr) {
