@@ -384,14 +384,12 @@ impl Pen {
 }
 
 fn colour<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<String> {
-    match words.next()? {
-        "5" => words.next().map(str::to_owned),
-        _ => {
-            let mut part = || words.next()?.parse::<u8>().ok();
-            let (red, green, blue) = (part()?, part()?, part()?);
-            Some(format!("#{red:02x}{green:02x}{blue:02x}"))
-        }
+    if words.next()? == "5" {
+        return words.next().map(str::to_owned);
     }
+    let mut part = || words.next()?.parse::<u8>().ok();
+    let (red, green, blue) = (part()?, part()?, part()?);
+    Some(format!("#{red:02x}{green:02x}{blue:02x}"))
 }
 
 /// The line drawing set of the VT100, which a capture has as letters.
