@@ -270,6 +270,30 @@ impl Engine {
         }
     }
 
+    /// Modes 47 and 1047 show the other screen and leave the cursor where it stands, unlike 1049.
+    fn leave_alternate_as_it_is(&mut self) {
+        let cursor = self.term.grid().cursor.clone();
+        self.enter_alternate(false);
+        self.term.grid_mut().cursor = cursor;
+    }
+
+    /// Whether nothing stands on the screen.
+    fn is_blank(&self) -> bool {
+        let grid = self.term.grid();
+        (0..self.size.rows()).all(|row| is_blank(&grid[Line(i32::from(row))][..]))
+    }
+
+    /// The line above the cursor's no longer goes on in it: what it went on with is erased. It would else be joined
+    /// with what is written there next, in copies and in a wider grid.
+    fn break_wrap(&mut self) {
+        let grid = self.term.grid_mut();
+        let above = grid.cursor.point.line - 1_i32;
+        if above >= grid.topmost_line() {
+            let last = grid.last_column();
+            grid[above][last].flags.remove(Flags::WRAPLINE);
+        }
+    }
+
     /// What DECSTR resets: how text is written, not what is on the screen.
     pub(super) fn soft_reset(&mut self) {
         let private = [
