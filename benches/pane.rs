@@ -1040,7 +1040,7 @@ fn child(mode: &str, args: &[String]) -> Outcome<()> {
                 let next = FRAME_TIME * (frame as u32 + 1);
                 thread::sleep(next.saturating_sub(began.elapsed()));
             }
-            say("\x1b[1;1H\x1b[2KEND")?;
+            say(&format!("\x1b[{};1HEND", PANE.1))?;
             // Until it is told to end.
             while stdin.read(&mut [0])? > 0 {}
         }

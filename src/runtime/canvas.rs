@@ -21,6 +21,8 @@ pub struct Canvas {
     painter: Painter,
     shown: Buffer,
     next: Buffer,
+    /// A part as it was and as it becomes: kept for their memory.
+    part: (Buffer, Buffer),
     /// Where the cursor was put last, and whether it is to be seen there.
     cursor: Option<Cursor>,
     /// The host terminal holds something else than `shown`: it is cleared first.
@@ -36,6 +38,7 @@ impl Canvas {
             painter: Painter::new(abilities),
             shown: Buffer::empty(area),
             next: Buffer::empty(area),
+            part: (Buffer::default(), Buffer::default()),
             cursor: None,
             stale: false,
         }
@@ -82,18 +85,27 @@ impl Canvas {
         let area = area.intersection(self.shown.area);
         let (width, stride) = (usize::from(area.width), usize::from(self.shown.area.width));
         let start = usize::from(area.y) * stride + usize::from(area.x);
-        let mut before = Buffer::empty(area);
-        for (row, cells) in before.content.chunks_exact_mut(width.max(1)).enumerate() {
+        let (before, after) = &mut self.part;
+        before.resize(area);
+        after.resize(area);
+        for (row, cells) in after.content.chunks_exact_mut(width.max(1)).enumerate() {
             cells.clone_from_slice(&self.shown.content[start + row * stride..][..width]);
         }
-        let mut after = before.clone();
-        paint(&mut after);
-        let changed = before.diff(&after);
+        paint(after);
+        swap(before, &mut self.shown, start);
+        let changed = before.diff(after);
         send(&mut self.painter, &mut self.cursor, &changed, cursor);
-        for (row, cells) in after.content.chunks_exact(width.max(1)).enumerate() {
-            self.shown.content[start + row * stride..][..width].clone_from_slice(cells);
-        }
+        swap(after, &mut self.shown, start);
         self.painter.take()
+    }
+}
+
+/// Exchanges a part with the rectangle of its size that begins at that cell of the whole: a copy of so many cells costs
+/// more than all else about them.
+fn swap(part: &mut Buffer, whole: &mut Buffer, start: usize) {
+    let (width, stride) = (usize::from(part.area.width), usize::from(whole.area.width));
+    for (row, cells) in part.content.chunks_exact_mut(width.max(1)).enumerate() {
+        cells.swap_with_slice(&mut whole.content[start + row * stride..][..width]);
     }
 }
 

@@ -65,7 +65,22 @@ impl Engine {
         let (point, template) = (grid.cursor.point, grid.cursor.template.clone());
         let row = &mut grid[point.line];
         let mut column = point.column.0;
-        while let Some(c) = rest.clone().next() {
+        loop {
+            let room = &rest.as_str().as_bytes()[..rest.as_str().len().min(columns - column)];
+            let ascii = room.iter().take_while(|byte| byte.is_ascii()).count();
+            let cells = &mut row[Column(column)..Column(column + ascii)];
+            let mut done = 0;
+            for (cell, byte) in cells.iter_mut().zip(room) {
+                if cell.flags.intersects(WIDE) {
+                    break;
+                }
+                cell.clone_from(&template);
+                cell.c = char::from(*byte);
+                done += 1;
+            }
+            column += done;
+            *rest = rest.as_str()[done..].chars();
+            let Some(c) = rest.clone().next() else { break };
             let width = plain_width(c);
             let free = |at: usize| !row[Column(at)].flags.intersects(WIDE);
             if width == 0 || column + width > columns || !(column..column + width).all(free) {
