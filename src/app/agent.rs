@@ -22,7 +22,7 @@ use super::{
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    outward, reboot, signal,
+    outward, reboot, say, signal,
     summary::{self, Summaries},
     trim,
 };
@@ -402,6 +402,7 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
 }
 
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
+    say::prompted(model);
     breakpoint::prompted(model);
     set_state(model, AgentState::Busy);
     // Not when a turn ends: its last figure comes after that.
@@ -648,17 +649,6 @@ fn figures_changed(model: &mut Model) -> Vec<Effect> {
         effects.extend(summary::crossed(model, crossing.level));
     }
     effects
-}
-
-/// Types a prompt for the user: the text, then Enter as a write of its own.
-pub fn say(model: &mut Model, text: &str) -> Vec<Effect> {
-    let epoch = model.next_epoch();
-    model.saying = Some(epoch);
-    model.heard.expect_echo(text);
-    vec![
-        Effect::Paste(crate::handoff::sendable(text)),
-        Effect::SetTimer(TimerId::Enter(epoch), Duration::from_millis(120)),
-    ]
 }
 
 /// Comes back once the human has been quiet for long enough, if somebody waits for that.
