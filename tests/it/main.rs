@@ -27,6 +27,7 @@ mod pane;
 mod reboot;
 mod recovery;
 mod replay;
+mod submit;
 mod summary;
 mod test_command;
 mod transcript;
