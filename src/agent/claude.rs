@@ -38,6 +38,13 @@ pub const TERMINAL_NAME: [(&str, &str); 2] = [
     ("TERM_PROGRAM_VERSION", "1.2.0"),
 ];
 
+/// Whether this title is that of the client's list of sessions: `1 awaiting input · claude agents`. A left arrow in an empty
+/// prompt opens it, and the session goes on under a daemon (measured with 2.1.197).
+#[must_use]
+pub fn is_agent_view(title: &str) -> bool {
+    title.ends_with("claude agents")
+}
+
 /// Enter, in the form of the kitty protocol. The client knows it whether it has asked for that protocol or not, and takes it
 /// for Enter wherever it stands. With a carriage return it depends on what else is in the read: behind typed text it is a new
 /// line (7 of 7), behind a paste sometimes (2 of 21), and when a client that was busy finds a paste and two of them, the text

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    agent::{AgentEvent, Failure, StartSource, StatusLine, ToolCall, ToolOutput},
+    agent::{AgentEvent, Failure, StartSource, StatusLine, ToolCall, ToolOutput, claude},
     api::wire::AgentState,
     breakpoint::test_run,
     config::{Config, GuardConfig, Preset},
@@ -348,8 +348,13 @@ pub(super) fn is_calm(title: &str) -> bool {
 }
 
 /// The title is the second witness: no hook tells of a turn that the human has stopped with Escape or by denying a
-/// permission.
+/// permission. And it alone tells of the agent view.
 pub fn title_changed(model: &mut Model) -> Vec<Effect> {
+    let listing = model.identity.agent_kind != "generic" && claude::is_agent_view(&model.title);
+    if listing && !std::mem::replace(&mut model.agent.listing, listing) {
+        model.trouble("agent view: the session has gone to a daemon; Esc, Enter takes it back");
+    }
+    model.agent.listing = listing;
     watch_calm(model)
 }
 

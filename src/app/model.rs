@@ -63,6 +63,8 @@ pub struct AgentView {
     pub model: Option<String>,
     /// What the dialog that is open wants.
     pub dialog: Option<String>,
+    /// Whether it shows its list of sessions (the agent view) instead of the session.
+    pub listing: bool,
     /// Background tasks that the last turn left running.
     pub background_tasks: usize,
     /// Whether it takes a paste as one piece. Without that each line of one is an Enter.

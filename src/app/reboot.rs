@@ -255,7 +255,8 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     if agent.background_tasks > 0 {
         blocks.push("background task");
     }
-    if agent.state == AgentState::Dialog {
+    // What is typed into the agent view is the task of yet another session.
+    if agent.state == AgentState::Dialog || agent.listing {
         blocks.push("dialog");
     }
     let by_person = model

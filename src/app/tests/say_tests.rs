@@ -86,3 +86,20 @@ fn a_prompt_before_its_enter_is_somebody_elses() {
     bench.prompted(OLD, "mine");
     assert_eq!(look(&mut bench, timer), (1, true));
 }
+
+#[test]
+fn nothing_is_said_into_the_agent_view() {
+    let mut bench = Bench::new();
+    let refused = |effects: &[Effect]| {
+        effects
+            .iter()
+            .any(|one| matches!(one, Effect::Answer(_, Reply::Refused { .. })))
+    };
+    let title = |title: &str| Event::Pane(PaneEvent::Screen(ScreenFact::Title(title.to_owned())));
+    bench.tell(title("1 awaiting input · claude agents"));
+    let notice = &bench.model.notices.back().expect("a notice").text;
+    assert!(notice.starts_with("agent view:"), "{notice}");
+    assert!(refused(&say(&mut bench, "hello")));
+    bench.tell(title("✳ Claude Code"));
+    assert!(!refused(&say(&mut bench, "hello")));
+}
