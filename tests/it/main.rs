@@ -19,6 +19,7 @@ mod handoff;
 mod hooks;
 mod host;
 mod hostile;
+mod keyboard;
 mod kit;
 mod layering;
 mod lineage;
