@@ -7,6 +7,7 @@ mod api;
 mod autopilot;
 mod breakpoint;
 mod checkpoint;
+mod client;
 mod commands;
 mod compaction;
 mod config;
