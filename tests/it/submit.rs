@@ -250,12 +250,13 @@ fn every_kind_is_submitted_once(busy: Busy) {
     assert!(shown.len() > 186_000, "{} bytes", shown.len());
     supervisor.keys([key::ENTER]);
     events.wait_for("reboot", |one| one["phase"] == "verifying", SOON);
-    let _hogs = (busy == Busy::Hogs).then(Hogs::two);
+    let hogs = (busy == Busy::Hogs).then(Hogs::two);
     while_busy(busy, client_pid(&supervisor), || {});
     sent.push(shown);
     sent.push("and now go on".to_owned());
     let arrived = || prompts(&launch).len() >= sent.len();
     supervisor.wait_until("the handoff and the prompt behind it", arrived, SOON * 2);
+    drop(hogs);
     eprintln!("186 KB and a prompt behind it: {:?}", began.elapsed());
     supervisor.wait_for_iteration(2, SOON);
     check(&supervisor, &sent, "a prompt behind the handoff");
