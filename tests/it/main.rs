@@ -11,6 +11,7 @@ mod client;
 mod commands;
 mod compaction;
 mod config;
+mod conformance;
 mod context;
 mod copy;
 mod doors;
