@@ -1,7 +1,7 @@
 //! The hosted program, as far as we must know it.
 //!
 //! Owns how an agent is started and resumed, and what it tells us about itself. How it is prompted and ended is
-//! the core's: `app::agent` and `app::ending`.
+//! the core's: `app::say` and `app::ending`.
 //! Refuses to run anything: every function here turns data into data, and `runtime` obeys.
 
 use std::ffi::{OsStr, OsString};

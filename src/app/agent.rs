@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    agent::{AgentEvent, Failure, StartSource, StatusLine, ToolCall, ToolOutput},
+    agent::{AgentEvent, Failure, StartSource, StatusLine, ToolCall, ToolOutput, claude},
     api::wire::AgentState,
     breakpoint::test_run,
     config::{Config, GuardConfig, Preset},
@@ -22,7 +22,7 @@ use super::{
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    outward, reboot, signal,
+    outward, reboot, say, signal,
     summary::{self, Summaries},
     trim,
 };
@@ -348,8 +348,13 @@ pub(super) fn is_calm(title: &str) -> bool {
 }
 
 /// The title is the second witness: no hook tells of a turn that the human has stopped with Escape or by denying a
-/// permission.
+/// permission. And it alone tells of the agent view.
 pub fn title_changed(model: &mut Model) -> Vec<Effect> {
+    let listing = model.identity.agent_kind != "generic" && claude::is_agent_view(&model.title);
+    if listing && !std::mem::replace(&mut model.agent.listing, listing) {
+        model.trouble("agent view: the session has gone to a daemon; Esc, Enter takes it back");
+    }
+    model.agent.listing = listing;
     watch_calm(model)
 }
 
@@ -402,6 +407,7 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
 }
 
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
+    say::prompted(model);
     breakpoint::prompted(model);
     set_state(model, AgentState::Busy);
     // Not when a turn ends: its last figure comes after that.
@@ -648,17 +654,6 @@ fn figures_changed(model: &mut Model) -> Vec<Effect> {
         effects.extend(summary::crossed(model, crossing.level));
     }
     effects
-}
-
-/// Types a prompt for the user: the text, then Enter as a write of its own.
-pub fn say(model: &mut Model, text: &str) -> Vec<Effect> {
-    let epoch = model.next_epoch();
-    model.saying = Some(epoch);
-    model.heard.expect_echo(text);
-    vec![
-        Effect::Paste(crate::handoff::sendable(text)),
-        Effect::SetTimer(TimerId::Enter(epoch), Duration::from_millis(120)),
-    ]
 }
 
 /// Comes back once the human has been quiet for long enough, if somebody waits for that.

@@ -40,7 +40,7 @@ pub use turn::{figures_in, reads_task, task_read, turn_ended, turn_failed};
 
 use hold::say_held;
 use told::{call, news, run_ended, tell, turn_news};
-use turn::{enter_again, fresh, settle, type_prompt, wait_over};
+use turn::{fresh, settle, type_prompt, wait_over};
 
 /// How long after a turn the figures may take: the client waits 300 ms before it tells its status line.
 const SETTLE: Duration = Duration::from_millis(600);
@@ -51,9 +51,8 @@ const SETTLE_FRESH: Duration = Duration::from_millis(20);
 /// An idle agent that should be at work is left alone for this long: its start prompt may be on its way.
 const IDLE: Duration = Duration::from_secs(20);
 
-/// When a typed prompt that was not seen to arrive gets one more lone Enter, and when it is given up.
-const ENTER_AGAIN: Duration = Duration::from_secs(2);
-const DEAF: Duration = Duration::from_secs(25);
+/// When a typed prompt that was not seen to arrive is given up: its further Enters are over by then.
+const DEAF: Duration = Duration::from_secs(27);
 
 /// How long an agent may take from its process to its first word; a dialog at its start keeps it silent for ever.
 const SILENT: Duration = Duration::from_secs(90);
@@ -74,7 +73,6 @@ const CLOCK: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     Settle,
-    EnterAgain,
     Deaf,
     WaitOver,
     Silent,
@@ -312,7 +310,7 @@ fn watch(model: &mut Model) -> Vec<Effect> {
     }
     match (state, &run.pilot.phase) {
         (AgentState::Starting, _) => set_once(model, Due::Silent, SILENT),
-        (AgentState::Busy, Phase::Settling | Phase::Sent { .. }) => {
+        (AgentState::Busy, Phase::Settling | Phase::Sent) => {
             set_phase(model, Phase::Working);
             Vec::new()
         }
@@ -531,7 +529,6 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     };
     match due {
         Due::Settle => settle(model),
-        Due::EnterAgain => enter_again(model),
         Due::Deaf => trip(model, &Trip::Deaf { what: "a prompt" }),
         Due::WaitOver => wait_over(model),
         Due::Silent => silent(model),

@@ -18,7 +18,7 @@ use super::{
     model::{Focus, Model, Overlay, Quitting},
     outward,
     reboot::{self, Approval},
-    scratchpad, summary,
+    say, scratchpad, summary,
 };
 
 /// How long a notice stays in the footer.
@@ -40,7 +40,7 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
         Control::Say(text) if model.autopilot.is_some() => autopilot::say(model, text),
         Control::Say(text) => match reboot::blocked_by(model).first() {
             Some(block) => Err(format!("not a safe moment: {block}")),
-            None => Ok(agent::say(model, &text)),
+            None => Ok(say::say(model, &text)),
         },
     };
     match done {

@@ -23,6 +23,7 @@ pub mod outward;
 pub mod reboot;
 pub mod replay;
 pub mod report;
+pub mod say;
 pub mod scratchpad;
 pub mod signal;
 pub mod summary;
@@ -171,10 +172,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
             effects.extend(reboot::advance(model));
             effects
         }
-        TimerId::Enter(epoch) if model.saying == Some(epoch) => {
-            model.saying = None;
-            vec![Effect::Type(b"\r".to_vec())]
-        }
+        TimerId::Enter(epoch) if say::is_about(model, epoch) => say::timer(model, epoch),
         TimerId::Enter(_) | TimerId::Verify(_) | TimerId::AutoDelay(_) | TimerId::WarmUp(_) => {
             reboot::timer(model, id)
         }

@@ -26,6 +26,7 @@ use super::{
     ending::Ending,
     event::{CallId, Ground, Lots, TranscriptFacts},
     reboot::Reboot,
+    say::Saying,
     signal::Heard,
     summary::Summaries,
     tally::Tally,
@@ -62,6 +63,8 @@ pub struct AgentView {
     pub model: Option<String>,
     /// What the dialog that is open wants.
     pub dialog: Option<String>,
+    /// Whether it shows its list of sessions (the agent view) instead of the session.
+    pub listing: bool,
     /// Background tasks that the last turn left running.
     pub background_tasks: usize,
     /// Whether it takes a paste as one piece. Without that each line of one is an Enter.
@@ -358,8 +361,8 @@ pub struct Model {
     pub saves: Vec<(uuid::Uuid, CallId, CheckpointReply)>,
     /// Why the store cannot be used and history is kept in memory, while that is so.
     pub store_trouble: Option<String>,
-    /// The epoch of the Enter behind a prompt that we type for the user.
-    pub saying: Option<u64>,
+    /// The prompt that we type for somebody, until it is taken.
+    pub saying: Option<Saying>,
     /// The epoch of the timer that waits for the human to stop typing.
     pub quiet_epoch: u64,
     /// The epoch of the timer that waits for a calm title to stay.

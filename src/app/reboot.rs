@@ -33,6 +33,7 @@ use super::{
     effect::Effect,
     event::{Exit, TimerId},
     model::{Model, Overlay},
+    say,
     trim::{self, Preview},
 };
 
@@ -43,7 +44,7 @@ use steps::{end_attempt, enter};
 const OPENING_GUARD: Duration = Duration::from_millis(800);
 
 /// How long a pasted handoff may stay unsubmitted before one more lone Enter: a busy client loses the first.
-const SECOND_ENTER: Duration = Duration::from_millis(1500);
+const SECOND_ENTER: Duration = Duration::from_millis(1000);
 
 /// How many turns `d` puts a reboot off.
 const DEFER_TURNS: u32 = 3;
@@ -254,7 +255,8 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     if agent.background_tasks > 0 {
         blocks.push("background task");
     }
-    if agent.state == AgentState::Dialog {
+    // What is typed into the agent view is the task of yet another session.
+    if agent.state == AgentState::Dialog || agent.listing {
         blocks.push("dialog");
     }
     let by_person = model
@@ -669,10 +671,8 @@ pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
             // A hook that told of the prompt means that it is submitted; a marker in the pane does not, for
             // what is pasted is echoed.
             let submit = generic || !attempt.proven;
-            let mut effects: Vec<_> = submit
-                .then(|| Effect::Type(b"\r".to_vec()))
-                .into_iter()
-                .collect();
+            let enter = submit.then(|| say::enter(model, 0));
+            let mut effects: Vec<_> = enter.into_iter().collect();
             effects.extend(advance(model));
             return effects;
         }
@@ -702,7 +702,7 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
     if attempt.pasted && !attempt.second_enter {
         attempt.second_enter = true;
         return vec![
-            Effect::Type(b"\r".to_vec()),
+            say::enter(model, 1),
             Effect::SetTimer(TimerId::Verify(epoch), timeout.saturating_sub(SECOND_ENTER)),
         ];
     }

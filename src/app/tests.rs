@@ -34,6 +34,7 @@ use super::{
 mod breakpoint;
 mod checkpoint;
 mod feed_tests;
+mod say_tests;
 mod summary_tests;
 
 const OLD: u128 = 1;

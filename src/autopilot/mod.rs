@@ -82,10 +82,7 @@ pub enum Phase {
     /// A turn is over; the figures are awaited.
     Settling,
     /// A prompt was typed and not seen to arrive yet.
-    Sent {
-        /// Whether a second Enter has been sent.
-        again: bool,
-    },
+    Sent,
     /// Something has failed, or a limit holds.
     Waiting(Wait),
     /// A breaker has tripped.

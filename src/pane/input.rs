@@ -872,14 +872,14 @@ const MODIFIERS: [ModifierKeyCode; 14] = [
 ];
 
 /// The child's bytes for an item: as they came where host and child speak the same language, else
-/// encoded anew. `host_kitty` says that we pushed kitty keyboard flags to the host terminal.
+/// encoded anew. `asked` says that the host terminal was asked to tell keys apart: by the kitty protocol or by `modifyOtherKeys`.
 ///
 /// Mouse events give nothing: they need the pane's cell ([`keys::encode_mouse`]). Neither do
 /// answers: they are to us.
 #[must_use]
-pub fn forward(item: &HostInput, modes: &Modes, host_kitty: bool) -> Vec<u8> {
+pub fn forward(item: &HostInput, modes: &Modes, asked: bool) -> Vec<u8> {
     match item {
-        HostInput::Key { event, raw } => forward_key(event, raw, modes, host_kitty),
+        HostInput::Key { event, raw } => forward_key(event, raw, modes, asked),
         HostInput::Raw(raw) => raw.clone(),
         HostInput::PasteStart => keys::paste_start(modes).to_vec(),
         HostInput::PasteChunk(text) => keys::paste_text(text, modes),
@@ -891,13 +891,13 @@ pub fn forward(item: &HostInput, modes: &Modes, host_kitty: bool) -> Vec<u8> {
     }
 }
 
-fn forward_key(event: &KeyEvent, raw: &[u8], modes: &Modes, host_kitty: bool) -> Vec<u8> {
+fn forward_key(event: &KeyEvent, raw: &[u8], modes: &Modes, asked: bool) -> Vec<u8> {
     let rich = modes.kitty_flags != 0 || modes.modify_other_keys != 0;
     // These forms come only from a host that was asked for them; from another they were typed.
     let locks = event
         .state
         .intersects(KeyEventState::CAPS_LOCK | KeyEventState::NUM_LOCK);
-    let foreign = host_kitty && (locks || is_kitty_form(raw));
+    let foreign = asked && (locks || is_rich_form(raw));
     let numbered = matches!(event.code, KeyCode::Char(_)) && event.kind != KeyEventKind::Release;
     let text = numbered && !foreign && raw.first().is_some_and(|byte| *byte >= 0x20);
     // Text is text in every language but one.
@@ -919,15 +919,15 @@ fn forward_key(event: &KeyEvent, raw: &[u8], modes: &Modes, host_kitty: bool) ->
     raw.to_vec()
 }
 
-/// Forms that only a host with pushed flags sends: `CSI … u`, F1 to F4 as `CSI letter` or
-/// `CSI 13 ~`, and any with an event type or lock bits.
-fn is_kitty_form(raw: &[u8]) -> bool {
+/// Forms that only a host sends that was asked: `CSI … u`, F1 to F4 as `CSI letter` or `CSI 13 ~`, any with an event type
+/// or lock bits, and the `CSI 27;modifiers;key ~` of `modifyOtherKeys`.
+fn is_rich_form(raw: &[u8]) -> bool {
     let Some(body) = raw.strip_prefix(b"\x1b[") else {
         return false;
     };
     match body {
         [b'P' | b'Q' | b'S'] | b"13~" | [.., b'u'] => true,
-        _ => body.contains(&b':') || body.starts_with(b"13;"),
+        _ => body.contains(&b':') || body.starts_with(b"13;") || body.starts_with(b"27;"),
     }
 }
 

@@ -169,7 +169,7 @@ impl Shell {
             HostInput::PasteChunk(_) if self.paste_cut => return,
             _ => {}
         }
-        let bytes = input::forward(input, &modes, self.host_kitty());
+        let bytes = input::forward(input, &modes, self.asked_for_keys());
         if !bytes.is_empty() && !self.write_pane(bytes) {
             self.paste_cut = true;
         }

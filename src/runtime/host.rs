@@ -41,7 +41,42 @@ const QUERIES: &str = "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[?u\x1b[?2026$p\x1b[?99
 
 /// Everything of `ENTER` taken back, and what frames may have left: keyboard flags, attributes, cursor shape,
 /// a synchronized frame. Cleared first: a terminal that has grown since `ENTER` (tmux) keeps rows of ours else.
-const LEAVE: &str = "\x1b]2;\x1b\\\x1b[23;2t\x1b[?2026l\x1b[<u\x1b[?2031l\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[2J\x1b[0 q\x1b[?1049l\x1b[?25h";
+const LEAVE: &str = "\x1b]2;\x1b\\\x1b[23;2t\x1b[?2026l\x1b[<u\x1b[>4m\x1b[?2031l\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[2J\x1b[0 q\x1b[?1049l\x1b[?25h";
+
+/// How the host terminal tells keys apart that have one byte in common, such as Shift+Enter and Enter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostKeys {
+    /// Not that we know of.
+    #[default]
+    Alike,
+    /// By the kitty protocol.
+    Kitty,
+    /// By xterm's `modifyOtherKeys`, if at all: there is no answer that tells. xterm and tmux (`extended-keys on`) do.
+    Other,
+}
+
+impl HostKeys {
+    /// What is known once the terminal has told its keyboard flags, or has answered DA1 without having done so.
+    #[must_use]
+    pub const fn learned(self, kitty: bool) -> Self {
+        match (self, kitty) {
+            (_, true) => Self::Kitty,
+            (Self::Alike, false) => Self::Other,
+            (known, false) => known,
+        }
+    }
+
+    /// What asks for it; `LEAVE` takes it back. "Disambiguate" is enough, and so is the level that leaves every key as it is
+    /// that has a form of its own. Terminals that take the second one for attributes are set right at once.
+    #[must_use]
+    pub const fn request(self) -> &'static [u8] {
+        match self {
+            Self::Alike => b"",
+            Self::Kitty => b"\x1b[>1u",
+            Self::Other => b"\x1b[>4;1m\x1b[0m",
+        }
+    }
+}
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
 

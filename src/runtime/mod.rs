@@ -79,7 +79,7 @@ use agent::AgentPlan;
 use canvas::Canvas;
 use follower::Poke;
 use front::{Front, Speech};
-use host::HostBytes;
+use host::{HostBytes, HostKeys};
 use keeper::Job;
 use listen::Listening;
 use outward::Outward;
@@ -191,7 +191,7 @@ pub struct Shell {
     drawn_layout: Option<Layout>,
     decoder: Decoder,
     escape_due: Option<Instant>,
-    host_kitty: bool,
+    host_keys: HostKeys,
     host_synchronizes: bool,
     cursor_shape: Option<u8>,
     started: Instant,
@@ -368,7 +368,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         drawn_layout: None,
         decoder: Decoder::default(),
         escape_due: None,
-        host_kitty: false,
+        host_keys: HostKeys::default(),
         host_synchronizes: false,
         cursor_shape: None,
         started: Instant::now(),
@@ -540,6 +540,7 @@ impl Shell {
     /// Draws everything anew: somebody else has drawn on the host terminal.
     pub(crate) fn redraw(&mut self) {
         self.canvas.renew(self.model.host);
+        self.outward.raw(self.host_keys.request());
         self.cursor_shape = None;
         self.resized();
         self.dirty = true;
@@ -567,19 +568,21 @@ impl Shell {
             HostReply::ModeReport { mode: 2026, value } => {
                 self.host_synchronizes = matches!(value, 1 | 2);
             }
-            HostReply::KittyFlags(_) if !self.host_kitty => {
-                self.host_kitty = true;
-                // "Disambiguate" tells Shift+Enter from Enter; taken back by the restoration.
-                self.outward.raw(b"\x1b[>1u");
-                self.dirty = true;
+            HostReply::KittyFlags(_) | HostReply::DeviceAttributes(_) => {
+                let kitty = matches!(reply, HostReply::KittyFlags(_));
+                let keys = self.host_keys.learned(kitty);
+                if keys != std::mem::replace(&mut self.host_keys, keys) {
+                    self.outward.raw(keys.request());
+                    self.dirty = true;
+                }
             }
             reply => effects::learn_colour(self, &reply),
         }
     }
 
-    /// Whether the host terminal speaks the kitty keyboard protocol.
-    pub(crate) const fn host_kitty(&self) -> bool {
-        self.host_kitty
+    /// Whether the host terminal was asked to tell keys apart.
+    pub(crate) fn asked_for_keys(&self) -> bool {
+        self.host_keys != HostKeys::Alike
     }
 
     /// Chooses the colours anew: by the user's wish, and by whether the host terminal is dark.

@@ -45,6 +45,16 @@ fn appended(launch: &Launch) -> String {
 }
 
 #[test]
+fn the_end_of_a_prompt_is_never_half_of_something() {
+    assert_eq!(boxed("look into @notes".to_owned()), "look into @notes ");
+    assert_eq!(boxed("look into C:\\".to_owned()), "look into C:\\ ");
+    for whole in ["hello", "", "/compact", "look, see."] {
+        assert_eq!(boxed(whole.to_owned()), whole);
+    }
+    assert_eq!(boxed("/add-dir @src".to_owned()), "/add-dir @src ");
+}
+
+#[test]
 fn a_fresh_start_names_its_session() {
     assert_eq!(
         args(&launch(&[])),

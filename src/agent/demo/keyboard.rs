@@ -13,6 +13,8 @@ pub enum Key {
     Text(String),
     /// A bracketed paste, whole.
     Paste(String),
+    /// A carriage return, of which only the whole read tells what it means.
+    Return,
     /// Enter.
     Submit,
     /// A line break inside the prompt.
@@ -72,14 +74,14 @@ impl Keyboard {
             }
             left = &left[used..];
         }
-        if alone { enter_or_newline(keys) } else { keys }
+        enter_or_newline(keys, alone)
     }
 
     /// Decodes one key from the front; gives the bytes used, 0 when more are needed.
     fn one(&mut self, bytes: &[u8], keys: &mut Vec<Key>) -> usize {
         let key = match bytes[0] {
             0x1b => return self.escape(bytes, keys),
-            b'\r' => Key::Submit,
+            b'\r' => Key::Return,
             b'\n' => Key::Newline,
             0x03 => Key::Interrupt,
             0x04 => Key::EndOfInput,
@@ -103,6 +105,7 @@ impl Keyboard {
                 match &bytes[2..used] {
                     b"200~" => self.paste = Some(Vec::new()),
                     b"13;2u" | b"27;2;13~" => keys.push(Key::Newline),
+                    b"13u" => keys.push(Key::Submit),
                     [b'?', .., b'c'] => keys.push(Key::Attributes),
                     // 1, 2 and 3: known; 0 and 4: not to be had.
                     [b'?', b'2', b'0', b'2', b'6', b';', b'1'..=b'3', b'$', b'y'] => {
@@ -159,7 +162,7 @@ fn pasted(bytes: &[u8]) -> String {
 }
 
 /// Turns an Enter that came with more text in the same read into a line break.
-fn enter_or_newline(keys: Vec<Key>) -> Vec<Key> {
+fn enter_or_newline(keys: Vec<Key>, alone: bool) -> Vec<Key> {
     let characters: usize = keys
         .iter()
         .map(|key| match key {
@@ -168,17 +171,13 @@ fn enter_or_newline(keys: Vec<Key>) -> Vec<Key> {
         })
         .sum();
     let pasted = keys.iter().any(|key| matches!(key, Key::Paste(_)));
-    if characters <= FAST_TYPING && !pasted {
-        return keys;
-    }
-    let newline = |key| {
-        if key == Key::Submit {
-            Key::Newline
-        } else {
-            key
-        }
+    let submits = !alone || (characters <= FAST_TYPING && !pasted);
+    let meant = |key| match key {
+        Key::Return if submits => Key::Submit,
+        Key::Return => Key::Newline,
+        key => key,
     };
-    keys.into_iter().map(newline).collect()
+    keys.into_iter().map(meant).collect()
 }
 
 fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
@@ -215,7 +214,13 @@ mod tests {
             read(&[b"\x1b[200~a\x1b[201~\r"]),
             [paste.clone(), Key::Newline]
         );
-        assert_eq!(read(&[b"\x1b[200~a\x1b[201~", b"\r"]), [paste, Key::Submit]);
+        assert_eq!(
+            read(&[b"\x1b[200~a\x1b[201~", b"\r"]),
+            [paste.clone(), Key::Submit]
+        );
+        // In the form of the kitty protocol it cannot be taken for anything else.
+        let form = b"\x1b[200~a\x1b[201~\x1b[13u";
+        assert_eq!(read(&[form]), [paste, Key::Submit]);
     }
 
     #[test]

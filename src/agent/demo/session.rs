@@ -344,7 +344,7 @@ impl Session {
             Key::Interrupt if !self.draft.is_empty() => self.draft.clear(),
             Key::EndOfInput if !self.draft.is_empty() => {}
             Key::Interrupt | Key::EndOfInput => self.press_to_quit(key),
-            Key::Attributes | Key::KnowsFrames => {}
+            Key::Return | Key::Attributes | Key::KnowsFrames => {}
         }
         Ok(())
     }

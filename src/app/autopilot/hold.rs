@@ -9,10 +9,11 @@ use crate::{
 
 use super::{Due, SETTLE_FRESH, clock, finish, resume_key, set, told::tell};
 use crate::app::{
-    agent, control,
+    control,
     effect::Effect,
     model::{Model, Overlay},
     reboot::{self, Approval},
+    say,
 };
 
 /// A person wants something said though the run is held: at a safe moment it is.
@@ -30,7 +31,7 @@ pub(super) fn say_held(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     run.said = true;
-    agent::say(model, &text)
+    say::say(model, &text)
 }
 
 /// Whether the run deals with an agent that has ended by itself. One that a person has ended is the person's affair.

@@ -145,7 +145,7 @@ pub const fn phase_word(pilot: &Autopilot) -> &'static str {
         return "paused";
     }
     match &pilot.phase {
-        Phase::Working | Phase::Settling | Phase::Sent { .. } => "working",
+        Phase::Working | Phase::Settling | Phase::Sent => "working",
         Phase::Waiting(_) => "waiting",
         Phase::Tripped(_) => "tripped",
         Phase::Ended(_) => "ended",
@@ -158,6 +158,6 @@ pub(super) fn why(pilot: &Autopilot) -> Option<String> {
         Phase::Waiting(wait) => Some(wait.why.clone()),
         Phase::Tripped(trip) => Some(format!("{}: {trip}", trip.name())),
         Phase::Ended(end) => Some(end.to_string()),
-        Phase::Working | Phase::Settling | Phase::Sent { .. } => None,
+        Phase::Working | Phase::Settling | Phase::Sent => None,
     }
 }

@@ -11,10 +11,10 @@ use crate::{
 };
 
 use super::{
-    DEAF, Due, ENTER_AGAIN, follow, is_always_fresh, set, set_phase, spent,
+    DEAF, Due, follow, is_always_fresh, set, set_phase, spent,
     told::{start_of, tell, turn_news},
 };
-use crate::app::{agent, effect::Effect, handoff, model::Model, reboot};
+use crate::app::{effect::Effect, handoff, model::Model, reboot, say};
 
 /// A turn is over.
 pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
@@ -168,13 +168,13 @@ pub(super) fn type_prompt(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let text = run.pilot.next_prompt();
-    set_phase(model, Phase::Sent { again: false });
-    let mut effects = agent::say(model, &text);
+    set_phase(model, Phase::Sent);
+    let mut effects = say::say(model, &text);
     effects.push(tell(RunNews::Prompted {
         iteration: model.iteration,
         prompt: start_of(&text),
     }));
-    effects.extend(set(model, Due::EnterAgain, ENTER_AGAIN));
+    effects.extend(set(model, Due::Deaf, DEAF));
     effects
 }
 
@@ -196,20 +196,6 @@ pub(super) fn fresh(model: &mut Model) -> Vec<Effect> {
     if model.reboot.attempt.is_none() && !held {
         effects.extend(type_prompt(model));
     }
-    effects
-}
-
-/// A busy client loses the first Enter.
-pub(super) fn enter_again(model: &mut Model) -> Vec<Effect> {
-    let Some(run) = &mut model.autopilot else {
-        return Vec::new();
-    };
-    if run.pilot.phase != (Phase::Sent { again: false }) {
-        return Vec::new();
-    }
-    run.pilot.phase = Phase::Sent { again: true };
-    let mut effects = vec![Effect::Type(b"\r".to_vec())];
-    effects.extend(set(model, Due::Deaf, DEAF));
     effects
 }
 

@@ -1,7 +1,5 @@
 //! The steps of a reboot: what each waits for, what it does, and which comes next.
 
-use std::time::Duration;
-
 use crate::{
     api::wire::AgentState,
     config::{Delivery, RebootMode},
@@ -15,7 +13,7 @@ use crate::app::{
     ending,
     event::TimerId,
     model::{Model, Overlay},
-    summary, tally, trim,
+    say, summary, tally, trim,
 };
 
 /// What follows from what is true now.
@@ -273,8 +271,8 @@ fn delivering(model: &mut Model) -> Vec<Effect> {
         model.heard.expect_echo(&handoff.text);
     }
     effects.extend([
-        Effect::Paste(handoff.text),
-        Effect::SetTimer(TimerId::Enter(epoch), Duration::from_millis(120)),
+        say::paste(model, handoff.text),
+        Effect::SetTimer(TimerId::Enter(epoch), say::ENTER_AFTER),
         Effect::SetTimer(TimerId::Verify(epoch), SECOND_ENTER),
     ]);
     effects
@@ -312,7 +310,7 @@ fn warming(model: &mut Model) -> Vec<Effect> {
     if !attempt.warmed_up || model.agent.state != AgentState::Idle {
         return Vec::new();
     }
-    let mut effects = agent::say(
+    let mut effects = say::say(
         model,
         &model
             .config

@@ -151,7 +151,9 @@ impl Answers {
         if kitty_keys {
             return check;
         }
-        check.remedy("Shift+Enter may reach the agent as Enter; \\ then Enter makes a new line")
+        check.remedy(
+            "Shift+Enter may reach the agent as Enter (tmux: `set -s extended-keys on`); \\ then Enter makes a new line",
+        )
     }
 }
 

@@ -344,6 +344,14 @@ fn bytes_are_translated_where_the_languages_differ() {
             "\x01\x1b[13;2u\x1b\x1bOP",
         ),
         ("\x1b[97;3u", plain, true, "\x1ba"),
+        (
+            "\x1b[27;5;97~\x1b[27;2;13~\x1b[27;6;65~",
+            plain,
+            true,
+            "\x01\x1b[13;2u\x01",
+        ),
+        ("\x1b[27;2;13~", kitty, true, "\x1b[13;2u"),
+        ("\x1b[27;2;13~", other, true, "\x1b[27;2;13~"),
         ("\x1b[97;1:3u\x1b[1;1:3A", plain, true, ""),
         ("\x1b[1;65A", plain, true, "\x1b[A"),
         (

@@ -224,11 +224,30 @@ fn table() -> Vec<Row> {
     ]
 }
 
+/// What alternate keys add to the kitty protocol: the shifted key, where Shift is held and the key is told by its number. The
+/// keys without text have no other, and text is told as text.
+fn kitty_5(code: KeyCode, modifiers: KeyModifiers) -> Option<&'static str> {
+    let with_alternate = [
+        (c('A'), CTRL | SHIFT, "\x1b[97:65;6u"),
+        (c('A'), ALT | SHIFT, "\x1b[97:65;4u"),
+    ];
+    let found = with_alternate
+        .into_iter()
+        .find(|(other, with, _)| (*other, *with) == (code, modifiers));
+    found.map(|(_, _, bytes)| bytes)
+}
+
 #[test]
 fn every_key_has_its_bytes_in_every_language() {
     let table = table();
     assert!(table.len() >= 60);
     for (code, modifiers, expected) in table {
+        let (with_alternates, plain) = (kitty_5(code, modifiers), expected[2]);
+        assert_eq!(
+            encoded(code, modifiers, &kitty(5)),
+            with_alternates.unwrap_or(plain),
+            "{code:?} {modifiers:?} kitty 5"
+        );
         for (modes, bytes) in [legacy(), app(), kitty(1), other(2)].iter().zip(expected) {
             assert_eq!(
                 encoded(code, modifiers, modes),

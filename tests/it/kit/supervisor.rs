@@ -203,6 +203,12 @@ impl Launch {
         self
     }
 
+    /// In a terminal like xterm: light, and without the kitty keyboard protocol.
+    pub fn xterm(mut self) -> Self {
+        self.answers = Answers::Xterm;
+        self
+    }
+
     /// The project directory.
     pub fn project(&self) -> &Path {
         self.directory

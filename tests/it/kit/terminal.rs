@@ -33,6 +33,8 @@ use rustix::process::{Pid, Signal};
 pub enum Answers {
     /// As a modern terminal does: DA1, DSR, DECRQM, XTVERSION, OSC 10 and 11.
     All,
+    /// As xterm does on white: all that, but it does not know the kitty keyboard protocol.
+    Xterm,
     /// As a mute one does.
     None,
 }
@@ -76,23 +78,22 @@ impl EventListener for Replies {
         let reply = match event {
             Event::PtyWrite(text) => text,
             // Foreground 256+0, background 256+1: a dark terminal.
-            Event::ColorRequest(257, form) => form(Rgb {
-                r: 16,
-                g: 16,
-                b: 16,
-            }),
-            Event::ColorRequest(_, form) => form(Rgb {
-                r: 220,
-                g: 220,
-                b: 220,
-            }),
+            Event::ColorRequest(number, form) => {
+                let dark = (number == 257) == (self.answers != Answers::Xterm);
+                let level = if dark { 16 } else { 240 };
+                form(Rgb {
+                    r: level,
+                    g: level,
+                    b: level,
+                })
+            }
             Event::Title(title) => {
                 *lock(&self.title) = title;
                 return;
             }
             _ => return,
         };
-        if self.answers == Answers::All {
+        if self.answers != Answers::None {
             // The program may be gone already.
             let _ = self.to_child.send(reply.into_bytes());
         }
@@ -176,7 +177,7 @@ impl Terminal {
         let outer = Outer {
             term: Term::new(
                 Config {
-                    kitty_keyboard: true,
+                    kitty_keyboard: spec.answers == Answers::All,
                     ..Config::default()
                 },
                 &grid,
@@ -207,7 +208,7 @@ impl Terminal {
         });
         let mut output = pair.master.try_clone_reader().expect("a reader");
         let reader_side = Arc::clone(&shared);
-        let version = (spec.answers == Answers::All).then(|| to_child.clone());
+        let version = (spec.answers != Answers::None).then(|| to_child.clone());
         thread::spawn(move || {
             let mut buffer = vec![0; 65536];
             // Linux reports the last close of the other side as an error, EIO.

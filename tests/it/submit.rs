@@ -1,0 +1,287 @@
+//! Submitting: what pitstop types for others arrives at the real client whole and exactly once, whatever the client
+//! and the machine are busy with.
+//!
+//! The client takes a carriage return for Enter only when it comes in a read of its own, so a client that was busy
+//! while text and Enter arrived has both in one read and submits nothing. The hook that tells of each prompt is the
+//! proof, and the stand-in API counts what was asked.
+
+use std::{
+    fs,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::kit::{
+    events::Events,
+    messages_api::user_texts,
+    supervisor::{Launch, SOON, Supervisor, key, live_client, processes_of},
+};
+
+/// What keeps the client from its input while a prompt arrives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Busy {
+    No,
+    /// It is stopped for so long: the text and its Enter arrive in that time.
+    Stopped(Duration),
+    /// As many programs as the machine has cores want them for themselves.
+    Hogs,
+}
+
+/// How long the client is stopped: its Enter arrives in that time.
+const STOPPED: Duration = Duration::from_millis(400);
+
+/// How long it is stopped once more: a second Enter arrives in that time, too.
+const LONG_STOPPED: Duration = Duration::from_millis(2_000);
+
+/// Programs that only burn time.
+struct Hogs(Vec<Child>);
+
+impl Hogs {
+    fn two() -> Self {
+        let hog = |_| {
+            let mut command = Command::new("sh");
+            command.args(["-c", "while :; do :; done"]);
+            command.stdin(Stdio::null()).spawn().expect("a hog")
+        };
+        Self((0..2).map(hog).collect())
+    }
+}
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        for hog in &mut self.0 {
+            let _ = hog.kill();
+            let _ = hog.wait();
+        }
+    }
+}
+
+/// The texts of ten prompts by what could go wrong with them.
+fn texts() -> Vec<(&'static str, String)> {
+    let lines = |count: usize, line: &str| {
+        let lines: Vec<_> = (0..count).map(|n| format!("{n:04} {line}")).collect();
+        lines.join("\n")
+    };
+    let words =
+        |length: usize| "one more word ".repeat(length / 14 + 1)[..length - 1].to_owned() + ".";
+    vec![
+        ("2 characters", "ok".to_owned()),
+        ("66 characters", words(66)),
+        ("900 characters", words(900)),
+        ("12 lines", lines(12, "a line of its own")),
+        (
+            "any script",
+            "it's \"quoted\" $HOME `x` 日本 \u{1f469}\u{200d}\u{1f467} ÿ".to_owned(),
+        ),
+        ("a backslash at the end", "look into C:\\work\\".to_owned()),
+        ("a file at the end", "look into @notes".to_owned()),
+        ("8 KB in one line", words(8_000)),
+        ("30 KB in 600 lines", lines(600, &words(45))),
+        ("64 KB", lines(1_100, &words(60))[..64 * 1024].to_owned()),
+    ]
+}
+
+/// Notes with which a handoff has 186 KB.
+fn notes() -> String {
+    let line =
+        |n| format!("{n:04} what one must know of this part of the work, and why it is so\n");
+    let lines: String = (0..2_800).map(line).collect();
+    format!("# Scratchpad\n\n## Current Plan\n- [ ] go on\n\n## Current Understanding\n{lines}")
+}
+
+/// A client that writes each prompt it takes to a file, and that is no child of pitstop's: a child that is stopped
+/// would be continued at once.
+fn client() -> Launch {
+    let mut launch = Launch::live()
+        .set("reboot.mode=\"manual\"")
+        .set("reboot.typing_quiet=\"100ms\"")
+        .set("reboot.delivery=\"paste\"")
+        .set("reboot.warmup_delay=\"10ms\"")
+        .set("reboot.warmup_prompt=\"and now go on\"")
+        .set("handoff.max_state_size=400000")
+        .notes(&notes())
+        .agent_args(["--model", "claude-sonnet-4-5"]);
+    let home = launch.the_home().path("");
+    let hook = format!("(cat; echo) >>{}/prompts", home.display());
+    let settings = serde_json::json!({ "hooks": { "UserPromptSubmit": [
+        { "hooks": [{ "type": "command", "command": hook }] }
+    ] } });
+    fs::write(
+        launch.the_home().path(".claude/settings.json"),
+        settings.to_string(),
+    )
+    .expect("settings");
+    for name in ["notes.md", "notes.txt"] {
+        fs::write(launch.project().join(name), "notes\n").expect("a file");
+    }
+    let wrapper = launch.the_home().path("client");
+    let text = format!(
+        "#!/bin/sh\ntrap 'kill -INT $child' INT\n{} \"$@\" <&0 &\nchild=$!\nwait $child\nwait $child\n",
+        live_client().display()
+    );
+    fs::write(&wrapper, text).expect("a script");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&wrapper, mode).expect("a mode");
+    launch = launch.client(&wrapper);
+    launch
+}
+
+/// The prompts that the client has told of.
+fn prompts(launch: &Launch) -> Vec<String> {
+    let text = fs::read_to_string(launch.the_home().path("prompts")).unwrap_or_default();
+    let parsed = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    parsed
+        .filter_map(|one| one["prompt"].as_str().map(str::to_owned))
+        .collect()
+}
+
+/// The client's process below the wrapper's.
+#[track_caller]
+fn client_pid(supervisor: &Supervisor) -> Pid {
+    let wrapper = supervisor.agent_pid().as_raw_nonzero().get();
+    let found = processes_of(supervisor.launch.the_home())
+        .into_iter()
+        .find(|one| one.parent == wrapper && one.command.contains("claude"));
+    Pid::from_raw(found.expect("a client").pid).expect("a process")
+}
+
+fn passes(time: Duration) {
+    let end = Instant::now() + time;
+    while let Some(left) = end.checked_duration_since(Instant::now()) {
+        thread::park_timeout(left);
+    }
+}
+
+/// Says something as a script does.
+#[track_caller]
+fn say(supervisor: &Supervisor, text: &str) {
+    let output = supervisor.run_with_input(&["ctl", "say", "-"], text.as_bytes());
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{why}");
+}
+
+/// Waits until something may be said.
+#[track_caller]
+fn safe(supervisor: &Supervisor) {
+    supervisor.wait_for_status(
+        |status| status["agent"]["state"] == "idle" && status["reboot"]["phase"] == "idle",
+        SOON,
+    );
+}
+
+/// Keeps the client from its input while something is sent to it.
+fn while_busy(busy: Busy, client: Pid, send: impl FnOnce()) {
+    let Busy::Stopped(time) = busy else {
+        return send();
+    };
+    kill_process(client, Signal::STOP).expect("it runs");
+    send();
+    passes(time);
+    kill_process(client, Signal::CONT).expect("it is there");
+}
+
+/// What the service was asked last.
+fn last_asked(launch: &Launch) -> String {
+    let calls = launch.api().main_calls();
+    let texts = calls.last().map(user_texts).unwrap_or_default();
+    texts.last().cloned().unwrap_or_default()
+}
+
+/// That all of these were submitted once, in this order, by the client's own word and by what the service was asked.
+#[track_caller]
+fn check(supervisor: &Supervisor, sent: &[String], kind: &str) {
+    let launch = &supervisor.launch;
+    let arrived =
+        || launch.api().main_calls().len() >= sent.len() && prompts(launch).len() >= sent.len();
+    supervisor.wait_until(kind, arrived, SOON);
+    let (prompts, calls) = (prompts(launch), launch.api().main_calls().len());
+    let expected = sent.last().expect("one");
+    assert_eq!((prompts.len(), calls), (sent.len(), sent.len()), "{kind}");
+    same(&last_asked(launch), expected, kind);
+    same(&prompts[sent.len() - 1], expected, kind);
+}
+
+/// That a text has arrived whole.
+#[track_caller]
+fn same(found: &str, expected: &str, kind: &str) {
+    let start = |text: &str| text.chars().take(80).collect::<String>();
+    let (lengths, starts) = (
+        (found.len(), expected.len()),
+        (start(found), start(expected)),
+    );
+    assert!(found == expected, "{kind}: {lengths:?} bytes, {starts:?}");
+}
+
+/// Ten prompts of a script's; then a handoff that is pasted, and the prompt behind it.
+fn every_kind_is_submitted_once(busy: Busy) {
+    let launch = client();
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    let client = client_pid(&supervisor);
+    let mut sent = Vec::new();
+    let kinds = texts().into_iter().map(|(kind, text)| (kind, text, busy));
+    let mut kinds: Vec<_> = kinds.collect();
+    if let Busy::Stopped(_) = busy {
+        let text = "a prompt for one that sleeps".to_owned();
+        kinds.push(("a long stop", text, Busy::Stopped(LONG_STOPPED)));
+    }
+    for (kind, text, busy) in kinds {
+        safe(&supervisor);
+        let began = Instant::now();
+        let _hogs = (busy == Busy::Hogs).then(Hogs::two);
+        while_busy(busy, client, || say(&supervisor, &text));
+        sent.push(text);
+        check(&supervisor, &sent, kind);
+        eprintln!("{kind}: {:?}", began.elapsed());
+    }
+    safe(&supervisor);
+
+    let began = Instant::now();
+    let mut events = Events::of(launch.the_home());
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    let shown = supervisor.handoff_text();
+    assert!(shown.len() > 186_000, "{} bytes", shown.len());
+    supervisor.keys([key::ENTER]);
+    events.wait_for("reboot", |one| one["phase"] == "verifying", SOON);
+    let hogs = (busy == Busy::Hogs).then(Hogs::two);
+    while_busy(busy, client_pid(&supervisor), || {});
+    sent.push(shown);
+    sent.push("and now go on".to_owned());
+    let arrived = || prompts(&launch).len() >= sent.len();
+    supervisor.wait_until("the handoff and the prompt behind it", arrived, SOON * 2);
+    drop(hogs);
+    eprintln!("186 KB and a prompt behind it: {:?}", began.elapsed());
+    supervisor.wait_for_iteration(2, SOON);
+    check(&supervisor, &sent, "a prompt behind the handoff");
+    for (found, expected) in prompts(&launch).iter().zip(&sent) {
+        same(found, expected, "at the end");
+    }
+    safe(&supervisor);
+    // An Enter too many would have submitted something by now.
+    assert_eq!(launch.api().main_calls().len(), sent.len());
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn every_kind_of_prompt_is_submitted_once_to_an_idle_client() {
+    every_kind_is_submitted_once(Busy::No);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn every_kind_of_prompt_is_submitted_once_to_a_client_that_was_busy() {
+    every_kind_is_submitted_once(Busy::Stopped(STOPPED));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn every_kind_of_prompt_is_submitted_once_on_a_busy_machine() {
+    every_kind_is_submitted_once(Busy::Hogs);
+}
