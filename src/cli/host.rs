@@ -12,7 +12,7 @@ use std::{
 };
 
 use chrono::Utc;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
 use crate::{
@@ -76,6 +76,8 @@ const CONFIG_ERROR: i32 = EXIT_CODE as i32;
 const FAILED: i32 = 1;
 /// The command line asks for something that cannot be.
 const USAGE: i32 = 2;
+/// How long the record of a run that has broken may take to be there.
+const RECORD_LIMIT: std::time::Duration = std::time::Duration::from_secs(1);
 /// We panicked: the code of every Rust program that does.
 const PANICKED: i32 = 101;
 
@@ -386,6 +388,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
 
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
     let (refuse, refused) = oneshot::channel();
+    let (opens, mut record_kept) = watch::channel(());
     let told = answers.0.clone();
     let opening = async move {
         let tell = async |what| drop(told.send(Event::Troubled { what }).await);
@@ -411,6 +414,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         if let Err(error) = store.begin_run(&record).await {
             tell(chain(&error)).await;
         }
+        drop(opens);
         Some(Keeper {
             store,
             files: RunDir::open(&start.files, &record.run).ok(),
@@ -517,7 +521,8 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     };
     host::restore();
     let Some(ran) = ran else {
-        // The run's record stays open: the next start closes it and says how to go on.
+        // The run's record stays open: the next start closes it and says how to go on. It must be there for that.
+        let _ = tokio::time::timeout(RECORD_LIMIT, record_kept.changed()).await;
         return Err(Failure::new(
             "pitstop has broken; this is a fault of its own",
             "start it again: it finds what this one left and names the session; the log has the report",
