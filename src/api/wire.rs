@@ -57,7 +57,7 @@ pub enum Request {
         /// The payload as sent, at most 1 MiB; it may be cut short or no JSON at all.
         body: Vec<u8>,
     },
-    /// An order by the user.
+    /// An order by the user; answered with [`Reply::Ordered`] or [`Reply::Checkpoint`].
     Control(Control),
     /// How things stand; answered with [`Reply::Status`].
     Status,
@@ -119,8 +119,10 @@ impl HookVerdict {
 /// The loop's answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// It will be done, or has been noted.
+    /// It has been noted.
     Accepted,
+    /// The order is carried out.
+    Ordered(OrderReply),
     /// The hook is told to stop what its agent was about to do.
     Blocked {
         /// The reason, for the agent's user.
@@ -572,6 +574,26 @@ pub struct RebootBody {
 pub struct SayBody {
     /// The text to type as a prompt, at most [`SAY_LIMIT`] bytes.
     pub text: String,
+}
+
+/// What an order is answered with that is carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderReply {
+    /// `accepted`.
+    pub status: String,
+    /// For people: what happens now, and what is theirs to do.
+    pub message: String,
+}
+
+impl OrderReply {
+    /// The order is carried out, and this is what it comes to.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            status: "accepted".to_owned(),
+            message: message.into(),
+        }
+    }
 }
 
 /// The body of `POST /control/save`: what the human adds to the checkpoint.

@@ -1,9 +1,11 @@
 //! What people and scripts order, and what concerns the supervisor itself: modes, notices, leaving.
 
+mod outcome;
+
 use std::time::Duration;
 
 use crate::{
-    api::wire::{AgentState, Control, Reply},
+    api::wire::{AgentState, Control, OrderReply, Reply},
     config::{ClipboardPolicy, Config, RebootMode},
     lineage::{Cause, EndReason, Way},
     pane::screen::ScreenFact,
@@ -26,6 +28,7 @@ pub const NOTICE_TIME: Duration = Duration::from_secs(8);
 
 /// Somebody with the control token asked for something.
 pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
+    let order = control.clone();
     let done = match control {
         // Answered once it is kept.
         Control::Save(body) => return checkpoint::asked(model, call, body),
@@ -45,7 +48,8 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
     };
     match done {
         Ok(mut effects) => {
-            effects.insert(0, Effect::Answer(call, Reply::Accepted));
+            let ordered = Reply::Ordered(OrderReply::new(outcome::of(model, &order)));
+            effects.insert(0, Effect::Answer(call, ordered));
             effects
         }
         Err(why) => vec![Effect::Answer(call, Reply::Refused { why })],

@@ -46,7 +46,7 @@ const OPENING_GUARD: Duration = Duration::from_millis(800);
 const SECOND_ENTER: Duration = Duration::from_millis(1500);
 
 /// How many turns `d` puts a reboot off.
-const DEFER_TURNS: u32 = 3;
+pub(super) const DEFER_TURNS: u32 = 3;
 
 /// The reboot under way and what is remembered between two.
 #[derive(Debug, Default)]
@@ -430,7 +430,7 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
     }
     let message = model.handoff.current().clone();
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Err("no reboot waits for an approval".to_owned());
+        return Err("no reboot waits for an approval: `pitstop ctl reboot` begins one".to_owned());
     };
     match attempt.step {
         Step::Armed | Step::Drafting | Step::Review => {

@@ -566,7 +566,7 @@ fn manual_mode_and_a_pause_leave_it_to_the_human() {
         control: Control::Pause,
     };
     let effects = bench.tell(pause);
-    assert!(effects.contains(&Effect::Answer(CallId(1), Reply::Accepted)));
+    assert!(ordered(&effects).contains("until `pitstop ctl resume`"));
     bench.used(155_000);
     bench.tell(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
@@ -1405,7 +1405,7 @@ fn a_script_may_choose_the_way() {
         control: Control::RebootBy(way),
     };
     let effects = bench.tell(by(Way::Trim));
-    assert!(effects.contains(&Effect::Answer(CallId(1), Reply::Accepted)));
+    assert!(ordered(&effects).starts_with("the review is open"));
     bench.git();
     let approve = || Event::ControlAsked {
         call: CallId(2),
@@ -1451,6 +1451,40 @@ fn a_session_left_under_review_is_not_the_one_that_is_trimmed() {
     bench.press(KeyCode::Enter);
     let effects = bench.exited(0);
     assert_eq!(copies(&effects)[0].1, session(9));
+}
+
+/// What the one who gave an order by `ctl` is told.
+pub(super) fn ordered(effects: &[Effect]) -> &str {
+    match effects.first() {
+        Some(Effect::Answer(_, Reply::Ordered(reply))) => &reply.message,
+        other => panic!("the order was not carried out: {other:?}"),
+    }
+}
+
+#[test]
+fn whoever_gives_an_order_hears_what_follows_from_it() {
+    let mut bench = Bench::new();
+    let order = |bench: &mut Bench, control: Control| {
+        let call = CallId(1);
+        let effects = bench.tell(Event::ControlAsked { call, control });
+        ordered(&effects).to_owned()
+    };
+    let told = order(&mut bench, Control::Reboot);
+    assert!(told.contains("`pitstop ctl approve`"), "{told}");
+    bench.git();
+    bench.prompted(OLD, "one more thing");
+    let told = order(&mut bench, Control::Approve);
+    assert!(told.contains("once this is over: turn"), "{told}");
+    let told = order(&mut bench, Control::Approve);
+    assert!(told.contains("the session ends now"), "{told}");
+    let mut bench = Bench::new();
+    order(&mut bench, Control::Reboot);
+    let told = order(&mut bench, Control::Defer);
+    assert!(told.contains("3 turns"), "{told}");
+    let told = order(&mut bench, Control::Say("go".to_owned()));
+    assert!(told.contains("typed"), "{told}");
+    let told = order(&mut bench, Control::Stop);
+    assert!(told.contains("the agent is ended"), "{told}");
 }
 
 mod run_tests;
