@@ -8,8 +8,8 @@ use crate::{
     breakpoint::test_run,
     config::{Config, GuardConfig, Preset},
     guard::{
-        GuardSettings, Reading, Source,
-        threshold::{self, Thresholds},
+        Crossing, GuardSettings, Reading, Source,
+        threshold::{self, Threshold, Thresholds},
     },
     lineage::{Cause, EndReason, IterationId},
     transcript::{SessionId, Tokens},
@@ -643,11 +643,34 @@ fn figures_changed(model: &mut Model) -> Vec<Effect> {
     }
     let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))];
     if let Some(crossing) = model.guard.crossing(model.now) {
-        model.notice(format!("context: {}", crossing.level.word()));
+        // A session that was brought back is as full as it was: what is new is that it is back.
+        if !(is_brought_back(model) && model.agent.turns == 0) {
+            model.notice(crossed_words(&crossing));
+        }
         effects.extend(checkpoint::at_line(model, &crossing));
         effects.extend(summary::crossed(model, crossing.level));
     }
     effects
+}
+
+/// Whether the session was taken up again after an undo, a failed reboot or the agent's end.
+fn is_brought_back(model: &Model) -> bool {
+    let cause = model.current_iteration().and_then(|one| one.cause);
+    matches!(
+        cause,
+        Some(Cause::Undo | Cause::Recovery | Cause::AgentExit | Cause::AgentCrash)
+    )
+}
+
+/// A line that was passed, for a notice.
+fn crossed_words(crossing: &Crossing) -> String {
+    let percent = crossing.figure.percent.floor();
+    let line = match crossing.threshold {
+        Threshold::Notice => "",
+        Threshold::Warn => ", past the warn line",
+        Threshold::Compact | Threshold::Force => ", past the compact line",
+    };
+    format!("context: {percent:.0} % full{line}")
 }
 
 /// Types a prompt for the user: the text, then Enter as a write of its own.

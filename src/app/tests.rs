@@ -974,6 +974,11 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     let selected = bench.model.history.selected;
     assert_eq!(selected, 2, "it is still the first iteration");
     bench.used(155_000);
+    let said = bench.model.notices.back().unwrap().text.clone();
+    assert!(
+        said.contains("the session before the reboot is back"),
+        "{said}"
+    );
     bench.tell(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
     let undone = Event::ControlAsked {
@@ -985,6 +990,18 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
         matches!(effects[0], Effect::Answer(_, Reply::Refused { .. })),
         "nothing to undo now"
     );
+}
+
+#[test]
+fn a_line_that_is_passed_is_told_in_words_that_need_no_manual() {
+    let mut bench = Bench::new();
+    let mut told = |used| {
+        bench.used(used);
+        bench.model.notices.back().unwrap().text.clone()
+    };
+    assert_eq!(told(95_000), "context: 52 % full");
+    assert_eq!(told(130_000), "context: 72 % full, past the warn line");
+    assert_eq!(told(155_000), "context: 86 % full, past the compact line");
 }
 
 #[test]
