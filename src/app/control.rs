@@ -41,7 +41,7 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
         Control::Undo => reboot::undo(model),
         Control::Stop => Ok(quit(model, 0, None)),
         Control::Say(text) if model.autopilot.is_some() => autopilot::say(model, text),
-        Control::Say(text) => match reboot::blocked_by(model).first() {
+        Control::Say(text) => match says_not_now(model) {
             Some(block) => Err(format!("not a safe moment: {block}")),
             None => Ok(agent::say(model, &text)),
         },
@@ -54,6 +54,12 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
         }
         Err(why) => vec![Effect::Answer(call, Reply::Refused { why })],
     }
+}
+
+/// What keeps a text from being typed now. An editor has the host terminal and not the agent's prompt.
+fn says_not_now(model: &Model) -> Option<&'static str> {
+    let blocks = reboot::blocked_by(model);
+    blocks.into_iter().find(|block| *block != reboot::EDITOR)
 }
 
 /// A script asks for a reboot. Where nobody can look at the review, asking is approving.
@@ -219,6 +225,10 @@ pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
 
 /// Takes notices down whose time is over.
 pub fn expire_notices(model: &mut Model) -> Vec<Effect> {
+    if model.external.is_some() {
+        // Nobody has seen them behind the editor; once it is left they stay for their time.
+        return Vec::new();
+    }
     let now = model.now;
     model
         .notices

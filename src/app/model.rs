@@ -25,6 +25,7 @@ use super::{
     copy::{CopyMode, Press},
     ending::Ending,
     event::{CallId, Ground, Lots, TranscriptFacts},
+    external::External,
     reboot::Reboot,
     signal::Heard,
     summary::Summaries,
@@ -334,6 +335,8 @@ pub struct Model {
     pub title: String,
     /// The host terminal's size, in cells: columns, rows.
     pub host: (u16, u16),
+    /// The document that is in `$EDITOR`, while that has the host terminal.
+    pub external: Option<External>,
     /// A paste that is coming in for one of our editors.
     pub pasting: Vec<u8>,
     /// Lines for the footer, newest last.
@@ -469,6 +472,7 @@ impl Model {
             press: None,
             title: String::new(),
             host,
+            external: None,
             pasting: Vec::new(),
             notices: VecDeque::new(),
             reboot: Reboot::default(),

@@ -33,6 +33,7 @@ use super::{
 
 mod breakpoint;
 mod checkpoint;
+mod external;
 mod feed_tests;
 mod summary_tests;
 

@@ -20,6 +20,7 @@
 pub mod agent;
 pub mod canvas;
 pub mod clipboard;
+mod editor;
 pub mod effects;
 pub mod follower;
 pub mod front;
@@ -114,6 +115,9 @@ const ESTIMATE_TIME: Duration = Duration::from_secs(1);
 /// and between the cut and the text it is empty, which an open editor would merge as a deletion of everything.
 const NOTES_SETTLE: Duration = Duration::from_millis(60);
 
+/// Asks for the kitty keyboard protocol: "disambiguate" tells Shift+Enter from Enter. Taken back by the restoration.
+const KITTY_KEYS: &[u8] = b"\x1b[>1u";
+
 /// What the loop is started with.
 #[derive(Debug)]
 pub struct Setup {
@@ -182,6 +186,7 @@ pub struct Shell {
     pub(crate) outward: Outward,
     pub(crate) recording: Option<(Instant, Recording)>,
     pub(crate) summaries: SideProcesses,
+    editing: Option<editor::Editing>,
     flags: Flags,
     depth: Depth,
     theme: Theme,
@@ -357,6 +362,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         outward: Outward::new(abilities),
         recording: None,
         summaries: SideProcesses::default(),
+        editing: None,
         flags,
         depth,
         theme,
@@ -417,9 +423,13 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         mut front,
         mut outward,
         summaries,
+        editing,
         ..
     } = shell;
     drop(pty);
+    if let Some(editing) = editing {
+        editing.end().await;
+    }
     // The last call to a person.
     let mut last = outward.take();
     last.extend(outward.leave());
@@ -485,6 +495,8 @@ impl Shell {
 
     fn serve(&mut self, woken: Woken) {
         match woken {
+            // Ctrl-C in a program that has our terminal is meant for that.
+            Woken::Signal("SIGINT") if self.editing.is_some() => {}
             Woken::Signal(signal) => self.signalled(signal),
             Woken::Resized => self.resized(),
             Woken::Suspend => self.suspend(),
@@ -494,6 +506,9 @@ impl Shell {
             Woken::Answer(event) => {
                 if matches!(event, Event::Read(ReadEvent::Git(_))) {
                     self.git_answered();
+                }
+                if matches!(event, Event::Read(ReadEvent::EditorClosed { .. })) {
+                    self.editor_left();
                 }
                 self.tell(event);
             }
@@ -541,6 +556,9 @@ impl Shell {
     pub(crate) fn redraw(&mut self) {
         self.canvas.renew(self.model.host);
         self.cursor_shape = None;
+        if self.host_kitty {
+            self.outward.raw(KITTY_KEYS);
+        }
         self.resized();
         self.dirty = true;
     }
@@ -548,7 +566,10 @@ impl Shell {
     /// Bytes from the host terminal.
     fn typed(&mut self, bytes: &[u8]) {
         for input in self.decoder.feed(bytes) {
-            self.input(input);
+            // What was typed ahead was meant for the editor, not for the agent.
+            if self.editing.is_none() {
+                self.input(input);
+            }
         }
         self.escape_due = self.decoder.pending().then(|| Instant::now() + ESCAPE_TIME);
     }
@@ -569,8 +590,7 @@ impl Shell {
             }
             HostReply::KittyFlags(_) if !self.host_kitty => {
                 self.host_kitty = true;
-                // "Disambiguate" tells Shift+Enter from Enter; taken back by the restoration.
-                self.outward.raw(b"\x1b[>1u");
+                self.outward.raw(KITTY_KEYS);
                 self.dirty = true;
             }
             reply => effects::learn_colour(self, &reply),
