@@ -24,7 +24,7 @@ use super::{
     model::{AgentView, Model, Overlay},
     outward, reboot, signal,
     summary::{self, Summaries},
-    trim,
+    trim, witness,
 };
 
 /// How the guard measures, by the user's settings.
@@ -241,7 +241,8 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         tracing::warn!(session = ?event.session(), "an event of another session was ignored");
         return effects;
     }
-    model.agent.hooked = true;
+    // A client whose hooks are switched off may show its status line all the same.
+    model.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
     trim::session_seen(model, model.session);
     effects.extend(match event {
         AgentEvent::SessionStarted {
@@ -332,7 +333,7 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
     effects
 }
 
-fn set_state(model: &mut Model, state: AgentState) {
+pub(super) fn set_state(model: &mut Model, state: AgentState) {
     model.agent.state = state;
     if state != AgentState::Dialog {
         model.agent.dialog = None;
@@ -350,6 +351,9 @@ pub(super) fn is_calm(title: &str) -> bool {
 /// The title is the second witness: no hook tells of a turn that the human has stopped with Escape or by denying a
 /// permission.
 pub fn title_changed(model: &mut Model) -> Vec<Effect> {
+    if witness::is_alone(model) {
+        return witness::title_changed(model);
+    }
     watch_calm(model)
 }
 
@@ -365,6 +369,9 @@ pub fn watch_calm(model: &mut Model) -> Vec<Effect> {
 
 /// The title has been calm for long enough: the turn is over, though nobody said so.
 pub fn calm(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    if witness::is_alone(model) {
+        return witness::judge(model, epoch);
+    }
     let still = epoch == model.calm_epoch && is_calm(&model.title);
     if !still || model.agent.state != AgentState::Busy {
         return Vec::new();
@@ -402,13 +409,7 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
 }
 
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
-    breakpoint::prompted(model);
-    set_state(model, AgentState::Busy);
-    // Not when a turn ends: its last figure comes after that.
-    model.guard.begin_turn();
-    model.agent.draft = false;
-    model.agent.background_tasks = 0;
-    model.heard.turn_begins();
+    turn_begins(model);
     let is_handoff = prompt.starts_with("pitstop handoff");
     if !is_handoff && model.first_prompt.is_none() && !prompt.starts_with('/') {
         model.first_prompt = Some(prompt.to_owned());
@@ -423,6 +424,17 @@ fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
         effects.extend(context_limit(model));
     }
     effects
+}
+
+/// A turn begins.
+pub(super) fn turn_begins(model: &mut Model) {
+    breakpoint::prompted(model);
+    set_state(model, AgentState::Busy);
+    // Not when a turn ends: its last figure comes after that.
+    model.guard.begin_turn();
+    model.agent.draft = false;
+    model.agent.background_tasks = 0;
+    model.heard.turn_begins();
 }
 
 /// Whether the window is so full that a client without auto-compaction takes no prompt.
@@ -447,7 +459,12 @@ fn context_limit(model: &mut Model) -> Vec<Effect> {
     })
 }
 
-fn turn_ended(model: &mut Model, message: Option<&str>, background: usize) -> Vec<Effect> {
+/// A turn has ended with these words.
+pub(super) fn turn_ended(
+    model: &mut Model,
+    message: Option<&str>,
+    background: usize,
+) -> Vec<Effect> {
     set_state(model, AgentState::Idle);
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.agent.background_tasks = background;
@@ -467,7 +484,11 @@ fn turn_ended(model: &mut Model, message: Option<&str>, background: usize) -> Ve
 
 /// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
 /// made.
-fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) -> Vec<Effect> {
+pub(super) fn tool_finished(
+    model: &mut Model,
+    call: &ToolCall,
+    output: &ToolOutput,
+) -> Vec<Effect> {
     autopilot::tool_finished(model, call, output);
     if let Some(todo) = &call.todo
         && model.todo.hooked(todo)
@@ -584,6 +605,8 @@ pub fn transcript_read(
     let said = facts.said.take().filter(|_| !model.agent.hooked);
     model.agent.last_message = said.or(model.agent.last_message.take());
     let commands = facts.commands.take();
+    let ran = std::mem::take(&mut facts.ran);
+    let turns_before = model.transcript.turns;
     let news = model.todo.read(&facts.todos) || commands.is_some();
     model.commands = commands.unwrap_or_else(|| std::mem::take(&mut model.commands));
     let (used, prompt) = (facts.used, facts.last_prompt.clone());
@@ -608,6 +631,9 @@ pub fn transcript_read(
         handoff::draft(model);
     }
     effects.extend(signal::by_transcript(model, signals));
+    if witness::is_alone(model) {
+        effects.extend(witness::transcript_read(model, turns_before, ran));
+    }
     effects.extend(trim::grown(model));
     effects.extend(reboot::advance(model));
     // The hook is the proof; the transcript is the second witness (DESIGN 6).

@@ -20,7 +20,7 @@ use super::{
     model::{Focus, Model, Overlay, Quitting},
     outward,
     reboot::{self, Approval},
-    scratchpad, summary,
+    scratchpad, summary, witness,
 };
 
 /// How long a notice stays in the footer.
@@ -58,6 +58,9 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
 
 /// What keeps a text from being typed now. An editor has the host terminal and not the agent's prompt.
 fn says_not_now(model: &Model) -> Option<&'static str> {
+    if !witness::may_type(model) {
+        return Some("its hooks are silent, a dialog may be open");
+    }
     let blocks = reboot::blocked_by(model);
     blocks.into_iter().find(|block| *block != reboot::EDITOR)
 }

@@ -30,6 +30,7 @@ pub mod summary;
 pub mod tally;
 pub mod todo;
 pub mod trim;
+pub mod witness;
 
 pub use effect::Effect;
 pub use event::Event;

@@ -31,6 +31,7 @@ use super::{
     summary::Summaries,
     tally::Tally,
     todo::TodoList,
+    witness::Sign,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -91,6 +92,8 @@ pub struct AgentView {
     pub last_message: Option<String>,
     /// Whether any hook has arrived in this iteration.
     pub hooked: bool,
+    /// What its title says, while no hook has arrived.
+    pub sign: Option<Sign>,
     /// Whether we have switched its auto-compaction off.
     pub holds_compaction: bool,
 }

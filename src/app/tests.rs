@@ -36,6 +36,7 @@ mod checkpoint;
 mod external;
 mod feed_tests;
 mod summary_tests;
+mod witness;
 
 const OLD: u128 = 1;
 const NEW: u128 = 2;
