@@ -153,7 +153,7 @@ const WORLDLY: [&str; 14] = [
 ];
 
 /// Each crate with the files that may use it.
-const DOORS: [(&str, &[&str]); 13] = [
+const DOORS: [(&str, &[&str]); 14] = [
     ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
     ("portable_pty", &["pane/pty.rs"]),
@@ -182,6 +182,7 @@ const DOORS: [(&str, &[&str]); 13] = [
         ],
     ),
     ("notify", &["runtime/watcher.rs"]),
+    ("chrono_tz", &["autopilot/patience.rs"]),
     ("regex", &["pane/screen/copy/search.rs"]),
     ("minijinja", &["handoff/generate.rs"]),
     ("clap_complete", &["cli/completions.rs"]),
