@@ -66,6 +66,7 @@ use crate::{
     },
     clock::At,
     config::load::{self, Flags, paths::Paths},
+    guard::pane_text::PaneText,
     pane::{
         input::{Decoder, HostInput, HostReply},
         pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
@@ -110,6 +111,9 @@ const CONFIG_SETTLE: Duration = Duration::from_millis(150);
 
 /// How often the pane's text is taken for an estimate, where nothing better is known.
 const ESTIMATE_TIME: Duration = Duration::from_secs(1);
+
+/// How many lines of the pane are looked through for it: what an agent says within a second.
+const ESTIMATE_LINES: usize = 500;
 
 /// How long the scratchpad must have stayed as it is before it is read: many programs write a file in place,
 /// and between the cut and the text it is empty, which an open editor would merge as a deletion of everything.
@@ -214,7 +218,8 @@ pub struct Shell {
     estimate_due: Option<Instant>,
     config_due: Option<Instant>,
     notes_due: Option<Instant>,
-    characters: u64,
+    /// What the pane has shown, for the estimate.
+    shown: PaneText,
 }
 
 /// What is drawn.
@@ -388,7 +393,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         estimate_due: None,
         config_due: None,
         notes_due: None,
-        characters: 0,
+        shown: PaneText::default(),
     };
     for effect in first {
         shell.obey(effect);
@@ -724,8 +729,6 @@ impl Shell {
         self.after_feed();
         self.listen();
         if self.wants_estimate() {
-            let text = bytes.iter().filter(|byte| !byte.is_ascii_control()).count();
-            self.characters += text as u64;
             self.estimate_due
                 .get_or_insert_with(|| Instant::now() + ESTIMATE_TIME);
         }
@@ -872,7 +875,8 @@ impl Shell {
         if !self.wants_estimate() {
             return;
         }
-        let used: Tokens = crate::guard::reading::estimate(self.characters, 0);
+        self.shown.look(&self.screen.settled_text(ESTIMATE_LINES));
+        let used: Tokens = crate::guard::reading::estimate(self.shown.characters(), 0);
         let at = self.at();
         let source = crate::guard::Source::Estimate;
         let reading = crate::guard::Reading {
@@ -885,8 +889,8 @@ impl Shell {
     }
 
     /// Forgets what was counted for the estimate: a new iteration begins.
-    pub(crate) const fn restart_estimate(&mut self) {
-        self.characters = 0;
+    pub(crate) fn restart_estimate(&mut self) {
+        self.shown = PaneText::default();
         self.estimate_due = None;
     }
 
