@@ -31,11 +31,12 @@ use super::{
     update,
 };
 
+mod autopilot;
 mod breakpoint;
 mod checkpoint;
 mod external;
-mod feed_tests;
-mod summary_tests;
+mod feed;
+mod summary;
 mod witness;
 
 const OLD: u128 = 1;
@@ -1505,5 +1506,3 @@ fn whoever_gives_an_order_hears_what_follows_from_it() {
     let told = order(&mut bench, Control::Stop);
     assert!(told.contains("the agent is ended"), "{told}");
 }
-
-mod run_tests;
