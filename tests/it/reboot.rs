@@ -24,10 +24,7 @@ const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nfeeds are parsed\
 const DEMO_LIMIT: Duration = Duration::from_millis(500);
 
 fn demo() -> Launch {
-    Launch::quiet_demo()
-        .env("PITSTOP_DEMO_REPLY", "Understood.")
-        .set("reboot.mode=\"manual\"")
-        .notes(NOTES)
+    Launch::manual_demo(NOTES)
 }
 
 fn live() -> Launch {
