@@ -144,13 +144,11 @@ impl Front {
 
     /// Stops itself as a shell's job; returns when it is continued.
     pub fn suspend(&mut self) -> io::Result<()> {
-        match &mut self.host {
-            Some(host) => host.suspend(),
-            None => {
-                host::stop();
-                Ok(())
-            }
-        }
+        let Some(host) = &mut self.host else {
+            host::stop();
+            return Ok(());
+        };
+        host.suspend()
     }
 
     /// Gives the terminal up: it is gone.

@@ -244,7 +244,7 @@ fn printed(output: &[Chunk]) -> String {
     for chunk in output {
         match chunk {
             Chunk::Bytes(Direction::Output, bytes) => {
-                text.push_str(&String::from_utf8_lossy(bytes))
+                text.push_str(&String::from_utf8_lossy(bytes));
             }
             Chunk::Bytes(Direction::Input, _) => {}
             Chunk::Gap { .. } => text.push('\n'),
