@@ -3,6 +3,7 @@
 mod answers;
 mod cluster;
 mod handler;
+mod text;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -23,6 +24,7 @@ use crate::clean::stripped;
 use crate::pane::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize};
 
 pub(super) use answers::VERSION_REPLY;
+pub(in crate::pane) use text::{RUN, is_text};
 
 /// The longest title in characters.
 const TITLE_LIMIT: usize = 256;
@@ -265,6 +267,30 @@ impl Engine {
         if self.mode(TermMode::ALT_SCREEN) != enter {
             self.term.swap_alt();
             std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
+        }
+    }
+
+    /// Modes 47 and 1047 show the other screen and leave the cursor where it stands, unlike 1049.
+    fn leave_alternate_as_it_is(&mut self) {
+        let cursor = self.term.grid().cursor.clone();
+        self.enter_alternate(false);
+        self.term.grid_mut().cursor = cursor;
+    }
+
+    /// Whether nothing stands on the screen.
+    fn is_blank(&self) -> bool {
+        let grid = self.term.grid();
+        (0..self.size.rows()).all(|row| is_blank(&grid[Line(i32::from(row))][..]))
+    }
+
+    /// The line above the cursor's no longer goes on in it: what it went on with is erased. It would else be joined
+    /// with what is written there next, in copies and in a wider grid.
+    fn break_wrap(&mut self) {
+        let grid = self.term.grid_mut();
+        let above = grid.cursor.point.line - 1_i32;
+        if above >= grid.topmost_line() {
+            let last = grid.last_column();
+            grid[above][last].flags.remove(Flags::WRAPLINE);
         }
     }
 

@@ -57,12 +57,9 @@ impl Handler for Engine {
         move_forward_tabs(count: u16);
         save_cursor_position();
         restore_cursor_position();
-        clear_line(mode: LineClearMode);
-        clear_screen(mode: ClearMode);
         clear_tabs(mode: TabulationClearMode);
         set_tabs(interval: u16);
         reverse_index();
-        terminal_attribute(attribute: Attr);
         set_mode(mode: Mode);
         unset_mode(mode: Mode);
         set_keypad_application_mode();
@@ -83,6 +80,49 @@ impl Handler for Engine {
             return;
         }
         self.term.input(c);
+    }
+
+    fn clear_line(&mut self, mode: LineClearMode) {
+        let whole = match mode {
+            LineClearMode::All => true,
+            LineClearMode::Right => self.term.grid().cursor.point.column == 0,
+            LineClearMode::Left => false,
+        };
+        self.term.clear_line(mode);
+        if whole {
+            self.break_wrap();
+        }
+    }
+
+    fn clear_screen(&mut self, mode: ClearMode) {
+        let cursor = self.term.grid().cursor.point;
+        match mode {
+            // The engine would push a blank line into the scrollback each time.
+            ClearMode::All if self.is_blank() => {
+                self.clear_screen(ClearMode::Above);
+                self.clear_screen(ClearMode::Below);
+            }
+            ClearMode::Above => {
+                self.term.clear_screen(ClearMode::Above);
+                // The engine leaves out the first line when there is only that one above the cursor's.
+                self.term.grid_mut().reset_region(..cursor.line);
+            }
+            ClearMode::Below => {
+                self.term.clear_screen(ClearMode::Below);
+                if cursor.column == 0 {
+                    self.break_wrap();
+                }
+            }
+            other => self.term.clear_screen(other),
+        }
+    }
+
+    fn terminal_attribute(&mut self, attribute: Attr) {
+        self.term.terminal_attribute(match attribute {
+            // SGR 21: the parser reads it as the Linux console once did, ECMA-48 and xterm as this.
+            Attr::CancelBold => Attr::DoubleUnderline,
+            other => other,
+        });
     }
 
     fn bell(&mut self) {
@@ -168,8 +208,16 @@ impl Handler for Engine {
 
     fn unset_private_mode(&mut self, mode: PrivateMode) {
         match mode {
+            // On the first screen it still restores the cursor; curses programs end with it twice.
             PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor)
-            | PrivateMode::Unknown(47 | 1047) => self.enter_alternate(false),
+                if !self.mode(TermMode::ALT_SCREEN) =>
+            {
+                self.term.restore_cursor_position();
+            }
+            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
+                self.enter_alternate(false);
+            }
+            PrivateMode::Unknown(47 | 1047) => self.leave_alternate_as_it_is(),
             PrivateMode::Unknown(9) => self.x10_mouse = false,
             PrivateMode::Unknown(66) => self.term.unset_keypad_application_mode(),
             PrivateMode::Unknown(1048) => self.term.restore_cursor_position(),
