@@ -8,8 +8,8 @@ use crate::{
     breakpoint::test_run,
     config::{Config, GuardConfig, Preset},
     guard::{
-        GuardSettings, Reading, Source,
-        threshold::{self, Thresholds},
+        Crossing, GuardSettings, Reading, Source,
+        threshold::{self, Threshold, Thresholds},
     },
     lineage::{Cause, EndReason, IterationId},
     transcript::{SessionId, Tokens},
@@ -24,7 +24,7 @@ use super::{
     model::{AgentView, Model, Overlay},
     outward, reboot, say, signal,
     summary::{self, Summaries},
-    trim,
+    trim, witness,
 };
 
 /// How the guard measures, by the user's settings.
@@ -241,7 +241,8 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         tracing::warn!(session = ?event.session(), "an event of another session was ignored");
         return effects;
     }
-    model.agent.hooked = true;
+    // A client whose hooks are switched off may show its status line all the same.
+    model.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
     trim::session_seen(model, model.session);
     effects.extend(match event {
         AgentEvent::SessionStarted {
@@ -332,7 +333,7 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
     effects
 }
 
-fn set_state(model: &mut Model, state: AgentState) {
+pub(super) fn set_state(model: &mut Model, state: AgentState) {
     model.agent.state = state;
     if state != AgentState::Dialog {
         model.agent.dialog = None;
@@ -355,6 +356,9 @@ pub fn title_changed(model: &mut Model) -> Vec<Effect> {
         model.trouble("agent view: the session has gone to a daemon; Esc, Enter takes it back");
     }
     model.agent.listing = listing;
+    if witness::is_alone(model) {
+        return witness::title_changed(model);
+    }
     watch_calm(model)
 }
 
@@ -370,6 +374,9 @@ pub fn watch_calm(model: &mut Model) -> Vec<Effect> {
 
 /// The title has been calm for long enough: the turn is over, though nobody said so.
 pub fn calm(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    if witness::is_alone(model) {
+        return witness::judge(model, epoch);
+    }
     let still = epoch == model.calm_epoch && is_calm(&model.title);
     if !still || model.agent.state != AgentState::Busy {
         return Vec::new();
@@ -408,13 +415,7 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
 
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     say::prompted(model);
-    breakpoint::prompted(model);
-    set_state(model, AgentState::Busy);
-    // Not when a turn ends: its last figure comes after that.
-    model.guard.begin_turn();
-    model.agent.draft = false;
-    model.agent.background_tasks = 0;
-    model.heard.turn_begins();
+    turn_begins(model);
     let is_handoff = prompt.starts_with("pitstop handoff");
     if !is_handoff && model.first_prompt.is_none() && !prompt.starts_with('/') {
         model.first_prompt = Some(prompt.to_owned());
@@ -429,6 +430,17 @@ fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
         effects.extend(context_limit(model));
     }
     effects
+}
+
+/// A turn begins.
+pub(super) fn turn_begins(model: &mut Model) {
+    breakpoint::prompted(model);
+    set_state(model, AgentState::Busy);
+    // Not when a turn ends: its last figure comes after that.
+    model.guard.begin_turn();
+    model.agent.draft = false;
+    model.agent.background_tasks = 0;
+    model.heard.turn_begins();
 }
 
 /// Whether the window is so full that a client without auto-compaction takes no prompt.
@@ -453,7 +465,12 @@ fn context_limit(model: &mut Model) -> Vec<Effect> {
     })
 }
 
-fn turn_ended(model: &mut Model, message: Option<&str>, background: usize) -> Vec<Effect> {
+/// A turn has ended with these words.
+pub(super) fn turn_ended(
+    model: &mut Model,
+    message: Option<&str>,
+    background: usize,
+) -> Vec<Effect> {
     set_state(model, AgentState::Idle);
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.agent.background_tasks = background;
@@ -473,7 +490,11 @@ fn turn_ended(model: &mut Model, message: Option<&str>, background: usize) -> Ve
 
 /// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
 /// made.
-fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) -> Vec<Effect> {
+pub(super) fn tool_finished(
+    model: &mut Model,
+    call: &ToolCall,
+    output: &ToolOutput,
+) -> Vec<Effect> {
     autopilot::tool_finished(model, call, output);
     if let Some(todo) = &call.todo
         && model.todo.hooked(todo)
@@ -590,6 +611,8 @@ pub fn transcript_read(
     let said = facts.said.take().filter(|_| !model.agent.hooked);
     model.agent.last_message = said.or(model.agent.last_message.take());
     let commands = facts.commands.take();
+    let ran = std::mem::take(&mut facts.ran);
+    let turns_before = model.transcript.turns;
     let news = model.todo.read(&facts.todos) || commands.is_some();
     model.commands = commands.unwrap_or_else(|| std::mem::take(&mut model.commands));
     let (used, prompt) = (facts.used, facts.last_prompt.clone());
@@ -614,6 +637,9 @@ pub fn transcript_read(
         handoff::draft(model);
     }
     effects.extend(signal::by_transcript(model, signals));
+    if witness::is_alone(model) {
+        effects.extend(witness::transcript_read(model, turns_before, ran));
+    }
     effects.extend(trim::grown(model));
     effects.extend(reboot::advance(model));
     // The hook is the proof; the transcript is the second witness (DESIGN 6).
@@ -649,11 +675,34 @@ fn figures_changed(model: &mut Model) -> Vec<Effect> {
     }
     let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))];
     if let Some(crossing) = model.guard.crossing(model.now) {
-        model.notice(format!("context: {}", crossing.level.word()));
+        // A session that was brought back is as full as it was: what is new is that it is back.
+        if !(is_brought_back(model) && model.agent.turns == 0) {
+            model.notice(crossed_words(&crossing));
+        }
         effects.extend(checkpoint::at_line(model, &crossing));
         effects.extend(summary::crossed(model, crossing.level));
     }
     effects
+}
+
+/// Whether the session was taken up again after an undo, a failed reboot or the agent's end.
+fn is_brought_back(model: &Model) -> bool {
+    let cause = model.current_iteration().and_then(|one| one.cause);
+    matches!(
+        cause,
+        Some(Cause::Undo | Cause::Recovery | Cause::AgentExit | Cause::AgentCrash)
+    )
+}
+
+/// A line that was passed, for a notice.
+fn crossed_words(crossing: &Crossing) -> String {
+    let percent = crossing.figure.percent.floor();
+    let line = match crossing.threshold {
+        Threshold::Notice => "",
+        Threshold::Warn => ", past the warn line",
+        Threshold::Compact | Threshold::Force => ", past the compact line",
+    };
+    format!("context: {percent:.0} % full{line}")
 }
 
 /// Comes back once the human has been quiet for long enough, if somebody waits for that.

@@ -1,9 +1,11 @@
 //! What people and scripts order, and what concerns the supervisor itself: modes, notices, leaving.
 
+mod outcome;
+
 use std::time::Duration;
 
 use crate::{
-    api::wire::{AgentState, Control, Reply},
+    api::wire::{AgentState, Control, OrderReply, Reply},
     config::{ClipboardPolicy, Config, RebootMode},
     lineage::{Cause, EndReason, Way},
     pane::screen::ScreenFact,
@@ -18,7 +20,7 @@ use super::{
     model::{Focus, Model, Overlay, Quitting},
     outward,
     reboot::{self, Approval},
-    say, scratchpad, summary,
+    say, scratchpad, summary, witness,
 };
 
 /// How long a notice stays in the footer.
@@ -26,6 +28,7 @@ pub const NOTICE_TIME: Duration = Duration::from_secs(8);
 
 /// Somebody with the control token asked for something.
 pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
+    let order = control.clone();
     let done = match control {
         // Answered once it is kept.
         Control::Save(body) => return checkpoint::asked(model, call, body),
@@ -38,18 +41,28 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
         Control::Undo => reboot::undo(model),
         Control::Stop => Ok(quit(model, 0, None)),
         Control::Say(text) if model.autopilot.is_some() => autopilot::say(model, text),
-        Control::Say(text) => match reboot::blocked_by(model).first() {
+        Control::Say(text) => match says_not_now(model) {
             Some(block) => Err(format!("not a safe moment: {block}")),
             None => Ok(say::say(model, &text)),
         },
     };
     match done {
         Ok(mut effects) => {
-            effects.insert(0, Effect::Answer(call, Reply::Accepted));
+            let ordered = Reply::Ordered(OrderReply::new(outcome::of(model, &order)));
+            effects.insert(0, Effect::Answer(call, ordered));
             effects
         }
         Err(why) => vec![Effect::Answer(call, Reply::Refused { why })],
     }
+}
+
+/// What keeps a text from being typed now. An editor has the host terminal and not the agent's prompt.
+fn says_not_now(model: &Model) -> Option<&'static str> {
+    if !witness::may_type(model) {
+        return Some("its hooks are silent, a dialog may be open");
+    }
+    let blocks = reboot::blocked_by(model);
+    blocks.into_iter().find(|block| *block != reboot::EDITOR)
 }
 
 /// A script asks for a reboot. Where nobody can look at the review, asking is approving.
@@ -215,6 +228,10 @@ pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
 
 /// Takes notices down whose time is over.
 pub fn expire_notices(model: &mut Model) -> Vec<Effect> {
+    if model.external.is_some() {
+        // Nobody has seen them behind the editor; once it is left they stay for their time.
+        return Vec::new();
+    }
     let now = model.now;
     model
         .notices

@@ -351,7 +351,13 @@ pub struct TranscriptFacts {
     pub todos: Todos,
     /// The last shell commands as they would be told, if there were new ones since then.
     pub commands: Option<String>,
+    /// The shell commands that have ended since then, in order.
+    pub ran: Vec<Ran>,
+    /// Calls of tools on the main chain that have no result yet, of those since we began to follow.
+    pub calls_open: usize,
 }
+
+pub use crate::transcript::digest::Ran;
 
 /// What the file system says to what a handoff names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

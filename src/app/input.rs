@@ -20,8 +20,8 @@ use crate::{
 use super::{
     agent, autopilot, checkpoint, control, copy,
     effect::Effect,
-    event::{Document, HostEvent},
-    handoff, layout,
+    event::HostEvent,
+    external, handoff, layout,
     model::{Editor, Focus, Model, Overlay},
     reboot, replay, scratchpad, trim,
 };
@@ -222,21 +222,8 @@ fn focus_direction(model: &mut Model, direction: Direction) -> Vec<Effect> {
 }
 
 fn edit_externally(model: &mut Model) -> Vec<Effect> {
-    let reviewing = matches!(model.overlay, Some(Overlay::Review { .. }));
     let mut effects = leave_editors(model);
-    effects.push(if reviewing || model.focus == Focus::Handoff {
-        let text = model.handoff.current().body().to_owned();
-        Effect::OpenEditor {
-            document: Document::Handoff,
-            text,
-        }
-    } else {
-        let text = model.notes.text.clone();
-        Effect::OpenEditor {
-            document: Document::Scratchpad,
-            text,
-        }
-    });
+    effects.push(external::open(model));
     effects
 }
 

@@ -14,6 +14,7 @@ pub mod copy;
 pub mod effect;
 pub mod ending;
 pub mod event;
+pub mod external;
 pub mod handoff;
 pub mod input;
 pub mod layout;
@@ -30,6 +31,7 @@ pub mod summary;
 pub mod tally;
 pub mod todo;
 pub mod trim;
+pub mod witness;
 
 pub use effect::Effect;
 pub use event::Event;
@@ -37,7 +39,7 @@ pub use model::Model;
 
 use crate::clock::At;
 
-use event::{Document, PaneEvent, ReadEvent, StoreEvent, TimerId};
+use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 
 /// The exit code of a supervisor that a signal ended (DESIGN 8).
 const INTERRUPTED: i32 = 130;
@@ -121,17 +123,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
             scratchpad::read(model, text);
             Vec::new()
         }
-        ReadEvent::EditorClosed { document, text } => match (document, text) {
-            (_, None) => {
-                model.trouble("the editor failed: nothing was changed");
-                Vec::new()
-            }
-            (Document::Scratchpad, Some(text)) => scratchpad::write(model, text),
-            (Document::Handoff, Some(text)) => {
-                handoff::take_edit(model, &text);
-                Vec::new()
-            }
-        },
+        ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
         ReadEvent::Git(facts) => {
             let before = std::mem::replace(&mut model.git, facts);
             handoff::draft(model);

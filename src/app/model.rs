@@ -25,12 +25,14 @@ use super::{
     copy::{CopyMode, Press},
     ending::Ending,
     event::{CallId, Ground, Lots, TranscriptFacts},
+    external::External,
     reboot::Reboot,
     say::Saying,
     signal::Heard,
     summary::Summaries,
     tally::Tally,
     todo::TodoList,
+    witness::Sign,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -93,6 +95,8 @@ pub struct AgentView {
     pub last_message: Option<String>,
     /// Whether any hook has arrived in this iteration.
     pub hooked: bool,
+    /// What its title says, while no hook has arrived.
+    pub sign: Option<Sign>,
     /// Whether we have switched its auto-compaction off.
     pub holds_compaction: bool,
 }
@@ -337,6 +341,8 @@ pub struct Model {
     pub title: String,
     /// The host terminal's size, in cells: columns, rows.
     pub host: (u16, u16),
+    /// The document that is in `$EDITOR`, while that has the host terminal.
+    pub external: Option<External>,
     /// A paste that is coming in for one of our editors.
     pub pasting: Vec<u8>,
     /// Lines for the footer, newest last.
@@ -472,6 +478,7 @@ impl Model {
             press: None,
             title: String::new(),
             host,
+            external: None,
             pasting: Vec::new(),
             notices: VecDeque::new(),
             reboot: Reboot::default(),

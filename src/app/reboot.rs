@@ -32,6 +32,7 @@ use super::{
     autopilot, breakpoint,
     effect::Effect,
     event::{Exit, TimerId},
+    external,
     model::{Model, Overlay},
     say,
     trim::{self, Preview},
@@ -46,8 +47,11 @@ const OPENING_GUARD: Duration = Duration::from_millis(800);
 /// How long a pasted handoff may stay unsubmitted before one more lone Enter: a busy client loses the first.
 const SECOND_ENTER: Duration = Duration::from_millis(1000);
 
+/// The word for a document in `$EDITOR`, which blocks a reboot that the person at it has not asked for.
+pub const EDITOR: &str = "editor";
+
 /// How many turns `d` puts a reboot off.
-const DEFER_TURNS: u32 = 3;
+pub(super) const DEFER_TURNS: u32 = 3;
 
 /// The reboot under way and what is remembered between two.
 #[derive(Debug, Default)]
@@ -267,6 +271,9 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     if is_typing(model) && !by_person {
         blocks.push("typing");
     }
+    if model.external.is_some() && !by_person {
+        blocks.push(EDITOR);
+    }
     if agent.state == AgentState::Exited {
         blocks.clear();
     }
@@ -427,12 +434,16 @@ pub fn approve_by_key(model: &mut Model) -> Result<Vec<Effect>, String> {
 /// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.
 pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, String> {
     super::handoff::finish_edit(model);
-    if let Some(why) = trim::refusal(model) {
+    // Nobody sees the countdown of `auto` behind an editor: the review waits.
+    if approval == Approval::Auto && model.external.is_some() {
+        return Err("an editor has the terminal".to_owned());
+    }
+    if let Some(why) = external::refusal(model).or_else(|| trim::refusal(model)) {
         return Err(why);
     }
     let message = model.handoff.current().clone();
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Err("no reboot waits for an approval".to_owned());
+        return Err("no reboot waits for an approval: `pitstop ctl reboot` begins one".to_owned());
     };
     match attempt.step {
         Step::Armed | Step::Drafting | Step::Review => {

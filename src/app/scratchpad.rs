@@ -78,7 +78,13 @@ pub fn save(model: &mut Model) -> Vec<Effect> {
 
 /// Writes a whole text that the human gave us.
 pub fn write(model: &mut Model, text: String) -> Vec<Effect> {
-    let base = std::mem::replace(&mut model.notes.text, text.clone());
+    let base = model.notes.text.clone();
+    write_over(model, base, text)
+}
+
+/// Writes a text that the human made of `base`; what has been written since is merged with it.
+pub fn write_over(model: &mut Model, base: String, text: String) -> Vec<Effect> {
+    text.clone_into(&mut model.notes.text);
     if let Some(editor) = &mut model.notes.editor {
         text.clone_into(&mut editor.base);
     }

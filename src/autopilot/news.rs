@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{cap::duration, promise};
 use crate::{
     clean,
-    lineage::{EndReason, IterationId},
+    lineage::{Cause, EndReason, IterationId},
     transcript::{SessionId, Tokens},
 };
 
@@ -200,12 +200,14 @@ impl fmt::Display for RunNews {
                 cause,
             } => write!(
                 f,
-                "iteration {iteration} started: session {session_id}, {cause}"
+                "iteration {iteration} started: session {session_id}, {}",
+                // The first one has no cause.
+                cause.parse().map_or("the first one", Cause::phrase)
             ),
             Self::IterationEnded {
                 iteration,
                 end_reason,
-            } => write!(f, "iteration {iteration} ended: {end_reason}"),
+            } => write!(f, "iteration {iteration} ended: {}", end_reason.phrase()),
             Self::TurnEnded {
                 iteration,
                 turn,
@@ -243,7 +245,8 @@ impl fmt::Display for RunNews {
             Self::Resumed => f.write_str("resumed"),
             Self::PersonNeeded { why } => write!(f, "a person is needed: {why}"),
             Self::Tripped { breaker, evidence } => {
-                write!(f, "breaker {breaker} tripped: {evidence}")
+                let breaker = breaker.replace('_', " ");
+                write!(f, "a breaker tripped ({breaker}): {evidence}")
             }
             Self::Notice { text, bad } => write!(f, "{}{text}", if *bad { "! " } else { "" }),
             Self::RunEnded {
@@ -306,6 +309,47 @@ mod tests {
             (&"turn_failed".into(), &"r".into(), &1.into())
         );
         assert_eq!(serde_json::from_value::<RunNews>(value).unwrap(), news);
+    }
+
+    #[test]
+    fn a_line_for_people_has_no_names_of_the_record() {
+        let session_id = SessionId::new(uuid::Uuid::from_u128(1));
+        let iteration = IterationId::FIRST;
+        let mut lines: Vec<String> = EndReason::ALL
+            .iter()
+            .map(|end_reason| RunNews::IterationEnded {
+                iteration,
+                end_reason: *end_reason,
+            })
+            .map(|news| news.line(at()))
+            .collect();
+        lines.extend(Cause::ALL.iter().map(|cause| {
+            let news = RunNews::IterationStarted {
+                iteration,
+                session_id,
+                cause: cause.to_string(),
+            };
+            assert!(news.json_line(at(), "r").contains(cause.as_str()));
+            news.line(at())
+        }));
+        let tripped = RunNews::Tripped {
+            breaker: "same_command".to_owned(),
+            evidence: "`make` failed 5 times".to_owned(),
+        };
+        lines.push(tripped.line(at()));
+        assert!(lines.iter().all(|line| !line.contains('_')), "{lines:#?}");
+        assert!(lines[1].ends_with("iteration 1 ended: its context window was full"));
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.ends_with("rebooted at the compact line"))
+        );
+        let first = RunNews::IterationStarted {
+            iteration,
+            session_id,
+            cause: "start".to_owned(),
+        };
+        assert!(first.line(at()).ends_with(", the first one"));
     }
 
     #[test]

@@ -8,7 +8,10 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
+use chrono::{
+    DateTime, Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone as _, Utc,
+};
+use chrono_tz::Tz;
 
 /// The first and the longest wait after a failure of the service. The client has tried again by itself before it gives a
 /// turn up, so it is no hurry.
@@ -110,8 +113,8 @@ fn doubled((first, longest): (Duration, Duration), times: u32) -> Duration {
     first.saturating_mul(factor).min(longest)
 }
 
-/// When a usage limit ends, as the message about it says: `…|1795000000`, an RFC 3339 time, `resets 3pm (UTC)`,
-/// `in 2 h 5 min`. A time of day in another zone says nothing to us, who know no zones.
+/// When a usage limit ends, as the message about it says: `…|1795000000`, an RFC 3339 time, `in 2 h 5 min`,
+/// `resets 3pm (Europe/Berlin)`. A time of day without its zone says nothing: the client may run in another than we.
 #[must_use]
 pub fn reset_in(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let found = epoch(message)
@@ -177,26 +180,79 @@ fn after_a_while(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     now.checked_add_signed(total?)
 }
 
-/// The next `3pm`, `3:30 pm` or `15:00` in UTC.
+/// The next `3pm (Europe/Berlin)`, or `Nov 25, 3:30pm (UTC)`, `Jan 2, 2027, 9 AM (Asia/Tokyo)`, `15:00 UTC`: the client
+/// tells the time of its own zone, and the date when that is more than a day away.
 fn time_of_day(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let lower = message.to_ascii_lowercase();
-    if !lower.contains("utc") {
-        return None;
-    }
-    let rest = lower.split_once("reset")?.1;
-    let words: Vec<&str> = rest.split_whitespace().collect();
+    let behind = lower.find("reset")?;
+    let zone = zone_in(&message[behind..])?;
+    let words: Vec<&str> = lower[behind..]
+        .split_whitespace()
+        .map(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric()))
+        .collect();
+    let today = now.with_timezone(&zone).date_naive();
     let time = words.iter().enumerate().find_map(|(at, word)| {
-        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        let next = words.get(at + 1).copied().unwrap_or_default();
         // The half of the day may stand by itself.
-        clock(&format!("{word}{}", next.trim_matches([',', '.', ')']))).or_else(|| clock(word))
+        let half = words
+            .get(at + 1)
+            .filter(|next| matches!(**next, "am" | "pm"));
+        clock(&format!("{word}{}", half.unwrap_or(&"")))
     })?;
-    let today = now.date_naive().and_time(time).and_utc();
-    Some(if today > now {
-        today
-    } else {
-        today + TimeDelta::days(1)
+    if let Some(named) = month_in(&words) {
+        return at_zone(zone, date(named, today)?.and_time(time));
+    }
+    let next = at_zone(zone, today.and_time(time))?;
+    if next > now {
+        return Some(next);
+    }
+    at_zone(zone, today.succ_opt()?.and_time(time))
+}
+
+/// The zone in brackets, or UTC by its name.
+fn zone_in(text: &str) -> Option<Tz> {
+    let bracketed = text
+        .split('(')
+        .skip(1)
+        .find_map(|part| part.split(')').next()?.trim().parse().ok());
+    let names_utc = || {
+        let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|word| word.eq_ignore_ascii_case("utc"))
+    };
+    bracketed.or_else(|| names_utc().then_some(Tz::UTC))
+}
+
+/// `nov 25`, or `jan 2 2027`: month, day and perhaps the year.
+fn month_in(words: &[&str]) -> Option<(u32, u32, Option<i32>)> {
+    const MONTHS: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
+    words.iter().enumerate().find_map(|(at, word)| {
+        let month = (1..)
+            .zip(MONTHS)
+            .find(|(_, month)| word.get(..3) == Some(month))?;
+        let day = words.get(at + 1)?.parse().ok()?;
+        let year = words.get(at + 2).filter(|word| word.len() == 4);
+        Some((month.0, day, year.and_then(|year| year.parse().ok())))
     })
+}
+
+/// The date; without its year the next one, from yesterday on.
+fn date((month, day, year): (u32, u32, Option<i32>), today: NaiveDate) -> Option<NaiveDate> {
+    let in_year = |year| NaiveDate::from_ymd_opt(year, month, day);
+    if let Some(year) = year {
+        return in_year(year);
+    }
+    let yesterday = today.pred_opt()?;
+    in_year(today.year())
+        .filter(|date| *date >= yesterday)
+        .or_else(|| in_year(today.year() + 1))
+}
+
+/// The moment at which clocks in a zone show this. Where they are put forward over it, an hour later is as good.
+fn at_zone(zone: Tz, shown: NaiveDateTime) -> Option<DateTime<Utc>> {
+    let at = |shown: NaiveDateTime| zone.from_local_datetime(&shown).earliest();
+    let found = at(shown).or_else(|| at(shown + TimeDelta::hours(1)))?;
+    Some(found.with_timezone(&Utc))
 }
 
 fn clock(word: &str) -> Option<NaiveTime> {
@@ -220,8 +276,6 @@ fn clock(word: &str) -> Option<NaiveTime> {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeZone as _;
-
     use super::*;
 
     fn now() -> DateTime<Utc> {
@@ -293,6 +347,27 @@ mod tests {
             ("limit reached, resets 3:30 pm UTC", at(15, 30)),
             ("resets at 15:45 UTC", at(15, 45)),
             ("resets 9am (UTC)", at(9, 0) + TimeDelta::days(1)),
+            // As the client has it (2.1.197): of the day, with the date if it is further away, and with the year.
+            (
+                "You've hit your session limit · resets 3pm (Europe/Berlin)",
+                at(14, 0),
+            ),
+            (
+                "You've hit your limit · resets 5:30am (America/New_York)",
+                at(10, 30) + TimeDelta::days(1),
+            ),
+            (
+                "limit · resets Nov 25, 1\u{202f}PM (Asia/Kolkata)",
+                at(7, 30) + TimeDelta::days(4),
+            ),
+            (
+                "limit · resets Nov 25 at 12am (UTC)",
+                at(0, 0) + TimeDelta::days(4),
+            ),
+            (
+                "limit · resets Nov 22, 2026, 9am (Asia/Tokyo)",
+                at(0, 0) + TimeDelta::days(1),
+            ),
             ("try again in 2 h 5 min", at(14, 5)),
             ("Retry in 90 seconds.", at(12, 0) + TimeDelta::seconds(90)),
             ("resets in 45m", at(12, 45)),
@@ -306,7 +381,11 @@ mod tests {
         for message in [
             "",
             "rate limited",
-            "resets 3pm (Europe/Berlin)",
+            "resets 3pm",
+            "resets 3pm (Middle/Earth)",
+            "resets Feb 30, 3pm (UTC)",
+            "resets Nov 1, 2030, 1pm (UTC)",
+            "resets (UTC)",
             "usage limit reached|17",
             "usage limit reached|1195264200",
             "resets at 2031-01-01T00:00:00Z",
@@ -318,9 +397,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_date_without_its_year_is_the_next_one_and_clocks_that_jump_do_no_harm() {
+        let at = |text: &str| text.parse::<DateTime<Utc>>().unwrap();
+        let new_year = at("2026-12-30T12:00:00Z");
+        assert_eq!(
+            reset_in("resets Jan 2, 9am (Europe/Berlin)", new_year),
+            Some(at("2027-01-02T08:00:00Z"))
+        );
+        // On 29 March 2026 clocks in Berlin show no half past two.
+        assert_eq!(
+            reset_in("resets 2:30am (Europe/Berlin)", at("2026-03-28T22:00:00Z")),
+            Some(at("2026-03-29T01:30:00Z"))
+        );
+    }
+
     proptest::proptest! {
         #[test]
-        fn any_message_is_read_without_a_panic(message in "(resets|in|UTC| |\\||:|pm|am|h|m|[0-9]|é){0,30}") {
+        fn any_message_is_read_without_a_panic(message in "(resets|in|UTC|Nov|\\(|\\)|Europe/Berlin| |\\||:|pm|am|h|m|[0-9]|é){0,30}") {
             let _ = reset_in(&message, now());
         }
     }

@@ -13,11 +13,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    host::who::{claude_config_dir, demo_dir},
     out::{self, complain},
+    sessions,
 };
 use crate::{
-    agent::claude::project_slug,
     config::load::paths::Paths,
     handoff::{
         redact::redact,
@@ -91,10 +90,7 @@ struct Session {
 /// The present session, or all of them, oldest first.
 fn sessions(all: bool) -> Result<Vec<Session>, ContextError> {
     let project = std::env::current_dir().map_err(ContextError::Directory)?;
-    let demo = Paths::of_process(&project)
-        .ok()
-        .map(|paths| demo_dir(&paths));
-    let places: Vec<PathBuf> = claude_config_dir().into_iter().chain(demo).collect();
+    let places = sessions::places(Paths::of_process(&project).ok().as_ref());
     let mut found = Vec::new();
     if let Some(private) = PrivateDir::find_project(&project)? {
         let mut runs = runs(&private)?;
@@ -111,17 +107,12 @@ fn sessions(all: bool) -> Result<Vec<Session>, ContextError> {
     }
     // Sessions from before pitstop was used here.
     if found.is_empty() {
-        let mut known = transcripts(&places, &project);
+        let mut known = sessions::of_project(&places, &project);
         if !all {
             known.truncate(1);
         }
-        for path in known {
-            let id = path
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            found.push(from_transcript(id, &path)?);
+        for one in known {
+            found.push(from_transcript(one.id.to_string(), &one.path)?);
         }
     }
     found.reverse();
@@ -187,20 +178,6 @@ fn transcript_of(places: &[PathBuf], session: SessionId) -> Option<PathBuf> {
         .flat_map(Iterator::flatten)
         .map(|project| project.path().join(&name))
         .find(|path| path.is_file())
-}
-
-/// The transcripts of a project, newest first.
-fn transcripts(places: &[PathBuf], project: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<_> = places
-        .iter()
-        .filter_map(|place| fs::read_dir(place.join("projects").join(project_slug(project))).ok())
-        .flat_map(Iterator::flatten)
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
-        .filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)))
-        .collect();
-    found.sort();
-    found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
 fn from_transcript(id: String, path: &Path) -> Result<Session, ContextError> {

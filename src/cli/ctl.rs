@@ -5,9 +5,10 @@ use std::io::Read;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::out;
+use super::{out, save::describe};
 use crate::{
-    api::wire::{CheckpointBody, Control, RebootBody, SAY_LIMIT},
+    api::wire::{CheckpointBody, Control, OrderReply, RebootBody, SAY_LIMIT},
+    clean::one_line,
     lineage::Way,
 };
 
@@ -25,6 +26,9 @@ pub struct CtlArgs {
     /// With `reboot`: how the context goes over
     #[arg(long, value_name = "WAY", value_parser = way)]
     pub way: Option<Way>,
+    /// Print the answer as one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 fn way(text: &str) -> Result<Way, String> {
@@ -105,9 +109,26 @@ pub fn run(args: &CtlArgs) -> i32 {
     };
     let body = body.to_string();
     match out::ask(|door, deadline| door.post(&path, body.as_bytes(), deadline)) {
-        Ok(_) => out::OK,
+        Ok(answer) => out::print(&told(args, &answer.body)),
         Err(code) => code,
     }
+}
+
+/// The supervisor's answer, for people unless JSON is wanted. One of another version may tell something else: that
+/// the order was taken is known by its code.
+fn told(args: &CtlArgs, body: &[u8]) -> String {
+    if args.json {
+        return format!("{}\n", String::from_utf8_lossy(body));
+    }
+    if args.action == Action::Save {
+        let saved = serde_json::from_slice(body);
+        return saved.map_or_else(|_| String::new(), |saved| describe(&saved));
+    }
+    let ordered = serde_json::from_slice::<OrderReply>(body);
+    ordered.map_or_else(
+        |_| String::new(),
+        |reply| format!("{}\n", one_line(&reply.message)),
+    )
 }
 
 /// Standard input as text; one that is too long is read just as far as to be refused for it.

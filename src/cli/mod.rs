@@ -19,6 +19,7 @@ pub mod prune;
 pub mod restore;
 pub mod run;
 pub mod save;
+mod sessions;
 pub mod status;
 pub mod statusline;
 

@@ -177,7 +177,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
 }
 
 /// What became of it, for people.
-fn describe(reply: &CheckpointReply) -> String {
+pub(super) fn describe(reply: &CheckpointReply) -> String {
     let id: String = reply.checkpoint_id.chars().take(8).collect();
     let mut text = format!(
         "{} {} of {} ({})\n",

@@ -1,4 +1,4 @@
-//! `pitstop trim SESSION`: a copy of a session with old tool output removed, under a new id.
+//! `pitstop trim [SESSION]`: a copy of a session with old tool output removed, under a new id.
 //!
 //! How the copy is made: `runtime::trim`, which the reboot uses too.
 
@@ -7,16 +7,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use chrono::{DateTime, Utc};
 use clap::Args;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    host,
+    host::who::demo_dir,
     out::{self, columns, complain, tokens},
+    sessions::{self, Kept},
 };
 use crate::{
-    agent::{AgentKind, claude::project_slug},
     app::agent::guard_settings,
     clean::one_line,
     config::{
@@ -34,8 +35,9 @@ use crate::{
 /// Copy a session under a new id with old tool output removed, to go on in less context
 #[derive(Args, Clone, Debug)]
 pub struct TrimArgs {
-    /// The session's id, for a session of this directory, or the path of its transcript
-    pub session: String,
+    /// The session's id, for a session of this directory, or the path of its transcript; without it the newest session
+    /// of this directory
+    pub session: Option<String>,
     /// Only print what each level would win
     #[arg(long)]
     pub dry_run: bool,
@@ -89,6 +91,10 @@ pub fn run(args: &TrimArgs, flags: &Flags) -> i32 {
 
 /// Everything that is told about a trim.
 struct Report {
+    /// The session that was taken because none was named.
+    newest: Option<Kept>,
+    /// Whether it is one of the demo's.
+    by_demo: bool,
     transcript: PathBuf,
     window: Tokens,
     compact_line: Tokens,
@@ -117,7 +123,7 @@ fn trim(args: &TrimArgs, flags: &Flags) -> Result<(String, i32), Failure> {
             "`pitstop check` tells why",
         )
     })?;
-    let path = find(&args.session, &project, &paths)?;
+    let (path, newest) = find(args.session.as_deref(), &project, &paths)?;
     let read = Surveyed::read(&path).map_err(|error| Failure {
         hint: match error {
             CopyError::Missing(_) => {
@@ -149,6 +155,8 @@ fn trim(args: &TrimArgs, flags: &Flags) -> Result<(String, i32), Failure> {
         }
     };
     let report = Report {
+        newest,
+        by_demo: path.starts_with(demo_dir(&paths)),
         transcript: path,
         window,
         compact_line: settings.compact_line,
@@ -171,27 +179,33 @@ fn trim(args: &TrimArgs, flags: &Flags) -> Result<(String, i32), Failure> {
     Ok((text, code))
 }
 
-/// The transcript of a session of this directory, by its id; else what is given is a path.
-fn find(session: &str, project: &Path, paths: &Paths) -> Result<PathBuf, Failure> {
-    let Ok(id) = session.parse::<SessionId>() else {
-        return Ok(PathBuf::from(session));
+/// The transcript of a session of this directory by its id, or of the newest one; else what is given is a path.
+fn find(
+    session: Option<&str>,
+    project: &Path,
+    paths: &Paths,
+) -> Result<(PathBuf, Option<Kept>), Failure> {
+    let known = || sessions::of_project(&sessions::places(Some(paths)), project);
+    let here = project.display();
+    let Some(session) = session else {
+        let newest = known().into_iter().next().ok_or_else(|| {
+            Failure::new(
+                format!("no session of {here} is known"),
+                "go to the directory that the session was started in, or give the path of its transcript",
+            )
+        })?;
+        return Ok((newest.path.clone(), Some(newest)));
     };
-    let config_dir = host::who::agent_config_dir(AgentKind::Claude, paths)
-        .ok_or_else(|| Failure::new("cannot tell the home directory", "set HOME"))?;
-    let projects = config_dir.join("projects");
-    let path = projects
-        .join(project_slug(project))
-        .join(format!("{id}.jsonl"));
-    if path.symlink_metadata().is_ok() {
-        return Ok(path);
+    let Ok(id) = session.parse::<SessionId>() else {
+        return Ok((PathBuf::from(session), None));
+    };
+    match known().into_iter().find(|one| one.id == id) {
+        Some(found) => Ok((found.path, None)),
+        None => Err(Failure::new(
+            format!("no session {id} of {here}"),
+            "go to the directory that the session was started in, or give the path of its transcript",
+        )),
     }
-    Err(Failure::new(
-        format!(
-            "no session {id} in {}",
-            path.parent().unwrap_or(&projects).display()
-        ),
-        "go to the directory that the session was started in, or give the path of its transcript",
-    ))
 }
 
 /// The window and the compact line, measured as the gauge does from what the transcript tells.
@@ -237,7 +251,16 @@ fn as_text(report: &Report) -> String {
             },
         ]
     }));
-    let mut text = columns(&rows);
+    let mut text = String::new();
+    if let Some(newest) = &report.newest {
+        let written: DateTime<Utc> = newest.written.into();
+        text.push_str(&format!(
+            "the newest session here: {}, written last at {}\n",
+            newest.id,
+            written.format("%Y-%m-%d %H:%M UTC")
+        ));
+    }
+    text.push_str(&columns(&rows));
     let lines = notes(report)
         .into_iter()
         .map(|note| format!("note: {note}\n"));
@@ -288,7 +311,7 @@ fn ending(report: &Report) -> String {
             tokens(figure.tokens_before.0),
             tokens(figure.tokens_after.0),
             one_line(&copy.path.to_string_lossy()),
-            resume(copy),
+            resume(report, copy),
         );
     }
     match report.level {
@@ -299,8 +322,13 @@ fn ending(report: &Report) -> String {
     .to_owned()
 }
 
-fn resume(copy: &Copied) -> String {
-    format!("pitstop -- --resume {}", copy.session)
+fn resume(report: &Report, copy: &Copied) -> String {
+    let command = if report.by_demo {
+        "pitstop demo"
+    } else {
+        "pitstop"
+    };
+    format!("{command} -- --resume {}", copy.session)
 }
 
 fn as_json(report: &Report) -> Value {
@@ -311,6 +339,7 @@ fn as_json(report: &Report) -> Value {
     };
     json!({
         "transcript": report.transcript,
+        "newest": report.newest.is_some(),
         "window": report.window,
         "compact_line": report.compact_line,
         "target": target(report),
@@ -328,7 +357,7 @@ fn as_json(report: &Report) -> Value {
             "tokens_before": copy.written.figure.tokens_before,
             "tokens_after": copy.written.figure.tokens_after,
             "dropped_tail": copy.written.dropped_tail,
-            "resume": resume(copy),
+            "resume": resume(report, copy),
         })),
     })
 }

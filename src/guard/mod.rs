@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{clock::At, transcript::Tokens};
 
 pub mod forecast;
+pub mod pane_text;
 pub mod reading;
 pub mod threshold;
 

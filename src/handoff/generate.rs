@@ -511,6 +511,8 @@ fn included(files: &[IncludedFile]) -> String {
 /// A text in a code fence that is longer than any in it, so that nothing of it can end the fence; nor does a signal in
 /// it count.
 fn fenced(word: &str, text: &str) -> String {
+    // What is taken out before it is sent may stand between two runs that are one then.
+    let text = super::sendable(text);
     let (mut longest, mut run) = (0, 0);
     for c in text.chars() {
         run = if c == '`' { run + 1 } else { 0 };
@@ -523,6 +525,11 @@ fn fenced(word: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fence_is_longer_than_what_its_text_becomes() {
+        assert_eq!(fenced("", "``\u{85}`"), "````\n```\n````");
+    }
 
     fn marker() -> Marker {
         Marker {

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | the objective | the last `OBJECTIVE:` signal, then the scratchpad's *Objective* section, then the first prompt |
 //! | an item that is open here and done there | done, whoever says so: work is rather looked at again than done again |
+//! | an item that is done and then named as to do again (`TODO:` after `DONE:`, a next step of a person's) | to do |
 //! | an item that several name | the first of signals, scratchpad, to-do tool; bold marks, case and a full stop make no other item |
 //! | a decision or an open issue told twice | the first |
 //! | a value under a key | the last |
@@ -411,22 +412,23 @@ impl PreservedState {
         }
     }
 
-    /// Adds an item that a person wants done, unless it is already listed as to do or done.
+    /// Adds an item that a person wants done, unless it is already listed as to do; one that was done is to do again.
     pub fn add_pending(&mut self, item: &str) {
         self.add_pending_from(item, Origin::Human);
     }
 
-    /// Adds an item to do, unless it is already listed as to do or done.
+    /// Adds an item to do, unless it is already listed as to do; one that was done is to do again.
     pub fn add_pending_from(&mut self, item: &str, origin: Origin) {
         let item = Item::new(item, origin);
-        let listed = |list: &[Item]| list.iter().any(|have| same(&have.text, &item.text));
-        if !item.text.is_empty()
-            && self.pending_items.len() < KEPT_ITEMS
-            && !listed(&self.pending_items)
-            && !listed(&self.completed_items)
+        let is_it = |have: &Item| same(&have.text, &item.text);
+        if item.text.is_empty()
+            || self.pending_items.len() >= KEPT_ITEMS
+            || self.pending_items.iter().any(is_it)
         {
-            self.pending_items.push(item);
+            return;
         }
+        self.completed_items.retain(|have| !is_it(have));
+        self.pending_items.push(item);
     }
 
     /// Marks an item as done, as a person says, which takes it out of the items to do.
@@ -598,11 +600,19 @@ mod tests {
         state.mark_completed("write tests");
         assert!(state.pending_items.is_empty());
         assert_eq!(state.completed_items, ["write tests"]);
-        state.add_pending("write tests");
-        assert!(
-            state.pending_items.is_empty(),
-            "a done item is not to do again"
-        );
+    }
+
+    #[test]
+    fn an_item_that_is_added_again_after_it_was_done_is_to_do_again() {
+        let mut state = PreservedState::default();
+        state.mark_completed("Write the *parser*.");
+        state.mark_completed("lexer");
+        state.add_pending("write the parser");
+        assert_eq!(state.pending_items, ["write the parser"]);
+        assert_eq!(state.completed_items, ["lexer"]);
+        // Two lists that contradict each other have no order in time: there, what is done is done.
+        state.feed_scratchpad("- [x] Write the parser\n- [ ] lexer\n");
+        assert!(state.pending_items.is_empty());
     }
 
     fn run(command: &str, output: &str) -> TestOutcome {

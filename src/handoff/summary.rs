@@ -102,13 +102,12 @@ fn harmless(text: &str) -> String {
     redact(&clean::typed(text)).into_owned()
 }
 
-/// The seven sections under their headings. They stand one level below the handoff's own.
+/// The sections that are not empty under their headings. They stand one level below the handoff's own.
 fn put_together<'a>(bodies: impl IntoIterator<Item = &'a str>) -> String {
-    let parts = SECTIONS.iter().zip(bodies).map(|(title, body)| {
-        let body = body.trim();
-        let body = if body.is_empty() { "None." } else { body };
-        format!("### {title}\n\n{body}")
-    });
+    let sections = SECTIONS.iter().zip(bodies.into_iter().map(str::trim));
+    let parts = sections
+        .filter(|(_, body)| !body.is_empty())
+        .map(|(title, body)| format!("### {title}\n\n{body}"));
     parts.collect::<Vec<_>>().join("\n\n")
 }
 

@@ -1,7 +1,6 @@
 //! One match: each effect to the room that does it.
 
 use std::{
-    io::Write as _,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -12,7 +11,7 @@ use crate::{
     app::{
         Effect, Event,
         effect::{Rung, StartAgent},
-        event::{Document, Ground, Lots, PaneEvent, ReadEvent},
+        event::{Ground, Lots, PaneEvent, ReadEvent},
         layout,
     },
     autopilot::RunNews,
@@ -429,48 +428,6 @@ impl Shell {
                     .trouble(format!("the scratchpad is not saved: {error}"));
             }
         }
-    }
-
-    /// Lends the host terminal to `$EDITOR` with the text in a file of its own; the pane's output waits
-    /// meanwhile in its channel.
-    fn open_editor(&mut self, document: Document, text: &str) {
-        let edited = self.edit(text);
-        let text = edited
-            .inspect_err(|error| tracing::warn!(%error, "the editor failed"))
-            .ok();
-        self.redraw();
-        self.tell(Event::Read(ReadEvent::EditorClosed { document, text }));
-    }
-
-    fn edit(&mut self, text: &str) -> std::io::Result<String> {
-        let mut file = tempfile::Builder::new()
-            .prefix("pitstop-")
-            .suffix(".md")
-            .tempfile()?;
-        file.write_all(text.as_bytes())?;
-        file.flush()?;
-        let variable = |name| {
-            std::env::var(name)
-                .ok()
-                .filter(|value| !value.trim().is_empty())
-        };
-        let editor = variable("VISUAL")
-            .or_else(|| variable("EDITOR"))
-            .unwrap_or_else(|| "vi".to_owned());
-        let path = file.path().to_owned();
-        // The variable may hold arguments, so a shell reads it, as git does.
-        let status = self.front.lend(|| {
-            std::process::Command::new("sh")
-                .arg("-c")
-                .arg(format!("{editor} \"$1\""))
-                .arg(&editor)
-                .arg(&path)
-                .status()
-        })??;
-        if !status.success() {
-            return Err(std::io::Error::other(format!("{editor}: {status}")));
-        }
-        std::fs::read_to_string(&path)
     }
 
     /// Reads the task again; a run whose task was given as text has none to read.

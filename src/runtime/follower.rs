@@ -181,7 +181,7 @@ impl Following {
     }
 
     fn facts(&mut self) -> TranscriptFacts {
-        let said = self.digest.take_said();
+        let (said, ran) = (self.digest.take_said(), self.digest.take_ran());
         let total = self.digest.commands().total();
         // Long texts are only made when there is something new.
         let commands =
@@ -207,6 +207,8 @@ impl Following {
             said: said.into_iter().next_back(),
             todos: self.digest.todos().clone(),
             commands,
+            ran,
+            calls_open: self.digest.calls_open(),
         }
     }
 }

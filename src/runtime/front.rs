@@ -132,22 +132,23 @@ impl Front {
         }
     }
 
-    /// Leaves the terminal to another program, runs it, and takes the terminal again.
-    pub fn lend<T>(&mut self, run: impl FnOnce() -> T) -> io::Result<T> {
-        match &mut self.host {
-            Some(host) => host.lend(run),
-            None => Ok(run()),
-        }
+    /// Leaves the terminal to another program until it is taken back: no key is read and nothing is drawn meanwhile.
+    pub fn lend(&mut self) -> io::Result<()> {
+        self.host.as_mut().map_or(Ok(()), Host::lend)
+    }
+
+    /// Takes the terminal back; harmless if it was not lent.
+    pub fn take_back(&mut self) -> io::Result<()> {
+        self.host.as_mut().map_or(Ok(()), Host::take_back)
     }
 
     /// Stops itself as a shell's job; returns when it is continued.
     pub fn suspend(&mut self) -> io::Result<()> {
-        self.lend(|| {
-            let _ = rustix::process::kill_process(
-                rustix::process::getpid(),
-                rustix::process::Signal::STOP,
-            );
-        })
+        let Some(host) = &mut self.host else {
+            host::stop();
+            return Ok(());
+        };
+        host.suspend()
     }
 
     /// Gives the terminal up: it is gone.

@@ -128,6 +128,8 @@ pub struct Host {
     frames: std_mpsc::Sender<Vec<u8>>,
     pub(super) written: mpsc::Receiver<()>,
     frame_in_flight: bool,
+    /// Another program has the terminal.
+    lent: bool,
     writer: Option<thread::JoinHandle<()>>,
 }
 
@@ -170,21 +172,25 @@ impl Host {
             frames,
             written,
             frame_in_flight: false,
+            lent: false,
             writer: Some(writer),
         };
         host.write(format!("{ENTER}{QUERIES}").into_bytes());
         Ok(host)
     }
 
-    /// Whether a frame may be sent: the last one is out.
+    /// Whether a frame may be sent: the last one is out, and the terminal is ours.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
-        !self.frame_in_flight
+        !self.frame_in_flight && !self.lent
     }
 
-    /// Sends a frame: as much as the terminal takes at once from here, for a thread more on its way is what an echo
-    /// waits for, and the rest from the writer.
+    /// Sends a frame, but not to a terminal that another program has: as much as it takes at once from here, for a thread
+    /// more on its way is what an echo waits for, and the rest from the writer.
     pub fn write(&mut self, mut frame: Vec<u8>) {
+        if self.lent {
+            return;
+        }
         if !self.frame_in_flight
             && let Some(terminal) = &self.direct
             // The writer finds out about errors.
@@ -205,8 +211,8 @@ impl Host {
         self.frame_in_flight = false;
     }
 
-    /// Leaves the terminal to another program, runs it, and takes the terminal again.
-    pub fn lend<T>(&mut self, run: impl FnOnce() -> T) -> io::Result<T> {
+    /// Leaves the terminal to another program until [`Host::take_back`]: no key is read and nothing is drawn meanwhile.
+    pub fn lend(&mut self) -> io::Result<()> {
         let (reached, wait) = std_mpsc::channel();
         *self
             .paused
@@ -219,13 +225,21 @@ impl Host {
         let _ = wait.recv_timeout(Duration::from_secs(1));
         self.settle();
         restore();
-        let outcome = run();
+        self.lent = true;
+        Ok(())
+    }
+
+    /// Takes the terminal back; harmless if it was not lent.
+    pub fn take_back(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.lent) {
+            return Ok(());
+        }
         crossterm::terminal::enable_raw_mode()?;
         ENTERED.store(true, Ordering::SeqCst);
         self.paused.wanted.store(false, Ordering::SeqCst);
         rustix::io::write(&self.wake, b"r")?;
         self.write(ENTER.as_bytes().to_vec());
-        Ok(outcome)
+        Ok(())
     }
 
     /// Waits for the frame in flight, but not for a terminal that has stopped.
@@ -242,13 +256,21 @@ impl Host {
 
     /// Stops itself as a shell's job, as `kill -TSTP` asks; returns when it is continued.
     pub fn suspend(&mut self) -> io::Result<()> {
-        self.lend(|| {
-            let _ = rustix::process::kill_process(
-                rustix::process::getpid(),
-                rustix::process::Signal::STOP,
-            );
-        })
+        if self.lent {
+            // The program that has the terminal is stopped by the same key, and keeps it.
+            stop();
+            return Ok(());
+        }
+        self.lend()?;
+        stop();
+        self.take_back()
     }
+}
+
+/// Stops this process until it is continued.
+pub(super) fn stop() {
+    let us = rustix::process::getpid();
+    let _ = rustix::process::kill_process(us, rustix::process::Signal::STOP);
 }
 
 impl Drop for Host {

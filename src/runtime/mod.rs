@@ -20,6 +20,7 @@
 pub mod agent;
 pub mod canvas;
 pub mod clipboard;
+mod editor;
 pub mod effects;
 pub mod follower;
 pub mod front;
@@ -65,6 +66,7 @@ use crate::{
     },
     clock::At,
     config::load::{self, Flags, paths::Paths},
+    guard::pane_text::PaneText,
     pane::{
         input::{Decoder, HostInput, HostReply},
         pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
@@ -109,6 +111,9 @@ const CONFIG_SETTLE: Duration = Duration::from_millis(150);
 
 /// How often the pane's text is taken for an estimate, where nothing better is known.
 const ESTIMATE_TIME: Duration = Duration::from_secs(1);
+
+/// How many lines of the pane are looked through for it: what an agent says within a second.
+const ESTIMATE_LINES: usize = 500;
 
 /// How long the scratchpad must have stayed as it is before it is read: many programs write a file in place,
 /// and between the cut and the text it is empty, which an open editor would merge as a deletion of everything.
@@ -182,6 +187,7 @@ pub struct Shell {
     pub(crate) outward: Outward,
     pub(crate) recording: Option<(Instant, Recording)>,
     pub(crate) summaries: SideProcesses,
+    editing: Option<editor::Editing>,
     flags: Flags,
     depth: Depth,
     theme: Theme,
@@ -209,7 +215,8 @@ pub struct Shell {
     estimate_due: Option<Instant>,
     config_due: Option<Instant>,
     notes_due: Option<Instant>,
-    characters: u64,
+    /// What the pane has shown, for the estimate.
+    shown: PaneText,
 }
 
 /// What is drawn.
@@ -357,6 +364,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         outward: Outward::new(abilities),
         recording: None,
         summaries: SideProcesses::default(),
+        editing: None,
         flags,
         depth,
         theme,
@@ -382,7 +390,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         estimate_due: None,
         config_due: None,
         notes_due: None,
-        characters: 0,
+        shown: PaneText::default(),
     };
     for effect in first {
         shell.obey(effect);
@@ -417,9 +425,13 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         mut front,
         mut outward,
         summaries,
+        editing,
         ..
     } = shell;
     drop(pty);
+    if let Some(editing) = editing {
+        editing.end().await;
+    }
     // The last call to a person.
     let mut last = outward.take();
     last.extend(outward.leave());
@@ -485,6 +497,8 @@ impl Shell {
 
     fn serve(&mut self, woken: Woken) {
         match woken {
+            // Ctrl-C in a program that has our terminal is meant for that.
+            Woken::Signal("SIGINT") if self.editing.is_some() => {}
             Woken::Signal(signal) => self.signalled(signal),
             Woken::Resized => self.resized(),
             Woken::Suspend => self.suspend(),
@@ -494,6 +508,9 @@ impl Shell {
             Woken::Answer(event) => {
                 if matches!(event, Event::Read(ReadEvent::Git(_))) {
                     self.git_answered();
+                }
+                if matches!(event, Event::Read(ReadEvent::EditorClosed { .. })) {
+                    self.editor_left();
                 }
                 self.tell(event);
             }
@@ -549,7 +566,10 @@ impl Shell {
     /// Bytes from the host terminal.
     fn typed(&mut self, bytes: &[u8]) {
         for input in self.decoder.feed(bytes) {
-            self.input(input);
+            // What was typed ahead was meant for the editor, not for the agent.
+            if self.editing.is_none() {
+                self.input(input);
+            }
         }
         self.escape_due = self.decoder.pending().then(|| Instant::now() + ESCAPE_TIME);
     }
@@ -707,8 +727,6 @@ impl Shell {
         self.after_feed();
         self.listen();
         if self.wants_estimate() {
-            let text = bytes.iter().filter(|byte| !byte.is_ascii_control()).count();
-            self.characters += text as u64;
             self.estimate_due
                 .get_or_insert_with(|| Instant::now() + ESTIMATE_TIME);
         }
@@ -855,7 +873,8 @@ impl Shell {
         if !self.wants_estimate() {
             return;
         }
-        let used: Tokens = crate::guard::reading::estimate(self.characters, 0);
+        self.shown.look(&self.screen.settled_text(ESTIMATE_LINES));
+        let used: Tokens = crate::guard::reading::estimate(self.shown.characters(), 0);
         let at = self.at();
         let source = crate::guard::Source::Estimate;
         let reading = crate::guard::Reading {
@@ -868,8 +887,8 @@ impl Shell {
     }
 
     /// Forgets what was counted for the estimate: a new iteration begins.
-    pub(crate) const fn restart_estimate(&mut self) {
-        self.characters = 0;
+    pub(crate) fn restart_estimate(&mut self) {
+        self.shown = PaneText::default();
         self.estimate_due = None;
     }
 

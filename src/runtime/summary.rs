@@ -621,7 +621,7 @@ mod tests {
         else {
             panic!("the transcript is read first")
         };
-        assert!(text.starts_with("### User Intent\n\nhi\n"), "{text}");
+        assert_eq!(text, "### User Intent\n\nhi");
         let Some(Job::Agent(_, stamp)) = jobs.blocking_recv() else {
             panic!("a process that must not outlive us is recorded")
         };

@@ -5,6 +5,7 @@
 //! | the last shell commands | those near the end: older ones would be dropped again |
 //! | the agent's to-do list | all, for a task made long ago may still be open |
 //! | what the assistant says | news only: what stood there before was heard before |
+//! | which commands have ended, and how many calls are open | news only |
 //!
 //! Memory is bounded whatever the transcript holds, and lines that concern nobody are not parsed.
 
@@ -14,7 +15,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::{
-    commands::{CommandLog, CommandReader, records},
+    commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _, records},
     record::{self, Record},
     todo::{TodoCall, Todos, is_todo_tool},
     waiting::Waiting,
@@ -29,6 +30,20 @@ const SAID_CAP: usize = 4 * 1024 * 1024;
 /// The most calls that wait for their result.
 const CALLS_CAP: usize = 64;
 
+/// The most commands that are kept until they are taken: they come one by one.
+const RAN_CAP: usize = 64;
+
+/// A shell command that has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// The command line; empty if it is not known.
+    pub command: String,
+    /// What it printed, as far as it was kept.
+    pub output: String,
+    /// Whether it is known to have failed.
+    pub failed: bool,
+}
+
 /// What was gathered so far; see the top of this file.
 #[derive(Debug)]
 pub struct Digest {
@@ -39,6 +54,8 @@ pub struct Digest {
     calls: Waiting<(String, Value), CALLS_CAP>,
     said: VecDeque<String>,
     said_bytes: usize,
+    ran: VecDeque<Ran>,
+    calls_open: usize,
 }
 
 /// How new a line is.
@@ -61,6 +78,8 @@ impl Digest {
             calls: Waiting::default(),
             said: VecDeque::new(),
             said_bytes: 0,
+            ran: VecDeque::new(),
+            calls_open: 0,
         }
     }
 
@@ -76,6 +95,7 @@ impl Digest {
         let todo = has(b"\"TodoWrite\"")
             || has(b"\"Task")
             || (!self.calls.is_empty() && has(b"\"tool_result\""));
+        let before = self.commands.log().total();
         if commands || todo {
             for record in records(line) {
                 if commands {
@@ -86,9 +106,53 @@ impl Digest {
                 }
             }
         }
-        if age.news && has(b"\"assistant\"") {
+        if !age.news {
+            return;
+        }
+        self.note_ran(before);
+        if has(b"\"assistant\"") {
             record::each_record(line, &mut |record| self.hear(&record));
         }
+        if self.calls_open > 0 && !has(b"\"isSidechain\":true") {
+            // A result may be of any size, and that it is one is told by its mark; a prompt ends what was open.
+            let results = memmem::find_iter(line, b"\"type\":\"tool_result\"").count();
+            self.calls_open = self.calls_open.saturating_sub(results);
+            if results == 0 && has(b"\"type\":\"user\"") {
+                self.calls_open = 0;
+            }
+        }
+    }
+
+    /// Notes the commands that have ended since there were so many.
+    fn note_ran(&mut self, before: u64) {
+        let log = self.commands.log();
+        if log.total() == before {
+            return;
+        }
+        for record in log.records() {
+            if record.id < before {
+                continue;
+            }
+            let output = log.read(&record);
+            self.ran.push_back(Ran {
+                output: printed(&output),
+                failed: record.exit.is_some_and(|code| code != 0),
+                command: record.command.unwrap_or_default(),
+            });
+        }
+        let over = self.ran.len().saturating_sub(RAN_CAP);
+        self.ran.drain(..over);
+    }
+
+    /// The shell commands that have ended since this was asked last, oldest first.
+    pub fn take_ran(&mut self) -> Vec<Ran> {
+        self.ran.drain(..).collect()
+    }
+
+    /// How many calls of tools on the main chain have no result yet.
+    #[must_use]
+    pub const fn calls_open(&self) -> usize {
+        self.calls_open
     }
 
     /// The last shell commands.
@@ -113,7 +177,11 @@ impl Digest {
         let Record::Assistant(message) = record else {
             return;
         };
-        if message.sidechain || !message.is_genuine() || message.texts.is_empty() {
+        if message.sidechain || !message.is_genuine() {
+            return;
+        }
+        self.calls_open += message.tool_uses;
+        if message.texts.is_empty() {
             return;
         }
         let text = message.texts.join("\n\n");
@@ -168,6 +236,21 @@ impl Digest {
             self.todos.apply(&call);
         }
     }
+}
+
+/// What was printed, with a line's end for what was not kept.
+fn printed(output: &[Chunk]) -> String {
+    let mut text = String::new();
+    for chunk in output {
+        match chunk {
+            Chunk::Bytes(Direction::Output, bytes) => {
+                text.push_str(&String::from_utf8_lossy(bytes));
+            }
+            Chunk::Bytes(Direction::Input, _) => {}
+            Chunk::Gap { .. } => text.push('\n'),
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -285,5 +368,35 @@ mod tests {
             let mut digest = Digest::new(3);
             digest.line(line.as_bytes(), NEWS);
         }
+    }
+
+    #[test]
+    fn commands_that_end_are_told_once_and_open_calls_are_counted() {
+        let old = Age {
+            behind: 0,
+            news: false,
+        };
+        let shell = |command: &str| json!({"command": command});
+        let out = |text: &str| json!({"stdout": text, "stderr": "", "interrupted": false});
+        let mut digest = digest(&[
+            (called("1", "Bash", &shell("ls")), old),
+            (answered("1", &out("a")), old),
+            (called("2", "Bash", &shell("cargo test")), NEWS),
+        ]);
+        assert_eq!((digest.take_ran(), digest.calls_open()), (vec![], 1));
+        digest.line(called("3", "Read", &json!({})).as_bytes(), NEWS);
+        assert_eq!(digest.calls_open(), 2);
+        digest.line(answered("2", &out("ok")).as_bytes(), NEWS);
+        let ran = Ran {
+            command: "cargo test".to_owned(),
+            output: "ok".to_owned(),
+            failed: false,
+        };
+        assert_eq!((digest.take_ran(), digest.calls_open()), (vec![ran], 1));
+        assert!(digest.take_ran().is_empty());
+        // A prompt ends what was open: the human has interrupted it.
+        let prompt = json!({"type": "user", "message": {"content": "stop"}}).to_string();
+        digest.line(prompt.as_bytes(), NEWS);
+        assert_eq!(digest.calls_open(), 0);
     }
 }

@@ -25,11 +25,12 @@ use crate::{
 use super::{copy, frame, gauge, pane, run, text, theme::Theme};
 
 /// What can block a reboot, in the words of [`reboot::blocked_by`], with the shorter words of the list.
-const BLOCKS: [(&str, &str); 4] = [
+const BLOCKS: [(&str, &str); 5] = [
     ("turn", "turn"),
     ("background task", "background"),
     ("dialog", "dialog"),
     ("typing", "typing"),
+    ("editor", "editor"),
 ];
 
 /// Draws the footer.
@@ -182,8 +183,8 @@ pub(super) fn safe_marks(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans = vec![Span::styled(word, style)];
     for (block, name) in BLOCKS {
         let blocks = blocked.contains(&block);
-        // Background tasks are rare: they are named when there are some.
-        if block == "background task" && !blocks {
+        // Background tasks are rare: they are named when there are some. An editor hides this list.
+        if matches!(block, "background task" | "editor") && !blocks {
             continue;
         }
         let (sign, style) = if blocks {

@@ -16,8 +16,8 @@ use pitstop::api::client::{self, Door};
 use pitstop::api::server::{BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE, READ_LIMIT};
 use pitstop::api::wire::{
     AgentReport, AgentState, ContextReport, Control, HandoffReport, HistoryReport, IterationReport,
-    MetricsReport, News, NewsKind, NotedReply, RebootReport, Reply, Report, Request, SaveReply,
-    StatusLineReply, StatusReport, UsageAction, UsageActionKind, UsageReply,
+    MetricsReport, News, NewsKind, NotedReply, OrderReply, RebootReport, Reply, Report, Request,
+    SaveReply, StatusLineReply, StatusReport, UsageAction, UsageActionKind, UsageReply,
 };
 use pitstop::api::{Call, Desk, Feed, Secrets, bind_control_socket, bind_loopback, serve};
 use pitstop::config::load::paths::project_hash;
@@ -207,7 +207,9 @@ fn reply_to(request: &Request) -> Reply {
         Request::Control(Control::Undo) => Reply::Refused {
             why: "there is no reboot to undo".into(),
         },
-        Request::Hook { .. } | Request::Control(_) => Reply::Accepted,
+        Request::Hook { .. } => Reply::Accepted,
+        Request::Control(Control::Save(_)) => Reply::Checkpoint(Box::default()),
+        Request::Control(_) => Reply::Ordered(OrderReply::new("the review is \u{1b}open")),
         Request::Status => Reply::Status(Box::new(status())),
         Request::History => Reply::History(HistoryReport {
             run_id: Some("r1".into()),
@@ -1195,7 +1197,17 @@ fn orders_end_with_a_code_that_tells_their_fate() {
         );
         let complaint = String::from_utf8(output.stderr).unwrap();
         assert_eq!(complaint.contains("there is no reboot to undo"), refused);
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(told.is_empty(), refused, "{name}: a word on what happens");
     }
+    let (output, _) = run(&mut supervisor.command(&["ctl", "reboot"]), Some(b""));
+    assert_eq!(output.stdout, b"the review is \\u{1b}open\n");
+    let (output, _) = run(
+        &mut supervisor.command(&["ctl", "reboot", "--json"]),
+        Some(b""),
+    );
+    let told: OrderReply = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told, OrderReply::new("the review is \u{1b}open"));
     supervisor.end();
     for args in [
         &["ctl", "save"][..],

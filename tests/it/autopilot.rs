@@ -4,7 +4,6 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::Output,
     time::{Duration, Instant},
 };
 
@@ -13,6 +12,7 @@ use serde_json::Value;
 
 use crate::kit::{
     messages_api::{Answer, user_texts},
+    output::all,
     schema,
     supervisor::{Headless, Launch, SOON, Supervisor, key, processes_of},
 };
@@ -21,10 +21,6 @@ use crate::kit::{
 const RUN: Duration = Duration::from_secs(180);
 
 const PROMISE: &str = "ALL DONE";
-
-fn all(output: &Output) -> String {
-    String::from_utf8_lossy(&[output.stdout.clone(), output.stderr.clone()].concat()).into_owned()
-}
 
 /// A run of the demo with this task and the promise.
 fn run_of(task: &str) -> Launch {

@@ -17,6 +17,7 @@ use crate::{
     kit::{
         home::Home,
         messages_api::{Answer, user_texts},
+        output::text,
         supervisor::{Launch, SOON, Supervisor, key},
     },
     lineage::{play, told},
@@ -25,10 +26,7 @@ use crate::{
 const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nthe lamp is out\n\n## Current Plan\n- [x] climb\n- [ ] change the bulb\n";
 
 fn demo() -> Launch {
-    Launch::quiet_demo()
-        .env("PITSTOP_DEMO_REPLY", "Understood.")
-        .set("reboot.mode=\"manual\"")
-        .notes(NOTES)
+    Launch::manual_demo(NOTES)
 }
 
 fn live() -> Launch {
@@ -37,11 +35,6 @@ fn live() -> Launch {
         .set("summary.generate_summaries=false")
         .agent_args(["--model", "claude-sonnet-4-5"])
         .notes(NOTES)
-}
-
-fn text(output: &Output) -> String {
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 fn json(output: &Output) -> Value {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::kit::{
     home::Home,
+    output::text,
     supervisor::{Launch, PITSTOP, SOON},
     terminal::{Answers, Spec, Terminal},
 };
@@ -26,11 +27,6 @@ fn context(home: &Home, args: &[&str]) -> Output {
         .envs(home.env())
         .output()
         .unwrap()
-}
-
-fn text(output: &Output) -> String {
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 fn transcript(home: &Home, session: &str, command: &str, printed: &str) {

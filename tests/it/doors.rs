@@ -128,6 +128,7 @@ fn a_text_is_said_by_command_and_refused_while_a_turn_runs() {
     let mut events = Events::of(supervisor.launch.the_home());
     let output = supervisor.run(&["ctl", "say", "hello from a script"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(output.stdout, b"it is typed into the agent's prompt\n");
     events.wait_for("hook", |hook| hook["event"] == "UserPromptSubmit", SOON);
     supervisor
         .terminal

@@ -361,15 +361,9 @@ fn notes_follow(supervisor: &Supervisor, shown: &str, notes: &str) -> Duration {
 }
 
 /// Three replies with notes in raw Markdown; the best time counts, for the machine has other work.
-fn notes_are_heard(launch: &Launch, hooked: bool) {
-    let supervisor = launch.start();
-    if hooked {
-        supervisor.wait_for_state("idle", SOON);
-    } else {
-        supervisor
-            .terminal
-            .wait_for(|screen| screen.contains("❯") || screen.contains("> "), SOON);
-    }
+fn notes_are_heard(launch: &Launch) {
+    // Without hooks the title tells that it waits for a prompt.
+    let supervisor = started(launch);
     let mut best = Duration::MAX;
     for n in 0..3 {
         supervisor.prompt(&format!("note number {n}"));
@@ -378,6 +372,7 @@ fn notes_are_heard(launch: &Launch, hooked: bool) {
     }
     println!("notes on disk {best:?} after the reply was on the screen");
     assert!(best < HEARD, "{best:?}");
+    supervisor.wait_for_state("idle", SOON);
 }
 
 fn noted(n: u32) -> String {
@@ -395,18 +390,37 @@ fn noting_live() -> Launch {
 
 #[test]
 fn notes_in_a_reply_of_the_demo_are_on_disk_within_a_second() {
-    notes_are_heard(&noting_demo(), true);
+    notes_are_heard(&noting_demo());
 }
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn notes_in_a_reply_of_the_real_client_are_on_disk_within_a_second() {
-    notes_are_heard(&noting_live(), true);
+    notes_are_heard(&noting_live());
 }
 
 #[test]
 fn without_hooks_the_transcript_of_the_demo_is_heard() {
-    notes_are_heard(&noting_demo().env("PITSTOP_DEMO_HOOKS", "0"), false);
+    notes_are_heard(&noting_demo().env("PITSTOP_DEMO_HOOKS", "0"));
+}
+
+#[test]
+fn without_hooks_state_and_tests_of_the_demo_are_known() {
+    let launch = Launch::demo()
+        .env("PITSTOP_DEMO_HOOKS", "0")
+        .env("PITSTOP_DEMO_PACE_MS", "20");
+    let supervisor = launch.start();
+    supervisor.wait_for_state("busy", SOON);
+    supervisor.wait_until(
+        "a checkpoint of a test run",
+        || {
+            let output = supervisor.run(&["restore", "--list"]);
+            String::from_utf8_lossy(&output.stdout).contains("tests-passed")
+        },
+        SOON,
+    );
+    let hooked = supervisor.status()["agent"]["hooked"].clone();
+    assert_eq!(hooked, json!(false));
 }
 
 #[test]
@@ -415,7 +429,7 @@ fn without_hooks_the_transcript_of_the_real_client_is_heard() {
     let launch = noting_live();
     let settings = launch.the_home().claude_dir().join("settings.json");
     fs::write(settings, json!({"disableAllHooks": true}).to_string()).unwrap();
-    notes_are_heard(&launch, false);
+    notes_are_heard(&launch);
 }
 
 /// What the old session said stays said: resumed, its transcript is not heard again.

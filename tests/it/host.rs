@@ -4,7 +4,6 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
     path::Path,
-    process::Output,
     time::{Duration, Instant},
 };
 
@@ -13,6 +12,7 @@ use serde_json::Value;
 
 use crate::kit::{
     messages_api::Answer,
+    output::all,
     supervisor::{Launch, PITSTOP, SOON, Supervisor, key, look, processes_of},
     terminal::Exit,
 };
@@ -23,10 +23,6 @@ const LEAVE: Duration = Duration::from_secs(6);
 
 fn demo() -> Launch {
     Launch::quiet_demo().env("PITSTOP_DEMO_REPLY", "Noted.")
-}
-
-fn all(output: &Output) -> String {
-    String::from_utf8_lossy(&[output.stdout.clone(), output.stderr.clone()].concat()).into_owned()
 }
 
 /// The terminal is as it was, and nothing of the home lives.

@@ -153,7 +153,7 @@ const WORLDLY: [&str; 14] = [
 ];
 
 /// Each crate with the files that may use it.
-const DOORS: [(&str, &[&str]); 14] = [
+const DOORS: [(&str, &[&str]); 15] = [
     ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
     ("filedescriptor", &["pane/pty.rs"]),
@@ -183,6 +183,7 @@ const DOORS: [(&str, &[&str]); 14] = [
         ],
     ),
     ("notify", &["runtime/watcher.rs"]),
+    ("chrono_tz", &["autopilot/patience.rs"]),
     ("regex", &["pane/screen/copy/search.rs"]),
     ("minijinja", &["handoff/generate.rs"]),
     ("clap_complete", &["cli/completions.rs"]),

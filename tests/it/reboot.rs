@@ -24,10 +24,7 @@ const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nfeeds are parsed\
 const DEMO_LIMIT: Duration = Duration::from_millis(500);
 
 fn demo() -> Launch {
-    Launch::quiet_demo()
-        .env("PITSTOP_DEMO_REPLY", "Understood.")
-        .set("reboot.mode=\"manual\"")
-        .notes(NOTES)
+    Launch::manual_demo(NOTES)
 }
 
 fn live() -> Launch {
@@ -352,7 +349,8 @@ fn what_happens_while_the_editor_is_open_is_not_lost() {
     let editor = script(
         &launch,
         "editor",
-        "#!/bin/sh\necho EDITING\nuntil [ -e \"$HOME/done\" ]; do sleep 0.05; done\n",
+        "#!/bin/sh\necho EDITING\nuntil [ -e \"$HOME/done\" ]; do sleep 0.05; done\n\
+         echo '- [ ] mine' >>\"$1\"\n",
     );
     let supervisor = launch.env("EDITOR", editor).start();
     supervisor.wait_for_state("idle", SOON);
@@ -370,9 +368,45 @@ fn what_happens_while_the_editor_is_open_is_not_lost() {
         },
         SOON,
     );
-    fs::write(supervisor.launch.the_home().path("done"), "").unwrap();
+    // Hooks and doors do not wait for the editor, nor does what the agent writes.
     supervisor.wait_for_state("idle", SOON);
+    let (code, told) = supervisor.ctl("save");
+    assert_eq!(code, 0, "{told}");
+    let notes = supervisor.notes();
+    fs::write(supervisor.launch.scratchpad(), format!("theirs\n\n{notes}")).unwrap();
+    supervisor.wait_until(
+        "the agent's notes are read",
+        || supervisor.handoff_text().contains("theirs"),
+        SOON,
+    );
+    // What is typed for the editor is not typed into the agent's prompt.
+    supervisor.keys(["for the editor"]);
+    fs::write(supervisor.launch.the_home().path("done"), "").unwrap();
     supervisor.terminal.wait_for_text("Understood.", SOON);
+    supervisor.wait_until(
+        "both edits are on disk",
+        || supervisor.notes() == format!("theirs\n\n{notes}- [ ] mine\n"),
+        SOON,
+    );
+}
+
+#[test]
+fn an_editor_that_hangs_does_not_keep_the_supervisor() {
+    let launch = demo();
+    let editor = script(
+        &launch,
+        "editor",
+        "#!/bin/sh\necho $$ >\"$HOME/editor.pid\"\necho EDITING\nwhile :; do sleep 1; done\n",
+    );
+    let supervisor = started(&launch.env("EDITOR", editor));
+    supervisor.keys([key::PREFIX, "E"]);
+    supervisor.terminal.wait_for_text("EDITING", SOON);
+    let pid = fs::read_to_string(supervisor.launch.the_home().path("editor.pid")).unwrap();
+    let (code, told) = supervisor.ctl("stop");
+    assert_eq!(code, 0, "{told}");
+    supervisor.wait_for_exit(SOON);
+    let alive = PathBuf::from("/proc").join(pid.trim()).exists();
+    assert!(!alive, "the editor has been ended, too");
 }
 
 #[test]

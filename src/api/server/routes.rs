@@ -611,6 +611,7 @@ fn late(limit: Duration) -> Fault {
 fn tell(reply: Reply) -> Response {
     match reply {
         Reply::Accepted => accepted(),
+        Reply::Ordered(ordered) => (StatusCode::ACCEPTED, Json(ordered)).into_response(),
         Reply::Blocked { reason } => Json(HookVerdict {
             decision: HookVerdict::BLOCK.to_owned(),
             reason,

@@ -165,6 +165,8 @@ pub fn goes_headless(model: &mut Model) -> bool {
 /// What follows from the loss of the terminal: whatever waits for a person will not be answered.
 pub fn headless(model: &mut Model) -> Vec<Effect> {
     model.notice("the terminal is gone: the run goes on headless");
+    // An editor has gone with it.
+    model.external = None;
     let tripped = match model.autopilot.as_ref().map(|run| &run.pilot.phase) {
         Some(Phase::Tripped(trip)) => Some(trip.clone()),
         _ => None,

@@ -52,6 +52,15 @@ pub fn sections(answer: &str) -> Result<String, String> {
     if bodies.iter().all(|body| body.trim().is_empty()) {
         return Err("all of its sections are empty".to_owned());
     }
+    // That it has nothing to say of a section is an answer, too.
+    let said = |body: &String| !body.trim().is_empty();
+    let bodies = bodies.map(|body| {
+        if said(&body) {
+            body
+        } else {
+            "None.".to_owned()
+        }
+    });
     Ok(put_together(bodies.iter().map(String::as_str)))
 }
 

@@ -1,8 +1,10 @@
 //! What each byte string means, and that no byte is ever lost or changed.
 
+use crossterm::event::{MouseButton, MouseEventKind};
 use proptest::prelude::*;
 
 use super::*;
+use crate::pane::{Modes, keys};
 
 const NONE: KeyModifiers = KeyModifiers::NONE;
 const SHIFT: KeyModifiers = KeyModifiers::SHIFT;

@@ -167,6 +167,7 @@ fn what_goes_over_the_wire_has_the_described_fields() {
     fits("HookVerdict", json(&HookVerdict { decision, reason }));
     let way = Some(pitstop::lineage::Way::Trim);
     fits("RebootBody", json(&RebootBody { way }));
+    fits("OrderReply", json(&OrderReply::new("")));
     fits("HandoffReport", json(&HandoffReport::default()));
     fits("StatusLineReply", json(&StatusLineReply::default()));
     fits("CheckpointBody", json(&CheckpointBody::EMPTY));

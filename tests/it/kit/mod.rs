@@ -4,6 +4,7 @@ pub mod events;
 pub mod grid;
 pub mod home;
 pub mod messages_api;
+pub mod output;
 pub mod schema;
 pub mod supervisor;
 pub mod terminal;

@@ -121,6 +121,14 @@ impl Launch {
             .agent_args(["--model", "claude-demo-1"])
     }
 
+    /// A quiet demo that says "Understood." to all, with these notes; it is rebooted only when somebody says so.
+    pub fn manual_demo(notes: &str) -> Self {
+        Self::quiet_demo()
+            .env("PITSTOP_DEMO_REPLY", "Understood.")
+            .set("reboot.mode=\"manual\"")
+            .notes(notes)
+    }
+
     /// `pitstop` with the real client and a stand-in API; needs `PITSTOP_CLAUDE`.
     #[track_caller]
     pub fn live() -> Self {

@@ -70,6 +70,35 @@ level  responses  tokens before  after
 }
 
 #[test]
+fn without_a_session_the_newest_of_the_directory_is_taken_and_named() {
+    let (launch, transcript) = at_home(&full());
+    let older = transcript.with_file_name("33333333-3333-4333-8333-333333333333.jsonl");
+    fs::write(&older, calls(3).bytes()).unwrap();
+    let file = fs::File::options().append(true).open(&older).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let output = run(&launch, &["trim", "--dry-run"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let head = format!("the newest session here: {OLD}, written last at ");
+    assert!(text.starts_with(&head), "{text}");
+    assert!(text.contains("50 %   5          150.0k"), "{text}");
+    assert_eq!(entries(&transcript), 2);
+    let told = told(&run(&launch, &["trim", "--json"]));
+    assert_eq!(told["transcript"], json!(transcript));
+    assert_eq!(entries(&transcript), 3);
+    // Where there is none, the error says so.
+    let output = launch
+        .command(&["trim"])
+        .current_dir(launch.the_home().claude_dir())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("no session of"), "{error}");
+}
+
+#[test]
 fn the_least_level_that_is_enough_is_written_as_a_private_copy() {
     let session = full();
     let (launch, transcript) = at_home(&session);

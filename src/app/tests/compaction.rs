@@ -1,0 +1,129 @@
+//! Compactions of the client's own: counted, or replaced by a reboot.
+
+use super::*;
+
+fn compacting(automatic: bool) -> Event {
+    let session = session(OLD);
+    Event::Agent(AgentEvent::Compacting { session, automatic })
+}
+
+/// The mode's answer to a client that is about to compact, with compaction replaced or not.
+fn announced(mode: RebootMode, replace: bool, automatic: bool) -> (Bench, bool) {
+    let mut config = Config::default();
+    config.guard.replace_compaction = replace;
+    config.reboot.mode = mode;
+    let mut bench = Bench::with(config);
+    bench.used(100_000);
+    bench.prompted(OLD, "work");
+    let Event::Agent(event) = compacting(automatic) else {
+        unreachable!()
+    };
+    let refused = crate::app::compaction::refusal(&bench.model, &event).is_some();
+    bench.tell(compacting(automatic));
+    (bench, refused)
+}
+
+#[test]
+fn only_automatic_compaction_is_replaced_and_only_where_the_user_wants_it() {
+    for mode in [RebootMode::Manual, RebootMode::Ask, RebootMode::Auto] {
+        for (replace, automatic) in [(false, true), (true, false), (false, false)] {
+            let (bench, refused) = announced(mode, replace, automatic);
+            assert!(!refused, "{mode:?}");
+            assert_eq!(bench.step(), None);
+            let told = bench.model.notices.iter();
+            assert!(
+                told.clone()
+                    .all(|notice| !notice.text.contains("held back")),
+                "{mode:?}"
+            );
+        }
+        let (bench, refused) = announced(mode, true, true);
+        assert!(refused, "{mode:?}");
+        match mode {
+            RebootMode::Manual => {
+                let told = &bench.model.notices.back().expect("a notice").text;
+                assert_eq!(
+                    *told,
+                    "the client wanted to compact and was held back: F5 reboots it"
+                );
+                assert_eq!(bench.step(), None);
+            }
+            // It waits for the end of the turn.
+            _ => assert_eq!(bench.step(), Some(Step::Armed)),
+        }
+    }
+}
+
+#[test]
+fn a_client_that_asks_again_opens_no_second_review_and_respects_a_no() {
+    let (mut bench, _) = announced(RebootMode::Ask, true, true);
+    bench.tell(compacting(true));
+    bench.turn_ended(OLD);
+    bench.git();
+    assert_eq!(bench.step(), Some(Step::Review));
+    bench.press(KeyCode::Esc);
+    bench.prompted(OLD, "more");
+    bench.tell(compacting(true));
+    assert_eq!(bench.step(), None, "no is no");
+    let event = AgentEvent::Compacting {
+        session: session(OLD),
+        automatic: true,
+    };
+    assert!(crate::app::compaction::refusal(&bench.model, &event).is_some());
+    let event = AgentEvent::Compacting {
+        session: session(NEW),
+        automatic: true,
+    };
+    assert_eq!(crate::app::compaction::refusal(&bench.model, &event), None);
+}
+
+#[test]
+fn a_compaction_is_counted_in_the_record_of_its_iteration() {
+    let mut bench = Bench::new();
+    let facts = |compactions, used: Option<u64>| {
+        Event::Read(ReadEvent::Transcript {
+            session: session(OLD),
+            facts: Box::new(crate::app::event::TranscriptFacts {
+                compactions,
+                used: used.map(Tokens),
+                whole: true,
+                ..Default::default()
+            }),
+        })
+    };
+    bench.tell(facts(0, Some(100_000)));
+    bench.turn_ended(OLD);
+    bench.tell(facts(0, Some(140_000)));
+    bench.prompted(OLD, "more");
+    bench.tell(facts(1, None));
+    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+        session: session(OLD),
+        source: StartSource::Compact,
+        model: None,
+        transcript_path: None,
+    }));
+    let session = session(OLD);
+    bench.tell(Event::Agent(AgentEvent::Compacted { session }));
+    bench.tell(facts(1, Some(30_000)));
+    bench.turn_ended(OLD);
+    bench.tell(facts(1, Some(34_000)));
+    assert_eq!(bench.model.lineage.iterations()[0].compactions, 1);
+    let notices = bench.model.notices.iter();
+    let told = notices.filter(|notice| notice.text.contains("compacted its context"));
+    assert_eq!(told.count(), 1);
+    bench.exited(0);
+    bench.press(KeyCode::Enter);
+    bench.tell(facts(1, Some(34_000)));
+    let counts: Vec<u32> = bench
+        .model
+        .lineage
+        .iterations()
+        .iter()
+        .map(|one| one.compactions)
+        .collect();
+    assert_eq!(
+        counts,
+        [1, 0],
+        "the resumed session brings its boundaries along"
+    );
+}

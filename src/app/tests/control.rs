@@ -1,0 +1,54 @@
+//! Orders by people and scripts, and leaving.
+
+use super::*;
+
+#[test]
+fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    assert!(signals(&bench.press(KeyCode::F(10))).is_empty());
+    assert_eq!(bench.model.overlay, Some(Overlay::Quit));
+    bench.press(KeyCode::Enter);
+    assert_eq!(
+        bench.model.ending.map(|ending| ending.rung),
+        Some(Rung::Interrupt)
+    );
+    let effects = bench.exited(0);
+    assert!(effects.contains(&Effect::Quit(0)));
+    let ended = bench.model.lineage.iterations()[0].end_reason;
+    assert_eq!(ended, Some(EndReason::Shutdown));
+}
+
+#[test]
+fn a_signal_leaves_no_time_for_questions() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    let effects = bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
+    assert_eq!(signals(&effects), [Rung::Hangup]);
+}
+
+#[test]
+fn whoever_gives_an_order_hears_what_follows_from_it() {
+    let mut bench = Bench::new();
+    let order = |bench: &mut Bench, control: Control| {
+        let call = CallId(1);
+        let effects = bench.tell(Event::ControlAsked { call, control });
+        ordered(&effects).to_owned()
+    };
+    let told = order(&mut bench, Control::Reboot);
+    assert!(told.contains("`pitstop ctl approve`"), "{told}");
+    bench.git();
+    bench.prompted(OLD, "one more thing");
+    let told = order(&mut bench, Control::Approve);
+    assert!(told.contains("once this is over: turn"), "{told}");
+    let told = order(&mut bench, Control::Approve);
+    assert!(told.contains("the session ends now"), "{told}");
+    let mut bench = Bench::new();
+    order(&mut bench, Control::Reboot);
+    let told = order(&mut bench, Control::Defer);
+    assert!(told.contains("3 turns"), "{told}");
+    let told = order(&mut bench, Control::Say("go".to_owned()));
+    assert!(told.contains("typed"), "{told}");
+    let told = order(&mut bench, Control::Stop);
+    assert!(told.contains("the agent is ended"), "{told}");
+}

@@ -1,0 +1,136 @@
+//! A document in `$EDITOR` while everything else goes on.
+
+use super::*;
+use crate::app::event::Document;
+
+impl Bench {
+    /// Opens the document that has the focus; what the editor was given.
+    fn lend(&mut self) -> (Document, String) {
+        self.prefix();
+        let effects = self.press(KeyCode::Char('E'));
+        let opened = effects.into_iter().find_map(|effect| match effect {
+            Effect::OpenEditor { document, text } => Some((document, text)),
+            _ => None,
+        });
+        opened.expect("the editor is opened")
+    }
+
+    fn prefix(&mut self) {
+        let event = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::CONTROL);
+        let raw = Vec::new();
+        self.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
+    }
+
+    fn close(&mut self, document: Document, text: &str) -> Vec<Effect> {
+        let text = Some(text.to_owned());
+        self.tell(Event::Read(ReadEvent::EditorClosed { document, text }))
+    }
+}
+
+fn written(effects: &[Effect]) -> Vec<(&str, &str)> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::WriteScratchpad { base, text } => Some((base.as_str(), text.as_str())),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn what_the_agent_writes_meanwhile_is_not_what_the_edit_is_compared_with() {
+    let mut bench = Bench::new();
+    let (document, base) = bench.lend();
+    bench.tell(Event::Read(ReadEvent::Scratchpad("- [x] next".to_owned())));
+    let effects = bench.close(document, "- [ ] next\n- [ ] mine\n");
+    assert_eq!(written(&effects), [(&*base, "- [ ] next\n- [ ] mine\n")]);
+    // Left as it was, it changes nothing.
+    let (document, base) = bench.lend();
+    bench.tell(Event::Read(ReadEvent::Scratchpad("- [x] all".to_owned())));
+    assert!(written(&bench.close(document, &format!("{base}\n"))).is_empty());
+    assert_eq!(bench.model.notes.text, "- [x] all");
+}
+
+#[test]
+fn what_a_script_says_does_not_wait_for_the_editor() {
+    let mut bench = Bench::new();
+    bench.lend();
+    let (call, control) = (CallId(1), Control::Say("go on".to_owned()));
+    let effects = bench.tell(Event::ControlAsked { call, control });
+    assert!(ordered(&effects).contains("typed"), "{effects:?}");
+}
+
+#[test]
+fn a_message_that_is_being_edited_is_not_sent() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let (document, base) = bench.lend();
+    assert_eq!(document, Document::Handoff);
+    let call = CallId(1);
+    let control = Control::Approve;
+    let effects = bench.tell(Event::ControlAsked { call, control });
+    assert!(
+        matches!(&effects[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("$EDITOR")),
+        "{effects:?}"
+    );
+    bench.close(document, &format!("{base}\nand mind the gap"));
+    bench.press(KeyCode::Enter);
+    let start = starts(&bench.exited(0)).remove(0);
+    assert!(start.prompt.unwrap().contains("and mind the gap"));
+}
+
+#[test]
+fn auto_mode_waits_for_the_editor_and_asks_once_it_is_left() {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    let mut bench = Bench::with(config.clone());
+    bench.used(155_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    let effects = bench.git();
+    let timer = effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => Some(*id),
+        _ => None,
+    });
+    let (document, base) = bench.lend();
+    bench.wait(Duration::from_secs(60));
+    let effects = bench.tell(Event::TimerFired(timer.unwrap()));
+    assert!(signals(&effects).is_empty(), "nobody could see it coming");
+    bench.close(document, &base);
+    assert_eq!(bench.step(), Some(Step::Review));
+    // One that has not begun yet does not begin.
+    let mut bench = Bench::with(config);
+    let (document, base) = bench.lend();
+    bench.used(155_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), Some(Step::Armed));
+    bench.close(document, &base);
+    assert_eq!(bench.step(), Some(Step::Drafting));
+}
+
+#[test]
+fn an_edit_of_a_message_whose_session_has_ended_is_not_taken() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(4));
+    let (document, base) = bench.lend();
+    bench.exited(1);
+    bench.tell(Event::Host(HostEvent::Resized {
+        columns: 140,
+        rows: 40,
+    }));
+    super::super::reboot::restart(&mut bench.model);
+    bench.close(document, &format!("{base}\nmine"));
+    assert!(bench.model.handoff.edited.is_none());
+}
+
+#[test]
+fn what_is_told_behind_an_editor_is_shown_when_it_is_left() {
+    let mut bench = Bench::new();
+    let (document, base) = bench.lend();
+    bench.model.notice("a word");
+    bench.wait(Duration::from_secs(600));
+    bench.tell(Event::TimerFired(TimerId::Notice));
+    bench.close(document, &base);
+    let shown = bench.model.notices.back().unwrap();
+    assert_eq!((shown.text.as_str(), shown.at), ("a word", bench.at()));
+}

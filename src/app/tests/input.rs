@@ -1,0 +1,66 @@
+//! Keys and pastes, by what has the focus.
+
+use super::*;
+
+#[test]
+fn keys_in_a_panel_never_reach_the_child() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(3));
+    assert_eq!(bench.model.focus, Focus::Scratchpad);
+    for code in [
+        KeyCode::Char('j'),
+        KeyCode::Char('e'),
+        KeyCode::Char('z'),
+        KeyCode::Enter,
+    ] {
+        let effects = bench.press(code);
+        assert!(
+            !effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Forward(_))),
+            "{code:?}"
+        );
+    }
+    let effects = bench.press(KeyCode::Esc);
+    let written = effects.iter().find_map(|effect| match effect {
+        Effect::WriteScratchpad { base, text } => Some((base.clone(), text.clone())),
+        _ => None,
+    });
+    assert_eq!(
+        written,
+        Some(("- [ ] next".to_owned(), "z\n- [ ] next".to_owned()))
+    );
+}
+
+#[test]
+fn a_paste_is_text_in_every_focus() {
+    for focus in [Focus::Scratchpad, Focus::Handoff, Focus::History] {
+        let mut bench = Bench::new();
+        bench.model.focus = focus;
+        let mut effects = Vec::new();
+        for piece in [
+            HostInput::PasteStart,
+            HostInput::PasteChunk((0x20..0x7f).collect()),
+            HostInput::PasteEnd,
+        ] {
+            effects.extend(bench.tell(Event::Host(HostEvent::Input(piece))));
+        }
+        effects.retain(|effect| !matches!(effect, Effect::SetTimer(TimerId::Notice, _)));
+        assert_eq!(effects, [], "in {focus:?}");
+    }
+}
+
+#[test]
+fn what_the_agent_writes_while_the_human_edits_is_merged() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(3));
+    bench.press(KeyCode::Char('e'));
+    bench.press(KeyCode::Char('X'));
+    let disk = "- [ ] next\nfrom the agent".to_owned();
+    bench.tell(Event::Read(ReadEvent::Scratchpad(disk.clone())));
+    let editor = bench.model.notes.editor.as_ref().unwrap();
+    assert!(editor.text().contains('X'));
+    // Both changed the end of the same hunk: the agent's version is kept and offered.
+    let merged = editor.text().contains("from the agent");
+    assert!(merged || bench.model.notes.theirs == Some(disk));
+}

@@ -1,0 +1,149 @@
+//! An agent whose hooks are silent.
+
+use super::*;
+use crate::app::event::{Ran, TranscriptFacts};
+
+/// Its process runs, and no hook has spoken.
+fn silent() -> Bench {
+    let mut bench = Bench::bare(Config::default());
+    bench.model.config.summary.generate_summaries = false;
+    crate::app::agent::begin(&mut bench.model, false, None, None);
+    bench.spawned(NEW);
+    bench
+}
+
+impl Bench {
+    fn titled(&mut self, text: &str) -> Vec<Effect> {
+        let title = ScreenFact::Title(text.to_owned());
+        self.tell(Event::Pane(PaneEvent::Screen(title)))
+    }
+
+    /// The signs stand for long enough.
+    fn stands(&mut self) -> Vec<Effect> {
+        let epoch = self.model.calm_epoch;
+        self.tell(Event::TimerFired(TimerId::Calm(epoch)))
+    }
+
+    fn facts_read(&mut self, facts: TranscriptFacts) -> Vec<Effect> {
+        let session = self.model.session;
+        let facts = Box::new(facts);
+        self.tell(Event::Read(ReadEvent::Transcript { session, facts }))
+    }
+
+    fn state(&self) -> AgentState {
+        self.model.agent.state
+    }
+}
+
+fn turns(turns: u64) -> TranscriptFacts {
+    TranscriptFacts {
+        turns,
+        ..TranscriptFacts::default()
+    }
+}
+
+#[test]
+fn the_title_tells_of_the_state_and_turns_are_counted() {
+    let mut bench = silent();
+    assert_eq!(bench.state(), AgentState::Starting);
+    bench.titled("✳ work");
+    assert_eq!(bench.state(), AgentState::Starting, "it must stand");
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Idle);
+    bench.titled("⠂ work");
+    // Its frames are one sign.
+    let epoch = bench.model.calm_epoch;
+    bench.titled("⠐ work");
+    assert_eq!(bench.model.calm_epoch, epoch);
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Busy);
+    bench.titled("✳ work");
+    bench.stands();
+    assert_eq!(
+        (bench.state(), bench.model.agent.turns),
+        (AgentState::Idle, 1)
+    );
+}
+
+#[test]
+fn a_new_prompt_in_the_transcript_begins_a_turn_at_once() {
+    let mut bench = silent();
+    bench.titled("✳ work");
+    // Those of a session that is resumed are none.
+    bench.facts_read(turns(7));
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Idle);
+    bench.facts_read(turns(8));
+    assert_eq!(bench.state(), AgentState::Busy);
+    bench.stands();
+    assert_eq!(
+        (bench.state(), bench.model.agent.turns),
+        (AgentState::Idle, 1)
+    );
+}
+
+#[test]
+fn a_calm_title_over_an_open_call_may_be_a_question() {
+    let mut bench = silent();
+    bench.titled("⠂ work");
+    bench.stands();
+    bench.facts_read(TranscriptFacts {
+        calls_open: 1,
+        ..turns(1)
+    });
+    bench.titled("✳ work");
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Busy);
+    bench.facts_read(turns(1));
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Idle);
+}
+
+#[test]
+fn tests_and_commits_in_the_transcript_count_where_no_hook_tells_of_them() {
+    let ran = || {
+        TranscriptFacts {
+        ran: vec![Ran {
+            command: "cargo test".to_owned(),
+            output: "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n".to_owned(),
+            failed: true,
+        }],
+        ..turns(1)
+    }
+    };
+    let mut bench = silent();
+    bench.facts_read(ran());
+    assert_eq!(bench.model.told.test_state.failing, ["b"]);
+    // A hook that speaks has told it already.
+    let mut bench = Bench::new();
+    bench.facts_read(ran());
+    assert!(bench.model.told.test_state.failing.is_empty());
+}
+
+#[test]
+fn before_the_first_record_nothing_is_typed_for_anybody() {
+    let mut bench = silent();
+    bench.titled("✳ work");
+    bench.stands();
+    let say = |bench: &mut Bench| {
+        let (call, control) = (CallId(1), Control::Say("go on".to_owned()));
+        bench.tell(Event::ControlAsked { call, control })
+    };
+    let refused = say(&mut bench);
+    assert!(
+        matches!(&refused[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("dialog")),
+        "{refused:?}"
+    );
+    bench.facts_read(turns(1));
+    assert!(ordered(&say(&mut bench)).contains("typed"));
+}
+
+#[test]
+fn a_reboot_by_key_waits_for_no_hook() {
+    let mut bench = silent();
+    bench.titled("✳ work");
+    bench.stands();
+    bench.press(KeyCode::F(5));
+    bench.git();
+    assert_eq!(signals(&bench.press(KeyCode::Enter)), [Rung::Exit]);
+}

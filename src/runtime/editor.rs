@@ -1,0 +1,181 @@
+//! `$EDITOR` while it has the host terminal: the loop goes on, without keys and without frames.
+
+use std::{
+    io::{self, Write as _},
+    time::Duration,
+};
+
+use tempfile::NamedTempFile;
+use tokio::{
+    process::{Child, Command},
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
+
+use crate::app::{
+    Event,
+    event::{Document, ReadEvent},
+};
+
+use super::Shell;
+
+/// How long an editor may take to end when we leave, before it is killed.
+const END_LIMIT: Duration = Duration::from_secs(1);
+
+/// An editor that has the host terminal.
+#[derive(Debug)]
+pub(super) struct Editing {
+    /// Dropped, it asks the editor to end.
+    end: oneshot::Sender<()>,
+    wait: JoinHandle<()>,
+}
+
+impl Editing {
+    /// Ends the editor: it keeps the terminal as little as we do.
+    pub(super) async fn end(self) {
+        drop(self.end);
+        // It has limits of its own.
+        let _ = self.wait.await;
+    }
+}
+
+impl Shell {
+    /// Lends the host terminal to `$EDITOR` with the text in a file of its own. That it is left comes back as an answer.
+    pub(super) fn open_editor(&mut self, document: Document, text: &str) {
+        if self.editing.is_some() {
+            return;
+        }
+        match self.start_editor(document, text) {
+            Ok(editing) => self.editing = Some(editing),
+            Err(error) => {
+                tracing::warn!(%error, "the editor failed");
+                self.editor_left();
+                let text = None;
+                self.tell(Event::Read(ReadEvent::EditorClosed { document, text }));
+            }
+        }
+    }
+
+    fn start_editor(&mut self, document: Document, text: &str) -> io::Result<Editing> {
+        let mut file = tempfile::Builder::new()
+            .prefix("pitstop-")
+            .suffix(".md")
+            .tempfile()?;
+        file.write_all(text.as_bytes())?;
+        file.flush()?;
+        let editor = chosen();
+        self.front.lend()?;
+        let child = Command::new("sh")
+            .arg("-c")
+            .arg(line(&editor))
+            .arg(&editor)
+            .arg(file.path())
+            .spawn()?;
+        let (end, ended) = oneshot::channel();
+        let answer = Answer {
+            document,
+            file,
+            editor,
+        };
+        let wait = tokio::spawn(wait(child, ended, answer, self.events.clone()));
+        Ok(Editing { end, wait })
+    }
+
+    /// The editor has been left, or was never there: the host terminal is ours again.
+    pub(super) fn editor_left(&mut self) {
+        self.editing = None;
+        if let Err(error) = self.front.take_back() {
+            tracing::warn!(%error, "the terminal cannot be taken back");
+        }
+        self.redraw();
+    }
+}
+
+/// What the user edits with, as a shell reads it.
+fn chosen() -> String {
+    let variable = |name| {
+        std::env::var(name)
+            .ok()
+            .filter(|value| !value.trim().is_empty())
+    };
+    variable("VISUAL")
+        .or_else(|| variable("EDITOR"))
+        .unwrap_or_else(|| "vi".to_owned())
+}
+
+/// The variable may hold arguments, so a shell reads it, as git does. A plain command takes the shell's place: then it is
+/// the editor itself that is told to end.
+fn line(editor: &str) -> String {
+    let assigns = editor
+        .split_whitespace()
+        .next()
+        .is_some_and(|word| word.contains('='));
+    let is_plain = !assigns && !editor.contains([';', '|', '&', '<', '>', '(', '$', '`', '\n']);
+    let exec = if is_plain { "exec " } else { "" };
+    format!("{exec}{editor} \"$1\"")
+}
+
+/// What is told when the editor is left.
+struct Answer {
+    document: Document,
+    file: NamedTempFile,
+    editor: String,
+}
+
+async fn wait(
+    mut child: Child,
+    ended: oneshot::Receiver<()>,
+    answer: Answer,
+    events: mpsc::Sender<Event>,
+) {
+    let status = tokio::select! {
+        status = child.wait() => status,
+        _ = ended => return hang_up(&mut child).await,
+    };
+    let Answer {
+        document,
+        file,
+        editor,
+    } = answer;
+    let read = match status {
+        Ok(status) if status.success() => std::fs::read_to_string(file.path()),
+        Ok(status) => Err(io::Error::other(format!("{editor}: {status}"))),
+        Err(error) => Err(error),
+    };
+    let text = read
+        .inspect_err(|error| tracing::warn!(%error, "the editor failed"))
+        .ok();
+    // The loop is gone, then.
+    let _ = events
+        .send(Event::Read(ReadEvent::EditorClosed { document, text }))
+        .await;
+}
+
+/// Editors save what they can and restore the terminal when it hangs up.
+async fn hang_up(child: &mut Child) {
+    let pid = child
+        .id()
+        .and_then(|pid| i32::try_from(pid).ok())
+        .and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        // Not waited for yet: the number is still its own.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::HUP);
+    }
+    if tokio::time::timeout(END_LIMIT, child.wait()).await.is_err() {
+        let _ = child.kill().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_command_takes_the_shells_place() {
+        assert_eq!(line("vi"), "exec vi \"$1\"");
+        assert_eq!(line("code --wait"), "exec code --wait \"$1\"");
+        for other in ["LANG=C vi", "cd /tmp && vi", "$(which vi)", "vi; true"] {
+            assert_eq!(line(other), format!("{other} \"$1\""));
+        }
+    }
+}
