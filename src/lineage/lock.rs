@@ -253,8 +253,26 @@ mod tests {
         assert!(matches!(error, LockError::Held(Some(found)) if found == me()));
         assert_eq!(holder(&dir).unwrap(), Some(me()));
         drop(lock);
-        assert_eq!(holder(&dir).unwrap(), None);
         Lock::acquire(&dir, &me()).unwrap();
+    }
+
+    #[test]
+    fn the_next_holder_knows_whether_the_last_one_left_in_order() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        let first = Lock::acquire(&dir, &me()).unwrap();
+        assert!(first.follows_order(), "there was none");
+        first.leave_in_order();
+        assert_eq!(holder(&dir).unwrap(), None);
+        let second = Lock::acquire(&dir, &me()).unwrap();
+        assert!(second.follows_order());
+        // As one that is killed, or panics.
+        drop(second);
+        let third = Lock::acquire(&dir, &me()).unwrap();
+        assert!(!third.follows_order());
+        drop(third);
+        let fourth = Lock::acquire(&dir, &me()).unwrap();
+        assert!(!fourth.follows_order(), "nobody has looked after the second");
     }
 
     #[cfg(target_os = "linux")]
