@@ -309,6 +309,18 @@ impl Screen {
                     self.processor.advance(&mut self.engine, before);
                     self.repeat(count, last);
                 }
+                (Some(Signal::Control(control)), Some((&last, before)))
+                    if control.function.has_two_meanings() =>
+                {
+                    self.processor.advance(&mut self.engine, before);
+                    // Only now is it known: the bytes before may have changed the mode.
+                    if self.engine.takes(control.function) {
+                        self.processor.advance(&mut self.engine, &[CAN]);
+                        self.engine.control(control);
+                    } else {
+                        self.processor.advance(&mut self.engine, &[last]);
+                    }
+                }
                 (Some(signal), _) => {
                     self.processor.advance(&mut self.engine, step);
                     self.obey(signal, after, now);
@@ -343,6 +355,7 @@ impl Screen {
             Signal::CellSizeQuery => self.engine.report_cell_size(),
             Signal::CapabilityQuery(names) => self.engine.report_capabilities(&names),
             Signal::SettingQuery(setting) => self.engine.report_setting(setting),
+            Signal::Control(control) => self.engine.control(control),
             // Handled where the final byte is still in hand.
             Signal::Repeat(_) => {}
         }
@@ -562,6 +575,13 @@ impl Screen {
         self.engine.cell_pixels = (width.max(1), height.max(1));
     }
 
+    /// Answers from now on what stands in a rectangle of the screen (DECRQCRA), so that a public conformance suite can
+    /// read it. Only the suite's runner asks for this (`examples/conformance.rs`): a program in a pane must not be
+    /// able to read what it did not write.
+    pub fn answer_checksums(&mut self) {
+        self.engine.checksums = true;
+    }
+
     /// Whether any cell may be a link.
     #[must_use]
     pub fn has_links(&self) -> bool {
@@ -585,7 +605,13 @@ impl Screen {
             }
         };
         self.engine.term.reset_damage();
-        span
+        let touched = self.engine.take_touched();
+        if touched.is_empty() {
+            return span;
+        }
+        // The engine tells what moves the view as damage of everything: the rows are the view's.
+        let clamp = |row: usize| u16::try_from(row).unwrap_or(rows).min(rows);
+        span.start.min(clamp(touched.start))..span.end.max(clamp(touched.end))
     }
 
     /// Visits the viewport's cells, row by row; nothing is allocated for a cell.

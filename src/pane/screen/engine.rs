@@ -1,14 +1,18 @@
 //! The engine behind the screen: alacritty's terminal with what it does not know, which is our answers, modes and bounds.
 
 mod answers;
+mod area;
 mod cluster;
+mod control;
 mod handler;
+mod margins;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
+use std::ops::Range;
 
 use alacritty_terminal::event::VoidListener;
-use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::grid::{Cursor as SavedCursor, Dimensions};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
 use alacritty_terminal::term::{Term, TermMode};
@@ -23,6 +27,7 @@ use crate::clean::stripped;
 use crate::pane::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize};
 
 pub(super) use answers::VERSION_REPLY;
+use margins::Margins;
 
 /// The longest title in characters.
 const TITLE_LIMIT: usize = 256;
@@ -79,11 +84,24 @@ pub(super) struct Engine {
     x10_mouse: bool,
     pub(super) scheme_reports: bool,
     pub(super) in_frame: bool,
-    region_top: usize,
+    margins: Margins,
+    /// DECOM: places are counted from the margins.
+    origin: bool,
+    /// Mode 45: the cursor goes back over the starts of rows.
+    reverse_wrap: bool,
+    /// What DECSC saved beside the cursor, and the same of the other screen.
+    saved_origin: bool,
+    other_saved_origin: bool,
+    /// The main screen's saved cursor while mode 47 or 1047 shows the other one.
+    main_saved: Option<SavedCursor<Cell>>,
+    /// Rows changed behind the engine's back since the damage was last taken.
+    touched: Range<usize>,
     pub(super) palette: HostPalette,
     pub(super) scheme: Option<ColourScheme>,
     pub(super) cell_pixels: (u16, u16),
     pub(super) links: Links,
+    /// What stands on the screen may be asked: see [`super::Screen::answer_checksums`].
+    pub(super) checksums: bool,
 }
 
 /// The kitty keyboard flags of one screen with those pushed below them.
@@ -118,7 +136,7 @@ pub(super) struct Links {
 
 impl Engine {
     pub(super) fn new(term: Term<VoidListener>, size: PaneSize) -> Self {
-        Self {
+        let mut engine = Self {
             term,
             size,
             replies: Vec::new(),
@@ -131,20 +149,29 @@ impl Engine {
             x10_mouse: false,
             scheme_reports: false,
             in_frame: false,
-            region_top: 0,
+            margins: Margins::default(),
+            origin: false,
+            reverse_wrap: false,
+            saved_origin: false,
+            other_saved_origin: false,
+            main_saved: None,
+            touched: usize::MAX..0,
             palette: HostPalette::default(),
             scheme: None,
             cell_pixels: (8, 16),
             links: Links::default(),
-        }
+            checksums: false,
+        };
+        engine.forget_margins();
+        engine
     }
 
     pub(super) fn resize(&mut self, size: PaneSize) {
         let narrower = size.columns() < self.size.columns();
         let history = self.term.grid().history_size();
         self.size = size;
-        self.region_top = 0;
         self.term.resize(GridSize(size));
+        self.forget_margins();
         if narrower && !self.mode(TermMode::ALT_SCREEN) {
             self.pull_back(self.term.grid().history_size().saturating_sub(history));
         }
@@ -265,6 +292,28 @@ impl Engine {
         if self.mode(TermMode::ALT_SCREEN) != enter {
             self.term.swap_alt();
             std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
+            std::mem::swap(&mut self.saved_origin, &mut self.other_saved_origin);
+            self.main_saved = None;
+        }
+    }
+
+    /// Modes 47 and 1047: the screens change and the cursor stays, and each has a saved one of its own.
+    fn enter_alternate_in_place(&mut self, enter: bool) {
+        if self.mode(TermMode::ALT_SCREEN) == enter {
+            return;
+        }
+        if enter {
+            let saved = self.term.grid().saved_cursor.clone();
+            self.enter_alternate(true);
+            self.main_saved = Some(saved);
+        } else {
+            let (cursor, saved) = (self.term.grid().cursor.clone(), self.main_saved.take());
+            self.enter_alternate(false);
+            let grid = self.term.grid_mut();
+            grid.cursor = cursor;
+            if let Some(saved) = saved {
+                grid.saved_cursor = saved;
+            }
         }
     }
 
@@ -272,7 +321,6 @@ impl Engine {
     pub(super) fn soft_reset(&mut self) {
         let private = [
             (NamedPrivateMode::CursorKeys, false),
-            (NamedPrivateMode::Origin, false),
             (NamedPrivateMode::LineWrap, true),
             (NamedPrivateMode::ShowCursor, true),
         ];
@@ -296,13 +344,16 @@ impl Engine {
             self.term.configure_charset(index, StandardCharset::Ascii);
         }
         self.term.set_active_charset(CharsetIndex::G0);
+        self.term.grid_mut().saved_cursor = SavedCursor::default();
+        (self.origin, self.saved_origin) = (false, false);
+        self.reverse_wrap = false;
         self.full_region();
     }
 
     /// Makes the whole screen scroll, and leaves the cursor where it is.
     fn full_region(&mut self) {
         let point = self.term.grid().cursor.point;
-        self.region_top = 0;
+        self.forget_margins();
         self.term.set_scrolling_region(1, None);
         self.term.goto(point.line.0, point.column.0);
     }

@@ -6,7 +6,8 @@
 //! Known limits: in the last column nothing can grow; the text selector U+FE0E makes nothing smaller; Indic
 //! conjuncts stay as many cells as they have letters.
 
-use alacritty_terminal::grid::Dimensions;
+use std::ops::RangeInclusive;
+
 use alacritty_terminal::index::{Column, Point};
 use alacritty_terminal::term::cell::{Cell, Flags};
 use unicode_segmentation::UnicodeSegmentation;
@@ -17,6 +18,9 @@ use super::Engine;
 const JOINER: char = '\u{200d}';
 const EMOJI_SELECTOR: char = '\u{fe0f}';
 
+/// The regional indicators, of which two make a flag.
+const FLAG_LETTERS: RangeInclusive<char> = '\u{1f1e6}'..='\u{1f1ff}';
+
 impl Engine {
     /// Joins a character with the one before it, if they are one; false if it stands for itself.
     pub(super) fn join(&mut self, c: char) -> bool {
@@ -25,20 +29,30 @@ impl Engine {
         if !may_join {
             return false;
         }
+        let is_flag_letter = FLAG_LETTERS.contains(&c);
         let Some(at) = self.before_cursor() else {
-            return false;
+            return is_flag_letter && self.write_flag_letter(c);
         };
         let cell = &self.term.grid()[at];
         let widens = match c {
             EMOJI_SELECTOR => format!("{}{EMOJI_SELECTOR}", cell.c).width() == 2,
             _ if is_one(cell, c) => true,
-            _ => return false,
+            _ => return is_flag_letter && self.write_flag_letter(c),
         };
         if self.cluster_is_full() {
             return true;
         }
         self.term.grid_mut()[at].push_zerowidth(c);
         if widens {
+            self.widen(at);
+        }
+        true
+    }
+
+    /// Writes half a flag, which takes two cells like the whole.
+    fn write_flag_letter(&mut self, c: char) -> bool {
+        self.write(c);
+        if let Some(at) = self.before_cursor() {
             self.widen(at);
         }
         true
@@ -61,7 +75,7 @@ impl Engine {
 
     /// Gives a character of one cell the cell behind it too.
     fn widen(&mut self, at: Point) {
-        let last = self.term.grid().last_column();
+        let last = Column(self.row_end(at.column.0));
         let grid = self.term.grid_mut();
         if grid[at].flags.contains(Flags::WIDE_CHAR) || at.column >= last {
             return;
@@ -103,9 +117,7 @@ impl Engine {
 fn is_one(cell: &Cell, c: char) -> bool {
     let joined = cell.zerowidth().unwrap_or_default();
     let joins = match c {
-        '\u{1f1e6}'..='\u{1f1ff}' => {
-            joined.is_empty() && matches!(cell.c, '\u{1f1e6}'..='\u{1f1ff}')
-        }
+        '\u{1f1e6}'..='\u{1f1ff}' => joined.is_empty() && FLAG_LETTERS.contains(&cell.c),
         '\u{1f3fb}'..='\u{1f3ff}' => takes_tone(cell.c),
         _ => joined.last() == Some(&JOINER),
     };

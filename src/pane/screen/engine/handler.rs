@@ -10,11 +10,17 @@ use vte::ansi::{
 };
 
 use super::answers::ATTRIBUTES_REPLY;
+use super::area::PROTECTED;
 use super::{Engine, Links, MOUSE_MODES, TITLE_DEPTH, TITLE_LIMIT};
 use crate::clean::stripped;
 use crate::pane::Rgb;
 use crate::pane::screen::ScreenFact;
 use crate::pane::tap::decode_base64;
+
+/// A count for the functions that move both ways.
+fn signed(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
 
 /// Passes calls on to the engine unchanged.
 macro_rules! pass_on {
@@ -30,39 +36,13 @@ impl Handler for Engine {
     pass_on! {
         set_cursor_style(style: Option<ansi::CursorStyle>);
         set_cursor_shape(shape: ansi::CursorShape);
-        goto(line: i32, column: usize);
-        goto_line(line: i32);
-        goto_col(column: usize);
-        insert_blank(count: usize);
-        move_up(count: usize);
-        move_down(count: usize);
-        move_forward(count: usize);
-        move_backward(count: usize);
-        move_down_and_cr(count: usize);
-        move_up_and_cr(count: usize);
-        put_tab(count: u16);
-        backspace();
-        carriage_return();
-        linefeed();
         substitute();
-        newline();
         set_horizontal_tabstop();
-        scroll_up(count: usize);
-        scroll_down(count: usize);
-        insert_blank_lines(count: usize);
-        delete_lines(count: usize);
         erase_chars(count: usize);
-        delete_chars(count: usize);
         move_backward_tabs(count: u16);
-        move_forward_tabs(count: u16);
-        save_cursor_position();
-        restore_cursor_position();
         clear_line(mode: LineClearMode);
-        clear_screen(mode: ClearMode);
         clear_tabs(mode: TabulationClearMode);
         set_tabs(interval: u16);
-        reverse_index();
-        terminal_attribute(attribute: Attr);
         set_mode(mode: Mode);
         unset_mode(mode: Mode);
         set_keypad_application_mode();
@@ -71,7 +51,6 @@ impl Handler for Engine {
         configure_charset(index: CharsetIndex, charset: StandardCharset);
         set_color(index: usize, colour: ansi::Rgb);
         reset_color(index: usize);
-        decaln();
         set_mouse_cursor_icon(icon: CursorIcon);
         set_scp(path: ScpCharPath, update: ScpUpdateMode);
     }
@@ -82,7 +61,156 @@ impl Handler for Engine {
         if c >= '\u{300}' && (self.join(c) || (c.width() == Some(0) && self.cluster_is_full())) {
             return;
         }
-        self.term.input(c);
+        self.write(c);
+    }
+
+    fn goto(&mut self, line: i32, column: usize) {
+        self.place(usize::try_from(line).unwrap_or(0), column);
+    }
+
+    fn goto_line(&mut self, line: i32) {
+        self.place_in_row(usize::try_from(line).unwrap_or(0));
+    }
+
+    fn goto_col(&mut self, column: usize) {
+        self.place_in_column(column);
+    }
+
+    fn move_up(&mut self, count: usize) {
+        self.up(count);
+    }
+
+    fn move_down(&mut self, count: usize) {
+        self.down(count);
+    }
+
+    fn move_forward(&mut self, count: usize) {
+        self.forward(count);
+    }
+
+    fn move_backward(&mut self, count: usize) {
+        self.back(count);
+    }
+
+    fn move_down_and_cr(&mut self, count: usize) {
+        self.down(count);
+        self.to_row_start();
+    }
+
+    fn move_up_and_cr(&mut self, count: usize) {
+        self.up(count);
+        self.to_row_start();
+    }
+
+    fn backspace(&mut self) {
+        self.back(1);
+    }
+
+    fn put_tab(&mut self, count: u16) {
+        self.tab(count);
+    }
+
+    fn move_forward_tabs(&mut self, count: u16) {
+        self.tab_to_the_margin(count);
+    }
+
+    fn carriage_return(&mut self) {
+        self.to_row_start();
+    }
+
+    fn linefeed(&mut self) {
+        self.next_row();
+        if self.mode(TermMode::LINE_FEED_NEW_LINE) {
+            self.to_row_start();
+        }
+    }
+
+    fn reverse_index(&mut self) {
+        self.previous_row();
+    }
+
+    fn scroll_up(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.scroll_rows(&self.scrolling_area(), signed(count));
+        } else {
+            self.term.scroll_up(count);
+        }
+    }
+
+    fn scroll_down(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.scroll_rows(&self.scrolling_area(), -signed(count));
+        } else {
+            self.term.scroll_down(count);
+        }
+    }
+
+    fn insert_blank_lines(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.scroll_from_cursor(-signed(count));
+        } else {
+            self.term.insert_blank_lines(count);
+        }
+    }
+
+    fn delete_lines(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.scroll_from_cursor(signed(count));
+        } else {
+            self.term.delete_lines(count);
+        }
+    }
+
+    fn insert_blank(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.shift_from_cursor(signed(count));
+        } else {
+            self.term.insert_blank(count);
+        }
+    }
+
+    fn delete_chars(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.shift_from_cursor(-signed(count));
+        } else {
+            self.term.delete_chars(count);
+        }
+    }
+
+    fn save_cursor_position(&mut self) {
+        self.saved_origin = self.origin;
+        self.term.save_cursor_position();
+    }
+
+    fn restore_cursor_position(&mut self) {
+        self.origin = self.saved_origin;
+        self.term.restore_cursor_position();
+    }
+
+    fn clear_screen(&mut self, mode: ClearMode) {
+        // The engine forgets the first row when the cursor is in the second.
+        if matches!(mode, ClearMode::Above) && self.row_of_cursor() == 1 {
+            let first = self.area(1, 1, 1, 0);
+            self.erase(&first, false);
+        }
+        self.term.clear_screen(mode);
+    }
+
+    #[inline]
+    fn terminal_attribute(&mut self, attribute: Attr) {
+        let plain = attribute == Attr::Reset;
+        let kept = self.term.grid().cursor.template.flags & PROTECTED;
+        self.term.terminal_attribute(attribute);
+        if plain {
+            // Protection is no rendition.
+            self.term.grid_mut().cursor.template.flags |= kept;
+        }
+    }
+
+    fn decaln(&mut self) {
+        self.full_region();
+        self.term.goto(0, 0);
+        self.term.decaln();
     }
 
     fn bell(&mut self) {
@@ -131,6 +259,8 @@ impl Handler for Engine {
             Mode::Named(NamedMode::LineFeedNewLine) => {
                 2 - u8::from(self.mode(TermMode::LINE_FEED_NEW_LINE))
             }
+            // What a terminal that sends each character at once has never on.
+            Mode::Unknown(1 | 5 | 7 | 10 | 11 | 13..=19) => 4,
             Mode::Unknown(_) => 0,
         };
         // The mode's number is the one thing a reply repeats: at most five digits, read as a number.
@@ -144,8 +274,13 @@ impl Handler for Engine {
 
     fn set_private_mode(&mut self, mode: PrivateMode) {
         match mode {
-            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor)
-            | PrivateMode::Unknown(47 | 1047) => self.enter_alternate(true),
+            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
+                self.enter_alternate(true);
+            }
+            PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(true),
+            PrivateMode::Named(NamedPrivateMode::Origin) => self.set_origin(true),
+            PrivateMode::Unknown(45) => self.reverse_wrap = true,
+            PrivateMode::Unknown(69) => self.allow_sides(true),
             PrivateMode::Unknown(9) => {
                 for other in MOUSE_MODES {
                     self.term.unset_private_mode(other.into());
@@ -153,12 +288,12 @@ impl Handler for Engine {
                 self.x10_mouse = true;
             }
             PrivateMode::Unknown(66) => self.term.set_keypad_application_mode(),
-            PrivateMode::Unknown(1048) => self.term.save_cursor_position(),
+            PrivateMode::Unknown(1048) => self.save_cursor_position(),
             PrivateMode::Unknown(2031) => self.scheme_reports = true,
             PrivateMode::Named(named) => {
                 self.x10_mouse &= !MOUSE_MODES.contains(&named);
                 if named == NamedPrivateMode::ColumnMode {
-                    self.region_top = 0;
+                    self.forget_margins();
                 }
                 self.term.set_private_mode(mode);
             }
@@ -168,15 +303,20 @@ impl Handler for Engine {
 
     fn unset_private_mode(&mut self, mode: PrivateMode) {
         match mode {
-            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor)
-            | PrivateMode::Unknown(47 | 1047) => self.enter_alternate(false),
+            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
+                self.enter_alternate(false);
+            }
+            PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(false),
+            PrivateMode::Named(NamedPrivateMode::Origin) => self.set_origin(false),
+            PrivateMode::Unknown(45) => self.reverse_wrap = false,
+            PrivateMode::Unknown(69) => self.allow_sides(false),
             PrivateMode::Unknown(9) => self.x10_mouse = false,
             PrivateMode::Unknown(66) => self.term.unset_keypad_application_mode(),
-            PrivateMode::Unknown(1048) => self.term.restore_cursor_position(),
+            PrivateMode::Unknown(1048) => self.restore_cursor_position(),
             PrivateMode::Unknown(2031) => self.scheme_reports = false,
             PrivateMode::Named(named) => {
                 if named == NamedPrivateMode::ColumnMode {
-                    self.region_top = 0;
+                    self.forget_margins();
                 }
                 self.term.unset_private_mode(mode);
             }
@@ -185,17 +325,17 @@ impl Handler for Engine {
     }
 
     fn set_scrolling_region(&mut self, top: usize, bottom: Option<usize>) {
-        let rows = usize::from(self.size.rows());
-        if top < bottom.unwrap_or(rows) {
-            self.region_top = (top.max(1) - 1).min(rows);
-        }
-        self.term.set_scrolling_region(top, bottom);
+        self.set_rows(top, bottom);
     }
 
     fn reset_state(&mut self) {
         self.term.reset_state();
         self.forget_keys();
-        self.region_top = 0;
+        self.forget_margins();
+        self.origin = false;
+        (self.saved_origin, self.other_saved_origin) = (false, false);
+        self.reverse_wrap = false;
+        self.main_saved = None;
         self.scheme_reports = false;
         self.titles.clear();
         self.links = Links::default();
