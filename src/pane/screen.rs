@@ -216,7 +216,11 @@ impl Screen {
             ..Config::default()
         };
         Self {
-            engine: Engine::new(Term::new(config, &GridSize(size), VoidListener), size),
+            engine: Engine::new(
+                Term::new(config, &GridSize(size), VoidListener),
+                size,
+                scrollback_lines,
+            ),
             processor: Processor::new(),
             tap: Tap::default(),
             cap: StringCap::default(),
@@ -247,10 +251,12 @@ impl Screen {
     }
 
     fn take(&mut self, bytes: &[u8], now: Option<Instant>) {
+        let view = self.engine.view();
         let rest = self.complete_held(bytes, now);
         let (whole, begun) = rest.split_at(rest.len() - begun_character(rest));
         self.guard(whole, now);
         self.held.extend_from_slice(begun);
+        self.engine.settle_view(view);
         if self.frozen.is_none() && !bytes.is_empty() {
             self.revision += 1;
         }
@@ -605,12 +611,12 @@ impl Screen {
             }
         };
         self.engine.term.reset_damage();
-        let touched = self.engine.take_touched();
-        if touched.is_empty() {
+        let Some(touched) = self.engine.take_touched() else {
             return span;
-        }
-        // The engine tells what moves the view as damage of everything: the rows are the view's.
-        let clamp = |row: usize| u16::try_from(row).unwrap_or(rows).min(rows);
+        };
+        // What is shown is so many rows further down while the scrollback is looked at.
+        let offset = self.engine.offset();
+        let clamp = |row: usize| u16::try_from(row + offset).unwrap_or(rows).min(rows);
         span.start.min(clamp(touched.start))..span.end.max(clamp(touched.end))
     }
 

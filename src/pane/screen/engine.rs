@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 
 use alacritty_terminal::event::VoidListener;
-use alacritty_terminal::grid::{Cursor as SavedCursor, Dimensions};
+use alacritty_terminal::grid::{Cursor as SavedCursor, Dimensions, Scroll};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
 use alacritty_terminal::term::{Term, TermMode};
@@ -73,6 +73,8 @@ impl Dimensions for GridSize {
 /// The engine with what it does not know: our answers, modes and bounds.
 pub(super) struct Engine {
     pub(super) term: Term<VoidListener>,
+    /// The most lines kept above the screen.
+    scrollback: usize,
     pub(super) size: PaneSize,
     pub(super) replies: Vec<Vec<u8>>,
     pub(super) facts: Vec<ScreenFact>,
@@ -95,7 +97,7 @@ pub(super) struct Engine {
     /// The main screen's saved cursor while mode 47 or 1047 shows the other one.
     main_saved: Option<SavedCursor<Cell>>,
     /// Rows changed behind the engine's back since the damage was last taken.
-    touched: Range<usize>,
+    touched: Option<Range<usize>>,
     pub(super) palette: HostPalette,
     pub(super) scheme: Option<ColourScheme>,
     pub(super) cell_pixels: (u16, u16),
@@ -135,9 +137,10 @@ pub(super) struct Links {
 }
 
 impl Engine {
-    pub(super) fn new(term: Term<VoidListener>, size: PaneSize) -> Self {
+    pub(super) fn new(term: Term<VoidListener>, size: PaneSize, scrollback: usize) -> Self {
         let mut engine = Self {
             term,
+            scrollback,
             size,
             replies: Vec::new(),
             facts: Vec::new(),
@@ -155,7 +158,7 @@ impl Engine {
             saved_origin: false,
             other_saved_origin: false,
             main_saved: None,
-            touched: usize::MAX..0,
+            touched: None,
             palette: HostPalette::default(),
             scheme: None,
             cell_pixels: (8, 16),
@@ -198,10 +201,44 @@ impl Engine {
         }
     }
 
+    /// How many lines the view is above the present. The engine's own figure may be too large: see `settle_view`.
+    pub(super) fn offset(&self) -> usize {
+        let grid = self.term.grid();
+        grid.display_offset().min(grid.history_size())
+    }
+
+    /// Where the view is: lines above the present, and lines there are.
+    pub(super) fn view(&self) -> (usize, usize) {
+        (self.offset(), self.term.grid().history_size())
+    }
+
+    /// Puts a view of the scrollback back to what it showed.
+    ///
+    /// The engine moves it with each line that scrolls, also in a region below the first row, which adds none to the
+    /// scrollback: the view would creep, and end above the oldest line. Once the scrollback is full, only the end can
+    /// be told.
+    pub(super) fn settle_view(&mut self, (offset, history): (usize, usize)) {
+        let grid = self.term.grid();
+        let (found, now) = (grid.display_offset(), grid.history_size());
+        if offset == 0 || found == 0 {
+            return;
+        }
+        let wanted = if now < self.scrollback {
+            offset + now.saturating_sub(history)
+        } else {
+            found
+        };
+        let wanted = wanted.min(now);
+        if wanted != found {
+            let lines = i32::try_from(found).unwrap_or(0) - i32::try_from(wanted).unwrap_or(0);
+            self.term.scroll_display(Scroll::Delta(-lines));
+        }
+    }
+
     /// A row of the viewport, as wide as the pane.
     pub(super) fn row(&self, row: u16) -> &[Cell] {
         let grid = self.term.grid();
-        let line = Line(i32::from(row)) - grid.display_offset();
+        let line = Line(i32::from(row)) - self.offset();
         &grid[line][..Column(usize::from(self.size.columns()))]
     }
 
@@ -220,7 +257,7 @@ impl Engine {
 
     pub(super) fn cursor(&self) -> Cursor {
         let grid = self.term.grid();
-        let row = usize::try_from(grid.cursor.point.line.0).unwrap_or(0) + grid.display_offset();
+        let row = usize::try_from(grid.cursor.point.line.0).unwrap_or(0) + self.offset();
         let in_view = row < usize::from(self.size.rows());
         let style = self.term.cursor_style();
         Cursor {
@@ -311,7 +348,11 @@ impl Engine {
             self.enter_alternate(false);
             let grid = self.term.grid_mut();
             grid.cursor = cursor;
-            if let Some(saved) = saved {
+            if let Some(mut saved) = saved {
+                // The screen may have shrunk since.
+                let (last_line, last_column) = (grid.bottommost_line(), grid.last_column());
+                saved.point.line = saved.point.line.min(last_line);
+                saved.point.column = saved.point.column.min(last_column);
                 grid.saved_cursor = saved;
             }
         }

@@ -620,6 +620,34 @@ fn the_scrollback_holds_ten_thousand_lines_and_scrolls() {
 }
 
 #[test]
+fn a_view_of_the_scrollback_stays_while_a_part_of_the_screen_scrolls() {
+    let mut screen = screen(10, 4);
+    feed(&mut screen, counted("line ", 20));
+    screen.scroll(Scroll::Lines(3));
+    let shown = screen.text();
+    feed(
+        &mut screen,
+        format!("\x1b[2;4r\x1b[4;1H{}", counted("more ", 60)),
+    );
+    assert_eq!((screen.text(), screen.scroll_offset()), (shown.clone(), 3));
+    feed(
+        &mut screen,
+        format!("\x1b[r\x1b[4;1H{}", counted("more ", 2)),
+    );
+    assert_eq!((screen.text(), screen.scroll_offset()), (shown, 5));
+    // With a scrollback that is full, at least it is none above the oldest line.
+    let mut full = Screen::new(PaneSize::new(10, 4), 5);
+    feed(&mut full, counted("line ", 7));
+    full.scroll(Scroll::Top);
+    feed(
+        &mut full,
+        format!("\x1b[2;4r\x1b[4;1H\x1b[?2026h{}", counted("more ", 60)),
+    );
+    assert!(full.scroll_offset() <= full.history_len());
+    assert!(!full.text().is_empty());
+}
+
+#[test]
 fn the_tail_joins_wrapped_lines() {
     let mut screen = screen(4, 2);
     feed(&mut screen, "first\r\nabcdefghij\r\n\r\n");
@@ -805,11 +833,14 @@ fn drawn(screen: &Screen, rows: std::ops::Range<u16>, shown: &mut [Vec<String>])
 
 proptest! {
     #[test]
-    fn what_is_no_damage_has_not_changed(steps in prop::collection::vec(output(), 1..12)) {
+    fn what_is_no_damage_has_not_changed(
+        steps in prop::collection::vec((output(), -3_i32..=3), 1..12),
+    ) {
         let (columns, rows) = (30, 8);
         let mut screen = screen(columns, rows);
         let mut parts = vec![Vec::new(); usize::from(rows)];
-        for bytes in steps {
+        for (bytes, lines) in steps {
+            screen.scroll(Scroll::Lines(lines));
             feed(&mut screen, bytes);
             let damage = screen.take_damage();
             drawn(&screen, damage, &mut parts);

@@ -20,6 +20,11 @@ pub(super) struct Area {
     pub(super) columns: Range<usize>,
 }
 
+/// A row of the screen, of which there are at most a thousand, as the engine counts it.
+pub(super) fn line(row: usize) -> Line {
+    Line(i32::try_from(row).unwrap_or(i32::MAX))
+}
+
 impl Area {
     fn is_empty(&self) -> bool {
         self.rows.is_empty() || self.columns.is_empty()
@@ -56,7 +61,7 @@ impl Engine {
     }
 
     fn cell(&mut self, row: usize, column: usize) -> &mut Cell {
-        &mut self.term.grid_mut()[Line(row as i32)][Column(column)]
+        &mut self.term.grid_mut()[line(row)][Column(column)]
     }
 
     fn blank(&self) -> Cell {
@@ -173,7 +178,7 @@ impl Engine {
     fn changed(&mut self, rows: &Range<usize>) {
         let last = self.last_column();
         for row in rows.clone() {
-            let cells = &mut self.term.grid_mut()[Line(row as i32)];
+            let cells = &mut self.term.grid_mut()[line(row)];
             for column in 0..=last {
                 let flags = cells[Column(column)].flags;
                 let follows =
@@ -197,12 +202,15 @@ impl Engine {
                 }
             }
         }
-        self.touched = self.touched.start.min(rows.start)..self.touched.end.max(rows.end);
+        self.touched = Some(match self.touched.take() {
+            Some(before) => before.start.min(rows.start)..before.end.max(rows.end),
+            None => rows.clone(),
+        });
     }
 
     /// The rows changed here since this was asked last.
-    pub(in crate::pane::screen) fn take_touched(&mut self) -> Range<usize> {
-        std::mem::replace(&mut self.touched, usize::MAX..0)
+    pub(in crate::pane::screen) fn take_touched(&mut self) -> Option<Range<usize>> {
+        self.touched.take()
     }
 
     /// The characters of an area, added up in 16 bits and negated, as DEC's terminals do it (which add the attributes too).
@@ -210,7 +218,7 @@ impl Engine {
         let mut sum = 0_u16;
         for row in area.rows.clone() {
             for column in area.columns.clone() {
-                let cell = &self.term.grid()[Line(row as i32)][Column(column)];
+                let cell = &self.term.grid()[line(row)][Column(column)];
                 sum = sum.wrapping_sub(u32::from(cell.c) as u16);
             }
         }

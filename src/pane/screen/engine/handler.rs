@@ -94,12 +94,12 @@ impl Handler for Engine {
 
     fn move_down_and_cr(&mut self, count: usize) {
         self.down(count);
-        self.to_row_start();
+        self.return_to_row_start();
     }
 
     fn move_up_and_cr(&mut self, count: usize) {
         self.up(count);
-        self.to_row_start();
+        self.return_to_row_start();
     }
 
     fn backspace(&mut self) {
@@ -115,13 +115,13 @@ impl Handler for Engine {
     }
 
     fn carriage_return(&mut self) {
-        self.to_row_start();
+        self.return_to_row_start();
     }
 
     fn linefeed(&mut self) {
         self.next_row();
         if self.mode(TermMode::LINE_FEED_NEW_LINE) {
-            self.to_row_start();
+            self.return_to_row_start();
         }
     }
 

@@ -17,13 +17,13 @@
 //! no wrapped line to the scrollback.
 
 use alacritty_terminal::grid::Dimensions;
-use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::index::Column;
 use alacritty_terminal::term::TermMode;
 use unicode_width::UnicodeWidthChar;
 use vte::ansi::{Handler, Mode, NamedMode};
 
 use super::Engine;
-use super::area::Area;
+use super::area::{Area, line};
 
 /// The first and last row and column that scroll, from 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -179,7 +179,7 @@ impl Engine {
         } else {
             (row, column)
         };
-        self.term.goto(row as i32, column);
+        self.term.goto(line(row).0, column);
     }
 
     pub(super) fn place_in_column(&mut self, column: usize) {
@@ -188,7 +188,7 @@ impl Engine {
         } else {
             column
         };
-        self.term.goto(self.row_of_cursor() as i32, column);
+        self.term.goto(line(self.row_of_cursor()).0, column);
     }
 
     pub(super) fn place_in_row(&mut self, row: usize) {
@@ -197,7 +197,7 @@ impl Engine {
         } else {
             row
         };
-        self.term.goto(row as i32, self.column_of_cursor());
+        self.term.goto(line(row).0, self.column_of_cursor());
     }
 
     /// HPR and VPR: the margins do not stop them.
@@ -205,7 +205,7 @@ impl Engine {
         let row = self.row_of_cursor() + usize::from(rows);
         let column = self.column_of_cursor() + usize::from(columns);
         self.term.goto(
-            row.min(self.last_row()) as i32,
+            line(row.min(self.last_row())).0,
             column.min(self.last_column()),
         );
     }
@@ -260,7 +260,7 @@ impl Engine {
                 row.checked_sub(1).unwrap_or(self.last_row())
             };
         }
-        self.term.goto(row as i32, column);
+        self.term.goto(line(row).0, column);
     }
 
     pub(super) fn tab(&mut self, count: u16) {
@@ -280,7 +280,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn to_row_start(&mut self) {
+    pub(super) fn return_to_row_start(&mut self) {
         if !self.margins.narrow {
             self.term.carriage_return();
             return;
@@ -291,7 +291,7 @@ impl Engine {
         } else {
             self.row_start(column)
         };
-        self.term.goto(self.row_of_cursor() as i32, start);
+        self.term.goto(line(self.row_of_cursor()).0, start);
     }
 
     pub(super) fn next_row(&mut self) {
@@ -372,7 +372,7 @@ impl Engine {
                 rows: row..row + 1,
                 columns: column..end + 1,
             };
-            self.shift_columns(&area, width as i32);
+            self.shift_columns(&area, if width == 2 { 2 } else { 1 });
             // The engine would shift the row to its end.
             self.term.unset_mode(Mode::Named(NamedMode::Insert));
         }
@@ -390,7 +390,7 @@ impl Engine {
     fn wrap_between_sides(&mut self) {
         if self.mode(TermMode::LINE_WRAP) {
             self.next_row();
-            let row = Line(self.row_of_cursor() as i32);
+            let row = line(self.row_of_cursor());
             self.term.goto(row.0, self.margins.left);
         }
     }

@@ -272,6 +272,12 @@ fn the_screens_share_a_cursor_or_keep_their_own_by_the_mode() {
     let saved = "\x1b[2;2H\x1b7\x1b[3;3H\x1b[?1047h\x1b[5;5H\x1b7\x1b[?1047l\x1b8";
     assert_eq!(place(saved), (2, 2));
     assert_eq!(place("\x1b[2;2H\x1b7\x1b[!p\x1b8"), (1, 1));
+    // The place that was saved may be no more when the screen comes back.
+    let mut smaller = screen(8, 6);
+    feed(&mut smaller, "\x1b[6;8H\x1b7\x1b[?47h");
+    smaller.resize(PaneSize::new(4, 3));
+    feed(&mut smaller, "\x1b[?47l\x1b8x");
+    assert_eq!((smaller.cursor().row, smaller.cursor().column), (2, 3));
 }
 
 #[test]
