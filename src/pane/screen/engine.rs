@@ -87,6 +87,8 @@ pub(super) struct Engine {
     pub(super) scheme_reports: bool,
     pub(super) in_frame: bool,
     margins: Margins,
+    /// Nothing that follows here is set, and there are no margins: see `judge`.
+    plain: bool,
     /// DECOM: places are counted from the margins.
     origin: bool,
     /// Mode 45: the cursor goes back over the starts of rows.
@@ -153,6 +155,7 @@ impl Engine {
             scheme_reports: false,
             in_frame: false,
             margins: Margins::default(),
+            plain: true,
             origin: false,
             reverse_wrap: false,
             saved_origin: false,
@@ -174,7 +177,7 @@ impl Engine {
         let history = self.term.grid().history_size();
         self.size = size;
         self.term.resize(GridSize(size));
-        self.forget_margins();
+        self.reset_margins();
         if narrower && !self.mode(TermMode::ALT_SCREEN) {
             self.pull_back(self.term.grid().history_size().saturating_sub(history));
         }
@@ -386,15 +389,14 @@ impl Engine {
         }
         self.term.set_active_charset(CharsetIndex::G0);
         self.term.grid_mut().saved_cursor = SavedCursor::default();
-        (self.origin, self.saved_origin) = (false, false);
-        self.reverse_wrap = false;
+        self.forget_margins();
         self.full_region();
     }
 
     /// Makes the whole screen scroll, and leaves the cursor where it is.
     fn full_region(&mut self) {
         let point = self.term.grid().cursor.point;
-        self.forget_margins();
+        self.reset_margins();
         self.term.set_scrolling_region(1, None);
         self.term.goto(point.line.0, point.column.0);
     }
@@ -418,6 +420,7 @@ impl Engine {
             .set_private_mode(NamedPrivateMode::AlternateScroll.into());
         self.term
             .unset_mode(Mode::Named(NamedMode::LineFeedNewLine));
+        self.judge();
         self.term.set_cursor_style(None);
         self.forget_keys();
         self.scheme_reports = false;

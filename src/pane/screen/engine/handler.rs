@@ -17,11 +17,6 @@ use crate::pane::Rgb;
 use crate::pane::screen::ScreenFact;
 use crate::pane::tap::decode_base64;
 
-/// A count for the functions that move both ways.
-fn signed(count: usize) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX)
-}
-
 /// Passes calls on to the engine unchanged.
 macro_rules! pass_on {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
@@ -32,7 +27,46 @@ macro_rules! pass_on {
     };
 }
 
+/// Passes calls on to the engine while the whole screen scrolls; else they are ours. The check is all that the usual
+/// screen pays for its margins.
+macro_rules! inside_margins {
+    ($($name:ident($($argument:ident: $type:ty),*) => $own:ident;)*) => {
+        $(#[inline]
+        fn $name(&mut self, $($argument: $type),*) {
+            if self.plain {
+                self.term.$name($($argument),*);
+            } else {
+                self.$own($($argument),*);
+            }
+        })*
+    };
+}
+
 impl Handler for Engine {
+    inside_margins! {
+        goto(line: i32, column: usize) => place_at;
+        goto_line(line: i32) => place_in_row;
+        goto_col(column: usize) => place_in_column;
+        move_up(count: usize) => up;
+        move_down(count: usize) => down;
+        move_forward(count: usize) => forward;
+        move_backward(count: usize) => back;
+        move_down_and_cr(count: usize) => down_to_start;
+        move_up_and_cr(count: usize) => up_to_start;
+        backspace() => back_by_one;
+        put_tab(count: u16) => tab;
+        move_forward_tabs(count: u16) => tab_to_the_margin;
+        carriage_return() => return_to_row_start;
+        linefeed() => next_line;
+        reverse_index() => previous_row;
+        scroll_up(count: usize) => scroll_text_up;
+        scroll_down(count: usize) => scroll_text_down;
+        insert_blank_lines(count: usize) => insert_rows;
+        delete_lines(count: usize) => delete_rows;
+        insert_blank(count: usize) => insert_cells;
+        delete_chars(count: usize) => delete_cells;
+    }
+
     pass_on! {
         set_cursor_style(style: Option<ansi::CursorStyle>);
         set_cursor_shape(shape: ansi::CursorShape);
@@ -43,8 +77,6 @@ impl Handler for Engine {
         clear_line(mode: LineClearMode);
         clear_tabs(mode: TabulationClearMode);
         set_tabs(interval: u16);
-        set_mode(mode: Mode);
-        unset_mode(mode: Mode);
         set_keypad_application_mode();
         unset_keypad_application_mode();
         set_active_charset(index: CharsetIndex);
@@ -64,119 +96,6 @@ impl Handler for Engine {
         self.write(c);
     }
 
-    fn goto(&mut self, line: i32, column: usize) {
-        self.place(usize::try_from(line).unwrap_or(0), column);
-    }
-
-    fn goto_line(&mut self, line: i32) {
-        self.place_in_row(usize::try_from(line).unwrap_or(0));
-    }
-
-    fn goto_col(&mut self, column: usize) {
-        self.place_in_column(column);
-    }
-
-    fn move_up(&mut self, count: usize) {
-        self.up(count);
-    }
-
-    fn move_down(&mut self, count: usize) {
-        self.down(count);
-    }
-
-    fn move_forward(&mut self, count: usize) {
-        self.forward(count);
-    }
-
-    fn move_backward(&mut self, count: usize) {
-        self.back(count);
-    }
-
-    fn move_down_and_cr(&mut self, count: usize) {
-        self.down(count);
-        self.return_to_row_start();
-    }
-
-    fn move_up_and_cr(&mut self, count: usize) {
-        self.up(count);
-        self.return_to_row_start();
-    }
-
-    fn backspace(&mut self) {
-        self.back(1);
-    }
-
-    fn put_tab(&mut self, count: u16) {
-        self.tab(count);
-    }
-
-    fn move_forward_tabs(&mut self, count: u16) {
-        self.tab_to_the_margin(count);
-    }
-
-    fn carriage_return(&mut self) {
-        self.return_to_row_start();
-    }
-
-    fn linefeed(&mut self) {
-        self.next_row();
-        if self.mode(TermMode::LINE_FEED_NEW_LINE) {
-            self.return_to_row_start();
-        }
-    }
-
-    fn reverse_index(&mut self) {
-        self.previous_row();
-    }
-
-    fn scroll_up(&mut self, count: usize) {
-        if self.margins.narrow {
-            self.scroll_rows(&self.scrolling_area(), signed(count));
-        } else {
-            self.term.scroll_up(count);
-        }
-    }
-
-    fn scroll_down(&mut self, count: usize) {
-        if self.margins.narrow {
-            self.scroll_rows(&self.scrolling_area(), -signed(count));
-        } else {
-            self.term.scroll_down(count);
-        }
-    }
-
-    fn insert_blank_lines(&mut self, count: usize) {
-        if self.margins.narrow {
-            self.scroll_from_cursor(-signed(count));
-        } else {
-            self.term.insert_blank_lines(count);
-        }
-    }
-
-    fn delete_lines(&mut self, count: usize) {
-        if self.margins.narrow {
-            self.scroll_from_cursor(signed(count));
-        } else {
-            self.term.delete_lines(count);
-        }
-    }
-
-    fn insert_blank(&mut self, count: usize) {
-        if self.margins.narrow {
-            self.shift_from_cursor(signed(count));
-        } else {
-            self.term.insert_blank(count);
-        }
-    }
-
-    fn delete_chars(&mut self, count: usize) {
-        if self.margins.narrow {
-            self.shift_from_cursor(-signed(count));
-        } else {
-            self.term.delete_chars(count);
-        }
-    }
-
     fn save_cursor_position(&mut self) {
         self.saved_origin = self.origin;
         self.term.save_cursor_position();
@@ -184,7 +103,18 @@ impl Handler for Engine {
 
     fn restore_cursor_position(&mut self) {
         self.origin = self.saved_origin;
+        self.judge();
         self.term.restore_cursor_position();
+    }
+
+    fn set_mode(&mut self, mode: Mode) {
+        self.term.set_mode(mode);
+        self.judge();
+    }
+
+    fn unset_mode(&mut self, mode: Mode) {
+        self.term.unset_mode(mode);
+        self.judge();
     }
 
     fn clear_screen(&mut self, mode: ClearMode) {
@@ -198,12 +128,13 @@ impl Handler for Engine {
 
     #[inline]
     fn terminal_attribute(&mut self, attribute: Attr) {
-        let plain = attribute == Attr::Reset;
-        let kept = self.term.grid().cursor.template.flags & PROTECTED;
-        self.term.terminal_attribute(attribute);
-        if plain {
+        if attribute == Attr::Reset {
             // Protection is no rendition.
+            let kept = self.term.grid().cursor.template.flags & PROTECTED;
+            self.term.terminal_attribute(attribute);
             self.term.grid_mut().cursor.template.flags |= kept;
+        } else {
+            self.term.terminal_attribute(attribute);
         }
     }
 
@@ -279,7 +210,7 @@ impl Handler for Engine {
             }
             PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(true),
             PrivateMode::Named(NamedPrivateMode::Origin) => self.set_origin(true),
-            PrivateMode::Unknown(45) => self.reverse_wrap = true,
+            PrivateMode::Unknown(45) => self.set_reverse_wrap(true),
             PrivateMode::Unknown(69) => self.allow_sides(true),
             PrivateMode::Unknown(9) => {
                 for other in MOUSE_MODES {
@@ -293,7 +224,7 @@ impl Handler for Engine {
             PrivateMode::Named(named) => {
                 self.x10_mouse &= !MOUSE_MODES.contains(&named);
                 if named == NamedPrivateMode::ColumnMode {
-                    self.forget_margins();
+                    self.reset_margins();
                 }
                 self.term.set_private_mode(mode);
             }
@@ -308,7 +239,7 @@ impl Handler for Engine {
             }
             PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(false),
             PrivateMode::Named(NamedPrivateMode::Origin) => self.set_origin(false),
-            PrivateMode::Unknown(45) => self.reverse_wrap = false,
+            PrivateMode::Unknown(45) => self.set_reverse_wrap(false),
             PrivateMode::Unknown(69) => self.allow_sides(false),
             PrivateMode::Unknown(9) => self.x10_mouse = false,
             PrivateMode::Unknown(66) => self.term.unset_keypad_application_mode(),
@@ -316,7 +247,7 @@ impl Handler for Engine {
             PrivateMode::Unknown(2031) => self.scheme_reports = false,
             PrivateMode::Named(named) => {
                 if named == NamedPrivateMode::ColumnMode {
-                    self.forget_margins();
+                    self.reset_margins();
                 }
                 self.term.unset_private_mode(mode);
             }
@@ -332,9 +263,7 @@ impl Handler for Engine {
         self.term.reset_state();
         self.forget_keys();
         self.forget_margins();
-        self.origin = false;
-        (self.saved_origin, self.other_saved_origin) = (false, false);
-        self.reverse_wrap = false;
+        self.other_saved_origin = false;
         self.main_saved = None;
         self.scheme_reports = false;
         self.titles.clear();

@@ -38,6 +38,11 @@ pub(super) struct Margins {
     pub(super) narrow: bool,
 }
 
+/// A count for what moves both ways.
+fn signed(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
 impl Margins {
     fn has_column(&self, column: usize) -> bool {
         (self.left..=self.right).contains(&column)
@@ -65,13 +70,35 @@ impl Engine {
         self.term.columns() - 1
     }
 
-    /// Takes all margins away; the engine is told by the caller.
+    /// Takes all margins away, and the modes that go with them; the engine is told by the caller.
     pub(super) fn forget_margins(&mut self) {
+        self.reset_margins();
+        (self.origin, self.saved_origin) = (false, false);
+        self.reverse_wrap = false;
+        self.judge();
+    }
+
+    /// Takes all margins away; the engine is told by the caller.
+    pub(super) fn reset_margins(&mut self) {
         self.margins = Margins {
             bottom: self.last_row(),
             right: self.last_column(),
             ..Margins::default()
         };
+        self.judge();
+    }
+
+    /// Finds out whether the engine may do by itself what the cursor and the text do.
+    pub(super) fn judge(&mut self) {
+        let Margins {
+            top,
+            bottom,
+            narrow,
+            ..
+        } = self.margins;
+        let whole = top == 0 && bottom == self.last_row() && !narrow;
+        let new_line = self.mode(TermMode::LINE_FEED_NEW_LINE);
+        self.plain = whole && !self.origin && !self.reverse_wrap && !new_line;
     }
 
     /// DECSTBM: rows from 1, the last one by default.
@@ -83,6 +110,7 @@ impl Engine {
         }
         self.margins.top = top.min(rows) - 1;
         self.margins.bottom = bottom - 1;
+        self.judge();
         self.term.set_scrolling_region(top, Some(bottom));
         self.place(0, 0);
     }
@@ -99,6 +127,7 @@ impl Engine {
             self.margins.left = left - 1;
             self.margins.right = right - 1;
             self.margins.narrow = left > 1 || right < columns;
+            self.judge();
             self.place(0, 0);
         }
     }
@@ -110,6 +139,7 @@ impl Engine {
             self.margins.left = 0;
             self.margins.right = self.last_column();
             self.margins.narrow = false;
+            self.judge();
             let last = self.last_column();
             let cursor = &mut self.term.grid_mut().cursor;
             cursor.input_needs_wrap &= cursor.point.column.0 == last;
@@ -119,7 +149,14 @@ impl Engine {
     /// DECOM.
     pub(super) fn set_origin(&mut self, origin: bool) {
         self.origin = origin;
+        self.judge();
         self.place(0, 0);
+    }
+
+    /// Mode 45.
+    pub(super) fn set_reverse_wrap(&mut self, wrap: bool) {
+        self.reverse_wrap = wrap;
+        self.judge();
     }
 
     /// Whether the cursor is between the side margins.
@@ -182,6 +219,10 @@ impl Engine {
         self.term.goto(line(row).0, column);
     }
 
+    pub(super) fn place_at(&mut self, line: i32, column: usize) {
+        self.place(usize::try_from(line).unwrap_or(0), column);
+    }
+
     pub(super) fn place_in_column(&mut self, column: usize) {
         let column = if self.origin {
             (column + self.margins.left).min(self.margins.right)
@@ -191,7 +232,8 @@ impl Engine {
         self.term.goto(line(self.row_of_cursor()).0, column);
     }
 
-    pub(super) fn place_in_row(&mut self, row: usize) {
+    pub(super) fn place_in_row(&mut self, row: i32) {
+        let row = usize::try_from(row).unwrap_or(0);
         let row = if self.origin {
             (row + self.margins.top).min(self.margins.bottom)
         } else {
@@ -238,6 +280,20 @@ impl Engine {
         let column = self.column_of_cursor();
         self.term
             .move_backward(count.min(column - self.row_start(column)));
+    }
+
+    pub(super) fn back_by_one(&mut self) {
+        self.back(1);
+    }
+
+    pub(super) fn down_to_start(&mut self, count: usize) {
+        self.down(count);
+        self.return_to_row_start();
+    }
+
+    pub(super) fn up_to_start(&mut self, count: usize) {
+        self.up(count);
+        self.return_to_row_start();
     }
 
     fn back_over_ends(&mut self, count: usize) {
@@ -294,7 +350,14 @@ impl Engine {
         self.term.goto(line(self.row_of_cursor()).0, start);
     }
 
-    pub(super) fn next_row(&mut self) {
+    pub(super) fn next_line(&mut self) {
+        self.next_row();
+        if self.mode(TermMode::LINE_FEED_NEW_LINE) {
+            self.return_to_row_start();
+        }
+    }
+
+    fn next_row(&mut self) {
         if self.margins.narrow && self.row_of_cursor() == self.margins.bottom {
             if self.is_between_sides() {
                 self.scroll_rows(&self.scrolling_area(), 1);
@@ -314,8 +377,56 @@ impl Engine {
         }
     }
 
-    /// IL and DL with side margins: the rows from the cursor on.
-    pub(super) fn scroll_from_cursor(&mut self, lines: i32) {
+    pub(super) fn scroll_text_up(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.scroll_rows(&self.scrolling_area(), signed(count));
+        } else {
+            self.term.scroll_up(count);
+        }
+    }
+
+    pub(super) fn scroll_text_down(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.scroll_rows(&self.scrolling_area(), -signed(count));
+        } else {
+            self.term.scroll_down(count);
+        }
+    }
+
+    pub(super) fn insert_rows(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.scroll_from_cursor(-signed(count));
+        } else {
+            self.term.insert_blank_lines(count);
+        }
+    }
+
+    pub(super) fn delete_rows(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.scroll_from_cursor(signed(count));
+        } else {
+            self.term.delete_lines(count);
+        }
+    }
+
+    pub(super) fn insert_cells(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.shift_from_cursor(signed(count));
+        } else {
+            self.term.insert_blank(count);
+        }
+    }
+
+    pub(super) fn delete_cells(&mut self, count: usize) {
+        if self.margins.narrow {
+            self.shift_from_cursor(-signed(count));
+        } else {
+            self.term.delete_chars(count);
+        }
+    }
+
+    /// The rows between the margins, from the cursor's on.
+    fn scroll_from_cursor(&mut self, lines: i32) {
         if self.is_inside() {
             let mut area = self.scrolling_area();
             area.rows.start = self.row_of_cursor();
@@ -323,8 +434,8 @@ impl Engine {
         }
     }
 
-    /// ICH and DCH with side margins: the row's cells from the cursor on.
-    pub(super) fn shift_from_cursor(&mut self, columns: i32) {
+    /// The cells between the margins in the cursor's row, from the cursor's on.
+    fn shift_from_cursor(&mut self, columns: i32) {
         if self.is_between_sides() {
             let (row, column) = (self.row_of_cursor(), self.column_of_cursor());
             let area = Area {
@@ -346,6 +457,7 @@ impl Engine {
     }
 
     /// Text with side margins: wraps at the right one.
+    #[cold]
     fn input_between_sides(&mut self, c: char) {
         let width = c.width().unwrap_or(0);
         if width == 0 {
