@@ -1,9 +1,9 @@
-//! What it costs to live in a pane: throughput, latency, idle work, memory, start, hooks.
+//! What it costs to live in a pane: throughput, latency, frames, idle work, memory, start, hooks.
 //!
 //! ```text
 //! cargo bench --bench pane              all of it, some four minutes
 //! PITSTOP_BENCH=quick cargo bench …     a look, under a minute
-//! PITSTOP_BENCH_ONLY=throughput,…       some of: throughput latency idle start hooks
+//! PITSTOP_BENCH_ONLY=throughput,…       some of: emulator throughput latency frames idle start hooks
 //! ```
 //!
 //! The same child runs in `pitstop`, in tmux if there is one, and bare in the same outer terminal (the kit's,
@@ -13,6 +13,7 @@
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
 
 use std::{
+    collections::HashSet,
     env,
     error::Error,
     ffi::{OsStr, OsString},
@@ -26,14 +27,22 @@ use std::{
     time::{Duration, Instant},
 };
 
+use alacritty_terminal::{
+    event::VoidListener,
+    grid::Dimensions,
+    term::{Config, Term},
+    vte::ansi::Processor,
+};
 use pitstop::api::{
     Call, Desk, Feed, Reply, Request, Secrets, bind_control_socket, serve, wire::StatusLineReply,
 };
+use pitstop::pane::{PaneSize, screen::Screen};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::Signal,
     termios::{OptionalActions, tcgetattr, tcsetattr},
+    time::{ClockId, clock_gettime},
 };
 use tokio::sync::mpsc;
 
@@ -49,6 +58,9 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// The program under test, built with the same profile.
 const PITSTOP: &str = env!("CARGO_BIN_EXE_pitstop");
+
+/// The time of a frame of those that are streamed.
+const FRAME_TIME: Duration = Duration::from_nanos(33_333_333);
 
 /// The pane in every host: columns, rows.
 const PANE: (u16, u16) = (112, 47);
@@ -71,11 +83,17 @@ fn main() -> Outcome<()> {
     }
     let plan = Plan::of_environment();
     let bench = Bench::new(plan)?;
+    if bench.wants("emulator") {
+        bench.emulator();
+    }
     if bench.wants("throughput") {
         bench.throughput()?;
     }
     if bench.wants("latency") {
         bench.latency();
+    }
+    if bench.wants("frames") {
+        bench.frames()?;
     }
     if bench.wants("idle") {
         bench.idle()?;
@@ -95,6 +113,7 @@ struct Plan {
     bytes: usize,
     keys: usize,
     idle: Duration,
+    frames: usize,
     starts: usize,
     hooks: usize,
     only: Option<String>,
@@ -108,7 +127,8 @@ impl Plan {
                 rounds: 2,
                 bytes: 4 << 20,
                 keys: 60,
-                idle: Duration::from_secs(3),
+                idle: Duration::from_secs(5),
+                frames: 90,
                 starts: 5,
                 hooks: 40,
                 only,
@@ -118,7 +138,8 @@ impl Plan {
                 rounds: 7,
                 bytes: 16 << 20,
                 keys: 400,
-                idle: Duration::from_secs(10),
+                idle: Duration::from_secs(20),
+                frames: 450,
                 starts: 25,
                 hooks: 300,
                 only,
@@ -268,6 +289,33 @@ impl Bench {
         hosted.terminal.wait_for_exit(LIMIT);
     }
 
+    /// What our emulator makes of bytes beside the engine alone, both in this process.
+    fn emulator(&self) {
+        let mut table = Table::new(&["workload", "engine MB/s", "screen MB/s", "screen ÷ engine"]);
+        for (name, unit) in workloads() {
+            let payload = unit.repeat((self.plan.bytes / unit.len()).max(1));
+            let megabytes = payload.len() as f64 / 1e6;
+            let (mut engine, mut own) = (Vec::new(), Vec::new());
+            for _ in 0..self.plan.rounds.max(5) {
+                engine.push(megabytes / parse(&payload).as_secs_f64());
+                let mut screen = Screen::new(PaneSize::new(PANE.0, PANE.1), 10_000);
+                let began = Instant::now();
+                for piece in payload.chunks(16 * 1024) {
+                    screen.feed(piece, began);
+                }
+                own.push(megabytes / began.elapsed().as_secs_f64());
+            }
+            let (engine, own) = (median(&mut engine), median(&mut own));
+            table.row(&[
+                name.to_owned(),
+                format!("{engine:.1}"),
+                format!("{own:.1}"),
+                format!("{:.2}", own / engine),
+            ]);
+        }
+        println!("\nEmulator\n\n{}", table.text());
+    }
+
     /// From the key that starts the child's writing to its end mark on the outer screen, in MB/s.
     fn throughput(&self) -> Outcome<()> {
         let payloads: Vec<(&str, PathBuf, usize)> = workloads()
@@ -279,10 +327,19 @@ impl Bench {
                 Ok((name, file, times))
             })
             .collect::<io::Result<_>>()?;
-        let mut table = Table::new(&["workload", "bare read", "tmux", "pitstop", "pitstop ÷ tmux"]);
+        let mut table = Table::new(&[
+            "workload",
+            "bare read",
+            "bare engine",
+            "tmux",
+            "pitstop",
+            "pitstop ÷ engine",
+            "pitstop ÷ tmux",
+        ]);
         let mut memory = String::new();
         for (name, file, times) in &payloads {
             let megabytes = fs::metadata(file)?.len() as f64 * *times as f64 / 1e6;
+            let payload = fs::read(file)?.repeat(*times);
             let (file, times) = (file.display().to_string(), times.to_string());
             let child = ["write", file.as_str(), times.as_str()];
             let hosts: Vec<Hosted> = self.hosts[1..]
@@ -292,10 +349,11 @@ impl Bench {
             for hosted in &hosts {
                 hosted.terminal.wait_for_text("READY", LIMIT);
             }
-            let mut bare = Vec::new();
+            let (mut bare, mut engine) = (Vec::new(), Vec::new());
             let mut rates = vec![Vec::new(); hosts.len()];
             for round in 0..self.plan.rounds {
                 bare.push(megabytes / self.bare_read(&child)?.as_secs_f64());
+                engine.push(megabytes / parse(&payload).as_secs_f64());
                 for (hosted, rates) in hosts.iter().zip(&mut rates) {
                     let began = Instant::now();
                     hosted.terminal.send("g");
@@ -310,11 +368,14 @@ impl Bench {
                 at.map(|at| median(&mut rates[at].clone()))
             };
             let (tmux, own) = (of(Who::Tmux), of(Who::Pitstop));
+            let engine = median(&mut engine);
             table.row(&[
                 (*name).to_owned(),
                 format!("{:.0}", median(&mut bare)),
+                format!("{engine:.1}"),
                 tmux.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.1}")),
                 own.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.1}")),
+                ratio(own, Some(engine)),
                 ratio(own, tmux),
             ]);
             for hosted in hosts {
@@ -378,7 +439,7 @@ impl Bench {
     /// From a key to what the child answers, on the outer screen.
     fn latency(&self) {
         let mut table = Table::new(&["child", "host", "p50 ms", "p90 ms", "p99 ms", "worst ms"]);
-        for mode in ["echo", "flood"] {
+        for mode in ["echo", "stream", "flood"] {
             let mut times = vec![Vec::new(); self.hosts.len()];
             for _ in 0..LATENCY_ROUNDS {
                 for (who, times) in self.hosts.iter().zip(&mut times) {
@@ -403,11 +464,76 @@ impl Bench {
         println!("\nKey to screen\n\n{}", table.text());
     }
 
+    /// Frames of 27 KB, thirty a second, each bracketed: whether one is ever seen half-drawn, what one costs, and
+    /// how long it takes from the child's write to the outer screen.
+    fn frames(&self) -> Outcome<()> {
+        let mut table = Table::new(&[
+            "host",
+            "torn frames",
+            "CPU ms a frame",
+            "visible p50 ms",
+            "visible p99 ms",
+            "outer ÷ inner bytes",
+        ]);
+        for who in &self.hosts[1..] {
+            let frames = self.plan.frames.to_string();
+            let hosted = self.host(*who, &["frames", &frames]);
+            hosted.terminal.wait_for_text("READY", LIMIT);
+            let first = hosted.terminal.row_of("READY").unwrap_or(0);
+            let processes = hosted.processes();
+            let work = || -> io::Result<u64> {
+                let of = |pid: &i32| Work::of(*pid).map(|work| work.nanoseconds);
+                processes.iter().map(of).sum()
+            };
+            let (before, bytes) = (work()?, hosted.terminal.output().len());
+            let clock = (Instant::now(), monotonic());
+            hosted.terminal.send("g");
+            hosted.terminal.wait_for_text("END", LIMIT);
+            let cost = (work()? - before) as f64 / 1e6 / self.plan.frames as f64;
+            let (output, reads) = (hosted.terminal.output(), hosted.terminal.reads());
+            let size = match who {
+                Who::Pitstop => PITSTOP_OUTER,
+                _ => (PANE.0, PANE.1 + 1),
+            };
+            let mut seen = Seen::default();
+            let ends = reads.iter().map(|(_, end)| *end);
+            let rows = first..first + usize::from(PANE.1) - 1;
+            terminal::replay(size, &output, ends, rows, |read, rows| {
+                let at = reads[read].0.saturating_duration_since(clock.0);
+                seen.look(&rows, clock.1 + at);
+            });
+            let inner: usize = (0..self.plan.frames)
+                .map(|frame| full_frame(frame, monotonic(), 24).len())
+                .sum();
+            seen.delays.sort();
+            table.row(&[
+                who.name().to_owned(),
+                format!("{} of {}", seen.torn.len(), self.plan.frames),
+                format!("{cost:.2}"),
+                millis(&seen.delays, 50),
+                millis(&seen.delays, 99),
+                format!("{:.3}", (output.len() - bytes) as f64 / inner as f64),
+            ]);
+            Self::end(&hosted);
+        }
+        println!("\nFrames of 27 KB, 30 a second\n\n{}", table.text());
+        Ok(())
+    }
+
     /// What is done and held while nothing happens.
     fn idle(&self) -> Outcome<()> {
-        let mut table = Table::new(&["host", "CPU ms", "wake-ups", "memory MiB"]);
-        for who in &self.hosts[1..] {
-            let hosted = self.host(*who, &["echo"]);
+        let mut table = Table::new(&[
+            "child",
+            "host",
+            "CPU ms",
+            "% of a core",
+            "wake-ups",
+            "memory MiB",
+        ]);
+        let cases =
+            ["echo", "spinner"].map(|mode| self.hosts[1..].iter().map(move |who| (mode, who)));
+        for (mode, who) in cases.into_iter().flatten() {
+            let hosted = self.host(*who, &[mode]);
             hosted.terminal.wait_for_text("READY", LIMIT);
             // What the start set in motion is over by then; the age of the figure on the screen counts its
             // first ten seconds one by one.
@@ -426,9 +552,17 @@ impl Bench {
             thread::sleep(self.plan.idle);
             let after = sum(&look()?);
             let memory: u64 = processes.iter().map(|pid| memory_of(*pid, "VmRSS:")).sum();
+            let spent = (after.0 - before.0) as f64;
             table.row(&[
+                (if mode == "echo" {
+                    "none"
+                } else {
+                    "10 Hz spinner"
+                })
+                .to_owned(),
                 who.name().to_owned(),
-                format!("{:.2}", (after.0 - before.0) as f64 / 1e6),
+                format!("{:.2}", spent / 1e6),
+                format!("{:.2}", spent / self.plan.idle.as_nanos() as f64 * 100.0),
                 (after.1 - before.1).to_string(),
                 format!("{:.1}", mib(memory)),
             ]);
@@ -526,15 +660,111 @@ impl Bench {
 
 /// Presses keys and waits for what the child answers to each.
 fn press(terminal: &Terminal, keys: usize) -> Vec<Duration> {
+    let row = terminal.row_of("READY").unwrap_or(0);
     let answered = |key| {
         // Longer than a frame, and never in step with one.
         thread::sleep(Duration::from_micros(20_000 + (key as u64 * 7919) % 17_000));
         let began = Instant::now();
         terminal.send("k");
-        terminal.wait_for_text(&format!("[{key:05}]"), LIMIT);
+        let mark = format!("[{key:05}]");
+        assert!(
+            terminal.wait_for_row(row, &mark, LIMIT),
+            "no answer to a key"
+        );
         began.elapsed()
     };
     (0..keys).map(answered).collect()
+}
+
+/// What the emulator alone needs for these bytes.
+fn parse(payload: &[u8]) -> Duration {
+    struct Size;
+    impl Dimensions for Size {
+        fn total_lines(&self) -> usize {
+            self.screen_lines()
+        }
+        fn screen_lines(&self) -> usize {
+            PANE.1.into()
+        }
+        fn columns(&self) -> usize {
+            PANE.0.into()
+        }
+    }
+    let mut term = Term::new(Config::default(), &Size, VoidListener);
+    let mut parser: Processor = Processor::new();
+    let began = Instant::now();
+    for piece in payload.chunks(16 * 1024) {
+        parser.advance(&mut term, piece);
+    }
+    began.elapsed()
+}
+
+/// What was seen of frames.
+#[derive(Default)]
+struct Seen {
+    last: Option<usize>,
+    torn: HashSet<usize>,
+    delays: Vec<Duration>,
+}
+
+impl Seen {
+    /// Looks at the rows as they were at that time of the monotonic clock.
+    fn look(&mut self, rows: &[String], now: Duration) {
+        let mark = |row: &String| -> Option<(usize, u64)> {
+            let (_, rest) = row.split_once('<')?;
+            let (frame, rest) = rest.split_once(' ')?;
+            let (at, _) = rest.split_once('>')?;
+            Some((frame.parse().ok()?, at.parse().ok()?))
+        };
+        let marks: Vec<(usize, u64)> = rows.iter().filter_map(mark).collect();
+        let Some(newest) = marks.iter().max().copied() else {
+            return;
+        };
+        if marks.len() < rows.len() || marks.iter().any(|(frame, _)| *frame != newest.0) {
+            self.torn.insert(newest.0);
+        } else if self.last != Some(newest.0) {
+            self.last = Some(newest.0);
+            let written = Duration::from_nanos(newest.1);
+            self.delays.push(now.saturating_sub(written));
+        }
+    }
+}
+
+/// The time of the clock that all processes share.
+fn monotonic() -> Duration {
+    let now = clock_gettime(ClockId::Monotonic);
+    Duration::new(
+        u64::try_from(now.tv_sec).unwrap_or(0),
+        u32::try_from(now.tv_nsec).unwrap_or(0),
+    )
+}
+
+/// A frame that draws everything anew, as full-screen programs do: the same text in its colours, `pieces` a row, and
+/// in each row the frame's number; in the first one the time of its writing, in nanoseconds.
+fn full_frame(frame: usize, at: Duration, pieces: usize) -> String {
+    let mut text = String::from("\x1b[?2026h\x1b[2J\x1b[H");
+    let width = usize::from(PANE.0) - 40;
+    for row in 1..PANE.1 {
+        let time = if row == 1 { at.as_nanos() } else { 0 };
+        let _ = write!(text, "\x1b[{row};1H<{frame:06} {time:020}> ");
+        for piece in 0..pieces {
+            let (from, to) = (piece * width / pieces, (piece + 1) * width / pieces);
+            let shade = (piece * 13 + usize::from(row) * 5) % 256;
+            let back = if pieces > 40 { ";48;5;17" } else { "" };
+            let _ = write!(
+                text,
+                "\x1b[38;2;{shade};{};{}{back}m",
+                255 - shade,
+                100 + piece % 100
+            );
+            text.extend(
+                (from..to).map(|at| char::from(b'a' + ((at + usize::from(row)) % 26) as u8)),
+            );
+        }
+        text.push_str("\x1b[0m\x1b[K");
+    }
+    text.push_str("\x1b[?2026l");
+    text
 }
 
 /// Stands in for the loop: takes every call at once.
@@ -745,12 +975,35 @@ fn workloads() -> Vec<(&'static str, Vec<u8>)> {
         }
         redraws.push_str("\x1b[?2026l");
     }
+    let mut clears = String::new();
+    let mut regions = String::new();
+    for frame in 0_u32..12 {
+        clears.push_str("\x1b[2J\x1b[3J\x1b[H");
+        for row in 0..46 {
+            let _ = write!(
+                clears,
+                "\x1b[2m{row:3}\x1b[22m  {} \x1b[1mall printed anew\x1b[22m in frame {frame}, and most of it as before\r\n",
+                "·".repeat(20)
+            );
+        }
+    }
+    for n in 0_u32..1200 {
+        let top = 1 + n % 20;
+        let _ = write!(
+            regions,
+            "\x1b[{top};{}r\x1b[{};1H\r\n{n:06} scrolled within a region of the screen, and nothing else\x1b[r",
+            top + 20,
+            top + 20
+        );
+    }
     vec![
         ("plain lines", plain.into_bytes()),
         ("SGR colours", colours.into_bytes()),
         ("Unicode", unicode.into_bytes()),
         ("cursor-addressed", addressed.into_bytes()),
         ("synchronized redraws", redraws.into_bytes()),
+        ("reprints with clears", clears.into_bytes()),
+        ("scroll regions", regions.into_bytes()),
     ]
 }
 
@@ -776,6 +1029,54 @@ fn child(mode: &str, args: &[String]) -> Outcome<()> {
                 }
                 say(&payload)?;
                 say(&format!("\x1b[0m\x1b[2J\x1b[HEND{round}.\r\n"))?;
+            }
+        }
+        ("frames", [frames]) => {
+            say("\x1b[2J\x1b[HREADY")?;
+            stdin.read_exact(&mut [0])?;
+            let began = Instant::now();
+            for frame in 0..frames.parse()? {
+                say(&full_frame(frame, monotonic(), 24))?;
+                let next = FRAME_TIME * (frame as u32 + 1);
+                thread::sleep(next.saturating_sub(began.elapsed()));
+            }
+            say("\x1b[1;1H\x1b[2KEND")?;
+            // Until it is told to end.
+            while stdin.read(&mut [0])? > 0 {}
+        }
+        ("stream" | "spinner", _) => {
+            say("\x1b[2J\x1b[HREADY")?;
+            let (mut key, mut frame) = (0, 0);
+            let time = if mode == "stream" {
+                FRAME_TIME
+            } else {
+                FRAME_TIME * 3
+            };
+            let mut next = Instant::now();
+            loop {
+                let left = next.saturating_duration_since(Instant::now());
+                let limit = Timespec {
+                    tv_sec: 0,
+                    tv_nsec: i64::from(left.subsec_nanos()),
+                };
+                let mut input = [PollFd::new(&stdin, PollFlags::IN)];
+                if poll(&mut input, Some(&limit))? > 0 {
+                    if stdin.read(&mut [0])? == 0 {
+                        break;
+                    }
+                    say(&format!("\x1b[1;1H[{key:05}]"))?;
+                    key += 1;
+                    continue;
+                }
+                if mode == "stream" {
+                    let text = full_frame(frame, Duration::ZERO, 72).replacen("\x1b[2J", "", 1);
+                    say(&text.replacen("\x1b[1;1H<", "\x1b[1;9H<", 1))?;
+                } else {
+                    let dots = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+                    say(&format!("\x1b[20;1H{} Working…", dots[frame % dots.len()]))?;
+                }
+                frame += 1;
+                next += time;
             }
         }
         ("echo" | "flood", _) => {

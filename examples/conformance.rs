@@ -1,15 +1,15 @@
-//! Runs a public conformance suite for terminals inside a pane, and prints how many of its tests pass.
+//! Makes the recordings that `tests/it/conformance.rs` compares, and what they must show.
 //!
-//! `cargo run --example conformance -- SUITE [--reset] [--only REGEX] [--timeout SECONDS] [--log FILE]`
-//! `cargo run --example conformance -- -- PROGRAM [ARGUMENT…]`
+//! ```text
+//! cargo run --example conformance -- record NAME…     runs the recipes, makes NAME.cast and NAME.grid
+//! cargo run --example conformance -- expect NAME…     makes NAME.grid anew from NAME.cast, by tmux
+//! cargo run --example conformance -- compare NAME…    tells how our screen and tmux differ at moments on the way, and writes nothing
+//! ```
 //!
-//! SUITE is the directory of esctest2's `esctest.py` (`esctest/` of the repository ThomasDickey/esctest2); nothing of it
-//! is part of this project. It needs Python 3. With `--reset` the terminal is reset hard (RIS) before each test, so that a test
-//! does not suffer from what an earlier one left behind. The suite reads the screen by checksums of single cells, which a
-//! pane answers nobody but this runner.
-//!
-//! The second form runs any other program that asks its terminal (such as `ucs-detect --save-json FILE …`, which measures
-//! the widths of characters by cursor reports) and prints the screen it left.
+//! Without a name, all of them. The programs run in `/tmp/demo`, which is made for it and removed; so that no name of
+//! a user, a host or a process of yours gets in, run `record` as root in namespaces of its own:
+//! `unshare -u -p -f --mount-proc sh -c 'hostname demo; exec target/debug/examples/conformance record NAME'`.
+//! For the recipes with `client`, `PITSTOP_CLAUDE` is the path of the real client.
 
 #![allow(clippy::disallowed_methods, reason = "real programs take real time")]
 
@@ -17,163 +17,493 @@ use std::{
     env,
     ffi::OsString,
     fs,
-    io::{self, Write},
     path::{Path, PathBuf},
-    time::Instant,
+    process::{Command, ExitCode},
+    thread,
+    time::{Duration, Instant},
 };
 
 use pitstop::pane::{
     PaneSize, PaneSpec,
-    pty::{self, PtyNews},
+    pty::{self, Pty, PtyMessage, PtyNews, Signal},
+    recording::Recording,
     screen::Screen,
 };
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{Receiver, error::TryRecvError};
 
-/// The size the suite asks for, which a pane cannot grant.
-const SIZE: (u16, u16) = (80, 25);
-
-/// Starts the suite, with a hard reset before each test if wanted: its own `reset` is known by its name.
-const DRIVER: &str = r#"
-import os, runpy, sys
-suite, hard = sys.argv[1], sys.argv[2] == "hard"
-sys.argv[:] = ["esctest.py"] + sys.argv[3:]
-sys.path.insert(0, suite)
-if hard:
-    import esccmd, escio
-    level = esccmd.DECSCL
-    def after_reset(*arguments):
-        if sys._getframe(1).f_code.co_name == "reset":
-            escio.Write("\x1bc")
-        level(*arguments)
-    esccmd.DECSCL = after_reset
-runpy.run_path(os.path.join(suite, "esctest.py"), run_name="__main__")
-"#;
-
-type Error = Box<dyn std::error::Error>;
-
-struct Options {
-    suite: PathBuf,
-    reset: bool,
-    only: String,
-    timeout: String,
-    log: Option<PathBuf>,
+#[path = "../tests/it/kit"]
+mod kit {
+    pub mod grid;
+    pub mod messages_api;
+    pub mod tmux;
 }
 
-fn main() -> Result<(), Error> {
-    let mut words = env::args_os().skip(1).peekable();
-    if words.next_if(|word| word == "--").is_some() {
-        let program = words.next().ok_or("expected a program")?;
-        let (_, screen) = run(program, words.collect(), &env::current_dir()?, false)?;
-        writeln!(io::stdout(), "{}", screen.tail_text(1000))?;
-        return Ok(());
-    }
-    let options = options()?;
-    let directory = tempfile::tempdir()?;
-    let kept = directory.path().join("log");
-    let log = options.log.as_deref().unwrap_or(&kept);
-    let args = options.arguments(log);
-    let (took, _) = run("python3".into(), args, directory.path(), true)?;
-    tell(&fs::read_to_string(log)?, took);
-    Ok(())
+use kit::{
+    grid::Grid,
+    messages_api::{Answer, MessagesApi},
+    tmux::Tmux,
+};
+
+/// Where the programs run: a name that tells nothing.
+const HOME: &str = "/tmp/demo";
+
+/// How long a program may take to get where a step waits for it.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Output that comes this soon after other output is one event of the recording.
+const TOGETHER: Duration = Duration::from_millis(20);
+
+/// At how many moments of a recording `compare` looks, at most.
+const MOMENTS: usize = 12;
+
+/// Larger recordings are not worth their room.
+const LARGEST: u64 = 150_000;
+
+/// Any text does as a key for the stand-in API.
+const KEY: &str = "sk-ant-a-key-of-no-account-0123456789abcdef";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recipes {
+    /// A shell script that fills the project directory.
+    setup: String,
+    recording: Vec<Recipe>,
 }
 
-fn options() -> Result<Options, Error> {
-    let mut options = Options {
-        suite: PathBuf::new(),
-        reset: false,
-        only: ".*".to_owned(),
-        timeout: "1".to_owned(),
-        log: None,
-    };
-    let mut words = env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or(format!("{word} needs a value"));
-        match word.as_str() {
-            "--reset" => options.reset = true,
-            "--only" => options.only = value()?,
-            "--timeout" => options.timeout = value()?,
-            "--log" => options.log = Some(value()?.into()),
-            _ => options.suite = word.into(),
-        }
-    }
-    if options.suite.join("esctest.py").is_file() {
-        options.suite = options.suite.canonicalize()?;
-        Ok(options)
-    } else {
-        Err("expected the directory of esctest.py".into())
-    }
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recipe {
+    name: String,
+    /// Columns and rows, as `80x24`.
+    size: String,
+    /// A shell command.
+    run: String,
+    #[serde(default)]
+    env: Vec<(String, String)>,
+    #[serde(default)]
+    steps: Vec<Step>,
+    /// What the stand-in API answers the real client, if that is what runs.
+    client: Option<Vec<Said>>,
+    /// Why the lines above the screen are not as tmux has them, if they are not.
+    above: Option<String>,
+    /// Where tmux is not to be believed.
+    #[serde(default)]
+    ours: Vec<Ours>,
 }
 
-impl Options {
-    fn arguments(&self, log: &Path) -> Vec<OsString> {
-        let reset = if self.reset { "hard" } else { "soft" };
-        let mut args = vec!["-c".into(), DRIVER.into(), self.suite.clone().into()];
-        args.extend([reset, "--include", &self.only].map(Into::into));
-        args.extend(["--timeout", &self.timeout, "--no-print-logs", "--logfile"].map(Into::into));
-        args.push(log.into());
-        args
-    }
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Step {
+    /// Waits until the screen shows this.
+    Wait(String),
+    /// Types this.
+    Type(String),
+    /// Changes the size.
+    Resize(String),
+    /// Waits until nothing has been written for so many milliseconds.
+    Quiet(u64),
+    /// Waits until the program has ended.
+    End,
 }
 
-/// Runs a program in a pane to its end; gives the seconds it took, and the screen.
-fn run(
-    program: OsString,
-    args: Vec<OsString>,
-    cwd: &Path,
-    checksums: bool,
-) -> Result<(u64, Screen), Error> {
-    let size = PaneSize::new(SIZE.0, SIZE.1);
-    let spec = PaneSpec {
-        program,
-        args,
-        env: ["PATH", "HOME", "LANG"]
-            .into_iter()
-            .filter_map(|name| Some((name.into(), env::var_os(name)?)))
-            .chain([
-                ("TERM".into(), "xterm-256color".into()),
-                ("COLORTERM".into(), "truecolor".into()),
-                ("TERM_PROGRAM".into(), "pitstop".into()),
-                ("PYTHONDONTWRITEBYTECODE".into(), "1".into()),
-            ])
-            .collect(),
-        cwd: cwd.into(),
-        size,
-    };
-    let began = Instant::now();
-    let (sender, mut messages) = pty::channel();
-    let pane = pty::spawn(&spec, 1, &sender)?;
-    let mut screen = Screen::new(size, 10_000);
-    if checksums {
-        screen.answer_checksums();
-    }
-    while let Some(message) = messages.blocking_recv() {
-        match message.news {
-            PtyNews::Output(bytes) => {
-                screen.feed(&bytes, Instant::now());
-                for reply in screen.take_replies() {
-                    pane.try_write(reply)?;
-                }
-                screen.take_facts();
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Said {
+    Text(String),
+    Shell(String),
+}
+
+/// Rows whose cells are taken from our screen instead of tmux's.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ours {
+    rows: Vec<usize>,
+    /// Whether the cursor is too.
+    #[serde(default)]
+    cursor: bool,
+    why: String,
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/recordings")
+}
+
+fn main() -> ExitCode {
+    let mut args = env::args().skip(1);
+    let verb = args.next().unwrap_or_default();
+    let names: Vec<String> = args.collect();
+    let text = fs::read_to_string(directory().join("recipes.toml")).expect("the recipes");
+    let recipes: Recipes = toml::from_str(&text).unwrap_or_else(|fault| panic!("{fault}"));
+    let chosen = |recipe: &&Recipe| names.is_empty() || names.contains(&recipe.name);
+    let mut faults = 0;
+    for recipe in recipes.recording.iter().filter(chosen) {
+        let done = match verb.as_str() {
+            "record" => record(recipe, &recipes.setup).and_then(|()| expect(recipe)),
+            "expect" => expect(recipe),
+            "compare" => compare(recipe),
+            _ => Err("expected `record`, `expect` or `compare`".to_owned()),
+        };
+        match done {
+            Ok(()) => println!("{}: done", recipe.name),
+            Err(fault) => {
+                println!("{}: {fault}", recipe.name);
+                faults += 1;
             }
-            PtyNews::OutputEnded | PtyNews::Exited(_) => break,
-            PtyNews::Stopped(_) => {}
         }
     }
-    pane.release();
-    Ok((began.elapsed().as_secs(), screen))
+    ExitCode::from(u8::from(faults > 0))
 }
 
-/// Tells the counts, and the names of what failed.
-fn tell(log: &str, took: u64) {
-    let count = |text: &str| log.lines().filter(|line| line.starts_with(text)).count();
-    for line in log.lines().filter(|line| line.starts_with("*** TEST ")) {
-        println!("{line}");
+fn size(text: &str) -> PaneSize {
+    let (columns, rows) = text.split_once('x').expect("a size such as 80x24");
+    let side = |side: &str| side.parse().expect("a number of cells");
+    PaneSize::new(side(columns), side(rows))
+}
+
+/// The running program, and what has been seen of it.
+struct Stage {
+    pty: Pty,
+    news: Receiver<PtyMessage>,
+    screen: Screen,
+    recording: Recording,
+    begin: Instant,
+    /// Output that is not recorded yet, and when it began.
+    pending: Option<(Instant, Vec<u8>)>,
+    last: Instant,
+    ended: bool,
+}
+
+impl Stage {
+    /// Takes what has come.
+    fn listen(&mut self) {
+        loop {
+            match self.news.try_recv() {
+                Ok(message) => match message.news {
+                    PtyNews::Output(bytes) => self.output(&bytes),
+                    PtyNews::OutputEnded => self.ended = true,
+                    PtyNews::Stopped(_) | PtyNews::Exited(_) => {}
+                },
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    self.ended = true;
+                    break;
+                }
+            }
+        }
+        if self
+            .pending
+            .as_ref()
+            .is_some_and(|(since, _)| since.elapsed() > TOGETHER)
+        {
+            self.write();
+        }
+        thread::sleep(Duration::from_millis(1));
     }
-    println!(
-        "{} tests: {} pass, {} fail, {} fail as expected of xterm, {} skipped; {took} s",
-        count("Run test: "),
-        count("Passed."),
-        count("*** TEST "),
-        count("Fails as expected"),
-        count("Skipped because"),
-    );
+
+    fn output(&mut self, bytes: &[u8]) {
+        let now = Instant::now();
+        self.last = now;
+        self.screen.feed(bytes, now);
+        for reply in self.screen.take_replies() {
+            let _ = self.pty.try_write(reply);
+        }
+        self.screen.take_facts();
+        self.pending
+            .get_or_insert((now, Vec::new()))
+            .1
+            .extend_from_slice(bytes);
+    }
+
+    fn write(&mut self) {
+        if let Some((since, bytes)) = self.pending.take() {
+            let at = Duration::from_millis((since - self.begin).as_millis() as u64);
+            self.recording
+                .output(at, &bytes)
+                .expect("it can be written");
+        }
+    }
+
+    fn until(&mut self, what: &str, holds: impl Fn(&mut Self) -> bool) -> Result<(), String> {
+        let begin = Instant::now();
+        while !holds(self) {
+            if begin.elapsed() > LIMIT {
+                return Err(format!(
+                    "waited in vain for {what}; the screen:\n{}",
+                    self.screen.text()
+                ));
+            }
+            self.listen();
+            self.screen.expire(Instant::now());
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        match step {
+            Step::Wait(text) => {
+                self.until(text, |stage| stage.screen.text().contains(text.as_str()))
+            }
+            Step::Type(text) => {
+                self.pty
+                    .try_write(text.clone().into_bytes())
+                    .map_err(|fault| fault.to_string())?;
+                // The next key is one of its own for programs that look at the time between them.
+                let typed = Instant::now();
+                self.until("a moment", |_| typed.elapsed() > Duration::from_millis(80))
+            }
+            Step::Resize(text) => {
+                let size = size(text);
+                self.listen();
+                self.write();
+                let at = Duration::from_millis(self.begin.elapsed().as_millis() as u64);
+                self.recording.resize(at, size).expect("it can be written");
+                self.screen.resize(size);
+                self.pty.resize(size).map_err(|fault| fault.to_string())
+            }
+            Step::Quiet(milliseconds) => {
+                let (since, span) = (Instant::now(), Duration::from_millis(*milliseconds));
+                self.until("silence", |stage| since.max(stage.last).elapsed() > span)
+            }
+            Step::End => self.until("its end", |stage| stage.ended),
+        }
+    }
+}
+
+fn record(recipe: &Recipe, setup: &str) -> Result<(), String> {
+    let project = prepare(setup)?;
+    let api = recipe.client.as_ref().map(|said| answering(said));
+    let mut environment = environment(recipe);
+    if let Some(api) = &api {
+        environment.extend(client(&api.base_url(), &project));
+    }
+    let (sender, news) = pty::channel();
+    let spec = PaneSpec {
+        program: "sh".into(),
+        args: vec!["-c".into(), recipe.run.clone().into()],
+        env: environment,
+        cwd: project,
+        size: size(&recipe.size),
+    };
+    let path = directory().join(&recipe.name).with_extension("cast");
+    let recording =
+        Recording::create(&path, spec.size, 0, LARGEST).map_err(|fault| fault.to_string())?;
+    let pty = pty::spawn(&spec, 1, &sender).map_err(|fault| fault.to_string())?;
+    drop(sender);
+    let now = Instant::now();
+    let mut stage = Stage {
+        pty,
+        news,
+        screen: Screen::new(spec.size, 1000),
+        recording,
+        begin: now,
+        pending: None,
+        last: now,
+        ended: false,
+    };
+    let played = recipe.steps.iter().try_for_each(|step| stage.step(step));
+    stage.write();
+    let whole = stage.recording.is_open();
+    stage.recording.flush().map_err(|fault| fault.to_string())?;
+    let _ = stage.pty.signal(Signal::Hangup);
+    thread::sleep(Duration::from_millis(200));
+    let _ = stage.pty.signal(Signal::Kill);
+    stage.pty.release();
+    drop(stage);
+    let _ = fs::remove_dir_all(HOME);
+    played?;
+    if !whole {
+        return Err(format!("it is longer than {LARGEST} bytes"));
+    }
+    clean(&path)
+}
+
+/// Makes the home and the project that the programs see.
+fn prepare(setup: &str) -> Result<PathBuf, String> {
+    let _ = fs::remove_dir_all(HOME);
+    let project = Path::new(HOME).join("project");
+    fs::create_dir_all(&project).map_err(|fault| format!("{HOME}: {fault}"))?;
+    let done = Command::new("sh")
+        .args(["-ec", setup])
+        .current_dir(&project)
+        .env("HOME", HOME)
+        .output()
+        .map_err(|fault| fault.to_string())?;
+    if done.status.success() {
+        Ok(project)
+    } else {
+        Err(String::from_utf8_lossy(&done.stderr).into_owned())
+    }
+}
+
+fn environment(recipe: &Recipe) -> Vec<(OsString, OsString)> {
+    let real = env::var("HOME").unwrap_or_default();
+    let rust = |name: &str, dir: &str| env::var(name).unwrap_or_else(|_| format!("{real}/{dir}"));
+    let fixed = [
+        ("HOME", HOME.to_owned()),
+        ("PATH", env::var("PATH").unwrap_or_default()),
+        ("TERM", "xterm-256color".to_owned()),
+        ("COLORTERM", "truecolor".to_owned()),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("TZ", "UTC".to_owned()),
+        ("USER", "demo".to_owned()),
+        ("SHELL", "/bin/bash".to_owned()),
+        ("CARGO_HOME", rust("CARGO_HOME", ".cargo")),
+        ("RUSTUP_HOME", rust("RUSTUP_HOME", ".rustup")),
+    ];
+    let fixed = fixed.map(|(name, value)| (name.to_owned(), value));
+    let all = fixed.into_iter().chain(recipe.env.iter().cloned());
+    all.map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+fn answering(said: &[Said]) -> MessagesApi {
+    let api = MessagesApi::start().expect("a port on loopback");
+    api.answer(said.iter().map(|said| match said {
+        Said::Text(text) => Answer::text(text),
+        Said::Shell(command) => Answer::shell(command),
+    }));
+    api
+}
+
+/// What the real client needs to run with no account: it is told that its first-run dialogs are over.
+fn client(base_url: &str, project: &Path) -> Vec<(OsString, OsString)> {
+    let trusted = json!({"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true});
+    let known: Value = json!({
+        "hasCompletedOnboarding": true, "lastOnboardingVersion": "2.1.197", "theme": "dark",
+        "customApiKeyResponses": {"approved": [&KEY[KEY.len() - 20..]], "rejected": []},
+        "projects": {project.to_string_lossy(): trusted},
+    });
+    fs::write(Path::new(HOME).join(".claude.json"), known.to_string()).expect("a file");
+    let program =
+        env::var("PITSTOP_CLAUDE").expect("PITSTOP_CLAUDE, the path of the claude binary");
+    let names = [
+        ("CLAUDE", program.as_str()),
+        ("ANTHROPIC_BASE_URL", base_url),
+        ("ANTHROPIC_API_KEY", KEY),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("CLAUDE_CODE_MAX_RETRIES", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+        ("DISABLE_ERROR_REPORTING", "1"),
+    ];
+    names
+        .map(|(name, value)| (name.into(), value.into()))
+        .to_vec()
+}
+
+/// Refuses a recording that tells where it was made.
+fn clean(path: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(path).map_err(|fault| fault.to_string())?;
+    let name = |file: &str| {
+        fs::read_to_string(file)
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
+    let mut private = vec![
+        name("/proc/sys/kernel/hostname"),
+        "/work/".to_owned(),
+        "/root".to_owned(),
+    ];
+    private.extend(env::var("HOME"));
+    private.retain(|word| word.len() > 1 && word != "demo");
+    match private.iter().find(|word| text.contains(word.as_str())) {
+        Some(word) => Err(format!("it contains {word:?}")),
+        None => Ok(()),
+    }
+}
+
+/// The events of a recording, output that follows output joined.
+fn events(path: &Path) -> Result<Vec<Event>, String> {
+    let text = fs::read_to_string(path).map_err(|fault| fault.to_string())?;
+    let lines = text
+        .lines()
+        .skip(1)
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let events = lines.map(|event| {
+        let text = event[2].as_str().unwrap_or_default();
+        if event[1] == "r" {
+            Event::Resize(size(text))
+        } else {
+            Event::Output(text.to_owned())
+        }
+    });
+    Ok(events.collect())
+}
+
+enum Event {
+    Output(String),
+    Resize(PaneSize),
+}
+
+/// What tmux and our screen show after these events.
+fn shown(first: PaneSize, events: &[Event]) -> Result<(Grid, Grid), String> {
+    let mut screen = Screen::new(first, 10_000);
+    let mut tmux = Tmux::mute(first.columns().into(), first.rows().into());
+    let mut output = String::new();
+    for event in events {
+        match event {
+            Event::Output(text) => output.push_str(text),
+            Event::Resize(size) => {
+                tmux.feed(std::mem::take(&mut output).as_bytes());
+                tmux.resize(size.columns().into(), size.rows().into());
+            }
+        }
+        match event {
+            Event::Output(text) => screen.feed_at_once(text.as_bytes()),
+            Event::Resize(size) => screen.resize(*size),
+        }
+    }
+    tmux.feed(output.as_bytes());
+    Ok((tmux.grid()?, Grid::with_above(&mut screen)))
+}
+
+/// Lets tmux and our screen show the recording; tells the differences, and writes what must be shown.
+fn expect(recipe: &Recipe) -> Result<(), String> {
+    let path = directory().join(&recipe.name).with_extension("cast");
+    let (mut expected, found) = shown(size(&recipe.size), &events(&path)?)?;
+    for ours in &recipe.ours {
+        expected.notes.push(format!(
+            "rows {:?} not as tmux has them: {}",
+            ours.rows, ours.why
+        ));
+        for row in &ours.rows {
+            expected.lines[*row].clone_from(&found.lines[*row]);
+        }
+        if ours.cursor {
+            expected.cursor = found.cursor;
+        }
+    }
+    if let Some(why) = &recipe.above {
+        expected.notes.push(format!(
+            "lines above the screen not as tmux has them: {why}"
+        ));
+        expected.above.clone_from(&found.above);
+    }
+    for difference in expected.differences(&found) {
+        println!("{}: {difference}", recipe.name);
+    }
+    if Grid::parse(&expected.to_string()).as_ref() != Ok(&expected) {
+        return Err("what must be shown cannot be written".to_owned());
+    }
+    fs::write(path.with_extension("grid"), expected.to_string()).map_err(|fault| fault.to_string())
+}
+
+/// Tells the differences at moments before the end too.
+fn compare(recipe: &Recipe) -> Result<(), String> {
+    let path = directory().join(&recipe.name).with_extension("cast");
+    let events = events(&path)?;
+    for moment in (1..=events.len()).step_by(events.len().div_ceil(MOMENTS)) {
+        let (expected, found) = shown(size(&recipe.size), &events[..moment])?;
+        for difference in expected.differences(&found) {
+            println!(
+                "{} after {moment} of {}: {difference}",
+                recipe.name,
+                events.len()
+            );
+        }
+    }
+    Ok(())
 }

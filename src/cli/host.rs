@@ -7,18 +7,19 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     pin::Pin,
+    sync::Arc,
     task::Poll,
 };
 
 use chrono::Utc;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use crate::{
     agent::{AgentKind, claude},
     api::server::{self, Desk, Feed, Secrets},
     app::{
-        self, Model,
+        self, Event, Model,
         model::{Beginning, Identity},
     },
     clean,
@@ -38,7 +39,7 @@ use crate::{
         files::{PrivateDir, RunDir},
         lock::{Holder, Lock, LockError},
         process,
-        store::{CrashPoint, Opened, RunRecord, Store, StoreOptions, StoreTarget},
+        store::{CrashPoint, RunRecord, StoreOptions, StoreTarget},
     },
     logging,
     runtime::{
@@ -64,7 +65,7 @@ use super::{
     run::Order,
     template,
 };
-use recover::{recover, sweep};
+use recover::{StoreStart, recover};
 use who::{Who, agent_config_dir, agent_env, who};
 
 /// The name of the demo agent in the records of runs.
@@ -260,7 +261,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let signals = Signals::new().map_err(|error| Failure::of(&error))?;
     let speech = order.as_ref().and_then(Order::speech);
     let now = Utc::now();
-    let files = project_files(&project, &paths, &mut warnings)?;
+    let files = Arc::new(project_files(&project, &paths, &mut warnings)?);
     let own = process::stamp(std::process::id())
         .ok_or_else(|| Failure::new("cannot see our own process", "is /proc mounted?", FAILED))?;
     let random = *Uuid::new_v4().as_bytes();
@@ -270,7 +271,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         since: now,
         run: run.clone(),
     };
-    let _lock = Lock::acquire(&files, &holder).map_err(|error| match &error {
+    let lock = Lock::acquire(&files, &holder).map_err(|error| match &error {
         LockError::Held(_) => Failure::new(
             chain(&error),
             "one pitstop a project: use that one (`pitstop status`, `pitstop ctl stop`), or another directory",
@@ -300,15 +301,12 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         crash,
         ..StoreOptions::new(target)
     };
-    let Opened {
-        store,
-        warnings: told,
-    } = Store::open(options)
-        .await
-        .map_err(|error| Failure::of(&error))?;
-    warnings.extend(told.iter().map(ToString::to_string));
-    let this_project = Project::new(&project, &process::host_name());
-    sweep(&store, &this_project, &mut warnings).await;
+    let start = StoreStart {
+        options,
+        project: Project::new(&project, &process::host_name()),
+        files: Arc::clone(&files),
+        at: now,
+    };
 
     let mut plan = AgentPlan {
         kind: who.kind,
@@ -327,33 +325,25 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     if let Some(order) = order.as_ref().filter(|_| who.kind == AgentKind::Demo) {
         plan.env.extend(order.demo_env());
     }
-    let unfinished = match store.journal_open(&this_project).await {
-        Ok(entry) => entry.filter(|entry| !entry.step.is_final()),
-        Err(error) => {
-            warnings.push(chain(&error));
-            None
-        }
-    };
-    let unfinished = match unfinished {
+    // Where nothing waits to be taken up the agent does not wait for the database.
+    let (mut lineage, mut unfinished, mut died, mut opened) =
+        (Lineage::new(run.clone()), None, None, None);
+    if !lock.follows_order() {
         // Whoever restores a checkpoint has chosen how to go on.
-        Some(entry) if restored.is_some() => {
-            let outcome = "a checkpoint was restored instead";
-            if let Err(error) = store.journal_close(entry.reboot_id, now, outcome).await {
-                warnings.push(chain(&error));
-            }
-            None
-        }
-        unfinished => unfinished,
-    };
-    let kept = unfinished.as_ref().map(|entry| &entry.run);
-    let died = recovery::close_dead_runs(&store, &this_project, kept, &files, &plan, now).await;
-    let lineage = match &unfinished {
-        Some(entry) => {
+        let instead = restored
+            .is_some()
+            .then_some("a checkpoint was restored instead");
+        let found = start
+            .open(instead, |session| plan.can_resume(session))
+            .await
+            .map_err(|error| Failure::of(&error))?;
+        warnings.extend(found.warnings);
+        if let Some(entry) = &found.unfinished {
             run = entry.run.clone();
-            recovery::recorded(&store, &run, now).await
+            lineage = recovery::recorded(&found.store, &run, now).await;
         }
-        None => Lineage::new(run.clone()),
-    };
+        (unfinished, died, opened) = (found.unfinished, found.died, Some(found.store));
+    }
     plan.files = match RunDir::open(&files, &run) {
         Ok(directory) => Some(directory),
         Err(error) => {
@@ -363,7 +353,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     };
     let record = RunRecord {
         run: run.clone(),
-        project: this_project.clone(),
+        project: start.project.clone(),
         process: own,
         agent: who.shown.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -372,9 +362,6 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         ended_at: None,
         end_reason: None,
     };
-    if let Err(error) = store.begin_run(&record).await {
-        warnings.push(chain(&error));
-    }
 
     let hash = project_hash(&project).map_err(|error| Failure::of(&error))?;
     let socket = paths.control_socket(&hash);
@@ -398,15 +385,41 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     drop(desk);
 
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
-    let files_of_run = RunDir::open(&files, &run).ok();
-    let keeper = Keeper {
-        store,
-        files: files_of_run,
-        run: run.clone(),
-        project: this_project,
-        measured: None,
+    let (refuse, refused) = oneshot::channel();
+    let told = answers.0.clone();
+    let opening = async move {
+        let tell = async |what| drop(told.send(Event::Troubled { what }).await);
+        let store = match opened {
+            Some(store) => store,
+            None => match start
+                .open(Some("a new run was begun instead"), |_| false)
+                .await
+            {
+                Ok(found) => {
+                    for what in found.warnings {
+                        tell(what).await;
+                    }
+                    found.store
+                }
+                Err(error) => {
+                    // Whoever waited for this has ended by itself, or ends now.
+                    let _ = refuse.send(Failure::of(&error));
+                    return None;
+                }
+            },
+        };
+        if let Err(error) = store.begin_run(&record).await {
+            tell(chain(&error)).await;
+        }
+        Some(Keeper {
+            store,
+            files: RunDir::open(&start.files, &record.run).ok(),
+            run: record.run,
+            project: record.project,
+            measured: None,
+        })
     };
-    let keeper = keeper.start(answers.0.clone());
+    let keeper = Keeper::start(opening, answers.0.clone());
 
     let identity = Identity {
         version: env!("CARGO_PKG_VERSION"),
@@ -493,7 +506,15 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         speech,
         task,
     };
-    let ran = survive(Box::pin(runtime::run(setup))).await;
+    let running = survive(Box::pin(runtime::run(setup)));
+    let ran = tokio::select! {
+        biased;
+        ran = running => ran,
+        Ok(failure) = refused => {
+            host::restore();
+            return Err(failure);
+        }
+    };
     host::restore();
     let Some(ran) = ran else {
         // The run's record stays open: the next start closes it and says how to go on.
@@ -506,11 +527,14 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let _ = stop_doors.send(true);
     let quitting = ran.as_ref().ok().and_then(|(_, model)| model.quitting);
     let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
-    effects::close(&keeper, reason).await;
+    let kept = effects::close(&keeper, reason).await;
     for door in doors {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(300), door).await;
     }
     let (code, model) = ran.map_err(|error| Failure::of(&error))?;
+    if kept && model.reboot.attempt.is_none() {
+        lock.leave_in_order();
+    }
     if speech.is_none() {
         farewell(&model, who.kind);
     }

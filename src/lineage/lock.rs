@@ -1,7 +1,8 @@
 //! One supervisor per project: an advisory lock that the kernel lets go when its holder dies.
 //!
 //! The lock is on the open file, not on its existence: the file stays for good (removing it would
-//! let two starters lock two different files), and what it says is only for the message.
+//! let two starters lock two different files). It names its holder for the message, and is empty when the last
+//! one left nothing undone: [`Lock::follows_order`].
 
 use std::{
     fs::File,
@@ -79,6 +80,7 @@ fn held(holder: Option<&Holder>) -> String {
 pub struct Lock {
     file: File,
     on_network: bool,
+    follows_order: bool,
 }
 
 impl Lock {
@@ -133,6 +135,7 @@ impl Lock {
                 }
             }
         }
+        let follows_order = file.metadata().is_ok_and(|file| file.len() == 0);
         if let Err(error) = write(&mut file, holder) {
             // A full disk must not keep the only supervisor out; the lock itself holds.
             tracing::warn!(%error, path = %path.display(), "could not write who holds the lock");
@@ -140,7 +143,23 @@ impl Lock {
         Ok(Self {
             on_network: is_on_network(&file),
             file,
+            follows_order,
         })
+    }
+
+    /// Whether the last holder [left in order](Self::leave_in_order), or there was none: then nothing of its work
+    /// waits to be taken up.
+    #[must_use]
+    pub const fn follows_order(&self) -> bool {
+        self.follows_order
+    }
+
+    /// Lets the lock go with the word that nothing was left undone. One that is only dropped says that its
+    /// holder's work must be looked at.
+    pub fn leave_in_order(self) {
+        if let Err(error) = self.file.set_len(0) {
+            tracing::warn!(%error, "could not empty the project's lock file");
+        }
     }
 
     /// Whether the lock lies on a network file system, where it may not keep other machines out:
@@ -153,9 +172,6 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if let Err(error) = self.file.set_len(0) {
-            tracing::warn!(%error, "could not empty the project's lock file");
-        }
         // Closing would do, but a child forked at this moment may hold a copy of the handle.
         if let Err(error) = rustix::fs::flock(&self.file, FlockOperation::Unlock) {
             tracing::warn!(%error, "could not let go of the project's lock");

@@ -337,7 +337,8 @@ impl Pty {
 
     /// Writes bytes to the child, as they are and by a write of their own; queues what finds no room.
     pub fn try_write(&self, bytes: Vec<u8>) -> Result<(), WriteRefused> {
-        self.queue.push(bytes, |bytes| rustix::io::write(&*self.bytes, bytes))
+        self.queue
+            .push(bytes, |bytes| rustix::io::write(&*self.bytes, bytes))
     }
 
     /// How many bytes wait for the child.

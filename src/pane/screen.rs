@@ -12,9 +12,10 @@
 //! questions. Each is built from a fixed template and our own state, never from the sender's bytes;
 //! a title report, a clipboard read and the answerback are never given.
 //!
-//! **Synchronized frames** are applied at once, so that questions inside a frame are answered at
-//! once too; what is *shown* meanwhile is a copy of the cells taken when the frame began. The frame
-//! ends with its end mark or at its deadline, whichever is first.
+//! **Synchronized frames** are never seen half-drawn. One that has not come whole waits, for its last bytes are on
+//! their way. One that asks something, or is too long to wait for, is applied at once, so that its questions are
+//! answered at once too; what is *shown* meanwhile is a copy of the cells taken when it began. A frame ends with its
+//! end mark or at its deadline, whichever is first.
 //!
 //! Known limits: `CSI > m` without parameters does not reset `modifyOtherKeys`; mode 47 clears the
 //! alternate screen when it enters it.
@@ -30,7 +31,7 @@ use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use vte::ansi::{NamedColor, Processor, Timeout};
 
 use super::copy::{CopyMark, CopyNews, CopyOrder};
-use super::tap::{Signal, StringCap, Tap};
+use super::tap::{Signal, StringCap, Tap, plain};
 use super::{ColourScheme, HostPalette, Modes, PaneSize};
 
 use cells::{attributes, cell_text, colour, is_wrapped, push_row, shown_width, trim_line};
@@ -41,7 +42,7 @@ pub use super::tap::{Mark, Progress, ScreenFact};
 
 mod cells;
 mod copy;
-mod engine;
+pub(super) mod engine;
 
 /// How long a synchronized frame may hide what was drawn: long enough for a slow frame, short
 /// enough that a program which died inside one does not look frozen.
@@ -50,8 +51,13 @@ const FRAME_LIMIT: Duration = Duration::from_millis(150);
 /// The mark that ends a synchronized frame, as programs send it.
 const FRAME_END: &[u8] = b"\x1b[?2026l";
 
+/// The longest frame that waits until it is whole, in bytes: three of Claude Code's largest.
+const WAITING_FRAME: usize = 256 * 1024;
+
 /// Cancels a half-read sequence in the parser.
 const CAN: u8 = 0x18;
+
+const ESC: u8 = 0x1b;
 
 /// How far to scroll the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +182,8 @@ pub struct Screen {
     cap: StringCap,
     /// The first bytes of a character whose last ones have not come yet.
     held: Vec<u8>,
+    /// A frame that waits until it is whole, without its first mark; `None` if none does.
+    waiting: Option<Vec<u8>>,
     frozen: Option<Frozen>,
     deadline: Option<Instant>,
     revision: u64,
@@ -225,6 +233,7 @@ impl Screen {
             tap: Tap::default(),
             cap: StringCap::default(),
             held: Vec::new(),
+            waiting: None,
             frozen: None,
             deadline: None,
             revision: 0,
@@ -257,7 +266,7 @@ impl Screen {
         self.guard(whole, now);
         self.held.extend_from_slice(begun);
         self.engine.settle_view(view);
-        if self.frozen.is_none() && !bytes.is_empty() {
+        if self.frozen.is_none() && self.waiting.is_none() && !bytes.is_empty() {
             self.revision += 1;
         }
     }
@@ -283,7 +292,7 @@ impl Screen {
             self.guard(&character, now);
             if std::str::from_utf8(&character).is_err() {
                 // The parser would wait for more of a character that does not go on.
-                self.processor.advance(&mut self.engine, &[0]);
+                self.read(&[0], now);
             }
         }
         rest
@@ -292,11 +301,20 @@ impl Screen {
     /// Lets through what the string cap passes.
     fn guard(&mut self, bytes: &[u8], now: Option<Instant>) {
         let mut rest = bytes;
-        while !rest.is_empty() {
-            let passage = self.cap.next(rest);
+        loop {
+            if self.cap.is_outside() && self.waiting.is_none() {
+                rest = self.plain(rest);
+            }
+            if rest.is_empty() {
+                return;
+            }
+            // One sequence at a time, so that what is plain behind it comes back here.
+            let next = memchr::memchr(ESC, &rest[1..]).map_or(rest.len(), |at| at + 1);
+            let passage = self.cap.next(&rest[..next]);
             self.read(&rest[..passage.passed], now);
             if passage.overflow {
                 tracing::warn!("a string sequence of over 1 MiB from the pane was dropped");
+                self.wait_no_more(now);
                 self.processor = Processor::new();
                 self.tap.forget_sequence();
             }
@@ -304,10 +322,55 @@ impl Screen {
         }
     }
 
-    /// Brings tap and engine forward together.
+    /// Takes what is let through, or has it wait with the frame that it belongs to.
     fn read(&mut self, bytes: &[u8], now: Option<Instant>) {
+        let Some(waiting) = &mut self.waiting else {
+            return self.advance(bytes, now);
+        };
+        // The end mark may have been cut.
+        let seen = waiting.len().saturating_sub(FRAME_END.len());
+        waiting.extend_from_slice(bytes);
+        let whole = memchr::memmem::find(&waiting[seen..], FRAME_END).is_some();
+        if whole || waiting.len() > WAITING_FRAME || asks(&waiting[seen..]) {
+            self.wait_no_more(now);
+        }
+    }
+
+    /// Applies the frame that waits, if one does.
+    fn wait_no_more(&mut self, now: Option<Instant>) {
+        if let Some(waiting) = self.waiting.take() {
+            if memchr::memmem::find(&waiting, FRAME_END).is_none() {
+                self.frozen = Some(self.freeze());
+            }
+            let view = self.engine.view();
+            self.advance(&waiting, now);
+            self.engine.settle_view(view);
+        }
+    }
+
+    /// Takes what needs neither gate nor tap, and gives the rest: most of what a child prints.
+    fn plain<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let mut rest = bytes;
-        while !rest.is_empty() {
+        while !rest.is_empty() && self.tap.is_between_sequences() {
+            rest = &rest[self.engine.write(rest)..];
+            let (part, after) = rest.split_at(plain(rest));
+            if part.is_empty() {
+                break;
+            }
+            self.processor.advance(&mut self.engine, part);
+            rest = after;
+        }
+        rest
+    }
+
+    /// Brings tap and engine forward together.
+    fn advance(&mut self, bytes: &[u8], now: Option<Instant>) {
+        let mut rest = bytes;
+        loop {
+            rest = self.plain(rest);
+            if rest.is_empty() {
+                return;
+            }
             let (done, signal) = self.tap.next(rest);
             let (step, after) = rest.split_at(done);
             match (signal, step.split_last()) {
@@ -329,7 +392,9 @@ impl Screen {
                 }
                 (Some(signal), _) => {
                     self.processor.advance(&mut self.engine, step);
-                    self.obey(signal, after, now);
+                    if self.obey(signal, after, now) {
+                        return;
+                    }
                 }
                 (None, _) => self.processor.advance(&mut self.engine, step),
             }
@@ -349,9 +414,10 @@ impl Screen {
         }
     }
 
-    fn obey(&mut self, signal: Signal, after: &[u8], now: Option<Instant>) {
+    /// Does what the tap asks for; true if what comes after it is taken care of, too.
+    fn obey(&mut self, signal: Signal, after: &[u8], now: Option<Instant>) -> bool {
         match signal {
-            Signal::FrameBegin => self.begin_frame(after, now),
+            Signal::FrameBegin => return self.begin_frame(after, now),
             Signal::FrameEnd => self.end_frame(),
             Signal::Fact(fact) => self.engine.tell(fact),
             Signal::SoftReset => self.engine.soft_reset(),
@@ -365,20 +431,25 @@ impl Screen {
             // Handled where the final byte is still in hand.
             Signal::Repeat(_) => {}
         }
+        false
     }
 
-    fn begin_frame(&mut self, after: &[u8], now: Option<Instant>) {
+    /// Begins a frame; true if it waits, or did, with all that comes after it.
+    fn begin_frame(&mut self, after: &[u8], now: Option<Instant>) -> bool {
         // A second begin does not extend the first, or a stream of begins would hide all output.
         if self.engine.in_frame {
-            return;
+            return false;
         }
         self.engine.in_frame = true;
-        let Some(now) = now else { return };
+        let Some(now) = now else { return false };
         self.deadline = Some(now + FRAME_LIMIT);
-        // A frame that ends within these bytes is never seen half-drawn: no copy is needed.
-        if memchr::memmem::find(after, FRAME_END).is_none() {
-            self.frozen = Some(self.freeze());
+        // A frame that ends within these bytes is never seen half-drawn.
+        let waits = memchr::memmem::find(after, FRAME_END).is_none();
+        if waits {
+            self.waiting = Some(Vec::new());
+            self.read(after, Some(now));
         }
+        waits
     }
 
     fn freeze(&self) -> Frozen {
@@ -414,6 +485,7 @@ impl Screen {
     /// Shows an unfinished frame whose time is up.
     pub fn expire(&mut self, now: Instant) {
         if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.wait_no_more(Some(now));
             self.end_frame();
         }
     }
@@ -431,6 +503,7 @@ impl Screen {
     /// Changes the size; the child must be told by its PTY.
     pub fn resize(&mut self, size: PaneSize) {
         if size != self.engine.size {
+            self.wait_no_more(None);
             self.engine.resize(size);
             if let Some(still) = &mut self.still {
                 still.resize(size);
@@ -445,6 +518,7 @@ impl Screen {
         self.tap = Tap::default();
         self.cap = StringCap::default();
         self.held.clear();
+        self.waiting = None;
         self.end_frame();
         self.engine.reset_modes();
     }
@@ -516,7 +590,7 @@ impl Screen {
     pub fn scroll_offset(&self) -> usize {
         match &self.still {
             Some(still) => still.offset(),
-            None => self.engine.term.grid().display_offset(),
+            None => self.engine.offset(),
         }
     }
 
@@ -735,6 +809,24 @@ impl Screen {
         found.reverse();
         found.join("\n")
     }
+}
+
+/// Whether there may be a question among the bytes, or something else that the child waits for the effect of. Colours,
+/// moves, erasures, private modes and titles are not.
+fn asks(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(ESC, bytes).any(|at| match &bytes[at + 1..] {
+        [b'[', rest @ ..] => {
+            let last = rest.iter().find(|byte| !matches!(byte, b' '..=b'?'));
+            !matches!(
+                last,
+                None | Some(b'A'..=b'H' | b'J'..=b'M' | b'P' | b'X' | b'd' | b'h' | b'l' | b'm' | b'r')
+            )
+        }
+        // A question about a colour has its mark early.
+        [b']', rest @ ..] => rest[..rest.len().min(32)].contains(&b'?'),
+        [b'P' | b'Z', ..] => true,
+        _ => false,
+    })
 }
 
 /// The length of an unfinished character at the end of the bytes.

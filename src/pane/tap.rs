@@ -10,6 +10,7 @@
 use memchr::memchr;
 use vte::{Params, Parser, Perform};
 
+use super::screen::engine::{RUN, is_text};
 use crate::clean::stripped;
 
 /// The longest notification text in characters; longer than any desktop shows.
@@ -190,21 +191,17 @@ pub(super) struct Tap {
 }
 
 impl Tap {
-    /// Reads until something has to be done, and says how many bytes that took.
+    /// Whether the next byte begins something: a text, a control, a sequence.
+    pub(super) const fn is_between_sequences(&self) -> bool {
+        self.watch.ground
+    }
+
+    /// Reads until something has to be done or a sequence has ended, and says how many bytes that took. What is
+    /// [`plain`] between sequences is the caller's.
     pub(super) fn next(&mut self, bytes: &[u8]) -> (usize, Option<Signal>) {
         let mut done = 0;
-        while done < bytes.len() {
-            if self.watch.ground {
-                let Some(text) = memchr(ESC, &bytes[done..]) else {
-                    break;
-                };
-                done += text;
-                if let Some(length) = ordinary_sequence(&bytes[done..]) {
-                    done += length;
-                    continue;
-                }
-                self.watch.ground = false;
-            }
+        self.watch.ground = false;
+        while done < bytes.len() && !self.watch.ground {
             self.watch.stop = false;
             done += self
                 .parser
@@ -213,7 +210,7 @@ impl Tap {
                 return (done, Some(signal));
             }
         }
-        (bytes.len(), None)
+        (done, None)
     }
 
     /// Forgets a half-read sequence and frees what it held.
@@ -221,6 +218,27 @@ impl Tap {
         self.parser = Parser::new();
         self.watch.ground = true;
         self.watch.question = None;
+    }
+}
+
+/// The length of the part at the start that means nothing to the tap: controls, ordinary sequences and texts, up to a
+/// text that is worth writing at once. A text at the very start is part of it. The first byte must be between sequences.
+pub(super) fn plain(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        let rest = &bytes[at..];
+        if at > 0 && rest.len() >= RUN && rest[..RUN].iter().all(|byte| is_text(*byte)) {
+            return at;
+        }
+        at += rest.iter().take_while(|byte| is_text(**byte)).count();
+        at += match bytes.get(at) {
+            None => return at,
+            Some(&ESC) => match ordinary_sequence(&bytes[at..]) {
+                None => return at,
+                Some(length) => length,
+            },
+            Some(_) => 1,
+        };
     }
 }
 
@@ -267,6 +285,11 @@ pub(super) struct Passage {
 }
 
 impl StringCap {
+    /// Whether the next byte belongs to no sequence.
+    pub(super) fn is_outside(&self) -> bool {
+        self.place == Place::Outside
+    }
+
     /// Looks at the next bytes; call again with what was not consumed.
     pub(super) fn next(&mut self, bytes: &[u8]) -> Passage {
         let mut at = 0;
@@ -674,12 +697,21 @@ mod tests {
     use super::*;
 
     fn signals(bytes: &[u8]) -> Vec<Signal> {
-        let mut tap = Tap::default();
+        read(&mut Tap::default(), bytes)
+    }
+
+    /// As the screen reads: what is plain goes past the tap.
+    fn read(tap: &mut Tap, bytes: &[u8]) -> Vec<Signal> {
         let mut rest = bytes;
         let mut found = Vec::new();
         while !rest.is_empty() {
-            let (done, signal) = tap.next(rest);
-            rest = &rest[done..];
+            let past = if tap.is_between_sequences() {
+                plain(rest)
+            } else {
+                0
+            };
+            let (done, signal) = tap.next(&rest[past..]);
+            rest = &rest[past + done..];
             found.extend(signal);
         }
         found
@@ -705,9 +737,19 @@ mod tests {
     #[test]
     fn it_stops_right_behind_a_question() {
         let mut tap = Tap::default();
-        let bytes = b"text\x1b[31mred\x1b[>0qmore";
-        assert_eq!(tap.next(bytes), (17, Some(Signal::VersionQuery)));
-        assert_eq!(tap.next(&bytes[17..]), (4, None));
+        let bytes = b"text\x1b[31mred\r\n\x1b[>0qmore";
+        assert_eq!(plain(bytes), 14);
+        assert_eq!(tap.next(&bytes[14..]), (5, Some(Signal::VersionQuery)));
+        assert!(tap.is_between_sequences());
+        assert_eq!(plain(&bytes[19..]), 4);
+    }
+
+    #[test]
+    fn a_long_text_ends_what_is_plain_but_at_the_start() {
+        assert_eq!(plain(b"a long text"), 11);
+        assert_eq!(plain(b"x\r\n\x1b[1mshort\x1b[ma long text\r\n"), 15);
+        assert_eq!(plain(b"\x1b[>q"), 0);
+        assert_eq!(plain(b"x\x1b[1"), 1);
     }
 
     #[test]
@@ -720,14 +762,8 @@ mod tests {
         );
         for cut in 0..bytes.len() {
             let mut tap = Tap::default();
-            let mut found = Vec::new();
-            for mut part in [&bytes[..cut], &bytes[cut..]] {
-                while !part.is_empty() {
-                    let (done, signal) = tap.next(part);
-                    part = &part[done..];
-                    found.extend(signal);
-                }
-            }
+            let mut found = read(&mut tap, &bytes[..cut]);
+            found.extend(read(&mut tap, &bytes[cut..]));
             assert_eq!(found, whole, "cut at {cut}");
         }
     }

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   stdin  ── reader thread ──► bounded channel ──► loop
-//!   stdout ◄── writer thread ◄── one frame at a time ◄── loop     (a slow terminal never stops the loop)
+//!   stdout ◄── what it takes at once ◄────── one frame at a time ◄── loop
+//!     ▲─────── writer thread ◄── the rest ◄──────┘                (a slow terminal never stops the loop)
 //! ```
 
 use std::{
     io::{self, Write},
-    os::fd::AsFd,
+    os::fd::{AsFd, OwnedFd},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -19,6 +20,7 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, poll},
+    fs::{Mode, OFlags},
     io::Errno,
 };
 use tokio::sync::mpsc;
@@ -85,7 +87,9 @@ pub struct Host {
     pub(super) bytes: mpsc::Receiver<HostBytes>,
     sender: mpsc::Sender<HostBytes>,
     paused: Arc<Paused>,
-    wake: rustix::fd::OwnedFd,
+    wake: OwnedFd,
+    /// The terminal opened anew, so that a write does not wait; `None` where it cannot be.
+    direct: Option<OwnedFd>,
     frames: std_mpsc::Sender<Vec<u8>>,
     pub(super) written: mpsc::Receiver<()>,
     frame_in_flight: bool,
@@ -127,6 +131,7 @@ impl Host {
             sender,
             paused,
             wake,
+            direct: without_waits(),
             frames,
             written,
             frame_in_flight: false,
@@ -142,8 +147,19 @@ impl Host {
         !self.frame_in_flight
     }
 
-    /// Sends a frame.
-    pub fn write(&mut self, frame: Vec<u8>) {
+    /// Sends a frame: as much as the terminal takes at once from here, for a thread more on its way is what an echo
+    /// waits for, and the rest from the writer.
+    pub fn write(&mut self, mut frame: Vec<u8>) {
+        if !self.frame_in_flight
+            && let Some(terminal) = &self.direct
+            // The writer finds out about errors.
+            && let Ok(count) = rustix::io::write(terminal, &frame)
+        {
+            frame.drain(..count);
+            if frame.is_empty() {
+                return;
+            }
+        }
         self.frame_in_flight = true;
         // The writer only ends when we drop the channel.
         let _ = self.frames.send(frame);
@@ -215,12 +231,20 @@ impl Drop for Host {
     }
 }
 
+/// Standard output's terminal by a descriptor of its own. Standard output itself cannot be told not to wait: whoever
+/// shares it would not either.
+fn without_waits() -> Option<OwnedFd> {
+    let name = rustix::termios::ttyname(io::stdout(), Vec::new()).ok()?;
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(name, flags, Mode::empty()).ok()
+}
+
 /// Reads the terminal on a thread of its own: standard input cannot be read without blocking a thread, and
 /// making it non-blocking would do so for every program that shares it.
 fn read_in_background(
     sender: mpsc::Sender<HostBytes>,
     paused: Arc<Paused>,
-    woken: rustix::fd::OwnedFd,
+    woken: OwnedFd,
 ) -> io::Result<()> {
     thread::Builder::new()
         .name("host reader".to_owned())

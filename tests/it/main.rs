@@ -10,6 +10,7 @@ mod checkpoint;
 mod commands;
 mod compaction;
 mod config;
+mod conformance;
 mod context;
 mod copy;
 mod doors;

@@ -209,8 +209,16 @@ fn each_queued_part_is_a_write_of_its_own() {
 #[test]
 fn what_the_terminal_takes_at_once_is_not_queued_and_never_overtakes() {
     let queue = Queue::default();
-    let waiting = || locked(&queue.state).parts.iter().cloned().collect::<Vec<_>>();
-    queue.push(b"key".to_vec(), |bytes| Ok(bytes.len())).unwrap();
+    let waiting = || {
+        locked(&queue.state)
+            .parts
+            .iter()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    queue
+        .push(b"key".to_vec(), |bytes| Ok(bytes.len()))
+        .unwrap();
     assert_eq!(waiting(), Vec::<Vec<u8>>::new());
     queue.push(b"cut".to_vec(), |_| Ok(1)).unwrap();
     assert_eq!(waiting(), [b"ut".to_vec()]);

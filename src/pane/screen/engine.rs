@@ -6,6 +6,7 @@ mod cluster;
 mod control;
 mod handler;
 mod margins;
+mod text;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -28,6 +29,7 @@ use crate::pane::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize};
 
 pub(super) use answers::VERSION_REPLY;
 use margins::Margins;
+pub(in crate::pane) use text::{RUN, is_text};
 
 /// The longest title in characters.
 const TITLE_LIMIT: usize = 256;
@@ -89,6 +91,8 @@ pub(super) struct Engine {
     margins: Margins,
     /// Nothing that follows here is set, and there are no margins: see `judge`.
     plain: bool,
+    /// The first character that the engine may not write by itself: see `judge`.
+    rare_from: char,
     /// DECOM: places are counted from the margins.
     origin: bool,
     /// Mode 45: the cursor goes back over the starts of rows.
@@ -156,6 +160,7 @@ impl Engine {
             in_frame: false,
             margins: Margins::default(),
             plain: true,
+            rare_from: '\0',
             origin: false,
             reverse_wrap: false,
             saved_origin: false,
@@ -358,6 +363,23 @@ impl Engine {
                 saved.point.column = saved.point.column.min(last_column);
                 grid.saved_cursor = saved;
             }
+        }
+    }
+
+    /// Whether nothing stands on the screen.
+    fn is_blank(&self) -> bool {
+        let grid = self.term.grid();
+        (0..self.size.rows()).all(|row| is_blank(&grid[Line(i32::from(row))][..]))
+    }
+
+    /// The line above the cursor's no longer goes on in it: what it went on with is erased. It would else be joined
+    /// with what is written there next, in copies and in a wider grid.
+    fn break_wrap(&mut self) {
+        let grid = self.term.grid_mut();
+        let above = grid.cursor.point.line - 1_i32;
+        if above >= grid.topmost_line() {
+            let last = grid.last_column();
+            grid[above][last].flags.remove(Flags::WRAPLINE);
         }
     }
 

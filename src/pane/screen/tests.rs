@@ -550,6 +550,18 @@ fn attributes_and_colours_reach_the_view() {
 }
 
 #[test]
+fn sgr_21_is_a_double_underline_and_leaves_bold_on() {
+    let mut screen = screen(4, 1);
+    feed(&mut screen, "\x1b[1;21mx");
+    let mut looks = Vec::new();
+    screen.for_each_cell(|cell| looks.push(cell.attributes));
+    assert_eq!(
+        (looks[0].bold, looks[0].underline),
+        (true, Underline::Double)
+    );
+}
+
+#[test]
 fn links_are_kept_when_fit_and_bounded_in_number() {
     let link = |uri: &str| {
         let mut screen = screen(4, 1);
@@ -656,6 +668,45 @@ fn the_tail_joins_wrapped_lines() {
 }
 
 #[test]
+fn erasing_above_the_cursor_takes_every_line_there() {
+    for row in 1..=3 {
+        let mut screen = screen(4, 4);
+        feed(
+            &mut screen,
+            format!("one\r\ntwo\r\n3rd\r\n4th\x1b[{row};4H\x1b[1J"),
+        );
+        let left = ["two\n3rd\n4th", "3rd\n4th", "4th"][row - 1];
+        assert_eq!(screen.text().trim_start(), left, "in row {row}");
+    }
+}
+
+#[test]
+fn clearing_an_empty_screen_adds_nothing_to_the_scrollback() {
+    let mut screen = screen(4, 3);
+    feed(&mut screen, "\x1b[2J".repeat(5));
+    assert_eq!(screen.history_len(), 0);
+    feed(&mut screen, "one\x1b[2J\x1b[2J\x1b[41m\x1b[2J");
+    assert_eq!((screen.history_len(), screen.text().as_str()), (1, ""));
+    let mut grounds = Vec::new();
+    screen.for_each_cell(|cell| grounds.push(cell.background));
+    assert_eq!(grounds, [Colour::Indexed(1); 12]);
+}
+
+#[test]
+fn an_erased_line_continues_none() {
+    for erased in ["\r\x1b[K", "\x1b[2K\r", "\r\x1b[J"] {
+        let mut screen = screen(4, 3);
+        feed(&mut screen, format!("abcdef{erased}new"));
+        assert_eq!(screen.tail_text(9), "abcd\nnew", "{erased:?}");
+        screen.resize(PaneSize::new(9, 3));
+        assert_eq!(screen.text(), "abcd\nnew", "{erased:?}");
+    }
+    let mut screen = screen(4, 3);
+    feed(&mut screen, "abcdef\x1b[K");
+    assert_eq!(screen.tail_text(9), "abcdef");
+}
+
+#[test]
 fn the_alternate_screen_comes_and_goes_by_every_mode() {
     for mode in [47, 1047, 1049] {
         let mut screen = screen(10, 2);
@@ -664,6 +715,25 @@ fn the_alternate_screen_comes_and_goes_by_every_mode() {
         feed(&mut screen, format!("\x1b[?{mode}l"));
         assert_eq!(screen.text(), "main");
     }
+}
+
+#[test]
+fn each_mode_of_the_alternate_screen_leaves_the_cursor_where_xterm_does() {
+    for (mode, column) in [(47, 7), (1047, 7), (1049, 4)] {
+        let mut screen = screen(10, 2);
+        feed(
+            &mut screen,
+            format!("main\x1b[?{mode}h\x1b[Hand alt\x1b[?{mode}l"),
+        );
+        assert_eq!(screen.cursor().column, column, "{mode}");
+    }
+    let mut screen = screen(10, 2);
+    feed(&mut screen, "ab\x1b[?1049h\x1b[?1049lcd\x1b[?1049l");
+    assert_eq!(
+        screen.cursor().column,
+        2,
+        "1049 restores without a change of screen"
+    );
 }
 
 #[test]

@@ -239,7 +239,8 @@ impl Launch {
         self
     }
 
-    fn environment(&self) -> Vec<(OsString, OsString)> {
+    /// The whole environment that it is started with.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut env = match &self.api {
             Some(api) => self.home.claude_env(&api.base_url()),
             None => self.home.env(),

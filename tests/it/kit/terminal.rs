@@ -103,6 +103,8 @@ struct Outer {
     term: Term<Replies>,
     parser: Processor,
     output: Vec<u8>,
+    /// When each read was made, and how long `output` was after it.
+    reads: Vec<(Instant, usize)>,
     exit: Option<Exit>,
     read_to_end: bool,
 }
@@ -182,6 +184,7 @@ impl Terminal {
             ),
             parser: Processor::new(),
             output: Vec::new(),
+            reads: Vec::new(),
             exit: None,
             read_to_end: false,
         };
@@ -336,6 +339,23 @@ impl Terminal {
         lock(&self.shared.outer).output.clone()
     }
 
+    /// The reads that brought [`Self::output`]: when each was made, and how many bytes there were after it.
+    pub fn reads(&self) -> Vec<(Instant, usize)> {
+        lock(&self.shared.outer).reads.clone()
+    }
+
+    /// The row, from 0, that shows `needle`.
+    pub fn row_of(&self, needle: &str) -> Option<usize> {
+        let text = self.screen_text();
+        text.lines().position(|line| line.contains(needle))
+    }
+
+    /// Waits until a row shows `needle`, and looks at nothing else; false when the time is up.
+    pub fn wait_for_row(&self, row: usize, needle: &str, limit: Duration) -> bool {
+        let shows = |outer: &mut Outer| row_text(&outer.term, row).contains(needle).then_some(());
+        self.wait(limit, shows).is_some()
+    }
+
     /// The title the program set last.
     pub fn title(&self) -> String {
         lock(&self.title).clone()
@@ -418,6 +438,7 @@ impl Drop for Terminal {
 impl Outer {
     fn take(&mut self, bytes: &[u8]) {
         self.output.extend_from_slice(bytes);
+        self.reads.push((Instant::now(), self.output.len()));
         self.parser.advance(&mut self.term, bytes);
     }
 
@@ -440,25 +461,29 @@ fn size(columns: u16, rows: u16) -> PtySize {
 }
 
 fn text(term: &Term<Replies>) -> String {
-    let grid = term.grid();
     let mut text = String::new();
-    for row in 0..grid.screen_lines() {
-        let row = &grid[Line(i32::try_from(row).expect("a row fits"))];
-        let mut line = String::new();
-        for column in 0..grid.columns() {
-            let cell = &row[Column(column)];
-            if !cell
-                .flags
-                .intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER)
-            {
-                line.push(cell.c);
-                line.extend(cell.zerowidth().into_iter().flatten());
-            }
-        }
-        text.push_str(line.trim_end_matches(' '));
+    for row in 0..term.grid().screen_lines() {
+        text.push_str(row_text(term, row).trim_end_matches(' '));
         text.push('\n');
     }
     text
+}
+
+fn row_text<T: EventListener>(term: &Term<T>, row: usize) -> String {
+    let grid = term.grid();
+    let row = &grid[Line(i32::try_from(row).expect("a row fits"))];
+    let mut line = String::with_capacity(grid.columns());
+    for column in 0..grid.columns() {
+        let cell = &row[Column(column)];
+        if !cell
+            .flags
+            .intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER)
+        {
+            line.push(cell.c);
+            line.extend(cell.zerowidth().into_iter().flatten());
+        }
+    }
+    line
 }
 
 /// A cell as one sees it, however it came to look so.
@@ -539,6 +564,30 @@ pub fn emulate(columns: u16, rows: u16, bytes: &[u8]) -> (Vec<Vec<Seen>>, (usize
     let point = term.grid().cursor.point;
     let cursor = (usize::try_from(point.line.0).unwrap_or(0), point.column.0);
     (seen(&term), cursor)
+}
+
+/// What can be seen of some rows of a terminal of this size after each of the reads that brought these bytes: one call
+/// of `look` a read with the rows' texts. What stands in a synchronized frame that has not ended is not seen.
+pub fn replay(
+    (columns, rows): (u16, u16),
+    output: &[u8],
+    ends: impl IntoIterator<Item = usize>,
+    watched: std::ops::Range<usize>,
+    mut look: impl FnMut(usize, Vec<String>),
+) {
+    let size = Size {
+        columns: columns.into(),
+        rows: rows.into(),
+    };
+    let mut term = Term::new(Config::default(), &size, VoidListener);
+    let mut parser: Processor = Processor::new();
+    let mut begin = 0;
+    for (read, end) in ends.into_iter().enumerate() {
+        parser.advance(&mut term, &output[begin..end]);
+        begin = end;
+        let texts = watched.clone().map(|row| row_text(&term, row)).collect();
+        look(read, texts);
+    }
 }
 
 fn contains(bytes: &[u8], needle: &[u8]) -> bool {

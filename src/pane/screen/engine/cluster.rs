@@ -15,6 +15,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Engine;
 
+/// The first combining mark: below it nothing is of width zero, and nothing joins.
+pub(super) const FIRST_JOINING: char = '\u{300}';
+
 const JOINER: char = '\u{200d}';
 const EMOJI_SELECTOR: char = '\u{fe0f}';
 
@@ -22,22 +25,31 @@ const EMOJI_SELECTOR: char = '\u{fe0f}';
 const FLAG_LETTERS: RangeInclusive<char> = '\u{1f1e6}'..='\u{1f1ff}';
 
 impl Engine {
+    /// Text that may be more than a character for each cell, one after the other.
+    #[inline]
+    pub(super) fn input_rare(&mut self, c: char) {
+        let joins = c >= FIRST_JOINING
+            && (self.join(c) || (c.width() == Some(0) && self.cluster_is_full()));
+        if !joins {
+            self.write_character(c);
+        }
+    }
+
     /// Joins a character with the one before it, if they are one; false if it stands for itself.
-    pub(super) fn join(&mut self, c: char) -> bool {
+    fn join(&mut self, c: char) -> bool {
         let may_join =
             matches!(c, EMOJI_SELECTOR | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}');
         if !may_join {
             return false;
         }
-        let is_flag_letter = FLAG_LETTERS.contains(&c);
         let Some(at) = self.before_cursor() else {
-            return is_flag_letter && self.write_flag_letter(c);
+            return self.write_flag_letter(c);
         };
         let cell = &self.term.grid()[at];
         let widens = match c {
             EMOJI_SELECTOR => format!("{}{EMOJI_SELECTOR}", cell.c).width() == 2,
             _ if is_one(cell, c) => true,
-            _ => return is_flag_letter && self.write_flag_letter(c),
+            _ => return self.write_flag_letter(c),
         };
         if self.cluster_is_full() {
             return true;
@@ -49,9 +61,12 @@ impl Engine {
         true
     }
 
-    /// Writes half a flag, which takes two cells like the whole.
+    /// Writes half a flag, which takes two cells like the whole; false if it is none.
     fn write_flag_letter(&mut self, c: char) -> bool {
-        self.write(c);
+        if !FLAG_LETTERS.contains(&c) {
+            return false;
+        }
+        self.write_character(c);
         if let Some(at) = self.before_cursor() {
             self.widen(at);
         }

@@ -1,7 +1,6 @@
 //! The parser's calls: passed on to the engine, but for those that we answer, count or bound ourselves.
 
 use alacritty_terminal::term::TermMode;
-use unicode_width::UnicodeWidthChar;
 use vte::ansi::cursor_icon::CursorIcon;
 use vte::ansi::{
     self, Attr, CharsetIndex, ClearMode, Handler, KeyboardModes, KeyboardModesApplyBehavior,
@@ -74,7 +73,6 @@ impl Handler for Engine {
         set_horizontal_tabstop();
         erase_chars(count: usize);
         move_backward_tabs(count: u16);
-        clear_line(mode: LineClearMode);
         clear_tabs(mode: TabulationClearMode);
         set_tabs(interval: u16);
         set_keypad_application_mode();
@@ -89,11 +87,11 @@ impl Handler for Engine {
 
     #[inline]
     fn input(&mut self, c: char) {
-        // Below the first combining mark nothing is of width zero, and nothing joins.
-        if c >= '\u{300}' && (self.join(c) || (c.width() == Some(0) && self.cluster_is_full())) {
-            return;
+        if c < self.rare_from {
+            self.term.input(c);
+        } else {
+            self.input_rare(c);
         }
-        self.write(c);
     }
 
     fn save_cursor_position(&mut self) {
@@ -117,24 +115,18 @@ impl Handler for Engine {
         self.judge();
     }
 
-    fn clear_screen(&mut self, mode: ClearMode) {
-        // The engine forgets the first row when the cursor is in the second.
-        if matches!(mode, ClearMode::Above) && self.row_of_cursor() == 1 {
-            let first = self.area(1, 1, 1, 0);
-            self.erase(&first, false);
-        }
-        self.term.clear_screen(mode);
-    }
-
     #[inline]
     fn terminal_attribute(&mut self, attribute: Attr) {
-        if attribute == Attr::Reset {
-            // Protection is no rendition.
-            let kept = self.term.grid().cursor.template.flags & PROTECTED;
-            self.term.terminal_attribute(attribute);
-            self.term.grid_mut().cursor.template.flags |= kept;
-        } else {
-            self.term.terminal_attribute(attribute);
+        match attribute {
+            Attr::Reset => {
+                // Protection is no rendition.
+                let kept = self.term.grid().cursor.template.flags & PROTECTED;
+                self.term.terminal_attribute(attribute);
+                self.term.grid_mut().cursor.template.flags |= kept;
+            }
+            // SGR 21: the parser reads it as the Linux console once did, ECMA-48 and xterm as this.
+            Attr::CancelBold => self.term.terminal_attribute(Attr::DoubleUnderline),
+            other => self.term.terminal_attribute(other),
         }
     }
 
@@ -142,6 +134,41 @@ impl Handler for Engine {
         self.full_region();
         self.term.goto(0, 0);
         self.term.decaln();
+    }
+
+    fn clear_line(&mut self, mode: LineClearMode) {
+        let whole = match mode {
+            LineClearMode::All => true,
+            LineClearMode::Right => self.term.grid().cursor.point.column == 0,
+            LineClearMode::Left => false,
+        };
+        self.term.clear_line(mode);
+        if whole {
+            self.break_wrap();
+        }
+    }
+
+    fn clear_screen(&mut self, mode: ClearMode) {
+        let cursor = self.term.grid().cursor.point;
+        match mode {
+            // The engine would push a blank line into the scrollback each time.
+            ClearMode::All if self.is_blank() => {
+                self.clear_screen(ClearMode::Above);
+                self.clear_screen(ClearMode::Below);
+            }
+            ClearMode::Above => {
+                self.term.clear_screen(ClearMode::Above);
+                // The engine leaves out the first line when there is only that one above the cursor's.
+                self.term.grid_mut().reset_region(..cursor.line);
+            }
+            ClearMode::Below => {
+                self.term.clear_screen(ClearMode::Below);
+                if cursor.column == 0 {
+                    self.break_wrap();
+                }
+            }
+            other => self.term.clear_screen(other),
+        }
     }
 
     fn bell(&mut self) {
@@ -234,6 +261,12 @@ impl Handler for Engine {
 
     fn unset_private_mode(&mut self, mode: PrivateMode) {
         match mode {
+            // On the first screen it still restores the cursor; curses programs end with it twice.
+            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor)
+                if !self.mode(TermMode::ALT_SCREEN) =>
+            {
+                self.restore_cursor_position();
+            }
             PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
                 self.enter_alternate(false);
             }

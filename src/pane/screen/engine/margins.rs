@@ -24,6 +24,7 @@ use vte::ansi::{Handler, Mode, NamedMode};
 
 use super::Engine;
 use super::area::{Area, line};
+use super::cluster::FIRST_JOINING;
 
 /// The first and last row and column that scroll, from 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,7 +89,7 @@ impl Engine {
         self.judge();
     }
 
-    /// Finds out whether the engine may do by itself what the cursor and the text do.
+    /// Finds out whether the engine may do by itself what the cursor does, and which text.
     pub(super) fn judge(&mut self) {
         let Margins {
             top,
@@ -98,6 +99,7 @@ impl Engine {
         } = self.margins;
         let whole = top == 0 && bottom == self.last_row() && !narrow;
         let new_line = self.mode(TermMode::LINE_FEED_NEW_LINE);
+        self.rare_from = if narrow { '\0' } else { FIRST_JOINING };
         self.plain = whole && !self.origin && !self.reverse_wrap && !new_line;
     }
 
@@ -448,7 +450,7 @@ impl Engine {
 
     /// Writes a character that stands for itself.
     #[inline]
-    pub(super) fn write(&mut self, c: char) {
+    pub(super) fn write_character(&mut self, c: char) {
         if self.margins.narrow {
             self.input_between_sides(c);
         } else {
