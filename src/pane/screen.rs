@@ -224,7 +224,11 @@ impl Screen {
             ..Config::default()
         };
         Self {
-            engine: Engine::new(Term::new(config, &GridSize(size), VoidListener), size),
+            engine: Engine::new(
+                Term::new(config, &GridSize(size), VoidListener),
+                size,
+                scrollback_lines,
+            ),
             processor: Processor::new(),
             tap: Tap::default(),
             cap: StringCap::default(),
@@ -256,10 +260,12 @@ impl Screen {
     }
 
     fn take(&mut self, bytes: &[u8], now: Option<Instant>) {
+        let view = self.engine.view();
         let rest = self.complete_held(bytes, now);
         let (whole, begun) = rest.split_at(rest.len() - begun_character(rest));
         self.guard(whole, now);
         self.held.extend_from_slice(begun);
+        self.engine.settle_view(view);
         if self.frozen.is_none() && self.waiting.is_none() && !bytes.is_empty() {
             self.revision += 1;
         }
@@ -336,7 +342,9 @@ impl Screen {
             if memchr::memmem::find(&waiting, FRAME_END).is_none() {
                 self.frozen = Some(self.freeze());
             }
+            let view = self.engine.view();
             self.advance(&waiting, now);
+            self.engine.settle_view(view);
         }
     }
 
@@ -369,6 +377,18 @@ impl Screen {
                 (Some(Signal::Repeat(count)), Some((&last, before))) => {
                     self.processor.advance(&mut self.engine, before);
                     self.repeat(count, last);
+                }
+                (Some(Signal::Control(control)), Some((&last, before)))
+                    if control.function.has_two_meanings() =>
+                {
+                    self.processor.advance(&mut self.engine, before);
+                    // Only now is it known: the bytes before may have changed the mode.
+                    if self.engine.takes(control.function) {
+                        self.processor.advance(&mut self.engine, &[CAN]);
+                        self.engine.control(control);
+                    } else {
+                        self.processor.advance(&mut self.engine, &[last]);
+                    }
                 }
                 (Some(signal), _) => {
                     self.processor.advance(&mut self.engine, step);
@@ -407,6 +427,7 @@ impl Screen {
             Signal::CellSizeQuery => self.engine.report_cell_size(),
             Signal::CapabilityQuery(names) => self.engine.report_capabilities(&names),
             Signal::SettingQuery(setting) => self.engine.report_setting(setting),
+            Signal::Control(control) => self.engine.control(control),
             // Handled where the final byte is still in hand.
             Signal::Repeat(_) => {}
         }
@@ -569,7 +590,7 @@ impl Screen {
     pub fn scroll_offset(&self) -> usize {
         match &self.still {
             Some(still) => still.offset(),
-            None => self.engine.term.grid().display_offset(),
+            None => self.engine.offset(),
         }
     }
 
@@ -634,6 +655,13 @@ impl Screen {
         self.engine.cell_pixels = (width.max(1), height.max(1));
     }
 
+    /// Answers from now on what stands in a rectangle of the screen (DECRQCRA), so that a public conformance suite can
+    /// read it. Only the suite's runner asks for this (`examples/conformance.rs`): a program in a pane must not be
+    /// able to read what it did not write.
+    pub fn answer_checksums(&mut self) {
+        self.engine.checksums = true;
+    }
+
     /// Whether any cell may be a link.
     #[must_use]
     pub fn has_links(&self) -> bool {
@@ -657,7 +685,13 @@ impl Screen {
             }
         };
         self.engine.term.reset_damage();
-        span
+        let Some(touched) = self.engine.take_touched() else {
+            return span;
+        };
+        // What is shown is so many rows further down while the scrollback is looked at.
+        let offset = self.engine.offset();
+        let clamp = |row: usize| u16::try_from(row + offset).unwrap_or(rows).min(rows);
+        span.start.min(clamp(touched.start))..span.end.max(clamp(touched.end))
     }
 
     /// Visits the viewport's cells, row by row; nothing is allocated for a cell.

@@ -93,12 +93,71 @@ pub(super) enum Signal {
     SoftReset,
     /// REP; its final byte is the last one consumed.
     Repeat(u16),
+    /// A control function that the engine's parser does not know.
+    Control(Control),
     /// `CSI ? 2026 h`.
     FrameBegin,
     /// `CSI ? 2026 l`.
     FrameEnd,
     /// Something for the loop.
     Fact(ScreenFact),
+}
+
+/// A control function with its numbers; one left out is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Control {
+    /// What is to be done.
+    pub function: Function,
+    /// With what.
+    pub numbers: [u16; 8],
+}
+
+/// The control functions that we add to the engine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Function {
+    /// DECRQCRA.
+    Checksum,
+    /// DECFRA.
+    Fill,
+    /// DECERA.
+    Erase,
+    /// DECSERA.
+    EraseSelectively,
+    /// DECCRA.
+    Copy,
+    /// DECIC.
+    InsertColumns,
+    /// DECDC.
+    DeleteColumns,
+    /// SL.
+    ShiftLeft,
+    /// SR.
+    ShiftRight,
+    /// DECBI.
+    BackIndex,
+    /// DECFI.
+    ForwardIndex,
+    /// DECSCA.
+    Protect,
+    /// DECSED.
+    EraseDisplay,
+    /// DECSEL.
+    EraseLine,
+    /// DECSLRM, of the same form as SCOSC; its final byte is the last one consumed.
+    SideMargins,
+    /// HPR; its final byte is the last one consumed.
+    MoveRight,
+    /// VPR; its final byte is the last one consumed.
+    MoveDown,
+    /// DSR with DEC's mark.
+    Status,
+}
+
+impl Function {
+    /// Whether the engine's parser takes the same bytes for something else.
+    pub(super) fn has_two_meanings(self) -> bool {
+        matches!(self, Self::SideMargins | Self::MoveRight | Self::MoveDown)
+    }
 }
 
 /// The settings DECRQSS may ask for.
@@ -108,6 +167,18 @@ pub(super) enum Setting {
     Rendition,
     /// `SP q`.
     CursorStyle,
+    /// `" q`.
+    Protection,
+    /// `r`.
+    Rows,
+    /// `s`.
+    Sides,
+    /// `t`.
+    PageLength,
+    /// `* |`.
+    ScreenLength,
+    /// `$ }` and `$ ~`, the byte told: which display, and which status line.
+    StatusLine(u8),
     /// Anything else.
     Unknown,
 }
@@ -172,12 +243,12 @@ pub(super) fn plain(bytes: &[u8]) -> usize {
 }
 
 /// The length of a whole control sequence at the start that means nothing to the tap: without a
-/// private mark and with another end than REP and the window questions. Most sequences of a frame
-/// are of this kind (colours, moves, erasures) and need not be parsed twice.
+/// private mark and with another end than those of [`csi_signal`]. Most sequences of a frame are of
+/// this kind (colours, moves, erasures) and need not be parsed twice.
 fn ordinary_sequence(bytes: &[u8]) -> Option<usize> {
     let body = bytes.strip_prefix(b"\x1b[")?;
     let length = body.iter().position(|byte| !matches!(byte, b'0'..=b';'))?;
-    matches!(body[length], b'@'..=b'~' if !matches!(body[length], b'b' | b't'))
+    matches!(body[length], b'@'..=b'~' if !matches!(body[length], b'a' | b'b' | b'e' | b's' | b't'))
         .then_some(length + 3)
 }
 
@@ -357,8 +428,14 @@ impl Perform for Watch {
         self.end(signal);
     }
 
-    fn esc_dispatch(&mut self, _intermediates: &[u8], _ignore: bool, _byte: u8) {
-        self.end(None);
+    fn esc_dispatch(&mut self, intermediates: &[u8], _ignore: bool, byte: u8) {
+        let function = match (intermediates, byte) {
+            ([], b'6') => Some(Function::BackIndex),
+            ([], b'9') => Some(Function::ForwardIndex),
+            _ => None,
+        };
+        let numbers = [0; 8];
+        self.end(function.map(|function| Signal::Control(Control { function, numbers })));
     }
 
     fn osc_dispatch(&mut self, params: &[&[u8]], bell_terminated: bool) {
@@ -399,6 +476,12 @@ impl Perform for Watch {
                 Signal::SettingQuery(match question.body.as_slice() {
                     b"m" => Setting::Rendition,
                     b" q" => Setting::CursorStyle,
+                    b"\"q" => Setting::Protection,
+                    b"r" => Setting::Rows,
+                    b"s" => Setting::Sides,
+                    b"t" => Setting::PageLength,
+                    b"*|" => Setting::ScreenLength,
+                    [b'$', end @ (b'}' | b'~')] => Setting::StatusLine(*end),
                     _ => Setting::Unknown,
                 })
             });
@@ -427,8 +510,36 @@ fn csi_signal(params: &Params, intermediates: &[u8], action: char) -> Option<Sig
         ([], 'b') => Some(Signal::Repeat(first.max(1))),
         ([b'?'], 'h') if frame() => Some(Signal::FrameBegin),
         ([b'?'], 'l') if frame() => Some(Signal::FrameEnd),
-        _ => None,
+        _ => function(intermediates, action).map(|function| {
+            let mut numbers = [0; 8];
+            for (number, param) in numbers.iter_mut().zip(params.iter()) {
+                *number = param.first().copied().unwrap_or(0);
+            }
+            Signal::Control(Control { function, numbers })
+        }),
     }
+}
+
+fn function(intermediates: &[u8], action: char) -> Option<Function> {
+    Some(match (intermediates, action) {
+        ([b'*'], 'y') => Function::Checksum,
+        ([b'$'], 'x') => Function::Fill,
+        ([b'$'], 'z') => Function::Erase,
+        ([b'$'], '{') => Function::EraseSelectively,
+        ([b'$'], 'v') => Function::Copy,
+        ([b'\''], '}') => Function::InsertColumns,
+        ([b'\''], '~') => Function::DeleteColumns,
+        ([b' '], '@') => Function::ShiftLeft,
+        ([b' '], 'A') => Function::ShiftRight,
+        ([b'"'], 'q') => Function::Protect,
+        ([b'?'], 'J') => Function::EraseDisplay,
+        ([b'?'], 'K') => Function::EraseLine,
+        ([], 's') => Function::SideMargins,
+        ([], 'a') => Function::MoveRight,
+        ([], 'e') => Function::MoveDown,
+        ([b'?'], 'n') => Function::Status,
+        _ => return None,
+    })
 }
 
 fn osc_fact(params: &[&[u8]], notice: &mut Notice) -> Option<ScreenFact> {
@@ -737,7 +848,7 @@ mod tests {
             [Signal::SettingQuery(Setting::CursorStyle)]
         );
         assert_eq!(
-            signals(b"\x1bP$qr\x1b\\"),
+            signals(b"\x1bP$qz\x1b\\"),
             [Signal::SettingQuery(Setting::Unknown)]
         );
         let overlong = [b"\x1bP$q".as_slice(), &[b'm'; 4096], b"\x1b\\"].concat();

@@ -87,6 +87,53 @@ fn notifications_progress_title_and_clipboard_reach_the_host() {
     assert!(screen.contains("“my title”"), "{screen}");
 }
 
+/// The 13 things that programs say to more than their grid (RELIABILITY A2), and what of each reaches the host: nothing
+/// of the last two, because where the shell stands and where its prompts are is true of the pane's rows alone.
+const OUTPUTS: [(&str, Option<&str>); 13] = [
+    (
+        r"\033]2;a title\007",
+        Some("\x1b]2;a title · pitstop\x1b\\"),
+    ),
+    (r"\033]9;nine\007", Some("\x1b]9;nine\x1b\\")),
+    (r"\033]9;4;1;42\007", Some("\x1b]9;4;1;42\x1b\\")),
+    (r"\033]777;notify;T;B\033\\", Some("\x1b]9;T: B\x1b\\")),
+    (r"\033]99;;kitty\033\\", Some("\x1b]9;kitty\x1b\\")),
+    (r"\033]52;c;aGVsbG8=\007", Some("\x1b]52;c;aGVsbG8=\x1b\\")),
+    (
+        r"\033]8;;https://example.org/\033\\link\033]8;;\033\\",
+        Some(";https://example.org/\x1b\\link"),
+    ),
+    (r"\033[38;2;1;2;3mtruecolor\033[m", Some("38;2;1;2;3")),
+    (r"\033[4:3mcurly\033[m", Some("4:3mcurly")),
+    (r"\033[5 q", Some("\x1b[5 q")),
+    (r"\033[?2026hframe\033[?2026l", Some("\x1b[?2026h")),
+    (r"\033]7;file:///elsewhere\007", None),
+    (r"\033]133;A\007", None),
+];
+
+#[test]
+fn of_thirteen_outputs_each_reaches_the_host_by_the_policy() {
+    // Calls are passed on one in two seconds: those but the first have a supervisor each.
+    let calls = [r"\033]777", r"\033]99"];
+    let is_call = |said: &str| calls.iter().any(|call| said.starts_with(call));
+    let (alone, together): (Vec<_>, Vec<_>) = OUTPUTS.iter().partition(|(said, _)| is_call(said));
+    let said = together.iter().map(|(said, _)| *said).collect::<String>();
+    let supervisor = printing("ghostty", &said);
+    for (said, wanted) in together {
+        match wanted {
+            Some(wanted) => reaches(&supervisor, wanted),
+            None => never_reached(
+                &supervisor,
+                said.trim_start_matches(r"\033").trim_end_matches(r"\007"),
+            ),
+        }
+    }
+    for (said, wanted) in alone {
+        let supervisor = printing("ghostty", said);
+        reaches(&supervisor, wanted.expect("a call is passed on"));
+    }
+}
+
 #[test]
 fn a_host_without_progress_is_not_told_of_it_and_off_means_off() {
     let text = r"\033]9;4;1;42\007\033]9;hello\007\007";

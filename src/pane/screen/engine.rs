@@ -1,15 +1,19 @@
 //! The engine behind the screen: alacritty's terminal with what it does not know, which is our answers, modes and bounds.
 
 mod answers;
+mod area;
 mod cluster;
+mod control;
 mod handler;
+mod margins;
 mod text;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
+use std::ops::Range;
 
 use alacritty_terminal::event::VoidListener;
-use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::grid::{Cursor as SavedCursor, Dimensions, Scroll};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
 use alacritty_terminal::term::{Term, TermMode};
@@ -24,6 +28,7 @@ use crate::clean::stripped;
 use crate::pane::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize};
 
 pub(super) use answers::VERSION_REPLY;
+use margins::Margins;
 pub(in crate::pane) use text::{RUN, is_text};
 
 /// The longest title in characters.
@@ -70,6 +75,8 @@ impl Dimensions for GridSize {
 /// The engine with what it does not know: our answers, modes and bounds.
 pub(super) struct Engine {
     pub(super) term: Term<VoidListener>,
+    /// The most lines kept above the screen.
+    scrollback: usize,
     pub(super) size: PaneSize,
     pub(super) replies: Vec<Vec<u8>>,
     pub(super) facts: Vec<ScreenFact>,
@@ -81,11 +88,28 @@ pub(super) struct Engine {
     x10_mouse: bool,
     pub(super) scheme_reports: bool,
     pub(super) in_frame: bool,
-    region_top: usize,
+    margins: Margins,
+    /// Nothing that follows here is set, and there are no margins: see `judge`.
+    plain: bool,
+    /// The first character that the engine may not write by itself: see `judge`.
+    rare_from: char,
+    /// DECOM: places are counted from the margins.
+    origin: bool,
+    /// Mode 45: the cursor goes back over the starts of rows.
+    reverse_wrap: bool,
+    /// What DECSC saved beside the cursor, and the same of the other screen.
+    saved_origin: bool,
+    other_saved_origin: bool,
+    /// The main screen's saved cursor while mode 47 or 1047 shows the other one.
+    main_saved: Option<SavedCursor<Cell>>,
+    /// Rows changed behind the engine's back since the damage was last taken.
+    touched: Option<Range<usize>>,
     pub(super) palette: HostPalette,
     pub(super) scheme: Option<ColourScheme>,
     pub(super) cell_pixels: (u16, u16),
     pub(super) links: Links,
+    /// What stands on the screen may be asked: see [`super::Screen::answer_checksums`].
+    pub(super) checksums: bool,
 }
 
 /// The kitty keyboard flags of one screen with those pushed below them.
@@ -119,9 +143,10 @@ pub(super) struct Links {
 }
 
 impl Engine {
-    pub(super) fn new(term: Term<VoidListener>, size: PaneSize) -> Self {
-        Self {
+    pub(super) fn new(term: Term<VoidListener>, size: PaneSize, scrollback: usize) -> Self {
+        let mut engine = Self {
             term,
+            scrollback,
             size,
             replies: Vec::new(),
             facts: Vec::new(),
@@ -133,20 +158,31 @@ impl Engine {
             x10_mouse: false,
             scheme_reports: false,
             in_frame: false,
-            region_top: 0,
+            margins: Margins::default(),
+            plain: true,
+            rare_from: '\0',
+            origin: false,
+            reverse_wrap: false,
+            saved_origin: false,
+            other_saved_origin: false,
+            main_saved: None,
+            touched: None,
             palette: HostPalette::default(),
             scheme: None,
             cell_pixels: (8, 16),
             links: Links::default(),
-        }
+            checksums: false,
+        };
+        engine.forget_margins();
+        engine
     }
 
     pub(super) fn resize(&mut self, size: PaneSize) {
         let narrower = size.columns() < self.size.columns();
         let history = self.term.grid().history_size();
         self.size = size;
-        self.region_top = 0;
         self.term.resize(GridSize(size));
+        self.reset_margins();
         if narrower && !self.mode(TermMode::ALT_SCREEN) {
             self.pull_back(self.term.grid().history_size().saturating_sub(history));
         }
@@ -173,10 +209,44 @@ impl Engine {
         }
     }
 
+    /// How many lines the view is above the present. The engine's own figure may be too large: see `settle_view`.
+    pub(super) fn offset(&self) -> usize {
+        let grid = self.term.grid();
+        grid.display_offset().min(grid.history_size())
+    }
+
+    /// Where the view is: lines above the present, and lines there are.
+    pub(super) fn view(&self) -> (usize, usize) {
+        (self.offset(), self.term.grid().history_size())
+    }
+
+    /// Puts a view of the scrollback back to what it showed.
+    ///
+    /// The engine moves it with each line that scrolls, also in a region below the first row, which adds none to the
+    /// scrollback: the view would creep, and end above the oldest line. Once the scrollback is full, only the end can
+    /// be told.
+    pub(super) fn settle_view(&mut self, (offset, history): (usize, usize)) {
+        let grid = self.term.grid();
+        let (found, now) = (grid.display_offset(), grid.history_size());
+        if offset == 0 || found == 0 {
+            return;
+        }
+        let wanted = if now < self.scrollback {
+            offset + now.saturating_sub(history)
+        } else {
+            found
+        };
+        let wanted = wanted.min(now);
+        if wanted != found {
+            let lines = i32::try_from(found).unwrap_or(0) - i32::try_from(wanted).unwrap_or(0);
+            self.term.scroll_display(Scroll::Delta(-lines));
+        }
+    }
+
     /// A row of the viewport, as wide as the pane.
     pub(super) fn row(&self, row: u16) -> &[Cell] {
         let grid = self.term.grid();
-        let line = Line(i32::from(row)) - grid.display_offset();
+        let line = Line(i32::from(row)) - self.offset();
         &grid[line][..Column(usize::from(self.size.columns()))]
     }
 
@@ -195,7 +265,7 @@ impl Engine {
 
     pub(super) fn cursor(&self) -> Cursor {
         let grid = self.term.grid();
-        let row = usize::try_from(grid.cursor.point.line.0).unwrap_or(0) + grid.display_offset();
+        let row = usize::try_from(grid.cursor.point.line.0).unwrap_or(0) + self.offset();
         let in_view = row < usize::from(self.size.rows());
         let style = self.term.cursor_style();
         Cursor {
@@ -267,14 +337,33 @@ impl Engine {
         if self.mode(TermMode::ALT_SCREEN) != enter {
             self.term.swap_alt();
             std::mem::swap(&mut self.keyboard, &mut self.other_keyboard);
+            std::mem::swap(&mut self.saved_origin, &mut self.other_saved_origin);
+            self.main_saved = None;
         }
     }
 
-    /// Modes 47 and 1047 show the other screen and leave the cursor where it stands, unlike 1049.
-    fn leave_alternate_as_it_is(&mut self) {
-        let cursor = self.term.grid().cursor.clone();
-        self.enter_alternate(false);
-        self.term.grid_mut().cursor = cursor;
+    /// Modes 47 and 1047: the screens change and the cursor stays, and each has a saved one of its own.
+    fn enter_alternate_in_place(&mut self, enter: bool) {
+        if self.mode(TermMode::ALT_SCREEN) == enter {
+            return;
+        }
+        if enter {
+            let saved = self.term.grid().saved_cursor.clone();
+            self.enter_alternate(true);
+            self.main_saved = Some(saved);
+        } else {
+            let (cursor, saved) = (self.term.grid().cursor.clone(), self.main_saved.take());
+            self.enter_alternate(false);
+            let grid = self.term.grid_mut();
+            grid.cursor = cursor;
+            if let Some(mut saved) = saved {
+                // The screen may have shrunk since.
+                let (last_line, last_column) = (grid.bottommost_line(), grid.last_column());
+                saved.point.line = saved.point.line.min(last_line);
+                saved.point.column = saved.point.column.min(last_column);
+                grid.saved_cursor = saved;
+            }
+        }
     }
 
     /// Whether nothing stands on the screen.
@@ -298,7 +387,6 @@ impl Engine {
     pub(super) fn soft_reset(&mut self) {
         let private = [
             (NamedPrivateMode::CursorKeys, false),
-            (NamedPrivateMode::Origin, false),
             (NamedPrivateMode::LineWrap, true),
             (NamedPrivateMode::ShowCursor, true),
         ];
@@ -322,13 +410,15 @@ impl Engine {
             self.term.configure_charset(index, StandardCharset::Ascii);
         }
         self.term.set_active_charset(CharsetIndex::G0);
+        self.term.grid_mut().saved_cursor = SavedCursor::default();
+        self.forget_margins();
         self.full_region();
     }
 
     /// Makes the whole screen scroll, and leaves the cursor where it is.
     fn full_region(&mut self) {
         let point = self.term.grid().cursor.point;
-        self.region_top = 0;
+        self.reset_margins();
         self.term.set_scrolling_region(1, None);
         self.term.goto(point.line.0, point.column.0);
     }
@@ -352,6 +442,7 @@ impl Engine {
             .set_private_mode(NamedPrivateMode::AlternateScroll.into());
         self.term
             .unset_mode(Mode::Named(NamedMode::LineFeedNewLine));
+        self.judge();
         self.term.set_cursor_style(None);
         self.forget_keys();
         self.scheme_reports = false;

@@ -5,6 +5,7 @@ use alacritty_terminal::term::cell::{Cell, Flags};
 use vte::ansi::{self, Color};
 
 use super::Engine;
+use super::area::PROTECTED;
 use crate::pane::tap::Setting;
 use crate::pane::{ColourScheme, MouseTracking, Rgb};
 
@@ -27,16 +28,14 @@ const CAPABILITIES: [(&str, &str); 5] = [
 impl Engine {
     pub(in crate::pane::screen) fn report_cursor(&mut self, private: &str) {
         let point = self.term.grid().cursor.point;
-        let top = if self.mode(TermMode::ORIGIN) {
-            self.region_top
+        let (top, left) = if self.origin {
+            (self.margins.top, self.margins.left)
         } else {
-            0
+            (0, 0)
         };
-        let row = usize::try_from(point.line.0)
-            .unwrap_or(0)
-            .saturating_sub(top)
-            + 1;
-        let column = (point.column.0 + 1).min(usize::from(self.size.columns()));
+        let row = self.row_of_cursor().saturating_sub(top) + 1;
+        let column = point.column.0.min(usize::from(self.size.columns()) - 1);
+        let column = column.saturating_sub(left) + 1;
         self.reply(&format!("\x1b[{private}{row};{column}R"));
     }
 
@@ -90,6 +89,24 @@ impl Engine {
                 rendition(&self.term.grid().cursor.template)
             ),
             Setting::CursorStyle => format!("\x1bP1$r{} q\x1b\\", self.cursor_style_number()),
+            Setting::Protection => {
+                let template = &self.term.grid().cursor.template;
+                let protected = u8::from(template.flags.contains(PROTECTED));
+                format!("\x1bP1$r{protected}\"q\x1b\\")
+            }
+            Setting::Rows => {
+                let (top, bottom) = (self.margins.top + 1, self.margins.bottom + 1);
+                format!("\x1bP1$r{top};{bottom}r\x1b\\")
+            }
+            Setting::Sides => {
+                let (left, right) = (self.margins.left + 1, self.margins.right + 1);
+                format!("\x1bP1$r{left};{right}s\x1b\\")
+            }
+            Setting::PageLength => format!("\x1bP1$r{}t\x1b\\", self.size.rows()),
+            Setting::ScreenLength => format!("\x1bP1$r{}*|\x1b\\", self.size.rows()),
+            // There is none, so nothing is written to it.
+            Setting::StatusLine(b'}') => "\x1bP1$r0$}\x1b\\".to_owned(),
+            Setting::StatusLine(_) => "\x1bP1$r0$~\x1b\\".to_owned(),
             Setting::Unknown => "\x1bP0$r\x1b\\".to_owned(),
         };
         self.reply(&text);
@@ -109,11 +126,13 @@ impl Engine {
     pub(super) fn private_mode_state(&self, mode: u16) -> u8 {
         let set = match mode {
             1 => self.mode(TermMode::APP_CURSOR),
-            6 => self.mode(TermMode::ORIGIN),
+            6 => self.origin,
             7 => self.mode(TermMode::LINE_WRAP),
             9 => self.mouse() == MouseTracking::X10,
             12 => self.term.cursor_style().blinking,
             25 => self.mode(TermMode::SHOW_CURSOR),
+            45 => self.reverse_wrap,
+            69 => self.margins.sides_allowed,
             47 | 1047 | 1049 => self.mode(TermMode::ALT_SCREEN),
             66 => self.mode(TermMode::APP_KEYPAD),
             1000 => self.mode(TermMode::MOUSE_REPORT_CLICK),

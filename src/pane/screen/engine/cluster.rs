@@ -6,7 +6,8 @@
 //! Known limits: in the last column nothing can grow; the text selector U+FE0E makes nothing smaller; Indic
 //! conjuncts stay as many cells as they have letters.
 
-use alacritty_terminal::grid::Dimensions;
+use std::ops::RangeInclusive;
+
 use alacritty_terminal::index::{Column, Point};
 use alacritty_terminal::term::cell::{Cell, Flags};
 use unicode_segmentation::UnicodeSegmentation;
@@ -14,31 +15,59 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Engine;
 
+/// The first combining mark: below it nothing is of width zero, and nothing joins.
+pub(super) const FIRST_JOINING: char = '\u{300}';
+
 const JOINER: char = '\u{200d}';
 const EMOJI_SELECTOR: char = '\u{fe0f}';
 
+/// The regional indicators, of which two make a flag.
+const FLAG_LETTERS: RangeInclusive<char> = '\u{1f1e6}'..='\u{1f1ff}';
+
 impl Engine {
+    /// Text that may be more than a character for each cell, one after the other.
+    #[inline]
+    pub(super) fn input_rare(&mut self, c: char) {
+        let joins = c >= FIRST_JOINING
+            && (self.join(c) || (c.width() == Some(0) && self.cluster_is_full()));
+        if !joins {
+            self.write_character(c);
+        }
+    }
+
     /// Joins a character with the one before it, if they are one; false if it stands for itself.
-    pub(super) fn join(&mut self, c: char) -> bool {
+    fn join(&mut self, c: char) -> bool {
         let may_join =
             matches!(c, EMOJI_SELECTOR | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}');
         if !may_join {
             return false;
         }
         let Some(at) = self.before_cursor() else {
-            return false;
+            return self.write_flag_letter(c);
         };
         let cell = &self.term.grid()[at];
         let widens = match c {
             EMOJI_SELECTOR => format!("{}{EMOJI_SELECTOR}", cell.c).width() == 2,
             _ if is_one(cell, c) => true,
-            _ => return false,
+            _ => return self.write_flag_letter(c),
         };
         if self.cluster_is_full() {
             return true;
         }
         self.term.grid_mut()[at].push_zerowidth(c);
         if widens {
+            self.widen(at);
+        }
+        true
+    }
+
+    /// Writes half a flag, which takes two cells like the whole; false if it is none.
+    fn write_flag_letter(&mut self, c: char) -> bool {
+        if !FLAG_LETTERS.contains(&c) {
+            return false;
+        }
+        self.write_character(c);
+        if let Some(at) = self.before_cursor() {
             self.widen(at);
         }
         true
@@ -61,7 +90,7 @@ impl Engine {
 
     /// Gives a character of one cell the cell behind it too.
     fn widen(&mut self, at: Point) {
-        let last = self.term.grid().last_column();
+        let last = Column(self.row_end(at.column.0));
         let grid = self.term.grid_mut();
         if grid[at].flags.contains(Flags::WIDE_CHAR) || at.column >= last {
             return;
@@ -103,9 +132,7 @@ impl Engine {
 fn is_one(cell: &Cell, c: char) -> bool {
     let joined = cell.zerowidth().unwrap_or_default();
     let joins = match c {
-        '\u{1f1e6}'..='\u{1f1ff}' => {
-            joined.is_empty() && matches!(cell.c, '\u{1f1e6}'..='\u{1f1ff}')
-        }
+        '\u{1f1e6}'..='\u{1f1ff}' => joined.is_empty() && FLAG_LETTERS.contains(&cell.c),
         '\u{1f3fb}'..='\u{1f3ff}' => takes_tone(cell.c),
         _ => joined.last() == Some(&JOINER),
     };

@@ -1,7 +1,6 @@
 //! The parser's calls: passed on to the engine, but for those that we answer, count or bound ourselves.
 
 use alacritty_terminal::term::TermMode;
-use unicode_width::UnicodeWidthChar;
 use vte::ansi::cursor_icon::CursorIcon;
 use vte::ansi::{
     self, Attr, CharsetIndex, ClearMode, Handler, KeyboardModes, KeyboardModesApplyBehavior,
@@ -10,6 +9,7 @@ use vte::ansi::{
 };
 
 use super::answers::ATTRIBUTES_REPLY;
+use super::area::PROTECTED;
 use super::{Engine, Links, MOUSE_MODES, TITLE_DEPTH, TITLE_LIMIT};
 use crate::clean::stripped;
 use crate::pane::Rgb;
@@ -26,60 +26,114 @@ macro_rules! pass_on {
     };
 }
 
+/// Passes calls on to the engine while the whole screen scrolls; else they are ours. The check is all that the usual
+/// screen pays for its margins.
+macro_rules! inside_margins {
+    ($($name:ident($($argument:ident: $type:ty),*) => $own:ident;)*) => {
+        $(#[inline]
+        fn $name(&mut self, $($argument: $type),*) {
+            if self.plain {
+                self.term.$name($($argument),*);
+            } else {
+                self.$own($($argument),*);
+            }
+        })*
+    };
+}
+
 impl Handler for Engine {
+    inside_margins! {
+        goto(line: i32, column: usize) => place_at;
+        goto_line(line: i32) => place_in_row;
+        goto_col(column: usize) => place_in_column;
+        move_up(count: usize) => up;
+        move_down(count: usize) => down;
+        move_forward(count: usize) => forward;
+        move_backward(count: usize) => back;
+        move_down_and_cr(count: usize) => down_to_start;
+        move_up_and_cr(count: usize) => up_to_start;
+        backspace() => back_by_one;
+        put_tab(count: u16) => tab;
+        move_forward_tabs(count: u16) => tab_to_the_margin;
+        carriage_return() => return_to_row_start;
+        linefeed() => next_line;
+        reverse_index() => previous_row;
+        scroll_up(count: usize) => scroll_text_up;
+        scroll_down(count: usize) => scroll_text_down;
+        insert_blank_lines(count: usize) => insert_rows;
+        delete_lines(count: usize) => delete_rows;
+        insert_blank(count: usize) => insert_cells;
+        delete_chars(count: usize) => delete_cells;
+    }
+
     pass_on! {
         set_cursor_style(style: Option<ansi::CursorStyle>);
         set_cursor_shape(shape: ansi::CursorShape);
-        goto(line: i32, column: usize);
-        goto_line(line: i32);
-        goto_col(column: usize);
-        insert_blank(count: usize);
-        move_up(count: usize);
-        move_down(count: usize);
-        move_forward(count: usize);
-        move_backward(count: usize);
-        move_down_and_cr(count: usize);
-        move_up_and_cr(count: usize);
-        put_tab(count: u16);
-        backspace();
-        carriage_return();
-        linefeed();
         substitute();
-        newline();
         set_horizontal_tabstop();
-        scroll_up(count: usize);
-        scroll_down(count: usize);
-        insert_blank_lines(count: usize);
-        delete_lines(count: usize);
         erase_chars(count: usize);
-        delete_chars(count: usize);
         move_backward_tabs(count: u16);
-        move_forward_tabs(count: u16);
-        save_cursor_position();
-        restore_cursor_position();
         clear_tabs(mode: TabulationClearMode);
         set_tabs(interval: u16);
-        reverse_index();
-        set_mode(mode: Mode);
-        unset_mode(mode: Mode);
         set_keypad_application_mode();
         unset_keypad_application_mode();
         set_active_charset(index: CharsetIndex);
         configure_charset(index: CharsetIndex, charset: StandardCharset);
         set_color(index: usize, colour: ansi::Rgb);
         reset_color(index: usize);
-        decaln();
         set_mouse_cursor_icon(icon: CursorIcon);
         set_scp(path: ScpCharPath, update: ScpUpdateMode);
     }
 
     #[inline]
     fn input(&mut self, c: char) {
-        // Below the first combining mark nothing is of width zero, and nothing joins.
-        if c >= '\u{300}' && (self.join(c) || (c.width() == Some(0) && self.cluster_is_full())) {
-            return;
+        if c < self.rare_from {
+            self.term.input(c);
+        } else {
+            self.input_rare(c);
         }
-        self.term.input(c);
+    }
+
+    fn save_cursor_position(&mut self) {
+        self.saved_origin = self.origin;
+        self.term.save_cursor_position();
+    }
+
+    fn restore_cursor_position(&mut self) {
+        self.origin = self.saved_origin;
+        self.judge();
+        self.term.restore_cursor_position();
+    }
+
+    fn set_mode(&mut self, mode: Mode) {
+        self.term.set_mode(mode);
+        self.judge();
+    }
+
+    fn unset_mode(&mut self, mode: Mode) {
+        self.term.unset_mode(mode);
+        self.judge();
+    }
+
+    #[inline]
+    fn terminal_attribute(&mut self, attribute: Attr) {
+        match attribute {
+            Attr::Reset => {
+                // Protection is no rendition.
+                let kept = self.term.grid().cursor.template.flags & PROTECTED;
+                self.term.terminal_attribute(attribute);
+                self.term.grid_mut().cursor.template.flags |= kept;
+            }
+            // SGR 21: the parser reads it as the Linux console once did, ECMA-48 and xterm as this.
+            Attr::CancelBold => self.term.terminal_attribute(Attr::DoubleUnderline),
+            other => self.term.terminal_attribute(other),
+        }
+    }
+
+    fn decaln(&mut self) {
+        self.full_region();
+        self.term.goto(0, 0);
+        self.term.decaln();
     }
 
     fn clear_line(&mut self, mode: LineClearMode) {
@@ -115,14 +169,6 @@ impl Handler for Engine {
             }
             other => self.term.clear_screen(other),
         }
-    }
-
-    fn terminal_attribute(&mut self, attribute: Attr) {
-        self.term.terminal_attribute(match attribute {
-            // SGR 21: the parser reads it as the Linux console once did, ECMA-48 and xterm as this.
-            Attr::CancelBold => Attr::DoubleUnderline,
-            other => other,
-        });
     }
 
     fn bell(&mut self) {
@@ -171,6 +217,8 @@ impl Handler for Engine {
             Mode::Named(NamedMode::LineFeedNewLine) => {
                 2 - u8::from(self.mode(TermMode::LINE_FEED_NEW_LINE))
             }
+            // What a terminal that sends each character at once has never on.
+            Mode::Unknown(1 | 5 | 7 | 10 | 11 | 13..=19) => 4,
             Mode::Unknown(_) => 0,
         };
         // The mode's number is the one thing a reply repeats: at most five digits, read as a number.
@@ -184,8 +232,13 @@ impl Handler for Engine {
 
     fn set_private_mode(&mut self, mode: PrivateMode) {
         match mode {
-            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor)
-            | PrivateMode::Unknown(47 | 1047) => self.enter_alternate(true),
+            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
+                self.enter_alternate(true);
+            }
+            PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(true),
+            PrivateMode::Named(NamedPrivateMode::Origin) => self.set_origin(true),
+            PrivateMode::Unknown(45) => self.set_reverse_wrap(true),
+            PrivateMode::Unknown(69) => self.allow_sides(true),
             PrivateMode::Unknown(9) => {
                 for other in MOUSE_MODES {
                     self.term.unset_private_mode(other.into());
@@ -193,12 +246,12 @@ impl Handler for Engine {
                 self.x10_mouse = true;
             }
             PrivateMode::Unknown(66) => self.term.set_keypad_application_mode(),
-            PrivateMode::Unknown(1048) => self.term.save_cursor_position(),
+            PrivateMode::Unknown(1048) => self.save_cursor_position(),
             PrivateMode::Unknown(2031) => self.scheme_reports = true,
             PrivateMode::Named(named) => {
                 self.x10_mouse &= !MOUSE_MODES.contains(&named);
                 if named == NamedPrivateMode::ColumnMode {
-                    self.region_top = 0;
+                    self.reset_margins();
                 }
                 self.term.set_private_mode(mode);
             }
@@ -212,19 +265,22 @@ impl Handler for Engine {
             PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor)
                 if !self.mode(TermMode::ALT_SCREEN) =>
             {
-                self.term.restore_cursor_position();
+                self.restore_cursor_position();
             }
             PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
                 self.enter_alternate(false);
             }
-            PrivateMode::Unknown(47 | 1047) => self.leave_alternate_as_it_is(),
+            PrivateMode::Unknown(47 | 1047) => self.enter_alternate_in_place(false),
+            PrivateMode::Named(NamedPrivateMode::Origin) => self.set_origin(false),
+            PrivateMode::Unknown(45) => self.set_reverse_wrap(false),
+            PrivateMode::Unknown(69) => self.allow_sides(false),
             PrivateMode::Unknown(9) => self.x10_mouse = false,
             PrivateMode::Unknown(66) => self.term.unset_keypad_application_mode(),
-            PrivateMode::Unknown(1048) => self.term.restore_cursor_position(),
+            PrivateMode::Unknown(1048) => self.restore_cursor_position(),
             PrivateMode::Unknown(2031) => self.scheme_reports = false,
             PrivateMode::Named(named) => {
                 if named == NamedPrivateMode::ColumnMode {
-                    self.region_top = 0;
+                    self.reset_margins();
                 }
                 self.term.unset_private_mode(mode);
             }
@@ -233,17 +289,15 @@ impl Handler for Engine {
     }
 
     fn set_scrolling_region(&mut self, top: usize, bottom: Option<usize>) {
-        let rows = usize::from(self.size.rows());
-        if top < bottom.unwrap_or(rows) {
-            self.region_top = (top.max(1) - 1).min(rows);
-        }
-        self.term.set_scrolling_region(top, bottom);
+        self.set_rows(top, bottom);
     }
 
     fn reset_state(&mut self) {
         self.term.reset_state();
         self.forget_keys();
-        self.region_top = 0;
+        self.forget_margins();
+        self.other_saved_origin = false;
+        self.main_saved = None;
         self.scheme_reports = false;
         self.titles.clear();
         self.links = Links::default();

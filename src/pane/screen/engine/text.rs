@@ -48,7 +48,8 @@ impl Engine {
     fn takes_text(&self) -> bool {
         let charsets = &self.term.grid().cursor.charsets;
         let plain = |index| charsets[index] == StandardCharset::Ascii;
-        !self.term.mode().contains(TermMode::INSERT)
+        !self.margins.narrow
+            && !self.term.mode().contains(TermMode::INSERT)
             && plain(CharsetIndex::G0)
             && plain(CharsetIndex::G1)
             && plain(CharsetIndex::G2)

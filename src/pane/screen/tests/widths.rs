@@ -1,0 +1,137 @@
+//! How many cells characters take, as a program finds out by asking for the cursor's place.
+
+use unicode_width::UnicodeWidthChar;
+
+use super::*;
+
+/// The column that the cursor has behind this text at the start of a row, from 0.
+fn measured(screen: &mut Screen, text: &str) -> u16 {
+    let answer = replies(screen, format!("\x1b[2J\x1b[H{text}\x1b[6n")).concat();
+    let column = answer.trim_end_matches('R').rsplit(';').next();
+    column
+        .and_then(|column| column.parse::<u16>().ok())
+        .unwrap()
+        - 1
+}
+
+/// Fails if fewer than this share of the texts, in percent, takes so many cells.
+#[track_caller]
+fn enough_take(cells: u16, percent: usize, texts: &[String]) {
+    let mut screen = screen(20, 3);
+    let wrong: Vec<&String> = texts
+        .iter()
+        .filter(|text| measured(&mut screen, text) != cells)
+        .collect();
+    let right = texts.len() - wrong.len();
+    let kept = &wrong[..wrong.len().min(20)];
+    assert!(
+        right * 100 >= texts.len() * percent,
+        "{right} of {}; not {kept:?}",
+        texts.len()
+    );
+}
+
+fn each(ranges: &[std::ops::RangeInclusive<char>]) -> Vec<String> {
+    let all = ranges.iter().cloned().flatten();
+    all.map(String::from).collect()
+}
+
+#[test]
+fn wide_characters_take_two_cells() {
+    // A part of each script and of the emoji that are pictures by themselves.
+    let blocks = [
+        '一'..='丿',
+        'ぁ'..='ゖ',
+        'ァ'..='ヺ',
+        '가'..='걿',
+        '！'..='～',
+        '\u{20000}'..='\u{20040}',
+        '\u{1f300}'..='\u{1f320}',
+        '\u{1f400}'..='\u{1f43e}',
+        '\u{1f600}'..='\u{1f64f}',
+        '\u{1f90c}'..='\u{1f93a}',
+        '\u{1f1e6}'..='\u{1f1ff}',
+    ];
+    enough_take(2, 95, &each(&blocks));
+}
+
+#[test]
+fn narrow_characters_take_one_cell() {
+    let blocks = [
+        '!'..='~',
+        '¡'..='¬',
+        'À'..='ÿ',
+        'Ͱ'..='ͳ',
+        'А'..='я',
+        '─'..='╿',
+        '⠀'..='⣿',
+    ];
+    enough_take(1, 100, &each(&blocks));
+}
+
+#[test]
+fn what_a_selector_makes_an_emoji_takes_two_cells() {
+    let plain = "©®‼⁉™ℹ↔↕↖↗↘↙↩↪⌨⏏⏭⏮⏯⏱⏲⏸⏹⏺Ⓜ▪▫▶◀◻◼☀☁☂☃☄☎☑☘☝☠☢☣☦☪☮☯☸☹☺♀♂♟♠♣♥♦♨♻♾⚒⚔⚕⚖⚗⚙⚛⚜⚠⚧⚰⚱⛈⛏⛑⛓⛩⛰⛱⛴⛷⛸⛹✂✈✉✌✍✏✒✔✖✝✡✳✴❄❇❣❤➡⤴⤵⬅⬆⬇〰〽㊗㊙🅰🅱🌡🌶🍽🎖🏋🏳🏵🐿👁🕉🕊🖐🗣🛠🛰";
+    let texts: Vec<String> = plain.chars().map(|c| format!("{c}\u{fe0f}")).collect();
+    enough_take(2, 97, &texts);
+    let keys: Vec<String> = "0123456789#*"
+        .chars()
+        .map(|c| format!("{c}\u{fe0f}\u{20e3}"))
+        .collect();
+    enough_take(2, 97, &keys);
+}
+
+#[test]
+fn what_joiners_make_one_takes_two_cells() {
+    let mut texts = Vec::new();
+    for person in ['👨', '👩', '🧑'] {
+        for tone in ["", "🏻", "🏼", "🏽", "🏾", "🏿"] {
+            for thing in "🌾🍳🍼🎓🎤🎨🏫🏭💻💼🔧🔬🚀🚒🦯🦰🦱🦲🦳🦼🦽".chars()
+            {
+                texts.push(format!("{person}{tone}\u{200d}{thing}"));
+            }
+            for thing in "⚕⚖✈".chars() {
+                texts.push(format!("{person}{tone}\u{200d}{thing}\u{fe0f}"));
+            }
+        }
+    }
+    for base in "🏃🏄🏊👮👯💁🙅🙋🤦🤷🧖".chars() {
+        for sign in ['♀', '♂'] {
+            texts.push(format!("{base}\u{200d}{sign}\u{fe0f}"));
+        }
+    }
+    for parents in ["👨\u{200d}👩", "👩\u{200d}👩", "👨"] {
+        for children in ["👦", "👧", "👧\u{200d}👦", "👦\u{200d}👦"] {
+            texts.push(format!("{parents}\u{200d}{children}"));
+        }
+    }
+    enough_take(2, 84, &texts);
+}
+
+#[test]
+fn two_letters_of_a_flag_take_two_cells() {
+    let letters: Vec<char> = ('\u{1f1e6}'..='\u{1f1ff}').collect();
+    let pairs = letters
+        .iter()
+        .flat_map(|first| letters.iter().map(move |second| format!("{first}{second}")));
+    enough_take(2, 100, &pairs.collect::<Vec<_>>());
+}
+
+proptest! {
+    #[test]
+    fn the_cursor_is_behind_what_the_cells_show(text in "[ -~¡-ÿ日本語가★⚠❤👩🚀🇩🇪👍\u{1f3fd}\u{200d}\u{fe0f}\u{301}]{0,8}") {
+        let mut screen = screen(40, 2);
+        let column = measured(&mut screen, &text);
+        let mut cells = 0;
+        screen.for_each_cell(|cell| {
+            let visible = cell.text != " " || text.contains(' ');
+            if cell.row == 0 && visible && cell.column < column {
+                cells = cells.max(cell.column + cell.width);
+            }
+        });
+        // Blanks at the end of the text look like the rest of the row.
+        prop_assert!(cells <= column, "{cells} of {column}");
+        let most: usize = text.chars().filter_map(UnicodeWidthChar::width).map(|width| width + 1).sum();
+        prop_assert!(usize::from(column) <= most);
+    }
+}
