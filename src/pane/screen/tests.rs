@@ -828,7 +828,7 @@ fn what_is_not_one_character_stays_apart() {
 }
 
 #[test]
-fn a_character_grows_over_what_stood_behind_it_and_not_over_the_edge() {
+fn a_character_grows_over_what_stood_behind_it_and_at_the_edge_on_the_next_row() {
     let mut screen = Screen::new(PaneSize::new(6, 2), 10);
     feed(&mut screen, "a日b\r⚠\u{fe0f}".as_bytes());
     assert_eq!(
@@ -839,12 +839,62 @@ fn a_character_grows_over_what_stood_behind_it_and_not_over_the_edge() {
             ("b".to_owned(), 1)
         ]
     );
+    for (text, wanted) in [
+        ("abc⚠\u{fe0f}d", "abc\n⚠\u{fe0f}d"),
+        ("abc🇩🇪d", "abc\n🇩🇪d"),
+        ("abc1\u{fe0f}\u{20e3}d", "abc\n1\u{fe0f}\u{20e3}d"),
+        ("ab⚠\u{fe0f}d", "ab⚠\u{fe0f}\nd"),
+        ("xxxx\r\nabc⚠\u{fe0f}d", "abc\n⚠\u{fe0f}d"),
+    ] {
+        let mut screen = Screen::new(PaneSize::new(4, 2), 10);
+        feed(&mut screen, text.as_bytes());
+        assert_eq!(screen.text(), wanted, "{text:?}");
+        assert_eq!(screen.cursor().row, 1, "{text:?}");
+        // It is one line still.
+        assert!(text.ends_with(&screen.tail_text(1)), "{text:?}");
+    }
     let mut screen = Screen::new(PaneSize::new(4, 2), 10);
-    feed(&mut screen, "abc⚠\u{fe0f}d".as_bytes());
+    feed(&mut screen, "\x1b[31mabc⚠\x1b[32m\u{fe0f}".as_bytes());
+    let mut red = Vec::new();
+    screen.for_each_cell(|cell| red.push((cell.text == "⚠\u{fe0f}", cell.foreground)));
+    assert!(red.contains(&(true, Colour::Indexed(1))), "{red:?}");
+    // Without wrapping there is nowhere to go, and in one column nothing is ever wide.
+    let mut screen = Screen::new(PaneSize::new(4, 2), 10);
+    feed(&mut screen, "\x1b[?7labc⚠\u{fe0f}".as_bytes());
     let widths: Vec<u16> = units(&screen).iter().map(|(_, width)| *width).collect();
     assert_eq!(widths, [1, 1, 1, 1]);
-    assert_eq!(screen.text(), "abc⚠\u{fe0f}\nd");
-    let mut screen = Screen::new(PaneSize::new(4, 2), 10);
-    feed(&mut screen, "ab⚠\u{fe0f}d".as_bytes());
-    assert_eq!(screen.text(), "ab⚠\u{fe0f}\nd");
+    let mut screen = Screen::new(PaneSize::new(1, 1), 10);
+    feed(
+        &mut screen,
+        "⚠\u{fe0f}🇩🇪1\u{fe0f}\u{20e3}⌚\u{fe0e}".as_bytes(),
+    );
+    assert_eq!(screen.cursor().column, 0);
+}
+
+#[test]
+fn an_emoji_that_is_to_be_text_takes_one_cell() {
+    for (text, wanted, cursor) in [
+        ("⌚\u{fe0e}|", vec![("⌚\u{fe0e}", 1), ("|", 1)], 2),
+        (
+            "ab⌚\u{fe0e}|",
+            vec![("a", 1), ("b", 1), ("⌚\u{fe0e}", 1), ("|", 1)],
+            3,
+        ),
+        ("⚠\u{fe0e}|", vec![("⚠\u{fe0e}", 1), ("|", 1)], 2),
+        ("日\u{fe0e}|", vec![("日\u{fe0e}", 2), ("|", 1)], 3),
+        (
+            "👩\u{200d}\u{fe0e}|",
+            vec![("👩\u{200d}\u{fe0e}", 2), ("|", 1)],
+            3,
+        ),
+    ] {
+        let mut screen = Screen::new(PaneSize::new(4, 2), 10);
+        feed(&mut screen, text.as_bytes());
+        let wanted: Vec<_> = wanted
+            .into_iter()
+            .map(|(text, width)| (text.to_owned(), width))
+            .collect();
+        assert_eq!(units(&screen), wanted, "{text:?}");
+        assert_eq!(screen.cursor().column, cursor, "{text:?}");
+    }
 }
