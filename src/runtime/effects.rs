@@ -17,9 +17,10 @@ use crate::{
     },
     autopilot::RunNews,
     breakpoint::git,
+    config::UiConfig,
     lineage::{EndReason, files::PrivateDir, process},
     pane::{
-        ColourScheme, HostPalette, MouseTracking, Rgb,
+        ColourScheme, HostPalette, MouseTracking, PaneSize, Rgb,
         input::{self, HostInput, HostReply},
         keys, pty,
         recording::Recording,
@@ -49,8 +50,18 @@ const RECORDING_LIMIT: usize = 64 << 20;
 /// How long the files that a handoff names may be looked at before it is drafted without.
 const GROUND_LIMIT: Duration = Duration::from_secs(4);
 
+/// For how long after a new size the child is taken to draw anew because of it.
+const REDRAW_TIME: Duration = Duration::from_secs(1);
+
 /// How many lines the wheel moves.
 const WHEEL_LINES: i32 = 3;
+
+/// An empty screen as the user wants them.
+pub(super) fn new_screen(size: PaneSize, ui: &UiConfig) -> Screen {
+    let mut screen = Screen::new(size, ui.scrollback_lines);
+    screen.set_keeps_scrollback(ui.keep_scrollback);
+    screen
+}
 
 impl Shell {
     /// Does what the core orders.
@@ -175,12 +186,23 @@ impl Shell {
         }
     }
 
+    /// What the user does to the layout the child hears of at once, and of the window's sizes some.
+    fn resize_pane(&mut self, size: PaneSize) {
+        if !self.window_resizes {
+            self.resizing.forget();
+        } else if !self.resizing.ask(size, Instant::now()) {
+            return;
+        }
+        self.set_pane_size(size);
+    }
+
     /// Grid and terminal change together; the child hears of it only when something has changed.
-    fn resize_pane(&mut self, size: crate::pane::PaneSize) {
+    pub(super) fn set_pane_size(&mut self, size: PaneSize) {
         if self.screen.size() == size {
             return;
         }
         self.screen.resize(size);
+        self.screen.expect_redraw(Instant::now() + REDRAW_TIME);
         if let Some((begun, recording)) = &mut self.recording
             && let Err(error) = recording.resize(begun.elapsed(), size)
         {
@@ -221,7 +243,8 @@ impl Shell {
         let iteration = start.iteration;
         let size = layout::layout(&self.model).pane_size();
         let palette = self.palette;
-        self.screen = Screen::new(size, self.model.config.ui.scrollback_lines);
+        self.resizing.forget();
+        self.screen = new_screen(size, &self.model.config.ui);
         self.screen.set_palette(palette);
         if let Some(scheme) = self.scheme {
             self.screen.set_colour_scheme(scheme);

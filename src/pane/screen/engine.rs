@@ -80,6 +80,10 @@ pub(super) struct Engine {
     pub(super) scheme_reports: bool,
     pub(super) in_frame: bool,
     region_top: usize,
+    /// The child draws anew: what it clears from the screen is not kept above it.
+    pub(super) redraws: bool,
+    /// Ignores `CSI 3 J`.
+    pub(super) keeps_scrollback: bool,
     pub(super) palette: HostPalette,
     pub(super) scheme: Option<ColourScheme>,
     pub(super) cell_pixels: (u16, u16),
@@ -132,6 +136,8 @@ impl Engine {
             scheme_reports: false,
             in_frame: false,
             region_top: 0,
+            redraws: false,
+            keeps_scrollback: false,
             palette: HostPalette::default(),
             scheme: None,
             cell_pixels: (8, 16),

@@ -591,6 +591,50 @@ fn the_scrollback_holds_ten_thousand_lines_and_scrolls() {
 }
 
 #[test]
+fn the_scrollback_is_forgotten_at_the_childs_wish_unless_the_user_keeps_it() {
+    for keeps in [false, true] {
+        let mut screen = screen(20, 5);
+        screen.set_keeps_scrollback(keeps);
+        feed(&mut screen, counted("", 104));
+        feed(&mut screen, "\x1b[3J");
+        assert_eq!(screen.history_len(), if keeps { 100 } else { 0 });
+        assert!(screen.text().starts_with("100\n"), "{}", screen.text());
+        feed(&mut screen, "\x1b[2J\x1b[3J\x1b[H");
+        assert_eq!(screen.text(), "");
+    }
+}
+
+#[test]
+fn a_storm_of_resizes_leaves_hardly_anything_in_the_scrollback() {
+    let rows = 24;
+    let picture = (1..rows)
+        .map(|row| format!("\r\n{row:_>58}"))
+        .collect::<String>();
+    let picture = format!("\x1b[2J\x1b[H{picture}");
+    let mut screen = screen(80, rows);
+    feed(&mut screen, counted("old ", 100));
+    feed(&mut screen, &picture);
+    let before = screen.history_len();
+    for step in 0_u16..20 {
+        screen.resize(PaneSize::new(60 + step * 7 % 50, rows - step % 5));
+        screen.expect_redraw(*NOW + Duration::from_secs(1));
+        feed(&mut screen, &picture);
+    }
+    screen.resize(PaneSize::new(80, rows));
+    let grown = screen.history_len().saturating_sub(before);
+    assert!(grown <= 2 * usize::from(rows), "{grown} lines more");
+    assert!(
+        screen
+            .tail_text(usize::from(rows) * 2 + 120)
+            .contains("old 99")
+    );
+    // Cleared at any other time, the screen is kept.
+    let before = screen.history_len();
+    screen.feed(b"\x1b[2J", *NOW + Duration::from_secs(2));
+    assert!(screen.history_len() > before);
+}
+
+#[test]
 fn the_tail_joins_wrapped_lines() {
     let mut screen = screen(4, 2);
     feed(&mut screen, "first\r\nabcdefghij\r\n\r\n");

@@ -58,7 +58,6 @@ impl Handler for Engine {
         save_cursor_position();
         restore_cursor_position();
         clear_line(mode: LineClearMode);
-        clear_screen(mode: ClearMode);
         clear_tabs(mode: TabulationClearMode);
         set_tabs(interval: u16);
         reverse_index();
@@ -83,6 +82,18 @@ impl Handler for Engine {
             return;
         }
         self.term.input(c);
+    }
+
+    fn clear_screen(&mut self, mode: ClearMode) {
+        match mode {
+            ClearMode::Saved if self.keeps_scrollback => {}
+            // All at once would move it above the screen.
+            ClearMode::All if self.redraws => {
+                self.term.clear_screen(ClearMode::Above);
+                self.term.clear_screen(ClearMode::Below);
+            }
+            mode => self.term.clear_screen(mode),
+        }
     }
 
     fn bell(&mut self) {
