@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crossterm::event::{KeyModifiers, MouseEventKind};
+use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
 
 use crate::{
     app::{
@@ -49,6 +49,9 @@ const RECORDING: &str = "pane.cast";
 const RECORDING_LIMIT: usize = 64 << 20;
 /// How long the files that a handoff names may be looked at before it is drafted without.
 const GROUND_LIMIT: Duration = Duration::from_secs(4);
+
+/// From how many bytes on that a child has not read Ctrl-C overtakes them: more than anybody types ahead.
+const CANCELLED_FROM: usize = 4096;
 
 /// For how long after a new size the child is taken to draw anew because of it.
 const REDRAW_TIME: Duration = Duration::from_secs(1);
@@ -169,12 +172,19 @@ impl Shell {
                     MouseEventKind::ScrollDown => self.screen.scroll(Scroll::Lines(-WHEEL_LINES)),
                     _ => {}
                 }
+            } else if ours && modes.mouse != MouseTracking::None {
+                // Shift keeps the mouse from the child, and on the alternate screen there is nothing to scroll.
             } else if let Some(bytes) = keys::encode_mouse(event, column, row, &modes) {
                 self.write_pane(bytes);
             }
             return;
         }
         match input {
+            HostInput::Key { event, .. }
+                if event.code == KeyCode::Char('c') && event.modifiers == KeyModifiers::CONTROL =>
+            {
+                self.cancel_input();
+            }
             HostInput::PasteStart => self.paste_cut = false,
             // A text with holes is worse than one cut off, so nothing goes behind the first refusal.
             HostInput::PasteChunk(_) if self.paste_cut => return,
@@ -184,6 +194,22 @@ impl Shell {
         if !bytes.is_empty() && !self.write_pane(bytes) {
             self.paste_cut = true;
         }
+    }
+
+    /// Ctrl-C overtakes what a child has not read: whoever presses it does not want to wait behind a paste of megabytes,
+    /// or for ever.
+    fn cancel_input(&mut self) {
+        let Some(pty) = &self.pty else { return };
+        if pty.queued_bytes() < CANCELLED_FROM {
+            return;
+        }
+        let bytes = pty.cancel_writes();
+        // The end mark of the paste was among what waited.
+        let end = keys::paste_end(&self.screen.modes());
+        if !end.is_empty() {
+            self.write_pane(end.to_vec());
+        }
+        self.tell(Event::Pane(PaneEvent::InputCancelled { bytes }));
     }
 
     /// What the user does to the layout the child hears of at once, and of the window's sizes some.
