@@ -14,6 +14,7 @@ mod context;
 mod copy;
 mod doors;
 mod feed;
+mod fidelity;
 mod git_hook;
 mod handoff;
 mod hooks;

@@ -88,6 +88,22 @@ fn notifications_progress_title_and_clipboard_reach_the_host() {
 }
 
 #[test]
+fn the_clipboard_is_written_from_the_alternate_screen_too_and_never_read() {
+    let store = r"\033[?1049h\033]52;c;aGVsbG8=\007\033]52;c;?\007\033]52;p;?\033\\";
+    let launch = Launch::generic("sh child.sh").set("reboot.mode=\"manual\"");
+    let script = format!("stty raw -echo; printf '{store}READY'; exec cat >typed\n");
+    fs::write(launch.project().join("child.sh"), script).expect("a script");
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("READY", SOON);
+    reaches(&supervisor, "\x1b]52;c;aGVsbG8=\x1b\\");
+    // An answer would stand before what is typed.
+    supervisor.keys(["x"]);
+    let typed = || fs::read(supervisor.launch.project().join("typed")).unwrap_or_default();
+    supervisor.wait_until("a key", || !typed().is_empty(), SOON);
+    assert_eq!(typed(), b"x");
+}
+
+#[test]
 fn a_host_without_progress_is_not_told_of_it_and_off_means_off() {
     let text = r"\033]9;4;1;42\007\033]9;hello\007\007";
     let supervisor = printing("iTerm.app", text);
