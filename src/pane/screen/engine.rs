@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 
 use alacritty_terminal::event::VoidListener;
-use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::grid::{Dimensions, Scroll};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
 use alacritty_terminal::term::{Term, TermMode};
@@ -212,6 +212,21 @@ impl Engine {
                 _ => CursorShape::Block,
             },
             blinking: style.blinking,
+        }
+    }
+
+    /// Does what may scroll a part of the screen. If nothing of it goes above the screen, the view of the scrollback
+    /// stays where it is: the engine (0.26) would move it all the same, beyond the oldest line too.
+    #[inline]
+    fn hold_view(&mut self, below_top: bool, scroll: impl FnOnce(&mut Term<VoidListener>)) {
+        if !below_top {
+            return scroll(&mut self.term);
+        }
+        let before = self.term.grid().display_offset() as i32;
+        scroll(&mut self.term);
+        let moved = self.term.grid().display_offset() as i32 - before;
+        if moved != 0 {
+            self.term.scroll_display(Scroll::Delta(-moved));
         }
     }
 

@@ -635,6 +635,30 @@ fn a_storm_of_resizes_leaves_hardly_anything_in_the_scrollback() {
 }
 
 #[test]
+fn the_view_stays_where_it_is_while_a_part_of_the_screen_scrolls() {
+    for text in [
+        "\x1b[3;1H\x1b[2M",
+        "\x1b[2;4r\x1b[2S",
+        "\x1b[2;4r\x1b[4;1H\n\n\n",
+        "\x1b[2;4r\x1b[4;1H\x1bE\x1bE",
+        "\x1b[2;4r\x1b[4;1Hlong enough to wrap in twenty columns",
+    ] {
+        for scroll in [Scroll::Lines(3), Scroll::Top] {
+            let mut screen = screen(20, 5);
+            feed(&mut screen, counted("", 30));
+            screen.scroll(scroll);
+            // The oldest lines do not move; of three above the screen two are of it.
+            let before: Vec<_> = screen.text().lines().take(3).map(str::to_owned).collect();
+            let offset = screen.scroll_offset();
+            feed(&mut screen, text);
+            assert_eq!(screen.scroll_offset(), offset, "{text:?}");
+            let after: Vec<_> = screen.text().lines().take(3).map(str::to_owned).collect();
+            assert_eq!(after, before, "{text:?}");
+        }
+    }
+}
+
+#[test]
 fn the_tail_joins_wrapped_lines() {
     let mut screen = screen(4, 2);
     feed(&mut screen, "first\r\nabcdefghij\r\n\r\n");

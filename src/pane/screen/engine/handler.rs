@@ -43,14 +43,10 @@ impl Handler for Engine {
         put_tab(count: u16);
         backspace();
         carriage_return();
-        linefeed();
         substitute();
-        newline();
         set_horizontal_tabstop();
-        scroll_up(count: usize);
         scroll_down(count: usize);
         insert_blank_lines(count: usize);
-        delete_lines(count: usize);
         erase_chars(count: usize);
         delete_chars(count: usize);
         move_backward_tabs(count: u16);
@@ -81,7 +77,26 @@ impl Handler for Engine {
         if c >= '\u{300}' && (self.join(c) || (c.width() == Some(0) && self.cluster_is_full())) {
             return;
         }
-        self.term.input(c);
+        self.hold_view(self.region_top > 0, |term| term.input(c));
+    }
+
+    #[inline]
+    fn linefeed(&mut self) {
+        self.hold_view(self.region_top > 0, Handler::linefeed);
+    }
+
+    #[inline]
+    fn newline(&mut self) {
+        self.hold_view(self.region_top > 0, Handler::newline);
+    }
+
+    fn scroll_up(&mut self, count: usize) {
+        self.hold_view(self.region_top > 0, |term| term.scroll_up(count));
+    }
+
+    fn delete_lines(&mut self, count: usize) {
+        let below = self.term.grid().cursor.point.line > 0;
+        self.hold_view(below, |term| term.delete_lines(count));
     }
 
     fn clear_screen(&mut self, mode: ClearMode) {
