@@ -222,9 +222,9 @@ impl Engine {
         if !below_top {
             return scroll(&mut self.term);
         }
-        let before = self.term.grid().display_offset() as i32;
+        let before = self.term.grid().display_offset().cast_signed();
         scroll(&mut self.term);
-        let moved = self.term.grid().display_offset() as i32 - before;
+        let moved = (self.term.grid().display_offset().cast_signed() - before) as i32;
         if moved != 0 {
             self.term.scroll_display(Scroll::Delta(-moved));
         }

@@ -607,10 +607,9 @@ fn the_scrollback_is_forgotten_at_the_childs_wish_unless_the_user_keeps_it() {
 #[test]
 fn a_storm_of_resizes_leaves_hardly_anything_in_the_scrollback() {
     let rows = 24;
-    let picture = (1..rows)
-        .map(|row| format!("\r\n{row:_>58}"))
-        .collect::<String>();
-    let picture = format!("\x1b[2J\x1b[H{picture}");
+    let line = |row: u16| format!("\r\n{row:_>58}");
+    let lines: Vec<String> = (1..rows).map(line).collect();
+    let picture = format!("\x1b[2J\x1b[H{}", lines.concat());
     let mut screen = screen(80, rows);
     feed(&mut screen, counted("old ", 100));
     feed(&mut screen, &picture);

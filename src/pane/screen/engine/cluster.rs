@@ -79,7 +79,7 @@ impl Engine {
         let at = if at.column < last {
             at
         } else if self.term.mode().contains(TermMode::LINE_WRAP) {
-            self.to_next_row(at)
+            self.wrap_from(at)
         } else {
             return;
         };
@@ -116,7 +116,7 @@ impl Engine {
     }
 
     /// Moves the character in the last column to the next row, where there is room for it to grow.
-    fn to_next_row(&mut self, at: Point) -> Point {
+    fn wrap_from(&mut self, at: Point) -> Point {
         let grid = self.term.grid_mut();
         let mut moved = grid[at].clone();
         moved.flags.remove(Flags::WRAPLINE);
