@@ -15,6 +15,7 @@ mod copy;
 mod doors;
 mod feed;
 mod fidelity;
+mod fuzz;
 mod git_hook;
 mod handoff;
 mod hooks;
