@@ -3,12 +3,14 @@
 //! ```text
 //!            reader thread ── Output, OutputEnded ──▶┐
 //!   child ──  wait thread  ── Stopped, Exited ──────▶├─ bounded channel ──▶ loop
-//!            writer thread ◀── bounded queue ◀── try_write ───────────────── loop
+//!        ◀─── what the terminal takes at once ◀── try_write ─────────────── loop
+//!            writer thread ◀── bounded queue ◀──────┘ the rest
 //! ```
 //!
-//! - The reader never writes and never waits for drawing; when the channel is full it stops reading,
-//!   so a flood slows the child.
-//! - Input and replies go through one queue with one writer. A child that does not read fills the
+//! - The reader never writes and never waits for drawing; when the channel is full it gathers one more
+//!   batch and then stops reading, so a flood slows the child.
+//! - The terminal is never waited for by the caller of [`Pty::try_write`]: a key is written at once, and what
+//!   finds no room goes through one queue with one writer. A child that does not read fills the
 //!   queue; the caller is told and goes on. What is queued by one call is never joined with what
 //!   another call queued: Claude Code takes Enter only as a write of its own.
 //! - The exit is learned from the process, not from the end of output: a grandchild may hold the
@@ -17,26 +19,37 @@
 //!   cannot pass to somebody else while we may still signal it.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use filedescriptor::FileDescriptor;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus};
-use rustix::termios::{Action, OptionalActions, QueueSelector, SpecialCodeIndex};
+use rustix::termios::{Action, QueueSelector};
 use tokio::sync::mpsc;
 
 use super::{PaneSize, PaneSpec};
 
-/// The most bytes of one read.
-const READ_BUFFER: usize = 64 * 1024;
+/// The most bytes of one read and of one message. The loop takes a message whole: at 40 MB/s a key waits for
+/// less than half a millisecond.
+const READ_BUFFER: usize = 16 * 1024;
 
-/// How many messages may wait for the loop: with [`READ_BUFFER`] at most 1 MiB of output.
-const CHANNEL_CAPACITY: usize = 16;
+/// How many messages may wait for the loop: with [`READ_BUFFER`] at most 48 KiB of output are on their way, the
+/// batch in the reader's hand included. What a flood has in flight is what the echo of a key waits for.
+const CHANNEL_CAPACITY: usize = 2;
+
+/// How long the writer waits for room before it looks whether its work was cancelled.
+const WRITER_PATIENCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 250_000_000,
+};
 
 /// The most bytes that may wait for the child: a 4 MiB paste, and keys typed meanwhile.
 pub const WRITE_QUEUE_LIMIT: usize = 5 << 20;
@@ -144,7 +157,7 @@ pub enum Signal {
     Continue,
 }
 
-/// The channel of a pane's messages, bounded so that at most 1 MiB of output is on its way.
+/// The channel of a pane's messages, bounded so that little output is on its way.
 #[must_use]
 pub fn channel() -> (mpsc::Sender<PtyMessage>, mpsc::Receiver<PtyMessage>) {
     mpsc::channel(CHANNEL_CAPACITY)
@@ -153,6 +166,8 @@ pub fn channel() -> (mpsc::Sender<PtyMessage>, mpsc::Receiver<PtyMessage>) {
 /// A running (or just ended) pane. Dropping it closes the terminal: who is left gets SIGHUP.
 pub struct Pty {
     master: Box<dyn MasterPty + Send>,
+    /// The same, to read and write: neither ever waits.
+    bytes: Arc<File>,
     terminal: Option<PathBuf>,
     queue: Arc<Queue>,
     life: Arc<Mutex<Life>>,
@@ -202,14 +217,7 @@ pub fn spawn(
     let pair = native_pty_system()
         .openpty(pty_size(spec.size))
         .map_err(|error| PtyError::Open(error.into()))?;
-    let reader = pair
-        .master
-        .try_clone_reader()
-        .map_err(|error| PtyError::Open(error.into()))?;
-    let writer = pair
-        .master
-        .take_writer()
-        .map_err(|error| PtyError::Open(error.into()))?;
+    let bytes = Arc::new(without_waits(pair.master.as_ref())?);
     let program = || spec.program.to_string_lossy().into_owned();
     let mut child = pair
         .slave
@@ -233,6 +241,7 @@ pub fn spawn(
     let pty = Pty {
         terminal: pair.master.tty_name(),
         master: pair.master,
+        bytes,
         queue: Arc::default(),
         life: Arc::new(Mutex::new(Life {
             child,
@@ -243,16 +252,25 @@ pub fn spawn(
         closing: Arc::default(),
         pid,
     };
-    pty.start_threads(
-        reader,
-        writer,
-        &Sender {
-            iteration,
-            messages: messages.clone(),
-        },
-    )
+    pty.start_threads(&Sender {
+        iteration,
+        messages: messages.clone(),
+    })
     .inspect_err(|_| drop(pty.signal(Signal::Kill)))?;
     Ok(pty)
+}
+
+/// Our side of the terminal, so that reading and writing never wait.
+fn without_waits(master: &dyn MasterPty) -> Result<File, PtyError> {
+    let open = |error: Source| PtyError::Open(error);
+    let raw = master
+        .as_raw_fd()
+        .ok_or_else(|| open("it has no descriptor".into()))?;
+    let bytes = FileDescriptor::dup(&raw)
+        .and_then(|duplicate| duplicate.as_file())
+        .map_err(|error| open(error.into()))?;
+    rustix::io::ioctl_fionbio(&bytes, true).map_err(|error| open(error.into()))?;
+    Ok(bytes)
 }
 
 fn command(spec: &PaneSpec) -> CommandBuilder {
@@ -283,6 +301,11 @@ struct Sender {
 }
 
 impl Sender {
+    /// Whether the loop has as much to do as may wait for it.
+    fn is_full(&self) -> bool {
+        self.messages.capacity() == 0
+    }
+
     /// False if nobody listens any more.
     fn send(&self, news: PtyNews) -> bool {
         self.messages
@@ -295,23 +318,26 @@ impl Sender {
 }
 
 impl Pty {
-    fn start_threads(
-        &self,
-        reader: Box<dyn Read + Send>,
-        writer: Box<dyn Write + Send>,
-        sender: &Sender,
-    ) -> Result<(), PtyError> {
+    fn start_threads(&self, sender: &Sender) -> Result<(), PtyError> {
         let (closing, to_loop) = (Arc::clone(&self.closing), sender.clone());
-        start_thread("pane-reader", move || read_all(reader, &closing, &to_loop))?;
-        let queue = Arc::clone(&self.queue);
-        start_thread("pane-writer", move || write_all(writer, &queue))?;
+        let bytes = Arc::clone(&self.bytes);
+        start_thread("pane-reader", move || read_all(&bytes, &closing, &to_loop))?;
+        let (bytes, queue) = (Arc::clone(&self.bytes), Arc::clone(&self.queue));
+        let write = move |part: &[u8]| match rustix::io::write(&*bytes, part) {
+            Err(Errno::AGAIN) => {
+                await_terminal(&bytes, PollFlags::OUT, Some(&WRITER_PATIENCE));
+                Ok(0)
+            }
+            written => written,
+        };
+        start_thread("pane-writer", move || write_all(write, &queue))?;
         let (life, pid, to_loop) = (Arc::clone(&self.life), self.pid, sender.clone());
         start_thread("pane-wait", move || await_end(pid, &life, &to_loop))
     }
 
-    /// Queues bytes for the child; they are written as they are, by a write of their own.
+    /// Writes bytes to the child, as they are and by a write of their own; queues what finds no room.
     pub fn try_write(&self, bytes: Vec<u8>) -> Result<(), WriteRefused> {
-        self.queue.push(bytes)
+        self.queue.push(bytes, |bytes| rustix::io::write(&*self.bytes, bytes))
     }
 
     /// How many bytes wait for the child.
@@ -393,12 +419,6 @@ impl Pty {
         let Some(terminal) = self.open_terminal() else {
             return;
         };
-        // portable-pty types a line end and EOF into the terminal when its writer is dropped. To a
-        // program in raw mode that would be Enter.
-        if let Ok(mut settings) = rustix::termios::tcgetattr(&terminal) {
-            settings.special_codes[SpecialCodeIndex::VEOF] = 0;
-            let _ = rustix::termios::tcsetattr(&terminal, OptionalActions::Now, &settings);
-        }
         let _ = rustix::termios::tcflush(&terminal, QueueSelector::IFlush);
         // A byte from this side ends the reader's read, though a grandchild may hold the terminal
         // open without a word.
@@ -415,7 +435,6 @@ fn open_terminal(path: &Path) -> rustix::io::Result<OwnedFd> {
 impl Drop for Pty {
     fn drop(&mut self) {
         self.closing.store(true, Ordering::Release);
-        // The end mark of the terminal must be gone before the writer is.
         self.wake_threads();
         self.queue.close();
         self.release();
@@ -430,25 +449,52 @@ fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), P
         .map_err(PtyError::Thread)
 }
 
-fn read_all(mut reader: Box<dyn Read + Send>, closing: &AtomicBool, sender: &Sender) {
+fn read_all(bytes: &File, closing: &AtomicBool, sender: &Sender) {
     let mut buffer = vec![0; READ_BUFFER];
+    let mut filled = 0;
     loop {
-        match reader.read(&mut buffer) {
-            _ if closing.load(Ordering::Acquire) => return,
-            Ok(0) => break,
+        let read = rustix::io::read(bytes, &mut buffer[filled..]);
+        if closing.load(Ordering::Acquire) {
+            return;
+        }
+        let more = match read {
+            // EIO is how the end of a terminal looks from our side.
+            Ok(0) | Err(Errno::IO) => break,
             Ok(count) => {
-                if !sender.send(PtyNews::Output(buffer[..count].to_vec())) {
-                    return;
-                }
+                filled += count;
+                filled < READ_BUFFER
             }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(Errno::INTR) => continue,
+            Err(Errno::AGAIN) if filled == 0 => {
+                await_terminal(bytes, PollFlags::IN, None);
+                continue;
+            }
+            Err(Errno::AGAIN) => false,
             Err(error) => {
                 tracing::warn!(%error, "reading from the pane failed");
                 break;
             }
+        };
+        // While the loop has enough to do, this batch grows.
+        if more && sender.is_full() {
+            continue;
+        }
+        let output = PtyNews::Output(buffer[..std::mem::take(&mut filled)].to_vec());
+        if !sender.send(output) {
+            return;
         }
     }
+    if filled > 0 {
+        sender.send(PtyNews::Output(buffer[..filled].to_vec()));
+    }
     sender.send(PtyNews::OutputEnded);
+}
+
+/// Waits until the terminal can be read or written, or the time is up.
+fn await_terminal(bytes: &File, what: PollFlags, limit: Option<&Timespec>) {
+    let terminal = bytes.as_fd();
+    // Whatever this says, the next read or write tells.
+    let _ = poll(&mut [PollFd::new(&terminal, what)], limit);
 }
 
 /// What waits to be written.
@@ -469,10 +515,22 @@ struct QueueState {
 }
 
 impl Queue {
-    fn push(&self, bytes: Vec<u8>) -> Result<(), WriteRefused> {
+    /// Writes what is short by `write`, which never waits, if nothing else waits; queues the rest.
+    fn push(
+        &self,
+        mut bytes: Vec<u8>,
+        write: impl FnOnce(&[u8]) -> Result<usize, Errno>,
+    ) -> Result<(), WriteRefused> {
         let mut state = locked(&self.state);
         if state.closed {
             return Err(WriteRefused::Closed);
+        }
+        // The writer finds out about errors.
+        if state.bytes == 0
+            && (1..=WRITE_CHUNK).contains(&bytes.len())
+            && let Ok(count) = write(&bytes)
+        {
+            bytes.drain(..count);
         }
         // A key or the end mark of a paste still finds room behind a queue that a paste has filled.
         let reserve = if bytes.len() <= 64 { 4096 } else { 0 };
@@ -530,24 +588,23 @@ impl Queue {
     }
 }
 
-fn write_all(mut writer: Box<dyn Write + Send>, queue: &Queue) {
+fn write_all(mut write: impl FnMut(&[u8]) -> Result<usize, Errno>, queue: &Queue) {
     while let Some((part, cancellations)) = queue.next() {
         let mut rest = part.as_slice();
         while !rest.is_empty() {
-            match writer.write(&rest[..rest.len().min(WRITE_CHUNK)]) {
-                Ok(count) => {
-                    rest = &rest[count..];
-                    if !queue.written(count, cancellations) {
-                        break;
-                    }
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            let count = match write(&rest[..rest.len().min(WRITE_CHUNK)]) {
+                Ok(count) => count,
+                Err(Errno::INTR) => 0,
                 Err(error) => {
                     // Usual when the child is gone; its exit is told by another thread.
                     tracing::debug!(%error, "writing to the pane failed");
                     queue.close();
                     return;
                 }
+            };
+            rest = &rest[count..];
+            if !queue.written(count, cancellations) {
+                break;
             }
         }
     }

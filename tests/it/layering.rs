@@ -156,6 +156,7 @@ const WORLDLY: [&str; 14] = [
 const DOORS: [(&str, &[&str]); 13] = [
     ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
+    ("filedescriptor", &["pane/pty.rs"]),
     ("portable_pty", &["pane/pty.rs"]),
     ("sqlx", &["lineage/store/db.rs"]),
     (

@@ -182,13 +182,16 @@ fn each_queued_part_is_a_write_of_its_own() {
     pane.until_said("ready");
     let queue = Arc::new(Queue::default());
     for part in ["text", "\r", "more"] {
-        queue.push(part.into()).unwrap();
+        queue.push(part.into(), |_| Err(Errno::AGAIN)).unwrap();
     }
     let writes = Arc::new(Mutex::new(Vec::new()));
-    let recorder = Recorder(Arc::clone(&writes));
     let thread = {
-        let queue = Arc::clone(&queue);
-        thread::spawn(move || write_all(Box::new(recorder), &queue))
+        let (queue, writes) = (Arc::clone(&queue), Arc::clone(&writes));
+        let record = move |part: &[u8]| {
+            locked(&writes).push(part.to_vec());
+            Ok(part.len())
+        };
+        thread::spawn(move || write_all(record, &queue))
     };
     let deadline = Instant::now() + LIMIT;
     while locked(&queue.state).bytes > 0 {
@@ -203,17 +206,18 @@ fn each_queued_part_is_a_write_of_its_own() {
     );
 }
 
-struct Recorder(Arc<Mutex<Vec<Vec<u8>>>>);
-
-impl Write for Recorder {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        locked(&self.0).push(bytes.to_vec());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+#[test]
+fn what_the_terminal_takes_at_once_is_not_queued_and_never_overtakes() {
+    let queue = Queue::default();
+    let waiting = || locked(&queue.state).parts.iter().cloned().collect::<Vec<_>>();
+    queue.push(b"key".to_vec(), |bytes| Ok(bytes.len())).unwrap();
+    assert_eq!(waiting(), Vec::<Vec<u8>>::new());
+    queue.push(b"cut".to_vec(), |_| Ok(1)).unwrap();
+    assert_eq!(waiting(), [b"ut".to_vec()]);
+    let overtaking = |_: &[u8]| -> Result<usize, Errno> { panic!("something waits before it") };
+    queue.push(b"next".to_vec(), overtaking).unwrap();
+    assert_eq!(waiting(), [b"ut".to_vec(), b"next".to_vec()]);
+    assert_eq!(locked(&queue.state).bytes, 6);
 }
 
 #[test]
