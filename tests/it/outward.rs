@@ -61,9 +61,13 @@ fn kinds_of_underline_reach_a_host_that_knows_them() {
 
 #[test]
 fn a_joined_emoji_reaches_the_host_whole_and_the_row_stays_in_place() {
-    let supervisor = printing("ghostty", "\u{1f469}\u{200d}\u{1f680}|\u{26a0}\u{fe0f}|");
+    let supervisor = printing(
+        "ghostty",
+        "\u{1f469}\u{200d}\u{1f680}|\u{26a0}\u{fe0f}|\u{231a}\u{fe0e}|",
+    );
     reaches(&supervisor, "\u{1f469}\u{200d}\u{1f680}\x1b[");
     reaches(&supervisor, "\u{26a0}\u{fe0f}\x1b[");
+    reaches(&supervisor, "\u{231a}\u{fe0e}\x1b[");
 }
 
 #[test]
