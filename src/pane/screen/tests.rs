@@ -634,6 +634,30 @@ fn a_storm_of_resizes_leaves_hardly_anything_in_the_scrollback() {
 }
 
 #[test]
+fn everything_above_the_cursor_is_erased_in_whichever_row_it_stands() {
+    for row in 1..=3 {
+        let mut screen = screen(5, 3);
+        feed(
+            &mut screen,
+            format!("aaa\r\nbbb\r\nccc\x1b[{row};2H\x1b[1J"),
+        );
+        let left = ["  a\nbbb\nccc", "\n  b\nccc", "\n\n  c"];
+        assert_eq!(screen.text(), left[row - 1], "row {row}");
+        let mut screen = self::screen(5, 3);
+        screen.expect_redraw(*NOW + Duration::from_secs(1));
+        feed(
+            &mut screen,
+            format!("aaa\r\nbbb\r\nccc\x1b[{row};2H\x1b[2J"),
+        );
+        assert_eq!(
+            (screen.text().as_str(), screen.history_len()),
+            ("", 0),
+            "row {row}"
+        );
+    }
+}
+
+#[test]
 fn the_view_stays_where_it_is_while_a_part_of_the_screen_scrolls() {
     for text in [
         "\x1b[3;1H\x1b[2M",

@@ -1,5 +1,6 @@
 //! The parser's calls: passed on to the engine, but for those that we answer, count or bound ourselves.
 
+use alacritty_terminal::index::Line;
 use alacritty_terminal::term::TermMode;
 use unicode_width::UnicodeWidthChar;
 use vte::ansi::cursor_icon::CursorIcon;
@@ -102,10 +103,15 @@ impl Handler for Engine {
     fn clear_screen(&mut self, mode: ClearMode) {
         match mode {
             ClearMode::Saved if self.keeps_scrollback => {}
-            // All at once would move it above the screen.
+            // The engine would move it above the screen.
             ClearMode::All if self.redraws => {
-                self.term.clear_screen(ClearMode::Above);
+                self.term.grid_mut().reset_region(..);
                 self.term.clear_screen(ClearMode::Below);
+            }
+            // The engine (0.26) leaves the first row as it is when the cursor stands in the second.
+            ClearMode::Above if self.term.grid().cursor.point.line == 1 => {
+                self.term.grid_mut().reset_region(..Line(1));
+                self.term.clear_screen(mode);
             }
             mode => self.term.clear_screen(mode),
         }
