@@ -113,6 +113,11 @@ pub enum PaneEvent {
     MarkerSeen,
     /// The input queue of the pane is full: the child does not read.
     InputRefused,
+    /// The user has pressed Ctrl-C while so many bytes waited for a child that does not read: they were dropped.
+    InputCancelled {
+        /// How many there were.
+        bytes: usize,
+    },
     /// Processes of an ended agent that are still alive.
     LeftoversFound {
         /// `pid name`, one each.

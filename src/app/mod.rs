@@ -103,8 +103,15 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
         PaneEvent::MarkerSeen => reboot::marker_seen(model),
         PaneEvent::InputRefused => {
             model.trouble(
-                "the agent does not read its input: what you typed last was not delivered",
+                "the agent does not read its input: what you typed last was not delivered (Ctrl-C drops what waits)",
             );
+            Vec::new()
+        }
+        PaneEvent::InputCancelled { bytes } => {
+            let size = bytes.div_ceil(1024);
+            model.notice(format!(
+                "{size} KiB that the agent had not read were dropped"
+            ));
             Vec::new()
         }
         PaneEvent::LeftoversFound { processes } => {

@@ -436,6 +436,8 @@ pub struct UiConfig {
     pub theme: ThemeName,
     /// How many lines of the pane are kept above its screen.
     pub scrollback_lines: usize,
+    /// Whether they stay when the child asks for them to be forgotten (`CSI 3 J`).
+    pub keep_scrollback: bool,
     /// The width of the panels, in cells; `None` to fit the host terminal.
     pub panel_width: Option<u16>,
     /// What becomes of the child's wish to write the clipboard.
@@ -449,6 +451,7 @@ impl Default for UiConfig {
         Self {
             theme: ThemeName::default(),
             scrollback_lines: 10_000,
+            keep_scrollback: false,
             panel_width: None,
             clipboard: ClipboardPolicy::default(),
             notifications: Notifications::default(),

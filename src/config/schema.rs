@@ -224,6 +224,7 @@ pub(super) static KEYS: &[Key] = &[
         ("mono", |d| d.config.ui.theme = ThemeName::Mono),
     ])),
     key("ui", "scrollback_lines", Anyone, Whole(0, 100_000, |d, v| d.config.ui.scrollback_lines = v as usize)),
+    key("ui", "keep_scrollback", Anyone, Flag(|d, v| d.config.ui.keep_scrollback = v)),
     key("ui", "panel_width", Anyone, Whole(0, 60, |d, v| d.config.ui.panel_width = none_if_0(v as u16))),
     key("ui", "clipboard", Owner, OneOf(&[
         ("focused", |d| d.config.ui.clipboard = ClipboardPolicy::Focused),
@@ -384,6 +385,7 @@ mod tests {
                 "handoff.include_test_state",
                 "ui.theme",
                 "ui.scrollback_lines",
+                "ui.keep_scrollback",
                 "ui.panel_width",
                 "ui.notifications",
                 "recording.max_size",

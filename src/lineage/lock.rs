@@ -272,7 +272,10 @@ mod tests {
         assert!(!third.follows_order());
         drop(third);
         let fourth = Lock::acquire(&dir, &me()).unwrap();
-        assert!(!fourth.follows_order(), "nobody has looked after the second");
+        assert!(
+            !fourth.follows_order(),
+            "nobody has looked after the second"
+        );
     }
 
     #[cfg(target_os = "linux")]

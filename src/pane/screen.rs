@@ -187,6 +187,8 @@ pub struct Screen {
     frozen: Option<Frozen>,
     deadline: Option<Instant>,
     revision: u64,
+    /// Until when the child is taken to draw anew what it has drawn, because its size has changed.
+    redraw_until: Option<Instant>,
     /// What is read in copy mode, while the living screen goes on behind it.
     still: Option<Box<Still>>,
     /// What the screen looked like when the view left it for the scrollback.
@@ -237,14 +239,28 @@ impl Screen {
             frozen: None,
             deadline: None,
             revision: 0,
+            redraw_until: None,
             still: None,
             left: None,
         }
     }
 
+    /// Says whether the lines above the screen stay when the child asks for them to be forgotten (`CSI 3 J`).
+    pub fn set_keeps_scrollback(&mut self, keeps: bool) {
+        self.engine.keeps_scrollback = keeps;
+    }
+
+    /// Says that the child has been told of a new size, so that it will draw anew what is on the screen: if it clears it
+    /// for that, the text comes again and is not kept above the screen too.
+    pub fn expect_redraw(&mut self, until: Instant) {
+        self.redraw_until = Some(until);
+    }
+
     /// Takes bytes from the child; `now` only serves the deadline of synchronized frames.
     pub fn feed(&mut self, bytes: &[u8], now: Instant) {
         self.expire(now);
+        self.redraw_until = self.redraw_until.filter(|until| now < *until);
+        self.engine.redraws = self.redraw_until.is_some();
         self.take(bytes, Some(now));
     }
 

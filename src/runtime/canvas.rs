@@ -8,6 +8,8 @@ use ratatui::{
     layout::{Position, Rect},
 };
 
+use unicode_width::UnicodeWidthStr as _;
+
 use crate::ui::extra::LinkRun;
 
 use super::paint::{Abilities, Painter};
@@ -69,7 +71,7 @@ impl Canvas {
         self.next.reset();
         let cursor = paint(&mut self.next);
         std::mem::swap(&mut self.shown, &mut self.next);
-        let changed = self.next.diff(&self.shown);
+        let changed = changes(&self.next, &self.shown);
         send(&mut self.painter, &mut self.cursor, &changed, cursor);
         self.painter.take()
     }
@@ -93,7 +95,7 @@ impl Canvas {
         }
         paint(after);
         swap(before, &mut self.shown, start);
-        let changed = before.diff(after);
+        let changed = changes(before, after);
         send(&mut self.painter, &mut self.cursor, &changed, cursor);
         swap(after, &mut self.shown, start);
         self.painter.take()
@@ -107,6 +109,26 @@ fn swap(part: &mut Buffer, whole: &mut Buffer, start: usize) {
     for (row, cells) in part.content.chunks_exact_mut(width.max(1)).enumerate() {
         cells.swap_with_slice(&mut whole.content[start + row * stride..][..width]);
     }
+}
+
+/// The cells that differ. Ratatui forgets one: where a character grows over the first half of another, the second half of
+/// that one is left on the host terminal, and what is written there later may take its neighbour with it.
+fn changes<'a>(before: &Buffer, after: &'a Buffer) -> Vec<(u16, u16, &'a Cell)> {
+    let mut changed = before.diff(after);
+    let wide = |cell: &Cell| cell.symbol().len() > 2 && cell.symbol().width() == 2;
+    let halves: Vec<_> = changed
+        .iter()
+        .filter(|(x, y, cell)| {
+            x + 2 < after.area.right() && wide(cell) && wide(&before[(x + 1, *y)])
+        })
+        .map(|(x, y, _)| (x + 2, *y))
+        .collect();
+    if !halves.is_empty() {
+        changed.extend(halves.into_iter().map(|(x, y)| (x, y, &after[(x, y)])));
+        changed.sort_by_key(|(x, y, _)| (*y, *x));
+        changed.dedup_by_key(|(x, y, _)| (*y, *x));
+    }
+    changed
 }
 
 /// Writes changed cells and puts the cursor where it belongs.
@@ -185,6 +207,21 @@ mod tests {
             "{anew:?}"
         );
         assert_eq!(canvas.shown.area, Rect::new(0, 0, 10, 3));
+    }
+
+    #[test]
+    fn a_character_that_grows_over_half_of_another_leaves_nothing_of_it() {
+        let mut canvas = Canvas::new((8, 1), Abilities::default());
+        let plain = ratatui::style::Style::default();
+        canvas.whole(|buf| {
+            buf.set_string(0, 0, "⚠🚀e", plain);
+            None
+        });
+        let grown = canvas.whole(|buf| {
+            buf.set_string(0, 0, "⚠\u{fe0f} e", plain);
+            None
+        });
+        assert!(text(&grown).contains("\u{1b}[1;3H "), "{grown:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crossterm::event::{KeyModifiers, MouseEventKind};
+use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
 
 use crate::{
     app::{
@@ -16,9 +16,10 @@ use crate::{
     },
     autopilot::RunNews,
     breakpoint::git,
+    config::UiConfig,
     lineage::{EndReason, files::PrivateDir, process},
     pane::{
-        ColourScheme, HostPalette, MouseTracking, Rgb,
+        ColourScheme, HostPalette, MouseTracking, PaneSize, Rgb,
         input::{self, HostInput, HostReply},
         keys, pty,
         recording::Recording,
@@ -48,8 +49,21 @@ const RECORDING_LIMIT: usize = 64 << 20;
 /// How long the files that a handoff names may be looked at before it is drafted without.
 const GROUND_LIMIT: Duration = Duration::from_secs(4);
 
+/// From how many bytes on that a child has not read Ctrl-C overtakes them: more than anybody types ahead.
+const CANCELLED_FROM: usize = 4096;
+
+/// For how long after a new size the child is taken to draw anew because of it.
+const REDRAW_TIME: Duration = Duration::from_secs(1);
+
 /// How many lines the wheel moves.
 const WHEEL_LINES: i32 = 3;
+
+/// An empty screen as the user wants them.
+pub(super) fn new_screen(size: PaneSize, ui: &UiConfig) -> Screen {
+    let mut screen = Screen::new(size, ui.scrollback_lines);
+    screen.set_keeps_scrollback(ui.keep_scrollback);
+    screen
+}
 
 impl Shell {
     /// Does what the core orders.
@@ -157,12 +171,19 @@ impl Shell {
                     MouseEventKind::ScrollDown => self.screen.scroll(Scroll::Lines(-WHEEL_LINES)),
                     _ => {}
                 }
+            } else if ours && modes.mouse != MouseTracking::None {
+                // Shift keeps the mouse from the child, and on the alternate screen there is nothing to scroll.
             } else if let Some(bytes) = keys::encode_mouse(event, column, row, &modes) {
                 self.write_pane(bytes);
             }
             return;
         }
         match input {
+            HostInput::Key { event, .. }
+                if event.code == KeyCode::Char('c') && event.modifiers == KeyModifiers::CONTROL =>
+            {
+                self.cancel_input();
+            }
             HostInput::PasteStart => self.paste_cut = false,
             // A text with holes is worse than one cut off, so nothing goes behind the first refusal.
             HostInput::PasteChunk(_) if self.paste_cut => return,
@@ -174,12 +195,39 @@ impl Shell {
         }
     }
 
+    /// Ctrl-C overtakes what a child has not read: whoever presses it does not want to wait behind a paste of megabytes,
+    /// or for ever.
+    fn cancel_input(&mut self) {
+        let Some(pty) = &self.pty else { return };
+        if pty.queued_bytes() < CANCELLED_FROM {
+            return;
+        }
+        let bytes = pty.cancel_writes();
+        // The end mark of the paste was among what waited.
+        let end = keys::paste_end(&self.screen.modes());
+        if !end.is_empty() {
+            self.write_pane(end.to_vec());
+        }
+        self.tell(Event::Pane(PaneEvent::InputCancelled { bytes }));
+    }
+
+    /// What the user does to the layout the child hears of at once, and of the window's sizes some.
+    fn resize_pane(&mut self, size: PaneSize) {
+        if !self.window_resizes {
+            self.resizing.forget();
+        } else if !self.resizing.ask(size, Instant::now()) {
+            return;
+        }
+        self.set_pane_size(size);
+    }
+
     /// Grid and terminal change together; the child hears of it only when something has changed.
-    fn resize_pane(&mut self, size: crate::pane::PaneSize) {
+    pub(super) fn set_pane_size(&mut self, size: PaneSize) {
         if self.screen.size() == size {
             return;
         }
         self.screen.resize(size);
+        self.screen.expect_redraw(Instant::now() + REDRAW_TIME);
         if let Some((begun, recording)) = &mut self.recording
             && let Err(error) = recording.resize(begun.elapsed(), size)
         {
@@ -220,7 +268,8 @@ impl Shell {
         let iteration = start.iteration;
         let size = layout::layout(&self.model).pane_size();
         let palette = self.palette;
-        self.screen = Screen::new(size, self.model.config.ui.scrollback_lines);
+        self.resizing.forget();
+        self.screen = new_screen(size, &self.model.config.ui);
         self.screen.set_palette(palette);
         if let Some(scheme) = self.scheme {
             self.screen.set_colour_scheme(scheme);

@@ -31,6 +31,7 @@ pub mod listen;
 pub mod outward;
 pub mod paint;
 pub mod recovery;
+pub mod resizing;
 pub mod summary;
 pub mod task;
 pub mod trim;
@@ -86,6 +87,7 @@ use keeper::Job;
 use listen::Listening;
 use outward::Outward;
 use paint::Abilities;
+use resizing::Resizing;
 use summary::SideProcesses;
 use watcher::Watcher;
 
@@ -183,6 +185,10 @@ pub struct Shell {
     pub(crate) quit: Option<i32>,
     /// The child has refused a part of the paste that is coming in.
     pub(crate) paste_cut: bool,
+    /// The sizes of the pane that the child has not been told yet.
+    pub(crate) resizing: Resizing,
+    /// The host terminal's window is what changes the pane's size just now.
+    pub(crate) window_resizes: bool,
     /// What goes to the host terminal beside the cells.
     pub(crate) outward: Outward,
     pub(crate) recording: Option<(Instant, Recording)>,
@@ -333,7 +339,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     model.zoomed |= !front.has_terminal();
     let canvas = Canvas::new(model.host, abilities);
     let size = layout(&model).pane_size();
-    let screen = Screen::new(size, model.config.ui.scrollback_lines);
+    let screen = effects::new_screen(size, &model.config.ui);
     let mut shell = Shell {
         model,
         screen,
@@ -361,6 +367,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         watch_for: None,
         quit: None,
         paste_cut: false,
+        resizing: Resizing::default(),
+        window_resizes: false,
         outward: Outward::new(abilities),
         recording: None,
         summaries: SideProcesses::default(),
@@ -544,7 +552,9 @@ impl Shell {
             return;
         }
         self.canvas.renew((columns, rows));
+        self.window_resizes = true;
         self.tell(Event::Host(HostEvent::Resized { columns, rows }));
+        self.window_resizes = false;
     }
 
     fn suspend(&mut self) {
@@ -783,6 +793,8 @@ impl Shell {
         match load::load(&self.paths, &self.flags) {
             Ok(loaded) if loaded.config != self.model.config => {
                 self.tell(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
+                let keeps = self.model.config.ui.keep_scrollback;
+                self.screen.set_keeps_scrollback(keeps);
                 self.choose_theme();
             }
             Ok(_) => {}
@@ -814,6 +826,7 @@ impl Shell {
             typed,
             self.escape_due,
             self.screen.deadline(),
+            self.resizing.deadline(),
             self.estimate_due,
             self.config_due,
             self.notes_due,
@@ -836,6 +849,10 @@ impl Shell {
         if self.screen.deadline().is_some_and(|due| due <= now) {
             self.screen.expire(now);
             self.after_feed();
+        }
+        if let Some(size) = self.resizing.due(now) {
+            self.set_pane_size(size);
+            self.dirty = true;
         }
         if self.config_due.is_some_and(|due| due <= now) {
             self.config_due = None;

@@ -16,6 +16,8 @@ mod context;
 mod copy;
 mod doors;
 mod feed;
+mod fidelity;
+mod fuzz;
 mod git_hook;
 mod handoff;
 mod hooks;

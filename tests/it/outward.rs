@@ -61,9 +61,13 @@ fn kinds_of_underline_reach_a_host_that_knows_them() {
 
 #[test]
 fn a_joined_emoji_reaches_the_host_whole_and_the_row_stays_in_place() {
-    let supervisor = printing("ghostty", "\u{1f469}\u{200d}\u{1f680}|\u{26a0}\u{fe0f}|");
+    let supervisor = printing(
+        "ghostty",
+        "\u{1f469}\u{200d}\u{1f680}|\u{26a0}\u{fe0f}|\u{231a}\u{fe0e}|",
+    );
     reaches(&supervisor, "\u{1f469}\u{200d}\u{1f680}\x1b[");
     reaches(&supervisor, "\u{26a0}\u{fe0f}\x1b[");
+    reaches(&supervisor, "\u{231a}\u{fe0e}\x1b[");
 }
 
 #[test]
@@ -132,6 +136,22 @@ fn of_thirteen_outputs_each_reaches_the_host_by_the_policy() {
         let supervisor = printing("ghostty", said);
         reaches(&supervisor, wanted.expect("a call is passed on"));
     }
+}
+
+#[test]
+fn the_clipboard_is_written_from_the_alternate_screen_too_and_never_read() {
+    let store = r"\033[?1049h\033]52;c;aGVsbG8=\007\033]52;c;?\007\033]52;p;?\033\\";
+    let launch = Launch::generic("sh child.sh").set("reboot.mode=\"manual\"");
+    let script = format!("stty raw -echo; printf '{store}READY'; exec cat >typed\n");
+    fs::write(launch.project().join("child.sh"), script).expect("a script");
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("READY", SOON);
+    reaches(&supervisor, "\x1b]52;c;aGVsbG8=\x1b\\");
+    // An answer would stand before what is typed.
+    supervisor.keys(["x"]);
+    let typed = || fs::read(supervisor.launch.project().join("typed")).unwrap_or_default();
+    supervisor.wait_until("a key", || !typed().is_empty(), SOON);
+    assert_eq!(typed(), b"x");
 }
 
 #[test]

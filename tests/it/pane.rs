@@ -24,7 +24,7 @@ const FLOOD: usize = 100;
 const MEMORY_LIMIT: u64 = 150 * 1024;
 
 /// A supervisor whose hosted program is this shell script, in raw mode without echo.
-fn script(size: (u16, u16), text: &str) -> Launch {
+pub(crate) fn script(size: (u16, u16), text: &str) -> Launch {
     // By all that these scripts write, an estimate would ask for a reboot.
     let launch = Launch::generic("sh child.sh")
         .set("reboot.mode=\"manual\"")
@@ -34,17 +34,22 @@ fn script(size: (u16, u16), text: &str) -> Launch {
     launch
 }
 
-fn file(supervisor: &Supervisor, name: &str) -> PathBuf {
+pub(crate) fn file(supervisor: &Supervisor, name: &str) -> PathBuf {
     supervisor.launch.project().join(name)
 }
 
-fn read(supervisor: &Supervisor, name: &str) -> Vec<u8> {
+pub(crate) fn read(supervisor: &Supervisor, name: &str) -> Vec<u8> {
     fs::read(file(supervisor, name)).unwrap_or_default()
 }
 
 /// Waits until the file has this many bytes; gives how long that took.
 #[track_caller]
-fn wait_for_bytes(supervisor: &Supervisor, name: &str, count: usize, limit: Duration) -> Duration {
+pub(crate) fn wait_for_bytes(
+    supervisor: &Supervisor,
+    name: &str,
+    count: usize,
+    limit: Duration,
+) -> Duration {
     let path = file(supervisor, name);
     let length = || fs::metadata(&path).map_or(0, |file| file.len());
     let began = Instant::now();
@@ -61,7 +66,7 @@ fn wait_for_bytes(supervisor: &Supervisor, name: &str, count: usize, limit: Dura
 }
 
 /// A figure of the supervisor's memory in KiB.
-fn memory(supervisor: &Supervisor, name: &str) -> u64 {
+pub(crate) fn memory(supervisor: &Supervisor, name: &str) -> u64 {
     let pid = supervisor.terminal.pid().as_raw_nonzero();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -70,21 +75,21 @@ fn memory(supervisor: &Supervisor, name: &str) -> u64 {
 }
 
 /// A small generator of numbers (xorshift): the same ones in every run.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
-    fn among<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn among<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }
 

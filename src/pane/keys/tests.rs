@@ -258,6 +258,40 @@ fn every_key_has_its_bytes_in_every_language() {
     }
 }
 
+/// What tells the key alone told with its shifted character too: `CSI 97;6u` as `CSI 97:65;6u`.
+fn with_alternate(bytes: &str) -> String {
+    let fields = bytes
+        .strip_prefix("\x1b[")
+        .and_then(|rest| rest.strip_suffix('u'));
+    let Some((key, number)) = fields.and_then(|fields| fields.split_once(';')) else {
+        return bytes.to_owned();
+    };
+    let letter = key.parse().ok().and_then(char::from_u32);
+    let shifted = number
+        .parse::<u8>()
+        .is_ok_and(|number| (number - 1) & 1 == 1);
+    match letter {
+        Some(letter @ 'a'..='z') if shifted => {
+            format!(
+                "\x1b[{key}:{};{number}u",
+                u32::from(letter.to_ascii_uppercase())
+            )
+        }
+        _ => bytes.to_owned(),
+    }
+}
+
+#[test]
+fn the_clients_flags_tell_the_shifted_character_too() {
+    let mut told = 0;
+    for (code, modifiers, [_, _, alone, _]) in table() {
+        let both = encoded(code, modifiers, &kitty(5));
+        assert_eq!(both, with_alternate(alone), "{code:?} {modifiers:?}");
+        told += usize::from(both != alone);
+    }
+    assert!(told > 0);
+}
+
 #[test]
 fn modify_other_keys_1_leaves_what_has_a_form() {
     let table = [

@@ -104,6 +104,10 @@ pub(super) struct Engine {
     main_saved: Option<SavedCursor<Cell>>,
     /// Rows changed behind the engine's back since the damage was last taken.
     touched: Option<Range<usize>>,
+    /// The child draws anew: what it clears from the screen is not kept above it.
+    pub(super) redraws: bool,
+    /// Ignores `CSI 3 J`.
+    pub(super) keeps_scrollback: bool,
     pub(super) palette: HostPalette,
     pub(super) scheme: Option<ColourScheme>,
     pub(super) cell_pixels: (u16, u16),
@@ -167,6 +171,8 @@ impl Engine {
             other_saved_origin: false,
             main_saved: None,
             touched: None,
+            redraws: false,
+            keeps_scrollback: false,
             palette: HostPalette::default(),
             scheme: None,
             cell_pixels: (8, 16),

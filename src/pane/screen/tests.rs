@@ -660,6 +660,97 @@ fn a_view_of_the_scrollback_stays_while_a_part_of_the_screen_scrolls() {
 }
 
 #[test]
+fn the_scrollback_is_forgotten_at_the_childs_wish_unless_the_user_keeps_it() {
+    for keeps in [false, true] {
+        let mut screen = screen(20, 5);
+        screen.set_keeps_scrollback(keeps);
+        feed(&mut screen, counted("", 104));
+        feed(&mut screen, "\x1b[3J");
+        assert_eq!(screen.history_len(), if keeps { 100 } else { 0 });
+        assert!(screen.text().starts_with("100\n"), "{}", screen.text());
+        feed(&mut screen, "\x1b[2J\x1b[3J\x1b[H");
+        assert_eq!(screen.text(), "");
+    }
+}
+
+#[test]
+fn a_storm_of_resizes_leaves_hardly_anything_in_the_scrollback() {
+    let rows = 24;
+    let line = |row: u16| format!("\r\n{row:_>58}");
+    let lines: Vec<String> = (1..rows).map(line).collect();
+    let picture = format!("\x1b[2J\x1b[H{}", lines.concat());
+    let mut screen = screen(80, rows);
+    feed(&mut screen, counted("old ", 100));
+    feed(&mut screen, &picture);
+    let before = screen.history_len();
+    for step in 0_u16..20 {
+        screen.resize(PaneSize::new(60 + step * 7 % 50, rows - step % 5));
+        screen.expect_redraw(*NOW + Duration::from_secs(1));
+        feed(&mut screen, &picture);
+    }
+    screen.resize(PaneSize::new(80, rows));
+    let grown = screen.history_len().saturating_sub(before);
+    assert!(grown <= 2 * usize::from(rows), "{grown} lines more");
+    assert!(
+        screen
+            .tail_text(usize::from(rows) * 2 + 120)
+            .contains("old 99")
+    );
+    // Cleared at any other time, the screen is kept.
+    let before = screen.history_len();
+    screen.feed(b"\x1b[2J", *NOW + Duration::from_secs(2));
+    assert!(screen.history_len() > before);
+}
+
+#[test]
+fn everything_above_the_cursor_is_erased_in_whichever_row_it_stands() {
+    for row in 1..=3 {
+        let mut screen = screen(5, 3);
+        feed(
+            &mut screen,
+            format!("aaa\r\nbbb\r\nccc\x1b[{row};2H\x1b[1J"),
+        );
+        let left = ["  a\nbbb\nccc", "\n  b\nccc", "\n\n  c"];
+        assert_eq!(screen.text(), left[row - 1], "row {row}");
+        let mut screen = self::screen(5, 3);
+        screen.expect_redraw(*NOW + Duration::from_secs(1));
+        feed(
+            &mut screen,
+            format!("aaa\r\nbbb\r\nccc\x1b[{row};2H\x1b[2J"),
+        );
+        assert_eq!(
+            (screen.text().as_str(), screen.history_len()),
+            ("", 0),
+            "row {row}"
+        );
+    }
+}
+
+#[test]
+fn the_view_stays_where_it_is_while_a_part_of_the_screen_scrolls() {
+    for text in [
+        "\x1b[3;1H\x1b[2M",
+        "\x1b[2;4r\x1b[2S",
+        "\x1b[2;4r\x1b[4;1H\n\n\n",
+        "\x1b[2;4r\x1b[4;1H\x1bE\x1bE",
+        "\x1b[2;4r\x1b[4;1Hlong enough to wrap in twenty columns",
+    ] {
+        for scroll in [Scroll::Lines(3), Scroll::Top] {
+            let mut screen = screen(20, 5);
+            feed(&mut screen, counted("", 30));
+            screen.scroll(scroll);
+            // The oldest lines do not move; of three above the screen two are of it.
+            let before: Vec<_> = screen.text().lines().take(3).map(str::to_owned).collect();
+            let offset = screen.scroll_offset();
+            feed(&mut screen, text);
+            assert_eq!(screen.scroll_offset(), offset, "{text:?}");
+            let after: Vec<_> = screen.text().lines().take(3).map(str::to_owned).collect();
+            assert_eq!(after, before, "{text:?}");
+        }
+    }
+}
+
+#[test]
 fn the_tail_joins_wrapped_lines() {
     let mut screen = screen(4, 2);
     feed(&mut screen, "first\r\nabcdefghij\r\n\r\n");
@@ -984,7 +1075,7 @@ fn what_is_not_one_character_stays_apart() {
 }
 
 #[test]
-fn a_character_grows_over_what_stood_behind_it_and_not_over_the_edge() {
+fn a_character_grows_over_what_stood_behind_it_and_at_the_edge_on_the_next_row() {
     let mut screen = Screen::new(PaneSize::new(6, 2), 10);
     feed(&mut screen, "a日b\r⚠\u{fe0f}".as_bytes());
     assert_eq!(
@@ -995,14 +1086,64 @@ fn a_character_grows_over_what_stood_behind_it_and_not_over_the_edge() {
             ("b".to_owned(), 1)
         ]
     );
+    for (text, wanted) in [
+        ("abc⚠\u{fe0f}d", "abc\n⚠\u{fe0f}d"),
+        ("abc🇩🇪d", "abc\n🇩🇪d"),
+        ("abc1\u{fe0f}\u{20e3}d", "abc\n1\u{fe0f}\u{20e3}d"),
+        ("ab⚠\u{fe0f}d", "ab⚠\u{fe0f}\nd"),
+        ("xxxx\r\nabc⚠\u{fe0f}d", "abc\n⚠\u{fe0f}d"),
+    ] {
+        let mut screen = Screen::new(PaneSize::new(4, 2), 10);
+        feed(&mut screen, text.as_bytes());
+        assert_eq!(screen.text(), wanted, "{text:?}");
+        assert_eq!(screen.cursor().row, 1, "{text:?}");
+        // It is one line still.
+        assert!(text.ends_with(&screen.tail_text(1)), "{text:?}");
+    }
     let mut screen = Screen::new(PaneSize::new(4, 2), 10);
-    feed(&mut screen, "abc⚠\u{fe0f}d".as_bytes());
+    feed(&mut screen, "\x1b[31mabc⚠\x1b[32m\u{fe0f}".as_bytes());
+    let mut red = Vec::new();
+    screen.for_each_cell(|cell| red.push((cell.text == "⚠\u{fe0f}", cell.foreground)));
+    assert!(red.contains(&(true, Colour::Indexed(1))), "{red:?}");
+    // Without wrapping there is nowhere to go, and in one column nothing is ever wide.
+    let mut screen = Screen::new(PaneSize::new(4, 2), 10);
+    feed(&mut screen, "\x1b[?7labc⚠\u{fe0f}".as_bytes());
     let widths: Vec<u16> = units(&screen).iter().map(|(_, width)| *width).collect();
     assert_eq!(widths, [1, 1, 1, 1]);
-    assert_eq!(screen.text(), "abc⚠\u{fe0f}\nd");
-    let mut screen = Screen::new(PaneSize::new(4, 2), 10);
-    feed(&mut screen, "ab⚠\u{fe0f}d".as_bytes());
-    assert_eq!(screen.text(), "ab⚠\u{fe0f}\nd");
+    let mut screen = Screen::new(PaneSize::new(1, 1), 10);
+    feed(
+        &mut screen,
+        "⚠\u{fe0f}🇩🇪1\u{fe0f}\u{20e3}⌚\u{fe0e}".as_bytes(),
+    );
+    assert_eq!(screen.cursor().column, 0);
+}
+
+#[test]
+fn an_emoji_that_is_to_be_text_takes_one_cell() {
+    for (text, wanted, cursor) in [
+        ("⌚\u{fe0e}|", vec![("⌚\u{fe0e}", 1), ("|", 1)], 2),
+        (
+            "ab⌚\u{fe0e}|",
+            vec![("a", 1), ("b", 1), ("⌚\u{fe0e}", 1), ("|", 1)],
+            3,
+        ),
+        ("⚠\u{fe0e}|", vec![("⚠\u{fe0e}", 1), ("|", 1)], 2),
+        ("日\u{fe0e}|", vec![("日\u{fe0e}", 2), ("|", 1)], 3),
+        (
+            "👩\u{200d}\u{fe0e}|",
+            vec![("👩\u{200d}\u{fe0e}", 2), ("|", 1)],
+            3,
+        ),
+    ] {
+        let mut screen = Screen::new(PaneSize::new(4, 2), 10);
+        feed(&mut screen, text.as_bytes());
+        let wanted: Vec<_> = wanted
+            .into_iter()
+            .map(|(text, width)| (text.to_owned(), width))
+            .collect();
+        assert_eq!(units(&screen), wanted, "{text:?}");
+        assert_eq!(screen.cursor().column, cursor, "{text:?}");
+    }
 }
 
 mod margins;

@@ -3,15 +3,19 @@
 //! The engine gives each code point cells of its own. Here the later ones join the cell of the first, and a character
 //! that becomes an emoji by them takes two cells, as current terminals have it (mode 2027).
 //!
-//! Known limits: in the last column nothing can grow; the text selector U+FE0E makes nothing smaller; Indic
-//! conjuncts stay as many cells as they have letters.
+//! A character that grows in the last column goes to the next row as if it had been wide from the start, and the text
+//! selector U+FE0E makes an emoji of two cells one of one.
+//!
+//! Known limit: Indic conjuncts stay as many cells as they have letters.
 
 use std::ops::RangeInclusive;
 
 use alacritty_terminal::index::{Column, Point};
+use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use vte::ansi::Handler;
 
 use super::Engine;
 
@@ -19,6 +23,7 @@ use super::Engine;
 pub(super) const FIRST_JOINING: char = '\u{300}';
 
 const JOINER: char = '\u{200d}';
+const TEXT_SELECTOR: char = '\u{fe0e}';
 const EMOJI_SELECTOR: char = '\u{fe0f}';
 
 /// The regional indicators, of which two make a flag.
@@ -37,8 +42,8 @@ impl Engine {
 
     /// Joins a character with the one before it, if they are one; false if it stands for itself.
     fn join(&mut self, c: char) -> bool {
-        let may_join =
-            matches!(c, EMOJI_SELECTOR | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}');
+        let may_join = matches!(c, TEXT_SELECTOR | EMOJI_SELECTOR
+            | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}');
         if !may_join {
             return false;
         }
@@ -46,17 +51,23 @@ impl Engine {
             return self.write_flag_letter(c);
         };
         let cell = &self.term.grid()[at];
-        let widens = match c {
-            EMOJI_SELECTOR => format!("{}{EMOJI_SELECTOR}", cell.c).width() == 2,
-            _ if is_one(cell, c) => true,
+        let width = match c {
+            // Behind other companions it selects nothing any more.
+            TEXT_SELECTOR | EMOJI_SELECTOR if cell.zerowidth().is_none() => {
+                Some(format!("{}{c}", cell.c).width())
+            }
+            TEXT_SELECTOR | EMOJI_SELECTOR => None,
+            _ if is_one(cell, c) => Some(2),
             _ => return self.write_flag_letter(c),
         };
         if self.cluster_is_full() {
             return true;
         }
         self.term.grid_mut()[at].push_zerowidth(c);
-        if widens {
-            self.widen(at);
+        match width {
+            Some(2) => self.widen(at),
+            Some(1) if c == TEXT_SELECTOR => self.narrow(at),
+            _ => {}
         }
         true
     }
@@ -91,10 +102,17 @@ impl Engine {
     /// Gives a character of one cell the cell behind it too.
     fn widen(&mut self, at: Point) {
         let last = Column(self.row_end(at.column.0));
-        let grid = self.term.grid_mut();
-        if grid[at].flags.contains(Flags::WIDE_CHAR) || at.column >= last {
+        if self.term.grid()[at].flags.contains(Flags::WIDE_CHAR) {
             return;
         }
+        let at = if at.column < last {
+            at
+        } else if self.term.mode().contains(TermMode::LINE_WRAP) && !self.margins.narrow {
+            self.wrap_from(at)
+        } else {
+            return;
+        };
+        let grid = self.term.grid_mut();
         let second = Point::new(at.line, at.column + 1);
         // Half of what stood there cannot stay.
         if grid[second].flags.contains(Flags::WIDE_CHAR) && second.column < last {
@@ -124,6 +142,40 @@ impl Engine {
             grid.cursor.point.column = second.column;
             grid.cursor.input_needs_wrap = true;
         }
+    }
+
+    /// Moves the character in the last column to the next row, where there is room for it to grow.
+    fn wrap_from(&mut self, at: Point) -> Point {
+        let grid = self.term.grid_mut();
+        let mut moved = grid[at].clone();
+        moved.flags.remove(Flags::WRAPLINE);
+        grid[at] = Cell {
+            c: ' ',
+            flags: Flags::LEADING_WIDE_CHAR_SPACER,
+            extra: None,
+            ..moved.clone()
+        };
+        // The cursor stands behind the last column: the engine wraps, and scrolls if it must.
+        self.term.input(moved.c);
+        let grid = self.term.grid_mut();
+        let row = grid.cursor.point.line;
+        let there = Point::new(row, Column(0));
+        grid[there] = moved;
+        there
+    }
+
+    /// Takes the second cell from a character that is to be shown as text.
+    fn narrow(&mut self, at: Point) {
+        let last = Column(self.row_end(at.column.0));
+        let grid = self.term.grid_mut();
+        if !grid[at].flags.contains(Flags::WIDE_CHAR) || at.column >= last {
+            return;
+        }
+        grid[at].flags.remove(Flags::WIDE_CHAR);
+        let second = Point::new(at.line, at.column + 1);
+        grid[second].flags.remove(Flags::WIDE_CHAR_SPACER);
+        grid.cursor.point.column = second.column;
+        grid.cursor.input_needs_wrap = false;
     }
 }
 

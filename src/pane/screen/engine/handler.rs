@@ -151,8 +151,9 @@ impl Handler for Engine {
     fn clear_screen(&mut self, mode: ClearMode) {
         let cursor = self.term.grid().cursor.point;
         match mode {
-            // The engine would push a blank line into the scrollback each time.
-            ClearMode::All if self.is_blank() => {
+            ClearMode::Saved if self.keeps_scrollback => {}
+            // The engine would move it above the screen, and a blank line for one that is empty.
+            ClearMode::All if self.redraws || self.is_blank() => {
                 self.clear_screen(ClearMode::Above);
                 self.clear_screen(ClearMode::Below);
             }

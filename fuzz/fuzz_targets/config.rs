@@ -1,0 +1,8 @@
+//! A configuration file.
+
+#![no_main]
+
+#[path = "../../tests/it/fuzz/checks/mod.rs"]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::texts::config(data));
