@@ -7,19 +7,18 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     pin::Pin,
-    sync::Arc,
     task::Poll,
 };
 
 use chrono::Utc;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::{
     agent::{AgentKind, claude},
     api::server::{self, Desk, Feed, Secrets},
     app::{
-        self, Event, Model,
+        self, Model,
         model::{Beginning, Identity},
     },
     clean,
@@ -39,7 +38,7 @@ use crate::{
         files::{PrivateDir, RunDir},
         lock::{Holder, Lock, LockError},
         process,
-        store::{CrashPoint, RunRecord, StoreOptions, StoreTarget},
+        store::{CrashPoint, Opened, RunRecord, Store, StoreOptions, StoreTarget},
     },
     logging,
     runtime::{
@@ -65,7 +64,7 @@ use super::{
     run::Order,
     template,
 };
-use recover::{StoreStart, recover};
+use recover::{recover, sweep};
 use who::{Who, agent_config_dir, agent_env, who};
 
 /// The name of the demo agent in the records of runs.
@@ -76,8 +75,6 @@ const CONFIG_ERROR: i32 = EXIT_CODE as i32;
 const FAILED: i32 = 1;
 /// The command line asks for something that cannot be.
 const USAGE: i32 = 2;
-/// How long the record of a run that has broken may take to be there.
-const RECORD_LIMIT: std::time::Duration = std::time::Duration::from_secs(1);
 /// We panicked: the code of every Rust program that does.
 const PANICKED: i32 = 101;
 
@@ -263,7 +260,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let signals = Signals::new().map_err(|error| Failure::of(&error))?;
     let speech = order.as_ref().and_then(Order::speech);
     let now = Utc::now();
-    let files = Arc::new(project_files(&project, &paths, &mut warnings)?);
+    let files = project_files(&project, &paths, &mut warnings)?;
     let own = process::stamp(std::process::id())
         .ok_or_else(|| Failure::new("cannot see our own process", "is /proc mounted?", FAILED))?;
     let random = *Uuid::new_v4().as_bytes();
@@ -273,7 +270,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         since: now,
         run: run.clone(),
     };
-    let lock = Lock::acquire(&files, &holder).map_err(|error| match &error {
+    let _lock = Lock::acquire(&files, &holder).map_err(|error| match &error {
         LockError::Held(_) => Failure::new(
             chain(&error),
             "one pitstop a project: use that one (`pitstop status`, `pitstop ctl stop`), or another directory",
@@ -303,12 +300,15 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         crash,
         ..StoreOptions::new(target)
     };
-    let start = StoreStart {
-        options,
-        project: Project::new(&project, &process::host_name()),
-        files: Arc::clone(&files),
-        at: now,
-    };
+    let Opened {
+        store,
+        warnings: told,
+    } = Store::open(options)
+        .await
+        .map_err(|error| Failure::of(&error))?;
+    warnings.extend(told.iter().map(ToString::to_string));
+    let this_project = Project::new(&project, &process::host_name());
+    sweep(&store, &this_project, &mut warnings).await;
 
     let mut plan = AgentPlan {
         kind: who.kind,
@@ -327,25 +327,33 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     if let Some(order) = order.as_ref().filter(|_| who.kind == AgentKind::Demo) {
         plan.env.extend(order.demo_env());
     }
-    // Where nothing waits to be taken up the agent does not wait for the database.
-    let (mut lineage, mut unfinished, mut died, mut opened) =
-        (Lineage::new(run.clone()), None, None, None);
-    if !lock.follows_order() {
-        // Whoever restores a checkpoint has chosen how to go on.
-        let instead = restored
-            .is_some()
-            .then_some("a checkpoint was restored instead");
-        let found = start
-            .open(instead, |session| plan.can_resume(session))
-            .await
-            .map_err(|error| Failure::of(&error))?;
-        warnings.extend(found.warnings);
-        if let Some(entry) = &found.unfinished {
-            run = entry.run.clone();
-            lineage = recovery::recorded(&found.store, &run, now).await;
+    let unfinished = match store.journal_open(&this_project).await {
+        Ok(entry) => entry.filter(|entry| !entry.step.is_final()),
+        Err(error) => {
+            warnings.push(chain(&error));
+            None
         }
-        (unfinished, died, opened) = (found.unfinished, found.died, Some(found.store));
-    }
+    };
+    let unfinished = match unfinished {
+        // Whoever restores a checkpoint has chosen how to go on.
+        Some(entry) if restored.is_some() => {
+            let outcome = "a checkpoint was restored instead";
+            if let Err(error) = store.journal_close(entry.reboot_id, now, outcome).await {
+                warnings.push(chain(&error));
+            }
+            None
+        }
+        unfinished => unfinished,
+    };
+    let kept = unfinished.as_ref().map(|entry| &entry.run);
+    let died = recovery::close_dead_runs(&store, &this_project, kept, &files, &plan, now).await;
+    let lineage = match &unfinished {
+        Some(entry) => {
+            run = entry.run.clone();
+            recovery::recorded(&store, &run, now).await
+        }
+        None => Lineage::new(run.clone()),
+    };
     plan.files = match RunDir::open(&files, &run) {
         Ok(directory) => Some(directory),
         Err(error) => {
@@ -355,7 +363,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     };
     let record = RunRecord {
         run: run.clone(),
-        project: start.project.clone(),
+        project: this_project.clone(),
         process: own,
         agent: who.shown.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -364,6 +372,9 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         ended_at: None,
         end_reason: None,
     };
+    if let Err(error) = store.begin_run(&record).await {
+        warnings.push(chain(&error));
+    }
 
     let hash = project_hash(&project).map_err(|error| Failure::of(&error))?;
     let socket = paths.control_socket(&hash);
@@ -387,43 +398,15 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     drop(desk);
 
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
-    let (refuse, refused) = oneshot::channel();
-    let (opens, mut record_kept) = watch::channel(());
-    let told = answers.0.clone();
-    let opening = async move {
-        let tell = async |what| drop(told.send(Event::Troubled { what }).await);
-        let store = match opened {
-            Some(store) => store,
-            None => match start
-                .open(Some("a new run was begun instead"), |_| false)
-                .await
-            {
-                Ok(found) => {
-                    for what in found.warnings {
-                        tell(what).await;
-                    }
-                    found.store
-                }
-                Err(error) => {
-                    // Whoever waited for this has ended by itself, or ends now.
-                    let _ = refuse.send(Failure::of(&error));
-                    return None;
-                }
-            },
-        };
-        if let Err(error) = store.begin_run(&record).await {
-            tell(chain(&error)).await;
-        }
-        drop(opens);
-        Some(Keeper {
-            store,
-            files: RunDir::open(&start.files, &record.run).ok(),
-            run: record.run,
-            project: record.project,
-            measured: None,
-        })
+    let files_of_run = RunDir::open(&files, &run).ok();
+    let keeper = Keeper {
+        store,
+        files: files_of_run,
+        run: run.clone(),
+        project: this_project,
+        measured: None,
     };
-    let keeper = Keeper::start(opening, answers.0.clone());
+    let keeper = keeper.start(answers.0.clone());
 
     let identity = Identity {
         version: env!("CARGO_PKG_VERSION"),
@@ -510,19 +493,10 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         speech,
         task,
     };
-    let running = survive(Box::pin(runtime::run(setup)));
-    let ran = tokio::select! {
-        biased;
-        ran = running => ran,
-        Ok(failure) = refused => {
-            host::restore();
-            return Err(failure);
-        }
-    };
+    let ran = survive(Box::pin(runtime::run(setup))).await;
     host::restore();
     let Some(ran) = ran else {
-        // The run's record stays open: the next start closes it and says how to go on. It must be there for that.
-        let _ = tokio::time::timeout(RECORD_LIMIT, record_kept.changed()).await;
+        // The run's record stays open: the next start closes it and says how to go on.
         return Err(Failure::new(
             "pitstop has broken; this is a fault of its own",
             "start it again: it finds what this one left and names the session; the log has the report",
@@ -532,14 +506,11 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let _ = stop_doors.send(true);
     let quitting = ran.as_ref().ok().and_then(|(_, model)| model.quitting);
     let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
-    let kept = effects::close(&keeper, reason).await;
+    effects::close(&keeper, reason).await;
     for door in doors {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(300), door).await;
     }
     let (code, model) = ran.map_err(|error| Failure::of(&error))?;
-    if kept && model.reboot.attempt.is_none() {
-        lock.leave_in_order();
-    }
     if speech.is_none() {
         farewell(&model, who.kind);
     }

@@ -1,8 +1,7 @@
 //! One supervisor per project: an advisory lock that the kernel lets go when its holder dies.
 //!
 //! The lock is on the open file, not on its existence: the file stays for good (removing it would
-//! let two starters lock two different files). It names its holder for the message, and is empty when the last
-//! one left nothing undone: [`Lock::follows_order`].
+//! let two starters lock two different files), and what it says is only for the message.
 
 use std::{
     fs::File,
@@ -80,7 +79,6 @@ fn held(holder: Option<&Holder>) -> String {
 pub struct Lock {
     file: File,
     on_network: bool,
-    follows_order: bool,
 }
 
 impl Lock {
@@ -135,7 +133,6 @@ impl Lock {
                 }
             }
         }
-        let follows_order = file.metadata().is_ok_and(|file| file.len() == 0);
         if let Err(error) = write(&mut file, holder) {
             // A full disk must not keep the only supervisor out; the lock itself holds.
             tracing::warn!(%error, path = %path.display(), "could not write who holds the lock");
@@ -143,23 +140,7 @@ impl Lock {
         Ok(Self {
             on_network: is_on_network(&file),
             file,
-            follows_order,
         })
-    }
-
-    /// Whether the last holder [left in order](Self::leave_in_order), or there was none: then nothing of its work
-    /// waits to be taken up.
-    #[must_use]
-    pub const fn follows_order(&self) -> bool {
-        self.follows_order
-    }
-
-    /// Lets the lock go with the word that nothing was left undone. One that is only dropped says that its
-    /// holder's work must be looked at.
-    pub fn leave_in_order(self) {
-        if let Err(error) = self.file.set_len(0) {
-            tracing::warn!(%error, "could not empty the project's lock file");
-        }
     }
 
     /// Whether the lock lies on a network file system, where it may not keep other machines out:
@@ -172,6 +153,9 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
+        if let Err(error) = self.file.set_len(0) {
+            tracing::warn!(%error, "could not empty the project's lock file");
+        }
         // Closing would do, but a child forked at this moment may hold a copy of the handle.
         if let Err(error) = rustix::fs::flock(&self.file, FlockOperation::Unlock) {
             tracing::warn!(%error, "could not let go of the project's lock");
@@ -253,29 +237,8 @@ mod tests {
         assert!(matches!(error, LockError::Held(Some(found)) if found == me()));
         assert_eq!(holder(&dir).unwrap(), Some(me()));
         drop(lock);
-        Lock::acquire(&dir, &me()).unwrap();
-    }
-
-    #[test]
-    fn the_next_holder_knows_whether_the_last_one_left_in_order() {
-        let project = tempfile::tempdir().unwrap();
-        let dir = PrivateDir::open_project(project.path()).unwrap();
-        let first = Lock::acquire(&dir, &me()).unwrap();
-        assert!(first.follows_order(), "there was none");
-        first.leave_in_order();
         assert_eq!(holder(&dir).unwrap(), None);
-        let second = Lock::acquire(&dir, &me()).unwrap();
-        assert!(second.follows_order());
-        // As one that is killed, or panics.
-        drop(second);
-        let third = Lock::acquire(&dir, &me()).unwrap();
-        assert!(!third.follows_order());
-        drop(third);
-        let fourth = Lock::acquire(&dir, &me()).unwrap();
-        assert!(
-            !fourth.follows_order(),
-            "nobody has looked after the second"
-        );
+        Lock::acquire(&dir, &me()).unwrap();
     }
 
     #[cfg(target_os = "linux")]

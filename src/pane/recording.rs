@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FileType, Mode, OFlags};
+use serde::Serialize;
 use serde_json::json;
 
 use super::PaneSize;
@@ -88,11 +89,17 @@ impl Recording {
         if self.file.is_none() {
             return Ok(());
         }
-        self.carried.extend_from_slice(bytes);
-        let whole = self.carried.len() - begun(&self.carried);
-        let text = String::from_utf8_lossy(&self.carried[..whole]).into_owned();
-        self.carried.drain(..whole);
-        self.event(at, "o", &text)
+        let joined;
+        let bytes = if self.carried.is_empty() {
+            bytes
+        } else {
+            self.carried.extend_from_slice(bytes);
+            joined = std::mem::take(&mut self.carried);
+            &joined
+        };
+        let (whole, begun) = bytes.split_at(bytes.len() - begun(bytes));
+        self.carried.extend_from_slice(begun);
+        self.event(at, "o", &String::from_utf8_lossy(whole))
     }
 
     /// Records a change of the pane's size.
@@ -132,15 +139,19 @@ impl Recording {
         }
         // Microseconds are what players read; more digits only cost room.
         let seconds = at.as_micros() as f64 / 1e6;
-        self.line(&json!([seconds, kind, text]))
+        self.line(&(seconds, kind, text))
     }
 
-    fn line(&mut self, value: &serde_json::Value) -> Result<(), RecordingError> {
+    fn line(&mut self, value: &impl Serialize) -> Result<(), RecordingError> {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        let mut line = value.to_string();
-        line.push('\n');
+        let line = serde_json::to_vec(value).map_err(io::Error::from);
+        let mut line = match line {
+            Ok(line) => line,
+            Err(error) => return self.checked(Err(error)),
+        };
+        line.push(b'\n');
         if self.written + line.len() as u64 > self.limit {
             let ended = file.flush();
             self.checked(ended)?;
@@ -149,7 +160,7 @@ impl Recording {
             return Ok(());
         }
         self.written += line.len() as u64;
-        let written = file.write_all(line.as_bytes());
+        let written = file.write_all(&line);
         self.checked(written)
     }
 

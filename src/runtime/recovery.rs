@@ -3,16 +3,13 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{
-    lineage::{
-        EndReason, Lineage, Project, RunId,
-        files::{PrivateDir, RunDir},
-        store::{HistoryOf, RunHistory, Store},
-    },
-    transcript::SessionId,
+use crate::lineage::{
+    EndReason, Lineage, Project, RunId,
+    files::{PrivateDir, RunDir},
+    store::{HistoryOf, RunHistory, Store},
 };
 
-use super::keeper::told;
+use super::{agent::AgentPlan, keeper::told};
 
 /// How many runs back one that was left open is looked for: each start closes those before it.
 const RUNS_BACK: u32 = 16;
@@ -24,7 +21,7 @@ pub async fn close_dead_runs(
     project: &Project,
     kept: Option<&RunId>,
     files: &PrivateDir,
-    can_resume: impl Fn(SessionId) -> bool,
+    plan: &AgentPlan,
     at: DateTime<Utc>,
 ) -> Option<String> {
     let runs = history(store, &HistoryOf::Project(project.clone()), RUNS_BACK).await;
@@ -58,7 +55,7 @@ pub async fn close_dead_runs(
         "pitstop"
     };
     let hint = match session {
-        Some(session) if can_resume(session) => format!("{command} -- --resume {session}"),
+        Some(session) if plan.can_resume(session) => format!("{command} -- --resume {session}"),
         _ => "nothing had been said in it".to_owned(),
     };
     Some(format!("the last run ended without notice: {hint}"))

@@ -105,10 +105,10 @@ const OUTPUTS: [(&str, Option<&str>); 13] = [
     (r"\033]52;c;aGVsbG8=\007", Some("\x1b]52;c;aGVsbG8=\x1b\\")),
     (
         r"\033]8;;https://example.org/\033\\link\033]8;;\033\\",
-        Some(";https://example.org/\x1b\\link"),
+        Some(";https://example.org/\x1b\\"),
     ),
     (r"\033[38;2;1;2;3mtruecolor\033[m", Some("38;2;1;2;3")),
-    (r"\033[4:3mcurly\033[m", Some("4:3mcurly")),
+    (r"\033[4:3mcurly\033[m", Some("\x1b[4:3")),
     (r"\033[5 q", Some("\x1b[5 q")),
     (r"\033[?2026hframe\033[?2026l", Some("\x1b[?2026h")),
     (r"\033]7;file:///elsewhere\007", None),

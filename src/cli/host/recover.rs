@@ -1,8 +1,8 @@
 //! What a dead supervisor left behind: agents that still live, and a reboot that is half done.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use uuid::Uuid;
 
 use crate::{
@@ -11,74 +11,16 @@ use crate::{
     handoff::{Handoff, Marker},
     lineage::{
         Cause, Project, RebootRecord, Way,
-        files::PrivateDir,
         journal::{self, Evidence, JournalEntry, Recovery, Step},
         process,
-        store::{Opened, Store, StoreError, StoreOptions},
+        store::Store,
     },
-    runtime::{agent::AgentPlan, recovery, trim},
+    runtime::{agent::AgentPlan, trim},
     transcript::{SessionId, Tokens, tail::find_prompt},
 };
 
-/// What is needed to open the store for a run.
-pub(super) struct StoreStart {
-    pub options: StoreOptions,
-    pub project: Project,
-    pub files: Arc<PrivateDir>,
-    /// When the run begins.
-    pub at: DateTime<Utc>,
-}
-
-/// The store, and what the last supervisor left in it.
-pub(super) struct Found {
-    pub store: Store,
-    /// What the human must be told.
-    pub warnings: Vec<String>,
-    /// A reboot that waits to be finished or rolled back.
-    pub unfinished: Option<JournalEntry>,
-    /// How to go on with a run that ended without notice.
-    pub died: Option<String>,
-}
-
-impl StoreStart {
-    /// Opens the store and tidies up behind supervisors that died. A reboot that one left is closed with the word
-    /// of what is done instead, if there is one.
-    pub async fn open(
-        &self,
-        instead: Option<&str>,
-        can_resume: impl Fn(SessionId) -> bool,
-    ) -> Result<Found, StoreError> {
-        let Opened { store, warnings } = Store::open(self.options.clone()).await?;
-        let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-        sweep(&store, &self.project, &mut warnings).await;
-        let mut unfinished = match store.journal_open(&self.project).await {
-            Ok(entry) => entry.filter(|entry| !entry.step.is_final()),
-            Err(error) => {
-                warnings.push(chain(&error));
-                None
-            }
-        };
-        if let Some(outcome) = instead
-            && let Some(entry) = unfinished.take()
-            && let Err(error) = store.journal_close(entry.reboot_id, self.at, outcome).await
-        {
-            warnings.push(chain(&error));
-        }
-        let kept = unfinished.as_ref().map(|entry| &entry.run);
-        let (project, files) = (&self.project, &self.files);
-        let died =
-            recovery::close_dead_runs(&store, project, kept, files, can_resume, self.at).await;
-        Ok(Found {
-            store,
-            warnings,
-            unfinished,
-            died,
-        })
-    }
-}
-
 /// Ends agents that a dead supervisor left behind: never two live processes on one session.
-async fn sweep(store: &Store, project: &Project, warnings: &mut Vec<String>) {
+pub(super) async fn sweep(store: &Store, project: &Project, warnings: &mut Vec<String>) {
     let left = match store.last_agents(project).await {
         Ok(left) => left,
         Err(error) => {
