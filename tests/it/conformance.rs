@@ -342,6 +342,10 @@ const ANSWER: &str = "Two ways:\n\n- **bold** and `code`\n- 日本語\n\n| a | b
 
 /// The row that says how long the turn took has another word each time, and a hint at the right goes after a while.
 fn without_what_varies(mut grid: Grid) -> Grid {
+    // Nobody sees where a hidden cursor stands, and the client leaves it where it has drawn last.
+    if !grid.cursor_shown {
+        grid.cursor = (0, 0);
+    }
     for line in &mut grid.lines {
         if line.first().is_some_and(|unit| unit.text == "✻") {
             line.clear();

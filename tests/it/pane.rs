@@ -176,7 +176,9 @@ fn input(random: &mut Random, keys: Keys) -> Vec<u8> {
                     "\x1b[{};{modifier}~",
                     random.among(&[2, 3, 5, 11, 15, 21, 24])
                 )),
-                _ => push(&format!("\x1b[27;{modifier};13~")),
+                // From a host terminal that was asked this is the key by its number.
+                _ if keys == Keys::All => push(&format!("\x1b[27;{modifier};13~")),
+                _ => push(&format!("\x1b[6;{modifier}~")),
             }
         }
         // The keypad in the application mode that the child has set.
