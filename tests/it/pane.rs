@@ -226,6 +226,8 @@ fn a_stream_reaches_the_child_unchanged(launch: &Launch, keys: Keys, length: usi
     while stream.len() < length {
         stream.extend(input(&mut random, keys));
     }
+    // Ctrl-C overtakes what waits for a child that is slower than this typist, and drops it.
+    stream.retain(|byte| *byte != 0x03);
     let mut rest = stream.as_slice();
     while !rest.is_empty() {
         let cut = rest.len().min(1 + random.below(6000) as usize);
