@@ -578,8 +578,9 @@ mod tests {
         let (ran, group) = asked(stubborn, b"");
         assert_eq!((ran.ended, ran.stdout), (Ended::TimedOut, b"on\n".to_vec()));
         gone(group);
-        // A child that holds the pipes open does not hold us.
-        let (ran, group) = asked(shell("sleep 600 & echo said"), b"");
+        // A child that holds the pipes open does not hold us. Its parent stays until its input is closed: one that is
+        // dead before it was looked at has no stamp.
+        let (ran, group) = asked(shell("sleep 600 & echo said; cat"), b"");
         assert_eq!(ran.ended, Ended::Exited("exit code 0".to_owned()));
         assert_eq!(ran.stdout, b"said\n");
         gone(group);
