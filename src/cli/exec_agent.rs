@@ -1,9 +1,12 @@
-//! `pitstop exec-agent PROGRAM ARGS…`: becomes the agent, after making sure that it dies with us.
+//! `pitstop exec-agent ROLL PROGRAM ARGS…`: becomes the agent, after making sure that it dies with us, or that the next
+//! start finds it.
 //!
 //! Hidden: only our own panes start it. The wish to be told of the parent's death survives `exec`, and asking for
 //! it here, in a process of its own, needs no code between `fork` and `exec`.
 
-use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
+use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
+
+use crate::lineage::{process, roll};
 
 /// The code of a shell for a command that cannot be run.
 const CANNOT_RUN: i32 = 127;
@@ -11,11 +14,12 @@ const CANNOT_RUN: i32 = 127;
 /// Becomes the program; returns only if that fails.
 #[must_use]
 pub fn run(args: &[OsString]) -> i32 {
-    let Some((program, args)) = args.split_first() else {
-        eprintln!("error: expected a program to run");
+    let [roll, program, args @ ..] = args else {
+        eprintln!("error: expected a roll to sign and a program to run");
         return CANNOT_RUN;
     };
     die_with_parent();
+    sign(Path::new(roll));
     let error = Command::new(program).args(args).exec();
     eprintln!("error: cannot run {}: {error}", program.display());
     CANNOT_RUN
@@ -39,3 +43,19 @@ fn die_with_parent() {
 /// Elsewhere the closed terminal's SIGHUP and the sweep at the next start have to do.
 #[cfg(not(target_os = "linux"))]
 fn die_with_parent() {}
+
+/// Before it is the agent: see [`roll`]. An agent is worth more than its line: one that cannot be written stops nothing,
+/// and the database gets to know it too.
+fn sign(roll: &Path) {
+    // There was no room for one, and the person has been told.
+    if roll.as_os_str().is_empty() {
+        return;
+    }
+    let signed = match process::stamp(std::process::id()) {
+        Some(stamp) => roll::sign(roll, &stamp),
+        None => Err(std::io::Error::other("cannot see our own process")),
+    };
+    if let Err(error) = signed {
+        eprintln!("warning: the agent may outlive pitstop: {error}");
+    }
+}

@@ -7,18 +7,19 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     pin::Pin,
+    sync::Arc,
     task::Poll,
 };
 
 use chrono::Utc;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
 use crate::{
     agent::{AgentKind, claude},
     api::server::{self, Desk, Feed, Secrets},
     app::{
-        self, Model,
+        self, Event, Model,
         model::{Beginning, Identity},
     },
     clean,
@@ -33,12 +34,12 @@ use crate::{
     },
     handoff::Generator,
     lineage::{
-        EndReason, Lineage, Project, RunId,
+        EndReason, Lineage, ProcessStamp, Project, RunId,
         checkpoint::Checkpoint,
         files::{PrivateDir, RunDir},
         lock::{Holder, Lock, LockError},
-        process,
-        store::{CrashPoint, Opened, RunRecord, Store, StoreOptions, StoreTarget},
+        process, roll,
+        store::{CrashPoint, RunRecord, StoreOptions, StoreTarget},
     },
     logging,
     runtime::{
@@ -64,7 +65,7 @@ use super::{
     run::Order,
     template,
 };
-use recover::{recover, sweep};
+use recover::{StoreStart, recover, sweep_roll};
 use who::{Who, agent_config_dir, agent_env, who};
 
 /// The name of the demo agent in the records of runs.
@@ -75,6 +76,8 @@ const CONFIG_ERROR: i32 = EXIT_CODE as i32;
 const FAILED: i32 = 1;
 /// The command line asks for something that cannot be.
 const USAGE: i32 = 2;
+/// How long the record of a run that has broken may take to be there.
+const RECORD_LIMIT: std::time::Duration = std::time::Duration::from_secs(1);
 /// We panicked: the code of every Rust program that does.
 const PANICKED: i32 = 101;
 
@@ -260,7 +263,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let signals = Signals::new().map_err(|error| Failure::of(&error))?;
     let speech = order.as_ref().and_then(Order::speech);
     let now = Utc::now();
-    let files = project_files(&project, &paths, &mut warnings)?;
+    let files = Arc::new(project_files(&project, &paths, &mut warnings)?);
     let own = process::stamp(std::process::id())
         .ok_or_else(|| Failure::new("cannot see our own process", "is /proc mounted?", FAILED))?;
     let random = *Uuid::new_v4().as_bytes();
@@ -270,7 +273,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         since: now,
         run: run.clone(),
     };
-    let _lock = Lock::acquire(&files, &holder).map_err(|error| match &error {
+    let lock = Lock::acquire(&files, &holder).map_err(|error| match &error {
         LockError::Held(_) => Failure::new(
             chain(&error),
             "one pitstop a project: use that one (`pitstop status`, `pitstop ctl stop`), or another directory",
@@ -300,15 +303,13 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         crash,
         ..StoreOptions::new(target)
     };
-    let Opened {
-        store,
-        warnings: told,
-    } = Store::open(options)
-        .await
-        .map_err(|error| Failure::of(&error))?;
-    warnings.extend(told.iter().map(ToString::to_string));
-    let this_project = Project::new(&project, &process::host_name());
-    sweep(&store, &this_project, &mut warnings).await;
+    let start = StoreStart {
+        options,
+        project: Project::new(&project, &process::host_name()),
+        files: Arc::clone(&files),
+        left: lock.left().map(|holder| holder.run.clone()),
+        at: now,
+    };
 
     let mut plan = AgentPlan {
         kind: who.kind,
@@ -319,6 +320,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         exe: who.exe,
         observe: PathBuf::new(),
         scratchpad: files.path().join(SCRATCHPAD),
+        roll: PathBuf::new(),
         project: project.clone(),
         files: None,
         runtime_dir: paths.runtime_dir().to_owned(),
@@ -327,33 +329,30 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     if let Some(order) = order.as_ref().filter(|_| who.kind == AgentKind::Demo) {
         plan.env.extend(order.demo_env());
     }
-    let unfinished = match store.journal_open(&this_project).await {
-        Ok(entry) => entry.filter(|entry| !entry.step.is_final()),
-        Err(error) => {
-            warnings.push(chain(&error));
-            None
-        }
-    };
-    let unfinished = match unfinished {
+    // Where nothing waits to be taken up the agent does not wait for the database.
+    let (mut lineage, mut unfinished, mut died, mut opened) =
+        (Lineage::new(run.clone()), None, None, None);
+    let swept = sweep_roll(&files, &mut warnings).await;
+    match roll::begin(&files) {
+        Ok(roll) => plan.roll = roll,
+        Err(error) => warnings.push(chain(&error)),
+    }
+    if !lock.follows_order() || swept {
         // Whoever restores a checkpoint has chosen how to go on.
-        Some(entry) if restored.is_some() => {
-            let outcome = "a checkpoint was restored instead";
-            if let Err(error) = store.journal_close(entry.reboot_id, now, outcome).await {
-                warnings.push(chain(&error));
-            }
-            None
-        }
-        unfinished => unfinished,
-    };
-    let kept = unfinished.as_ref().map(|entry| &entry.run);
-    let died = recovery::close_dead_runs(&store, &this_project, kept, &files, &plan, now).await;
-    let lineage = match &unfinished {
-        Some(entry) => {
+        let instead = restored
+            .is_some()
+            .then_some("a checkpoint was restored instead");
+        let found = start
+            .open(instead, |session| plan.can_resume(session))
+            .await
+            .map_err(|error| Failure::of(&error))?;
+        warnings.extend(found.warnings);
+        if let Some(entry) = &found.unfinished {
             run = entry.run.clone();
-            recovery::recorded(&store, &run, now).await
+            lineage = recovery::recorded(&found.store, &run, now).await;
         }
-        None => Lineage::new(run.clone()),
-    };
+        (unfinished, died, opened) = (found.unfinished, found.died, Some(found.store));
+    }
     plan.files = match RunDir::open(&files, &run) {
         Ok(directory) => Some(directory),
         Err(error) => {
@@ -363,7 +362,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     };
     let record = RunRecord {
         run: run.clone(),
-        project: this_project.clone(),
+        project: start.project.clone(),
         process: own,
         agent: who.shown.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -372,9 +371,6 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         ended_at: None,
         end_reason: None,
     };
-    if let Err(error) = store.begin_run(&record).await {
-        warnings.push(chain(&error));
-    }
 
     let hash = project_hash(&project).map_err(|error| Failure::of(&error))?;
     let socket = paths.control_socket(&hash);
@@ -398,15 +394,43 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     drop(desk);
 
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
-    let files_of_run = RunDir::open(&files, &run).ok();
-    let keeper = Keeper {
-        store,
-        files: files_of_run,
-        run: run.clone(),
-        project: this_project,
-        measured: None,
+    let (refuse, refused) = oneshot::channel();
+    let (opens, mut record_kept) = watch::channel(());
+    let told = answers.0.clone();
+    let opening = async move {
+        let tell = async |what| drop(told.send(Event::Troubled { what }).await);
+        let store = match opened {
+            Some(store) => store,
+            None => match start
+                .open(Some("a new run was begun instead"), |_| false)
+                .await
+            {
+                Ok(found) => {
+                    for what in found.warnings {
+                        tell(what).await;
+                    }
+                    found.store
+                }
+                Err(error) => {
+                    // Whoever waited for this has ended by itself, or ends now.
+                    let _ = refuse.send(Failure::of(&error));
+                    return None;
+                }
+            },
+        };
+        if let Err(error) = store.begin_run(&record).await {
+            tell(chain(&error)).await;
+        }
+        drop(opens);
+        Some(Keeper {
+            store,
+            files: RunDir::open(&start.files, &record.run).ok(),
+            run: record.run,
+            project: record.project,
+            measured: None,
+        })
     };
-    let keeper = keeper.start(answers.0.clone());
+    let keeper = Keeper::start(opening, answers.0.clone());
 
     let identity = Identity {
         version: env!("CARGO_PKG_VERSION"),
@@ -493,10 +517,19 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         speech,
         task,
     };
-    let ran = survive(Box::pin(runtime::run(setup))).await;
+    let running = survive(Box::pin(runtime::run(setup)));
+    let ran = tokio::select! {
+        biased;
+        ran = running => ran,
+        Ok(failure) = refused => {
+            host::restore();
+            return Err(failure);
+        }
+    };
     host::restore();
     let Some(ran) = ran else {
-        // The run's record stays open: the next start closes it and says how to go on.
+        // The run's record stays open: the next start closes it and says how to go on. It must be there for that.
+        let _ = tokio::time::timeout(RECORD_LIMIT, record_kept.changed()).await;
         return Err(Failure::new(
             "pitstop has broken; this is a fault of its own",
             "start it again: it finds what this one left and names the session; the log has the report",
@@ -506,11 +539,16 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let _ = stop_doors.send(true);
     let quitting = ran.as_ref().ok().and_then(|(_, model)| model.quitting);
     let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
-    effects::close(&keeper, reason).await;
+    let kept = effects::close(&keeper, reason).await;
     for door in doors {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(300), door).await;
     }
     let (code, model) = ran.map_err(|error| Failure::of(&error))?;
+    let over = |one: &ProcessStamp| !process::alive(one);
+    let all_gone = roll::read(&files).is_ok_and(|signed| signed.iter().all(over));
+    if kept && all_gone && model.reboot.attempt.is_none() {
+        lock.leave_in_order();
+    }
     if speech.is_none() {
         farewell(&model, who.kind);
     }

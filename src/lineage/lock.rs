@@ -1,7 +1,8 @@
 //! One supervisor per project: an advisory lock that the kernel lets go when its holder dies.
 //!
 //! The lock is on the open file, not on its existence: the file stays for good (removing it would
-//! let two starters lock two different files), and what it says is only for the message.
+//! let two starters lock two different files). It names its holder for the message, or says that the last one
+//! left nothing undone: [`Lock::follows_order`].
 
 use std::{
     fs::File,
@@ -25,6 +26,10 @@ pub const LOCK: &str = "lock";
 /// How often, and after which pause, the lock of a dead holder is tried again: two seconds in all.
 const DEAD_HOLDER_TRIES: u32 = 200;
 const DEAD_HOLDER_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+
+/// What the file says when nothing was left undone. An empty one does not say so: it may be a holder's that was
+/// killed while it wrote.
+const IN_ORDER: &[u8] = b"left in order\n";
 
 /// More than any holder writes about itself.
 const HOLDER_BYTES: u64 = 4 * 1024;
@@ -79,6 +84,16 @@ fn held(holder: Option<&Holder>) -> String {
 pub struct Lock {
     file: File,
     on_network: bool,
+    before: Before,
+}
+
+/// What the last holder left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Before {
+    /// Nothing to do.
+    Order,
+    /// Nobody knows: there was none, or it died.
+    Unknown(Option<Holder>),
 }
 
 impl Lock {
@@ -133,14 +148,46 @@ impl Lock {
                 }
             }
         }
-        if let Err(error) = write(&mut file, holder) {
+        let before = match read_text(&mut file) {
+            Some(text) if text == IN_ORDER => Before::Order,
+            text => Before::Unknown(text.and_then(|text| parse(&text))),
+        };
+        let written = serde_json::to_vec(holder)
+            .map_err(std::io::Error::other)
+            .and_then(|text| write(&mut file, &text));
+        if let Err(error) = written {
             // A full disk must not keep the only supervisor out; the lock itself holds.
             tracing::warn!(%error, path = %path.display(), "could not write who holds the lock");
         }
         Ok(Self {
             on_network: is_on_network(&file),
             file,
+            before,
         })
+    }
+
+    /// Whether the last holder [left in order](Self::leave_in_order): then nothing of its work waits to be taken
+    /// up.
+    #[must_use]
+    pub fn follows_order(&self) -> bool {
+        self.before == Before::Order
+    }
+
+    /// The last holder, when it is known and did not leave in order.
+    #[must_use]
+    pub const fn left(&self) -> Option<&Holder> {
+        match &self.before {
+            Before::Order => None,
+            Before::Unknown(holder) => holder.as_ref(),
+        }
+    }
+
+    /// Lets the lock go with the word that nothing was left undone. One that is only dropped says that its
+    /// holder's work must be looked at.
+    pub fn leave_in_order(mut self) {
+        if let Err(error) = write(&mut self.file, IN_ORDER) {
+            tracing::warn!(%error, "could not write that the project was left in order");
+        }
     }
 
     /// Whether the lock lies on a network file system, where it may not keep other machines out:
@@ -153,9 +200,6 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if let Err(error) = self.file.set_len(0) {
-            tracing::warn!(%error, "could not empty the project's lock file");
-        }
         // Closing would do, but a child forked at this moment may hold a copy of the handle.
         if let Err(error) = rustix::fs::flock(&self.file, FlockOperation::Unlock) {
             tracing::warn!(%error, "could not let go of the project's lock");
@@ -175,17 +219,24 @@ pub fn holder(dir: &PrivateDir) -> Result<Option<Holder>, FilesError> {
 
 /// What the file says of its holder; `None` while it is being written, or when it is nonsense.
 fn read(file: &mut File) -> Option<Holder> {
-    let mut text = String::new();
-    file.seek(SeekFrom::Start(0)).ok()?;
-    file.take(HOLDER_BYTES).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
+    parse(&read_text(file)?)
 }
 
-fn write(file: &mut File, holder: &Holder) -> std::io::Result<()> {
-    let text = serde_json::to_string(holder).map_err(std::io::Error::other)?;
+fn read_text(file: &mut File) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    file.seek(SeekFrom::Start(0)).ok()?;
+    file.take(HOLDER_BYTES).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+fn parse(text: &[u8]) -> Option<Holder> {
+    serde_json::from_slice(text).ok()
+}
+
+fn write(file: &mut File, text: &[u8]) -> std::io::Result<()> {
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
-    file.write_all(text.as_bytes())
+    file.write_all(text)
 }
 
 #[cfg(target_os = "linux")]
@@ -237,8 +288,32 @@ mod tests {
         assert!(matches!(error, LockError::Held(Some(found)) if found == me()));
         assert_eq!(holder(&dir).unwrap(), Some(me()));
         drop(lock);
-        assert_eq!(holder(&dir).unwrap(), None);
         Lock::acquire(&dir, &me()).unwrap();
+    }
+
+    #[test]
+    fn the_next_holder_knows_whether_the_last_one_left_in_order() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        let first = Lock::acquire(&dir, &me()).unwrap();
+        assert!(!first.follows_order(), "there was none");
+        assert_eq!(first.left(), None);
+        first.leave_in_order();
+        assert_eq!(holder(&dir).unwrap(), None);
+        let second = Lock::acquire(&dir, &me()).unwrap();
+        assert!(second.follows_order());
+        assert_eq!(second.left(), None);
+        // As one that is killed, or panics.
+        drop(second);
+        let third = Lock::acquire(&dir, &me()).unwrap();
+        assert!(!third.follows_order());
+        assert_eq!(third.left(), Some(&me()));
+        drop(third);
+        let fourth = Lock::acquire(&dir, &me()).unwrap();
+        assert!(
+            !fourth.follows_order(),
+            "nobody has looked after the second"
+        );
     }
 
     #[cfg(target_os = "linux")]

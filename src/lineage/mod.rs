@@ -15,6 +15,7 @@ pub mod lock;
 pub mod metrics;
 mod phrase;
 pub mod process;
+pub mod roll;
 pub mod store;
 
 use std::{collections::BTreeMap, fmt, num::NonZeroU64, path::Path, str::FromStr};

@@ -14,7 +14,7 @@ use crate::{
     transcript::{SessionId, tail::holds_conversation},
 };
 
-/// The hidden subcommand by which agents are started: it makes them die with us, then becomes them.
+/// The hidden subcommand by which agents are started: it makes them die with us and signs the roll, then becomes them.
 pub const SHIM: &str = "exec-agent";
 
 /// How agents are started, the same for every iteration.
@@ -36,6 +36,8 @@ pub struct AgentPlan {
     pub observe: PathBuf,
     /// The scratchpad file.
     pub scratchpad: PathBuf,
+    /// Where it signs before it is started.
+    pub roll: PathBuf,
     /// The project.
     pub project: PathBuf,
     /// The run's directory in the project.
@@ -78,7 +80,7 @@ impl AgentPlan {
             user_append,
         };
         let line = agent::command_line(&launch).map_err(io::Error::other)?;
-        let mut args = vec![OsString::from(SHIM), line.program];
+        let mut args = vec![OsString::from(SHIM), self.roll.clone().into(), line.program];
         args.extend(line.args);
         let mut env = self.env.clone();
         if no_compaction && self.kind.tells() {

@@ -679,8 +679,8 @@ fn is_dark(Rgb(red, green, blue): Rgb) -> bool {
 /// How long the keeper may take to write everything when we leave.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Has everything written and the database closed.
-pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) {
+/// Has everything written and the database closed; whether that was done.
+pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) -> bool {
     let (done, closed) = tokio::sync::oneshot::channel();
     if keeper
         .send(Job::Close(chrono::Utc::now(), reason, done))
@@ -688,9 +688,10 @@ pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) {
         .is_ok()
     {
         match tokio::time::timeout(CLOSE_LIMIT, closed).await {
-            Ok(Ok(0)) => {}
+            Ok(Ok(0)) => return true,
             Ok(Ok(lost)) => tracing::error!(lost, "records could not be written"),
             _ => tracing::error!("the store could not be closed in time"),
         }
     }
+    false
 }

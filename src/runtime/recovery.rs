@@ -3,13 +3,16 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::lineage::{
-    EndReason, Lineage, Project, RunId,
-    files::{PrivateDir, RunDir},
-    store::{HistoryOf, RunHistory, Store},
+use crate::{
+    lineage::{
+        EndReason, Lineage, Project, RunId,
+        files::{PrivateDir, RunDir},
+        store::{HistoryOf, RunHistory, Store},
+    },
+    transcript::SessionId,
 };
 
-use super::{agent::AgentPlan, keeper::told};
+use super::keeper::told;
 
 /// How many runs back one that was left open is looked for: each start closes those before it.
 const RUNS_BACK: u32 = 16;
@@ -21,7 +24,7 @@ pub async fn close_dead_runs(
     project: &Project,
     kept: Option<&RunId>,
     files: &PrivateDir,
-    plan: &AgentPlan,
+    can_resume: impl Fn(SessionId) -> bool,
     at: DateTime<Utc>,
 ) -> Option<String> {
     let runs = history(store, &HistoryOf::Project(project.clone()), RUNS_BACK).await;
@@ -55,7 +58,7 @@ pub async fn close_dead_runs(
         "pitstop"
     };
     let hint = match session {
-        Some(session) if plan.can_resume(session) => format!("{command} -- --resume {session}"),
+        Some(session) if can_resume(session) => format!("{command} -- --resume {session}"),
         _ => "nothing had been said in it".to_owned(),
     };
     Some(format!("the last run ended without notice: {hint}"))

@@ -191,6 +191,7 @@ fn command(plan: &AgentPlan, settings: &SummaryConfig) -> Command {
     let mut command = Command::new(&plan.exe);
     command
         .arg(SHIM)
+        .arg(&plan.roll)
         .arg(&plan.program)
         .args(&plan.lead_args)
         .args(question::arguments(asked))

@@ -113,7 +113,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
 const COMMON: [&str; 2] = ["clock", "clean"];
 
 /// Files and directories that may touch the world.
-const WORLD: [&str; 18] = [
+const WORLD: [&str; 19] = [
     "main.rs",
     "logging.rs",
     "cli/",
@@ -127,6 +127,7 @@ const WORLD: [&str; 18] = [
     "lineage/files.rs",
     "lineage/lock.rs",
     "lineage/process.rs",
+    "lineage/roll.rs",
     "pane/pty.rs",
     "pane/recording.rs",
     "api/server",

@@ -568,3 +568,55 @@ fn an_agent_that_ignores_every_signal_is_swept_at_the_next_start() {
     assert_ne!(supervisor.agent_pid(), agent);
     supervisor.wait_for_log("was still alive and was ended", SOON);
 }
+
+/// What the last supervisor of a project wrote into its lock.
+fn lock_of(launch: &Launch) -> String {
+    fs::read_to_string(launch.project().join(".pitstop/lock")).expect("a lock")
+}
+
+#[test]
+fn an_agent_that_the_database_never_heard_of_is_swept_at_the_next_start() {
+    let launch = Launch::generic(
+        "sh -c \"[ -e deaf ] && trap '' HUP INT TERM; echo up; while :; do sleep 1; done\"",
+    );
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("up", SOON);
+    drop(supervisor);
+    assert_eq!(lock_of(&launch), "left in order\n");
+
+    // From here on nobody gets into the database, and the agent does not wait for that.
+    let gate = launch.the_home().path("state/pitstop/opening.lock");
+    let gate = fs::File::open(gate).expect("the gate of the database");
+    rustix::fs::flock(&gate, rustix::fs::FlockOperation::LockExclusive).expect("the gate");
+    fs::write(launch.project().join("deaf"), "").expect("a file");
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("up", SOON);
+    let agent = supervisor.agent_pid();
+    let launch = supervisor.kill();
+    assert!(
+        !group_members(agent).is_empty(),
+        "it outlives its supervisor"
+    );
+    drop(gate);
+
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("up", SOON);
+    assert!(group_members(agent).is_empty(), "it was ended first");
+    assert_ne!(supervisor.agent_pid(), agent);
+    supervisor.wait_for_log("was still alive and was ended", SOON);
+    supervisor.wait_for_log("ended without notice, before its record was begun", SOON);
+}
+
+#[test]
+fn whoever_left_in_order_is_not_waited_for_and_whoever_died_is() {
+    let launch = demo();
+    let supervisor = launch.start();
+    one_turn(&supervisor);
+    let launch = supervisor.kill();
+    assert_ne!(lock_of(&launch), "left in order\n");
+    let supervisor = launch.start();
+    supervisor.wait_for_log("ended without notice", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    drop(supervisor);
+    assert_eq!(lock_of(&launch), "left in order\n");
+}

@@ -1,8 +1,8 @@
 //! What a dead supervisor left behind: agents that still live, and a reboot that is half done.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::{
@@ -10,17 +10,114 @@ use crate::{
     cli::out::chain,
     handoff::{Handoff, Marker},
     lineage::{
-        Cause, Project, RebootRecord, Way,
+        Cause, ProcessStamp, Project, RebootRecord, RunId, Way,
+        files::PrivateDir,
         journal::{self, Evidence, JournalEntry, Recovery, Step},
-        process,
-        store::Store,
+        process, roll,
+        store::{HistoryOf, Opened, Store, StoreError, StoreOptions},
     },
-    runtime::{agent::AgentPlan, trim},
+    runtime::{agent::AgentPlan, recovery, trim},
     transcript::{SessionId, Tokens, tail::find_prompt},
 };
 
+/// What is needed to open the store for a run.
+pub(super) struct StoreStart {
+    pub options: StoreOptions,
+    pub project: Project,
+    pub files: Arc<PrivateDir>,
+    /// The run of a supervisor that died.
+    pub left: Option<RunId>,
+    /// When the run begins.
+    pub at: DateTime<Utc>,
+}
+
+/// The store, and what the last supervisor left in it.
+pub(super) struct Found {
+    pub store: Store,
+    /// What the human must be told.
+    pub warnings: Vec<String>,
+    /// A reboot that waits to be finished or rolled back.
+    pub unfinished: Option<JournalEntry>,
+    /// How to go on with a run that ended without notice.
+    pub died: Option<String>,
+}
+
+impl StoreStart {
+    /// Opens the store and tidies up behind supervisors that died. A reboot that one left is closed with the word
+    /// of what is done instead, if there is one.
+    pub async fn open(
+        &self,
+        instead: Option<&str>,
+        can_resume: impl Fn(SessionId) -> bool,
+    ) -> Result<Found, StoreError> {
+        let Opened { store, warnings } = Store::open(self.options.clone()).await?;
+        let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        sweep(&store, &self.project, &mut warnings).await;
+        let mut unfinished = match store.journal_open(&self.project).await {
+            Ok(entry) => entry.filter(|entry| !entry.step.is_final()),
+            Err(error) => {
+                warnings.push(chain(&error));
+                None
+            }
+        };
+        if let Some(outcome) = instead
+            && let Some(entry) = unfinished.take()
+            && let Err(error) = store.journal_close(entry.reboot_id, self.at, outcome).await
+        {
+            warnings.push(chain(&error));
+        }
+        let kept = unfinished.as_ref().map(|entry| &entry.run);
+        let (project, files) = (&self.project, &self.files);
+        let died =
+            recovery::close_dead_runs(&store, project, kept, files, can_resume, self.at).await;
+        let died = match died {
+            None if kept.is_none() => self.unknown(&store).await,
+            died => died,
+        };
+        Ok(Found {
+            store,
+            warnings,
+            unfinished,
+            died,
+        })
+    }
+
+    /// What to say of a supervisor that died before the database knew of its run.
+    async fn unknown(&self, store: &Store) -> Option<String> {
+        let of = HistoryOf::Run(self.left.clone()?);
+        let runs = store.history(&of, 1).await.ok()?;
+        runs.is_empty()
+            .then(|| "the last run ended without notice, before its record was begun".to_owned())
+    }
+}
+
+/// Ends agents that have signed the roll and still live; whether there were any.
+pub(super) async fn sweep_roll(files: &PrivateDir, warnings: &mut Vec<String>) -> bool {
+    let signed = roll::read(files).unwrap_or_else(|error| {
+        warnings.push(chain(&error));
+        Vec::new()
+    });
+    let mut swept = false;
+    for agent in signed.into_iter().filter(process::alive) {
+        end(agent, warnings).await;
+        swept = true;
+    }
+    swept
+}
+
+/// Ends an agent with its group.
+async fn end(agent: ProcessStamp, warnings: &mut Vec<String>) {
+    let pid = agent.pid;
+    let ended =
+        tokio::task::spawn_blocking(move || process::end_group(&agent, &process::LEFTOVER_LADDER))
+            .await;
+    warnings.push(format!(
+        "an agent of a run that died was still alive and was ended: pid {pid} ({ended:?})"
+    ));
+}
+
 /// Ends agents that a dead supervisor left behind: never two live processes on one session.
-pub(super) async fn sweep(store: &Store, project: &Project, warnings: &mut Vec<String>) {
+async fn sweep(store: &Store, project: &Project, warnings: &mut Vec<String>) {
     let left = match store.last_agents(project).await {
         Ok(left) => left,
         Err(error) => {
@@ -30,15 +127,7 @@ pub(super) async fn sweep(store: &Store, project: &Project, warnings: &mut Vec<S
     };
     for agent in left {
         if process::alive(&agent.process) {
-            let pid = agent.process.pid;
-            let stamp = agent.process.clone();
-            let ended = tokio::task::spawn_blocking(move || {
-                process::end_group(&stamp, &process::LEFTOVER_LADDER)
-            })
-            .await;
-            warnings.push(format!(
-                "an agent of a run that died was still alive and was ended: pid {pid} ({ended:?})"
-            ));
+            end(agent.process.clone(), warnings).await;
         }
         if let Err(error) = store.agent_gone(&agent.run, &agent.process).await {
             warnings.push(chain(&error));
