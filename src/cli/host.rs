@@ -396,12 +396,15 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
     let (refuse, refused) = oneshot::channel();
     let (opens, mut record_kept) = watch::channel(());
+    let (silence, silent) = watch::channel(());
     let told = answers.0.clone();
     let opening = async move {
         let tell = async |what| drop(told.send(Event::Troubled { what }).await);
-        let store = match opened {
-            Some(store) => store,
-            None => match start
+        let store = if let Some(store) = opened {
+            store
+        } else {
+            runtime::first_word(silent).await;
+            match start
                 .open(Some("a new run was begun instead"), |_| false)
                 .await
             {
@@ -416,7 +419,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
                     let _ = refuse.send(Failure::of(&error));
                     return None;
                 }
-            },
+            }
         };
         if let Err(error) = store.begin_run(&record).await {
             tell(chain(&error)).await;
@@ -506,6 +509,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         first,
         agent: plan,
         keeper: keeper.clone(),
+        silence,
         answers,
         calls,
         feed,

@@ -382,7 +382,14 @@ impl Shell {
         let events = self.events.clone();
         let directory = self.agent.project.clone();
         let commits = self.model.config.handoff.git_history_count;
+        let silence = self
+            .silence
+            .as_ref()
+            .map(tokio::sync::watch::Sender::subscribe);
         tokio::spawn(async move {
+            if let Some(silence) = silence {
+                super::first_word(silence).await;
+            }
             let facts = git::facts(&directory, commits).await;
             // The loop is gone, then.
             let _ = events.send(Event::Read(ReadEvent::Git(facts))).await;

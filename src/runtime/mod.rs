@@ -49,7 +49,7 @@ use chrono::Utc;
 use ratatui::layout::Rect;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
 };
 
 use crate::{
@@ -104,6 +104,11 @@ const ECHO_FRAME_TIME: Duration = Duration::from_millis(1);
 /// How long a lone Escape may be the beginning of a longer key.
 const ESCAPE_TIME: Duration = Duration::from_millis(25);
 
+/// How long the agent is left alone with the machine while it starts: what nobody waits for (the database, git) comes
+/// after its first word, or after this time. Claude Code takes longer for its first word, and by then nothing has been
+/// said that could be lost.
+const FIRST_WORD_TIME: Duration = Duration::from_millis(40);
+
 /// How many answers may wait for the loop.
 pub const ANSWERS_IN_FLIGHT: usize = 256;
 
@@ -132,6 +137,8 @@ pub struct Setup {
     pub agent: AgentPlan,
     /// The owner of everything kept.
     pub keeper: mpsc::Sender<Job>,
+    /// Gone as soon as the agent has said something, or has ended: see [`first_word`].
+    pub silence: watch::Sender<()>,
     /// Answers from tasks.
     pub answers: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
     /// What reaches us through the doors.
@@ -161,6 +168,10 @@ pub struct Shell {
     pub(crate) pty: Option<Pty>,
     pub(crate) agent: AgentPlan,
     pub(crate) keeper: mpsc::Sender<Job>,
+    /// There until the agent has said something.
+    pub(crate) silence: Option<watch::Sender<()>>,
+    /// The agent has said something.
+    spoken: bool,
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) follower: std_mpsc::Sender<Poke>,
     pub(crate) transcript: Option<PathBuf>,
@@ -302,6 +313,12 @@ fn ignores_hangup() -> bool {
     mask.is_some_and(|mask| mask & 1 == 1)
 }
 
+/// Waits for the agent's first word, but not long. The sender is the loop's [`Setup::silence`].
+pub async fn first_word(mut silence: watch::Receiver<()>) {
+    // It changes only by being dropped.
+    let _ = tokio::time::timeout(FIRST_WORD_TIME, silence.changed()).await;
+}
+
 /// Runs the supervisor until it is told to leave; returns the exit code and the model as it was last.
 pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let (pane_messages, mut pane) = pty::channel();
@@ -310,6 +327,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         first,
         agent,
         keeper,
+        silence,
         answers,
         mut calls,
         feed,
@@ -325,11 +343,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let (events, mut answers) = answers;
     let follower = follower::start(events.clone())?;
     let trimmer = trim::start(events.clone())?;
-    let mut watcher = Watcher::start();
-    for path in paths.watched() {
-        watcher.watch_beside(&path);
-    }
-    watcher.watch_beside(&agent.scratchpad);
+    let watcher = Watcher::start();
     let front = match speech {
         None => Front::terminal()?,
         Some(speech) => Front::headless(speech)?,
@@ -346,6 +360,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         pty: None,
         agent,
         keeper,
+        silence: Some(silence),
+        spoken: false,
         events,
         follower,
         transcript: None,
@@ -403,6 +419,11 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     for effect in first {
         shell.obey(effect);
     }
+    // The agent starts meanwhile: each of these waits for a thread.
+    for path in shell.paths.watched() {
+        shell.watcher.watch_beside(&path);
+    }
+    shell.watcher.watch_beside(&shell.agent.scratchpad);
     let mut calls_closed = false;
     let code = loop {
         if let Some(code) = shell.quit {
@@ -411,6 +432,9 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         // Not only when nothing else is ready: a flood from the child must not hold up a deadline.
         shell.timers();
         shell.draw_if_due();
+        if shell.spoken {
+            shell.silence = None;
+        }
         let wake_at = shell.next_deadline();
         let woken = tokio::select! {
             biased;
@@ -683,6 +707,7 @@ impl Shell {
     /// The pane's process or its output.
     fn pane(&mut self, message: PtyMessage) {
         let PtyMessage { iteration, news } = message;
+        self.spoken = true;
         let current = iteration == self.model.iteration.get();
         match news {
             PtyNews::Output(bytes) if current => self.output(&bytes),
