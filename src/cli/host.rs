@@ -329,7 +329,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     if let Some(order) = order.as_ref().filter(|_| who.kind == AgentKind::Demo) {
         plan.env.extend(order.demo_env());
     }
-    // Where nothing waits to be taken up the agent does not wait for the database.
+    // Where nothing waits to be taken up the agent does not wait for the database: it is found by its own signature.
     let (mut lineage, mut unfinished, mut died, mut opened) =
         (Lineage::new(run.clone()), None, None, None);
     let swept = sweep_roll(&files, &mut warnings).await;
@@ -337,7 +337,8 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         Ok(roll) => plan.roll = roll,
         Err(error) => warnings.push(chain(&error)),
     }
-    if !lock.follows_order() || swept {
+    let signs = !plan.roll.as_os_str().is_empty();
+    if !(signs && lock.follows_order()) || swept {
         // Whoever restores a checkpoint has chosen how to go on.
         let instead = restored
             .is_some()
