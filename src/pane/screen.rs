@@ -684,6 +684,26 @@ impl Screen {
         self.still.is_some() || !self.engine.links.known.is_empty()
     }
 
+    /// The target of the link at a cell of the viewport, if there is one: bounded and free of controls, but of any scheme.
+    #[must_use]
+    pub fn link_at(&self, column: u16, row: u16) -> Option<String> {
+        if !self.has_links() || row >= self.shown_size().rows() {
+            return None;
+        }
+        let cell = self.shown_row(row).get(usize::from(column))?;
+        cell.hyperlink().map(|link| link.uri().to_owned())
+    }
+
+    /// Whether any cell of the viewport links to a target that passes.
+    #[must_use]
+    pub fn shows_link(&self, passes: impl Fn(&str) -> bool) -> bool {
+        let links = |row| self.shown_row(row).iter().filter_map(Cell::hyperlink);
+        self.has_links()
+            && (0..self.shown_size().rows())
+                .flat_map(links)
+                .any(|link| passes(link.uri()))
+    }
+
     /// The rows of the viewport that may look otherwise than when this was asked last, as one span.
     pub fn take_damage(&mut self) -> Range<u16> {
         let rows = self.shown_size().rows();

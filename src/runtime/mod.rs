@@ -26,6 +26,7 @@ pub mod follower;
 pub mod front;
 pub mod ground;
 pub mod host;
+mod hover;
 pub mod keeper;
 pub mod listen;
 pub mod outward;
@@ -83,6 +84,7 @@ use canvas::Canvas;
 use follower::Poke;
 use front::{Front, Speech};
 use host::{HostBytes, HostKeys};
+use hover::Pointer;
 use keeper::Job;
 use listen::Listening;
 use outward::Outward;
@@ -191,6 +193,7 @@ pub struct Shell {
     pub(crate) window_resizes: bool,
     /// What goes to the host terminal beside the cells.
     pub(crate) outward: Outward,
+    pointer: Pointer,
     pub(crate) recording: Option<(Instant, Recording)>,
     pub(crate) summaries: SideProcesses,
     editing: Option<editor::Editing>,
@@ -370,6 +373,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         resizing: Resizing::default(),
         window_resizes: false,
         outward: Outward::new(abilities),
+        pointer: Pointer::default(),
         recording: None,
         summaries: SideProcesses::default(),
         editing: None,
@@ -568,6 +572,7 @@ impl Shell {
     pub(crate) fn redraw(&mut self) {
         self.canvas.renew(self.model.host);
         self.outward.raw(self.host_keys.request());
+        self.pointer = Pointer::default();
         self.cursor_shape = None;
         self.resized();
         self.dirty = true;
@@ -589,7 +594,9 @@ impl Shell {
             self.host_reply(reply);
             return;
         }
-        self.tell(Event::Host(HostEvent::Input(input)));
+        if !self.points(&input) {
+            self.tell(Event::Host(HostEvent::Input(input)));
+        }
     }
 
     /// The host terminal answers one of our questions.
@@ -940,6 +947,7 @@ impl Shell {
 
     /// Draws what is due.
     fn draw_if_due(&mut self) {
+        self.look_under_pointer();
         let now = Instant::now();
         if let Some(frame) = self.wants_frame(now)
             && self.frame_at(frame, now) <= now
@@ -968,8 +976,21 @@ impl Shell {
         );
         self.model.now = self.at();
         let rows = self.screen.take_damage();
-        let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
+        let (area, changed) = match alone {
+            Some(pane) => (pane, rows.clone()),
+            None => (layout(&self.model).pane_inner(), 0..u16::MAX),
+        };
+        let links = pane::links(
+            area,
+            &self.screen,
+            changed,
+            self.theme.depth,
+            &self.hostname,
+        );
+        self.note_links(&links, alone.is_none());
+        self.canvas.set_links(links);
+        let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         let cells = if let Some(pane) = alone {
             let first = rows.start.min(pane.height);
             let part = Rect {
@@ -977,8 +998,6 @@ impl Shell {
                 height: rows.end.min(pane.height).saturating_sub(first),
                 ..pane
             };
-            let links = pane::links(pane, screen, rows.clone(), theme.depth, &self.hostname);
-            self.canvas.set_links(links);
             let cursor = crate::ui::cursor(model, screen);
             self.canvas.part(part, cursor.map(placed), |buf| {
                 pane::rows(buf, pane, screen, rows, theme.depth);
@@ -986,15 +1005,12 @@ impl Shell {
         } else {
             self.dirty = false;
             self.typed_due = None;
-            let layout = layout(model);
-            let pane = layout.pane_inner();
-            let links = pane::links(pane, screen, 0..u16::MAX, theme.depth, &self.hostname);
-            self.canvas.set_links(links);
-            self.drawn_layout = Some(layout);
+            self.drawn_layout = Some(layout(model));
             self.canvas
                 .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
         };
         let mut bytes = self.outward.take();
+        bytes.extend_from_slice(self.follow_pointer());
         let cursor = self.cursor_shape();
         if !(cells.is_empty() && cursor.is_empty() && bytes.is_empty()) {
             if self.host_synchronizes {

@@ -22,6 +22,7 @@ mod git_hook;
 mod handoff;
 mod hooks;
 mod host;
+mod hover;
 mod hostile;
 mod keyboard;
 mod kit;

@@ -599,6 +599,42 @@ fn links_are_kept_when_fit_and_bounded_in_number() {
 }
 
 #[test]
+fn the_link_of_a_cell_is_found_where_it_is_shown() {
+    let mut screen = screen(20, 3);
+    let any = |_: &str| true;
+    assert_eq!(
+        (screen.link_at(0, 0), screen.shows_link(any)),
+        (None, false)
+    );
+    feed(&mut screen, "a\x1b]8;;https://x\x1b\\日b\x1b]8;;\x1b\\c");
+    let found = |screen: &Screen, row| {
+        (0..20)
+            .filter(|at| screen.link_at(*at, row).is_some())
+            .count()
+    };
+    assert_eq!(screen.link_at(0, 0), None);
+    assert_eq!(
+        screen.link_at(2, 0).as_deref(),
+        Some("https://x"),
+        "its second half"
+    );
+    assert_eq!(
+        (found(&screen, 0), found(&screen, 1), found(&screen, 9)),
+        (3, 0, 0)
+    );
+    assert_eq!(screen.link_at(99, 0), None);
+    assert!(screen.shows_link(|target| target == "https://x"));
+    assert!(!screen.shows_link(|target| target == "https://y"));
+    feed(&mut screen, "\r\n\n\n");
+    assert!(!screen.shows_link(any));
+    screen.scroll(Scroll::Top);
+    assert!(screen.shows_link(any));
+    screen.copy(&CopyOrder::Enter);
+    feed(&mut screen, "\x1b[3J\x1b[2J");
+    assert_eq!(found(&screen, 0), 3);
+}
+
+#[test]
 fn a_repeat_costs_no_more_than_a_row() {
     let mut screen = screen(10, 3);
     feed(&mut screen, "x\x1b[65535b");
