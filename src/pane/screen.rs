@@ -32,7 +32,7 @@ use vte::ansi::{NamedColor, Processor, Timeout};
 
 use super::copy::{CopyMark, CopyNews, CopyOrder};
 use super::tap::{Signal, StringCap, Tap, plain};
-use super::{ColourScheme, HostPalette, Modes, PaneSize};
+use super::{ColourScheme, HostPalette, Modes, PaneSize, begun_character};
 
 use cells::{attributes, cell_text, colour, is_wrapped, push_row, shown_width, trim_line};
 use copy::Still;
@@ -863,18 +863,6 @@ fn asks(bytes: &[u8]) -> bool {
         [b'P' | b'Z', ..] => true,
         _ => false,
     })
-}
-
-/// The length of an unfinished character at the end of the bytes.
-fn begun_character(bytes: &[u8]) -> usize {
-    let tail = &bytes[bytes.len().saturating_sub(3)..];
-    let Some(lead) = tail.iter().rposition(|byte| *byte >= 0xc0) else {
-        return 0;
-    };
-    match std::str::from_utf8(&tail[lead..]) {
-        Err(error) if error.error_len().is_none() => tail.len() - lead,
-        _ => 0,
-    }
 }
 
 #[cfg(test)]
