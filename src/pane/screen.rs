@@ -334,6 +334,9 @@ impl Screen {
                 self.processor = Processor::new();
                 self.tap.forget_sequence();
             }
+            if passage.title {
+                self.read(&[CAN], now);
+            }
             rest = &rest[passage.consumed..];
         }
     }

@@ -426,6 +426,42 @@ fn titles_are_cleaned_cut_and_stacked() {
 }
 
 #[test]
+fn a_title_as_screen_has_it_is_neither_shown_nor_taken() {
+    let text =
+        "\x1b[31ma\x1bkzsh: ~/src \u{e9}\x1b\\b\x1bkcd\x07c\x1bk\x1b]2;own\x07d\x1bke\x1b[32mf";
+    for cut in 0..=text.len() {
+        let mut screen = screen(20, 2);
+        feed(&mut screen, &text.as_bytes()[..cut]);
+        feed(&mut screen, &text.as_bytes()[cut..]);
+        assert_eq!(
+            (screen.text().as_str(), screen.title()),
+            ("abcdf", "own"),
+            "{cut}"
+        );
+        assert_eq!(
+            screen.take_facts(),
+            [ScreenFact::Title("own".to_owned())],
+            "{cut}"
+        );
+    }
+    let mut single = screen(20, 2);
+    for byte in text.bytes() {
+        feed(&mut single, [byte]);
+    }
+    assert_eq!(single.text(), "abcdf");
+    // In a frame that waits, too, and what it ends stays ended.
+    let mut screen = screen(20, 2);
+    feed(&mut screen, "\x1b[?2026ha\x1bkt");
+    feed(&mut screen, "itle\x1b\\b\x1bk\x1b[?2026l\x1b[6");
+    feed(&mut screen, "\x1bkn\x07n");
+    assert_eq!(
+        (screen.text().as_str(), screen.is_in_frame()),
+        ("abn", false)
+    );
+    assert_eq!(screen.take_replies(), Vec::<Vec<u8>>::new());
+}
+
+#[test]
 fn facts_are_told_in_order() {
     assert_eq!(
         facts(
@@ -455,7 +491,15 @@ fn facts_are_told_in_order() {
 fn an_endless_string_does_not_grow_and_what_follows_is_shown() {
     let mut screen = screen(80, 24);
     let block = vec![b'x'; 64 * 1024];
-    for start in ["\x1b]0;", "\x1b]52;c;", "\x1bP", "\x1b_", "\x1b^", "\x1bX"] {
+    for start in [
+        "\x1b]0;",
+        "\x1b]52;c;",
+        "\x1bP",
+        "\x1b_",
+        "\x1b^",
+        "\x1bX",
+        "\x1bk",
+    ] {
         feed(&mut screen, "\x1b[2J\x1b[H");
         feed(&mut screen, start);
         for _ in 0..1024 {
@@ -932,7 +976,7 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
             "[hl]"
         )
             .prop_map(|(mode, end)| format!("\x1b[?{mode}{end}").into_bytes()),
-        "\x1b[\\](P_^X#()78cDEHMZ=>][ -~]{0,10}(\x07|\x1b\\\\)?".prop_map(String::into_bytes),
+        "\x1b[\\](P_^Xk#()78cDEHMZ=>][ -~]{0,10}(\x07|\x1b\\\\)?".prop_map(String::into_bytes),
         prop::sample::select(vec![
             b"\x1b[!p".to_vec(),
             b"\x1b[>q\x1b[6n".to_vec(),
