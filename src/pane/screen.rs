@@ -226,11 +226,7 @@ impl Screen {
             ..Config::default()
         };
         Self {
-            engine: Engine::new(
-                Term::new(config, &GridSize(size), VoidListener),
-                size,
-                scrollback_lines,
-            ),
+            engine: Engine::new(Term::new(config, &GridSize(size), VoidListener), size),
             processor: Processor::new(),
             tap: Tap::default(),
             cap: StringCap::default(),
@@ -276,12 +272,10 @@ impl Screen {
     }
 
     fn take(&mut self, bytes: &[u8], now: Option<Instant>) {
-        let view = self.engine.view();
         let rest = self.complete_held(bytes, now);
         let (whole, begun) = rest.split_at(rest.len() - begun_character(rest));
         self.guard(whole, now);
         self.held.extend_from_slice(begun);
-        self.engine.settle_view(view);
         if self.frozen.is_none() && self.waiting.is_none() && !bytes.is_empty() {
             self.revision += 1;
         }
@@ -361,9 +355,7 @@ impl Screen {
             if memchr::memmem::find(&waiting, FRAME_END).is_none() {
                 self.frozen = Some(self.freeze());
             }
-            let view = self.engine.view();
             self.advance(&waiting, now);
-            self.engine.settle_view(view);
         }
     }
 

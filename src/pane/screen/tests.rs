@@ -814,9 +814,19 @@ fn the_view_stays_where_it_is_while_a_part_of_the_screen_scrolls() {
         "\x1b[2;4r\x1b[4;1H\n\n\n",
         "\x1b[2;4r\x1b[4;1H\x1bE\x1bE",
         "\x1b[2;4r\x1b[4;1Hlong enough to wrap in twenty columns",
+        // What grows in the last column goes to the next row.
+        "\x1b[2;4r\x1b[4;20H⚠\u{fe0f}",
+        "\x1b[2;4r\x1b[4;20H🇩",
+        "\x1b[2;4r\x1b[4;20Hx\u{e9}x日\x1b[30b",
+        "\x1b[2;4r\x1b[?6h\x1b[3;1H\x1bD\x1bD",
     ] {
-        for scroll in [Scroll::Lines(3), Scroll::Top] {
-            let mut screen = screen(20, 5);
+        // There is room for more above the screen, or there is none.
+        for (scroll, room) in [
+            (Scroll::Lines(3), 100),
+            (Scroll::Top, 100),
+            (Scroll::Lines(3), 12),
+        ] {
+            let mut screen = Screen::new(PaneSize::new(20, 5), room);
             feed(&mut screen, counted("", 30));
             screen.scroll(scroll);
             // The oldest lines do not move; of three above the screen two are of it.
