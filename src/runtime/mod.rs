@@ -967,22 +967,13 @@ impl Shell {
             "PITSTOP_PANIC_AT=draw"
         );
         self.model.now = self.at();
-        let rows = self.screen.take_damage();
+        let damage = self.screen.take_damage();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
         let cells = if let Some(pane) = alone {
-            let first = rows.start.min(pane.height);
-            let part = Rect {
-                y: pane.y + first,
-                height: rows.end.min(pane.height).saturating_sub(first),
-                ..pane
-            };
-            let links = pane::links(pane, screen, rows.clone(), theme.depth, &self.hostname);
-            self.canvas.set_links(links);
-            let cursor = crate::ui::cursor(model, screen);
-            self.canvas.part(part, cursor.map(placed), |buf| {
-                pane::rows(buf, pane, screen, rows, theme.depth);
-            })
+            let cursor = crate::ui::cursor(model, screen).map(placed);
+            let looks = (theme.depth, self.hostname.as_str());
+            self.canvas.pane(pane, screen, &damage, looks, cursor)
         } else {
             self.dirty = false;
             self.typed_due = None;
