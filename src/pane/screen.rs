@@ -36,12 +36,15 @@ use super::{ColourScheme, HostPalette, Modes, PaneSize, begun_character};
 
 use cells::{attributes, cell_text, colour, is_wrapped, push_row, shown_width, trim_line};
 use copy::Still;
+use damage::Drawn;
 use engine::{Engine, GridSize, VERSION_REPLY};
 
 pub use super::tap::{Mark, Progress, ScreenFact};
+pub use damage::Patch;
 
 mod cells;
 mod copy;
+mod damage;
 pub(super) mod engine;
 
 /// How long a synchronized frame may hide what was drawn: long enough for a slow frame, short
@@ -193,6 +196,7 @@ pub struct Screen {
     still: Option<Box<Still>>,
     /// What the screen looked like when the view left it for the scrollback.
     left: Option<u64>,
+    drawn: Drawn,
 }
 
 /// Tells the parser never to hold bytes back: frames are this file's affair (see the top).
@@ -238,6 +242,7 @@ impl Screen {
             redraw_until: None,
             still: None,
             left: None,
+            drawn: Drawn::default(),
         }
     }
 
@@ -689,18 +694,28 @@ impl Screen {
         cell.hyperlink().map(|link| link.uri().to_owned())
     }
 
-    /// Whether any cell of the viewport links to a target that passes.
+    /// Whether any cell in these rows of the viewport links to a target that passes.
     #[must_use]
-    pub fn shows_link(&self, passes: impl Fn(&str) -> bool) -> bool {
+    pub fn shows_link(&self, rows: Range<u16>, passes: impl Fn(&str) -> bool) -> bool {
         let links = |row| self.shown_row(row).iter().filter_map(Cell::hyperlink);
         self.has_links()
-            && (0..self.shown_size().rows())
+            && (rows.start..rows.end.min(self.shown_size().rows()))
                 .flat_map(links)
                 .any(|link| passes(link.uri()))
     }
 
-    /// The rows of the viewport that may look otherwise than when this was asked last, as one span.
-    pub fn take_damage(&mut self) -> Range<u16> {
+    /// What of the viewport looks otherwise than when this was asked last, from top to bottom: whoever asks draws it.
+    pub fn take_damage(&mut self) -> Vec<Patch> {
+        let rows = self.written_rows();
+        let mut drawn = std::mem::take(&mut self.drawn);
+        let colours = self.engine.term.colors();
+        let damage = drawn.take_damage(self.shown_size(), colours, rows, |row| self.shown_row(row));
+        self.drawn = drawn;
+        damage
+    }
+
+    /// The rows of the viewport that were written to since this was asked last, as one span.
+    fn written_rows(&mut self) -> Range<u16> {
         let rows = self.shown_size().rows();
         if self.frozen.is_some() {
             // What the engine notes is about cells that are not shown yet: it keeps it.
@@ -727,17 +742,20 @@ impl Screen {
 
     /// Visits the viewport's cells, row by row; nothing is allocated for a cell.
     pub fn for_each_cell(&self, visit: impl FnMut(CellView<'_>)) {
-        self.for_each_cell_in(0..u16::MAX, visit);
+        self.for_each_cell_in(&Patch::ALL, visit);
     }
 
-    /// Visits the cells of these rows of the viewport.
-    pub fn for_each_cell_in(&self, rows: Range<u16>, mut visit: impl FnMut(CellView<'_>)) {
+    /// Visits the cells of a part of the viewport.
+    pub fn for_each_cell_in(&self, part: &Patch, mut visit: impl FnMut(CellView<'_>)) {
         let mut cluster = String::new();
         let colours = self.engine.term.colors();
-        for row in rows.start..rows.end.min(self.shown_size().rows()) {
+        let size = self.shown_size();
+        let columns = part.columns.start..part.columns.end.min(size.columns());
+        for row in part.rows.start..part.rows.end.min(size.rows()) {
             let cells = self.shown_row(row);
             let mut taken = 0;
-            for (column, cell) in (0_u16..).zip(cells) {
+            for column in columns.clone() {
+                let cell = &cells[usize::from(column)];
                 if column < taken {
                     continue;
                 }

@@ -7,11 +7,8 @@ use crossterm::event::MouseEventKind;
 
 use crate::{
     app::{Event, event::PaneEvent, input, layout::layout},
-    pane::{MouseTracking, input::HostInput},
-    ui::{
-        self,
-        extra::{self, LinkRun},
-    },
+    pane::{MouseTracking, input::HostInput, screen::Patch},
+    ui::{self, extra},
 };
 
 use super::Shell;
@@ -78,12 +75,18 @@ impl Shell {
         self.screen.modes().mouse == MouseTracking::Motion && input::has_pane(&self.model)
     }
 
-    /// Notes whether a frame with these links shows any: all of them, or those of the rows that have changed.
-    pub(super) fn note_links(&mut self, links: &[LinkRun], all: bool) {
-        // Those that may not pass keep an empty target.
+    /// Notes whether a frame shows a link that may be passed on: by all its cells, or where the last one showed none by
+    /// what has changed.
+    pub(super) fn note_links(&mut self, damage: &[Patch], whole: bool) {
+        let rows = match damage {
+            [] if !whole => return,
+            [first, .., last] | [first @ last] if !whole && !self.pointer.links => {
+                first.rows.start..last.rows.end
+            }
+            _ => 0..u16::MAX,
+        };
         let passes = |target: &str| extra::may_pass(target, &self.hostname);
-        self.pointer.links = links.iter().any(|run| !run.target.is_empty())
-            || (!all && self.pointer.links && self.screen.shows_link(passes));
+        self.pointer.links = self.screen.shows_link(rows, passes);
     }
 
     /// What the host terminal is to be told about moves, if that has changed.

@@ -975,37 +975,22 @@ impl Shell {
             "PITSTOP_PANIC_AT=draw"
         );
         self.model.now = self.at();
-        let rows = self.screen.take_damage();
+        let damage = self.screen.take_damage();
         let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
-        let (area, changed) = match alone {
-            Some(pane) => (pane, rows.clone()),
-            None => (layout(&self.model).pane_inner(), 0..u16::MAX),
-        };
-        let links = pane::links(
-            area,
-            &self.screen,
-            changed,
-            self.theme.depth,
-            &self.hostname,
-        );
-        self.note_links(&links, alone.is_none());
-        self.canvas.set_links(links);
+        self.note_links(&damage, alone.is_none());
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         let cells = if let Some(pane) = alone {
-            let first = rows.start.min(pane.height);
-            let part = Rect {
-                y: pane.y + first,
-                height: rows.end.min(pane.height).saturating_sub(first),
-                ..pane
-            };
-            let cursor = crate::ui::cursor(model, screen);
-            self.canvas.part(part, cursor.map(placed), |buf| {
-                pane::rows(buf, pane, screen, rows, theme.depth);
-            })
+            let cursor = crate::ui::cursor(model, screen).map(placed);
+            let looks = (theme.depth, self.hostname.as_str());
+            self.canvas.pane(pane, screen, &damage, looks, cursor)
         } else {
             self.dirty = false;
             self.typed_due = None;
-            self.drawn_layout = Some(layout(model));
+            let layout = layout(model);
+            let pane = layout.pane_inner();
+            let links = pane::links(pane, screen, 0..u16::MAX, theme.depth, &self.hostname);
+            self.canvas.set_links(links);
+            self.drawn_layout = Some(layout);
             self.canvas
                 .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
         };

@@ -5,7 +5,7 @@
     reason = "any instant will do as the first one"
 )]
 
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use proptest::prelude::*;
 
@@ -647,7 +647,7 @@ fn the_link_of_a_cell_is_found_where_it_is_shown() {
     let mut screen = screen(20, 3);
     let any = |_: &str| true;
     assert_eq!(
-        (screen.link_at(0, 0), screen.shows_link(any)),
+        (screen.link_at(0, 0), screen.shows_link(0..3, any)),
         (None, false)
     );
     feed(&mut screen, "a\x1b]8;;https://x\x1b\\日b\x1b]8;;\x1b\\c");
@@ -667,12 +667,12 @@ fn the_link_of_a_cell_is_found_where_it_is_shown() {
         (3, 0, 0)
     );
     assert_eq!(screen.link_at(99, 0), None);
-    assert!(screen.shows_link(|target| target == "https://x"));
-    assert!(!screen.shows_link(|target| target == "https://y"));
+    assert!(screen.shows_link(0..3, |target| target == "https://x"));
+    assert!(!screen.shows_link(0..3, |target| target == "https://y"));
     feed(&mut screen, "\r\n\n\n");
-    assert!(!screen.shows_link(any));
+    assert!(!screen.shows_link(0..3, any));
     screen.scroll(Scroll::Top);
-    assert!(screen.shows_link(any));
+    assert!(screen.shows_link(0..3, any));
     screen.copy(&CopyOrder::Enter);
     feed(&mut screen, "\x1b[3J\x1b[2J");
     assert_eq!(found(&screen, 0), 3);
@@ -1072,14 +1072,24 @@ proptest! {
     }
 }
 
-/// What is shown, row by row, as a view would draw it.
-fn drawn(screen: &Screen, rows: std::ops::Range<u16>, shown: &mut [Vec<String>]) {
-    for row in rows.clone() {
-        shown[usize::from(row)].clear();
+/// The cells of a view, by row and column.
+type Shown = BTreeMap<(u16, u16), String>;
+
+/// Draws parts of the screen into a view.
+fn drawn(screen: &Screen, parts: &[Patch], shown: &mut Shown) {
+    for part in parts {
+        shown.retain(|(row, column), _| !part.rows.contains(row) || !part.columns.contains(column));
+        screen.for_each_cell_in(part, |cell| {
+            shown.insert((cell.row, cell.column), format!("{cell:?}"));
+        });
     }
-    screen.for_each_cell_in(rows, |cell| {
-        shown[usize::from(cell.row)].push(format!("{cell:?}"));
-    });
+}
+
+/// The whole screen, drawn at once.
+fn all(screen: &Screen) -> Shown {
+    let mut shown = Shown::new();
+    drawn(screen, &[Patch::ALL], &mut shown);
+    shown
 }
 
 proptest! {
@@ -1087,26 +1097,57 @@ proptest! {
     fn what_is_no_damage_has_not_changed(
         steps in prop::collection::vec((output(), -3_i32..=3), 1..12),
     ) {
-        let (columns, rows) = (30, 8);
-        let mut screen = screen(columns, rows);
-        let mut parts = vec![Vec::new(); usize::from(rows)];
+        let mut screen = screen(30, 8);
+        let mut parts = Shown::new();
         for (bytes, lines) in steps {
             screen.scroll(Scroll::Lines(lines));
             feed(&mut screen, bytes);
             let damage = screen.take_damage();
-            drawn(&screen, damage, &mut parts);
-            let mut whole = vec![Vec::new(); usize::from(rows)];
-            drawn(&screen, 0..rows, &mut whole);
-            prop_assert_eq!(&whole, &parts);
+            drawn(&screen, &damage, &mut parts);
+            prop_assert_eq!(&all(&screen), &parts);
         }
         screen.expire(*NOW + FRAME_LIMIT);
         let damage = screen.take_damage();
-        drawn(&screen, damage, &mut parts);
-        let mut whole = vec![Vec::new(); usize::from(rows)];
-        drawn(&screen, 0..rows, &mut whole);
-        prop_assert_eq!(whole, parts);
+        drawn(&screen, &damage, &mut parts);
+        prop_assert_eq!(all(&screen), parts);
     }
 }
+
+#[test]
+fn what_is_written_again_is_no_damage() {
+    let mut screen = screen(20, 4);
+    feed(&mut screen, b"\x1b[2J\x1b[Hone\r\n\x1b[31mtwo");
+    screen.take_damage();
+    feed(&mut screen, b"\x1b[0m\x1b[2J\x1b[Hone\r\n\x1b[31mtwo");
+    assert_eq!(screen.take_damage(), []);
+    feed(&mut screen, b"\x1b[0m\x1b[2J\x1b[Hone\r\n\x1b[31mtoo");
+    let cell = Patch {
+        rows: 1..2,
+        columns: 1..2,
+    };
+    assert_eq!(screen.take_damage(), [cell]);
+    // A colour by its name looks otherwise when the name gets another value.
+    feed(&mut screen, b"\x1b]4;1;rgb:00/ff/00\x1b\\");
+    let whole = Patch {
+        rows: 0..4,
+        columns: 0..20,
+    };
+    assert_eq!(screen.take_damage(), [whole]);
+    // Half of a wide character is never drawn alone.
+    feed(&mut screen, "\x1b[0m\x1b[3;5H日\x1b[4;1Hx".as_bytes());
+    screen.take_damage();
+    feed(&mut screen, "\x1b[3;5H月\x1b[4;1Hy".as_bytes());
+    let row = Patch {
+        rows: 2..3,
+        columns: 0..20,
+    };
+    let cell = Patch {
+        rows: 3..4,
+        columns: 0..1,
+    };
+    assert_eq!(screen.take_damage(), [row, cell]);
+}
+
 /// Each visible unit of the first row with its width.
 fn units(screen: &Screen) -> Vec<(String, u16)> {
     let mut units = Vec::new();
