@@ -11,6 +11,7 @@ use pitstop::{
     ui::{self, Theme},
 };
 use ratatui::{Terminal, backend::TestBackend};
+use rustix::process::Signal;
 
 use crate::{
     kit::supervisor::{SOON, Supervisor, key},
@@ -195,6 +196,10 @@ fn a_child_that_asks_for_moves_gets_them_byte_by_byte_and_only_in_its_pane() {
     let typed = || String::from_utf8_lossy(&read(&supervisor, "typed")).into_owned();
     supervisor.wait_until("the end", || typed().ends_with("END"), SOON);
     assert_eq!(typed(), "\x1b[<35;3;4M\x1b[<51;8;8MEND");
+    // Nobody asks for them when we are gone.
+    supervisor.terminal.signal(Signal::TERM);
+    supervisor.wait_for_exit(SOON);
+    assert_eq!(supervisor.terminal.modes_left_on(), Vec::<&str>::new());
 }
 
 #[test]
