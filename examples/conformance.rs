@@ -30,18 +30,20 @@ use pitstop::pane::{
     screen::Screen,
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, error::TryRecvError};
 
 #[path = "../tests/it/kit"]
 mod kit {
     pub mod grid;
+    pub mod home;
     pub mod messages_api;
     pub mod tmux;
 }
 
 use kit::{
     grid::Grid,
+    home,
     messages_api::{Answer, MessagesApi},
     tmux::Tmux,
 };
@@ -60,9 +62,6 @@ const MOMENTS: usize = 12;
 
 /// Larger recordings are not worth their room.
 const LARGEST: u64 = 150_000;
-
-/// Any text does as a key for the stand-in API.
-const KEY: &str = "sk-ant-a-key-of-no-account-0123456789abcdef";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -369,28 +368,13 @@ fn answering(said: &[Said]) -> MessagesApi {
 
 /// What the real client needs to run with no account: it is told that its first-run dialogs are over.
 fn client(base_url: &str, project: &Path) -> Vec<(OsString, OsString)> {
-    let trusted = json!({"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true});
-    let known: Value = json!({
-        "hasCompletedOnboarding": true, "lastOnboardingVersion": "2.1.197", "theme": "dark",
-        "customApiKeyResponses": {"approved": [&KEY[KEY.len() - 20..]], "rejected": []},
-        "projects": {project.to_string_lossy(): trusted},
-    });
-    fs::write(Path::new(HOME).join(".claude.json"), known.to_string()).expect("a file");
+    let known = home::onboarded(project);
+    fs::write(Path::new(HOME).join(".claude.json"), known).expect("a file");
     let program =
         env::var("PITSTOP_CLAUDE").expect("PITSTOP_CLAUDE, the path of the claude binary");
-    let names = [
-        ("CLAUDE", program.as_str()),
-        ("ANTHROPIC_BASE_URL", base_url),
-        ("ANTHROPIC_API_KEY", KEY),
-        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ("CLAUDE_CODE_MAX_RETRIES", "1"),
-        ("DISABLE_AUTOUPDATER", "1"),
-        ("DISABLE_TELEMETRY", "1"),
-        ("DISABLE_ERROR_REPORTING", "1"),
-    ];
+    let mut names = home::client_env(base_url);
+    names.push(("CLAUDE".into(), program.into()));
     names
-        .map(|(name, value)| (name.into(), value.into()))
-        .to_vec()
 }
 
 /// Refuses a recording that tells where it was made.

@@ -120,7 +120,8 @@ fn skip_sequence(first: char, rest: &mut std::str::Chars<'_>) {
     };
     match kind {
         '[' => skip_while(rest, |c| matches!(c, ' '..='?'), |c| matches!(c, '@'..='~')),
-        ']' | 'P' | 'X' | '^' | '_' => skip_string(rest),
+        // The last one is a title of GNU screen.
+        ']' | 'P' | 'X' | '^' | '_' | 'k' => skip_string(rest),
         // A designation, such as `ESC ( B`, has its final byte behind the intermediates.
         ' '..='/' => skip_while(rest, |c| matches!(c, ' '..='/'), |c| matches!(c, '0'..='~')),
         _ => {}
@@ -331,6 +332,7 @@ mod tests {
             ("kept\r", "kept"),
             ("abc\x08\x08xy\x07", "axy"),
             ("\x1b]0;cut\nnext", "\nnext"),
+            ("\x1bktitle\x1b\\$ ls\u{ab}k", "$ ls\u{ab}k"),
             ("\x1b[31", ""),
             ("\x1bé", "é"),
         ] {

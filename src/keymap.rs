@@ -359,11 +359,11 @@ mod tests {
 
     use super::*;
 
-    fn press(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {
+    pub(super) fn press(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {
         KeyEvent::new(code, modifiers)
     }
 
-    fn chord(text: &str) -> Chord {
+    pub(super) fn chord(text: &str) -> Chord {
         text.parse()
             .unwrap_or_else(|error| panic!("{text}: {error}"))
     }

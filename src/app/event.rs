@@ -107,6 +107,11 @@ pub enum PaneEvent {
         /// Whether it has it.
         on: bool,
     },
+    /// The pointer has come to stand on a link, or has left it.
+    LinkHovered {
+        /// Where it goes, if it is passed on to the host terminal; `None` if there is no such link.
+        target: Option<String>,
+    },
     /// The screen has done what a reader asked for.
     CopyMode(CopyNews),
     /// The pane's text carries the marker of the handoff that was pasted (generic agents have no hooks).

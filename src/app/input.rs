@@ -51,7 +51,8 @@ pub fn host(model: &mut Model, event: HostEvent) -> Vec<Effect> {
 }
 
 /// Whether what is typed goes to the hosted program.
-fn has_pane(model: &Model) -> bool {
+#[must_use]
+pub fn has_pane(model: &Model) -> bool {
     model.focus == Focus::Pane && model.overlay.is_none() && model.copy.is_none()
 }
 
@@ -508,7 +509,14 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
         }
         return Vec::new();
     }
-    let under = layout::layout(model).at(mouse.column, mouse.row);
+    let layout = layout::layout(model);
+    if mouse.kind == MouseEventKind::Moved {
+        // Only a child means something by it.
+        let there = layout.cell_of_pane(mouse.column, mouse.row).is_some();
+        let forwarded = (there && has_pane(model)).then_some(Effect::Forward(input));
+        return forwarded.into_iter().collect();
+    }
+    let under = layout.at(mouse.column, mouse.row);
     if model.focus == Focus::Pane && reads_mouse(model, mouse, under) {
         return copy::mouse(model, mouse).unwrap_or_else(|| vec![Effect::Forward(input)]);
     }

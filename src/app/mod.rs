@@ -99,6 +99,10 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
             model.agent.takes_mouse = on;
             Vec::new()
         }
+        PaneEvent::LinkHovered { target } => {
+            model.hovered = target;
+            Vec::new()
+        }
         PaneEvent::CopyMode(news) => copy::answered(model, news),
         PaneEvent::MarkerSeen => reboot::marker_seen(model),
         PaneEvent::InputRefused => {

@@ -337,6 +337,8 @@ pub struct Model {
     pub called_at: Option<At>,
     /// The last press of the mouse on the pane's text.
     pub press: Option<Press>,
+    /// Where the link goes that the pointer stands on, if it does: a target that is passed on.
+    pub hovered: Option<String>,
     /// The pane's title, as the agent set it.
     pub title: String,
     /// The host terminal's size, in cells: columns, rows.
@@ -476,6 +478,7 @@ impl Model {
             replay_epoch: 0,
             called_at: None,
             press: None,
+            hovered: None,
             title: String::new(),
             host,
             external: None,

@@ -298,17 +298,11 @@ pub enum ChordError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keymap::Trigger;
+    use crate::keymap::{
+        Trigger,
+        tests::{chord, press},
+    };
     use proptest::prelude::*;
-
-    fn press(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {
-        KeyEvent::new(code, modifiers)
-    }
-
-    fn chord(text: &str) -> Chord {
-        text.parse()
-            .unwrap_or_else(|error| panic!("{text}: {error}"))
-    }
 
     #[test]
     fn chords_print_as_they_are_written() {

@@ -143,6 +143,19 @@ pub struct Modes {
     pub colour_scheme_reports: bool,
 }
 
+/// The length in bytes of an unfinished character at the end of what the child has written: its rest comes with the next
+/// bytes.
+fn begun_character(bytes: &[u8]) -> usize {
+    let tail = &bytes[bytes.len().saturating_sub(3)..];
+    let Some(lead) = tail.iter().rposition(|byte| *byte >= 0xc0) else {
+        return 0;
+    };
+    match std::str::from_utf8(&tail[lead..]) {
+        Err(error) if error.error_len().is_none() => tail.len() - lead,
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,5 +165,23 @@ mod tests {
         assert_eq!(PaneSize::new(0, 0), PaneSize::new(1, 1));
         let huge = PaneSize::new(u16::MAX, u16::MAX);
         assert_eq!((huge.columns(), huge.rows()), (1000, 1000));
+    }
+
+    #[test]
+    fn only_what_may_go_on_is_begun() {
+        for (bytes, begun) in [
+            (b"".as_slice(), 0),
+            (b"text", 0),
+            ("é日🎉".as_bytes(), 0),
+            (b"a\xc3", 1),
+            (b"\xe6\x97", 2),
+            (b"\xf0\x9f\x8e", 3),
+            // Broken for good.
+            (b"\xc3\xc3a", 0),
+            (b"\x97\x97", 0),
+            (b"\xff", 0),
+        ] {
+            assert_eq!(begun_character(bytes), begun, "{bytes:?}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use serde::Serialize;
 use serde_json::json;
 
-use super::PaneSize;
+use super::{PaneSize, begun_character};
 
 /// Written to disk in blocks of this many bytes, so that a flood of small chunks costs few calls.
 const BLOCK: usize = 64 * 1024;
@@ -97,7 +97,7 @@ impl Recording {
             joined = std::mem::take(&mut self.carried);
             &joined
         };
-        let (whole, begun) = bytes.split_at(bytes.len() - begun(bytes));
+        let (whole, begun) = bytes.split_at(bytes.len() - begun_character(bytes));
         self.carried.extend_from_slice(begun);
         self.event(at, "o", &String::from_utf8_lossy(whole))
     }
@@ -176,18 +176,6 @@ impl Recording {
                 source,
             }
         })
-    }
-}
-
-/// The length of an unfinished character at the end.
-fn begun(bytes: &[u8]) -> usize {
-    let tail = &bytes[bytes.len().saturating_sub(3)..];
-    let Some(lead) = tail.iter().rposition(|byte| *byte >= 0xc0) else {
-        return 0;
-    };
-    match std::str::from_utf8(&tail[lead..]) {
-        Err(error) if error.error_len().is_none() => tail.len() - lead,
-        _ => 0,
     }
 }
 

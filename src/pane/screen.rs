@@ -32,16 +32,19 @@ use vte::ansi::{NamedColor, Processor, Timeout};
 
 use super::copy::{CopyMark, CopyNews, CopyOrder};
 use super::tap::{Signal, StringCap, Tap, plain};
-use super::{ColourScheme, HostPalette, Modes, PaneSize};
+use super::{ColourScheme, HostPalette, Modes, PaneSize, begun_character};
 
 use cells::{attributes, cell_text, colour, is_wrapped, push_row, shown_width, trim_line};
 use copy::Still;
+use damage::Drawn;
 use engine::{Engine, GridSize, VERSION_REPLY};
 
 pub use super::tap::{Mark, Progress, ScreenFact};
+pub use damage::Patch;
 
 mod cells;
 mod copy;
+mod damage;
 pub(super) mod engine;
 
 /// How long a synchronized frame may hide what was drawn: long enough for a slow frame, short
@@ -193,6 +196,7 @@ pub struct Screen {
     still: Option<Box<Still>>,
     /// What the screen looked like when the view left it for the scrollback.
     left: Option<u64>,
+    drawn: Drawn,
 }
 
 /// Tells the parser never to hold bytes back: frames are this file's affair (see the top).
@@ -226,11 +230,7 @@ impl Screen {
             ..Config::default()
         };
         Self {
-            engine: Engine::new(
-                Term::new(config, &GridSize(size), VoidListener),
-                size,
-                scrollback_lines,
-            ),
+            engine: Engine::new(Term::new(config, &GridSize(size), VoidListener), size),
             processor: Processor::new(),
             tap: Tap::default(),
             cap: StringCap::default(),
@@ -242,6 +242,7 @@ impl Screen {
             redraw_until: None,
             still: None,
             left: None,
+            drawn: Drawn::default(),
         }
     }
 
@@ -276,12 +277,10 @@ impl Screen {
     }
 
     fn take(&mut self, bytes: &[u8], now: Option<Instant>) {
-        let view = self.engine.view();
         let rest = self.complete_held(bytes, now);
         let (whole, begun) = rest.split_at(rest.len() - begun_character(rest));
         self.guard(whole, now);
         self.held.extend_from_slice(begun);
-        self.engine.settle_view(view);
         if self.frozen.is_none() && self.waiting.is_none() && !bytes.is_empty() {
             self.revision += 1;
         }
@@ -334,6 +333,9 @@ impl Screen {
                 self.processor = Processor::new();
                 self.tap.forget_sequence();
             }
+            if passage.title {
+                self.read(&[CAN], now);
+            }
             rest = &rest[passage.consumed..];
         }
     }
@@ -358,9 +360,7 @@ impl Screen {
             if memchr::memmem::find(&waiting, FRAME_END).is_none() {
                 self.frozen = Some(self.freeze());
             }
-            let view = self.engine.view();
             self.advance(&waiting, now);
-            self.engine.settle_view(view);
         }
     }
 
@@ -684,8 +684,38 @@ impl Screen {
         self.still.is_some() || !self.engine.links.known.is_empty()
     }
 
-    /// The rows of the viewport that may look otherwise than when this was asked last, as one span.
-    pub fn take_damage(&mut self) -> Range<u16> {
+    /// The target of the link at a cell of the viewport, if there is one: bounded and free of controls, but of any scheme.
+    #[must_use]
+    pub fn link_at(&self, column: u16, row: u16) -> Option<String> {
+        if !self.has_links() || row >= self.shown_size().rows() {
+            return None;
+        }
+        let cell = self.shown_row(row).get(usize::from(column))?;
+        cell.hyperlink().map(|link| link.uri().to_owned())
+    }
+
+    /// Whether any cell in these rows of the viewport links to a target that passes.
+    #[must_use]
+    pub fn shows_link(&self, rows: Range<u16>, passes: impl Fn(&str) -> bool) -> bool {
+        let links = |row| self.shown_row(row).iter().filter_map(Cell::hyperlink);
+        self.has_links()
+            && (rows.start..rows.end.min(self.shown_size().rows()))
+                .flat_map(links)
+                .any(|link| passes(link.uri()))
+    }
+
+    /// What of the viewport looks otherwise than when this was asked last, from top to bottom: whoever asks draws it.
+    pub fn take_damage(&mut self) -> Vec<Patch> {
+        let rows = self.written_rows();
+        let mut drawn = std::mem::take(&mut self.drawn);
+        let colours = self.engine.term.colors();
+        let damage = drawn.take_damage(self.shown_size(), colours, rows, |row| self.shown_row(row));
+        self.drawn = drawn;
+        damage
+    }
+
+    /// The rows of the viewport that were written to since this was asked last, as one span.
+    fn written_rows(&mut self) -> Range<u16> {
         let rows = self.shown_size().rows();
         if self.frozen.is_some() {
             // What the engine notes is about cells that are not shown yet: it keeps it.
@@ -712,17 +742,20 @@ impl Screen {
 
     /// Visits the viewport's cells, row by row; nothing is allocated for a cell.
     pub fn for_each_cell(&self, visit: impl FnMut(CellView<'_>)) {
-        self.for_each_cell_in(0..u16::MAX, visit);
+        self.for_each_cell_in(&Patch::ALL, visit);
     }
 
-    /// Visits the cells of these rows of the viewport.
-    pub fn for_each_cell_in(&self, rows: Range<u16>, mut visit: impl FnMut(CellView<'_>)) {
+    /// Visits the cells of a part of the viewport.
+    pub fn for_each_cell_in(&self, part: &Patch, mut visit: impl FnMut(CellView<'_>)) {
         let mut cluster = String::new();
         let colours = self.engine.term.colors();
-        for row in rows.start..rows.end.min(self.shown_size().rows()) {
+        let size = self.shown_size();
+        let columns = part.columns.start..part.columns.end.min(size.columns());
+        for row in part.rows.start..part.rows.end.min(size.rows()) {
             let cells = self.shown_row(row);
             let mut taken = 0;
-            for (column, cell) in (0_u16..).zip(cells) {
+            for column in columns.clone() {
+                let cell = &cells[usize::from(column)];
                 if column < taken {
                     continue;
                 }
@@ -843,18 +876,6 @@ fn asks(bytes: &[u8]) -> bool {
         [b'P' | b'Z', ..] => true,
         _ => false,
     })
-}
-
-/// The length of an unfinished character at the end of the bytes.
-fn begun_character(bytes: &[u8]) -> usize {
-    let tail = &bytes[bytes.len().saturating_sub(3)..];
-    let Some(lead) = tail.iter().rposition(|byte| *byte >= 0xc0) else {
-        return 0;
-    };
-    match std::str::from_utf8(&tail[lead..]) {
-        Err(error) if error.error_len().is_none() => tail.len() - lead,
-        _ => 0,
-    }
 }
 
 #[cfg(test)]

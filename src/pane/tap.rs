@@ -257,7 +257,11 @@ fn ordinary_sequence(bytes: &[u8]) -> Option<usize> {
 /// SOS, PM) are never buffered by the parser and need no cap.
 pub(super) const STRING_LIMIT: usize = 1 << 20;
 
-/// The gate in front of both parsers: drops an OSC string that grows too long, up to its end.
+/// The gate in front of both parsers: drops an OSC string that grows too long, up to its end, and each `ESC k` with the
+/// string behind it, of which neither parser knows that it is one.
+///
+/// `ESC k` is the title of a window of GNU screen, which prompts send by a `TERM` that is not ours. No title is made of it:
+/// tmux takes it for a window's name and does not, by default. None of it is kept, so that its length needs no cap.
 #[derive(Default)]
 pub(super) struct StringCap {
     place: Place,
@@ -282,6 +286,8 @@ pub(super) struct Passage {
     pub passed: usize,
     /// A string was too long: behind the passed bytes the parsers must forget it.
     pub overflow: bool,
+    /// A title is dropped: behind the passed bytes the parsers wait for what follows an ESC, and must not.
+    pub title: bool,
 }
 
 impl StringCap {
@@ -303,6 +309,15 @@ impl StringCap {
                         self.place = Place::AfterEscape;
                     }
                 },
+                Place::AfterEscape if rest[0] == b'k' => {
+                    self.place = Place::Dropping;
+                    return Passage {
+                        consumed: at + 1,
+                        passed: at,
+                        overflow: false,
+                        title: true,
+                    };
+                }
                 Place::AfterEscape => {
                     at += 1;
                     self.place = after_escape(rest[0]);
@@ -317,6 +332,7 @@ impl StringCap {
                             consumed: at + body,
                             passed: at,
                             overflow: true,
+                            title: false,
                         };
                     }
                     at += body;
@@ -329,7 +345,7 @@ impl StringCap {
                         };
                     }
                 }
-                // Only reached at the start of a call, because an overflow returns.
+                // Only reached at the start of a call, because what leads here returns.
                 Place::Dropping => {
                     let body = string_end(rest);
                     let end = rest.get(body);
@@ -344,6 +360,7 @@ impl StringCap {
                         consumed: at + body + own_end,
                         passed: at,
                         overflow: false,
+                        title: false,
                     };
                 }
             }
@@ -352,6 +369,7 @@ impl StringCap {
             consumed: bytes.len(),
             passed: bytes.len(),
             overflow: false,
+            title: false,
         }
     }
 }
@@ -855,7 +873,7 @@ mod tests {
         assert_eq!(signals(&overlong), []);
     }
 
-    /// What comes through the gate, with `!` where the parsers had to forget.
+    /// What comes through the gate, with `!` where the parsers had to forget, and `~` for a title.
     fn through_the_gate(parts: &[&[u8]]) -> Vec<u8> {
         let mut cap = StringCap::default();
         let mut out = Vec::new();
@@ -866,6 +884,9 @@ mod tests {
                 out.extend_from_slice(&rest[..passage.passed]);
                 if passage.overflow {
                     out.push(b'!');
+                }
+                if passage.title {
+                    out.push(b'~');
                 }
                 rest = &rest[passage.consumed..];
             }
@@ -915,6 +936,28 @@ mod tests {
         let tricky = b"\x1b\x1b]0;a\x1b]0;b\x18c\x1b(]x\x1b\x00]0;d\x07";
         for cut in 0..tricky.len() {
             assert_eq!(through_the_gate(&[&tricky[..cut], &tricky[cut..]]), tricky);
+        }
+    }
+
+    #[test]
+    fn a_title_of_screen_is_dropped_wherever_it_is_cut() {
+        for (bytes, passed) in [
+            (
+                b"a\x1bktitle\x1b\\b".as_slice(),
+                b"a\x1b~\x1b\\b".as_slice(),
+            ),
+            (b"a\x1bktitle\x07b\x1bk\x18c", b"a\x1b~b\x1b~c"),
+            (b"\x1bka\x1bkb\x1b[mc", b"\x1b~\x1b~\x1b[mc"),
+            (b"\x1b]0;t\x1bkx\x1b\\k", b"\x1b]0;t\x1b~\x1b\\k"),
+            // No introducer, and no sequence.
+            (b"\x1b(k\x1b[kk", b"\x1b(k\x1b[kk"),
+        ] {
+            for cut in 0..=bytes.len() {
+                let found = through_the_gate(&[&bytes[..cut], &bytes[cut..]]);
+                assert_eq!(found, passed, "{bytes:?} cut at {cut}");
+            }
+            let single: Vec<&[u8]> = bytes.chunks(1).collect();
+            assert_eq!(through_the_gate(&single), passed, "{bytes:?} byte by byte");
         }
     }
 

@@ -10,7 +10,10 @@ use ratatui::{
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::ui::extra::LinkRun;
+use crate::{
+    pane::screen::{Patch, Screen},
+    ui::{Depth, extra::LinkRun, pane},
+};
 
 use super::paint::{Abilities, Painter};
 
@@ -72,18 +75,35 @@ impl Canvas {
         let cursor = paint(&mut self.next);
         std::mem::swap(&mut self.shown, &mut self.next);
         let changed = changes(&self.next, &self.shown);
-        send(&mut self.painter, &mut self.cursor, &changed, cursor);
-        self.painter.take()
+        self.painter.draw(changed.into_iter());
+        self.finish(cursor)
     }
 
-    /// Paints a part anew and gives the bytes for what has changed in it. The rest of the screen must be as the
-    /// last whole frame left it.
-    pub fn part(
+    /// Paints what has changed of the pane, whose cells lie in this rectangle, and gives the bytes for it. The rest of the
+    /// screen must be as the last whole frame left it.
+    pub fn pane(
         &mut self,
         area: Rect,
+        screen: &Screen,
+        damage: &[Patch],
+        looks: (Depth, &str),
         cursor: Option<Cursor>,
-        paint: impl FnOnce(&mut Buffer),
     ) -> Vec<u8> {
+        let (depth, hostname) = looks;
+        if let [first, .., last] | [first @ last] = damage {
+            let rows = first.rows.start..last.rows.end;
+            self.set_links(pane::links(area, screen, rows, depth, hostname));
+        }
+        for patch in damage {
+            self.part(pane::place(area, patch), |buf| {
+                pane::patch(buf, area, screen, patch, depth);
+            });
+        }
+        self.finish(cursor)
+    }
+
+    /// Paints a part anew.
+    fn part(&mut self, area: Rect, paint: impl FnOnce(&mut Buffer)) {
         let area = area.intersection(self.shown.area);
         let (width, stride) = (usize::from(area.width), usize::from(self.shown.area.width));
         let start = usize::from(area.y) * stride + usize::from(area.x);
@@ -95,9 +115,25 @@ impl Canvas {
         }
         paint(after);
         swap(before, &mut self.shown, start);
-        let changed = changes(before, after);
-        send(&mut self.painter, &mut self.cursor, &changed, cursor);
+        self.painter.draw(changes(before, after).into_iter());
         swap(after, &mut self.shown, start);
+    }
+
+    /// Puts the cursor where it belongs and takes the bytes of what was painted.
+    fn finish(&mut self, cursor: Option<Cursor>) -> Vec<u8> {
+        // Cells before cursor: where something was written to is where it would stand.
+        if let Some((at, _)) = cursor
+            && (self.cursor != cursor || !self.painter.is_empty())
+        {
+            self.painter.set_cursor(at);
+        }
+        let seen = |cursor: Option<Cursor>| cursor.is_some_and(|(_, seen)| seen);
+        match (seen(self.cursor), seen(cursor)) {
+            (true, false) => self.painter.hide_cursor(),
+            (false, true) => self.painter.show_cursor(),
+            _ => {}
+        }
+        self.cursor = cursor;
         self.painter.take()
     }
 }
@@ -131,31 +167,6 @@ fn changes<'a>(before: &Buffer, after: &'a Buffer) -> Vec<(u16, u16, &'a Cell)> 
     changed
 }
 
-/// Writes changed cells and puts the cursor where it belongs.
-fn send(
-    painter: &mut Painter,
-    placed: &mut Option<Cursor>,
-    changed: &[(u16, u16, &Cell)],
-    cursor: Option<Cursor>,
-) {
-    if !changed.is_empty() {
-        painter.draw(changed.iter().copied());
-    }
-    // Cells before cursor: where something was written to is where it would stand.
-    if let Some((at, _)) = cursor
-        && (*placed != cursor || !changed.is_empty())
-    {
-        painter.set_cursor(at);
-    }
-    let seen = |cursor: Option<Cursor>| cursor.is_some_and(|(_, seen)| seen);
-    match (seen(*placed), seen(cursor)) {
-        (true, false) => painter.hide_cursor(),
-        (false, true) => painter.show_cursor(),
-        _ => {}
-    }
-    *placed = cursor;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,11 +185,11 @@ mod tests {
         });
         assert!(text(&first).contains("panel"));
         let area = Rect::new(10, 2, 10, 1);
-        let echo = canvas.part(area, Some((Position::new(16, 2), true)), |buf| {
+        canvas.part(area, |buf| {
             assert_eq!(buf[(10, 2)].symbol(), "c", "it begins with what is shown");
             buf.set_string(15, 2, "x", ratatui::style::Style::default());
         });
-        let echo = text(&echo);
+        let echo = text(&canvas.finish(Some((Position::new(16, 2), true))));
         assert!(
             echo.contains('x') && echo.contains("\u{1b}[3;17H"),
             "{echo:?}"
@@ -227,11 +238,10 @@ mod tests {
     #[test]
     fn a_part_beyond_the_edge_is_cut() {
         let mut canvas = Canvas::new((8, 2), Abilities::default());
-        let bytes = canvas.part(Rect::new(6, 1, 10, 10), None, |buf| {
+        canvas.part(Rect::new(6, 1, 10, 10), |buf| {
             assert_eq!(buf.area, Rect::new(6, 1, 2, 1));
         });
-        assert_eq!(text(&bytes), "");
-        let outside = canvas.part(Rect::new(20, 20, 3, 3), None, |_| {});
-        assert_eq!(text(&outside), "");
+        canvas.part(Rect::new(20, 20, 3, 3), |_| {});
+        assert_eq!(text(&canvas.finish(None)), "");
     }
 }

@@ -39,9 +39,9 @@ const ENTER: &str = "\x1b[22;2t\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?1
 /// the keys: nothing waits for them.
 const QUERIES: &str = "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[?u\x1b[?2026$p\x1b[?996n\x1b[c";
 
-/// Everything of `ENTER` taken back, and what frames may have left: keyboard flags, attributes, cursor shape,
-/// a synchronized frame. Cleared first: a terminal that has grown since `ENTER` (tmux) keeps rows of ours else.
-const LEAVE: &str = "\x1b]2;\x1b\\\x1b[23;2t\x1b[?2026l\x1b[<u\x1b[>4m\x1b[?2031l\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[2J\x1b[0 q\x1b[?1049l\x1b[?25h";
+/// Everything of `ENTER` taken back, and what frames may have left: keyboard flags, moves of the mouse, attributes,
+/// cursor shape, a synchronized frame. Cleared first: a terminal that has grown since `ENTER` (tmux) keeps rows of ours else.
+const LEAVE: &str = "\x1b]2;\x1b\\\x1b[23;2t\x1b[?2026l\x1b[<u\x1b[>4m\x1b[?2031l\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[2J\x1b[0 q\x1b[?1049l\x1b[?25h";
 
 /// How the host terminal tells keys apart that have one byte in common, such as Shift+Enter and Enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

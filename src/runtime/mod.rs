@@ -26,6 +26,7 @@ pub mod follower;
 pub mod front;
 pub mod ground;
 pub mod host;
+mod hover;
 pub mod keeper;
 pub mod listen;
 pub mod outward;
@@ -83,6 +84,7 @@ use canvas::Canvas;
 use follower::Poke;
 use front::{Front, Speech};
 use host::{HostBytes, HostKeys};
+use hover::Pointer;
 use keeper::Job;
 use listen::Listening;
 use outward::Outward;
@@ -202,6 +204,7 @@ pub struct Shell {
     pub(crate) window_resizes: bool,
     /// What goes to the host terminal beside the cells.
     pub(crate) outward: Outward,
+    pointer: Pointer,
     pub(crate) recording: Option<(Instant, Recording)>,
     pub(crate) summaries: SideProcesses,
     editing: Option<editor::Editing>,
@@ -386,6 +389,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         resizing: Resizing::default(),
         window_resizes: false,
         outward: Outward::new(abilities),
+        pointer: Pointer::default(),
         recording: None,
         summaries: SideProcesses::default(),
         editing: None,
@@ -592,6 +596,7 @@ impl Shell {
     pub(crate) fn redraw(&mut self) {
         self.canvas.renew(self.model.host);
         self.outward.raw(self.host_keys.request());
+        self.pointer = Pointer::default();
         self.cursor_shape = None;
         self.resized();
         self.dirty = true;
@@ -613,7 +618,9 @@ impl Shell {
             self.host_reply(reply);
             return;
         }
-        self.tell(Event::Host(HostEvent::Input(input)));
+        if !self.points(&input) {
+            self.tell(Event::Host(HostEvent::Input(input)));
+        }
     }
 
     /// The host terminal answers one of our questions.
@@ -965,6 +972,7 @@ impl Shell {
 
     /// Draws what is due.
     fn draw_if_due(&mut self) {
+        self.look_under_pointer();
         let now = Instant::now();
         if let Some(frame) = self.wants_frame(now)
             && self.frame_at(frame, now) <= now
@@ -992,22 +1000,14 @@ impl Shell {
             "PITSTOP_PANIC_AT=draw"
         );
         self.model.now = self.at();
-        let rows = self.screen.take_damage();
-        let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
+        let damage = self.screen.take_damage();
         let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
+        self.note_links(&damage, alone.is_none());
+        let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         let cells = if let Some(pane) = alone {
-            let first = rows.start.min(pane.height);
-            let part = Rect {
-                y: pane.y + first,
-                height: rows.end.min(pane.height).saturating_sub(first),
-                ..pane
-            };
-            let links = pane::links(pane, screen, rows.clone(), theme.depth, &self.hostname);
-            self.canvas.set_links(links);
-            let cursor = crate::ui::cursor(model, screen);
-            self.canvas.part(part, cursor.map(placed), |buf| {
-                pane::rows(buf, pane, screen, rows, theme.depth);
-            })
+            let cursor = crate::ui::cursor(model, screen).map(placed);
+            let looks = (theme.depth, self.hostname.as_str());
+            self.canvas.pane(pane, screen, &damage, looks, cursor)
         } else {
             self.dirty = false;
             self.typed_due = None;
@@ -1020,6 +1020,7 @@ impl Shell {
                 .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
         };
         let mut bytes = self.outward.take();
+        bytes.extend_from_slice(self.follow_pointer());
         let cursor = self.cursor_shape();
         if !(cells.is_empty() && cursor.is_empty() && bytes.is_empty()) {
             if self.host_synchronizes {

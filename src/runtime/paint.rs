@@ -71,6 +71,12 @@ pub struct Painter {
     out: String,
     links: Vec<LinkRun>,
     abilities: Abilities,
+    /// What the next character would look like.
+    held: Ink,
+    /// The number of the link that is open.
+    open: Option<u32>,
+    /// Where the next character would stand, where that is sure.
+    next: Option<(u16, u16)>,
 }
 
 /// What the host terminal's next character would look like.
@@ -112,12 +118,33 @@ impl Painter {
             out: String::new(),
             links: Vec::new(),
             abilities,
+            held: PLAIN,
+            open: None,
+            next: None,
         }
+    }
+
+    /// Whether nothing was painted since it was taken.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.out.is_empty()
     }
 
     /// Takes what was painted.
     pub fn take(&mut self) -> Vec<u8> {
+        self.rest();
         std::mem::take(&mut self.out).into_bytes()
+    }
+
+    /// Ends the link and the attributes of the last cells.
+    fn rest(&mut self) {
+        if self.open.take().is_some() {
+            self.out.push_str(LINK_END);
+        }
+        if std::mem::replace(&mut self.held, PLAIN) != PLAIN {
+            self.out.push_str("\x1b[0m");
+        }
+        self.next = None;
     }
 
     /// Hides the cursor.
@@ -132,6 +159,7 @@ impl Painter {
 
     /// Puts the cursor on a cell.
     pub fn set_cursor(&mut self, Position { x, y }: Position) {
+        self.rest();
         let _ = write!(self.out, "\x1b[{};{}H", y + 1, x + 1);
     }
 
@@ -263,13 +291,10 @@ fn is_sure(symbol: &str) -> bool {
 }
 
 impl Painter {
-    /// Paints cells with their places, in the order of rows and columns; the attributes are plain before and after.
+    /// Paints cells with their places, in the order of rows and columns. Attributes stay until what follows needs others.
     pub fn draw<'a>(&mut self, content: impl Iterator<Item = (u16, u16, &'a Cell)>) {
         let mut frame = std::mem::take(&mut self.out);
         let out = &mut frame;
-        let mut held = PLAIN;
-        let mut open: Option<&LinkRun> = None;
-        let mut next = None;
         let mut covered = None;
         for (x, y, cell) in content {
             // Ratatui clears the second cell of an emoji behind it, which some terminals take for its end.
@@ -280,9 +305,10 @@ impl Painter {
                 .then(|| extra::run_at(&self.links, Position { x, y }))
                 .flatten();
             let target = link.filter(|link| !link.target.is_empty());
-            let changed = target.map(|link| link.number) != open.map(|link| link.number);
-            let moved = next != Some((x, y));
-            if changed && open.is_some() && (moved || target.is_none()) {
+            let number = target.map(|link| link.number);
+            let changed = number != self.open;
+            let moved = self.next != Some((x, y));
+            if changed && self.open.is_some() && (moved || target.is_none()) {
                 out.push_str(LINK_END);
             }
             if moved {
@@ -292,10 +318,10 @@ impl Painter {
                 // The id is ours, so that no byte of the child's stands outside of the target.
                 let _ = write!(out, "\x1b]8;id={:x};{}\x1b\\", link.number, link.target);
             }
-            open = target;
+            self.open = number;
             let own = self.ink(cell, link);
-            self.change(out, held, own);
-            held = own;
+            self.change(out, self.held, own);
+            self.held = own;
             let symbol = cell.symbol();
             let width = symbol.width().max(1) as u16;
             let sure = is_sure(symbol);
@@ -305,13 +331,7 @@ impl Painter {
                 covered = Some((x + 1, y));
             }
             out.push_str(symbol);
-            next = sure.then_some((x + width, y));
-        }
-        if open.is_some() {
-            out.push_str(LINK_END);
-        }
-        if held != PLAIN {
-            out.push_str("\x1b[0m");
+            self.next = sure.then_some((x + width, y));
         }
         self.out = frame;
     }

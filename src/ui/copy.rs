@@ -16,7 +16,7 @@ use crate::{
     pane::{copy::CopyMark, screen::Screen},
 };
 
-use super::{frame, text, theme::Theme};
+use super::{frame, hover, text, theme::Theme};
 
 /// Marks what is found and what is selected in the pane's cells.
 pub(super) fn marks(buf: &mut Buffer, area: Rect, screen: &Screen, theme: &Theme) {
@@ -92,7 +92,7 @@ fn search_room(cells: usize) -> usize {
 }
 
 /// The end of a text that is too long for its place: where one types.
-fn tail(text: &str, cells: usize) -> String {
+pub(super) fn tail(text: &str, cells: usize) -> String {
     let mut kept = text;
     while text::width(kept) > cells {
         let mut chars = kept.chars();
@@ -135,6 +135,14 @@ fn status(
     );
     let bold = theme.accent.add_modifier(Modifier::BOLD);
     let mut line = Line::from(Span::styled(format!(" {word}"), bold));
+    if let Some(target) = hover::target(model) {
+        if line.width() + hover::least(target) > cells {
+            line.spans.clear();
+        }
+        let room = cells.saturating_sub(line.width());
+        line.spans.extend(hover::spans(target, room, theme));
+        return line;
+    }
     let said = copy.said.as_deref().map(text::safe);
     let parts = [
         (said.as_deref().map(str::to_owned), theme.bad),

@@ -126,59 +126,25 @@ const TARGET_LIMIT: usize = 2083;
 mod tests {
     use super::*;
 
+    /// What a child can bring is sent through all that lies between in `tests/it/fidelity.rs`: this is the rest.
     #[test]
-    fn twelve_targets_pass_and_twenty_eight_do_not() {
-        let pass = [
-            "https://example.org",
-            "https://example.org/a?b=c#d",
-            "HTTPS://EXAMPLE.ORG/",
-            "http://localhost:8080/x",
-            "http://[::1]/",
-            "https://example.org/%E2%80%AE",
-            "mailto:someone@example.org",
-            "mailto:a@b?subject=x",
-            "file:///etc/hosts",
-            "file://localhost/tmp/a%20b",
-            "file://here/tmp/x",
-            "FILE://HERE/tmp/x",
-        ];
-        let long = format!("https://example.org/{}", "a".repeat(TARGET_LIMIT));
-        let drop = [
+    fn what_no_sequence_brings_passes_no_more_than_the_rest() {
+        for target in [
             "",
-            "example.org",
-            "javascript:alert(1)",
-            "data:text/html,x",
-            "ssh://host",
-            "vscode://file/etc",
-            "x-man-page://ls",
-            "telnet://host",
-            "ftp://host/x",
-            "smb://host/x",
-            "file:/etc/hosts",
-            "file:etc",
-            "file://elsewhere/x",
-            "file://here",
-            "http:",
-            "http:/x",
-            "http://",
+            ":",
             "http:///x",
-            "https://?x",
             "https://#x",
             "mailto:",
-            "mailto:nobody",
-            "https://example.org/a b",
             "https://example.org/\u{1b}]8;;\u{7}",
             "https://example.org/\u{7}",
-            "https://ex\u{430}mple.org",
-            "https://example.org/\u{202e}",
-            long.as_str(),
-        ];
-        for target in pass {
-            assert!(may_pass(target, "here"), "{target}");
+            "https://example.org/\n",
+        ] {
+            assert!(!may_pass(target, "here"), "{target:?}");
         }
-        for target in drop {
-            assert!(!may_pass(target, "here"), "{target}");
-        }
+        let long = |length: usize| format!("https://{:a>length$}", "", length = length - 8);
+        assert!(may_pass(&long(TARGET_LIMIT), "here"));
+        assert!(!may_pass(&long(TARGET_LIMIT + 1), "here"));
+        assert!(may_pass("file://HERE/x", "here"));
         assert!(!may_pass("file://x/", ""));
     }
 

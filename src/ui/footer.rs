@@ -4,6 +4,8 @@
 //!  ask · idle · safe ✓turn ✓dialog ✓typing   ! the newest notice    F1 help  F5 reboot  F8 zoom
 //! ```
 //!
+//! While the pointer stands on a link, where that goes is told behind the state: see [`hover`].
+//!
 //! What matters less gives way: the hints first, then the check-list, then what is told of an autonomous run, then the
 //! gauge's bar; the notice is cut.
 
@@ -22,7 +24,7 @@ use crate::{
     pane::screen::{Progress, Screen},
 };
 
-use super::{copy, frame, gauge, pane, run, text, theme::Theme};
+use super::{copy, frame, gauge, hover, pane, run, text, theme::Theme};
 
 /// What can block a reboot, in the words of [`reboot::blocked_by`], with the shorter words of the list.
 const BLOCKS: [(&str, &str); 5] = [
@@ -82,10 +84,13 @@ pub(super) fn draw(
         ));
     }
     let news = news(model, theme);
-    let used = width(&left);
     let wanted = news
         .as_ref()
         .map_or(0, |news| text::width(&news.content) + 3);
+    if let Some(target) = hover::target(model) {
+        left = with_target(left, target, cells, wanted.min(cells / 3), theme);
+    }
+    let used = width(&left);
     let run = run::parts(model, theme);
     let mut used = used;
     // What is new is worth more than what stands there all the time.
@@ -130,6 +135,26 @@ pub(super) fn draw(
             buf.set_line(area.x + used as u16 + 2, area.y, &news, room as u16);
         }
     }
+}
+
+/// The left part with a link's target behind it; where that has no room for its host, it stands there alone.
+fn with_target(
+    mut left: Vec<Span<'static>>,
+    target: &str,
+    cells: usize,
+    reserved: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let least = hover::least(target);
+    let mut room = cells.saturating_sub(width(&left));
+    if least + reserved <= room {
+        room -= reserved;
+    } else if least > room {
+        left.clear();
+        room = cells;
+    }
+    left.extend(hover::spans(target, room, theme));
+    left
 }
 
 fn width(spans: &[Span<'_>]) -> usize {

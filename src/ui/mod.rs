@@ -17,6 +17,7 @@ mod gauge;
 mod handoff;
 mod help;
 mod history;
+mod hover;
 mod markdown;
 pub mod pane;
 mod replay;
@@ -86,14 +87,19 @@ pub fn paint(
 #[must_use]
 pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rect> {
     let pane = layout.pane_inner();
-    let covered = model.overlay.is_some()
-        || (model.history.detail && model.focus == Focus::History)
+    let covered = pane_covered(model)
         || layout
             .panels
             .iter()
             .any(|(_, panel)| panel.intersects(pane));
     let scrolled = model.copy.is_some() || screen.scroll_offset() > 0;
     (!layout.too_small && !covered && !scrolled).then_some(pane)
+}
+
+/// Whether something lies over the whole pane.
+#[must_use]
+pub fn pane_covered(model: &Model) -> bool {
+    model.overlay.is_some() || (model.history.detail && model.focus == Focus::History)
 }
 
 /// The layout as far as it lies on the host terminal: between a resize and the word of it they may differ.

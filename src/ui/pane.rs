@@ -16,7 +16,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::{
     app::{Model, layout::Layout, model::Focus},
     clean,
-    pane::screen::{Attributes, CellView, Screen},
+    pane::screen::{Attributes, CellView, Patch, Screen},
 };
 
 use super::{
@@ -79,7 +79,7 @@ fn title(model: &Model) -> String {
 
 /// Copies the screen's cells into a rectangle; what does not fit is cut, and no cell outside is touched.
 pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
-    rows(buf, area, screen, 0..u16::MAX, depth);
+    patch(buf, area, screen, &Patch::ALL, depth);
 }
 
 /// Copies the last rows of a screen that may be higher than its rectangle: where a prompt would be.
@@ -87,21 +87,43 @@ pub(super) fn cells_from_bottom(buf: &mut Buffer, area: Rect, screen: &Screen, d
     let cursor = usize::from(screen.cursor().row) + 1;
     let written = screen.text().lines().count().max(cursor) as u16;
     let hidden = written.saturating_sub(area.height);
-    lifted(buf, area, screen, hidden..u16::MAX, hidden, depth);
+    lifted(
+        buf,
+        area,
+        screen,
+        &Patch::rows(hidden..u16::MAX),
+        hidden,
+        depth,
+    );
 }
 
-/// The same for some rows of the screen; the buffer may be a part of the host terminal.
-pub fn rows(buf: &mut Buffer, area: Rect, screen: &Screen, rows: Range<u16>, depth: Depth) {
-    lifted(buf, area, screen, rows, 0, depth);
+/// The same for a part of the screen; the buffer may be a part of the host terminal.
+pub fn patch(buf: &mut Buffer, area: Rect, screen: &Screen, patch: &Patch, depth: Depth) {
+    lifted(buf, area, screen, patch, 0, depth);
+}
+
+/// Where a part of the screen lies on the host terminal when its cells are copied into a rectangle.
+#[must_use]
+pub fn place(area: Rect, patch: &Patch) -> Rect {
+    let (row, column) = (
+        patch.rows.start.min(area.height),
+        patch.columns.start.min(area.width),
+    );
+    Rect {
+        x: area.x + column,
+        y: area.y + row,
+        width: patch.columns.end.min(area.width).saturating_sub(column),
+        height: patch.rows.end.min(area.height).saturating_sub(row),
+    }
 }
 
 /// The same with the screen shifted upwards by some rows.
-fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, rows: Range<u16>, up: u16, depth: Depth) {
+fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, depth: Depth) {
     let room = area.intersection(buf.area);
     let stride = usize::from(buf.area.width);
     // A cluster that another terminal may draw wider than we do: its row and the column behind the damage.
     let mut harmed = (0, 0);
-    screen.for_each_cell_in(rows, |view| {
+    screen.for_each_cell_in(part, |view| {
         let (column, row) = (
             area.x.saturating_add(view.column),
             area.y.saturating_add(view.row.saturating_sub(up)),
@@ -159,7 +181,7 @@ pub fn links(
     if !screen.has_links() {
         return runs;
     }
-    screen.for_each_cell_in(rows, |view| {
+    screen.for_each_cell_in(&Patch::rows(rows), |view| {
         let Some(target) = view.hyperlink else { return };
         if view.column >= area.width || view.row >= area.height {
             return;

@@ -19,7 +19,7 @@ use pitstop::{
         screen::{Screen, ScreenFact},
     },
     runtime::{canvas::Canvas, outward::Outward, paint::Abilities},
-    ui::{self, Depth},
+    ui::Depth,
 };
 use ratatui::layout::{Position, Rect};
 
@@ -57,25 +57,13 @@ impl Drawn {
 
     /// Draws what has changed, and gives the frame's bytes.
     fn draw(&mut self) -> Vec<u8> {
-        let rows = self.screen.take_damage();
-        let part = Rect {
-            y: rows.start,
-            height: rows.end.saturating_sub(rows.start),
-            ..self.area
-        };
-        let links = ui::pane::links(
-            self.area,
-            &self.screen,
-            rows.clone(),
-            Depth::TrueColor,
-            "here",
-        );
-        self.canvas.set_links(links);
+        let damage = self.screen.take_damage();
         let cursor = self.screen.cursor();
         let cursor = (Position::new(cursor.column, cursor.row), cursor.visible);
-        let bytes = self.canvas.part(part, Some(cursor), |buf| {
-            ui::pane::rows(buf, self.area, &self.screen, rows, Depth::TrueColor);
-        });
+        let looks = (Depth::TrueColor, "here");
+        let bytes = self
+            .canvas
+            .pane(self.area, &self.screen, &damage, looks, Some(cursor));
         self.outer.feed_at_once(&bytes);
         bytes
     }

@@ -23,6 +23,7 @@ mod handoff;
 mod hooks;
 mod host;
 mod hostile;
+mod hover;
 mod keyboard;
 mod kit;
 mod layering;

@@ -110,7 +110,7 @@ impl Still {
         }
         let mut still = Self {
             cursor: term.grid().cursor.point,
-            engine: Engine::new(term, size, room),
+            engine: Engine::new(term, size),
             column: 0,
             anchor: None,
             search: None,

@@ -75,8 +75,6 @@ impl Dimensions for GridSize {
 /// The engine with what it does not know: our answers, modes and bounds.
 pub(super) struct Engine {
     pub(super) term: Term<VoidListener>,
-    /// The most lines kept above the screen.
-    scrollback: usize,
     pub(super) size: PaneSize,
     pub(super) replies: Vec<Vec<u8>>,
     pub(super) facts: Vec<ScreenFact>,
@@ -147,10 +145,9 @@ pub(super) struct Links {
 }
 
 impl Engine {
-    pub(super) fn new(term: Term<VoidListener>, size: PaneSize, scrollback: usize) -> Self {
+    pub(super) fn new(term: Term<VoidListener>, size: PaneSize) -> Self {
         let mut engine = Self {
             term,
-            scrollback,
             size,
             replies: Vec::new(),
             facts: Vec::new(),
@@ -215,37 +212,28 @@ impl Engine {
         }
     }
 
-    /// How many lines the view is above the present. The engine's own figure may be too large: see `settle_view`.
+    /// How many lines the view is above the present. The engine's own figure is bounded for the sake of whoever reads a row.
     pub(super) fn offset(&self) -> usize {
         let grid = self.term.grid();
         grid.display_offset().min(grid.history_size())
     }
 
-    /// Where the view is: lines above the present, and lines there are.
-    pub(super) fn view(&self) -> (usize, usize) {
-        (self.offset(), self.term.grid().history_size())
-    }
-
-    /// Puts a view of the scrollback back to what it showed.
+    /// Does what scrolls the rows from this one on, and keeps a view of the scrollback where it is.
     ///
-    /// The engine moves it with each line that scrolls, also in a region below the first row, which adds none to the
-    /// scrollback: the view would creep, and end above the oldest line. Once the scrollback is full, only the end can
-    /// be told.
-    pub(super) fn settle_view(&mut self, (offset, history): (usize, usize)) {
-        let grid = self.term.grid();
-        let (found, now) = (grid.display_offset(), grid.history_size());
-        if offset == 0 || found == 0 {
-            return;
+    /// The engine moves the view with each line that scrolls, because that is what keeps it on its lines while they go up
+    /// into the scrollback. They do so only from the first row: below it the view would creep.
+    #[inline]
+    fn hold_view(&mut self, first: usize, scroll: impl FnOnce(&mut Term<VoidListener>)) {
+        if first == 0 {
+            return scroll(&mut self.term);
         }
-        let wanted = if now < self.scrollback {
-            offset + now.saturating_sub(history)
-        } else {
-            found
-        };
-        let wanted = wanted.min(now);
-        if wanted != found {
-            let lines = i32::try_from(found).unwrap_or(0) - i32::try_from(wanted).unwrap_or(0);
-            self.term.scroll_display(Scroll::Delta(-lines));
+        let before = self.term.grid().display_offset();
+        scroll(&mut self.term);
+        let after = self.term.grid().display_offset();
+        if before != after {
+            let offset = |lines| i32::try_from(lines).unwrap_or(i32::MAX);
+            let back = Scroll::Delta(offset(before) - offset(after));
+            self.term.scroll_display(back);
         }
     }
 

@@ -5,7 +5,7 @@
     reason = "any instant will do as the first one"
 )]
 
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use proptest::prelude::*;
 
@@ -426,6 +426,42 @@ fn titles_are_cleaned_cut_and_stacked() {
 }
 
 #[test]
+fn a_title_as_screen_has_it_is_neither_shown_nor_taken() {
+    let text =
+        "\x1b[31ma\x1bkzsh: ~/src \u{e9}\x1b\\b\x1bkcd\x07c\x1bk\x1b]2;own\x07d\x1bke\x1b[32mf";
+    for cut in 0..=text.len() {
+        let mut screen = screen(20, 2);
+        feed(&mut screen, &text.as_bytes()[..cut]);
+        feed(&mut screen, &text.as_bytes()[cut..]);
+        assert_eq!(
+            (screen.text().as_str(), screen.title()),
+            ("abcdf", "own"),
+            "{cut}"
+        );
+        assert_eq!(
+            screen.take_facts(),
+            [ScreenFact::Title("own".to_owned())],
+            "{cut}"
+        );
+    }
+    let mut single = screen(20, 2);
+    for byte in text.bytes() {
+        feed(&mut single, [byte]);
+    }
+    assert_eq!(single.text(), "abcdf");
+    // In a frame that waits, too, and what it ends stays ended.
+    let mut screen = screen(20, 2);
+    feed(&mut screen, "\x1b[?2026ha\x1bkt");
+    feed(&mut screen, "itle\x1b\\b\x1bk\x1b[?2026l\x1b[6");
+    feed(&mut screen, "\x1bkn\x07n");
+    assert_eq!(
+        (screen.text().as_str(), screen.is_in_frame()),
+        ("abn", false)
+    );
+    assert_eq!(screen.take_replies(), Vec::<Vec<u8>>::new());
+}
+
+#[test]
 fn facts_are_told_in_order() {
     assert_eq!(
         facts(
@@ -455,7 +491,15 @@ fn facts_are_told_in_order() {
 fn an_endless_string_does_not_grow_and_what_follows_is_shown() {
     let mut screen = screen(80, 24);
     let block = vec![b'x'; 64 * 1024];
-    for start in ["\x1b]0;", "\x1b]52;c;", "\x1bP", "\x1b_", "\x1b^", "\x1bX"] {
+    for start in [
+        "\x1b]0;",
+        "\x1b]52;c;",
+        "\x1bP",
+        "\x1b_",
+        "\x1b^",
+        "\x1bX",
+        "\x1bk",
+    ] {
         feed(&mut screen, "\x1b[2J\x1b[H");
         feed(&mut screen, start);
         for _ in 0..1024 {
@@ -599,6 +643,42 @@ fn links_are_kept_when_fit_and_bounded_in_number() {
 }
 
 #[test]
+fn the_link_of_a_cell_is_found_where_it_is_shown() {
+    let mut screen = screen(20, 3);
+    let any = |_: &str| true;
+    assert_eq!(
+        (screen.link_at(0, 0), screen.shows_link(0..3, any)),
+        (None, false)
+    );
+    feed(&mut screen, "a\x1b]8;;https://x\x1b\\日b\x1b]8;;\x1b\\c");
+    let found = |screen: &Screen, row| {
+        (0..20)
+            .filter(|at| screen.link_at(*at, row).is_some())
+            .count()
+    };
+    assert_eq!(screen.link_at(0, 0), None);
+    assert_eq!(
+        screen.link_at(2, 0).as_deref(),
+        Some("https://x"),
+        "its second half"
+    );
+    assert_eq!(
+        (found(&screen, 0), found(&screen, 1), found(&screen, 9)),
+        (3, 0, 0)
+    );
+    assert_eq!(screen.link_at(99, 0), None);
+    assert!(screen.shows_link(0..3, |target| target == "https://x"));
+    assert!(!screen.shows_link(0..3, |target| target == "https://y"));
+    feed(&mut screen, "\r\n\n\n");
+    assert!(!screen.shows_link(0..3, any));
+    screen.scroll(Scroll::Top);
+    assert!(screen.shows_link(0..3, any));
+    screen.copy(&CopyOrder::Enter);
+    feed(&mut screen, "\x1b[3J\x1b[2J");
+    assert_eq!(found(&screen, 0), 3);
+}
+
+#[test]
 fn a_repeat_costs_no_more_than_a_row() {
     let mut screen = screen(10, 3);
     feed(&mut screen, "x\x1b[65535b");
@@ -734,9 +814,19 @@ fn the_view_stays_where_it_is_while_a_part_of_the_screen_scrolls() {
         "\x1b[2;4r\x1b[4;1H\n\n\n",
         "\x1b[2;4r\x1b[4;1H\x1bE\x1bE",
         "\x1b[2;4r\x1b[4;1Hlong enough to wrap in twenty columns",
+        // What grows in the last column goes to the next row.
+        "\x1b[2;4r\x1b[4;20H⚠\u{fe0f}",
+        "\x1b[2;4r\x1b[4;20H🇩",
+        "\x1b[2;4r\x1b[4;20Hx\u{e9}x日\x1b[30b",
+        "\x1b[2;4r\x1b[?6h\x1b[3;1H\x1bD\x1bD",
     ] {
-        for scroll in [Scroll::Lines(3), Scroll::Top] {
-            let mut screen = screen(20, 5);
+        // There is room for more above the screen, or there is none.
+        for (scroll, room) in [
+            (Scroll::Lines(3), 100),
+            (Scroll::Top, 100),
+            (Scroll::Lines(3), 12),
+        ] {
+            let mut screen = Screen::new(PaneSize::new(20, 5), room);
             feed(&mut screen, counted("", 30));
             screen.scroll(scroll);
             // The oldest lines do not move; of three above the screen two are of it.
@@ -896,7 +986,7 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
             "[hl]"
         )
             .prop_map(|(mode, end)| format!("\x1b[?{mode}{end}").into_bytes()),
-        "\x1b[\\](P_^X#()78cDEHMZ=>][ -~]{0,10}(\x07|\x1b\\\\)?".prop_map(String::into_bytes),
+        "\x1b[\\](P_^Xk#()78cDEHMZ=>][ -~]{0,10}(\x07|\x1b\\\\)?".prop_map(String::into_bytes),
         prop::sample::select(vec![
             b"\x1b[!p".to_vec(),
             b"\x1b[>q\x1b[6n".to_vec(),
@@ -982,14 +1072,24 @@ proptest! {
     }
 }
 
-/// What is shown, row by row, as a view would draw it.
-fn drawn(screen: &Screen, rows: std::ops::Range<u16>, shown: &mut [Vec<String>]) {
-    for row in rows.clone() {
-        shown[usize::from(row)].clear();
+/// The cells of a view, by row and column.
+type Shown = BTreeMap<(u16, u16), String>;
+
+/// Draws parts of the screen into a view.
+fn drawn(screen: &Screen, parts: &[Patch], shown: &mut Shown) {
+    for part in parts {
+        shown.retain(|(row, column), _| !part.rows.contains(row) || !part.columns.contains(column));
+        screen.for_each_cell_in(part, |cell| {
+            shown.insert((cell.row, cell.column), format!("{cell:?}"));
+        });
     }
-    screen.for_each_cell_in(rows, |cell| {
-        shown[usize::from(cell.row)].push(format!("{cell:?}"));
-    });
+}
+
+/// The whole screen, drawn at once.
+fn all(screen: &Screen) -> Shown {
+    let mut shown = Shown::new();
+    drawn(screen, &[Patch::ALL], &mut shown);
+    shown
 }
 
 proptest! {
@@ -997,26 +1097,57 @@ proptest! {
     fn what_is_no_damage_has_not_changed(
         steps in prop::collection::vec((output(), -3_i32..=3), 1..12),
     ) {
-        let (columns, rows) = (30, 8);
-        let mut screen = screen(columns, rows);
-        let mut parts = vec![Vec::new(); usize::from(rows)];
+        let mut screen = screen(30, 8);
+        let mut parts = Shown::new();
         for (bytes, lines) in steps {
             screen.scroll(Scroll::Lines(lines));
             feed(&mut screen, bytes);
             let damage = screen.take_damage();
-            drawn(&screen, damage, &mut parts);
-            let mut whole = vec![Vec::new(); usize::from(rows)];
-            drawn(&screen, 0..rows, &mut whole);
-            prop_assert_eq!(&whole, &parts);
+            drawn(&screen, &damage, &mut parts);
+            prop_assert_eq!(&all(&screen), &parts);
         }
         screen.expire(*NOW + FRAME_LIMIT);
         let damage = screen.take_damage();
-        drawn(&screen, damage, &mut parts);
-        let mut whole = vec![Vec::new(); usize::from(rows)];
-        drawn(&screen, 0..rows, &mut whole);
-        prop_assert_eq!(whole, parts);
+        drawn(&screen, &damage, &mut parts);
+        prop_assert_eq!(all(&screen), parts);
     }
 }
+
+#[test]
+fn what_is_written_again_is_no_damage() {
+    let mut screen = screen(20, 4);
+    feed(&mut screen, b"\x1b[2J\x1b[Hone\r\n\x1b[31mtwo");
+    screen.take_damage();
+    feed(&mut screen, b"\x1b[0m\x1b[2J\x1b[Hone\r\n\x1b[31mtwo");
+    assert_eq!(screen.take_damage(), []);
+    feed(&mut screen, b"\x1b[0m\x1b[2J\x1b[Hone\r\n\x1b[31mtoo");
+    let cell = Patch {
+        rows: 1..2,
+        columns: 1..2,
+    };
+    assert_eq!(screen.take_damage(), [cell]);
+    // A colour by its name looks otherwise when the name gets another value.
+    feed(&mut screen, b"\x1b]4;1;rgb:00/ff/00\x1b\\");
+    let whole = Patch {
+        rows: 0..4,
+        columns: 0..20,
+    };
+    assert_eq!(screen.take_damage(), [whole]);
+    // Half of a wide character is never drawn alone.
+    feed(&mut screen, "\x1b[0m\x1b[3;5H日\x1b[4;1Hx".as_bytes());
+    screen.take_damage();
+    feed(&mut screen, "\x1b[3;5H月\x1b[4;1Hy".as_bytes());
+    let row = Patch {
+        rows: 2..3,
+        columns: 0..20,
+    };
+    let cell = Patch {
+        rows: 3..4,
+        columns: 0..1,
+    };
+    assert_eq!(screen.take_damage(), [row, cell]);
+}
+
 /// Each visible unit of the first row with its width.
 fn units(screen: &Screen) -> Vec<(String, u16)> {
     let mut units = Vec::new();

@@ -85,16 +85,7 @@ impl Home {
     /// [`Self::env`], and what the real client needs to speak to the API at `base_url` alone.
     pub fn claude_env(&self, base_url: &str) -> Vec<(OsString, OsString)> {
         let mut env = self.env();
-        let client = [
-            ("ANTHROPIC_BASE_URL", base_url),
-            ("ANTHROPIC_API_KEY", KEY),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-            ("CLAUDE_CODE_MAX_RETRIES", "1"),
-            ("DISABLE_AUTOUPDATER", "1"),
-            ("DISABLE_TELEMETRY", "1"),
-            ("DISABLE_ERROR_REPORTING", "1"),
-        ];
-        env.extend(client.map(|(name, value)| (name.into(), value.into())));
+        env.extend(client_env(base_url));
         env
     }
 
@@ -114,8 +105,23 @@ impl Home {
     }
 }
 
+/// What the real client needs to run with no account and to speak to the API at `base_url` alone.
+pub fn client_env(base_url: &str) -> Vec<(OsString, OsString)> {
+    [
+        ("ANTHROPIC_BASE_URL", base_url),
+        ("ANTHROPIC_API_KEY", KEY),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("CLAUDE_CODE_MAX_RETRIES", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+        ("DISABLE_ERROR_REPORTING", "1"),
+    ]
+    .map(|(name, value)| (name.into(), value.into()))
+    .to_vec()
+}
+
 /// What the client keeps to know that its first-run dialogs are over.
-fn onboarded(project: &Path) -> String {
+pub fn onboarded(project: &Path) -> String {
     let tail = &KEY[KEY.len() - 20..];
     let project = project.to_string_lossy().into_owned();
     let trusted = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true });

@@ -15,7 +15,6 @@ use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-use vte::ansi::Handler;
 
 use super::Engine;
 
@@ -156,7 +155,7 @@ impl Engine {
             ..moved.clone()
         };
         // The cursor stands behind the last column: the engine wraps, and scrolls if it must.
-        self.term.input(moved.c);
+        self.write_character(moved.c);
         let grid = self.term.grid_mut();
         let row = grid.cursor.point.line;
         let there = Point::new(row, Column(0));

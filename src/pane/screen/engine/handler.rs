@@ -61,7 +61,6 @@ impl Handler for Engine {
         scroll_up(count: usize) => scroll_text_up;
         scroll_down(count: usize) => scroll_text_down;
         insert_blank_lines(count: usize) => insert_rows;
-        delete_lines(count: usize) => delete_rows;
         insert_blank(count: usize) => insert_cells;
         delete_chars(count: usize) => delete_cells;
     }
@@ -92,6 +91,10 @@ impl Handler for Engine {
         } else {
             self.input_rare(c);
         }
+    }
+
+    fn delete_lines(&mut self, count: usize) {
+        self.delete_rows(count);
     }
 
     fn save_cursor_position(&mut self) {

@@ -99,7 +99,9 @@ impl Engine {
         } = self.margins;
         let whole = top == 0 && bottom == self.last_row() && !narrow;
         let new_line = self.mode(TermMode::LINE_FEED_NEW_LINE);
-        self.rare_from = if narrow { '\0' } else { FIRST_JOINING };
+        // Below a top margin a wrap may scroll what is no line of the scrollback.
+        let watched = narrow || top > 0;
+        self.rare_from = if watched { '\0' } else { FIRST_JOINING };
         self.plain = whole && !self.origin && !self.reverse_wrap && !new_line;
     }
 
@@ -365,7 +367,7 @@ impl Engine {
                 self.scroll_rows(&self.scrolling_area(), 1);
             }
         } else {
-            self.term.linefeed();
+            self.hold_view(self.margins.top, Handler::linefeed);
         }
     }
 
@@ -383,7 +385,7 @@ impl Engine {
         if self.margins.narrow {
             self.scroll_rows(&self.scrolling_area(), signed(count));
         } else {
-            self.term.scroll_up(count);
+            self.hold_view(self.margins.top, |term| term.scroll_up(count));
         }
     }
 
@@ -407,7 +409,7 @@ impl Engine {
         if self.margins.narrow {
             self.scroll_from_cursor(signed(count));
         } else {
-            self.term.delete_lines(count);
+            self.hold_view(self.row_of_cursor(), |term| term.delete_lines(count));
         }
     }
 
@@ -454,7 +456,7 @@ impl Engine {
         if self.margins.narrow {
             self.input_between_sides(c);
         } else {
-            self.term.input(c);
+            self.hold_view(self.margins.top, |term| term.input(c));
         }
     }
 

@@ -1,9 +1,6 @@
 //! A screen, the frames that are drawn of it as the loop draws them, and the host terminal that they are for.
 
-use std::{
-    ops::Range,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 use pitstop::{
@@ -18,7 +15,7 @@ use pitstop::{
     pane::{
         PaneSize,
         input::{self, HostInput},
-        screen::{Attributes, CellView, Colour, Cursor, Screen, ScreenFact, Scroll},
+        screen::{Attributes, CellView, Colour, Cursor, Patch, Screen, ScreenFact, Scroll},
     },
     runtime::{canvas::Canvas, paint::Abilities},
     ui::{self, Depth, HostCursor, Theme},
@@ -225,14 +222,14 @@ impl Stage {
     pub fn draw(&mut self, whole: bool) {
         let whole = std::mem::take(&mut self.dirty) | whole;
         let layout = layout(&self.model);
-        let rows = self.screen.take_damage();
-        assert!(rows.start <= rows.end || rows.is_empty());
+        let damage = self.screen.take_damage();
+        assert!(damage.is_sorted_by_key(|patch| patch.rows.start));
         let same = self.drawn.as_ref() == Some(&layout);
         let alone = (same && !whole)
             .then(|| ui::pane_alone(&layout, &self.model, &self.screen))
             .flatten();
         let bytes = match alone {
-            Some(pane) => self.part(pane, rows),
+            Some(pane) => self.part(pane, &damage),
             None => self.whole(),
         };
         self.drawn = Some(layout);
@@ -242,20 +239,10 @@ impl Stage {
         self.look();
     }
 
-    fn part(&mut self, pane: Rect, rows: Range<u16>) -> Vec<u8> {
-        let first = rows.start.min(pane.height);
-        let part = Rect {
-            y: pane.y + first,
-            height: rows.end.min(pane.height).saturating_sub(first),
-            ..pane
-        };
-        let (screen, depth) = (&self.screen, self.theme.depth);
-        let links = ui::pane::links(pane, screen, rows.clone(), depth, HOST_NAME);
-        self.canvas.set_links(links);
-        let cursor = ui::cursor(&self.model, screen).map(placed);
-        self.canvas.part(part, cursor, |buf| {
-            ui::pane::rows(buf, pane, screen, rows, depth);
-        })
+    fn part(&mut self, pane: Rect, damage: &[Patch]) -> Vec<u8> {
+        let cursor = ui::cursor(&self.model, &self.screen).map(placed);
+        let looks = (self.theme.depth, HOST_NAME);
+        self.canvas.pane(pane, &self.screen, damage, looks, cursor)
     }
 
     fn whole(&mut self) -> Vec<u8> {

@@ -1,0 +1,109 @@
+//! What of the viewport looks otherwise than when it was drawn last.
+//!
+//! The engine tells which rows were written to. A program that redraws its whole screen writes mostly what stood there
+//! before, so these rows are compared with their cells as they were drawn: to look at a cell costs a small part of
+//! what it costs to draw it.
+
+use std::ops::Range;
+
+use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::term::color::{COUNT, Colors};
+
+use super::PaneSize;
+
+/// A part of the viewport, in cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// Its rows.
+    pub rows: Range<u16>,
+    /// Its columns.
+    pub columns: Range<u16>,
+}
+
+impl Patch {
+    /// The whole viewport, whatever its size.
+    pub const ALL: Self = Self::rows(0..u16::MAX);
+
+    /// Some rows from end to end.
+    #[must_use]
+    pub const fn rows(rows: Range<u16>) -> Self {
+        Self {
+            rows,
+            columns: 0..u16::MAX,
+        }
+    }
+}
+
+/// The viewport's cells as they were drawn last.
+#[derive(Default)]
+pub(super) struct Drawn {
+    cells: Vec<Cell>,
+    size: Option<PaneSize>,
+    /// The colours that the child has given other values; a cell only names them.
+    colours: Option<Colors>,
+}
+
+impl Drawn {
+    /// What has changed in these rows, the only ones that can have, from top to bottom; from now on it counts as drawn.
+    pub(super) fn take_damage<'a>(
+        &mut self,
+        size: PaneSize,
+        colours: &Colors,
+        rows: Range<u16>,
+        row_of: impl Fn(u16) -> &'a [Cell],
+    ) -> Vec<Patch> {
+        let columns = usize::from(size.columns());
+        let known = self.colours.as_ref();
+        let recoloured = known.is_none_or(|known| (0..COUNT).any(|at| known[at] != colours[at]));
+        if recoloured || self.size != Some(size) {
+            self.colours = Some(*colours);
+            self.size = Some(size);
+            self.cells.clear();
+            self.cells
+                .extend((0..size.rows()).flat_map(|row| row_of(row).iter().cloned()));
+            return vec![Patch {
+                rows: 0..size.rows(),
+                columns: 0..size.columns(),
+            }];
+        }
+        let mut damage: Vec<Patch> = Vec::new();
+        for row in rows {
+            let before = &mut self.cells[usize::from(row) * columns..][..columns];
+            let now = row_of(row);
+            let Some(changed) = change(before, now) else {
+                continue;
+            };
+            before[changed.clone()].clone_from_slice(&now[changed.clone()]);
+            let columns = changed.start as u16..changed.end as u16;
+            match damage.last_mut() {
+                Some(above) if above.rows.end == row && above.columns == columns => {
+                    above.rows.end += 1;
+                }
+                _ => damage.push(Patch {
+                    rows: row..row + 1,
+                    columns,
+                }),
+            }
+        }
+        damage
+    }
+}
+
+/// The columns of a row between which it has changed. A row with characters of more than one cell or of more than one
+/// code point, or with links, changes as a whole: how its cells are drawn depends on their neighbours.
+fn change(before: &[Cell], now: &[Cell]) -> Option<Range<usize>> {
+    let differ = |at: &usize| before[*at] != now[*at];
+    let first = (0..now.len()).find(differ)?;
+    let last = (first..now.len()).rfind(differ)?;
+    let tied = |cell: &Cell| {
+        cell.extra.is_some()
+            || cell.flags.intersects(
+                Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER,
+            )
+    };
+    if before.iter().chain(now).any(tied) {
+        Some(0..now.len())
+    } else {
+        Some(first..last + 1)
+    }
+}

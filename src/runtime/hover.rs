@@ -1,0 +1,105 @@
+//! The pointer over the pane's links: which one it stands on, and whether the host terminal is asked for its moves.
+//!
+//! Moves without a button wake the loop many times a second, so they are asked for only while there is something to
+//! point at: a link that is seen, or a child that has asked for them itself. Those that nobody has asked for end here.
+
+use crossterm::event::MouseEventKind;
+
+use crate::{
+    app::{Event, event::PaneEvent, input, layout::layout},
+    pane::{MouseTracking, input::HostInput, screen::Patch},
+    ui::{self, extra},
+};
+
+use super::Shell;
+
+/// Asks for moves without a button.
+const FOLLOW: &[u8] = b"\x1b[?1003h";
+
+/// Takes that back. In most terminals it is one mode of several of which one is on, and with it the mouse is off
+/// altogether: what is asked for all the time is asked for again.
+const LEAVE_ALONE: &[u8] = b"\x1b[?1003l\x1b[?1000h\x1b[?1002h";
+
+/// What is known of the pointer.
+#[derive(Debug, Default)]
+pub(super) struct Pointer {
+    /// The cell of the host terminal, column and row, that it stands on; `None` while it may be elsewhere by now, or a
+    /// key was pressed since.
+    at: Option<(u16, u16)>,
+    /// Whether the last frame shows a link that may be passed on.
+    links: bool,
+    /// Whether the host terminal was asked for moves.
+    followed: bool,
+}
+
+impl Shell {
+    /// Notes where an input leaves the pointer; true if it is a move that nobody else has asked for.
+    pub(super) fn points(&mut self, input: &HostInput) -> bool {
+        let HostInput::Mouse { event, .. } = input else {
+            self.pointer.at = None;
+            return false;
+        };
+        match event.kind {
+            MouseEventKind::Moved => {
+                let at = (event.column, event.row);
+                self.pointer.at = self.pointer.followed.then_some(at);
+                !self.child_follows()
+            }
+            MouseEventKind::Drag(_) => {
+                self.pointer.at = None;
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Tells the core what the pointer stands on, if that has changed: by a move, or because the text has.
+    pub(super) fn look_under_pointer(&mut self) {
+        let target = self.pointer.at.and_then(|at| self.link_at(at));
+        if target != self.model.hovered {
+            self.tell(Event::Pane(PaneEvent::LinkHovered { target }));
+        }
+    }
+
+    fn link_at(&self, (column, row): (u16, u16)) -> Option<String> {
+        if ui::pane_covered(&self.model) {
+            return None;
+        }
+        let (column, row) = layout(&self.model).cell_of_pane(column, row)?;
+        let target = self.screen.link_at(column, row)?;
+        extra::may_pass(&target, &self.hostname).then_some(target)
+    }
+
+    /// Whether the child is to hear of moves without a button.
+    fn child_follows(&self) -> bool {
+        self.screen.modes().mouse == MouseTracking::Motion && input::has_pane(&self.model)
+    }
+
+    /// Notes whether a frame shows a link that may be passed on: by all its cells, or where the last one showed none by
+    /// what has changed.
+    pub(super) fn note_links(&mut self, damage: &[Patch], whole: bool) {
+        let rows = match damage {
+            [] if !whole => return,
+            [first, .., last] | [first @ last] if !whole && !self.pointer.links => {
+                first.rows.start..last.rows.end
+            }
+            _ => 0..u16::MAX,
+        };
+        let passes = |target: &str| extra::may_pass(target, &self.hostname);
+        self.pointer.links = self.screen.shows_link(rows, passes);
+    }
+
+    /// What the host terminal is to be told about moves, if that has changed.
+    pub(super) fn follow_pointer(&mut self) -> &'static [u8] {
+        let follow = (self.pointer.links && !ui::pane_covered(&self.model)) || self.child_follows();
+        if follow == self.pointer.followed {
+            return b"";
+        }
+        self.pointer.followed = follow;
+        if follow {
+            return FOLLOW;
+        }
+        self.pointer.at = None;
+        LEAVE_ALONE
+    }
+}

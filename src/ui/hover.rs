@@ -1,0 +1,207 @@
+//! Where the link under the pointer goes, as the footer tells it.
+//!
+//! ```text
+//!  ask · busy → https://…@files.example.org/a/long/pat…
+//!                         └──── host ─────┘
+//! ```
+//!
+//! A link's text may say anything, so that what decides where it goes stands out and is the last to give way: the host
+//! of a web page, the addresses of a mail, the end of a file's path. Of one that is too long for the line its end stays,
+//! because that is what its owner cannot choose.
+
+use ratatui::{style::Modifier, text::Span};
+
+use crate::app::Model;
+
+use super::{copy, text, theme::Theme};
+
+/// What leads to a target in the footer.
+const ARROW: &str = " → ";
+
+/// The target to tell of, if there is one: not while the footer is typed in or says which key it waits for.
+pub(super) fn target(model: &Model) -> Option<&str> {
+    let searching = model
+        .copy
+        .as_ref()
+        .is_some_and(|copy| copy.search.is_some());
+    let target = model.hovered.as_deref()?;
+    (!searching && !model.prefixed && model.overlay.is_none()).then_some(target)
+}
+
+/// The parts of a target, as a browser reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Parts<'a> {
+    scheme: &'a str,
+    /// The name and password before the host, which may look like a host.
+    account: &'a str,
+    host: &'a str,
+    rest: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn of(target: &'a str) -> Self {
+        let (name, _) = target.split_once(':').unwrap_or_default();
+        let web = ["http", "https"]
+            .iter()
+            .any(|web| name.eq_ignore_ascii_case(web));
+        let behind = target.get(name.len() + 1..).unwrap_or_default();
+        if !web {
+            let file = name.eq_ignore_ascii_case("file");
+            let slashes = if file && behind.starts_with("//") {
+                2
+            } else {
+                0
+            };
+            let (scheme, behind) = target.split_at(target.len() - behind.len() + slashes);
+            let end = if file { None } else { behind.find('?') };
+            let (host, rest) = behind.split_at(end.unwrap_or(behind.len()));
+            return Self {
+                scheme,
+                account: "",
+                host,
+                rest,
+            };
+        }
+        // Browsers take a backslash for a slash, and any number of them at the start.
+        let authority = behind.trim_start_matches(['/', '\\']);
+        let (scheme, authority) = target.split_at(target.len() - authority.len());
+        let end = authority.find(['/', '\\', '?', '#']);
+        let host = &authority[..end.unwrap_or(authority.len())];
+        let (account, host) = host.split_at(host.rfind('@').map_or(0, |at| at + 1));
+        // A port can be made as long as one likes with zeros.
+        let port = host.rfind(':').filter(|at| !host[*at..].contains(']'));
+        let host = &host[..port.unwrap_or(host.len())];
+        let rest = &authority[account.len() + host.len()..];
+        Self {
+            scheme,
+            account,
+            host,
+            rest,
+        }
+    }
+
+    fn short_account(self) -> &'static str {
+        if self.account.is_empty() { "" } else { "…@" }
+    }
+}
+
+/// The fewest cells that tell of a target without a cut in its host.
+pub(super) fn least(target: &str) -> usize {
+    let target = text::safe(target);
+    let parts = Parts::of(&target);
+    let told = [ARROW, parts.scheme, parts.short_account(), parts.host];
+    let whole = text::width(ARROW) + text::width(&target);
+    whole.min(told.into_iter().map(text::width).sum::<usize>() + 1)
+}
+
+/// The target in so many cells.
+pub(super) fn spans(target: &str, cells: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let target = text::safe(target);
+    let parts = Parts::of(&target);
+    let room = cells.saturating_sub(text::width(ARROW));
+    let (account, host, rest) = if text::width(&target) <= room {
+        (parts.account, parts.host.to_owned(), parts.rest.into())
+    } else {
+        let account = parts.short_account();
+        let room = room.saturating_sub(text::width(parts.scheme) + text::width(account));
+        let host = if text::width(parts.host) <= room {
+            parts.host.to_owned()
+        } else {
+            format!("…{}", copy::tail(parts.host, room.saturating_sub(1)))
+        };
+        let rest = text::fit(parts.rest, room.saturating_sub(text::width(&host)));
+        (account, host, rest)
+    };
+    vec![
+        Span::styled(ARROW, theme.accent),
+        Span::styled(format!("{}{account}", parts.scheme), theme.dim),
+        Span::styled(host, theme.text.add_modifier(Modifier::BOLD)),
+        Span::styled(rest.into_owned(), theme.dim),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(target: &str, cells: usize) -> String {
+        let spans = spans(target, cells, &Theme::default());
+        let told: String = spans.iter().map(|span| &*span.content).collect();
+        assert!(text::width(&told) <= cells, "{told}");
+        told
+    }
+
+    /// What stands out, where there is room for everything.
+    fn host(target: &str) -> String {
+        let spans = spans(target, 1000, &Theme::default());
+        spans[2].content.to_string()
+    }
+
+    #[test]
+    fn what_stands_out_is_where_a_browser_would_go() {
+        for (target, wanted) in [
+            ("https://example.org", "example.org"),
+            ("HTTP://example.org:8080/a:b@c", "example.org"),
+            ("https://bank.example@evil.example/", "evil.example"),
+            ("https://a:b@c@evil.example?x@y", "evil.example"),
+            (r"https://evil.example\@bank.example/", "evil.example"),
+            (r"https://\evil.example/", "evil.example"),
+            ("https://[::1]:80/", "[::1]"),
+            ("https://[::1]", "[::1]"),
+            ("mailto:a@b.org?subject=c@d.org", "a@b.org"),
+            ("file:///etc/hosts", "/etc/hosts"),
+        ] {
+            assert_eq!(host(target), wanted, "{target}");
+        }
+    }
+
+    #[test]
+    fn the_host_is_the_last_to_give_way() {
+        let path = "https://example.org/a/long/path";
+        assert_eq!(told(path, 34), format!(" → {path}"));
+        assert_eq!(told(path, 33), " → https://example.org/a/long/pa…");
+        assert_eq!(told(path, 22), " → https://example.org");
+        assert_eq!(told(path, 21), " → https://…ample.org");
+        let account = "https://www.bank.example:pay@evil.example/login";
+        assert_eq!(told(account, 30), " → https://…@evil.example/log…");
+        let zeros = format!("https://evil.example:{}443/", "0".repeat(500));
+        assert_eq!(told(&zeros, 30), " → https://evil.example:00000…");
+        let long = format!("https://bank.example.{}.evil.example/x", "a".repeat(300));
+        assert_eq!(
+            told(&long, 40),
+            format!(" → https://…{}.evil.example", "a".repeat(15))
+        );
+        let file = "file:///home/somebody/Downloads/report.desktop";
+        assert_eq!(told(file, 30), " → file://…oads/report.desktop");
+        for cells in 20..60 {
+            for target in [path, account, &zeros, &long, file, "", ":", "x"] {
+                // It fits.
+                told(target, cells);
+            }
+        }
+    }
+
+    #[test]
+    fn the_least_room_cuts_no_host() {
+        for target in [
+            "https://example.org",
+            "https://example.org/a/b/c",
+            "https://me:secret@example.org/a/b/c",
+            "mailto:a@b.org?subject=x",
+            "file:///etc/hosts",
+        ] {
+            let host = host(target);
+            assert!(told(target, least(target)).contains(&host), "{target}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_target_steers_the_terminal() {
+        let hostile = "https://a\u{1b}]0;x\u{7}\u{202e}.example/\u{9b}";
+        let told = told(hostile, 200);
+        assert!(
+            !told.contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}']),
+            "{told:?}"
+        );
+    }
+}
