@@ -54,8 +54,9 @@ const FRAME_LIMIT: Duration = Duration::from_millis(150);
 /// The mark that ends a synchronized frame, as programs send it.
 const FRAME_END: &[u8] = b"\x1b[?2026l";
 
-/// The longest frame that waits until it is whole, in bytes: three of Claude Code's largest.
-const WAITING_FRAME: usize = 256 * 1024;
+/// The longest frame that waits until it is whole, in bytes. What comes behind is applied as it comes, so that little is
+/// left to do when the last of it is there; that is worth the copy of the cells that it costs.
+const WAITING_FRAME: usize = 32 * 1024;
 
 /// Cancels a half-read sequence in the parser.
 const CAN: u8 = 0x18;
@@ -323,8 +324,11 @@ impl Screen {
             if rest.is_empty() {
                 return;
             }
-            // One sequence at a time, so that what is plain behind it comes back here.
-            let next = memchr::memchr(ESC, &rest[1..]).map_or(rest.len(), |at| at + 1);
+            // One sequence at a time, so that what is plain behind it comes back here; a frame that waits takes all.
+            let next = match self.waiting {
+                None => memchr::memchr(ESC, &rest[1..]).map_or(rest.len(), |at| at + 1),
+                Some(_) => rest.len(),
+            };
             let passage = self.cap.next(&rest[..next]);
             self.read(&rest[..passage.passed], now);
             if passage.overflow {

@@ -309,6 +309,11 @@ impl StringCap {
                         self.place = Place::AfterEscape;
                     }
                 },
+                // Nearly every one.
+                Place::AfterEscape if rest[0] == b'[' => {
+                    at += 1;
+                    self.place = Place::Outside;
+                }
                 Place::AfterEscape if rest[0] == b'k' => {
                     self.place = Place::Dropping;
                     return Passage {

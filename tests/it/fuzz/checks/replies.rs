@@ -7,12 +7,21 @@ use pitstop::pane::{ColourScheme, HostPalette, PaneSize, Rgb, screen::Screen};
 use super::Input;
 
 /// The forms of a reply: `#` is a number, `*` a version, `&` numbers with `;` and `:`, `%` a colour's part of four hexadecimal digits.
-const FORMS: [&str; 27] = [
+const FORMS: [&str; 36] = [
     "\x1b[?62;22c",
     "\x1b[>1;100;0c",
     "\x1bP!|00000000\x1b\\",
     "\x1bP>|pitstop(*)\x1b\\",
     "\x1b[0n",
+    "\x1b[?13n",
+    "\x1b[?21n",
+    "\x1b[?27;0n",
+    "\x1b[?50n",
+    "\x1b[?57;0n",
+    "\x1b[?70n",
+    "\x1b[?83n",
+    "\x1b[0*{",
+    "\x1bP#!~0000\x1b\\",
     "\x1b[#;#R",
     "\x1b[?#;#R",
     "\x1b[#;#$y",
