@@ -9,9 +9,9 @@
 use std::time::Duration;
 
 use chrono::{
-    DateTime, Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone as _, Utc,
+    DateTime, Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike as _, Utc,
 };
-use chrono_tz::Tz;
+use jiff::{Timestamp, civil, tz::TimeZone};
 
 /// The first and the longest wait after a failure of the service. The client has tried again by itself before it gives a
 /// turn up, so it is no hurry.
@@ -190,7 +190,7 @@ fn time_of_day(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         .split_whitespace()
         .map(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric()))
         .collect();
-    let today = now.with_timezone(&zone).date_naive();
+    let today = date_in(&zone, now)?;
     let time = words.iter().enumerate().find_map(|(at, word)| {
         // The half of the day may stand by itself.
         let half = words
@@ -199,26 +199,33 @@ fn time_of_day(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         clock(&format!("{word}{}", half.unwrap_or(&"")))
     })?;
     if let Some(named) = month_in(&words) {
-        return at_zone(zone, date(named, today)?.and_time(time));
+        return at_zone(&zone, date(named, today)?.and_time(time));
     }
-    let next = at_zone(zone, today.and_time(time))?;
+    let next = at_zone(&zone, today.and_time(time))?;
     if next > now {
         return Some(next);
     }
-    at_zone(zone, today.succ_opt()?.and_time(time))
+    at_zone(&zone, today.succ_opt()?.and_time(time))
 }
 
-/// The zone in brackets, or UTC by its name.
-fn zone_in(text: &str) -> Option<Tz> {
+/// The zone in brackets, or UTC by its name. Names are looked up in the table that is built in, not in files.
+fn zone_in(text: &str) -> Option<TimeZone> {
     let bracketed = text
         .split('(')
         .skip(1)
-        .find_map(|part| part.split(')').next()?.trim().parse().ok());
+        .find_map(|part| TimeZone::get(part.split(')').next()?.trim()).ok());
     let names_utc = || {
         let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
         words.any(|word| word.eq_ignore_ascii_case("utc"))
     };
-    bracketed.or_else(|| names_utc().then_some(Tz::UTC))
+    bracketed.or_else(|| names_utc().then_some(TimeZone::UTC))
+}
+
+/// What the calendar shows in a zone.
+fn date_in(zone: &TimeZone, now: DateTime<Utc>) -> Option<NaiveDate> {
+    let offset = zone.to_offset(Timestamp::from_second(now.timestamp()).ok()?);
+    let shown = now.naive_utc() + TimeDelta::seconds(offset.seconds().into());
+    Some(shown.date())
 }
 
 /// `nov 25`, or `jan 2 2027`: month, day and perhaps the year.
@@ -248,11 +255,20 @@ fn date((month, day, year): (u32, u32, Option<i32>), today: NaiveDate) -> Option
         .or_else(|| in_year(today.year() + 1))
 }
 
-/// The moment at which clocks in a zone show this. Where they are put forward over it, an hour later is as good.
-fn at_zone(zone: Tz, shown: NaiveDateTime) -> Option<DateTime<Utc>> {
-    let at = |shown: NaiveDateTime| zone.from_local_datetime(&shown).earliest();
-    let found = at(shown).or_else(|| at(shown + TimeDelta::hours(1)))?;
-    Some(found.with_timezone(&Utc))
+/// The moment at which clocks in a zone show this: the first, where they are put back over it; where they are put forward,
+/// when they would.
+fn at_zone(zone: &TimeZone, shown: NaiveDateTime) -> Option<DateTime<Utc>> {
+    let shown = civil::DateTime::new(
+        shown.year().try_into().ok()?,
+        shown.month().try_into().ok()?,
+        shown.day().try_into().ok()?,
+        shown.hour().try_into().ok()?,
+        shown.minute().try_into().ok()?,
+        0,
+        0,
+    );
+    let found = zone.to_timestamp(shown.ok()?).ok()?;
+    DateTime::from_timestamp(found.as_second(), 0)
 }
 
 fn clock(word: &str) -> Option<NaiveTime> {
@@ -276,6 +292,8 @@ fn clock(word: &str) -> Option<NaiveTime> {
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeZone as _;
+
     use super::*;
 
     fn now() -> DateTime<Utc> {

@@ -184,7 +184,7 @@ const DOORS: [(&str, &[&str]); 15] = [
         ],
     ),
     ("notify", &["runtime/watcher.rs"]),
-    ("chrono_tz", &["autopilot/patience.rs"]),
+    ("jiff", &["autopilot/patience.rs"]),
     ("regex", &["pane/screen/copy/search.rs"]),
     ("minijinja", &["handoff/generate.rs"]),
     ("clap_complete", &["cli/completions.rs"]),
