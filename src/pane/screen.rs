@@ -708,7 +708,7 @@ impl Screen {
                 .any(|link| passes(link.uri()))
     }
 
-    /// What of the viewport looks otherwise than when this was asked last, from top to bottom: whoever asks draws it.
+    /// What of the viewport looks otherwise than when it was drawn last, from top to bottom: whoever asks draws it.
     pub fn take_damage(&mut self) -> Vec<Patch> {
         let rows = self.written_rows();
         let mut drawn = std::mem::take(&mut self.drawn);
@@ -716,6 +716,15 @@ impl Screen {
         let damage = drawn.take_damage(self.shown_size(), colours, rows, |row| self.shown_row(row));
         self.drawn = drawn;
         damage
+    }
+
+    /// Says that the whole viewport is drawn, whatever has changed.
+    pub fn set_drawn(&mut self) {
+        self.written_rows();
+        let mut drawn = std::mem::take(&mut self.drawn);
+        let colours = self.engine.term.colors();
+        drawn.set(self.shown_size(), colours, |row| self.shown_row(row));
+        self.drawn = drawn;
     }
 
     /// The rows of the viewport that were written to since this was asked last, as one span.

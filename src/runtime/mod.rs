@@ -1000,8 +1000,13 @@ impl Shell {
             "PITSTOP_PANIC_AT=draw"
         );
         self.model.now = self.at();
-        let damage = self.screen.take_damage();
         let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
+        let damage = if alone.is_some() {
+            self.screen.take_damage()
+        } else {
+            self.screen.set_drawn();
+            Vec::new()
+        };
         self.note_links(&damage, alone.is_none());
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         let cells = if let Some(pane) = alone {

@@ -56,11 +56,7 @@ impl Drawn {
         let known = self.colours.as_ref();
         let recoloured = known.is_none_or(|known| (0..COUNT).any(|at| known[at] != colours[at]));
         if recoloured || self.size != Some(size) {
-            self.colours = Some(*colours);
-            self.size = Some(size);
-            self.cells.clear();
-            self.cells
-                .extend((0..size.rows()).flat_map(|row| row_of(row).iter().cloned()));
+            self.set(size, colours, row_of);
             return vec![Patch {
                 rows: 0..size.rows(),
                 columns: 0..size.columns(),
@@ -86,6 +82,20 @@ impl Drawn {
             }
         }
         damage
+    }
+
+    /// All of it was drawn.
+    pub(super) fn set<'a>(
+        &mut self,
+        size: PaneSize,
+        colours: &Colors,
+        row_of: impl Fn(u16) -> &'a [Cell],
+    ) {
+        self.colours = Some(*colours);
+        self.size = Some(size);
+        self.cells.clear();
+        self.cells
+            .extend((0..size.rows()).flat_map(|row| row_of(row).iter().cloned()));
     }
 }
 

@@ -1148,6 +1148,26 @@ fn what_is_written_again_is_no_damage() {
     assert_eq!(screen.take_damage(), [row, cell]);
 }
 
+#[test]
+fn what_was_drawn_as_a_whole_is_known() {
+    let mut screen = screen(8, 2);
+    feed(&mut screen, "a");
+    screen.set_drawn();
+    screen.copy(&CopyOrder::Enter);
+    feed(&mut screen, "\rb");
+    // What is read in copy mode is what was there.
+    screen.set_drawn();
+    screen.copy(&CopyOrder::Leave);
+    screen.set_drawn();
+    assert_eq!(screen.take_damage(), []);
+    feed(&mut screen, "\ra");
+    let cell = Patch {
+        rows: 0..1,
+        columns: 0..1,
+    };
+    assert_eq!(screen.take_damage(), [cell]);
+}
+
 /// Each visible unit of the first row with its width.
 fn units(screen: &Screen) -> Vec<(String, u16)> {
     let mut units = Vec::new();

@@ -15,7 +15,7 @@ use pitstop::{
     pane::{
         PaneSize,
         input::{self, HostInput},
-        screen::{Attributes, CellView, Colour, Cursor, Patch, Screen, ScreenFact, Scroll},
+        screen::{Attributes, CellView, Colour, Cursor, Screen, ScreenFact, Scroll},
     },
     runtime::{canvas::Canvas, paint::Abilities},
     ui::{self, Depth, HostCursor, Theme},
@@ -222,14 +222,12 @@ impl Stage {
     pub fn draw(&mut self, whole: bool) {
         let whole = std::mem::take(&mut self.dirty) | whole;
         let layout = layout(&self.model);
-        let damage = self.screen.take_damage();
-        assert!(damage.is_sorted_by_key(|patch| patch.rows.start));
         let same = self.drawn.as_ref() == Some(&layout);
         let alone = (same && !whole)
             .then(|| ui::pane_alone(&layout, &self.model, &self.screen))
             .flatten();
         let bytes = match alone {
-            Some(pane) => self.part(pane, &damage),
+            Some(pane) => self.part(pane),
             None => self.whole(),
         };
         self.drawn = Some(layout);
@@ -239,13 +237,16 @@ impl Stage {
         self.look();
     }
 
-    fn part(&mut self, pane: Rect, damage: &[Patch]) -> Vec<u8> {
+    fn part(&mut self, pane: Rect) -> Vec<u8> {
+        let damage = self.screen.take_damage();
+        assert!(damage.is_sorted_by_key(|patch| patch.rows.start));
         let cursor = ui::cursor(&self.model, &self.screen).map(placed);
         let looks = (self.theme.depth, HOST_NAME);
-        self.canvas.pane(pane, &self.screen, damage, looks, cursor)
+        self.canvas.pane(pane, &self.screen, &damage, looks, cursor)
     }
 
     fn whole(&mut self) -> Vec<u8> {
+        self.screen.set_drawn();
         let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
         whole(&mut self.canvas, model, screen, theme)
     }
