@@ -6,12 +6,12 @@ use pitstop::pane::{ColourScheme, HostPalette, PaneSize, Rgb, screen::Screen};
 
 use super::Input;
 
-/// The forms of a reply: `#` is a number, `*` a version, `&` numbers with `;` and `:`, `%` a colour's part of four hexadecimal digits.
+/// The forms of a reply: `#` is a number, `@` a version, `&` numbers with `;` and `:`, `%` a colour's part of four hexadecimal digits.
 const FORMS: [&str; 42] = [
     "\x1b[?62;22c",
     "\x1b[>1;100;0c",
     "\x1bP!|00000000\x1b\\",
-    "\x1bP>|pitstop(*)\x1b\\",
+    "\x1bP>|pitstop(@)\x1b\\",
     "\x1b[0n",
     "\x1b[?13n",
     "\x1b[?21n",
@@ -104,7 +104,7 @@ fn is_of(form: &[u8], reply: &[u8]) -> bool {
             let digits = some(u8::is_ascii_digit);
             (1..=9).contains(&digits) && is_of(form, &reply[digits..])
         }
-        Some((b'*', form)) => {
+        Some((b'@', form)) => {
             let version = some(|byte| matches!(byte, b'.' | b'0'..=b'9'));
             version > 0 && is_of(form, &reply[version..])
         }
