@@ -225,9 +225,9 @@ fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
     // A host terminal that joins or widens what the emulator did not would hide what stands behind it: a cluster
     // stays whole only where both may agree on its width. Emoji of two cells are painted with care.
     let emoji = wanted == 2 && !view.text.contains('\u{fe0e}');
-    // An emoji that is to be text: without its selector it would have no room.
-    let as_text =
-        wanted == 1 && base.width() == Some(2) && view.text[base.len_utf8()..] == *"\u{fe0e}";
+    // An emoji, or half of a flag, that is to be text: without its selector it would have no room.
+    let wide = base.width() == Some(2) || matches!(base, '\u{1f1e6}'..='\u{1f1ff}');
+    let as_text = wanted == 1 && wide && view.text[base.len_utf8()..] == *"\u{fe0e}";
     let agreed = view.text.width() == wanted
         && (emoji || as_text || !view.text.contains(['\u{fe0e}', '\u{fe0f}', '\u{200d}']))
         && clean::one_line(view.text) == view.text;
