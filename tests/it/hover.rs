@@ -79,15 +79,6 @@ fn what_is_typed_in_the_footer_and_what_lies_over_the_pane_go_first() {
     assert!(!footer(&model).contains("example.org"));
 }
 
-#[track_caller]
-fn asked(supervisor: &Supervisor, request: &str, times: usize) {
-    let count = || {
-        let output = supervisor.terminal.output();
-        String::from_utf8_lossy(&output).matches(request).count()
-    };
-    supervisor.wait_until(request, || count() == times, SOON);
-}
-
 /// The pointer is moved to where the screen shows these words.
 #[track_caller]
 fn point(supervisor: &Supervisor, words: &str) {
@@ -137,10 +128,10 @@ fn a_link_is_told_while_the_pointer_stands_on_it_and_the_child_hears_of_no_move(
     .start();
     supervisor.terminal.wait_for_text("READY", SOON);
     // There is nothing to point at.
-    asked(&supervisor, ON, 0);
+    supervisor.wait_for_request(ON, 0);
     supervisor.keys(["a"]);
     supervisor.terminal.wait_for_text("LINKS", SOON);
-    asked(&supervisor, ON, 1);
+    supervisor.wait_for_request(ON, 1);
     point(&supervisor, "bank.example");
     told(&supervisor, "→ https://first.example/x");
     point(&supervisor, "script");
@@ -156,16 +147,16 @@ fn a_link_is_told_while_the_pointer_stands_on_it_and_the_child_hears_of_no_move(
     supervisor.keys([key::ESC]);
     told_no_more(&supervisor);
     supervisor.keys([key::F1]);
-    asked(&supervisor, OFF, 1);
+    supervisor.wait_for_request(OFF, 1);
     supervisor.keys([key::ESC]);
-    asked(&supervisor, ON, 2);
+    supervisor.wait_for_request(ON, 2);
     point(&supervisor, "bank.example");
     told(&supervisor, "→ https://first.example/x");
     // The text goes away under it: this is no key to us.
     supervisor.keys(["\x1b[<0;2;3M", "\x1b[<0;2;3m"]);
     supervisor.terminal.wait_for_text("GONE", SOON);
     told_no_more(&supervisor);
-    asked(&supervisor, OFF, 2);
+    supervisor.wait_for_request(OFF, 2);
     supervisor.keys(["\x1b[<35;5;5M", "\x1b[<0;7;7M", "END"]);
     let typed = || String::from_utf8_lossy(&read(&supervisor, "typed")).into_owned();
     supervisor.wait_until("the end", || typed().ends_with("END"), SOON);
@@ -182,16 +173,16 @@ fn a_child_that_asks_for_moves_gets_them_byte_by_byte_and_only_in_its_pane() {
     )
     .start();
     supervisor.terminal.wait_for_text("READY", SOON);
-    asked(&supervisor, ON, 1);
+    supervisor.wait_for_request(ON, 1);
     // The footer is ours; copy mode and help keep the mouse.
     supervisor.keys(["\x1b[<35;3;4M", "\x1b[<35;3;30M", key::F1]);
-    asked(&supervisor, OFF, 1);
+    supervisor.wait_for_request(OFF, 1);
     supervisor.keys(["\x1b[<35;5;5M", key::ESC]);
-    asked(&supervisor, ON, 2);
+    supervisor.wait_for_request(ON, 2);
     supervisor.keys([key::F9]);
-    asked(&supervisor, OFF, 2);
+    supervisor.wait_for_request(OFF, 2);
     supervisor.keys(["\x1b[<35;6;6M", key::F9]);
-    asked(&supervisor, ON, 3);
+    supervisor.wait_for_request(ON, 3);
     supervisor.keys(["\x1b[<39;7;7M", "\x1b[<51;8;8M", "END"]);
     let typed = || String::from_utf8_lossy(&read(&supervisor, "typed")).into_owned();
     supervisor.wait_until("the end", || typed().ends_with("END"), SOON);

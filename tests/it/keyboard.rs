@@ -37,29 +37,20 @@ fn gives(supervisor: &Supervisor, typed: &[&str], expected: &str) {
     assert_eq!(got(), format!("{expected}{end}"), "{typed:?}");
 }
 
-#[track_caller]
-fn asked(supervisor: &Supervisor, request: &str, times: usize) {
-    let count = || {
-        let output = supervisor.terminal.output();
-        String::from_utf8_lossy(&output).matches(request).count()
-    };
-    supervisor.wait_until(request, || count() == times, SOON);
-}
-
 /// What a picture's paste is to a terminal: a key that the program reads the clipboard at, and a paste of nothing.
 const PICTURES: [&str; 2] = ["\x16", "\x1b[200~\x1b[201~"];
 
 #[test]
 fn a_terminal_without_the_kitty_protocol_is_asked_for_modify_other_keys() {
     let supervisor = started(&keeping("\\033[?2004h").xterm());
-    asked(&supervisor, "\x1b[>4;1m", 1);
+    supervisor.wait_for_request("\x1b[>4;1m", 1);
     let [key, paste] = PICTURES;
     gives(
         &supervisor,
         &["\x1b[27;2;13~", "\x1b[27;6;65~", "\r", key, paste],
         "\x1b[13;2u\x01\r\x16\x1b[200~\x1b[201~",
     );
-    asked(&supervisor, "\x1b[>1u", 0);
+    supervisor.wait_for_request("\x1b[>1u", 0);
     supervisor.terminal.signal(Signal::TERM);
     supervisor.wait_for_exit(SOON);
     let output = supervisor.terminal.output();
@@ -77,7 +68,7 @@ fn keys_of_a_terminal_with_the_kitty_protocol_are_told_in_the_programs_language(
     ];
     let started = |modes: &str| {
         let supervisor = started(&keeping(modes));
-        asked(&supervisor, "\x1b[>1u", 1);
+        supervisor.wait_for_request("\x1b[>1u", 1);
         supervisor
     };
     let supervisor = started("");
@@ -96,7 +87,7 @@ fn keys_of_a_terminal_with_the_kitty_protocol_are_told_in_the_programs_language(
 #[test]
 fn keys_are_told_apart_again_after_a_suspension() {
     let supervisor = started(&keeping(""));
-    asked(&supervisor, "\x1b[>1u", 1);
+    supervisor.wait_for_request("\x1b[>1u", 1);
     let pid = supervisor.terminal.pid().as_raw_nonzero();
     supervisor.terminal.signal(Signal::TSTP);
     let stopped = || {
@@ -105,9 +96,9 @@ fn keys_are_told_apart_again_after_a_suspension() {
             .is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
     };
     supervisor.wait_until("it is stopped", stopped, SOON);
-    asked(&supervisor, "\x1b[<u", 1);
+    supervisor.wait_for_request("\x1b[<u", 1);
     supervisor.terminal.signal(Signal::CONT);
-    asked(&supervisor, "\x1b[>1u", 2);
+    supervisor.wait_for_request("\x1b[>1u", 2);
     gives(&supervisor, &["\x1b[13;2u"], "\x1b[13;2u");
 }
 

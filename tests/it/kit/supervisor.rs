@@ -521,6 +521,16 @@ impl Supervisor {
         }
     }
 
+    /// Waits until the host terminal has been asked for something so many times.
+    #[track_caller]
+    pub fn wait_for_request(&self, request: &str, times: usize) {
+        let count = || {
+            let output = self.terminal.output();
+            String::from_utf8_lossy(&output).matches(request).count()
+        };
+        self.wait_until(request, || count() == times, SOON);
+    }
+
     /// The hosted agent's process, by the supervisor's children.
     #[track_caller]
     pub fn agent_pid(&self) -> Pid {
