@@ -398,6 +398,12 @@ impl Screen {
                     self.processor.advance(&mut self.engine, before);
                     self.repeat(count, last);
                 }
+                (Some(Signal::EndlessColour), Some((&last, _))) => {
+                    self.processor = Processor::new();
+                    if last == ESC {
+                        self.processor.advance(&mut self.engine, &[ESC]);
+                    }
+                }
                 (Some(Signal::Control(control)), Some((&last, before)))
                     if control.function.has_two_meanings() =>
                 {
@@ -449,7 +455,7 @@ impl Screen {
             Signal::SettingQuery(setting) => self.engine.report_setting(setting),
             Signal::Control(control) => self.engine.control(control),
             // Handled where the final byte is still in hand.
-            Signal::Repeat(_) => {}
+            Signal::Repeat(_) | Signal::EndlessColour => {}
         }
         false
     }

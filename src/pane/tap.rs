@@ -95,6 +95,9 @@ pub(super) enum Signal {
     Repeat(u16),
     /// A control function that the engine's parser does not know.
     Control(Control),
+    /// A colour with more digits than one has: the engine's parser would shift its bits out of their number. Its end is
+    /// the last byte consumed.
+    EndlessColour,
     /// `CSI ? 2026 h`.
     FrameBegin,
     /// `CSI ? 2026 l`.
@@ -290,6 +293,9 @@ pub(super) struct Passage {
     pub title: bool,
 }
 
+/// The longest colour of the form `#rrrrggggbbbb`.
+const COLOUR_LIMIT: usize = 13;
+
 impl StringCap {
     /// Whether the next byte belongs to no sequence.
     pub(super) fn is_outside(&self) -> bool {
@@ -462,8 +468,13 @@ impl Perform for Watch {
     }
 
     fn osc_dispatch(&mut self, params: &[&[u8]], bell_terminated: bool) {
-        let fact = osc_fact(params, &mut self.notice);
-        self.end(fact.map(Signal::Fact));
+        let endless = |text: &&[u8]| text.starts_with(b"#") && text.len() > COLOUR_LIMIT;
+        let signal = if params.iter().any(endless) {
+            Some(Signal::EndlessColour)
+        } else {
+            osc_fact(params, &mut self.notice).map(Signal::Fact)
+        };
+        self.end(signal);
         // Ended by ESC: the string terminator's second half is still to come.
         self.ground = bell_terminated;
     }

@@ -1149,6 +1149,31 @@ fn what_is_written_again_is_no_damage() {
 }
 
 #[test]
+fn a_colour_of_too_many_digits_is_none() {
+    let digits = "0".repeat(51);
+    for end in ["\x07", "\x1b\\", "\x18"] {
+        let text = format!(
+            "a\x1b]4;1;#102030{end}b\x1b]4;1;#{digits}{end}c\x1b]2;own{end}d\x1b]4;1;?{end}"
+        );
+        for cut in 0..=text.len() {
+            let mut screen = screen(20, 2);
+            feed(&mut screen, &text.as_bytes()[..cut]);
+            feed(&mut screen, &text.as_bytes()[cut..]);
+            assert_eq!(
+                (screen.text().as_str(), screen.title()),
+                ("abcd", "own"),
+                "{end:?} {cut}"
+            );
+            let [reply] = &screen.take_replies()[..] else {
+                panic!("one reply");
+            };
+            let reply = String::from_utf8_lossy(reply);
+            assert!(reply.contains("rgb:1010/2020/3030"), "{reply:?}");
+        }
+    }
+}
+
+#[test]
 fn what_was_drawn_as_a_whole_is_known() {
     let mut screen = screen(8, 2);
     feed(&mut screen, "a");
