@@ -140,7 +140,7 @@ impl Plan {
                 keys: 400,
                 idle: Duration::from_secs(20),
                 frames: 450,
-                starts: 25,
+                starts: 60,
                 hooks: 300,
                 only,
             }

@@ -252,16 +252,15 @@ pub fn notice_timer(model: &Model) -> Vec<Effect> {
         .collect()
 }
 
-/// The age of the figure on the screen has changed: by the second while it is young, then by longer steps,
-/// so that an idle supervisor hardly ever wakes up.
+/// The age of the figure on the screen has changed: by the second while it is young, then by the minute, so that an idle
+/// supervisor hardly ever wakes up.
 pub fn age_tick(model: &mut Model) -> Vec<Effect> {
     let Some(figure) = model.guard.figure(model.now) else {
         return Vec::new();
     };
     let step = match figure.age.as_secs() {
         0..10 => 1,
-        10..60 => 10,
-        _ => 60,
+        seconds => 60 - seconds % 60,
     };
     let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(step))];
     effects.extend(reboot::consider(model));

@@ -42,9 +42,10 @@ use crate::{
         store::{CrashPoint, RunRecord, StoreOptions, StoreTarget},
     },
     logging,
+    pane::pty::standby::Standby,
     runtime::{
         self, Setup, Signals,
-        agent::AgentPlan,
+        agent::{AgentPlan, SHIM},
         effects::{self, SCRATCHPAD, draw_lots},
         host,
         keeper::Keeper,
@@ -171,6 +172,8 @@ fn host_agent(
             USAGE,
         ));
     }
+    // It is loaded while we get ready. Without one the agent is started all the same.
+    let standby = env::current_exe().and_then(|exe| Standby::start(&exe, &[SHIM]));
     let project = env::current_dir()
         .and_then(|here| here.canonicalize())
         .map_err(|error| {
@@ -219,6 +222,7 @@ fn host_agent(
         .build()
         .map_err(|error| Failure::of(&error))?;
     let here = Here {
+        standby: standby.ok(),
         project,
         paths,
         flags,
@@ -236,6 +240,8 @@ fn host_agent(
 
 /// Where we run and how.
 struct Here {
+    /// The process that becomes the agent.
+    standby: Option<Standby>,
     project: PathBuf,
     paths: Paths,
     flags: Flags,
@@ -251,6 +257,7 @@ struct Here {
 /// Takes the project, finishes what a dead supervisor left, runs the loop, closes everything.
 async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let Here {
+        standby,
         project,
         paths,
         flags,
@@ -509,6 +516,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         model,
         first,
         agent: plan,
+        standby,
         keeper: keeper.clone(),
         silence,
         answers,

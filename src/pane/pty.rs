@@ -18,6 +18,8 @@
 //! - The dead child is left unreaped until [`Pty::release`], so that its process group's number
 //!   cannot pass to somebody else while we may still signal it.
 
+pub mod standby;
+
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -36,6 +38,7 @@ use rustix::termios::{Action, QueueSelector};
 use tokio::sync::mpsc;
 
 use super::{PaneSize, PaneSpec};
+use standby::Standby;
 
 /// The most bytes of one read and of one message. The loop takes a message whole: at 40 MB/s a key waits for
 /// less than half a millisecond.
@@ -202,13 +205,15 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Starts a program on a PTY of its own, as the leader of a new session.
 ///
-/// Its news go to `messages`, marked with `iteration`. It gets no open files but the terminal.
+/// Its news go to `messages`, marked with `iteration`. It gets no open files but the terminal. A standby that suits becomes
+/// the program, instead of a new process.
 /// Known limit of portable-pty: `SHELL` is added to the environment if it is not in it, and a file
 /// that the system refuses to execute is seen as an exit with a code, not as an error here.
 pub fn spawn(
     spec: &PaneSpec,
     iteration: u64,
     messages: &mpsc::Sender<PtyMessage>,
+    standby: Option<Standby>,
 ) -> Result<Pty, PtyError> {
     // portable-pty would silently start in the home directory instead.
     if !spec.cwd.is_dir() {
@@ -219,13 +224,20 @@ pub fn spawn(
         .map_err(|error| PtyError::Open(error.into()))?;
     let bytes = Arc::new(without_waits(pair.master.as_ref())?);
     let program = || spec.program.to_string_lossy().into_owned();
-    let mut child = pair
-        .slave
-        .spawn_command(command(spec))
-        .map_err(|error| PtyError::Spawn {
-            program: program(),
-            source: error.into(),
-        })?;
+    let terminal = pair.master.tty_name();
+    let ready = standby
+        .zip(terminal.as_deref())
+        .and_then(|(standby, terminal)| standby.give(spec, terminal));
+    let mut child = match ready {
+        Some(child) => Box::new(child),
+        None => pair
+            .slave
+            .spawn_command(command(spec))
+            .map_err(|error| PtyError::Spawn {
+                program: program(),
+                source: error.into(),
+            })?,
+    };
     // Our own copy would keep the terminal open behind the child's back.
     drop(pair.slave);
     let pid = child
@@ -239,7 +251,7 @@ pub fn spawn(
         });
     };
     let pty = Pty {
-        terminal: pair.master.tty_name(),
+        terminal,
         master: pair.master,
         bytes,
         queue: Arc::default(),

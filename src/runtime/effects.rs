@@ -286,11 +286,12 @@ impl Shell {
             .flatten();
         self.begun = Some((start.session, before.map_or(0, |path| length(&path))));
         let no_compaction = self.model.agent.holds_compaction;
+        let standby = self.standby.take();
         let spawned = self
             .agent
             .spec(start, size, no_compaction)
             .and_then(|spec| {
-                pty::spawn(&spec, iteration.get(), &self.pane_messages)
+                pty::spawn(&spec, iteration.get(), &self.pane_messages, standby)
                     .map_err(|error| std::io::Error::other(told(&error)))
             });
         let pty = match spawned {

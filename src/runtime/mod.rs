@@ -71,7 +71,7 @@ use crate::{
     guard::pane_text::PaneText,
     pane::{
         input::{Decoder, HostInput, HostReply},
-        pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
+        pty::{self, PaneExit, Pty, PtyMessage, PtyNews, standby::Standby},
         recording::Recording,
         screen::{CursorShape, Screen},
     },
@@ -111,6 +111,9 @@ const ESCAPE_TIME: Duration = Duration::from_millis(25);
 /// said that could be lost.
 const FIRST_WORD_TIME: Duration = Duration::from_millis(40);
 
+/// How long the way of that first word to the eye is left free: the host terminal has yet to draw it.
+const FIRST_SIGHT_TIME: Duration = Duration::from_millis(10);
+
 /// How many answers may wait for the loop.
 pub const ANSWERS_IN_FLIGHT: usize = 256;
 
@@ -137,6 +140,8 @@ pub struct Setup {
     pub first: Vec<Effect>,
     /// How agents are started.
     pub agent: AgentPlan,
+    /// The process that becomes the first of them.
+    pub standby: Option<Standby>,
     /// The owner of everything kept.
     pub keeper: mpsc::Sender<Job>,
     /// Gone as soon as the agent has said something, or has ended: see [`first_word`].
@@ -169,6 +174,8 @@ pub struct Shell {
     pub(crate) screen: Screen,
     pub(crate) pty: Option<Pty>,
     pub(crate) agent: AgentPlan,
+    /// There until the first start.
+    pub(crate) standby: Option<Standby>,
     pub(crate) keeper: mpsc::Sender<Job>,
     /// There until the agent has said something.
     pub(crate) silence: Option<watch::Sender<()>>,
@@ -316,10 +323,11 @@ fn ignores_hangup() -> bool {
     mask.is_some_and(|mask| mask & 1 == 1)
 }
 
-/// Waits for the agent's first word, but not long. The sender is the loop's [`Setup::silence`].
+/// Waits until the agent's first word can be seen, but not long. The sender is the loop's [`Setup::silence`].
 pub async fn first_word(mut silence: watch::Receiver<()>) {
     // It changes only by being dropped.
     let _ = tokio::time::timeout(FIRST_WORD_TIME, silence.changed()).await;
+    tokio::time::sleep(FIRST_SIGHT_TIME).await;
 }
 
 /// Runs the supervisor until it is told to leave; returns the exit code and the model as it was last.
@@ -329,6 +337,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         mut model,
         first,
         agent,
+        standby,
         keeper,
         silence,
         answers,
@@ -362,6 +371,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         screen,
         pty: None,
         agent,
+        standby,
         keeper,
         silence: Some(silence),
         spoken: false,
@@ -948,9 +958,10 @@ impl Shell {
         }
         let typed = self.typed_due.is_some_and(|due| due <= now);
         let output = self.screen.revision() != self.drawn_revision;
-        // The echo goes first where both are due: the panels can wait for their frame's time.
+        // The echo goes first where both are due, and so does the first word: the panels can wait for their frame's time.
         let patch = output && self.drawn_alone().is_some();
-        if patch && (self.echoes(now) || !(self.dirty || typed)) {
+        let urgent = self.echoes(now) || self.drawn_revision == 0;
+        if patch && (urgent || !(self.dirty || typed)) {
             return Some(Frame::Pane);
         }
         let whole = self.dirty || typed || output || !self.outward.is_empty();

@@ -60,11 +60,13 @@ pub(super) fn span(time: Duration) -> String {
     }
 }
 
-/// An age for people: `now`, `2 s ago`, `3 min ago`, `2 h ago`.
+/// An age for people: `now`, `2 s ago`, `<1 min ago`, `3 min ago`, `2 h ago`. It changes by the second in the first ten
+/// alone, see `app::control::age_tick`.
 pub(super) fn ago(age: Duration) -> String {
     match age.as_secs() {
         0 => "now".to_owned(),
-        seconds @ 1..60 => format!("{seconds} s ago"),
+        seconds @ 1..10 => format!("{seconds} s ago"),
+        10..60 => "<1 min ago".to_owned(),
         seconds @ 60..3_600 => format!("{} min ago", seconds / 60),
         seconds => format!("{} h ago", seconds / 3_600),
     }
@@ -317,8 +319,18 @@ mod tests {
         );
         let times = [0, 45, 60, 7_380, 273_600].map(|seconds| span(Duration::from_secs(seconds)));
         assert_eq!(times, ["0s", "45s", "1m", "2h03m", "3d4h"]);
-        let ages = [0, 2, 200, 8_000].map(|seconds| ago(Duration::from_secs(seconds)));
-        assert_eq!(ages, ["now", "2 s ago", "3 min ago", "2 h ago"]);
+        let ages = [0, 2, 10, 59, 200, 8_000].map(|seconds| ago(Duration::from_secs(seconds)));
+        assert_eq!(
+            ages,
+            [
+                "now",
+                "2 s ago",
+                "<1 min ago",
+                "<1 min ago",
+                "3 min ago",
+                "2 h ago"
+            ]
+        );
         assert_eq!(
             (short(412), short(1_240)),
             ("412 ms".into(), "1.2 s".into())

@@ -480,6 +480,44 @@ fn an_agent_that_is_stopped_is_continued() {
 }
 
 #[test]
+fn the_agent_has_a_terminal_and_nothing_else_of_ours_however_it_is_started() {
+    // A shell of its own, because the first one keeps the script open. The last seven digits are the usual signals.
+    let look = r#"
+        exec >seen 2>&1
+        echo $(sh -c 'ls /proc/$$/fd')
+        grep SigIgn /proc/$$/status | tail -c 8
+        set -- $(cut -d' ' -f5,6,8 /proc/$$/stat); echo leads $(($1==$$ && $2==$$ && $3==$$))
+        pwd; stty size; tty | cut -c1-9; echo "$PITSTOP_TEST_WORD"; env | cut -d= -f1 | grep -vx SHELL | sort
+        echo end
+        exec cat >/dev/tty"#;
+    let seen = |before: &str| {
+        let launch = Launch::generic("sh look.sh")
+            .env("PITSTOP_LOG", "debug")
+            .env("PITSTOP_TEST_WORD", "two\nlines =")
+            .after(before);
+        fs::write(launch.project().join("look.sh"), look).unwrap();
+        let supervisor = launch.start();
+        let seen = launch.project().join("seen");
+        let read = || fs::read_to_string(&seen).unwrap_or_default();
+        supervisor.wait_until("the agent has looked", || read().ends_with("end\n"), SOON);
+        let seen = read().replace(&launch.project().display().to_string(), "PROJECT");
+        (seen, supervisor.log().contains("without its standby"))
+    };
+    let (by_standby, plain) = seen("exec 7</dev/null");
+    assert!(!plain, "the standby became the agent");
+    let lines: Vec<&str> = by_standby.lines().collect();
+    assert_eq!(
+        lines[..5],
+        ["0 1 2", "0000000", "leads 1", "PROJECT", "42 96"],
+        "{by_standby}"
+    );
+    // What is ignored then can be set right between fork and exec alone.
+    let (plainly, plain) = seen("exec 7</dev/null; trap '' HUP INT QUIT TERM");
+    assert!(plain, "started the plain way");
+    assert_eq!(by_standby, plainly);
+}
+
+#[test]
 fn a_suspended_supervisor_gives_the_terminal_back_and_takes_it_again() {
     let supervisor = demo().start();
     supervisor.wait_for_state("idle", SOON);

@@ -113,7 +113,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
 const COMMON: [&str; 2] = ["clock", "clean"];
 
 /// Files and directories that may touch the world.
-const WORLD: [&str; 19] = [
+const WORLD: [&str; 20] = [
     "main.rs",
     "logging.rs",
     "cli/",
@@ -129,6 +129,7 @@ const WORLD: [&str; 19] = [
     "lineage/process.rs",
     "lineage/roll.rs",
     "pane/pty.rs",
+    "pane/pty/standby.rs",
     "pane/recording.rs",
     "api/server",
     "api/client.rs",
@@ -158,7 +159,7 @@ const DOORS: [(&str, &[&str]); 15] = [
     ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
     ("filedescriptor", &["pane/pty.rs"]),
-    ("portable_pty", &["pane/pty.rs"]),
+    ("portable_pty", &["pane/pty.rs", "pane/pty/standby.rs"]),
     ("sqlx", &["lineage/store/db.rs"]),
     (
         "axum",

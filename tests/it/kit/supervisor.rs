@@ -89,6 +89,8 @@ pub struct Launch {
     /// The flags of `pitstop run`; without them it is a session that a person leads.
     order: Option<Vec<String>>,
     restoring: Option<Vec<String>>,
+    /// What the shell does that starts it.
+    before: Option<String>,
 }
 
 impl Launch {
@@ -106,6 +108,7 @@ impl Launch {
             directory: None,
             order: None,
             restoring: None,
+            before: None,
         }
     }
 
@@ -146,6 +149,12 @@ impl Launch {
     /// With this program as `[agent] command`: what pitstop takes for Claude Code.
     pub fn client(mut self, program: &Path) -> Self {
         self.hosted = Hosted::Claude(program.to_owned());
+        self
+    }
+
+    /// From a shell that has run these commands and becomes it.
+    pub fn after(mut self, commands: &str) -> Self {
+        self.before = Some(commands.to_owned());
         self
     }
 
@@ -331,9 +340,15 @@ impl Launch {
 
     /// Starts the supervisor.
     pub fn start(&self) -> Supervisor {
-        let args = self.args();
+        let mut args = self.args();
+        let mut program = OsStr::new(PITSTOP);
+        if let Some(before) = &self.before {
+            let line = format!("{before}; exec \"$0\" \"$@\"").into();
+            args.splice(..0, ["-c".into(), line, program.into()]);
+            program = OsStr::new("/bin/sh");
+        }
         let terminal = Terminal::spawn(&Spec {
-            program: OsStr::new(PITSTOP),
+            program,
             args: &args,
             env: &self.environment(),
             dir: self.project(),
