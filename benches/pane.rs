@@ -4,6 +4,7 @@
 //! cargo bench --bench pane              all of it, some four minutes
 //! PITSTOP_BENCH=quick cargo bench …     a look, under a minute
 //! PITSTOP_BENCH_ONLY=throughput,…       some of: emulator throughput latency frames idle start hooks
+//! PITSTOP_BENCH_WORKLOAD=cursor         throughput of those whose name has this in it
 //! ```
 //!
 //! The same child runs in `pitstop`, in tmux if there is one, and bare in the same outer terminal (the kit's,
@@ -318,8 +319,10 @@ impl Bench {
 
     /// From the key that starts the child's writing to its end mark on the outer screen, in MB/s.
     fn throughput(&self) -> Outcome<()> {
+        let workload = env::var("PITSTOP_BENCH_WORKLOAD").unwrap_or_default();
         let payloads: Vec<(&str, PathBuf, usize)> = workloads()
             .into_iter()
+            .filter(|(name, _)| name.contains(&workload))
             .map(|(name, unit)| {
                 let file = self.home.path(&format!("{}.bin", name.replace(' ', "-")));
                 let times = (self.plan.bytes / unit.len()).max(1);
@@ -330,6 +333,7 @@ impl Bench {
         let mut table = Table::new(&[
             "workload",
             "bare read",
+            "engine on a PTY",
             "bare engine",
             "tmux",
             "pitstop",
@@ -349,10 +353,12 @@ impl Bench {
             for hosted in &hosts {
                 hosted.terminal.wait_for_text("READY", LIMIT);
             }
-            let (mut bare, mut engine) = (Vec::new(), Vec::new());
+            let (mut bare, mut parsed, mut engine) = (Vec::new(), Vec::new(), Vec::new());
             let mut rates = vec![Vec::new(); hosts.len()];
             for round in 0..self.plan.rounds {
-                bare.push(megabytes / self.bare_read(&child)?.as_secs_f64());
+                bare.push(megabytes / self.bare_read(&child, None)?.as_secs_f64());
+                let took = self.bare_read(&child, Some(Engine::new()))?;
+                parsed.push(megabytes / took.as_secs_f64());
                 engine.push(megabytes / parse(&payload).as_secs_f64());
                 for (hosted, rates) in hosts.iter().zip(&mut rates) {
                     let began = Instant::now();
@@ -372,6 +378,7 @@ impl Bench {
             table.row(&[
                 (*name).to_owned(),
                 format!("{:.0}", median(&mut bare)),
+                format!("{:.1}", median(&mut parsed)),
                 format!("{engine:.1}"),
                 tmux.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.1}")),
                 own.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.1}")),
@@ -400,8 +407,8 @@ impl Bench {
         Ok(())
     }
 
-    /// A PTY with a reader that throws everything away.
-    fn bare_read(&self, child: &[&str]) -> Outcome<Duration> {
+    /// A PTY with a reader that throws everything away, or gives it to an engine and nothing else.
+    fn bare_read(&self, child: &[&str], mut engine: Option<Engine>) -> Outcome<Duration> {
         let pair = native_pty_system().openpty(PtySize {
             rows: PANE.1,
             cols: PANE.0,
@@ -419,6 +426,9 @@ impl Bench {
         let mut wait_for = |mark: &[u8]| -> io::Result<()> {
             loop {
                 let count = reader.read(&mut buffer)?;
+                if let Some(engine) = &mut engine {
+                    engine.advance(&buffer[..count]);
+                }
                 tail.extend_from_slice(&buffer[count.saturating_sub(64)..count]);
                 if tail.windows(mark.len()).any(|window| window == mark) {
                     return Ok(());
@@ -676,25 +686,43 @@ fn press(terminal: &Terminal, keys: usize) -> Vec<Duration> {
     (0..keys).map(answered).collect()
 }
 
-/// What the emulator alone needs for these bytes.
-fn parse(payload: &[u8]) -> Duration {
-    struct Size;
-    impl Dimensions for Size {
-        fn total_lines(&self) -> usize {
-            self.screen_lines()
+/// The emulator's engine with nothing around it.
+struct Engine {
+    term: Term<VoidListener>,
+    parser: Processor,
+}
+
+impl Engine {
+    fn new() -> Self {
+        struct Size;
+        impl Dimensions for Size {
+            fn total_lines(&self) -> usize {
+                self.screen_lines()
+            }
+            fn screen_lines(&self) -> usize {
+                PANE.1.into()
+            }
+            fn columns(&self) -> usize {
+                PANE.0.into()
+            }
         }
-        fn screen_lines(&self) -> usize {
-            PANE.1.into()
-        }
-        fn columns(&self) -> usize {
-            PANE.0.into()
+        Self {
+            term: Term::new(Config::default(), &Size, VoidListener),
+            parser: Processor::new(),
         }
     }
-    let mut term = Term::new(Config::default(), &Size, VoidListener);
-    let mut parser: Processor = Processor::new();
+
+    fn advance(&mut self, bytes: &[u8]) {
+        self.parser.advance(&mut self.term, bytes);
+    }
+}
+
+/// What the engine alone needs for these bytes.
+fn parse(payload: &[u8]) -> Duration {
+    let mut engine = Engine::new();
     let began = Instant::now();
     for piece in payload.chunks(16 * 1024) {
-        parser.advance(&mut term, piece);
+        engine.advance(piece);
     }
     began.elapsed()
 }

@@ -101,7 +101,7 @@ const FRAME_TIME: Duration = Duration::from_millis(16);
 const ECHO_TIME: Duration = Duration::from_millis(20);
 
 /// The shortest time between two drawings in the [`ECHO_TIME`].
-const ECHO_FRAME_TIME: Duration = Duration::from_millis(1);
+const ECHO_FRAME_TIME: Duration = Duration::from_micros(500);
 
 /// How long a lone Escape may be the beginning of a longer key.
 const ESCAPE_TIME: Duration = Duration::from_millis(25);
@@ -505,10 +505,17 @@ fn hook_news(event: &str, parsed: &AgentEvent) -> News {
     News { kind, data }
 }
 
+/// Waits for a moment. The runtime's timers are late by one to two milliseconds, which is what an echo is not to wait: for
+/// the time of one drawing the clock is watched instead.
 async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at.into()).await,
-        None => std::future::pending().await,
+    let Some(at) = at else {
+        return std::future::pending().await;
+    };
+    if at.saturating_duration_since(Instant::now()) > ECHO_FRAME_TIME {
+        return tokio::time::sleep_until(at.into()).await;
+    }
+    while Instant::now() < at {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -523,7 +530,10 @@ impl Shell {
     /// Takes one event to the core and obeys.
     pub(crate) fn tell(&mut self, event: Event) {
         let at = self.at();
+        let key = matches!(event, Event::Host(HostEvent::Input(HostInput::Key { .. })));
         let before = Glimpse::of(&self.model);
+        let blocked = key.then(|| app::reboot::blocked_by(&self.model));
+        let prefixed = self.model.prefixed;
         let effects = app::update(&mut self.model, at, event);
         for news in before.news(&self.model, &effects) {
             self.feed.publish(news);
@@ -531,14 +541,25 @@ impl Shell {
         let echoes = |effect: &Effect| matches!(effect, Effect::Forward(_));
         if effects.iter().any(echoes) {
             let now = Instant::now();
-            self.typed_due.get_or_insert(now + FRAME_TIME);
             self.echo_until = Some(now + ECHO_TIME);
+            // What is typed into the pane seldom changes anything beside it.
+            let unchanged = blocked.is_some_and(|blocked| {
+                blocked == app::reboot::blocked_by(&self.model)
+                    && prefixed == self.model.prefixed
+                    && before == Glimpse::of(&self.model)
+                    && self.model.reboot.attempt.is_none()
+            });
+            if !unchanged {
+                self.typed_due.get_or_insert(now + FRAME_TIME);
+            }
         } else {
             self.dirty = true;
         }
+        let scrolled = self.screen.scroll_offset();
         for effect in effects {
             self.obey(effect);
         }
+        self.dirty |= self.screen.scroll_offset() != scrolled;
     }
 
     fn serve(&mut self, woken: Woken) {
