@@ -373,6 +373,11 @@ impl Screen {
         let mut rest = bytes;
         while !rest.is_empty() && self.tap.is_between_sequences() {
             rest = &rest[self.engine.write(rest)..];
+            let usual = engine::apply(&mut self.engine, rest);
+            if usual > 0 {
+                rest = &rest[usual..];
+                continue;
+            }
             let (part, after) = rest.split_at(plain(rest));
             if part.is_empty() {
                 break;

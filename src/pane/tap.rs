@@ -224,7 +224,7 @@ impl Tap {
     }
 }
 
-/// The length of the part at the start that means nothing to the tap: controls, ordinary sequences and texts, up to a
+/// The length of the part at the start that means nothing to the tap: a sequence, or texts and controls up to one or to a
 /// text that is worth writing at once. A text at the very start is part of it. The first byte must be between sequences.
 pub(super) fn plain(bytes: &[u8]) -> usize {
     let mut at = 0;
@@ -236,10 +236,8 @@ pub(super) fn plain(bytes: &[u8]) -> usize {
         at += rest.iter().take_while(|byte| is_text(**byte)).count();
         at += match bytes.get(at) {
             None => return at,
-            Some(&ESC) => match ordinary_sequence(&bytes[at..]) {
-                None => return at,
-                Some(length) => length,
-            },
+            Some(&ESC) if at > 0 => return at,
+            Some(&ESC) => return ordinary_sequence(bytes).unwrap_or(0),
             Some(_) => 1,
         };
     }
@@ -772,16 +770,20 @@ mod tests {
     fn it_stops_right_behind_a_question() {
         let mut tap = Tap::default();
         let bytes = b"text\x1b[31mred\r\n\x1b[>0qmore";
-        assert_eq!(plain(bytes), 14);
+        assert_eq!(plain(bytes), 4);
+        assert_eq!(plain(&bytes[4..]), 5);
+        assert_eq!(plain(&bytes[9..]), 5);
         assert_eq!(tap.next(&bytes[14..]), (5, Some(Signal::VersionQuery)));
         assert!(tap.is_between_sequences());
         assert_eq!(plain(&bytes[19..]), 4);
     }
 
     #[test]
-    fn a_long_text_ends_what_is_plain_but_at_the_start() {
+    fn a_sequence_and_a_long_text_end_what_is_plain_but_at_the_start() {
         assert_eq!(plain(b"a long text"), 11);
-        assert_eq!(plain(b"x\r\n\x1b[1mshort\x1b[ma long text\r\n"), 15);
+        assert_eq!(plain(b"x\r\na long text"), 3);
+        assert_eq!(plain(b"x\r\n\x1b[1mshort"), 3);
+        assert_eq!(plain(b"\x1b[1mshort"), 4);
         assert_eq!(plain(b"\x1b[>q"), 0);
         assert_eq!(plain(b"x\x1b[1"), 1);
     }

@@ -82,9 +82,15 @@ fn model(host: (u16, u16)) -> pitstop::app::Model {
     scene::beginning(host, "")
 }
 
+/// So many cases, or as many as `PITSTOP_TEST_CASES` asks for.
+fn cases(usual: u32) -> ProptestConfig {
+    let asked = std::env::var("PITSTOP_TEST_CASES").ok();
+    ProptestConfig::with_cases(asked.map_or(usual, |count| count.parse().expect("a number")))
+}
+
 proptest! {
     // A case is some twenty frames, each painted several times.
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn any_bytes_make_a_frame_that_holds(data in stream(4)) {
@@ -98,7 +104,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn any_keys_are_said_in_the_childs_language(data in typed()) {

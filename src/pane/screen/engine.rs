@@ -6,6 +6,7 @@ mod cluster;
 mod control;
 mod handler;
 mod margins;
+mod sequence;
 mod text;
 
 use std::collections::HashMap;
@@ -29,6 +30,7 @@ use crate::pane::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize};
 
 pub(super) use answers::VERSION_REPLY;
 use margins::Margins;
+pub(in crate::pane::screen) use sequence::apply;
 pub(in crate::pane) use text::{RUN, is_text};
 
 /// The longest title in characters.

@@ -13,7 +13,7 @@ use vte::ansi::{CharsetIndex, Handler, StandardCharset};
 use super::Engine;
 
 /// The shortest run worth the trouble, in bytes.
-pub(in crate::pane) const RUN: usize = 8;
+pub(in crate::pane) const RUN: usize = 4;
 
 const WIDE: Flags = Flags::WIDE_CHAR.union(Flags::WIDE_CHAR_SPACER);
 
