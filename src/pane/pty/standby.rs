@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
+use rustix::process::Signal;
 
 use crate::pane::PaneSpec;
 
@@ -34,9 +35,16 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// What it says when it is ready.
 const READY: u8 = b'\n';
 
-/// The signals that a program in a pane must not find ignored (as `nohup` leaves them): HUP, INT, QUIT, ALRM, TERM, CHLD.
-/// portable-pty sets them right between fork and exec; here nothing can.
-const HEARD: [u32; 6] = [1, 2, 3, 14, 15, 17];
+/// The signals that a program in a pane must not find ignored, as `nohup` leaves them. portable-pty sets them right between
+/// fork and exec; here nothing can.
+const HEARD: [Signal; 6] = [
+    Signal::HUP,
+    Signal::INT,
+    Signal::QUIT,
+    Signal::ALARM,
+    Signal::TERM,
+    Signal::CHILD,
+];
 
 /// A process that waits. Dropped, it is ended.
 #[derive(Debug)]
@@ -181,7 +189,7 @@ fn hears_signals() -> bool {
     ignored.is_some_and(|ignored| {
         HEARD
             .iter()
-            .all(|signal| ignored & (1 << (signal - 1)) == 0)
+            .all(|signal| ignored & (1 << (signal.as_raw() - 1)) == 0)
     })
 }
 
