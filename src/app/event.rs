@@ -307,6 +307,8 @@ pub enum TimerId {
     RunClock,
     /// A notice has been shown long enough.
     Notice,
+    /// The human has not typed into the pane for the quiet time, and the footer no longer says so.
+    Typing,
     /// A figure on the screen has another age.
     Age,
     /// The scratchpad's edits are to be written.

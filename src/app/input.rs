@@ -20,7 +20,7 @@ use crate::{
 use super::{
     agent, autopilot, checkpoint, control, copy,
     effect::Effect,
-    event::HostEvent,
+    event::{HostEvent, TimerId},
     external, handoff, layout,
     model::{Editor, Focus, Model, Overlay},
     reboot, replay, scratchpad, trim,
@@ -103,6 +103,7 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
     model.agent.backslash = key.code == KeyCode::Char('\\');
     let mut effects = autopilot::person_typed(model);
     effects.extend([
+        Effect::SetTimer(TimerId::Typing, model.config.reboot.typing_quiet),
         Effect::ScrollPane(Scroll::Bottom),
         Effect::Forward(HostInput::Key { event: key, raw }),
     ]);

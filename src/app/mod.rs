@@ -194,6 +194,8 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::Run(epoch) => autopilot::timer(model, epoch),
         TimerId::RunClock => autopilot::clock(model),
         TimerId::Notice => control::expire_notices(model),
+        // Drawn for its own sake.
+        TimerId::Typing => Vec::new(),
         TimerId::Age => control::age_tick(model),
         TimerId::SaveNotes(epoch) => {
             if epoch == model.save_epoch {

@@ -227,6 +227,23 @@ fn a_rung_that_does_not_help_is_followed_by_the_next() {
 }
 
 #[test]
+fn it_is_seen_when_somebody_has_stopped_typing() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.turn_ended(OLD);
+    let quiet = bench.model.config.reboot.typing_quiet;
+    let effects = bench.press(KeyCode::Char('x'));
+    assert!(effects.contains(&Effect::SetTimer(TimerId::Typing, quiet)));
+    assert_eq!(crate::app::reboot::blocked_by(&bench.model), ["typing"]);
+    bench.wait(quiet);
+    bench.tell(Event::TimerFired(TimerId::Typing));
+    assert_eq!(
+        crate::app::reboot::blocked_by(&bench.model),
+        Vec::<&str>::new()
+    );
+}
+
+#[test]
 fn the_compact_line_opens_the_review_at_a_safe_moment_only() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
