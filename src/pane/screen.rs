@@ -182,6 +182,8 @@ pub struct Cursor {
 pub struct Screen {
     engine: Engine,
     processor: Processor<NeverHold>,
+    /// The parser waits for the rest of a character, which what comes next must not overtake.
+    begun: bool,
     tap: Tap,
     cap: StringCap,
     /// The first bytes of a character whose last ones have not come yet.
@@ -233,6 +235,7 @@ impl Screen {
         Self {
             engine: Engine::new(Term::new(config, &GridSize(size), VoidListener), size),
             processor: Processor::new(),
+            begun: false,
             tap: Tap::default(),
             cap: StringCap::default(),
             held: Vec::new(),
@@ -372,17 +375,20 @@ impl Screen {
     fn plain<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let mut rest = bytes;
         while !rest.is_empty() && self.tap.is_between_sequences() {
-            rest = &rest[self.engine.write(rest)..];
-            let usual = engine::apply(&mut self.engine, rest);
-            if usual > 0 {
-                rest = &rest[usual..];
-                continue;
+            if !self.begun {
+                rest = &rest[self.engine.write(rest)..];
+                let usual = engine::apply(&mut self.engine, rest);
+                if usual > 0 {
+                    rest = &rest[usual..];
+                    continue;
+                }
             }
             let (part, after) = rest.split_at(plain(rest));
             if part.is_empty() {
                 break;
             }
             self.processor.advance(&mut self.engine, part);
+            self.begun = begun_character(part) > 0;
             rest = after;
         }
         rest
@@ -396,6 +402,7 @@ impl Screen {
             if rest.is_empty() {
                 return;
             }
+            self.begun = false;
             let (done, signal) = self.tap.next(rest);
             let (step, after) = rest.split_at(done);
             match (signal, step.split_last()) {

@@ -412,6 +412,19 @@ fn three_mebibytes_in_one_frame_are_not_lost() {
 }
 
 #[test]
+fn a_character_that_a_sequence_cuts_off_is_broken_where_it_stood() {
+    for before in ["her", "x\r\n", "\x1b\x1b0"] {
+        let shown = |character: &[u8]| {
+            let mut screen = screen(40, 10);
+            let after = b"\x1b[4;3Hand then a text";
+            feed(&mut screen, [before.as_bytes(), character, after].concat());
+            screen.text()
+        };
+        assert_eq!(shown(b"\xed"), shown("\u{fffd}".as_bytes()), "{before:?}");
+    }
+}
+
+#[test]
 fn titles_are_cleaned_cut_and_stacked() {
     let mut screen = screen(80, 24);
     feed(&mut screen, "\x1b]0;✳ fix\u{202e} it\x07");
