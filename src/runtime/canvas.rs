@@ -147,17 +147,23 @@ fn swap(part: &mut Buffer, whole: &mut Buffer, start: usize) {
     }
 }
 
-/// The cells that differ. Ratatui forgets one: where a character grows over the first half of another, the second half of
-/// that one is left on the host terminal, and what is written there later may take its neighbour with it.
+/// The cells that differ. Ratatui forgets two. Where a character grows over the first half of another, the second half of
+/// that one is left on the host terminal, and what is written there later may take its neighbour with it. Where a narrow
+/// one takes the place of a wide one, the blank behind it may look as it did, but on the host terminal it has the link.
 fn changes<'a>(before: &Buffer, after: &'a Buffer) -> Vec<(u16, u16, &'a Cell)> {
     let mut changed = before.diff(after);
     let wide = |cell: &Cell| cell.symbol().len() > 2 && cell.symbol().width() == 2;
+    let right = after.area.right();
     let halves: Vec<_> = changed
         .iter()
-        .filter(|(x, y, cell)| {
-            x + 2 < after.area.right() && wide(cell) && wide(&before[(x + 1, *y)])
+        .filter_map(|(x, y, cell)| {
+            let (first, half) = if wide(cell) {
+                (x + 1, x + 2)
+            } else {
+                (*x, x + 1)
+            };
+            (half < right && wide(&before[(first, *y)])).then_some((half, *y))
         })
-        .map(|(x, y, _)| (x + 2, *y))
         .collect();
     if !halves.is_empty() {
         changed.extend(halves.into_iter().map(|(x, y)| (x, y, &after[(x, y)])));
@@ -233,6 +239,21 @@ mod tests {
             None
         });
         assert!(text(&grown).contains("\u{1b}[1;3H "), "{grown:?}");
+    }
+
+    #[test]
+    fn a_narrow_character_in_the_place_of_a_wide_one_leaves_nothing_of_it() {
+        let mut canvas = Canvas::new((8, 1), Abilities::default());
+        let plain = ratatui::style::Style::default();
+        let paint = |text: &'static str| {
+            move |buf: &mut Buffer| {
+                buf.set_string(0, 0, text, plain);
+                None
+            }
+        };
+        canvas.whole(paint("🚀x"));
+        let narrow = text(&canvas.whole(paint("e x")));
+        assert!(narrow.ends_with("\u{1b}[1;1He "), "{narrow:?}");
     }
 
     #[test]
