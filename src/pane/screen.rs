@@ -200,6 +200,8 @@ pub struct Screen {
     /// What the screen looked like when the view left it for the scrollback.
     left: Option<u64>,
     drawn: Drawn,
+    /// Whether the view stood in the scrollback when all of it was drawn last.
+    drawn_scrolled: bool,
 }
 
 /// Tells the parser never to hold bytes back: frames are this file's affair (see the top).
@@ -247,6 +249,7 @@ impl Screen {
             still: None,
             left: None,
             drawn: Drawn::default(),
+            drawn_scrolled: false,
         }
     }
 
@@ -703,7 +706,8 @@ impl Screen {
     /// Whether any cell may be a link.
     #[must_use]
     pub fn has_links(&self) -> bool {
-        self.still.is_some() || !self.engine.links.known.is_empty()
+        // What is shown may be older than what the engine knows.
+        self.still.is_some() || self.frozen.is_some() || !self.engine.links.known.is_empty()
     }
 
     /// The target of the link at a cell of the viewport, if there is one: bounded and free of controls, but of any scheme.
@@ -736,9 +740,17 @@ impl Screen {
         damage
     }
 
+    /// Whether the view stands in the scrollback, or did so when all of it was drawn last: that is told beside the cells,
+    /// and a child may end it by a reset.
+    #[must_use]
+    pub fn is_told_scrolled(&self) -> bool {
+        self.drawn_scrolled || self.scroll_offset() > 0
+    }
+
     /// Says that the whole viewport is drawn, whatever has changed.
     pub fn set_drawn(&mut self) {
         self.written_rows();
+        self.drawn_scrolled = self.scroll_offset() > 0;
         let mut drawn = std::mem::take(&mut self.drawn);
         let colours = self.engine.term.colors();
         drawn.set(self.shown_size(), colours, |row| self.shown_row(row));

@@ -92,7 +92,7 @@ pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rec
             .panels
             .iter()
             .any(|(_, panel)| panel.intersects(pane));
-    let scrolled = model.copy.is_some() || screen.scroll_offset() > 0;
+    let scrolled = model.copy.is_some() || screen.is_told_scrolled();
     (!layout.too_small && !covered && !scrolled).then_some(pane)
 }
 
