@@ -71,7 +71,10 @@ use crate::{
     guard::pane_text::PaneText,
     pane::{
         input::{Decoder, HostInput, HostReply},
-        pty::{self, PaneExit, Pty, PtyMessage, PtyNews, standby::Standby},
+        pty::{
+            self, PaneExit, Pty, PtyMessage, PtyNews,
+            standby::{Standby, ignores},
+        },
         recording::Recording,
         screen::{CursorShape, Screen},
     },
@@ -285,7 +288,7 @@ impl Signals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             // `nohup` asks for it to be ignored, and listening would take that back.
-            hangup: (!ignores_hangup())
+            hangup: (ignores(&[rustix::process::Signal::HUP]) != Some(true))
                 .then(|| signal(SignalKind::hangup()))
                 .transpose()?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -313,14 +316,6 @@ async fn received(signal: Option<&mut Signal>) {
         }
         None => std::future::pending().await,
     }
-}
-
-/// Whether we were started with SIGHUP ignored. Only Linux tells; elsewhere it is not.
-fn ignores_hangup() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Waits until the agent's first word can be seen, but not long. The sender is the loop's [`Setup::silence`].

@@ -155,7 +155,7 @@ fn next_byte(pipe: &mut (impl Read + std::os::fd::AsFd), until: Instant) -> io::
 /// In the process that was started: waits to be told what to become, and takes its terminal as the leader of a session of
 /// its own, with no open file but that. `None` if it is not wanted.
 pub fn await_order() -> io::Result<Option<Order>> {
-    if !hears_signals() {
+    if ignores(&HEARD) != Some(false) {
         return Err(io::Error::other("it was started with signals ignored"));
     }
     // Before it is ready: its number is its process group's from here on.
@@ -179,18 +179,16 @@ pub fn await_order() -> io::Result<Option<Order>> {
     Ok(Some(order))
 }
 
-/// Whether none of [`HEARD`] is ignored. Where that cannot be told, no.
-fn hears_signals() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status
+/// Whether this process ignores any of these signals. `None` where that cannot be told: only Linux tells.
+#[must_use]
+pub fn ignores(signals: &[Signal]) -> Option<bool> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status
         .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|ignored| {
-        HEARD
-            .iter()
-            .all(|signal| ignored & (1 << (signal.as_raw() - 1)) == 0)
-    })
+        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+    let ignored = |signal: &Signal| mask & (1 << (signal.as_raw() - 1)) != 0;
+    Some(signals.iter().any(ignored))
 }
 
 impl Order {

@@ -438,14 +438,21 @@ fn titles_are_cleaned_cut_and_stacked() {
     assert_eq!(screen.title(), "");
 }
 
-#[test]
-fn a_title_as_screen_has_it_is_neither_shown_nor_taken() {
-    let text =
-        "\x1b[31ma\x1bkzsh: ~/src \u{e9}\x1b\\b\x1bkcd\x07c\x1bk\x1b]2;own\x07d\x1bke\x1b[32mf";
+/// Looks at a small screen that took the text in two pieces, for each place where it may be cut.
+fn wherever_cut(text: &str, look: impl Fn(&mut Screen, usize)) {
     for cut in 0..=text.len() {
         let mut screen = screen(20, 2);
         feed(&mut screen, &text.as_bytes()[..cut]);
         feed(&mut screen, &text.as_bytes()[cut..]);
+        look(&mut screen, cut);
+    }
+}
+
+#[test]
+fn a_title_as_screen_has_it_is_neither_shown_nor_taken() {
+    let text =
+        "\x1b[31ma\x1bkzsh: ~/src \u{e9}\x1b\\b\x1bkcd\x07c\x1bk\x1b]2;own\x07d\x1bke\x1b[32mf";
+    wherever_cut(text, |screen, cut| {
         assert_eq!(
             (screen.text().as_str(), screen.title()),
             ("abcdf", "own"),
@@ -456,7 +463,7 @@ fn a_title_as_screen_has_it_is_neither_shown_nor_taken() {
             [ScreenFact::Title("own".to_owned())],
             "{cut}"
         );
-    }
+    });
     let mut single = screen(20, 2);
     for byte in text.bytes() {
         feed(&mut single, [byte]);
@@ -1168,10 +1175,7 @@ fn a_colour_of_too_many_digits_is_none() {
         let text = format!(
             "a\x1b]4;1;#102030{end}b\x1b]4;1;#{digits}{end}c\x1b]2;own{end}d\x1b]4;1;?{end}"
         );
-        for cut in 0..=text.len() {
-            let mut screen = screen(20, 2);
-            feed(&mut screen, &text.as_bytes()[..cut]);
-            feed(&mut screen, &text.as_bytes()[cut..]);
+        wherever_cut(&text, |screen, cut| {
             assert_eq!(
                 (screen.text().as_str(), screen.title()),
                 ("abcd", "own"),
@@ -1182,7 +1186,7 @@ fn a_colour_of_too_many_digits_is_none() {
             };
             let reply = String::from_utf8_lossy(reply);
             assert!(reply.contains("rgb:1010/2020/3030"), "{reply:?}");
-        }
+        });
     }
 }
 
