@@ -257,7 +257,7 @@ impl Stage {
                 self.listen();
                 self.write();
                 let at = Duration::from_millis(self.begin.elapsed().as_millis() as u64);
-                self.recording.resize(at, size).expect("it can be written");
+                self.recording.resize(at, size);
                 self.screen.resize(size);
                 self.pty.resize(size).map_err(|fault| fault.to_string())
             }
@@ -303,13 +303,13 @@ fn record(recipe: &Recipe, setup: &str) -> Result<(), String> {
     };
     let played = recipe.steps.iter().try_for_each(|step| stage.step(step));
     stage.write();
-    let whole = stage.recording.is_open();
-    stage.recording.flush().map_err(|fault| fault.to_string())?;
-    let _ = stage.pty.signal(Signal::Hangup);
+    let Stage { pty, recording, .. } = stage;
+    let whole = recording.close().map_err(|fault| fault.to_string())?;
+    let _ = pty.signal(Signal::Hangup);
     thread::sleep(Duration::from_millis(200));
-    let _ = stage.pty.signal(Signal::Kill);
-    stage.pty.release();
-    drop(stage);
+    let _ = pty.signal(Signal::Kill);
+    pty.release();
+    drop(pty);
     let _ = fs::remove_dir_all(HOME);
     played?;
     if !whole {

@@ -1,14 +1,21 @@
 //! The pane's output over time, as an asciicast v2 file.
 //!
-//! One JSON line a chunk: `[seconds, "o", text]`, after a header line; `"r"` for a change of size
-//! and `"m"` for a mark. The format is text, so a character cut by the end of a chunk waits for its
+//! One JSON line a chunk: `[seconds, "o", text]`, after a header line; `"r"` for a change of size.
+//! The format is text, so a character cut by the end of a chunk waits for its
 //! rest, and bytes that are no UTF-8 become U+FFFD. Input is never recorded here.
 //!
-//! A recording is a convenience: when it fails (disk full), that is told once, and the pane goes on.
+//! ```text
+//!   loop ── batches of chunks ──▶ bounded channel ──▶ recording thread: JSON, write
+//! ```
+//!
+//! A recording is a convenience: a disk that stalls is not waited for until much waits for it, and when it fails (disk
+//! full, or hanging), that is told once, and the pane goes on.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use rustix::fs::{FileType, Mode, OFlags};
@@ -17,13 +24,20 @@ use serde_json::json;
 
 use super::{PaneSize, begun_character};
 
-/// Written to disk in blocks of this many bytes, so that a flood of small chunks costs few calls.
-const BLOCK: usize = 64 * 1024;
+/// Handed over in batches of this many bytes, so that a flood of small chunks costs few calls and wakes nobody.
+const BATCH: usize = 64 * 1024;
+
+/// How many batches may be on their way to the disk: 4 MiB, at the rate of a flood the twentieth of a second that a busy
+/// disk stalls.
+const WAITING: usize = 64;
+
+/// How long a batch beyond that waits: a flood goes as slowly as its recording, but a disk that hangs ends the recording.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why there is no recording, or no more of it.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The file could not be made.
+    /// The file could not be made, or the thread that writes it.
     #[error("could not create the recording {}", .path.display())]
     Create {
         /// The file.
@@ -42,17 +56,58 @@ pub enum RecordingError {
         /// The cause.
         source: io::Error,
     },
+    /// The disk hangs.
+    #[error("the disk of the recording {} has written nothing for {PATIENCE:?}", .0.display())]
+    Hangs(PathBuf),
 }
 
-/// A recording being made. Dropping it writes what is left, as far as it goes.
+/// A recording being made. Dropping it writes what is left, and waits for that unless the disk hangs.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
-    file: Option<BufWriter<File>>,
-    written: u64,
-    limit: u64,
-    /// The first bytes of a character cut by the end of a chunk.
-    carried: Vec<u8>,
+    batch: Batch,
+    writer: Option<Writer>,
+}
+
+/// Chunks that belong together on their way to the file.
+#[derive(Debug, Default)]
+struct Batch {
+    /// The bytes of all outputs, one after the other.
+    bytes: Vec<u8>,
+    chunks: Vec<(Duration, Chunk)>,
+    /// Dropped when they are written, or never will be.
+    wanted: Option<Sender<()>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Chunk {
+    /// So many of the batch's bytes.
+    Output(usize),
+    Resize(PaneSize),
+}
+
+/// The thread that writes.
+#[derive(Debug)]
+struct Writer {
+    batches: Sender<Batch>,
+    /// How many of them are not known to be written.
+    waiting: usize,
+    /// Says so, one by one.
+    written: Receiver<()>,
+    /// Whether everything went into the file, within its limit.
+    thread: JoinHandle<io::Result<bool>>,
+}
+
+/// What was recorded until [`Recording::flush`] is on its way to the file.
+#[derive(Debug)]
+pub struct Flushing(Receiver<()>);
+
+impl Flushing {
+    /// Waits until it is there, or is known never to be. This may take as long as the disk takes.
+    pub fn wait(self) {
+        // Nothing is ever sent: its end is the news.
+        let _ = self.0.recv();
+    }
 }
 
 impl Recording {
@@ -64,14 +119,6 @@ impl Recording {
         started: i64,
         limit: u64,
     ) -> Result<Self, RecordingError> {
-        let file = open_private(path)?;
-        let mut recording = Self {
-            path: path.to_owned(),
-            file: Some(BufWriter::with_capacity(BLOCK, file)),
-            written: 0,
-            limit,
-            carried: Vec::new(),
-        };
         let header = json!({
             "version": 2,
             "width": size.columns(),
@@ -79,16 +126,211 @@ impl Recording {
             "timestamp": started,
             "env": {"TERM": "xterm-256color"},
         });
-        recording.line(&header)?;
-        Ok(recording)
+        Self::start(path, open_private(path)?, &header, limit)
     }
 
-    /// Records output of the pane, `at` this time since the start. An error is told once; after it,
+    fn start(
+        path: &Path,
+        file: File,
+        header: &serde_json::Value,
+        limit: u64,
+    ) -> Result<Self, RecordingError> {
+        let mut cast = CastFile {
+            file,
+            lines: Vec::new(),
+            left: limit,
+            carried: Vec::new(),
+        };
+        let ((batches, to_write), (tell, written)) = (channel(), channel());
+        let start = |cast: CastFile| {
+            Builder::new()
+                .name("recording".to_owned())
+                .spawn(move || cast.write_all(&to_write, &tell))
+        };
+        let thread = cast
+            .line(header)
+            .and_then(|_| start(cast))
+            .map_err(|source| RecordingError::Create {
+                path: path.to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            path: path.to_owned(),
+            batch: Batch::default(),
+            writer: Some(Writer {
+                batches,
+                waiting: 0,
+                written,
+                thread,
+            }),
+        })
+    }
+
+    /// Records output of the pane, `at` this time since the start. An error is told once, when it is known; after it,
     /// as after the limit, nothing is recorded.
     pub fn output(&mut self, at: Duration, bytes: &[u8]) -> Result<(), RecordingError> {
-        if self.file.is_none() {
+        if self.writer.is_none() {
             return Ok(());
         }
+        self.batch.bytes.extend_from_slice(bytes);
+        self.batch.chunks.push((at, Chunk::Output(bytes.len())));
+        if self.batch.bytes.len() < BATCH {
+            return Ok(());
+        }
+        self.hand_over()
+    }
+
+    /// Records a change of the pane's size.
+    pub fn resize(&mut self, at: Duration, size: PaneSize) {
+        if self.writer.is_some() {
+            self.batch.chunks.push((at, Chunk::Resize(size)));
+        }
+    }
+
+    /// Where it is written.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Sends everything recorded so far on its way to the file.
+    pub fn flush(&mut self) -> Result<Flushing, RecordingError> {
+        let (wanted, written) = channel();
+        self.batch.wanted = Some(wanted);
+        self.hand_over()?;
+        Ok(Flushing(written))
+    }
+
+    /// Ends it and waits until all is written. False if it has reached its limit.
+    pub fn close(mut self) -> Result<bool, RecordingError> {
+        self.hand_over()?;
+        self.end()
+    }
+
+    fn hand_over(&mut self) -> Result<(), RecordingError> {
+        let batch = std::mem::take(&mut self.batch);
+        let Some(writer) = &mut self.writer else {
+            return Ok(());
+        };
+        if writer.await_fewer_than(WAITING).is_err() {
+            return Err(self.hangs());
+        }
+        writer.waiting += 1;
+        match writer.batches.send(batch) {
+            Ok(()) => Ok(()),
+            Err(_) => self.end().map(drop),
+        }
+    }
+
+    fn end(&mut self) -> Result<bool, RecordingError> {
+        let Some(writer) = &mut self.writer else {
+            return Ok(false);
+        };
+        if writer.await_fewer_than(1).is_err() {
+            return Err(self.hangs());
+        }
+        let ended = self.writer.take().map_or(Ok(false), Writer::end);
+        ended.map_err(|source| RecordingError::Write {
+            path: self.path.clone(),
+            source,
+        })
+    }
+
+    /// What waits for the disk is written if ever it can be.
+    fn hangs(&mut self) -> RecordingError {
+        self.writer = None;
+        RecordingError::Hangs(self.path.clone())
+    }
+}
+
+impl Writer {
+    /// Waits until fewer than so many batches wait for the disk, or all that can be written is.
+    fn await_fewer_than(&mut self, count: usize) -> Result<(), RecvTimeoutError> {
+        self.waiting -= self.written.try_iter().count();
+        while self.waiting >= count {
+            match self.written.recv_timeout(PATIENCE) {
+                Ok(()) => self.waiting -= 1,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(timeout) => return Err(timeout),
+            }
+        }
+        Ok(())
+    }
+
+    fn end(self) -> io::Result<bool> {
+        drop(self.batches);
+        let broken = |_| Err(io::Error::other("its thread has broken"));
+        self.thread.join().unwrap_or_else(broken)
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if let Err(error) = self.hand_over().and_then(|()| self.end()) {
+            tracing::warn!(%error, "the end of the pane's recording is lost");
+        }
+    }
+}
+
+/// The file, and what the thread that writes it knows.
+struct CastFile {
+    file: File,
+    /// What is written next.
+    lines: Vec<u8>,
+    /// How many bytes more the file may have.
+    left: u64,
+    /// The first bytes of a character cut by the end of a chunk.
+    carried: Vec<u8>,
+}
+
+impl CastFile {
+    /// Writes what comes until nobody can send any more, or the limit is reached: false then.
+    fn write_all(mut self, batches: &Receiver<Batch>, tell: &Sender<()>) -> io::Result<bool> {
+        self.write()?;
+        for batch in batches {
+            let whole = self.batch(&batch)?;
+            self.write()?;
+            if !whole {
+                tracing::info!("the pane's recording has reached its limit");
+                return Ok(false);
+            }
+            // Nobody listens when the rest is written.
+            let _ = tell.send(());
+        }
+        Ok(true)
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.lines)?;
+        self.lines.clear();
+        Ok(())
+    }
+
+    /// Makes lines of a batch. False when there is no room for one of them.
+    fn batch(&mut self, batch: &Batch) -> io::Result<bool> {
+        let mut rest = batch.bytes.as_slice();
+        for (at, chunk) in &batch.chunks {
+            // Microseconds are what players read; more digits only cost room.
+            let seconds = at.as_micros() as f64 / 1e6;
+            let has_room = match chunk {
+                Chunk::Output(length) => {
+                    let (bytes, behind) = rest.split_at(*length);
+                    rest = behind;
+                    self.output(seconds, bytes)?
+                }
+                Chunk::Resize(size) => {
+                    let size = format!("{}x{}", size.columns(), size.rows());
+                    self.line(&(seconds, "r", size))?
+                }
+            };
+            if !has_room {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn output(&mut self, seconds: f64, bytes: &[u8]) -> io::Result<bool> {
         let joined;
         let bytes = if self.carried.is_empty() {
             bytes
@@ -99,83 +341,23 @@ impl Recording {
         };
         let (whole, begun) = bytes.split_at(bytes.len() - begun_character(bytes));
         self.carried.extend_from_slice(begun);
-        self.event(at, "o", &String::from_utf8_lossy(whole))
-    }
-
-    /// Records a change of the pane's size.
-    pub fn resize(&mut self, at: Duration, size: PaneSize) -> Result<(), RecordingError> {
-        self.event(at, "r", &format!("{}x{}", size.columns(), size.rows()))
-    }
-
-    /// Records a mark that players can jump to.
-    pub fn mark(&mut self, at: Duration, label: &str) -> Result<(), RecordingError> {
-        self.event(at, "m", label)
-    }
-
-    /// Where it is written.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether anything more is recorded.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.file.is_some()
-    }
-
-    /// Hands everything recorded so far to the system.
-    pub fn flush(&mut self) -> Result<(), RecordingError> {
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        let flushed = file.flush();
-        self.checked(flushed)
-    }
-
-    fn event(&mut self, at: Duration, kind: &str, text: &str) -> Result<(), RecordingError> {
-        if text.is_empty() {
-            return Ok(());
+        if whole.is_empty() {
+            return Ok(true);
         }
-        // Microseconds are what players read; more digits only cost room.
-        let seconds = at.as_micros() as f64 / 1e6;
-        self.line(&(seconds, kind, text))
+        self.line(&(seconds, "o", String::from_utf8_lossy(whole)))
     }
 
-    fn line(&mut self, value: &impl Serialize) -> Result<(), RecordingError> {
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        let line = serde_json::to_vec(value).map_err(io::Error::from);
-        let mut line = match line {
-            Ok(line) => line,
-            Err(error) => return self.checked(Err(error)),
-        };
-        line.push(b'\n');
-        if self.written + line.len() as u64 > self.limit {
-            let ended = file.flush();
-            self.checked(ended)?;
-            self.file = None;
-            tracing::info!(path = %self.path.display(), "the recording reached its limit");
-            return Ok(());
+    /// False, and nothing of it, if there is no room for it.
+    fn line(&mut self, value: &impl Serialize) -> io::Result<bool> {
+        let begin = self.lines.len();
+        serde_json::to_writer(&mut self.lines, value)?;
+        self.lines.push(b'\n');
+        let left = self.left.checked_sub((self.lines.len() - begin) as u64);
+        if left.is_none() {
+            self.lines.truncate(begin);
         }
-        self.written += line.len() as u64;
-        let written = file.write_all(&line);
-        self.checked(written)
-    }
-
-    /// Ends the recording at its first error.
-    fn checked(&mut self, result: io::Result<()>) -> Result<(), RecordingError> {
-        result.map_err(|source| {
-            if let Some(file) = self.file.take() {
-                // Its buffer could not be written; dropping it would try again.
-                let _ = file.into_parts();
-            }
-            RecordingError::Write {
-                path: self.path.clone(),
-                source,
-            }
-        })
+        self.left = left.unwrap_or(0);
+        Ok(left.is_some())
     }
 }
 
@@ -222,11 +404,8 @@ mod tests {
         recording
             .output(Duration::from_millis(1500), b"a\x1b[31m\"\\\r\n")
             .unwrap();
-        recording
-            .resize(Duration::from_secs(2), PaneSize::new(100, 30))
-            .unwrap();
-        recording.mark(Duration::from_secs(3), "here").unwrap();
-        recording.flush().unwrap();
+        recording.resize(Duration::from_secs(2), PaneSize::new(100, 30));
+        recording.flush().unwrap().wait();
         assert_eq!(
             lines(&path),
             [
@@ -234,7 +413,6 @@ mod tests {
                        "env": {"TERM": "xterm-256color"}}),
                 json!([1.5, "o", "a\u{1b}[31m\"\\\r\n"]),
                 json!([2.0, "r", "100x30"]),
-                json!([3.0, "m", "here"]),
             ]
         );
         assert_eq!(
@@ -269,7 +447,7 @@ mod tests {
         for _ in 0..100 {
             recording.output(Duration::ZERO, &[b'x'; 50]).unwrap();
         }
-        assert!(!recording.is_open());
+        assert!(!recording.close().unwrap());
         assert!(std::fs::metadata(&path).unwrap().len() <= 1000);
         assert!(lines(&path).len() > 5);
     }
@@ -295,16 +473,30 @@ mod tests {
         assert_eq!(lines(&target).len(), 1);
     }
 
+    /// What the loop is told until nothing is recorded any more.
+    fn told(path: &str, file: File) -> RecordingError {
+        let path = Path::new(path);
+        let mut recording = Recording::start(path, file, &json!({}), u64::MAX).unwrap();
+        let mut output = || recording.output(Duration::ZERO, &vec![b'x'; BATCH]);
+        let told = (0..100_000).find_map(|_| output().err());
+        assert!(output().is_ok(), "it is told once");
+        assert!(recording.flush().is_ok());
+        assert!(!recording.close().unwrap());
+        told.expect("it fails")
+    }
+
     #[test]
     fn an_error_is_told_once() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("pane.cast");
-        let mut recording = Recording::create(&path, SIZE(), 0, u64::MAX).unwrap();
-        // A file open for reading only refuses every write, as a full disk would.
-        let unwritable = File::open(&path).unwrap();
-        recording.file = Some(BufWriter::with_capacity(1, unwritable));
-        assert!(recording.output(Duration::ZERO, b"lost").is_err());
-        assert!(recording.output(Duration::ZERO, b"also lost").is_ok());
-        assert!(!recording.is_open());
+        let file = File::options().write(true).open("/dev/full").unwrap();
+        let told = told("full", file);
+        assert!(matches!(told, RecordingError::Write { .. }), "{told}");
+    }
+
+    #[test]
+    fn a_disk_that_hangs_is_not_waited_for() {
+        let (_reader, pipe) = std::io::pipe().unwrap();
+        let file = File::from(std::os::fd::OwnedFd::from(pipe));
+        let told = told("a pipe that nobody reads", file);
+        assert!(matches!(told, RecordingError::Hangs(_)), "{told}");
     }
 }

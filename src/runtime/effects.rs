@@ -22,7 +22,7 @@ use crate::{
         ColourScheme, HostPalette, MouseTracking, PaneSize, Rgb,
         input::{self, HostInput, HostReply},
         keys, pty,
-        recording::Recording,
+        recording::{Flushing, Recording},
         replay::Cast,
         screen::{Screen, Scroll},
     },
@@ -228,10 +228,8 @@ impl Shell {
         }
         self.screen.resize(size);
         self.screen.expect_redraw(Instant::now() + REDRAW_TIME);
-        if let Some((begun, recording)) = &mut self.recording
-            && let Err(error) = recording.resize(begun.elapsed(), size)
-        {
-            tracing::warn!(error = told(&error), "the pane is not recorded any more");
+        if let Some((begun, recording)) = &mut self.recording {
+            recording.resize(begun.elapsed(), size);
         }
         if let Some(pty) = &self.pty
             && let Err(error) = pty.resize(size)
@@ -346,13 +344,20 @@ impl Shell {
         }
     }
 
+    /// Sends what is recorded on its way to the file; `None` if nothing is recorded any more.
+    pub(super) fn flush_recording(&mut self) -> Option<Flushing> {
+        let (_, recording) = self.recording.as_mut()?;
+        recording
+            .flush()
+            .inspect_err(|error| {
+                tracing::warn!(error = told(error), "the pane is not recorded any more");
+            })
+            .ok()
+    }
+
     /// Reads and parses a recording on a thread for slow work: it may have many megabytes.
     fn read_recording(&mut self, iteration: crate::lineage::IterationId) {
-        if let Some((_, recording)) = &mut self.recording
-            && let Err(error) = recording.flush()
-        {
-            tracing::warn!(error = told(&error), "the pane is not recorded any more");
-        }
+        let flushing = self.flush_recording();
         let directory = match &self.agent.files {
             Some(files) => files.iteration(iteration).map_err(|error| told(&error)),
             None => Err("nothing is kept in this directory".to_owned()),
@@ -362,6 +367,9 @@ impl Shell {
         let limit = limit.min(RECORDING_LIMIT);
         let events = self.events.clone();
         tokio::task::spawn_blocking(move || {
+            if let Some(flushing) = flushing {
+                flushing.wait();
+            }
             let cast = directory.and_then(|directory| {
                 let bytes = directory
                     .read(RECORDING, limit)

@@ -19,6 +19,7 @@ use crate::{
     },
     handoff::{signal, strategy::RecentCommands},
     lineage::{IterationId, TokenTotals},
+    pane::recording::Flushing,
     transcript::{
         SessionId, Tokens,
         commands::{CommandLog, cast::CastReader},
@@ -41,8 +42,8 @@ pub enum Poke {
     Follow(SessionId, PathBuf, u64),
     /// It may have grown.
     Grown,
-    /// A command has ended in the pane, and this recording of it was written.
-    Recorded(IterationId, PathBuf),
+    /// A command has ended in the pane; this recording tells of it once it is written.
+    Recorded(IterationId, PathBuf, Flushing),
 }
 
 /// Starts the follower; it ends when the sender is dropped.
@@ -66,7 +67,8 @@ fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
                     take_up(&mut following, session, path, history, events);
                 }
                 Poke::Grown => {}
-                Poke::Recorded(iteration, path) => {
+                Poke::Recorded(iteration, path, flushing) => {
+                    flushing.wait();
                     record = true;
                     if recorded.as_ref().is_none_or(|one| one.path != path) {
                         recorded = Some(Recorded::new(iteration, path));

@@ -12,7 +12,7 @@ use crate::{
     pane::screen::{Mark, ScreenFact},
 };
 
-use super::{Shell, follower::Poke, keeper::told};
+use super::{Shell, follower::Poke};
 
 /// How long the pane must have been quiet before its text is read: a message in mid-stream is no message yet.
 const SETTLE: Duration = Duration::from_millis(250);
@@ -118,18 +118,18 @@ impl Shell {
             self.listening.text_due = None;
         }
         let ended = matches!(mark, Mark::CommandEnd(_) | Mark::PromptStart);
-        let (true, Some((_, recording))) = (ended, &mut self.recording) else {
+        if !ended {
             return;
-        };
-        match recording.flush() {
-            Ok(()) => {
-                let path = recording.path().to_owned();
-                // The follower only ends with us.
-                let _ = self
-                    .follower
-                    .send(Poke::Recorded(self.model.iteration, path));
-            }
-            Err(error) => tracing::warn!(error = told(&error), "the recording is not written"),
+        }
+        let path = self
+            .recording
+            .as_ref()
+            .map(|(_, recording)| recording.path().to_owned());
+        if let Some((path, flushing)) = path.zip(self.flush_recording()) {
+            // The follower only ends with us.
+            let _ = self
+                .follower
+                .send(Poke::Recorded(self.model.iteration, path, flushing));
         }
     }
 }
