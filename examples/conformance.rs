@@ -288,13 +288,14 @@ fn record(recipe: &Recipe, setup: &str) -> Result<(), String> {
     let path = directory().join(&recipe.name).with_extension("cast");
     let recording =
         Recording::create(&path, spec.size, 0, LARGEST).map_err(|fault| fault.to_string())?;
-    let pty = pty::spawn(&spec, 1, &sender, None).map_err(|fault| fault.to_string())?;
+    let size = spec.size;
+    let pty = pty::spawn(spec, 1, &sender).map_err(|fault| fault.to_string())?;
     drop(sender);
     let now = Instant::now();
     let mut stage = Stage {
         pty,
         news,
-        screen: Screen::new(spec.size, 1000),
+        screen: Screen::new(size, 1000),
         recording,
         begin: now,
         pending: None,

@@ -140,7 +140,7 @@ fn run(
     };
     let began = Instant::now();
     let (sender, mut messages) = pty::channel();
-    let pane = pty::spawn(&spec, 1, &sender, None)?;
+    let pane = pty::spawn(spec, 1, &sender)?;
     let mut screen = Screen::new(size, 10_000);
     if checksums {
         screen.answer_checksums();

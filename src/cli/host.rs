@@ -47,7 +47,7 @@ use crate::{
         self, Setup, Signals,
         agent::{AgentPlan, SHIM},
         effects::{self, SCRATCHPAD, draw_lots},
-        host,
+        front, host,
         keeper::Keeper,
         paint::Abilities,
         recovery,
@@ -473,7 +473,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         notes,
         generator,
         host: if speech.is_some() {
-            (0, 0)
+            front::HEADLESS
         } else {
             host::size()
         },

@@ -267,8 +267,7 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
         size: size(),
     };
     let (news, mut told) = pty::channel();
-    let pty =
-        pty::spawn(&spec, 0, &news, None).map_err(|error| not_run(&args.command[0], &error))?;
+    let pty = pty::spawn(spec, 0, &news).map_err(|error| not_run(&args.command[0], &error))?;
     let raw = Raw::begin()?;
     let (keys, mut typed) = mpsc::channel(INPUT_PIECES);
     // It ends with us: nothing can wake a read of a terminal.

@@ -234,9 +234,10 @@ fn parse(text: &[u8]) -> Option<Holder> {
 }
 
 fn write(file: &mut File, text: &[u8]) -> std::io::Result<()> {
-    file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
-    file.write_all(text)
+    file.write_all(text)?;
+    // Not before: to give the file's block back and ask for another takes the disk's time.
+    file.set_len(text.len() as u64)
 }
 
 #[cfg(target_os = "linux")]

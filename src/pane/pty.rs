@@ -29,7 +29,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use filedescriptor::FileDescriptor;
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use portable_pty::{Child, CommandBuilder, MasterPty, PtyPair, PtySize, native_pty_system};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -38,7 +38,7 @@ use rustix::termios::{Action, QueueSelector};
 use tokio::sync::mpsc;
 
 use super::{PaneSize, PaneSpec};
-use standby::Standby;
+use standby::{Ordered, Standby};
 
 /// The most bytes of one read and of one message. The loop takes a message whole: at 40 MB/s a key waits for
 /// less than half a millisecond.
@@ -205,16 +205,29 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Starts a program on a PTY of its own, as the leader of a new session.
 ///
-/// Its news go to `messages`, marked with `iteration`. It gets no open files but the terminal. A standby that suits becomes
-/// the program, instead of a new process.
+/// Its news go to `messages`, marked with `iteration`. It gets no open files but the terminal.
 /// Known limit of portable-pty: `SHELL` is added to the environment if it is not in it, and a file
 /// that the system refuses to execute is seen as an exit with a code, not as an error here.
 pub fn spawn(
-    spec: &PaneSpec,
+    spec: PaneSpec,
     iteration: u64,
     messages: &mpsc::Sender<PtyMessage>,
-    standby: Option<Standby>,
 ) -> Result<Pty, PtyError> {
+    open(spec, None)?.start(iteration, messages)
+}
+
+/// A PTY, and a standby that may be on its way to be the program on it. Dropped, it is ended.
+pub struct Opened {
+    spec: PaneSpec,
+    pair: PtyPair,
+    bytes: Arc<File>,
+    terminal: Option<PathBuf>,
+    ordered: Option<Ordered>,
+}
+
+/// The first half of [`spawn`], which waits for nobody: a standby that suits is told to become the program, instead of a
+/// new process.
+pub fn open(spec: PaneSpec, standby: Option<Standby>) -> Result<Opened, PtyError> {
     // portable-pty would silently start in the home directory instead.
     if !spec.cwd.is_dir() {
         return Err(PtyError::Directory(spec.cwd.clone()));
@@ -223,53 +236,68 @@ pub fn spawn(
         .openpty(pty_size(spec.size))
         .map_err(|error| PtyError::Open(error.into()))?;
     let bytes = Arc::new(without_waits(pair.master.as_ref())?);
-    let program = || spec.program.to_string_lossy().into_owned();
     let terminal = pair.master.tty_name();
-    let ready = standby
+    let ordered = standby
         .zip(terminal.as_deref())
-        .and_then(|(standby, terminal)| standby.give(spec, terminal));
-    let mut child = match ready {
-        Some(child) => Box::new(child),
-        None => pair
-            .slave
-            .spawn_command(command(spec))
-            .map_err(|error| PtyError::Spawn {
-                program: program(),
-                source: error.into(),
-            })?,
-    };
-    // Our own copy would keep the terminal open behind the child's back.
-    drop(pair.slave);
-    let pid = child
-        .process_id()
-        .and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-    let Some(pid) = pid else {
-        let _ = child.kill();
-        return Err(PtyError::Spawn {
-            program: program(),
-            source: "it has no process id".into(),
-        });
-    };
-    let pty = Pty {
-        terminal,
-        master: pair.master,
+        .and_then(|(standby, terminal)| standby.order(&spec, terminal));
+    Ok(Opened {
+        spec,
+        pair,
         bytes,
-        queue: Arc::default(),
-        life: Arc::new(Mutex::new(Life {
-            child,
-            exited: false,
-            released: false,
-            reaped: false,
-        })),
-        closing: Arc::default(),
-        pid,
-    };
-    pty.start_threads(&Sender {
-        iteration,
-        messages: messages.clone(),
+        terminal,
+        ordered,
     })
-    .inspect_err(|_| drop(pty.signal(Signal::Kill)))?;
-    Ok(pty)
+}
+
+impl Opened {
+    /// The second half of [`spawn`].
+    pub fn start(
+        self,
+        iteration: u64,
+        messages: &mpsc::Sender<PtyMessage>,
+    ) -> Result<Pty, PtyError> {
+        let failed = |source| PtyError::Spawn {
+            program: self.spec.program.to_string_lossy().into_owned(),
+            source,
+        };
+        let mut child = match self.ordered.and_then(Ordered::child) {
+            Some(child) => Box::new(child),
+            None => self
+                .pair
+                .slave
+                .spawn_command(command(&self.spec))
+                .map_err(|error| failed(error.into()))?,
+        };
+        // Our own copy would keep the terminal open behind the child's back.
+        drop(self.pair.slave);
+        let pid = child
+            .process_id()
+            .and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+        let Some(pid) = pid else {
+            let _ = child.kill();
+            return Err(failed("it has no process id".into()));
+        };
+        let pty = Pty {
+            terminal: self.terminal,
+            master: self.pair.master,
+            bytes: self.bytes,
+            queue: Arc::default(),
+            life: Arc::new(Mutex::new(Life {
+                child,
+                exited: false,
+                released: false,
+                reaped: false,
+            })),
+            closing: Arc::default(),
+            pid,
+        };
+        pty.start_threads(&Sender {
+            iteration,
+            messages: messages.clone(),
+        })
+        .inspect_err(|_| drop(pty.signal(Signal::Kill)))?;
+        Ok(pty)
+    }
 }
 
 /// Our side of the terminal, so that reading and writing never wait.

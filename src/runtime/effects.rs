@@ -264,7 +264,21 @@ impl Shell {
 
     fn start(&mut self, start: &StartAgent) {
         let iteration = start.iteration;
+        let before = start
+            .resume
+            .then(|| self.agent.transcript_of(start.session))
+            .flatten();
         let size = layout::layout(&self.model).pane_size();
+        let no_compaction = self.model.agent.holds_compaction;
+        let opened = self
+            .opened
+            .take()
+            .unwrap_or_else(|| self.agent.open(start, size, no_compaction, None));
+        let spawned = opened.and_then(|opened| {
+            opened
+                .start(iteration.get(), &self.pane_messages)
+                .map_err(|error| std::io::Error::other(told(&error)))
+        });
         let palette = self.palette;
         self.resizing.forget();
         self.screen = new_screen(size, &self.model.config.ui);
@@ -278,20 +292,7 @@ impl Shell {
         if let Some(path) = self.transcript.take() {
             self.watcher.forget_beside(&path);
         }
-        let before = start
-            .resume
-            .then(|| self.agent.transcript_of(start.session))
-            .flatten();
         self.begun = Some((start.session, before.map_or(0, |path| length(&path))));
-        let no_compaction = self.model.agent.holds_compaction;
-        let standby = self.standby.take();
-        let spawned = self
-            .agent
-            .spec(start, size, no_compaction)
-            .and_then(|spec| {
-                pty::spawn(&spec, iteration.get(), &self.pane_messages, standby)
-                    .map_err(|error| std::io::Error::other(told(&error)))
-            });
         let pty = match spawned {
             Ok(pty) => pty,
             Err(error) => {
@@ -547,8 +548,7 @@ impl Shell {
             Some((begun, before)) if begun == session => before,
             _ => length(&path),
         };
-        // The follower only ends with us.
-        let _ = self.follower.send(Poke::Follow(session, path, history));
+        self.follower.send(Poke::Follow(session, path, history));
     }
 
     /// The transcript of a session: the one that is followed, if it is that session's.
@@ -592,17 +592,16 @@ impl Shell {
     }
 
     fn ask_trimmer(
-        &self,
+        &mut self,
         session: SessionId,
         ask: impl FnOnce(PathBuf) -> Ask,
     ) -> Result<(), &'static str> {
         let path = self
             .transcript_of(session)
             .ok_or("the session has no transcript yet")?;
-        // The thread ends only with us, or by a fault of its own.
-        self.trimmer
-            .send(ask(path))
-            .map_err(|_| "the thread that trims is gone; the log may say why")
+        let sent = self.trimmer.send(ask(path));
+        sent.then_some(())
+            .ok_or("the thread that trims is gone; the log may say why")
     }
 
     /// Puts a text on the host's clipboard with the next frame; an earlier one that waits gives way.

@@ -6,7 +6,6 @@ use std::{
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::mpsc as std_mpsc,
-    thread,
 };
 
 use rustix::fs::OFlags;
@@ -46,16 +45,8 @@ pub enum Poke {
     Recorded(IterationId, PathBuf, Flushing),
 }
 
-/// Starts the follower; it ends when the sender is dropped.
-pub fn start(events: mpsc::Sender<Event>) -> std::io::Result<std_mpsc::Sender<Poke>> {
-    let (sender, pokes) = std_mpsc::channel();
-    thread::Builder::new()
-        .name("transcript".to_owned())
-        .spawn(move || follow(&pokes, &events))?;
-    Ok(sender)
-}
-
-fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
+/// Follows until nobody can poke any more.
+pub fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
     let mut following: Option<Following> = None;
     let mut recorded: Option<Recorded> = None;
     while let Ok(first) = pokes.recv() {

@@ -20,7 +20,7 @@ use super::{
 };
 
 /// How large a terminal a headless run pretends to: the pane gets all of it but the footer.
-const HEADLESS: (u16, u16) = (120, 41);
+pub const HEADLESS: (u16, u16) = (120, 41);
 
 /// How many lines may wait for a reader that does not read: those beyond are dropped here and stand in the log.
 const LINES: usize = 1024;

@@ -126,9 +126,7 @@ impl Shell {
             .as_ref()
             .map(|(_, recording)| recording.path().to_owned());
         if let Some((path, flushing)) = path.zip(self.flush_recording()) {
-            // The follower only ends with us.
-            let _ = self
-                .follower
+            self.follower
                 .send(Poke::Recorded(self.model.iteration, path, flushing));
         }
     }

@@ -37,12 +37,12 @@ pub mod summary;
 pub mod task;
 pub mod trim;
 pub mod watcher;
+pub mod worker;
 
 use std::{
     collections::HashMap,
     io,
     path::PathBuf,
-    sync::mpsc as std_mpsc,
     time::{Duration, Instant},
 };
 
@@ -70,9 +70,10 @@ use crate::{
     config::load::{self, Flags, paths::Paths},
     guard::pane_text::PaneText,
     pane::{
+        PaneSize,
         input::{Decoder, HostInput, HostReply},
         pty::{
-            self, PaneExit, Pty, PtyMessage, PtyNews,
+            self, Opened, PaneExit, Pty, PtyMessage, PtyNews,
             standby::{Standby, ignores},
         },
         recording::Recording,
@@ -95,6 +96,7 @@ use paint::Abilities;
 use resizing::Resizing;
 use summary::SideProcesses;
 use watcher::Watcher;
+use worker::Worker;
 
 /// The shortest time between two frames: 60 a second.
 const FRAME_TIME: Duration = Duration::from_millis(16);
@@ -177,20 +179,20 @@ pub struct Shell {
     pub(crate) screen: Screen,
     pub(crate) pty: Option<Pty>,
     pub(crate) agent: AgentPlan,
-    /// There until the first start.
-    pub(crate) standby: Option<Standby>,
+    /// The first agent's pane, if it was opened before the loop was ready.
+    opened: Option<io::Result<Opened>>,
     pub(crate) keeper: mpsc::Sender<Job>,
     /// There until the agent has said something.
     pub(crate) silence: Option<watch::Sender<()>>,
     /// The agent has said something.
     spoken: bool,
     pub(crate) events: mpsc::Sender<Event>,
-    pub(crate) follower: std_mpsc::Sender<Poke>,
+    pub(crate) follower: Worker<Poke>,
     pub(crate) transcript: Option<PathBuf>,
     /// The session that was started last, and how much of its transcript was there before, in bytes.
     pub(crate) begun: Option<(SessionId, u64)>,
     pub(crate) listening: Listening,
-    pub(crate) trimmer: std_mpsc::Sender<trim::Ask>,
+    pub(crate) trimmer: Worker<trim::Ask>,
     pub(crate) watcher: Watcher,
     pub(crate) paths: Paths,
     pub(crate) front: Front,
@@ -269,6 +271,8 @@ enum Woken {
     Call(Call),
     Pane(PtyMessage),
     Changed(PathBuf),
+    /// The agent's first word can be seen.
+    Started,
     Timer,
 }
 
@@ -346,27 +350,36 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         speech,
         task,
     } = setup;
+    // Nobody sees panels.
+    model.zoomed |= speech.is_some();
+    let size = layout(&model).pane_size();
+    let silent = silence.subscribe();
+    // The agent loads while we get ready. What the session to be resumed holds is looked at before.
+    let opened = match first.as_slice() {
+        [Effect::Start(start), ..] if !start.resume => {
+            let no_compaction = model.agent.holds_compaction;
+            Some(agent.open(start, size, no_compaction, standby))
+        }
+        _ => None,
+    };
     let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
-    let follower = follower::start(events.clone())?;
-    let trimmer = trim::start(events.clone())?;
-    let watcher = Watcher::start();
+    let follower = Worker::new("transcript", follower::follow, events.clone());
+    let trimmer = Worker::new("trim", trim::work, events.clone());
     let front = match speech {
         None => Front::terminal()?,
         Some(speech) => Front::headless(speech)?,
     };
-    model.host = front.size(model.host);
-    // Nobody sees panels.
-    model.zoomed |= !front.has_terminal();
     let canvas = Canvas::new(model.host, abilities);
-    let size = layout(&model).pane_size();
+    // The start of an agent makes one.
+    let size = opened.as_ref().map_or(size, |_| PaneSize::new(1, 1));
     let screen = effects::new_screen(size, &model.config.ui);
     let mut shell = Shell {
         model,
         screen,
         pty: None,
         agent,
-        standby,
+        opened,
         keeper,
         silence: Some(silence),
         spoken: false,
@@ -376,7 +389,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         begun: None,
         listening: Listening::default(),
         trimmer,
-        watcher,
+        watcher: Watcher::default(),
         paths,
         front,
         task,
@@ -428,11 +441,9 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     for effect in first {
         shell.obey(effect);
     }
-    // The agent starts meanwhile: each of these waits for a thread.
-    for path in shell.paths.watched() {
-        shell.watcher.watch_beside(&path);
-    }
-    shell.watcher.watch_beside(&shell.agent.scratchpad);
+    let mut starting = true;
+    let started = first_word(silent);
+    tokio::pin!(started);
     let mut calls_closed = false;
     let code = loop {
         if let Some(code) = shell.quit {
@@ -456,6 +467,10 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
             }
             Some(message) = pane.recv() => Woken::Pane(message),
             Some(path) = shell.watcher.changed.recv() => Woken::Changed(path),
+            () = &mut started, if starting => {
+                starting = false;
+                Woken::Started
+            }
             () = sleep_until(wake_at) => Woken::Timer,
         };
         shell.serve(woken);
@@ -579,6 +594,7 @@ impl Shell {
             Woken::Call(call) => self.called(call),
             Woken::Pane(message) => self.pane(message),
             Woken::Changed(path) => self.changed(&path),
+            Woken::Started => self.watch_files(),
             // The loop looks at the clock each time round.
             Woken::Timer => {}
         }
@@ -837,6 +853,15 @@ impl Shell {
     }
 
     /// A watched file has changed.
+    /// Watches what the user and the agent may edit; they may have done so already. Each of these waits for a thread.
+    fn watch_files(&mut self) {
+        let scratchpad = self.agent.scratchpad.clone();
+        for file in self.paths.watched().into_iter().chain([scratchpad]) {
+            self.watcher.watch_beside(&file);
+            self.changed(&file);
+        }
+    }
+
     fn changed(&mut self, path: &std::path::Path) {
         if self.transcript.as_deref() == Some(path) {
             self.poke_transcript();
@@ -867,10 +892,9 @@ impl Shell {
         }
     }
 
-    pub(crate) fn poke_transcript(&self) {
+    pub(crate) fn poke_transcript(&mut self) {
         if self.transcript.is_some() {
-            // The follower only ends with us.
-            let _ = self.follower.send(Poke::Grown);
+            self.follower.send(Poke::Grown);
         }
     }
 

@@ -13,7 +13,6 @@ use std::{
     io::{self, BufReader, BufWriter, Seek as _, Write as _},
     path::{Path, PathBuf},
     sync::mpsc as std_mpsc,
-    thread,
 };
 
 use tokio::sync::mpsc;
@@ -184,18 +183,12 @@ pub enum Ask {
     },
 }
 
-/// Starts the thread; it ends when the sender is dropped.
-pub fn start(events: mpsc::Sender<Event>) -> io::Result<std_mpsc::Sender<Ask>> {
-    let (sender, asked) = std_mpsc::channel();
-    thread::Builder::new()
-        .name("trim".to_owned())
-        .spawn(move || {
-            while let Ok(ask) = asked.recv() {
-                // The loop is gone, then.
-                let _ = events.blocking_send(Event::Read(answer(ask)));
-            }
-        })?;
-    Ok(sender)
+/// Answers until nobody can ask any more.
+pub fn work(asked: &std_mpsc::Receiver<Ask>, events: &mpsc::Sender<Event>) {
+    for ask in asked {
+        // The loop is gone, then.
+        let _ = events.blocking_send(Event::Read(answer(ask)));
+    }
 }
 
 fn answer(ask: Ask) -> ReadEvent {

@@ -3,6 +3,7 @@
 //! Directories are watched, not files: editors and we ourselves replace files by renaming.
 
 use std::{
+    cell::OnceCell,
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
@@ -13,48 +14,53 @@ use tokio::sync::mpsc;
 /// Notices of changed paths.
 #[derive(Debug)]
 pub struct Watcher {
-    notices: Option<RecommendedWatcher>,
+    /// There since the first directory. `None` in it: the system gives no notices (its limit of watches is reached, a
+    /// network file system), and hooks remain the sign to read again.
+    notices: OnceCell<Option<RecommendedWatcher>>,
     directories: BTreeSet<PathBuf>,
     /// Paths that changed.
     pub changed: mpsc::Receiver<PathBuf>,
-    _keep: mpsc::Sender<PathBuf>,
+    tell: mpsc::Sender<PathBuf>,
+}
+
+impl Default for Watcher {
+    /// Watches nothing.
+    fn default() -> Self {
+        let (tell, changed) = mpsc::channel(256);
+        Self {
+            notices: OnceCell::new(),
+            directories: BTreeSet::new(),
+            changed,
+            tell,
+        }
+    }
+}
+
+fn start(tell: mpsc::Sender<PathBuf>) -> Option<RecommendedWatcher> {
+    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        let Ok(event) = event else { return };
+        // Reading is no change, and we read.
+        if event.kind.is_access() {
+            return;
+        }
+        for path in event.paths {
+            // A full queue already holds a reason to read.
+            let _ = tell.try_send(path);
+        }
+    });
+    watcher
+        .inspect_err(|error| tracing::warn!(%error, "files cannot be watched"))
+        .ok()
 }
 
 impl Watcher {
-    /// Starts watching nothing. Where the system gives no notices (its limit of watches is reached, a network file
-    /// system) it says so, and hooks remain the sign to read again.
-    #[must_use]
-    pub fn start() -> Self {
-        let (sender, changed) = mpsc::channel(256);
-        let keep = sender.clone();
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let Ok(event) = event else { return };
-            // Reading is no change, and we read.
-            if event.kind.is_access() {
-                return;
-            }
-            for path in event.paths {
-                // A full queue already holds a reason to read.
-                let _ = sender.try_send(path);
-            }
-        });
-        let watcher = watcher
-            .inspect_err(|error| tracing::warn!(%error, "files cannot be watched"))
-            .ok();
-        Self {
-            notices: watcher,
-            directories: BTreeSet::new(),
-            changed,
-            _keep: keep,
-        }
-    }
-
     /// Watches the directory of a file.
     pub fn watch_beside(&mut self, file: &Path) {
         let Some(directory) = file.parent() else {
             return;
         };
-        let Some(watcher) = &mut self.notices else {
+        self.notices.get_or_init(|| start(self.tell.clone()));
+        let Some(Some(watcher)) = self.notices.get_mut() else {
             return;
         };
         if self.directories.contains(directory) {
@@ -71,7 +77,7 @@ impl Watcher {
 
     /// Stops watching the directory of a file.
     pub fn forget_beside(&mut self, file: &Path) {
-        let (Some(directory), Some(watcher)) = (file.parent(), &mut self.notices) else {
+        let (Some(directory), Some(Some(watcher))) = (file.parent(), self.notices.get_mut()) else {
             return;
         };
         if self.directories.remove(directory) {

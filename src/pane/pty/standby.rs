@@ -4,8 +4,9 @@
 //! ```text
 //!   Standby::start ───────────────▶ await_order: leaves our session
 //!     (configuration, lock, doors)  b"\n" ──▶     ready
-//!   Standby::give ── the order ───▶ takes the terminal
-//!                     end of file ◀──             becomes the program
+//!   Standby::order ─ the order ───▶ takes the terminal
+//!     (threads, screen)             end of file ─▶ becomes the program
+//!   Ordered::child
 //! ```
 //!
 //! Whatever goes wrong before the program is there, the pane is started the plain way. A standby that is not wanted ends
@@ -18,9 +19,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -46,13 +50,20 @@ const HEARD: [Signal; 6] = [
     Signal::CHILD,
 ];
 
-/// A process that waits. Dropped, it is ended.
+/// A process that waits, or is being started. Dropped, it is ended.
 #[derive(Debug)]
 pub struct Standby {
-    /// `None` once it has become somebody else's.
-    process: Option<Child>,
+    started: Receiver<io::Result<Child>>,
     program: OsString,
     lead: Vec<OsString>,
+}
+
+/// A standby that was told what to become. Dropped, it is ended.
+#[derive(Debug)]
+pub struct Ordered {
+    /// `None` once it is somebody else's.
+    process: Option<Child>,
+    news: ChildStdout,
 }
 
 /// What a standby is to become.
@@ -72,30 +83,38 @@ impl Standby {
     /// Starts `program` with the arguments `lead`, which must call [`await_order`]. It may serve a pane whose program and
     /// first arguments are these.
     pub fn start(program: &Path, lead: &[&str]) -> io::Result<Self> {
-        let process = Command::new(program)
-            .args(lead)
+        let lead: Vec<OsString> = lead.iter().map(OsString::from).collect();
+        let mut command = Command::new(program);
+        command
+            .args(&lead)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
+            .stderr(Stdio::null());
+        let (tell, started) = channel();
+        // Whoever starts a process stands still until that has become its program.
+        thread::Builder::new()
+            .name("standby".to_owned())
+            .spawn(move || {
+                let _ = tell.send(command.spawn());
+                drop(tell);
+                // Linux takes the thread that started a process for its parent, whose death the agent is told.
+                loop {
+                    thread::park();
+                }
+            })?;
         Ok(Self {
-            process: Some(process),
+            started,
             program: program.into(),
-            lead: lead.iter().map(OsString::from).collect(),
+            lead,
         })
     }
 
-    /// Makes it the program of a pane; `None` if it cannot be. It has opened the terminal when this returns.
-    pub(super) fn give(mut self, spec: &PaneSpec, terminal: &Path) -> Option<Child> {
-        let given = self.try_give(spec, terminal);
-        if let Err(error) = given {
-            tracing::debug!(%error, "the agent is started without its standby");
-            return None;
-        }
-        self.process.take()
+    /// Tells it to become the program of a pane; `None` if it cannot.
+    pub(super) fn order(self, spec: &PaneSpec, terminal: &Path) -> Option<Ordered> {
+        self.try_order(spec, terminal).inspect_err(not_taken).ok()
     }
 
-    fn try_give(&mut self, spec: &PaneSpec, terminal: &Path) -> io::Result<()> {
+    fn try_order(&self, spec: &PaneSpec, terminal: &Path) -> io::Result<Ordered> {
         let other = || io::Error::other("the pane is to have another program");
         let args = spec.args.strip_prefix(self.lead.as_slice());
         let args = args.filter(|_| spec.program == self.program);
@@ -105,51 +124,79 @@ impl Standby {
             args: args.ok_or_else(other)?.to_vec(),
             env: spec.env.clone(),
         };
-        let pipes = self
-            .process
-            .as_mut()
-            .and_then(|process| process.stdin.take().zip(process.stdout.take()));
-        let (mut orders, mut news) = pipes.ok_or_else(other)?;
-        let until = Instant::now() + PATIENCE;
-        if next_byte(&mut news, until)? != Some(READY) {
+        let started = self.started.recv_timeout(PATIENCE);
+        let mut process = started.map_err(|_| io::ErrorKind::TimedOut)??;
+        let pipes = process.stdin.take().zip(process.stdout.take());
+        let (mut orders, news) = pipes.ok_or_else(other)?;
+        let mut ordered = Ordered {
+            process: Some(process),
+            news,
+        };
+        if ordered.next_byte()? != Some(READY) {
             return Err(io::Error::other("it has ended"));
         }
         orders.write_all(&order.encode()?)?;
-        drop(orders);
-        match next_byte(&mut news, until)? {
-            None => Ok(()),
-            Some(_) => Err(io::Error::other("it has not taken the terminal")),
-        }
+        Ok(ordered)
     }
 }
 
 impl Drop for Standby {
     fn drop(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            let _ = process.kill();
-            let _ = process.wait();
+        if let Ok(Ok(process)) = self.started.recv() {
+            end(process);
         }
     }
 }
 
-/// The next byte, `None` at the end.
-fn next_byte(pipe: &mut (impl Read + std::os::fd::AsFd), until: Instant) -> io::Result<Option<u8>> {
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let limit = Timespec {
-            tv_sec: 0,
-            tv_nsec: left.subsec_nanos().into(),
+impl Ordered {
+    /// The process when it has opened the terminal; `None` if it could not.
+    pub(super) fn child(mut self) -> Option<Child> {
+        let error = match self.next_byte() {
+            Ok(None) => return self.process.take(),
+            Ok(Some(_)) => io::Error::other("it has not taken the terminal"),
+            Err(error) => error,
         };
-        let descriptor = pipe.as_fd();
-        match poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&limit)) {
-            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-            Ok(_) => break,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        not_taken(&error);
+        None
+    }
+
+    /// The next byte that it sends, `None` at the end.
+    fn next_byte(&mut self) -> io::Result<Option<u8>> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let limit = Timespec {
+                tv_sec: 0,
+                tv_nsec: left.subsec_nanos().into(),
+            };
+            let descriptor = self.news.as_fd();
+            match poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&limit)) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut byte = [0];
+        Ok((self.news.read(&mut byte)? == 1).then_some(byte[0]))
+    }
+}
+
+impl Drop for Ordered {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            end(process);
         }
     }
-    let mut byte = [0];
-    Ok((pipe.read(&mut byte)? == 1).then_some(byte[0]))
+}
+
+fn not_taken(error: &io::Error) {
+    tracing::debug!(%error, "the agent is started without its standby");
+}
+
+fn end(mut process: Child) {
+    let _ = process.kill();
+    let _ = process.wait();
 }
 
 /// In the process that was started: waits to be told what to become, and takes its terminal as the leader of a session of

@@ -25,7 +25,7 @@ impl Pane {
     fn run(script: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (sender, messages) = channel();
-        let pty = spawn(&spec(script, directory.path()), 7, &sender, None).unwrap();
+        let pty = spawn(spec(script, directory.path()), 7, &sender).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
@@ -148,7 +148,7 @@ fn what_cannot_start_is_an_error() {
     let (sender, _messages) = channel();
     let mut missing = spec("true", directory.path());
     missing.program = OsString::from("no-such-program-anywhere");
-    let error = spawn(&missing, 1, &sender, None).err().unwrap();
+    let error = spawn(missing, 1, &sender).err().unwrap();
     assert_eq!(
         error.to_string(),
         "could not start no-such-program-anywhere"
@@ -156,7 +156,7 @@ fn what_cannot_start_is_an_error() {
     let mut nowhere = spec("true", directory.path());
     nowhere.cwd = directory.path().join("nowhere");
     assert!(matches!(
-        spawn(&nowhere, 1, &sender, None),
+        spawn(nowhere, 1, &sender),
         Err(PtyError::Directory(_))
     ));
 }

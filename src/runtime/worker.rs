@@ -1,0 +1,60 @@
+//! A thread for work that may block. It is started by the first order: many runs never have one.
+
+use std::{io, sync::mpsc as std_mpsc, thread};
+
+use tokio::sync::mpsc;
+
+use crate::app::Event;
+
+/// What the thread does until nobody can send any more.
+type Work<T> = fn(&std_mpsc::Receiver<T>, &mpsc::Sender<Event>);
+
+/// Where orders for the thread go.
+#[derive(Debug)]
+pub struct Worker<T> {
+    name: &'static str,
+    work: Work<T>,
+    events: mpsc::Sender<Event>,
+    orders: Option<std_mpsc::Sender<T>>,
+}
+
+impl<T: Send + 'static> Worker<T> {
+    /// A thread of this name that does `work` and tells `events` what comes of it.
+    #[must_use]
+    pub const fn new(name: &'static str, work: Work<T>, events: mpsc::Sender<Event>) -> Self {
+        Self {
+            name,
+            work,
+            events,
+            orders: None,
+        }
+    }
+
+    /// Gives an order. False, with the reason in the log, if there is no thread to take it: it could not be started, or a
+    /// fault of its own has ended it.
+    #[allow(clippy::must_use_candidate)] // called for what it does
+    pub fn send(&mut self, order: T) -> bool {
+        let orders = match self.orders.take() {
+            Some(orders) => orders,
+            None => match self.start() {
+                Ok(orders) => orders,
+                Err(error) => {
+                    tracing::warn!(%error, name = self.name, "a thread could not be started");
+                    return false;
+                }
+            },
+        };
+        let sent = orders.send(order).is_ok();
+        self.orders = Some(orders);
+        sent
+    }
+
+    fn start(&self) -> io::Result<std_mpsc::Sender<T>> {
+        let (sender, orders) = std_mpsc::channel();
+        let (work, events) = (self.work, self.events.clone());
+        thread::Builder::new()
+            .name(self.name.to_owned())
+            .spawn(move || work(&orders, &events))?;
+        Ok(sender)
+    }
+}
