@@ -25,6 +25,9 @@ pub type Cursor = (Position, bool);
 pub struct Canvas {
     painter: Painter,
     shown: Buffer,
+    /// Nothing is shown yet.
+    blank: bool,
+    /// A whole frame that is painted; there since the second one.
     next: Buffer,
     /// A part as it was and as it becomes: kept for their memory.
     part: (Buffer, Buffer),
@@ -42,7 +45,8 @@ impl Canvas {
         Self {
             painter: Painter::new(abilities),
             shown: Buffer::empty(area),
-            next: Buffer::empty(area),
+            blank: true,
+            next: Buffer::default(),
             part: (Buffer::default(), Buffer::default()),
             cursor: None,
             stale: false,
@@ -58,7 +62,7 @@ impl Canvas {
     pub fn renew(&mut self, (columns, rows): (u16, u16)) {
         let area = Rect::new(0, 0, columns, rows);
         self.shown = Buffer::empty(area);
-        self.next = Buffer::empty(area);
+        self.blank = true;
         self.stale = true;
     }
 
@@ -71,12 +75,34 @@ impl Canvas {
             self.painter.clear();
             self.cursor = None;
         }
+        if std::mem::take(&mut self.blank) {
+            let cursor = paint(&mut self.shown);
+            self.draw_all();
+            return self.finish(cursor);
+        }
+        self.next.resize(self.shown.area);
         self.next.reset();
         let cursor = paint(&mut self.next);
         std::mem::swap(&mut self.shown, &mut self.next);
         let changed = changes(&self.next, &self.shown);
         self.painter.draw(changed.into_iter());
         self.finish(cursor)
+    }
+
+    /// Draws on a blank terminal, row by row: another buffer of that size would take longer than that, at the start.
+    fn draw_all(&mut self) {
+        let area = self.shown.area;
+        let (blank, row) = &mut self.part;
+        for (y, cells) in area
+            .rows()
+            .zip(self.shown.content.chunks(usize::from(area.width).max(1)))
+        {
+            blank.resize(y);
+            blank.reset();
+            row.resize(y);
+            row.content.clone_from_slice(cells);
+            self.painter.draw(changes(blank, row).into_iter());
+        }
     }
 
     /// Paints what has changed of the pane, whose cells lie in this rectangle, and gives the bytes for it. The rest of the

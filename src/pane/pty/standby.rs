@@ -23,8 +23,6 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -50,10 +48,11 @@ const HEARD: [Signal; 6] = [
     Signal::CHILD,
 ];
 
-/// A process that waits, or is being started. Dropped, it is ended.
+/// A process that waits. Dropped, it is ended.
 #[derive(Debug)]
 pub struct Standby {
-    started: Receiver<io::Result<Child>>,
+    /// `None` once it has its order.
+    process: Option<Child>,
     program: OsString,
     lead: Vec<OsString>,
 }
@@ -83,38 +82,25 @@ impl Standby {
     /// Starts `program` with the arguments `lead`, which must call [`await_order`]. It may serve a pane whose program and
     /// first arguments are these.
     pub fn start(program: &Path, lead: &[&str]) -> io::Result<Self> {
-        let lead: Vec<OsString> = lead.iter().map(OsString::from).collect();
-        let mut command = Command::new(program);
-        command
-            .args(&lead)
+        let process = Command::new(program)
+            .args(lead)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let (tell, started) = channel();
-        // Whoever starts a process stands still until that has become its program.
-        thread::Builder::new()
-            .name("standby".to_owned())
-            .spawn(move || {
-                let _ = tell.send(command.spawn());
-                drop(tell);
-                // Linux takes the thread that started a process for its parent, whose death the agent is told.
-                loop {
-                    thread::park();
-                }
-            })?;
+            .stderr(Stdio::null())
+            .spawn()?;
         Ok(Self {
-            started,
+            process: Some(process),
             program: program.into(),
-            lead,
+            lead: lead.iter().map(OsString::from).collect(),
         })
     }
 
     /// Tells it to become the program of a pane; `None` if it cannot.
-    pub(super) fn order(self, spec: &PaneSpec, terminal: &Path) -> Option<Ordered> {
+    pub(super) fn order(mut self, spec: &PaneSpec, terminal: &Path) -> Option<Ordered> {
         self.try_order(spec, terminal).inspect_err(not_taken).ok()
     }
 
-    fn try_order(&self, spec: &PaneSpec, terminal: &Path) -> io::Result<Ordered> {
+    fn try_order(&mut self, spec: &PaneSpec, terminal: &Path) -> io::Result<Ordered> {
         let other = || io::Error::other("the pane is to have another program");
         let args = spec.args.strip_prefix(self.lead.as_slice());
         let args = args.filter(|_| spec.program == self.program);
@@ -124,12 +110,13 @@ impl Standby {
             args: args.ok_or_else(other)?.to_vec(),
             env: spec.env.clone(),
         };
-        let started = self.started.recv_timeout(PATIENCE);
-        let mut process = started.map_err(|_| io::ErrorKind::TimedOut)??;
-        let pipes = process.stdin.take().zip(process.stdout.take());
+        let pipes = self
+            .process
+            .as_mut()
+            .and_then(|process| process.stdin.take().zip(process.stdout.take()));
         let (mut orders, news) = pipes.ok_or_else(other)?;
         let mut ordered = Ordered {
-            process: Some(process),
+            process: self.process.take(),
             news,
         };
         if ordered.next_byte()? != Some(READY) {
@@ -142,9 +129,7 @@ impl Standby {
 
 impl Drop for Standby {
     fn drop(&mut self) {
-        if let Ok(Ok(process)) = self.started.recv() {
-            end(process);
-        }
+        end(self.process.take());
     }
 }
 
@@ -184,9 +169,7 @@ impl Ordered {
 
 impl Drop for Ordered {
     fn drop(&mut self) {
-        if let Some(process) = self.process.take() {
-            end(process);
-        }
+        end(self.process.take());
     }
 }
 
@@ -194,9 +177,11 @@ fn not_taken(error: &io::Error) {
     tracing::debug!(%error, "the agent is started without its standby");
 }
 
-fn end(mut process: Child) {
-    let _ = process.kill();
-    let _ = process.wait();
+fn end(process: Option<Child>) {
+    if let Some(mut process) = process {
+        let _ = process.kill();
+        let _ = process.wait();
+    }
 }
 
 /// In the process that was started: waits to be told what to become, and takes its terminal as the leader of a session of
