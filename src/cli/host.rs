@@ -172,8 +172,11 @@ fn host_agent(
             USAGE,
         ));
     }
-    // It is loaded while we get ready. Without one the agent is started all the same.
-    let standby = env::current_exe().and_then(|exe| Standby::start(&exe, &[SHIM]));
+    // It is loaded while we get ready. Without one the agent is started all the same, as it is where something else comes
+    // first.
+    let standby = (order.is_none() && restored.is_none())
+        .then(|| env::current_exe().and_then(|exe| Standby::start(&exe, &[SHIM])))
+        .and_then(Result::ok);
     let project = env::current_dir()
         .and_then(|here| here.canonicalize())
         .map_err(|error| {
@@ -222,7 +225,7 @@ fn host_agent(
         .build()
         .map_err(|error| Failure::of(&error))?;
     let here = Here {
-        standby: standby.ok(),
+        standby,
         project,
         paths,
         flags,

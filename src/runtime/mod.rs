@@ -360,7 +360,11 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
             let no_compaction = model.agent.holds_compaction;
             Some(agent.open(start, size, no_compaction, standby))
         }
-        _ => None,
+        _ => {
+            // Nobody will want it.
+            drop(standby);
+            None
+        }
     };
     let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
