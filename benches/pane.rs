@@ -72,6 +72,9 @@ const PITSTOP_OUTER: (u16, u16) = (162, 50);
 /// How often the hosts take turns in typing.
 const LATENCY_ROUNDS: usize = 4;
 
+/// How long what a start has set in motion may take: a host is not idle before.
+const SETTLE: Duration = Duration::from_secs(2);
+
 /// How long anything may take before the benchmark gives up.
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -455,6 +458,9 @@ impl Bench {
                 for (who, times) in self.hosts.iter().zip(&mut times) {
                     let hosted = self.host(*who, &[mode]);
                     hosted.terminal.wait_for_text("READY", LIMIT);
+                    if mode == "echo" {
+                        thread::sleep(SETTLE);
+                    }
                     times.extend(press(&hosted.terminal, self.plan.keys / LATENCY_ROUNDS));
                     Self::end(&hosted);
                 }
