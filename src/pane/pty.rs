@@ -225,8 +225,8 @@ pub struct Opened {
     ordered: Option<Ordered>,
 }
 
-/// The first half of [`spawn`], which waits for nobody: a standby that suits is told to become the program, instead of a
-/// new process.
+/// The first half of [`spawn`]: a standby that suits is told to become the program, instead of a new process, and is waited
+/// for only until it can hear that.
 pub fn open(spec: PaneSpec, standby: Option<Standby>) -> Result<Opened, PtyError> {
     // portable-pty would silently start in the home directory instead.
     if !spec.cwd.is_dir() {

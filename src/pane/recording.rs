@@ -5,7 +5,8 @@
 //! rest, and bytes that are no UTF-8 become U+FFFD. Input is never recorded here.
 //!
 //! ```text
-//!   loop ── batches of chunks ──▶ bounded channel ──▶ recording thread: JSON, write
+//!   loop ── batches of chunks, so many at most ──▶ recording thread: JSON, write
+//!        ◀────────── one more is written ─────────┘
 //! ```
 //!
 //! A recording is a convenience: a disk that stalls is not waited for until much waits for it, and when it fails (disk

@@ -264,10 +264,13 @@ impl Shell {
 
     fn start(&mut self, start: &StartAgent) {
         let iteration = start.iteration;
+        // Before there is anybody to add to it.
         let before = start
             .resume
             .then(|| self.agent.transcript_of(start.session))
-            .flatten();
+            .flatten()
+            .map_or(0, |path| length(&path));
+        self.begun = Some((start.session, before));
         let size = layout::layout(&self.model).pane_size();
         let no_compaction = self.model.agent.holds_compaction;
         let opened = self
@@ -292,7 +295,6 @@ impl Shell {
         if let Some(path) = self.transcript.take() {
             self.watcher.forget_beside(&path);
         }
-        self.begun = Some((start.session, before.map_or(0, |path| length(&path))));
         let pty = match spawned {
             Ok(pty) => pty,
             Err(error) => {

@@ -469,12 +469,13 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
                 let Some(call) = call else { calls_closed = true; continue };
                 Woken::Call(call)
             }
-            Some(message) = pane.recv() => Woken::Pane(message),
-            Some(path) = shell.watcher.changed.recv() => Woken::Changed(path),
+            // Once, and not only when a flood from the child is over.
             () = &mut started, if starting => {
                 starting = false;
                 Woken::Started
             }
+            Some(message) = pane.recv() => Woken::Pane(message),
+            Some(path) = shell.watcher.changed.recv() => Woken::Changed(path),
             () = sleep_until(wake_at) => Woken::Timer,
         };
         shell.serve(woken);
@@ -856,7 +857,6 @@ impl Shell {
         !refused
     }
 
-    /// A watched file has changed.
     /// Watches what the user and the agent may edit; they may have done so already. Each of these waits for a thread.
     fn watch_files(&mut self) {
         let scratchpad = self.agent.scratchpad.clone();
@@ -866,6 +866,7 @@ impl Shell {
         }
     }
 
+    /// A watched file has changed.
     fn changed(&mut self, path: &std::path::Path) {
         if self.transcript.as_deref() == Some(path) {
             self.poke_transcript();

@@ -34,19 +34,14 @@ impl<T: Send + 'static> Worker<T> {
     /// fault of its own has ended it.
     #[allow(clippy::must_use_candidate)] // called for what it does
     pub fn send(&mut self, order: T) -> bool {
-        let orders = match self.orders.take() {
-            Some(orders) => orders,
-            None => match self.start() {
-                Ok(orders) => orders,
-                Err(error) => {
-                    tracing::warn!(%error, name = self.name, "a thread could not be started");
-                    return false;
-                }
-            },
-        };
-        let sent = orders.send(order).is_ok();
-        self.orders = Some(orders);
-        sent
+        if self.orders.is_none() {
+            self.orders = self
+                .start()
+                .inspect_err(|error| tracing::warn!(%error, name = self.name, "a thread could not be started"))
+                .ok();
+        }
+        let orders = self.orders.as_ref();
+        orders.is_some_and(|orders| orders.send(order).is_ok())
     }
 
     fn start(&self) -> io::Result<std_mpsc::Sender<T>> {
