@@ -2,7 +2,6 @@
 //! demo.
 
 use std::{
-    env,
     ffi::{OsStr, OsString},
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -17,6 +16,7 @@ use pitstop::agent::{
 use rustix::process::Signal;
 
 use crate::kit::{
+    client::{ASKS_FIRST, live_client},
     home::Home,
     messages_api::{Answer, MessagesApi, user_texts},
     terminal::{Answers, Spec, Terminal},
@@ -35,11 +35,6 @@ fn eventually<T>(what: &str, found: impl Fn() -> Option<T>) -> T {
         assert!(Instant::now() < end, "waited {LIMIT:?} in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// The real client.
-fn claude_binary() -> OsString {
-    env::var_os("PITSTOP_CLAUDE").expect("PITSTOP_CLAUDE names the claude binary")
 }
 
 /// A stand-in for the `pitstop` executable that files every hook's and status line's body.
@@ -119,7 +114,7 @@ impl Agent {
         Self {
             home,
             kind: AgentKind::Claude,
-            program: claude_binary(),
+            program: live_client().into_os_string(),
             env,
         }
     }
@@ -169,7 +164,10 @@ impl Agent {
             way,
             first: true,
             prompt: prompt.map(str::to_owned),
-            user_args: Vec::new(),
+            user_args: match self.kind {
+                AgentKind::Claude => vec!["--permission-mode".into(), (*ASKS_FIRST).into()],
+                _ => Vec::new(),
+            },
             settings_file,
             user_append: None,
         })

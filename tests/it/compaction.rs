@@ -4,7 +4,10 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use serde_json::Value;
 
-use crate::kit::supervisor::{Launch, PITSTOP, SOON, Supervisor, key, live_client};
+use crate::kit::{
+    client::live_client,
+    supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
+};
 
 const VARIABLE: &str = "DISABLE_AUTO_COMPACT";
 

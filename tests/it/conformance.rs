@@ -20,9 +20,10 @@ use pitstop::pane::{
 use serde_json::Value;
 
 use crate::kit::{
+    client::live_client,
     grid::{self, Grid, Look, Unit},
     messages_api::Answer,
-    supervisor::{Launch, SOON, key, live_client},
+    supervisor::{Launch, SOON, key},
     terminal::Seen,
     tmux::Tmux,
 };
@@ -395,7 +396,7 @@ fn bare(launch: &Launch, size: PaneSize) -> Grid {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn the_real_client_looks_the_same_hosted_and_bare() {
-    for full_screen in ["", "1"] {
+    for full_screen in ["0", "1"] {
         // Narrow enough for the pane to have the width from the start: a client that is resized while it starts scrolls
         // what is typed out of sight.
         let size = PaneSize::new(96, 30);

@@ -11,8 +11,9 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::kit::{
+    client::live_client,
     home::Home,
-    supervisor::{Launch, PITSTOP, SOON, Supervisor, live_client},
+    supervisor::{Launch, PITSTOP, SOON, Supervisor},
 };
 
 /// How late a figure may be after the client's own status line (issue 2).

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::kit::supervisor::{Launch, SOON, Supervisor};
+use crate::kit::{
+    client::is_at_least,
+    supervisor::{Launch, SOON, Supervisor},
+};
 
 /// A supervisor in a terminal of this name whose hosted program prints this and stays.
 fn printing(terminal: &str, text: &str) -> Supervisor {
@@ -184,7 +187,13 @@ fn the_client_turns_on_frames_and_the_keyboard_protocol() {
     supervisor.keys([crate::kit::supervisor::key::F6, "p"]);
     supervisor.terminal.wait_for_text("Recording of", SOON);
     let sent = fs::read_to_string(run.join("iteration-1/pane.cast")).expect("a recording");
-    for wanted in ["\\u001b[?2026h", "\\u001b[>1u"] {
+    // Newer clients want more of the protocol.
+    let keyboard = if is_at_least(330) {
+        "\\u001b[>5u"
+    } else {
+        "\\u001b[>1u"
+    };
+    for wanted in ["\\u001b[?2026h", keyboard] {
         assert!(sent.contains(wanted), "{wanted} is not among what it sent");
     }
 }

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::kit::{
+    client::live_client,
     messages_api::{Answer, user_texts},
-    supervisor::{Launch, PITSTOP, SOON, Supervisor, group_members, key, live_client, session_of},
+    supervisor::{Launch, PITSTOP, SOON, Supervisor, group_members, key, session_of},
     terminal::{Answers, Spec, Terminal},
 };
 

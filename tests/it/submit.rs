@@ -16,9 +16,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::kit::{
+    client::live_client,
     events::Events,
     messages_api::user_texts,
-    supervisor::{Launch, SOON, Supervisor, key, live_client, processes_of},
+    supervisor::{Launch, SOON, Supervisor, key, processes_of},
 };
 
 /// What keeps the client from its input while a prompt arrives.

@@ -285,6 +285,8 @@ fn a_real_client_s_summary_reaches_the_next_session() {
         .unwrap()
         .iter()
         .map(|tool| &tool["name"])
+        // What newer clients put in the place of tools that they hold back.
+        .filter(|name| **name != "DeferredToolPlaceholder")
         .collect();
     assert_eq!(tools, ["Read"]);
     assert_eq!(user_texts(&calls[2])[0], message);

@@ -4,6 +4,7 @@ use std::{
     ffi::OsStr,
     path::{Path, PathBuf},
     process::{Output, Stdio},
+    sync::LazyLock,
     time::Duration,
 };
 
@@ -60,11 +61,7 @@ pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
         ];
     };
     let first = version.lines().next().unwrap_or_default();
-    let mut checks = vec![Check::new(
-        "client",
-        State::Ok,
-        format!("{first} at {shown}"),
-    )];
+    let mut checks = vec![known_client(first, &shown.to_string())];
     let help = runtime
         .block_on(ask_program(&program, &["--help"]))
         .unwrap_or_default();
@@ -87,6 +84,40 @@ pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
         .remedy("update the client; without them a reboot cannot be proven")
     });
     checks
+}
+
+/// The versions of the client that pitstop is tested with, the oldest first.
+static TESTED: LazyLock<[String; 2]> = LazyLock::new(|| {
+    let clients: toml::Table = include_str!("../../../assets/clients.toml")
+        .parse()
+        .unwrap_or_default();
+    ["floor", "current"].map(|name| {
+        let version = clients.get(name).and_then(toml::Value::as_str);
+        version.unwrap_or_default().to_owned()
+    })
+});
+
+/// The client by its own words, beside what pitstop is tested with.
+fn known_client(version: &str, program: &str) -> Check {
+    let [floor, current] = &*TESTED;
+    let detail = format!("{version} at {program}; tested are {floor} and {current}");
+    match (numbers(version), numbers(floor), numbers(current)) {
+        (Some(found), Some(floor), _) if found < floor => {
+            Check::new("client", State::Warning, format!("{detail}: it is older"))
+                .remedy("update the client: `claude update`")
+        }
+        (Some(found), _, Some(current)) if found > current => {
+            Check::new("client", State::Ok, format!("{detail}: it is newer"))
+        }
+        _ => Check::new("client", State::Ok, detail),
+    }
+}
+
+/// The numbers that a version begins with.
+fn numbers(version: &str) -> Option<[u64; 3]> {
+    let word = version.split_whitespace().next()?;
+    let numbers: Vec<u64> = word.split('.').map_while(|one| one.parse().ok()).collect();
+    numbers.try_into().ok()
 }
 
 /// What a program prints when asked about itself; `None` if it fails or takes too long.
@@ -221,5 +252,22 @@ mod tests {
             std::fs::write(&file, text).unwrap();
             assert_eq!(switches_hooks_off(&file), off, "{text}");
         }
+    }
+
+    #[test]
+    fn a_client_is_judged_by_the_versions_that_are_tested() {
+        let state = |version: &str| known_client(version, "/bin/claude").state;
+        assert!(numbers(&TESTED[0]) < numbers(&TESTED[1]));
+        assert_eq!(state("2.1.9 (Claude Code)"), State::Warning);
+        for version in [
+            &TESTED[0],
+            &TESTED[1],
+            "9.0.0 (Claude Code)",
+            "pitstop demo",
+        ] {
+            assert_eq!(state(version), State::Ok, "{version}");
+        }
+        let newer = known_client("9.0.0", "/bin/claude");
+        assert!(newer.found.ends_with("it is newer"), "{}", newer.found);
     }
 }

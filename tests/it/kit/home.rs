@@ -112,6 +112,8 @@ pub fn client_env(base_url: &str) -> Vec<(OsString, OsString)> {
         ("ANTHROPIC_API_KEY", KEY),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("CLAUDE_CODE_MAX_RETRIES", "1"),
+        // In line: newer clients draw on the alternate screen unless they are asked not to.
+        ("CLAUDE_CODE_NO_FLICKER", "0"),
         ("DISABLE_AUTOUPDATER", "1"),
         ("DISABLE_TELEMETRY", "1"),
         ("DISABLE_ERROR_REPORTING", "1"),

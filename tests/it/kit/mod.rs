@@ -1,5 +1,6 @@
 //! The kit: what tests need to drive the whole program.
 
+pub mod client;
 pub mod events;
 pub mod grid;
 pub mod home;

@@ -4,7 +4,6 @@
 #![allow(dead_code)]
 
 use std::{
-    env,
     ffi::{OsStr, OsString},
     fs,
     io::{BufRead as _, BufReader, Read, Write as _},
@@ -20,6 +19,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use super::{
+    client::{ASKS_FIRST, live_client},
     home::Home,
     messages_api::MessagesApi,
     terminal::{Answers, Exit, Spec, Terminal},
@@ -56,14 +56,6 @@ pub mod key {
     pub const CTRL_END: &str = "\x1b[1;5F";
     pub const CTRL_C: &str = "\x03";
     pub const PREFIX: &str = "\x11";
-}
-
-/// The path of the real client; a live test that runs without it fails.
-#[track_caller]
-pub fn live_client() -> PathBuf {
-    let path = env::var_os("PITSTOP_CLAUDE")
-        .expect("a live test needs PITSTOP_CLAUDE, the path of the claude binary");
-    PathBuf::from(path)
 }
 
 /// Which agent is hosted.
@@ -132,9 +124,15 @@ impl Launch {
             .notes(notes)
     }
 
-    /// `pitstop` with the real client and a stand-in API; needs `PITSTOP_CLAUDE`.
+    /// `pitstop` with the real client and a stand-in API; needs `PITSTOP_CLAUDE`. It asks before each risky call.
     #[track_caller]
     pub fn live() -> Self {
+        Self::live_without_mode().agent_args(["--permission-mode", *ASKS_FIRST])
+    }
+
+    /// The same in the permission mode that the client chooses by itself.
+    #[track_caller]
+    pub fn live_without_mode() -> Self {
         let mut launch = Self::new(Hosted::Claude(live_client()));
         let api = MessagesApi::start().expect("a stand-in API");
         launch.api = Some(Arc::new(api));

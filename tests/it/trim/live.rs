@@ -14,7 +14,10 @@ use crate::kit::{
 /// What stands in the file that the session reads.
 const FILE: &str = "the text of the file that is read";
 
-/// Everything that a request's tool results hold, in order.
+/// What a newer client appends to a result when it sends it.
+const REMINDER: &str = "<system-reminder>";
+
+/// Everything that a request's tool results hold, in order, without the client's reminders.
 pub(super) fn results(call: &Value) -> Vec<(String, String)> {
     let messages = call["messages"].as_array().into_iter().flatten();
     let blocks = messages.flat_map(|message| message["content"].as_array().into_iter().flatten());
@@ -23,9 +26,15 @@ pub(super) fn results(call: &Value) -> Vec<(String, String)> {
         .map(|block| {
             let text = match &block["content"] {
                 Value::String(text) => text.clone(),
+                Value::Array(parts) => parts
+                    .iter()
+                    .filter_map(|part| part["text"].as_str())
+                    .collect(),
                 other => other.to_string(),
             };
-            (block["tool_use_id"].as_str().unwrap().to_owned(), text)
+            let text = text.split(REMINDER).next().unwrap_or_default().trim_end();
+            let id = block["tool_use_id"].as_str().unwrap();
+            (id.to_owned(), text.to_owned())
         })
         .collect()
 }
