@@ -101,6 +101,8 @@ fn scripts_are_told_and_taken_note_of() {
         status == 404 && body.contains("is not the present one"),
         "{body}"
     );
+    // The figure comes before the turn's end.
+    supervisor.wait_for_state("idle", SOON);
     let (_, metrics) = get(home, "/metrics");
     for line in [
         "pitstop_context_used_tokens 90000",

@@ -82,7 +82,8 @@ fn what_is_typed_in_the_footer_and_what_lies_over_the_pane_go_first() {
 /// The pointer is moved to where the screen shows these words.
 #[track_caller]
 fn point(supervisor: &Supervisor, words: &str) {
-    let screen = supervisor.screen();
+    // An overlay that was closed goes with the next frame.
+    let screen = supervisor.terminal.wait_for_text(words, SOON);
     let row = screen
         .lines()
         .position(|line| line.contains(words))

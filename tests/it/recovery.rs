@@ -91,13 +91,17 @@ fn told(path: &Path) -> usize {
         .count()
 }
 
-/// The living agents of a home; the supervisor itself is not one.
+/// The living agents of a home; the supervisor itself is not one. A child of an agent looks like it until it becomes the
+/// program that it is to run.
 fn agents(home: &Home) -> Vec<Process> {
     let is_agent = |one: &Process| {
         one.group == one.pid
             && (one.command.contains("demo-agent") || one.command.contains("--settings"))
     };
-    processes_of(home).into_iter().filter(is_agent).collect()
+    let mut found: Vec<Process> = processes_of(home).into_iter().filter(is_agent).collect();
+    let pids: Vec<i32> = found.iter().map(|one| one.pid).collect();
+    found.retain(|one| !pids.contains(&one.parent));
+    found
 }
 
 /// The reboot that the journal of a home's project holds open.

@@ -173,6 +173,11 @@ fn a_mebibyte_of_any_bytes_arrives_unchanged() {
     }
     pane.until_said("done");
     assert!(std::fs::read(pane.file("got")).unwrap() == sent);
+    // The child has all of it a moment before its writer has counted the last part.
+    let end = Instant::now() + Duration::from_secs(10);
+    while pane.pty.queued_bytes() > 0 && Instant::now() < end {
+        thread::yield_now();
+    }
     assert_eq!(pane.pty.queued_bytes(), 0);
 }
 
