@@ -550,6 +550,24 @@ fn a_suspended_supervisor_gives_the_terminal_back_and_takes_it_again() {
     supervisor.terminal.wait_for_text("Noted.", SOON);
 }
 
+/// The shims of tool managers are links to one program that goes by the name it is called by.
+#[test]
+fn an_agent_behind_a_link_is_called_by_the_name_of_the_link() {
+    let launch = Launch::generic("");
+    let manager = launch.project().join("manager");
+    // A binary would see it as `argv[0]`; the kernel hands a script the path that was executed.
+    fs::write(&manager, "#!/bin/sh\necho \"called ${0##*/}\"; exec cat\n").unwrap();
+    fs::set_permissions(&manager, fs::Permissions::from_mode(0o700)).unwrap();
+    let shim = launch.project().join("shim");
+    symlink(&manager, &shim).unwrap();
+    let by_path = Launch::generic(shim.to_str().unwrap()).start();
+    by_path.terminal.wait_for_text("called shim", SOON);
+    // Started the plain way, without the process that waits.
+    let plainly = Launch::generic(shim.to_str().unwrap()).after("trap '' HUP");
+    let plainly = plainly.start();
+    plainly.terminal.wait_for_text("called shim", SOON);
+}
+
 #[test]
 fn a_storm_of_resizes_ends_with_the_right_size() {
     let command = "sh -c \"trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done\"";

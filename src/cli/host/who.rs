@@ -104,17 +104,22 @@ fn split_words(command: &str) -> Vec<String> {
     words
 }
 
+/// The program of this name in the `PATH`, or at this path; always absolute.
+///
+/// Symbolic links are kept: the shims of tool managers are links to one program that goes by the name it is called by.
 pub(in crate::cli) fn find_program(name: &OsStr) -> Option<PathBuf> {
     let runs = |path: &Path| {
         path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
     };
     let path = Path::new(name);
-    if path.components().count() > 1 {
-        return runs(path).then(|| path.canonicalize().ok()).flatten();
-    }
-    env::split_paths(&env::var_os("PATH")?)
-        .map(|dir| dir.join(name))
-        .find(|path| runs(path))
+    let found = if path.components().count() > 1 {
+        runs(path).then(|| path.to_owned())
+    } else {
+        env::split_paths(&env::var_os("PATH")?)
+            .map(|dir| dir.join(name))
+            .find(|path| runs(path))
+    };
+    std::path::absolute(found?).ok()
 }
 
 /// Variables for the agent: the name of our terminal, what the user set, and for the demo a directory of its own, so that it leaves the
@@ -167,4 +172,33 @@ pub(in crate::cli) fn claude_config_dir() -> Option<PathBuf> {
         .filter(|dir| !dir.is_empty())
         .map(PathBuf::from)
         .or_else(|| Some(env::home_dir()?.join(".claude")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_program_behind_a_link_keeps_the_name_of_the_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let manager = dir.path().join("manager");
+        std::fs::write(&manager, "#!/bin/sh\n").unwrap();
+        let shim = dir.path().join("claude");
+        symlink(&manager, &shim).unwrap();
+        assert_eq!(find_program(shim.as_os_str()), None, "it cannot be run");
+        std::fs::set_permissions(&manager, std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(find_program(shim.as_os_str()), Some(shim.clone()));
+        symlink("/nowhere", dir.path().join("dangling")).unwrap();
+        assert_eq!(find_program(dir.path().join("dangling").as_os_str()), None);
+    }
+
+    #[test]
+    fn what_the_path_finds_is_absolute_and_a_plain_file_is_no_program() {
+        let sh = find_program(OsStr::new("sh")).unwrap();
+        assert!(sh.is_absolute(), "{}", sh.display());
+        // The tests run where the crate stands.
+        assert_eq!(find_program(OsStr::new("./Cargo.toml")), None);
+    }
 }
