@@ -222,25 +222,45 @@ impl WindowEvidence {
 /// How the client marks a model whose large window is switched on.
 const LARGE_MARK: &str = "[1m]";
 
-/// Returns the window of a model by its id, if its name tells.
+/// The first generation of each family that has the large window from the start, as major and minor number. A family that
+/// is not here, and every name the client does not know, has the large one (measured with 2.1.330).
+const LARGE_FROM: [(&str, (u8, u8)); 3] = [("opus", (4, 7)), ("sonnet", (5, 0)), ("haiku", (5, 5))];
+
+/// Returns the window of a model by its id; none where there is no id.
 ///
-/// The mark wins. Without it: generations up to 4 have the small window in this client (the large one is what the mark switches
-/// on), later ones the large one from the start. Dates and cloud prefixes round the name do not matter.
+/// The mark wins. Without it the family and its generation decide; dates and cloud prefixes around the name do not matter.
 #[must_use]
 pub fn window_of_model(id: &str) -> Option<Tokens> {
-    if id.ends_with(LARGE_MARK) {
-        return Some(LARGE_WINDOW);
+    if id.is_empty() {
+        return None;
     }
-    let (_, name) = id.rsplit_once("claude-")?;
-    // `opus-4-8`, `haiku-4-5-20251001`, `3-5-sonnet-latest`, `sonnet-5`: the first short number is the generation.
-    let generation = name
-        .split(['-', '@', ':'])
-        .find_map(|part| part.parse::<u8>().ok())?;
-    Some(if generation >= 5 {
-        LARGE_WINDOW
-    } else {
-        DEFAULT_WINDOW
-    })
+    let large = id.ends_with(LARGE_MARK) || is_large(id);
+    Some(if large { LARGE_WINDOW } else { DEFAULT_WINDOW })
+}
+
+fn is_large(id: &str) -> bool {
+    let name = id.rsplit_once("claude-").map_or(id, |(_, name)| name);
+    let parts = || name.split(['-', '@', ':', '.']);
+    // The built-in demo is a model of the small kind.
+    if parts().any(|part| part == "demo") {
+        return false;
+    }
+    let known = LARGE_FROM
+        .iter()
+        .find(|(family, _)| parts().any(|part| part == *family));
+    let Some((_, from)) = known else {
+        // `claude-2.1` and its like have a number where newer ones have a family.
+        return parts()
+            .next()
+            .is_none_or(|part| part.parse::<u8>().is_err());
+    };
+    // `opus-4-8`, `haiku-4-5-20251001`, `3-5-sonnet-latest`, `sonnet-5`: the short numbers are the generation.
+    let mut numbers = parts().filter_map(|part| part.parse::<u8>().ok());
+    let generation = (numbers.next(), numbers.next().unwrap_or(0));
+    // A name without a number, such as `opus`, is the newest of its family.
+    generation
+        .0
+        .is_none_or(|major| (major, generation.1) >= *from)
 }
 
 #[cfg(test)]
@@ -379,8 +399,8 @@ pub(super) mod tests {
     #[test]
     fn a_bare_name_does_not_undo_the_mark_of_its_model() {
         let mut evidence = WindowEvidence::default();
-        evidence.name_model("claude-opus-4-8[1m]");
-        evidence.name_model("claude-opus-4-8");
+        evidence.name_model("claude-opus-4-5[1m]");
+        evidence.name_model("claude-opus-4-5");
         assert_eq!(evidence.window(), Tokens(1_000_000));
         evidence.name_model("claude-haiku-4-5");
         assert_eq!(evidence.window(), Tokens(200_000));
@@ -403,12 +423,17 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn model_names_tell_their_window() {
+    fn the_name_of_a_model_gives_its_window() {
         let cases = [
-            ("claude-opus-4-8[1m]", Some(1_000_000)),
-            ("claude-opus-4-8", Some(200_000)),
+            ("claude-opus-4-5[1m]", Some(1_000_000)),
+            ("claude-opus-4-6", Some(200_000)),
+            ("claude-opus-4-7", Some(1_000_000)),
+            ("claude-opus-4-8", Some(1_000_000)),
+            ("claude-opus-4-20250514", Some(200_000)),
             ("claude-haiku-4-5-20251001", Some(200_000)),
+            ("claude-haiku-5-5", Some(1_000_000)),
             ("claude-3-5-sonnet-latest", Some(200_000)),
+            ("claude-2.1", Some(200_000)),
             (
                 "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
                 Some(200_000),
@@ -416,8 +441,12 @@ pub(super) mod tests {
             ("claude-opus-4-1@20250805", Some(200_000)),
             ("claude-sonnet-5", Some(1_000_000)),
             ("claude-opus-5-1-20261001", Some(1_000_000)),
-            ("claude-next", None),
-            ("gpt-9", None),
+            ("claude-fable-1", Some(1_000_000)),
+            ("opus", Some(1_000_000)),
+            ("claude-next", Some(1_000_000)),
+            ("gpt-9", Some(1_000_000)),
+            ("claude-demo-1", Some(200_000)),
+            ("claude-demo-1[1m]", Some(1_000_000)),
             ("", None),
         ];
         for (id, window) in cases {

@@ -280,7 +280,7 @@ impl Session {
     fn said(&mut self, message: &str, content: Value, used: u64) -> &mut Self {
         let usage =
             json!({ "input_tokens": 0, "cache_read_input_tokens": used, "output_tokens": 0 });
-        let message = json!({ "id": message, "role": "assistant", "model": "claude-opus-4-8", "content": content, "usage": usage });
+        let message = json!({ "id": message, "role": "assistant", "model": "claude-opus-4-6", "content": content, "usage": usage });
         self.record(json!({ "type": "assistant", "message": message }))
     }
 
@@ -360,7 +360,7 @@ fn the_last_call_of_the_copy_says_what_the_trim_left() {
     // One call in two records, whose output was still growing in the first.
     for (text, output) in [("one", 1), ("two", 97)] {
         let content = json!([{ "type": "text", "text": text }]);
-        let message = json!({ "id": "last", "role": "assistant", "model": "claude-opus-4-8", "content": content, "usage": usage(output) });
+        let message = json!({ "id": "last", "role": "assistant", "model": "claude-opus-4-6", "content": content, "usage": usage(output) });
         session.record(json!({ "type": "assistant", "message": message }));
     }
     let trimmed = session.trimmed(100);

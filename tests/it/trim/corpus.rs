@@ -207,7 +207,7 @@ impl Writer {
         let message = message.map_or_else(|| self.id("msg"), str::to_owned);
         self.used += self.dice.roll(3_000);
         let usage = json!({ "input_tokens": 3, "cache_creation_input_tokens": 0, "cache_read_input_tokens": self.used, "output_tokens": 20 });
-        let message = json!({ "id": message, "role": "assistant", "model": "claude-opus-4-8", "content": [block], "usage": usage });
+        let message = json!({ "id": message, "role": "assistant", "model": "claude-opus-4-6", "content": [block], "usage": usage });
         self.main(json!({ "type": "assistant", "message": message }));
     }
 
