@@ -568,7 +568,8 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
     effects
 }
 
-/// Gives the guard a figure; a fall that only a compaction explains is told.
+/// Gives the guard a figure. A fall is taken for a compaction only where nothing else would report one: `/rewind` and others
+/// make it fall too.
 fn observe(model: &mut Model, used: Tokens, window: Option<Tokens>, source: Source) {
     let reading = Reading {
         used,
@@ -576,7 +577,8 @@ fn observe(model: &mut Model, used: Tokens, window: Option<Tokens>, source: Sour
         source,
         at: model.now,
     };
-    if model.guard.observe(reading) {
+    let followed = model.transcript.whole && !model.transcript_lost;
+    if model.guard.observe(reading) && !model.agent.hooked && !followed {
         compaction::fell(model);
     }
 }

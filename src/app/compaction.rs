@@ -4,8 +4,8 @@
 //!
 //! ```text
 //!   PreCompact ─▶ boundary in the transcript · SessionStart(compact) · PostCompact ─▶ the next figure falls by 30 %
-//!   (may still        └──────────── these tell of it: the largest tally counts ──┘    (counts only if nobody has told
-//!    be blocked)                                                                       of it within a turn, or will)
+//!   (may still        └──────────── these tell of it: the largest tally counts ──┘    (counts only where neither hooks
+//!    be blocked)                                                                       nor a transcript would report it)
 //! ```
 //!
 //! With `guard.replace_compaction` the client is started with its auto-compaction off, which its user can turn on
@@ -143,8 +143,9 @@ pub fn rebuilt(model: &mut Model) {
     seen(model, Compactions::rebuild);
 }
 
-/// The figure fell so far that only a compaction explains it.
+/// The figure fell by much, and the agent has neither hooks nor a transcript that would report why.
 pub fn fell(model: &mut Model) {
+    model.guard.note_fall();
     seen(model, Compactions::fall);
 }
 

@@ -1,7 +1,7 @@
 //! Growth per turn, turns left.
 //!
 //! A turn may read one file or fifty, so a mean is worthless: growth is the median over the last turns and its spread the quartiles.
-//! Turns in which the client compacted tell nothing about growth and are left out.
+//! Turns in which the client compacted, or the figure fell by much, say nothing about growth and are left out.
 
 use std::{collections::VecDeque, ops::RangeInclusive};
 
@@ -39,6 +39,8 @@ pub struct Turn {
     pub used: Tokens,
     /// The client compacted within it.
     pub compacted: bool,
+    /// The figure fell by much within it, whatever the reason: it says nothing about growth.
+    pub fell: bool,
 }
 
 /// How much a turn adds.
@@ -53,7 +55,7 @@ pub struct Growth {
 }
 
 impl Forecast {
-    /// Takes a figure of turn `number`; returns whether it fell so far that the client must have compacted.
+    /// Takes a figure of turn `number`; returns whether it fell so far that the client may have compacted.
     pub fn observe(&mut self, number: u64, used: Tokens) -> bool {
         self.base.get_or_insert(used);
         let told = std::mem::take(&mut self.compacting);
@@ -62,24 +64,26 @@ impl Forecast {
                 number,
                 used,
                 compacted: told,
+                fell: false,
             });
             return false;
         };
         // In wide arithmetic: a figure from outside may be anything.
         let fell = u128::from(used.0) * 100 < u128::from(last.used.0) * u128::from(100 - FALL);
-        let compacted = fell || told;
         if number > last.number {
             self.turns.push_back(Turn {
                 number,
                 used,
-                compacted,
+                compacted: told,
+                fell,
             });
             if self.turns.len() > HISTORY {
                 self.turns.pop_front();
             }
         } else {
             last.used = used;
-            last.compacted |= compacted;
+            last.compacted |= told;
+            last.fell |= fell;
         }
         self.falls = self.falls.saturating_add(u32::from(fell));
         fell
@@ -88,6 +92,13 @@ impl Forecast {
     /// Notes that the client has compacted: the next figure may have fallen by less than what is noticed by itself.
     pub const fn note_compaction(&mut self) {
         self.compacting = true;
+    }
+
+    /// Notes that the fall which was just observed was a compaction.
+    pub fn note_fall(&mut self) {
+        if let Some(last) = self.turns.back_mut() {
+            last.compacted = true;
+        }
     }
 
     /// Notes that the session goes on from an earlier life: what it carried at first is no base load.
@@ -119,7 +130,7 @@ impl Forecast {
     pub fn growth(&self) -> Option<Growth> {
         let pairs = self.turns.iter().zip(self.turns.iter().skip(1));
         let grown = pairs
-            .filter(|(_, later)| !later.compacted)
+            .filter(|(_, later)| !later.compacted && !later.fell)
             .map(|(earlier, later)| {
                 // Turns that failed, or whose figure was missed, have grown along.
                 let turns = later.number.saturating_sub(earlier.number).max(1);
@@ -221,14 +232,11 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_over_30_percent_is_a_compaction_and_no_growth() {
+    fn a_fall_over_30_percent_is_noticed_and_no_growth() {
         let forecast = after(&[100_000, 104_000, 72_801, 30_000, 34_000, 38_000]);
         assert_eq!(forecast.falls(), 1);
         assert_eq!(
-            forecast
-                .turns()
-                .map(|turn| turn.compacted)
-                .collect::<Vec<_>>(),
+            forecast.turns().map(|turn| turn.fell).collect::<Vec<_>>(),
             [false, false, false, true, false, false]
         );
         let mut within = after(&[100_000]);

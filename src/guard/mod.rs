@@ -254,7 +254,7 @@ impl Guard {
         &self.settings
     }
 
-    /// Takes what a source says; returns whether the figure fell so far that the client must have compacted.
+    /// Takes what a source says; returns whether the figure fell so far that the client may have compacted.
     pub fn observe(&mut self, reading: Reading) -> bool {
         if reading.source == Source::StatusLine && reading.window.is_some() {
             self.evidence.status_line = reading.window;
@@ -285,6 +285,11 @@ impl Guard {
     /// Notes that the client has compacted: the step to the next figure is no growth, whatever it is.
     pub const fn note_compaction(&mut self) {
         self.forecast.note_compaction();
+    }
+
+    /// Notes that the fall which was just observed was a compaction.
+    pub fn note_fall(&mut self) {
+        self.forecast.note_fall();
     }
 
     /// Notes that the session goes on from an earlier life: its first figure is not that of a fresh one.

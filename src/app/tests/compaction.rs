@@ -127,3 +127,26 @@ fn a_compaction_is_counted_in_the_record_of_its_iteration() {
         "the resumed session brings its boundaries along"
     );
 }
+
+#[test]
+fn a_figure_that_falls_is_no_compaction_where_hooks_or_a_transcript_would_report_one() {
+    let falls = |bench: &mut Bench| {
+        bench.used(150_000);
+        bench.used(40_000);
+        bench.model.compactions.count()
+    };
+    let mut hooked = Bench::new();
+    assert!(hooked.model.agent.hooked);
+    assert_eq!(falls(&mut hooked), 0, "it was /rewind");
+
+    let mut silent = Bench::new();
+    silent.model.agent.hooked = false;
+    assert_eq!(falls(&mut silent), 1);
+    let turns = silent.model.guard.forecast().turns();
+    assert!(turns.last().is_some_and(|turn| turn.compacted));
+
+    let mut followed = Bench::new();
+    followed.model.agent.hooked = false;
+    followed.model.transcript.whole = true;
+    assert_eq!(falls(&mut followed), 0);
+}
