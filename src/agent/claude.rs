@@ -27,6 +27,18 @@ pub use settings::{EVENTS, Injection, Settings, SettingsError, settings, user_st
 /// Switches the client's auto-compaction off for one process; `/compact` goes on working (measured with 2.1.197).
 pub const NO_AUTO_COMPACTION: (&str, &str) = ("DISABLE_AUTO_COMPACT", "1");
 
+/// Gives the client's to-do tools to models that have none by themselves; their names are announced and their definitions
+/// loaded when they are wanted. 2.1.330 has them for 4.x models but Opus 4.8 only, 2.1.197 for all and does not know this
+/// (measured).
+pub const TODO_TOOLS: (&str, &str) = ("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1");
+
+/// Whether a variable of the client's that has this value is on.
+#[must_use]
+pub fn is_on(value: &str) -> bool {
+    let value = value.trim().to_ascii_lowercase();
+    matches!(value.as_str(), "1" | "true" | "yes" | "on")
+}
+
 /// What the agent is told about notes and signals.
 pub const SYSTEM_PROMPT: &str = include_str!("../../assets/system_prompt.md");
 

@@ -263,6 +263,21 @@ impl AgentState {
     }
 }
 
+/// Whether the agent keeps a to-do list that a handoff can carry over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TodoList {
+    /// It has written one in this run.
+    Kept,
+    /// It could; nothing has been seen.
+    Empty,
+    /// Its tools are not switched on, and nothing has been seen.
+    Off,
+    /// The agent has none.
+    #[default]
+    None,
+}
+
 /// The body of every answer that is not a success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {

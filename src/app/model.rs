@@ -50,6 +50,8 @@ pub struct Identity {
     pub agent_kind: &'static str,
     /// The command of the agent, as shown.
     pub agent_command: String,
+    /// Whether the client was started with its to-do tools on.
+    pub todo_tools: bool,
 }
 
 /// What we know of the agent's process and its doings.

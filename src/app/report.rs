@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use crate::{
     api::wire::{
         AgentReport, ContextReport, HandoffReport, HistoryReport, IterationReport, IterationTokens,
-        RebootReport, SourcedItem, StatusLineReply, StatusReport, TrimReport, UsageAction,
-        UsageActionKind, UsageQuery, UsageReply,
+        RebootReport, SourcedItem, StatusLineReply, StatusReport, TodoList, TrimReport,
+        UsageAction, UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     config::RebootMode,
@@ -51,6 +51,7 @@ pub fn status(model: &Model) -> StatusReport {
             version: model.agent.version.clone(),
             state: model.agent.state,
             hooked: model.agent.hooked,
+            todo_list: todo_list(model),
         },
         context: context(model),
         reboot: reboot_report(model),
@@ -239,6 +240,19 @@ pub fn handoff(model: &Model) -> HandoffReport {
                 source: origin.word().to_owned(),
             })
             .collect(),
+        todo_list: todo_list(model),
+    }
+}
+
+/// Whether the agent's to-do list is a source of the handoff. What was seen counts more than what was switched.
+fn todo_list(model: &Model) -> TodoList {
+    if model.todo.is_kept() {
+        return TodoList::Kept;
+    }
+    match model.identity.agent_kind {
+        "generic" => TodoList::None,
+        "claude" if !model.identity.todo_tools => TodoList::Off,
+        _ => TodoList::Empty,
     }
 }
 

@@ -106,6 +106,7 @@ impl Bench {
                 environment: "p".to_owned(),
                 agent_kind: "claude",
                 agent_command: "claude".to_owned(),
+                todo_tools: true,
             },
             config,
             lineage: Lineage::new(RunId::new(wall, [1, 2, 3])),

@@ -74,6 +74,12 @@ impl TodoList {
         self.open_before = now.pending().map(str::to_owned).collect();
     }
 
+    /// Whether the agent has written a list, in this session or in one before.
+    #[must_use]
+    pub const fn is_kept(&self) -> bool {
+        !self.now.is_empty() || !self.done_before.is_empty() || !self.open_before.is_empty()
+    }
+
     /// Feeds what is done and to do.
     pub fn feed(&self, state: &mut PreservedState) {
         let before = self.done_before.iter().map(String::as_str);

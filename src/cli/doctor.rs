@@ -135,6 +135,7 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
     checks.push(supervisor(here, &status));
     checks.push(agent::session_id(here, report, &kept));
     checks.push(agent::hooks(report));
+    checks.push(agent::todo_list(here, report));
     checks.push(agent::window(here, report));
     checks.extend(terminal::checks());
     checks.push(keeping::left_behind(here, &kept));

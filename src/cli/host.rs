@@ -67,7 +67,7 @@ use super::{
     template,
 };
 use recover::{StoreStart, recover, sweep_roll};
-use who::{Who, agent_config_dir, agent_env, who};
+use who::{Who, agent_config_dir, agent_env, has_todo_tools, who};
 
 /// The name of the demo agent in the records of runs.
 pub(super) const DEMO: &str = "pitstop demo";
@@ -453,6 +453,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         environment: Environment::of(&project, &config).name,
         agent_kind: who.kind.word(),
         agent_command: who.shown,
+        todo_tools: has_todo_tools(&config),
     };
     let variable = |name: &str| env::var(name).unwrap_or_default();
     let depth = Depth::of(

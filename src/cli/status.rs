@@ -128,7 +128,7 @@ fn context(context: &ContextReport) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::wire::{AgentReport, AgentState, RebootReport};
+    use crate::api::wire::{AgentReport, AgentState, RebootReport, TodoList};
 
     fn report() -> StatusReport {
         StatusReport {
@@ -146,6 +146,7 @@ mod tests {
                 version: Some("2.1.197".into()),
                 state: AgentState::Idle,
                 hooked: true,
+                todo_list: TodoList::Kept,
             },
             context: ContextReport {
                 used: Some(128_400),

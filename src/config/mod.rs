@@ -68,6 +68,8 @@ pub struct AgentConfig {
     pub args: Vec<String>,
     /// Variables added to its environment.
     pub env: BTreeMap<String, String>,
+    /// Whether its to-do tools are switched on for models that have none by themselves.
+    pub todo_tools: bool,
 }
 
 impl Default for AgentConfig {
@@ -76,6 +78,7 @@ impl Default for AgentConfig {
             command: "claude".to_owned(),
             args: Vec::new(),
             env: BTreeMap::new(),
+            todo_tools: true,
         }
     }
 }

@@ -17,7 +17,7 @@ use pitstop::api::server::{BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE
 use pitstop::api::wire::{
     AgentReport, AgentState, ContextReport, Control, HandoffReport, HistoryReport, IterationReport,
     MetricsReport, News, NewsKind, NotedReply, OrderReply, RebootReport, Reply, Report, Request,
-    SaveReply, StatusLineReply, StatusReport, UsageAction, UsageActionKind, UsageReply,
+    SaveReply, StatusLineReply, StatusReport, TodoList, UsageAction, UsageActionKind, UsageReply,
 };
 use pitstop::api::{Call, Desk, Feed, Secrets, bind_control_socket, bind_loopback, serve};
 use pitstop::config::load::paths::project_hash;
@@ -269,6 +269,7 @@ fn status() -> StatusReport {
             version: None,
             state: AgentState::Idle,
             hooked: false,
+            todo_list: TodoList::Empty,
         },
         context: ContextReport::default(),
         reboot: RebootReport {

@@ -432,6 +432,81 @@ fn without_hooks_the_transcript_of_the_real_client_is_heard() {
     notes_are_heard(&launch);
 }
 
+/// A live one with a model that has no to-do tools by itself, at the present version of the client.
+fn without_own_todo_tools(answers: impl IntoIterator<Item = Answer>) -> Launch {
+    let launch = Launch::live()
+        .set("reboot.mode=\"manual\"")
+        .agent_args(["--model", "claude-sonnet-5"]);
+    launch.api().answer(answers);
+    launch
+}
+
+fn call(name: &str, input: Value) -> Answer {
+    Answer::Tool {
+        name: name.to_owned(),
+        input,
+    }
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_real_client_keeps_a_todo_list_with_a_model_that_has_none_by_itself() {
+    let launch = without_own_todo_tools([
+        call(
+            "ToolSearch",
+            json!({"query": "select:TaskCreate,TaskUpdate"}),
+        ),
+        call(
+            "TaskCreate",
+            json!({"subject": "count the herons", "description": "all of them"}),
+        ),
+        call(
+            "TaskCreate",
+            json!({"subject": "count the egrets", "description": "the rest"}),
+        ),
+        call("TaskUpdate", json!({"taskId": "1", "status": "completed"})),
+        Answer::text("The herons are counted."),
+    ]);
+    let supervisor = started(&launch);
+    assert_eq!(supervisor.status()["agent"]["todo_list"], "empty");
+    supervisor.prompt("count the birds");
+    let handoff = wait_for_handoff(&supervisor, "the list", |handoff| {
+        items(handoff, "completed_items") == ["count the herons"]
+    });
+    assert_eq!(items(&handoff, "remaining_items"), ["count the egrets"]);
+    assert_eq!(handoff["todo_list"], "kept");
+    let told = handoff["sources"].as_array().unwrap();
+    let of_list = told.iter().filter(|item| item["source"] == "todo");
+    assert_eq!(of_list.count(), 2, "{told:?}");
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_real_client_has_no_todo_tools_where_they_are_switched_off() {
+    let named = |launch: &Launch| {
+        let supervisor = started(launch);
+        supervisor.prompt("count the birds");
+        let calls = launch.api().wait_for_calls(1, SOON);
+        let list = supervisor.handoff()["todo_list"].clone();
+        // The list of deferred tools has one a line.
+        (calls[0].to_string().contains("\\nTaskCreate\\n"), list)
+    };
+    let on = without_own_todo_tools([Answer::text("Twelve.")]);
+    let off = without_own_todo_tools([Answer::text("Twelve.")]).set("agent.todo_tools=false");
+    let by_the_user =
+        without_own_todo_tools([Answer::text("Twelve.")]).env("CLAUDE_CODE_ENABLE_TODO_TOOLS", "0");
+    assert_eq!(named(&on), (true, json!("empty")));
+    assert_eq!(named(&off), (false, json!("off")));
+    assert_eq!(named(&by_the_user), (false, json!("off")));
+    let doctor = off.command(&["doctor", "--set", "agent.todo_tools=false"]);
+    let output = { doctor }.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.contains("none: the client's to-do tools are not switched on"),
+        "{text}"
+    );
+}
+
 /// What the old session said stays said: resumed, its transcript is not heard again.
 #[test]
 fn the_past_of_a_resumed_session_is_not_heard_again() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::AgentState;
+use super::{AgentState, TodoList};
 use crate::handoff::summary::SummaryMade;
 
 /// How things stand: what `pitstop status --json` prints.
@@ -90,6 +90,9 @@ pub struct AgentReport {
     /// Whether any of its hooks has arrived in this iteration.
     #[serde(default)]
     pub hooked: bool,
+    /// Whether it keeps a to-do list.
+    #[serde(default)]
+    pub todo_list: TodoList,
 }
 
 /// How full the context window is, as part of a [`StatusReport`]; all `null` before the first figure.
@@ -243,6 +246,9 @@ pub struct HandoffReport {
     /// Every item it was made of, with who told it.
     #[serde(default)]
     pub sources: Vec<SourcedItem>,
+    /// Whether the agent's to-do list is among the sources.
+    #[serde(default)]
+    pub todo_list: TodoList,
 }
 
 /// An item of the preserved state with who told it.
@@ -335,6 +341,7 @@ mod tests {
                 version: None,
                 state: AgentState::Starting,
                 hooked: false,
+                todo_list: TodoList::Empty,
             },
             context: ContextReport::default(),
             reboot: RebootReport {
@@ -353,7 +360,7 @@ mod tests {
             "version": "0.1.0", "pid": 42, "project": "/home/me/project", "run_id": "r1",
             "mode": "ask", "zoomed": false, "iteration": 1, "session_id": null,
             "agent": {"kind": "demo", "command": "pitstop demo", "version": null, "state": "starting",
-                      "hooked": false},
+                      "hooked": false, "todo_list": "empty"},
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},

@@ -12,10 +12,10 @@ use tokio::runtime::Runtime;
 
 use super::{Check, State, keeping::Kept};
 use crate::{
-    api::wire::StatusReport,
+    api::wire::{StatusReport, TodoList},
     cli::{
         here::Here,
-        host::who::{claude_config_dir, demo_dir, find_program},
+        host::who::{claude_config_dir, demo_dir, find_program, has_todo_tools},
         out::tokens,
     },
 };
@@ -200,6 +200,29 @@ pub(super) fn hooks(report: Option<&StatusReport>) -> Check {
             ),
         (None, None) => Check::new(name, State::Unknown, "no supervisor runs here")
             .remedy("start `pitstop` here and look again from another terminal"),
+    }
+}
+
+/// Whether the handoff has a to-do list of the agent's own to carry over.
+pub(super) fn todo_list(here: &Here, report: Option<&StatusReport>) -> Check {
+    let name = "to-do list";
+    let ready = if has_todo_tools(&here.config) {
+        TodoList::Empty
+    } else {
+        TodoList::Off
+    };
+    match report.map_or(ready, |report| report.agent.todo_list) {
+        TodoList::Kept => Check::new(name, State::Ok, "the agent keeps one"),
+        TodoList::Empty => Check::new(name, State::Ok, "none yet; the client's to-do tools are on"),
+        TodoList::None => Check::new(name, State::Ok, "none: this agent has no to-do tools"),
+        TodoList::Off => Check::new(
+            name,
+            State::Warning,
+            "none: the client's to-do tools are not switched on",
+        )
+        .remedy(
+            "set [agent] todo_tools = true, or CLAUDE_CODE_ENABLE_TODO_TOOLS=1 where you set that variable yourself",
+        ),
     }
 }
 

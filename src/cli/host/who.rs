@@ -146,10 +146,49 @@ pub(super) fn agent_env(
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
     env.extend(own);
+    if kind == AgentKind::Claude && TodoTools::now(config) == TodoTools::Ours {
+        let (name, value) = claude::TODO_TOOLS;
+        env.push((name.into(), value.into()));
+    }
     if kind == AgentKind::Demo {
         env.push(("PITSTOP_DEMO_DIR".into(), demo_dir(paths).into()));
     }
     env
+}
+
+/// What decides whether the client has its to-do tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TodoTools {
+    /// We switch them on.
+    Ours,
+    /// We do not, and the user has not.
+    Off,
+    /// A variable of the user's says so.
+    Theirs(bool),
+}
+
+impl TodoTools {
+    /// By the configuration, and by the variable as the client would inherit it.
+    fn of(config: &Config, inherited: Option<&OsStr>) -> Self {
+        let set = config.agent.env.get(claude::TODO_TOOLS.0).map(OsStr::new);
+        match set.or(inherited) {
+            Some(value) => Self::Theirs(value.to_str().is_some_and(claude::is_on)),
+            None if config.agent.todo_tools => Self::Ours,
+            None => Self::Off,
+        }
+    }
+
+    fn now(config: &Config) -> Self {
+        Self::of(config, env::var_os(claude::TODO_TOOLS.0).as_deref())
+    }
+}
+
+/// Whether the client has its to-do tools switched on.
+pub(in crate::cli) fn has_todo_tools(config: &Config) -> bool {
+    matches!(
+        TodoTools::now(config),
+        TodoTools::Ours | TodoTools::Theirs(true)
+    )
 }
 
 /// Where the demo keeps what Claude Code keeps in its own directory.
@@ -192,6 +231,23 @@ mod tests {
         assert_eq!(find_program(shim.as_os_str()), Some(shim.clone()));
         symlink("/nowhere", dir.path().join("dangling")).unwrap();
         assert_eq!(find_program(dir.path().join("dangling").as_os_str()), None);
+    }
+
+    #[test]
+    fn the_users_own_variable_decides_about_the_todo_tools() {
+        let mut config = Config::default();
+        let of = |config: &Config, inherited: Option<&str>| {
+            TodoTools::of(config, inherited.map(OsStr::new))
+        };
+        assert_eq!(of(&config, None), TodoTools::Ours);
+        assert_eq!(of(&config, Some("0")), TodoTools::Theirs(false));
+        let name = claude::TODO_TOOLS.0.to_owned();
+        config.agent.env.insert(name, "true".to_owned());
+        assert_eq!(of(&config, Some("0")), TodoTools::Theirs(true));
+        config.agent.env.clear();
+        config.agent.todo_tools = false;
+        assert_eq!(of(&config, None), TodoTools::Off);
+        assert_eq!(of(&config, Some("1")), TodoTools::Theirs(true));
     }
 
     #[test]

@@ -89,6 +89,7 @@ fn identity() -> Identity {
         environment: "ledger".to_owned(),
         agent_kind: "claude",
         agent_command: "claude".to_owned(),
+        todo_tools: true,
     }
 }
 
