@@ -22,7 +22,10 @@ use crate::transcript::SessionId;
 pub mod question;
 mod settings;
 
-pub use settings::{EVENTS, Injection, Settings, SettingsError, settings, user_status_line};
+pub use settings::{
+    EVENTS, Injection, OBSERVE_VARIABLE, PROGRAM_VARIABLE, Settings, SettingsError, settings,
+    user_status_line,
+};
 
 /// Switches the client's auto-compaction off for one process; `/compact` goes on working (measured with 2.1.197).
 pub const NO_AUTO_COMPACTION: (&str, &str) = ("DISABLE_AUTO_COMPACT", "1");

@@ -126,7 +126,7 @@ pub fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> {
 /// Marks that a Claude Code process leaves in the environment of its children. A client that finds
 /// `CLAUDE_CODE_CHILD_SESSION` keeps no transcript at all (measured with 2.1.197), so all go.
 /// The user's own `CLAUDE_CODE_*` settings (Bedrock, output limits, renderer) stay.
-const CHILD_MARKS: [&str; 12] = [
+const CHILD_MARKS: [&str; 14] = [
     "CLAUDECODE",
     "CLAUDE_CODE_AGENT",
     "CLAUDE_CODE_CHILD_SESSION",
@@ -139,6 +139,8 @@ const CHILD_MARKS: [&str; 12] = [
     "CLAUDE_ENV_FILE",
     "CLAUDE_PROJECT_DIR",
     "AI_AGENT",
+    claude::OBSERVE_VARIABLE,
+    claude::PROGRAM_VARIABLE,
 ];
 
 /// Marks of the terminal we run in: the child lives in ours.
@@ -234,6 +236,8 @@ mod tests {
             ("TERM_PROGRAM_VERSION", "3"),
             ("LINES", "24"),
             ("GIT_EDITOR", "true"),
+            ("PITSTOP", "/another/pitstop"),
+            ("PITSTOP_OBSERVE", "/another/observe"),
             ("TERM", "screen"),
             ("CLAUDE_CODE_USE_BEDROCK", "1"),
             ("CLAUDE_CODE_NO_FLICKER", "1"),

@@ -29,8 +29,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
-/// The variable that names the observe file, for hooks that are not given it as an argument.
-pub const OBSERVE_VARIABLE: &str = "PITSTOP_OBSERVE";
+pub use crate::agent::claude::OBSERVE_VARIABLE;
 
 /// The largest secrets file read, in bytes: two short lines and a command.
 const FILE_LIMIT: u64 = 64 * 1024;

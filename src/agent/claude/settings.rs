@@ -1,17 +1,19 @@
 //! The per-run settings file: hooks and status line that call `pitstop`, and one permission.
 //!
-//! Measured with Claude Code 2.1.197:
+//! The commands are short, for the client shows them in the chat wherever it mentions a hook. What they need to know stands
+//! in the file's own `env`: a daemon of the client's that runs the session on has the environment of whichever session
+//! started it, which may be hosted by another supervisor, but it passes this file on.
 //!
+//! Measured with Claude Code 2.1.197 and 2.1.330:
+//!
+//! - `env` of `--settings` wins over the process's own environment, in hooks and in the status line, and in the daemon too.
 //! - Of two `--settings` the last wins, so the user's own is merged into ours. Hooks of its settings
 //!   files run beside ours; its `statusLine` is replaced.
 //! - A permission for one absolute file is `Edit(//abs/path)` (it covers `Write` too) and
 //!   `Read(//abs/path)`; `Write(…)` rules and single slashes match nothing; `*?[]` and `\` are
 //!   pattern characters and take a backslash.
 
-use std::{
-    fmt::Write as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -32,6 +34,12 @@ pub const EVENTS: [&str; 14] = [
     "StopFailure",
     "SessionEnd",
 ];
+
+/// The variable that names the `pitstop` executable, for the commands in the settings file.
+pub const PROGRAM_VARIABLE: &str = "PITSTOP";
+
+/// The variable that names the file with the observe right, for hooks that are not given it as an argument.
+pub const OBSERVE_VARIABLE: &str = "PITSTOP_OBSERVE";
 
 /// What the settings file points to.
 #[derive(Clone, Copy, Debug)]
@@ -78,9 +86,13 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     let mut root: Map<String, Value> = user.map_or(Ok(Map::new()), serde_json::from_str)?;
     let user_status_line = root.get("statusLine").and_then(status_line_command);
 
+    let env = inner_object(&mut root, "env")?;
+    env.insert(PROGRAM_VARIABLE.into(), utf8(injection.exe)?.into());
+    env.insert(OBSERVE_VARIABLE.into(), utf8(injection.observe)?.into());
+
     let hooks = inner_object(&mut root, "hooks")?;
     for event in EVENTS {
-        let command = command(injection, &["hook", event])?;
+        let command = command(&format!("hook {event}"));
         // Nothing of the user's is dropped: hooks of one event run side by side.
         inner_list(hooks, event, "hooks")?
             .push(json!({ "hooks": [{ "type": "command", "command": command, "timeout": 5 }] }));
@@ -94,10 +106,9 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     let file = rule_path(injection.scratchpad)?;
     allow.extend(["Read", "Edit"].map(|tool| Value::from(format!("{tool}({file})"))));
 
-    let command = command(injection, &["statusline"])?;
     root.insert(
         "statusLine".into(),
-        json!({ "type": "command", "command": command }),
+        json!({ "type": "command", "command": command("statusline") }),
     );
     let json = serde_json::to_string_pretty(&root)?;
     Ok(Settings {
@@ -134,24 +145,14 @@ fn inner_list<'a>(
         })
 }
 
-/// One shell command that calls `pitstop` with `words`.
-fn command(injection: Injection<'_>, words: &[&str]) -> Result<String, SettingsError> {
-    let mut line = quoted(utf8(injection.exe)?);
-    for word in words {
-        let _ = write!(line, " {word}"); // writing to a String cannot fail
-    }
-    let _ = write!(line, " --observe {}", quoted(utf8(injection.observe)?));
-    Ok(line)
+/// One shell command that calls `pitstop` with `words`. Where the variable is lost, it does nothing and succeeds.
+fn command(words: &str) -> String {
+    format!(r#""${{{PROGRAM_VARIABLE}:-:}}" {words}"#)
 }
 
 fn utf8(path: &Path) -> Result<&str, SettingsError> {
     path.to_str()
         .ok_or_else(|| SettingsError::Path(path.to_owned()))
-}
-
-/// `text` as one word of a POSIX shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// An absolute path in a permission rule: a second slash in front, pattern characters escaped.
@@ -198,18 +199,44 @@ mod tests {
     }
 
     #[test]
-    fn every_hook_calls_pitstop_with_quoted_paths() {
+    fn every_hook_calls_pitstop_by_a_command_without_paths() {
         let settings = value(&settings(injection(), None).unwrap());
         for event in EVENTS {
             assert_eq!(
                 settings["hooks"][event][0]["hooks"][0]["command"],
-                format!(r"'/opt/it'\''s here/pitstop' hook {event} --observe '/run/u 1/observe'")
+                format!(r#""${{PITSTOP:-:}}" hook {event}"#)
             );
         }
         assert_eq!(
             settings["statusLine"]["command"],
-            r"'/opt/it'\''s here/pitstop' statusline --observe '/run/u 1/observe'"
+            r#""${PITSTOP:-:}" statusline"#
         );
+        assert_eq!(
+            settings["env"],
+            json!({"PITSTOP": "/opt/it's here/pitstop", "PITSTOP_OBSERVE": "/run/u 1/observe"})
+        );
+    }
+
+    /// What the command prints and how it ends, with `program` as the executable.
+    fn run(program: Option<&str>) -> (bool, String) {
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell.args(["-c", &command("hook Stop")]).env_clear();
+        shell.envs(program.map(|program| (PROGRAM_VARIABLE, program)));
+        let output = shell.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
+    }
+
+    #[test]
+    fn a_command_finds_any_path_and_without_one_succeeds_in_silence() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("it's \"$HOME\" `here`\n*");
+        std::fs::write(&program, "#!/bin/sh\necho \"$# $1 $2\"\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(run(program.to_str()), (true, "2 hook Stop\n".to_owned()));
+        assert_eq!(run(None), (true, String::new()));
+        assert_eq!(run(Some("")), (true, String::new()));
     }
 
     #[test]
@@ -233,6 +260,7 @@ mod tests {
         assert_eq!(merged.user_status_line.as_deref(), Some("mine.sh"));
         let merged = value(&merged);
         assert_eq!(merged["env"]["A"], "b");
+        assert_eq!(merged["env"][OBSERVE_VARIABLE], "/run/u 1/observe");
         assert_eq!(merged["hooks"]["Stop"][0]["hooks"][0]["command"], "theirs");
         assert_eq!(merged["hooks"]["Stop"].as_array().unwrap().len(), 2);
         assert_eq!(merged["hooks"]["Else"], json!([]));

@@ -109,6 +109,12 @@ impl Hooks {
         reader.join().ok()
     }
 
+    /// The variables that the settings set.
+    fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        let set = self.settings["env"].as_object().into_iter().flatten();
+        set.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+    }
+
     fn start(
         &self,
         command: &str,
@@ -119,6 +125,7 @@ impl Hooks {
         let mut child = Command::new("/bin/sh")
             .args(["-c", command])
             .current_dir(&self.cwd)
+            .envs(self.variables())
             .env("CLAUDECODE", "1")
             .env("CLAUDE_CODE_CHILD_SESSION", "1")
             .env("CLAUDE_CODE_ENTRYPOINT", "cli")
