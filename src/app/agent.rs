@@ -408,6 +408,7 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
     model.agent.draft = false;
     if let Some(name) = name {
         model.guard.set_model_hint(&name);
+        model.agent.model_id = Some(name.clone());
         model.agent.model.get_or_insert(name);
     }
     Vec::new()
@@ -555,6 +556,7 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
         .max();
     if let Some(id) = &line.model_id {
         model.guard.set_model_hint(id);
+        model.agent.model_id = Some(id.clone());
     }
     match line.usage {
         Some(usage) => {

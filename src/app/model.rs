@@ -67,6 +67,8 @@ pub struct AgentView {
     pub model: Option<String>,
     /// What the dialog that is open wants.
     pub dialog: Option<String>,
+    /// The model as the client names it to itself, with its window mark (`…[1m]`).
+    pub model_id: Option<String>,
     /// Whether it shows its list of sessions (the agent view) instead of the session.
     pub listing: bool,
     /// Background tasks that the last turn left running.

@@ -300,7 +300,7 @@ pub struct SummaryConfig {
     pub generate_summaries: bool,
     /// The tools the asked model may use.
     pub summary_allowed_tools: Vec<String>,
-    /// Which model; `None` for the client's own choice.
+    /// Which model; `None` for the session's own.
     pub model: Option<String>,
     /// How long it may take.
     pub timeout: Duration,

@@ -163,7 +163,7 @@ impl Shell {
             iteration: self.model.iteration,
             transcript: self.transcript.clone(),
             ask: ask.then(|| Ask {
-                command: command(&self.agent, settings),
+                command: command(&self.agent, settings, self.model.agent.model_id.as_deref()),
                 timeout: settings.timeout,
             }),
             events: self.events.clone(),
@@ -178,11 +178,17 @@ impl Shell {
 }
 
 /// The client, by the same way as the hosted one: it dies with us, and gets the same environment.
-fn command(plan: &AgentPlan, settings: &SummaryConfig) -> Command {
+///
+/// Unless the user has set a model for it, it is the hosted session's own (`session_model`): the client's default may be
+/// another one, since a session may have been given one by flag or have been switched.
+fn command(plan: &AgentPlan, settings: &SummaryConfig, session_model: Option<&str>) -> Command {
     let user_settings = plan.user_settings().ok().flatten();
     let asked = question::Question {
         tools: &settings.summary_allowed_tools,
-        model: settings.model.as_deref(),
+        model: settings
+            .model
+            .as_deref()
+            .or_else(|| question::without_window_mark(session_model?)),
         max_cost_usd: settings.max_cost_usd,
         user_settings: user_settings.as_deref(),
     };

@@ -280,6 +280,8 @@ fn a_real_client_s_summary_reaches_the_next_session() {
         prompt.contains("<history>\nUser: count the herons\n\nAssistant: Herons, then.\n"),
         "{prompt}"
     );
+    // The session's model, which is not the client's default.
+    assert_eq!(asked["model"], "claude-sonnet-4-5");
     let tools: Vec<_> = asked["tools"]
         .as_array()
         .unwrap()

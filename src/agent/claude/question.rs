@@ -1,9 +1,10 @@
 //! One question to Claude Code that is answered on stdout: `claude -p`.
 //!
-//! What is said here about the client was measured with 2.1.197:
+//! What is said here about the client was measured with 2.1.197 and 2.1.330:
 //!
 //! - The prompt is read from stdin; `--no-session-persistence` leaves no transcript.
 //! - `--tools` decides which tools there are, `--allowedTools` which of them need no asking; nobody can be asked.
+//! - `--permission-mode default` is known to both; its new name `manual` is refused by 2.1.197.
 //! - `disableAllHooks` in `--settings` wins over the user's own settings; a hook of theirs would take the side session for the
 //!   hosted one.
 //! - `CLAUDE_CODE_SAFE_MODE` leaves out instructions files, plugins and servers, and keeps what decides how to sign in (`env`,
@@ -57,6 +58,20 @@ pub fn arguments(question: Question<'_>) -> Vec<OsString> {
 #[must_use]
 pub fn environment() -> Vec<(OsString, OsString)> {
     vec![("CLAUDE_CODE_SAFE_MODE".into(), "1".into())]
+}
+
+/// The longest name of a model that is passed on, in bytes; an ARN is about 120 long.
+const MODEL_CAP: usize = 256;
+
+/// The model of a session, as the client reports it, for a question: without the mark of a large window (`[1m]`). A
+/// question fits into any window, and on some accounts the large one is billed apart. None for what is no model's name:
+/// it comes from outside and becomes an argument.
+#[must_use]
+pub fn without_window_mark(reported: &str) -> Option<&str> {
+    let name = reported.split('[').next()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:/@".contains(c);
+    let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    (starts_well && name.len() <= MODEL_CAP && name.chars().all(plain)).then_some(name)
 }
 
 /// The tool that a permission rule is about.
@@ -144,6 +159,29 @@ mod tests {
                 "--strict-mcp-config"
             ]
         );
+    }
+
+    #[test]
+    fn a_sessions_model_loses_its_window_mark_and_must_be_a_name() {
+        for (reported, asked) in [
+            ("claude-opus-4-8[1m]", Some("claude-opus-4-8")),
+            ("claude-opus-5-5", Some("claude-opus-5-5")),
+            (
+                "arn:aws:bedrock:us-east-1:12:application-inference-profile/a1b2[1m]",
+                Some("arn:aws:bedrock:us-east-1:12:application-inference-profile/a1b2"),
+            ),
+            (
+                "claude-sonnet-4-5@20250929",
+                Some("claude-sonnet-4-5@20250929"),
+            ),
+            ("--dangerously-skip-permissions", None),
+            ("<synthetic>", None),
+            ("a b", None),
+            ("[1m]", None),
+            ("", None),
+        ] {
+            assert_eq!(without_window_mark(reported), asked, "{reported}");
+        }
     }
 
     #[test]
