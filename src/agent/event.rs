@@ -238,6 +238,19 @@ pub struct StatusLine {
     pub seven_day: Option<RateLimit>,
     /// The client's version.
     pub version: Option<String>,
+    /// The prompt cache of the service; none before the first call, and from older versions.
+    pub prompt_cache: Option<PromptCache>,
+}
+
+/// What the service still holds of the conversation, so that the next call reads it at a fraction of the price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PromptCache {
+    /// Whether it was warm when this was said.
+    pub warm: bool,
+    /// Until when it stays so, seconds since the Unix epoch.
+    pub expires_at: Option<u64>,
+    /// What a call has to write again once it is cold, in tokens.
+    pub recache: Option<Tokens>,
 }
 
 /// One usage limit.

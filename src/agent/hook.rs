@@ -10,7 +10,8 @@
 use serde_json::{Map, Value};
 
 use super::{
-    AgentEvent, EndReason, Failure, RateLimit, StartSource, StatusLine, ToolCall, ToolOutput, clip,
+    AgentEvent, EndReason, Failure, PromptCache, RateLimit, StartSource, StatusLine, ToolCall,
+    ToolOutput, clip,
 };
 use crate::transcript::{SessionId, Tokens, todo::TodoCall, usage::Usage};
 
@@ -151,6 +152,7 @@ pub fn parse_status_line(body: &[u8]) -> Result<StatusLine, HookError> {
             .and_then(|l| l.inner("seven_day"))
             .and_then(rate_limit),
         version: at.text("version", SHORT),
+        prompt_cache: at.inner("prompt_cache").and_then(prompt_cache),
     })
 }
 
@@ -388,6 +390,15 @@ fn call_usage(at: Payload<'_>) -> Result<Usage, HookError> {
         cache_creation: tokens("cache_creation_input_tokens")?,
         cache_read: tokens("cache_read_input_tokens")?,
         output: tokens("output_tokens")?,
+    })
+}
+
+/// What cannot be believed counts as absent: the cache moves no gauge.
+fn prompt_cache(at: Payload<'_>) -> Option<PromptCache> {
+    Some(PromptCache {
+        warm: at.0.get("warm")?.as_bool()?,
+        expires_at: at.whole("expires_at"),
+        recache: at.whole("recache_tokens_if_cold").map(Tokens),
     })
 }
 

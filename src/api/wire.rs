@@ -27,9 +27,9 @@ pub use body::{
     is_tag,
 };
 pub use report::{
-    AgentReport, ContextReport, HandoffReport, HistoryReport, IterationReport, IterationTokens,
-    RebootReport, RunReport, SourcedItem, StatusLineReply, StatusReport, TrimReport, UsageAction,
-    UsageActionKind, UsageQuery, UsageReply,
+    AgentReport, CacheReport, ContextReport, HandoffReport, HistoryReport, IterationReport,
+    IterationTokens, RebootReport, RunReport, SourcedItem, StatusLineReply, StatusReport,
+    TrimReport, UsageAction, UsageActionKind, UsageQuery, UsageReply,
 };
 
 pub use super::{

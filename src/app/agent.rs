@@ -17,6 +17,7 @@ use crate::{
 
 use super::{
     autopilot, breakpoint, checkpoint, compaction,
+    cost::TurnCosts,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
@@ -97,6 +98,8 @@ pub fn open_iteration(
 
 /// Forgets what belongs to the session before.
 fn new_session(model: &mut Model) {
+    model.costs = TurnCosts::default();
+    model.agent.prompt_cache = None;
     model.transcript = TranscriptFacts::default();
     model.transcript_lost = false;
     model.todo.carry_over();
@@ -439,6 +442,7 @@ pub(super) fn turn_begins(model: &mut Model) {
     set_state(model, AgentState::Busy);
     // Not when a turn ends: its last figure comes after that.
     model.guard.begin_turn();
+    model.costs.begin_turn(model.used());
     model.agent.draft = false;
     model.agent.background_tasks = 0;
     model.heard.turn_begins();
@@ -544,6 +548,10 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
     agent.version = line.version.clone().or_else(|| agent.version.take());
     agent.model = line.model_name.clone().or_else(|| agent.model.take());
     agent.cost_usd = line.cost_usd.or(agent.cost_usd);
+    agent.prompt_cache = line.prompt_cache.or(agent.prompt_cache);
+    if let Some(cost) = line.cost_usd {
+        model.costs.observe(cost);
+    }
     agent.limits = [("5 h", line.five_hour), ("7 d", line.seven_day)]
         .into_iter()
         .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit)))

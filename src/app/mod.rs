@@ -11,6 +11,7 @@ pub mod checkpoint;
 pub mod compaction;
 pub mod control;
 pub mod copy;
+pub mod cost;
 pub mod effect;
 pub mod ending;
 pub mod event;

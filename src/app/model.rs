@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
+    agent::PromptCache,
     api::wire::{AgentState, CheckpointReply},
     breakpoint::git::GitState,
     clock::At,
@@ -23,6 +24,7 @@ use super::{
     breakpoint::Moments,
     compaction::Compactions,
     copy::{CopyMode, Press},
+    cost::TurnCosts,
     ending::Ending,
     event::{CallId, Ground, Lots, TranscriptFacts},
     external::External,
@@ -87,6 +89,8 @@ pub struct AgentView {
     pub backslash: bool,
     /// What the session has cost, in US dollars.
     pub cost_usd: Option<f64>,
+    /// The prompt cache as the status line last reported it.
+    pub prompt_cache: Option<PromptCache>,
     /// Usage limits as the agent tells them, for display.
     pub limits: Vec<String>,
     /// When the usage limits that are used up begin anew.
@@ -295,6 +299,8 @@ pub struct Model {
     pub session: SessionId,
     /// Context usage.
     pub guard: Guard,
+    /// What the last turns have cost.
+    pub costs: TurnCosts,
     /// Compactions of the client's own in this iteration.
     pub compactions: Compactions,
     /// What the transcript says.
@@ -451,6 +457,7 @@ impl Model {
             lineage,
             iteration,
             session,
+            costs: TurnCosts::default(),
             compactions: Compactions::default(),
             transcript: TranscriptFacts::default(),
             transcript_lost: false,

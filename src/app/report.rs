@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use crate::{
     api::wire::{
-        AgentReport, ContextReport, HandoffReport, HistoryReport, IterationReport, IterationTokens,
-        RebootReport, SourcedItem, StatusLineReply, StatusReport, TodoList, TrimReport,
-        UsageAction, UsageActionKind, UsageQuery, UsageReply,
+        AgentReport, CacheReport, ContextReport, HandoffReport, HistoryReport, IterationReport,
+        IterationTokens, RebootReport, SourcedItem, StatusLineReply, StatusReport, TodoList,
+        TrimReport, UsageAction, UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     config::RebootMode,
@@ -16,7 +16,7 @@ use crate::{
     transcript::Tokens,
 };
 
-use super::{model::Model, reboot};
+use super::{cost, model::Model, reboot};
 
 /// The word for a mode.
 #[must_use]
@@ -36,6 +36,7 @@ fn number(id: u64) -> u32 {
 #[must_use]
 pub fn status(model: &Model) -> StatusReport {
     let identity = &model.identity;
+    let cost = cost::per_turn(model);
     StatusReport {
         version: identity.version.to_owned(),
         pid: identity.pid,
@@ -56,9 +57,25 @@ pub fn status(model: &Model) -> StatusReport {
         context: context(model),
         reboot: reboot_report(model),
         cost_usd: model.agent.cost_usd,
+        turn_cost_usd: cost.map(|cost| cost.now),
+        fresh_turn_cost_usd: cost.and_then(|cost| cost.fresh),
+        prompt_cache: cache(model),
         run: super::autopilot::report(model),
         store_trouble: model.store_trouble.clone(),
     }
+}
+
+/// The prompt cache as it stands now: what was warm when it was last reported may have gone cold since.
+#[must_use]
+pub fn cache(model: &Model) -> Option<CacheReport> {
+    let cache = model.agent.prompt_cache?;
+    let seconds = cache.expires_at.and_then(|at| i64::try_from(at).ok());
+    let expires_at = seconds.and_then(|at| chrono::DateTime::from_timestamp(at, 0));
+    Some(CacheReport {
+        warm: cache.warm && expires_at.is_none_or(|at| at > model.now.wall),
+        expires_at,
+        recache_tokens: cache.recache.map(|tokens| tokens.0),
+    })
 }
 
 fn context(model: &Model) -> ContextReport {

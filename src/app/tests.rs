@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use uuid::Uuid;
 
 use crate::{
-    agent::{AgentEvent, StartSource},
+    agent::{AgentEvent, StartSource, StatusLine},
     api::wire::{AgentState, Control, Reply},
     breakpoint::git::GitState,
     clock::At,
@@ -37,6 +37,7 @@ mod breakpoint;
 mod checkpoint;
 mod compaction;
 mod control;
+mod cost;
 mod external;
 mod feed;
 mod input;
@@ -266,6 +267,25 @@ impl Bench {
             _ => None,
         });
         start.expect("the old agent is gone: the new one is started")
+    }
+}
+
+/// A status line that says nothing but whose it is.
+fn status_line(number: u128) -> StatusLine {
+    StatusLine {
+        session: session(number),
+        transcript_path: None,
+        model_id: None,
+        model_name: None,
+        window: None,
+        usage: None,
+        used_percentage: None,
+        cost_usd: None,
+        duration_ms: None,
+        five_hour: None,
+        seven_day: None,
+        version: None,
+        prompt_cache: None,
     }
 }
 

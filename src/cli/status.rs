@@ -1,9 +1,10 @@
 //! `pitstop status [--json]`: how the supervisor of this directory stands.
 
+use chrono::{DateTime, Utc};
 use clap::Args;
 
 use super::out::{self, columns, duration, tokens};
-use crate::api::wire::{ContextReport, RunReport, StatusReport};
+use crate::api::wire::{CacheReport, ContextReport, RunReport, StatusReport};
 
 /// Tells how the supervisor of this directory stands.
 #[derive(Args, Clone, Debug)]
@@ -69,12 +70,46 @@ fn describe(report: &StatusReport) -> String {
         rows.push(row("run", &run_parts(run)));
     }
     if let Some(cost) = report.cost_usd {
-        rows.push(row("cost", &[format!("${cost:.2}")]));
+        rows.push(row("cost", &cost_parts(cost, report)));
+    }
+    if let Some(cache) = &report.prompt_cache {
+        rows.push(row("cache", &cache_parts(cache)));
     }
     if let Some(trouble) = &report.store_trouble {
         rows.push(row("history", &[format!("in memory: {trouble}")]));
     }
     columns(&rows)
+}
+
+/// What the session costs.
+fn cost_parts(cost: f64, report: &StatusReport) -> Vec<String> {
+    let mut parts = vec![format!("${cost:.2}")];
+    parts.extend(
+        report
+            .turn_cost_usd
+            .map(|cost| format!("${cost:.2} a turn")),
+    );
+    parts.extend(
+        report
+            .fresh_turn_cost_usd
+            .map(|cost| format!("about ${cost:.2} in a fresh session")),
+    );
+    parts
+}
+
+/// Whether the next call can read from the prompt cache.
+fn cache_parts(cache: &CacheReport) -> Vec<String> {
+    if cache.warm {
+        let until = |at: DateTime<Utc>| format!("warm until {}", at.format("%H:%M UTC"));
+        return vec![cache.expires_at.map_or_else(|| "warm".to_owned(), until)];
+    }
+    let mut parts = vec!["cold".to_owned()];
+    parts.extend(
+        cache
+            .recache_tokens
+            .map(|count| format!("{} to write again", tokens(count))),
+    );
+    parts
 }
 
 /// How far an autonomous run is.
@@ -163,6 +198,13 @@ mod tests {
                 blocked_by: vec!["turn".into(), "typing".into()],
             },
             cost_usd: Some(4.123),
+            turn_cost_usd: Some(0.314),
+            fresh_turn_cost_usd: Some(0.042),
+            prompt_cache: Some(CacheReport {
+                warm: true,
+                expires_at: None,
+                recache_tokens: Some(50_000),
+            }),
             run: None,
             store_trouble: None,
         }
@@ -178,7 +220,8 @@ mod tests {
              iteration   3 · session s-3\n\
              context     128.4k of 180.0k usable · 71.3 % · critical · status line · 2.0 s ago\n\
              reboot      waiting · threshold · waits for turn, typing\n\
-             cost        $4.12\n"
+             cost        $4.12 · $0.31 a turn · about $0.04 in a fresh session\n\
+             cache       warm\n"
         );
     }
 

@@ -6,6 +6,8 @@
 //!  warn 126k · compact 153k
 //!  +4.1k/turn · 5–8 turns left
 //!  status line · 2 s ago · $4.12
+//!  $0.31 a turn · ~$0.04 fresh
+//!  cache warm for 4 min
 //! ```
 //!
 //! Each line has a rank; a panel of few rows shows the lines of the first ranks, in the order of the page.
@@ -19,7 +21,7 @@ use ratatui::{
 
 use crate::{
     api::wire::AgentState,
-    app::{Model, report, trim},
+    app::{Model, cost, report, trim},
     guard::{Advice, Assessment, Figure, Lines, Threshold, assess},
     keymap::Action,
     transcript::Tokens,
@@ -123,6 +125,8 @@ fn known(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<(u8
     source.extend(model.agent.cost_usd.map(dollars));
     let style = if figure.stale { theme.bad } else { theme.dim };
     ranked.push((6, frame::row(text::join(&source, cells), style)));
+    ranked.extend(turn_cost(model, theme, cells));
+    ranked.extend(cache(model, theme, cells));
     ranked.extend(limits(model, theme, cells));
     ranked.push((8, base(figure.window, model, theme, cells)));
     if let Some(curve) = curve(figure, model, theme, cells) {
@@ -181,6 +185,34 @@ fn limits(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)
         )
     })
     .collect()
+}
+
+/// What a turn costs now and in a fresh session, once that is known.
+fn turn_cost(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
+    let cost = cost::per_turn(model)?;
+    let mut said = vec![format!("{} a turn", dollars(cost.now))];
+    said.extend(cost.fresh.map(|fresh| format!("~{} fresh", dollars(fresh))));
+    Some((7, frame::row(text::join(&said, cells), theme.text)))
+}
+
+/// Whether the next call still reads from the prompt cache, and for how long.
+fn cache(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
+    let cache = report::cache(model)?;
+    let mut said = Vec::new();
+    if cache.warm {
+        let left = cache
+            .expires_at
+            .and_then(|at| at.signed_duration_since(model.now.wall).to_std().ok());
+        said.push(left.map_or_else(
+            || "cache warm".to_owned(),
+            |left| format!("cache warm for {}", text::span(left)),
+        ));
+    } else {
+        said.push("cache cold".to_owned());
+        let again = cache.recache_tokens.map(Tokens);
+        said.extend(again.map(|count| format!("{} to write again", tokens(count))));
+    }
+    Some((8, frame::row(text::join(&said, cells), theme.dim)))
 }
 
 fn thresholds(lines: &Lines, theme: &Theme, cells: usize) -> Line<'static> {

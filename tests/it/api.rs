@@ -277,6 +277,9 @@ fn status() -> StatusReport {
             ..RebootReport::default()
         },
         cost_usd: None,
+        turn_cost_usd: None,
+        fresh_turn_cost_usd: None,
+        prompt_cache: None,
         run: None,
         store_trouble: None,
     }

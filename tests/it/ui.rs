@@ -897,6 +897,39 @@ fn a_stale_figure_and_a_disagreement_are_marked() {
 }
 
 #[test]
+fn the_prompt_cache_and_the_cost_of_a_turn_are_shown_where_they_are_known() {
+    let mut model = working((132, 50));
+    assert!(!said(&model, "cache") && !said(&model, "a turn"));
+    for (turn, total) in [4.2_f64, 4.5, 4.8, 5.1].into_iter().enumerate() {
+        let second = 720 + turn as u64 * 10;
+        scene::begin_turn(&mut model, second);
+        let pitstop::agent::AgentEvent::StatusLine(mut line) = scene::figure(130_000) else {
+            unreachable!("it is a status line");
+        };
+        line.cost_usd = Some(total);
+        line.prompt_cache = Some(pitstop::agent::PromptCache {
+            warm: true,
+            expires_at: u64::try_from(at(second).wall.timestamp() + 240).ok(),
+            recache: Some(Tokens(131_000)),
+        });
+        scene::say(
+            &mut model,
+            second + 1,
+            pitstop::agent::AgentEvent::StatusLine(line),
+        );
+    }
+    let lines = context(&model).0;
+    assert!(said(&model, "$0.30 a turn · ~$0.04 fresh"), "{lines:?}");
+    assert!(said(&model, "cache warm for 3m"), "{lines:?}");
+    model.now = at(2_000);
+    assert!(
+        said(&model, "cache cold · 131k to write again"),
+        "{:?}",
+        context(&model)
+    );
+}
+
+#[test]
 fn usage_limits_are_shown_where_there_is_room() {
     let mut model = working((132, 50));
     model.agent.limits = vec!["5-hour limit 40 %, resets 14:00 UTC".to_owned()];

@@ -195,6 +195,33 @@ fn a_status_line_carries_usage_and_limits() {
 }
 
 #[test]
+fn a_status_line_carries_the_prompt_cache() {
+    let cache = |fields: &str| {
+        let line = parse_status_line(body(&format!(r#""prompt_cache":{fields}"#)).as_bytes());
+        line.unwrap().prompt_cache
+    };
+    assert_eq!(
+        cache(r#"{"warm":true,"ttl":"5m","expires_at":1795334259,"recache_tokens_if_cold":50000}"#),
+        Some(PromptCache {
+            warm: true,
+            expires_at: Some(1_795_334_259),
+            recache: Some(Tokens(50_000)),
+        })
+    );
+    assert_eq!(
+        cache(r#"{"warm":false,"expires_at":null}"#),
+        Some(PromptCache {
+            warm: false,
+            expires_at: None,
+            recache: None,
+        })
+    );
+    for none in ["null", "{}", "7", r#"{"warm":"yes"}"#] {
+        assert_eq!(cache(none), None, "{none}");
+    }
+}
+
+#[test]
 fn bad_token_figures_are_refused_and_other_bad_numbers_passed_over() {
     for bad in ["-1", "1e13", "\"200000\"", "1e999"] {
         let fields = format!(r#""context_window":{{"context_window_size":{bad}}}"#);

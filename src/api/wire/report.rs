@@ -35,12 +35,32 @@ pub struct StatusReport {
     pub reboot: RebootReport,
     /// What the session has cost so far, in US dollars.
     pub cost_usd: Option<f64>,
+    /// What one of the last turns has cost, in US dollars.
+    #[serde(default)]
+    pub turn_cost_usd: Option<f64>,
+    /// What one would cost in a fresh session, in US dollars.
+    #[serde(default)]
+    pub fresh_turn_cost_usd: Option<f64>,
+    /// The prompt cache of the service, if the agent reports it.
+    #[serde(default)]
+    pub prompt_cache: Option<CacheReport>,
     /// The autonomous run, if this is one.
     #[serde(default)]
     pub run: Option<RunReport>,
     /// Why history is kept in memory, while the store cannot be used.
     #[serde(default)]
     pub store_trouble: Option<String>,
+}
+
+/// The prompt cache, as part of a [`StatusReport`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheReport {
+    /// Whether the next call can still read from it.
+    pub warm: bool,
+    /// Until when it can, or could.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// What a call has to write again once it is cold, in tokens.
+    pub recache_tokens: Option<u64>,
 }
 
 /// An autonomous run, as part of a [`StatusReport`].
@@ -349,6 +369,9 @@ mod tests {
                 ..RebootReport::default()
             },
             cost_usd: None,
+            turn_cost_usd: None,
+            fresh_turn_cost_usd: None,
+            prompt_cache: None,
             run: None,
             store_trouble: None,
         }
@@ -364,7 +387,7 @@ mod tests {
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},
-            "cost_usd": null, "run": null, "store_trouble": null,
+            "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "prompt_cache": null, "run": null, "store_trouble": null,
         });
         assert_eq!(
             serde_json::to_string(&status()).unwrap(),

@@ -102,6 +102,7 @@ impl Bench {
             five_hour: limit,
             seven_day: None,
             version: None,
+            prompt_cache: None,
         }))))
     }
 }

@@ -268,6 +268,7 @@ pub fn figure(used: u64) -> AgentEvent {
         five_hour: None,
         seven_day: None,
         version: Some("2.1.197".to_owned()),
+        prompt_cache: None,
     }))
 }
 
