@@ -19,6 +19,7 @@ use std::{
 use super::{CommandLine, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Start};
 use crate::transcript::SessionId;
 
+pub mod limits;
 pub mod question;
 mod settings;
 
@@ -82,6 +83,16 @@ pub fn boxed(mut text: String) -> String {
     text
 }
 
+/// Whether a version is this one or a later one; one that is not known counts as today's.
+fn is_at_least(version: Option<&str>, wanted: [u32; 3]) -> bool {
+    let Some(version) = version else {
+        return true;
+    };
+    let mut numbers = version.split(['.', '-', ' ']).map(str::parse::<u32>);
+    let mut next = || numbers.next().and_then(Result::ok).unwrap_or(0);
+    [next(), next(), next()] >= wanted
+}
+
 /// Words that the client takes for a subcommand when they are its first whole argument.
 const SUBCOMMANDS: [&str; 17] = [
     "agents",
@@ -117,11 +128,12 @@ const VARIADIC: [&str; 9] = [
 ];
 
 /// Options that take a value of their own, so that a following `-c` or `--resume` is no option.
-const WITH_VALUE: [&str; 24] = [
+const WITH_VALUE: [&str; 25] = [
     "--agent",
     "--agents",
     "--append-system-prompt",
     "--append-system-prompt-file",
+    "--autocompact",
     "--debug-file",
     "--effort",
     "--fallback-model",

@@ -27,9 +27,10 @@ pub use body::{
     is_tag,
 };
 pub use report::{
-    AgentReport, CacheReport, ContextReport, HandoffReport, HistoryReport, IterationReport,
-    IterationTokens, RebootReport, RunReport, SourcedItem, StatusLineReply, StatusReport,
-    TrimReport, UsageAction, UsageActionKind, UsageQuery, UsageReply,
+    AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffReport, HistoryReport,
+    IterationReport, IterationTokens, LinesReport, RebootReport, RunReport, SourcedItem,
+    StatusLineReply, StatusReport, TrimReport, UsageAction, UsageActionKind, UsageQuery,
+    UsageReply,
 };
 
 pub use super::{

@@ -16,7 +16,7 @@ use crate::{
 };
 
 use super::{
-    autopilot, breakpoint, checkpoint, compaction,
+    autopilot, breakpoint, checkpoint, client_limit, compaction,
     cost::TurnCosts,
     effect::{Effect, StartAgent},
     ending,
@@ -45,7 +45,7 @@ fn thresholds(config: &GuardConfig) -> Thresholds {
     let shares = Thresholds::new(config.notice, config.warn, config.compact, config.force_at)
         .unwrap_or_else(|_| {
             Thresholds::preset(match config.preset {
-                Preset::Default => threshold::Preset::Normal,
+                Preset::Default | Preset::Lean => threshold::Preset::Normal,
                 Preset::Late => threshold::Preset::Late,
                 Preset::Early => threshold::Preset::Early,
             })
@@ -167,6 +167,7 @@ pub fn spawned(
     if let Some(body) = kept {
         handoff::keep(model, &body);
     }
+    effects.extend(client_limit::read_settings(model));
     effects.extend(save_iteration(model));
     effects
 }
@@ -480,6 +481,7 @@ pub(super) fn turn_ended(
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.agent.background_tasks = background;
     let mut effects = vec![Effect::ReadGit];
+    effects.extend(client_limit::read_settings(model));
     if let Some(message) = message {
         effects.extend(signal::by_hook(model, message));
         model.agent.last_message = Some(message.to_owned());
@@ -679,21 +681,27 @@ pub fn estimated(model: &mut Model, reading: Reading) -> Vec<Effect> {
     figures_changed(model)
 }
 
-/// A figure has changed: levels crossed are told once, ages need a clock.
-fn figures_changed(model: &mut Model) -> Vec<Effect> {
+/// A figure has changed, or the lines have: levels crossed are reported once, ages need a clock.
+pub(super) fn figures_changed(model: &mut Model) -> Vec<Effect> {
+    client_limit::judge(model);
     let used = model.used();
     if let Some(current) = model.lineage.current_mut() {
         current.tokens_at_birth = current.tokens_at_birth.or(used);
     }
     let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))];
+    effects.extend(client_limit::look_later(model));
+    let mut saved = false;
     if let Some(crossing) = model.guard.crossing(model.now) {
         // A session that was brought back is as full as it was: what is new is that it is back.
         if !(is_brought_back(model) && model.agent.turns == 0) {
             model.notice(crossed_words(&crossing));
         }
-        effects.extend(checkpoint::at_line(model, &crossing));
+        let kept = checkpoint::at_line(model, &crossing);
+        saved = !kept.is_empty();
+        effects.extend(kept);
         effects.extend(summary::crossed(model, crossing.level));
     }
+    effects.extend(client_limit::near(model, saved));
     effects
 }
 

@@ -15,7 +15,7 @@
 
 use crate::{agent::AgentEvent, config::RebootMode, guard::Source, keymap::Action, lineage::Cause};
 
-use super::{agent, effect::Effect, model::Model, reboot};
+use super::{agent, client_limit, effect::Effect, model::Model, reboot};
 
 /// What the client says to its user when it is refused.
 const REFUSAL: &str = "pitstop holds compaction back and offers a reboot with a handoff instead";
@@ -135,7 +135,9 @@ pub fn transcript_read(model: &mut Model) {
 pub fn finished(model: &mut Model) -> Vec<Effect> {
     model.guard.forget(Source::StatusLine);
     seen(model, Compactions::finish);
-    agent::save_iteration(model)
+    let mut effects = client_limit::shown(model);
+    effects.extend(agent::save_iteration(model));
+    effects
 }
 
 /// The client has built its session anew out of what compaction left.
@@ -179,10 +181,19 @@ pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
     (ours && model.config.guard.replace_compaction).then_some(REFUSAL)
 }
 
-/// The client is about to compact: where that is held back, a reboot takes its place.
+/// The client is about to compact: everything is saved, or where that is held back, a reboot takes its place.
 pub fn announced(model: &mut Model, automatic: bool) -> Vec<Effect> {
     let held = automatic && model.config.guard.replace_compaction;
-    if !held || model.reboot.attempt.is_some() || model.quitting.is_some() {
+    if held {
+        return replaced(model);
+    }
+    client_limit::announced(model, automatic);
+    client_limit::before_compaction(model)
+}
+
+/// A reboot takes the place of a compaction that was held back.
+fn replaced(model: &mut Model) -> Vec<Effect> {
+    if model.reboot.attempt.is_some() || model.quitting.is_some() {
         return Vec::new();
     }
     let deferred = model.agent.turns < model.reboot.quiet_until_turn;

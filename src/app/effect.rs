@@ -42,6 +42,11 @@ pub enum Effect {
     WatchPane(String),
     /// Ask git how things stand.
     ReadGit,
+    /// Read what the client's arguments, environment and settings files say about its compaction; `ReadEvent::ClientSettings`
+    /// comes back.
+    ReadClientSettings,
+    /// Read what the client says about its limit at the end of its screen; `ReadEvent::ClientWords` comes back if it does.
+    ReadClientWords,
     /// Look whether these files are there, and read those that the handoff includes; `ReadEvent::Ground` comes back.
     ReadGround {
         /// Files that the handoff names.

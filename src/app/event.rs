@@ -1,7 +1,10 @@
 //! What happened: every fact the core is told, by who speaks.
 
 use crate::{
-    agent::AgentEvent,
+    agent::{
+        AgentEvent,
+        claude::limits::{CompactionSettings, Words},
+    },
     api::wire::{Control, Report},
     breakpoint::git::GitState,
     config::Config,
@@ -208,6 +211,10 @@ pub enum ReadEvent {
     },
     /// An estimate from the pane's text.
     Estimate(Reading),
+    /// What the client's arguments, environment and settings files say about its compaction.
+    ClientSettings(Box<CompactionSettings>),
+    /// What the client says about its limit at the end of its screen.
+    ClientWords(Words),
     /// The recording of an iteration.
     Recording {
         /// Which.
@@ -311,6 +318,8 @@ pub enum TimerId {
     Typing,
     /// A figure on the screen has another age.
     Age,
+    /// The client has drawn what belongs to the last figure.
+    ClientWords,
     /// The scratchpad's edits are to be written.
     SaveNotes(u64),
 }

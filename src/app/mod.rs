@@ -8,6 +8,7 @@ pub mod agent;
 pub mod autopilot;
 pub mod breakpoint;
 pub mod checkpoint;
+pub mod client_limit;
 pub mod compaction;
 pub mod control;
 pub mod copy;
@@ -161,6 +162,8 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
         ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),
+        ReadEvent::ClientSettings(settings) => client_limit::settings_read(model, *settings),
+        ReadEvent::ClientWords(words) => client_limit::said(model, words),
         ReadEvent::Recording { iteration, cast } => replay::read(model, iteration, cast),
         ReadEvent::Task(task) => autopilot::task_read(model, task),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
@@ -198,6 +201,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         // Drawn for its own sake.
         TimerId::Typing => Vec::new(),
         TimerId::Age => control::age_tick(model),
+        TimerId::ClientWords => client_limit::look(model),
         TimerId::SaveNotes(epoch) => {
             if epoch == model.save_epoch {
                 scratchpad::save(model)

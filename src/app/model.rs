@@ -22,6 +22,7 @@ use crate::{
 use super::{
     autopilot::Run,
     breakpoint::Moments,
+    client_limit::ClientLimits,
     compaction::Compactions,
     copy::{CopyMode, Press},
     cost::TurnCosts,
@@ -299,6 +300,8 @@ pub struct Model {
     pub session: SessionId,
     /// Context usage.
     pub guard: Guard,
+    /// Where the client itself acts.
+    pub client: ClientLimits,
     /// What the last turns have cost.
     pub costs: TurnCosts,
     /// Compactions of the client's own in this iteration.
@@ -457,6 +460,7 @@ impl Model {
             lineage,
             iteration,
             session,
+            client: ClientLimits::default(),
             costs: TurnCosts::default(),
             compactions: Compactions::default(),
             transcript: TranscriptFacts::default(),

@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use crate::{
     api::wire::{
-        AgentReport, CacheReport, ContextReport, HandoffReport, HistoryReport, IterationReport,
-        IterationTokens, RebootReport, SourcedItem, StatusLineReply, StatusReport, TodoList,
-        TrimReport, UsageAction, UsageActionKind, UsageQuery, UsageReply,
+        AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffReport, HistoryReport,
+        IterationReport, IterationTokens, LinesReport, RebootReport, SourcedItem, StatusLineReply,
+        StatusReport, TodoList, TrimReport, UsageAction, UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     config::RebootMode,
-    guard::{Advice, Assessment, Level, Source, assess},
+    guard::{Advice, Assessment, Level, Source, Threshold, assess},
     handoff::{preserved::Item, redact::redact},
     lineage::Iteration,
     transcript::Tokens,
@@ -78,9 +78,34 @@ pub fn cache(model: &Model) -> Option<CacheReport> {
     })
 }
 
+fn lines(model: &Model) -> LinesReport {
+    let lines = model.guard.assess(Tokens(0)).lines;
+    LinesReport {
+        notice: lines.at(Threshold::Notice).0,
+        warn: lines.at(Threshold::Warn).0,
+        compact: lines.at(Threshold::Compact).0,
+        force: lines.at(Threshold::Force).0,
+        lowered: lines.are_lowered(),
+    }
+}
+
+fn client_limit(model: &Model) -> Option<ClientLimitReport> {
+    let limit = model.client.limit()?;
+    Some(ClientLimitReport {
+        at: limit.at.0,
+        act: limit.act.word().to_owned(),
+        origin: limit.origin.to_string(),
+    })
+}
+
 fn context(model: &Model) -> ContextReport {
+    let bounds = ContextReport {
+        lines: Some(lines(model)),
+        client_limit: client_limit(model),
+        ..ContextReport::default()
+    };
     let Some(figure) = model.guard.figure(model.now) else {
-        return ContextReport::default();
+        return bounds;
     };
     ContextReport {
         used: Some(figure.used.0),
@@ -90,6 +115,7 @@ fn context(model: &Model) -> ContextReport {
         level: Some(figure.level.word().to_owned()),
         source: Some(source_word(figure.source).to_owned()),
         age_ms: Some(u64::try_from(figure.age.as_millis()).unwrap_or(u64::MAX)),
+        ..bounds
     }
 }
 
@@ -304,7 +330,11 @@ pub fn usage(model: &Model, query: UsageQuery) -> UsageReply {
         .or_else(|| figure.as_ref().map(|one| one.window))
         .or_else(|| used.map(|_| model.guard.window()));
     let assessed = match (used, window) {
-        (Some(used), Some(window)) => Some(assess(used, window, model.guard.settings())),
+        // What the client does at its own limit says nothing about another window.
+        (Some(used), Some(window)) if window != model.guard.window() => {
+            Some(assess(used, window, model.guard.settings(), None))
+        }
+        (Some(used), Some(_)) => Some(model.guard.assess(used)),
         _ => None,
     };
     let auto = model.mode == RebootMode::Auto && !model.paused;

@@ -35,6 +35,7 @@ mod agent;
 mod autopilot;
 mod breakpoint;
 mod checkpoint;
+mod client_limit;
 mod compaction;
 mod control;
 mod cost;

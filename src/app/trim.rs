@@ -8,7 +8,7 @@ use std::{fmt, time::Duration};
 
 use crate::{
     clock::At,
-    guard::{assess, threshold::Threshold},
+    guard::threshold::Threshold,
     lineage::{Cause, Iteration, TrimRecord, Way, journal::Step},
     transcript::{
         SessionId, Tokens,
@@ -123,8 +123,7 @@ pub fn thousands(Tokens(count): Tokens) -> String {
 
 /// How a trim is measured now: against the compact line that the gauge shows.
 fn settings(model: &Model) -> TrimSettings {
-    let (window, used) = (model.guard.window(), model.used().unwrap_or_default());
-    let lines = assess(used, window, model.guard.settings()).lines;
+    let lines = model.guard.assess(Tokens(0)).lines;
     TrimSettings {
         compact_line: lines.at(Threshold::Compact),
         max_recent_messages: model.config.context.max_recent_messages,

@@ -137,6 +137,7 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
     checks.push(agent::hooks(report));
     checks.push(agent::todo_list(here, report));
     checks.push(agent::window(here, report));
+    checks.push(agent::client_limit(here, report));
     checks.extend(terminal::checks());
     checks.push(keeping::left_behind(here, &kept));
     checks.push(keeping::store(here, &kept));

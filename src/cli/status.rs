@@ -59,6 +59,17 @@ fn describe(report: &StatusReport) -> String {
         ),
         row("context", &context(&report.context)),
     ];
+    if let Some(limit) = &report.context.client_limit {
+        let lowered = report.context.lines.is_some_and(|lines| lines.lowered);
+        let mut parts = vec![format!(
+            "{} at {}, by {}",
+            limit.act,
+            tokens(limit.at),
+            limit.origin
+        )];
+        parts.extend(lowered.then(|| "the lines were moved below it".to_owned()));
+        rows.push(row("client", &parts));
+    }
     let reboot = &report.reboot;
     let mut parts = vec![reboot.phase.clone()];
     parts.extend(reboot.reason.clone());
@@ -163,7 +174,7 @@ fn context(context: &ContextReport) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::wire::{AgentReport, AgentState, RebootReport, TodoList};
+    use crate::api::wire::{AgentReport, AgentState, ClientLimitReport, RebootReport, TodoList};
 
     fn report() -> StatusReport {
         StatusReport {
@@ -191,6 +202,12 @@ mod tests {
                 level: Some("critical".into()),
                 source: Some("status_line".into()),
                 age_ms: Some(2_000),
+                lines: None,
+                client_limit: Some(ClientLimitReport {
+                    at: 167_000,
+                    act: "compacts".into(),
+                    origin: "--autocompact".into(),
+                }),
             },
             reboot: RebootReport {
                 phase: "waiting".into(),
@@ -219,6 +236,7 @@ mod tests {
              agent       claude 2.1.197 · idle\n\
              iteration   3 · session s-3\n\
              context     128.4k of 180.0k usable · 71.3 % · critical · status line · 2.0 s ago\n\
+             client      compacts at 167.0k, by --autocompact\n\
              reboot      waiting · threshold · waits for turn, typing\n\
              cost        $4.12 · $0.31 a turn · about $0.04 in a fresh session\n\
              cache       warm\n"

@@ -100,7 +100,7 @@ fn of_figures(body: &[u8]) -> Option<String> {
         most_used: used,
         ..WindowEvidence::default()
     };
-    let measured = assess(used, evidence.window(), &GuardSettings::default());
+    let measured = assess(used, evidence.window(), &GuardSettings::default(), None);
     Some(line_of(
         measured.level,
         measured.percent,

@@ -24,7 +24,7 @@ use crate::{
         Config,
         load::{self, Flags, paths::Paths},
     },
-    guard::{reading::WindowEvidence, threshold::Threshold},
+    guard::{Room, reading::WindowEvidence, threshold::Threshold},
     runtime::trim::{CopyError, Surveyed},
     transcript::{
         SessionId, Tokens,
@@ -220,7 +220,10 @@ fn measure(config: &Config, survey: &Survey) -> (Tokens, TrimSettings) {
     let window = evidence.window();
     let usable = Tokens(window.0.saturating_sub(settings.reserve.0));
     let trim = TrimSettings {
-        compact_line: settings.thresholds.lines(usable).at(Threshold::Compact),
+        compact_line: settings
+            .thresholds
+            .lines(Room::new(window, usable, None))
+            .at(Threshold::Compact),
         max_recent_messages: config.context.max_recent_messages,
     };
     (window, trim)

@@ -49,10 +49,16 @@ pub(super) fn merge(layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigEr
     let percents = draft.percents;
     let preset = config.guard.preset.percents();
     let [notice, warn, compact] = [0, 1, 2].map(|line| percents[line].unwrap_or(preset[line]));
+    let (caps, preset) = (draft.caps, config.guard.preset.caps());
+    let [notice_tokens, warn_tokens, compact_tokens] =
+        [0, 1, 2].map(|line| caps[line].or(preset[line]).filter(|cap| *cap > 0));
     config.guard = GuardConfig {
         notice,
         warn,
         compact,
+        notice_tokens,
+        warn_tokens,
+        compact_tokens,
         ..config.guard
     };
     check_guard(&config.guard, &origins, &mut errors.faults);

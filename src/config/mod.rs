@@ -117,6 +117,9 @@ pub enum Preset {
     Late,
     /// 30, 40 and 50 %: for those who want a fresh mind.
     Early,
+    /// The default's, but no more than 120 000, 170 000 and 220 000 tokens: for large windows, where answers get slower, dearer
+    /// and worse long before the window is full.
+    Lean,
 }
 
 impl Preset {
@@ -124,9 +127,18 @@ impl Preset {
     #[must_use]
     pub const fn percents(self) -> [u8; 3] {
         match self {
-            Self::Default => [50, 70, 85],
+            Self::Default | Self::Lean => [50, 70, 85],
             Self::Late => [70, 80, 90],
             Self::Early => [30, 40, 50],
+        }
+    }
+
+    /// The preset's absolute caps on the notice, warn and compact lines, in tokens.
+    #[must_use]
+    pub const fn caps(self) -> [Option<u64>; 3] {
+        match self {
+            Self::Default | Self::Late | Self::Early => [None; 3],
+            Self::Lean => [Some(120_000), Some(170_000), Some(220_000)],
         }
     }
 }
@@ -134,7 +146,7 @@ impl Preset {
 /// `[guard]`: when to warn and when to reboot. `notice < warn < compact <= force_at`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardConfig {
-    /// The preset the percentages started from.
+    /// The preset that the percentages and caps started from.
     pub preset: Preset,
     /// Up to here all is healthy, in percent of the usable window.
     pub notice: u8,

@@ -24,6 +24,8 @@ pub(super) struct Draft {
     pub config: Config,
     /// Notice, warn and compact as far as they are set by number: these win over any preset.
     pub percents: [Option<u8>; 3],
+    /// The caps on the three in the same way, in tokens; 0 takes the preset's cap away.
+    pub caps: [Option<u64>; 3],
     pub prefix: Option<Chord>,
     pub triggers: Vec<(Action, Vec<Trigger>)>,
 }
@@ -135,13 +137,14 @@ pub(super) static KEYS: &[Key] = &[
         ("default", |d| d.config.guard.preset = Preset::Default),
         ("late", |d| d.config.guard.preset = Preset::Late),
         ("early", |d| d.config.guard.preset = Preset::Early),
+        ("lean", |d| d.config.guard.preset = Preset::Lean),
     ])),
     key("guard", "notice", Anyone, Whole(1, 99, |d, v| d.percents[0] = Some(v as u8))),
     key("guard", "warn", Anyone, Whole(1, 99, |d, v| d.percents[1] = Some(v as u8))),
     key("guard", "compact", Anyone, Whole(1, 99, |d, v| d.percents[2] = Some(v as u8))),
-    key("guard", "notice_tokens", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.guard.notice_tokens = none_if_0(v))),
-    key("guard", "warn_tokens", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.guard.warn_tokens = none_if_0(v))),
-    key("guard", "compact_tokens", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.guard.compact_tokens = none_if_0(v))),
+    key("guard", "notice_tokens", Anyone, Whole(0, MAX_TOKENS, |d, v| d.caps[0] = Some(v))),
+    key("guard", "warn_tokens", Anyone, Whole(0, MAX_TOKENS, |d, v| d.caps[1] = Some(v))),
+    key("guard", "compact_tokens", Anyone, Whole(0, MAX_TOKENS, |d, v| d.caps[2] = Some(v))),
     key("guard", "force_at", Owner, Whole(1, 100, |d, v| d.config.guard.force_at = v as u8)),
     key("guard", "replace_compaction", Owner, Flag(|d, v| d.config.guard.replace_compaction = v)),
 

@@ -6,6 +6,7 @@
 //! ```text
 //!   Reading ──▶ Readings ──▶ used ─┐
 //!   override, status line, model ──▶ window ─▶ usable ─▶ Lines ─▶ Level, Advice, Crossing
+//!   where the client itself acts ───────────────────────┘
 //! ```
 
 use std::{ops::RangeInclusive, time::Duration};
@@ -21,7 +22,7 @@ pub mod threshold;
 
 pub use forecast::{Forecast, Growth};
 pub use reading::{Reading, Source};
-pub use threshold::{Level, Lines, Preset, Threshold, ThresholdError, Thresholds};
+pub use threshold::{Level, Lines, Preset, Room, Threshold, ThresholdError, Thresholds};
 
 use reading::{Readings, WindowEvidence};
 
@@ -124,11 +125,16 @@ impl Assessment {
     }
 }
 
-/// Measures `used` against a window of this size.
+/// Measures `used` against a window of this size, whose client itself acts at `client`, if that is known.
 #[must_use]
-pub fn assess(used: Tokens, window: Tokens, settings: &GuardSettings) -> Assessment {
+pub fn assess(
+    used: Tokens,
+    window: Tokens,
+    settings: &GuardSettings,
+    client: Option<Tokens>,
+) -> Assessment {
     let usable = usable(window, settings.reserve);
-    let lines = settings.thresholds.lines(usable);
+    let lines = settings.thresholds.lines(Room::new(window, usable, client));
     let level = lines.level(used);
     Assessment {
         used,
@@ -223,6 +229,8 @@ pub struct Guard {
     turn: u64,
     /// The highest threshold that has fired and is not armed again.
     fired: Option<Threshold>,
+    /// From where on the client itself acts, if that is known.
+    client: Option<Tokens>,
 }
 
 impl Guard {
@@ -239,6 +247,7 @@ impl Guard {
             forecast: Forecast::default(),
             turn: 0,
             fired: None,
+            client: None,
         }
     }
 
@@ -309,7 +318,34 @@ impl Guard {
 
     /// Begins a new iteration: a fresh session, of which nothing is known but what the user set.
     pub fn start_iteration(&mut self) {
-        *self = Self::new(self.settings);
+        *self = Self {
+            // The next session is started with the same arguments and settings.
+            client: self.client,
+            ..Self::new(self.settings)
+        };
+    }
+
+    /// Takes from where on the client itself acts, in tokens; lines that this puts behind the figure may fire.
+    pub const fn set_client_limit(&mut self, at: Option<Tokens>) {
+        self.client = at;
+    }
+
+    /// Returns from where on the client itself acts, in tokens, if that is known.
+    #[must_use]
+    pub const fn client_limit(&self) -> Option<Tokens> {
+        self.client
+    }
+
+    /// Measures a figure of ours, in tokens, against the window and the lines of now.
+    #[must_use]
+    pub fn assess(&self, used: Tokens) -> Assessment {
+        assess(used, self.window(), &self.settings, self.client)
+    }
+
+    /// Returns the model's id, if any source has named it.
+    #[must_use]
+    pub fn model_id(&self) -> Option<&str> {
+        self.evidence.model.as_deref()
     }
 
     /// Returns the whole window by the evidence there is.
@@ -330,7 +366,7 @@ impl Guard {
             level,
             advice,
             lines,
-        } = assess(best.used, self.window(), &self.settings);
+        } = self.assess(best.used);
         let disagreement = self.readings.dissent(best, at).and_then(|other| {
             let points = share(other.used, usable) - percent;
             (points.abs() > DISAGREEMENT).then_some(Disagreement {
@@ -436,7 +472,12 @@ mod tests {
             (155_000, 1_000_000, 15.8, Level::Healthy, Advice::None),
         ];
         for (used, window, percent, level, advice) in cases {
-            let found = assess(Tokens(used), Tokens(window), &GuardSettings::default());
+            let found = assess(
+                Tokens(used),
+                Tokens(window),
+                &GuardSettings::default(),
+                None,
+            );
             assert_eq!(
                 (rounded(found.percent), found.level, found.advice),
                 (percent, level, advice),
@@ -448,22 +489,53 @@ mod tests {
 
     #[test]
     fn refusal_and_force_have_their_lines() {
-        let assess = |used| assess(Tokens(used), Tokens(200_000), &GuardSettings::default());
+        let assess = |used| {
+            assess(
+                Tokens(used),
+                Tokens(200_000),
+                &GuardSettings::default(),
+                None,
+            )
+        };
         assert!(!assess(176_999).is_refused() && assess(177_000).is_refused());
         assert!(!assess(174_599).is_forced() && assess(174_600).is_forced());
     }
 
     #[test]
+    fn a_limit_of_the_client_that_is_learnt_moves_the_lines_and_fires_what_it_puts_behind() {
+        let mut guard = guard();
+        guard.observe(with_window(said(StatusLine, 150_000, 0), 1_000_000));
+        assert_eq!(guard.crossing(at(0)), None);
+        guard.set_client_limit(Some(Tokens(167_000)));
+        let crossing = guard
+            .crossing(at(1))
+            .expect("it is past the compact line now");
+        assert_eq!(crossing.threshold, Threshold::Compact);
+        assert!(crossing.figure.lines.are_lowered());
+        guard.start_iteration();
+        assert_eq!(
+            guard.assess(Tokens(0)).lines.client(),
+            Some(Tokens(167_000))
+        );
+    }
+
+    #[test]
     fn a_tiny_or_empty_window_is_no_danger() {
-        let tiny = assess(Tokens(5_000), Tokens(20_000), &GuardSettings::default());
+        let tiny = assess(
+            Tokens(5_000),
+            Tokens(20_000),
+            &GuardSettings::default(),
+            None,
+        );
         assert_eq!((tiny.usable, rounded(tiny.percent)), (Tokens(10_000), 50.0));
-        let none = assess(Tokens(5), Tokens(0), &GuardSettings::default());
+        let none = assess(Tokens(5), Tokens(0), &GuardSettings::default(), None);
         assert_eq!((none.usable, none.level), (Tokens(0), Level::Overflow));
         assert!(
             assess(
                 Tokens(u64::MAX),
                 Tokens(u64::MAX),
-                &GuardSettings::default()
+                &GuardSettings::default(),
+                None
             )
             .percent
             .is_finite()

@@ -220,32 +220,107 @@ impl Thresholds {
         self.caps[threshold as usize]
     }
 
-    /// Returns where the thresholds lie in a usable window of this size.
+    /// Returns where the thresholds lie in a room of this kind.
+    ///
+    /// Where the client itself acts before the compact line, or so soon behind it that one turn reaches both, the lines are
+    /// lowered: each becomes the same share of what there is up to that point.
     #[must_use]
-    pub fn lines(&self, usable: Tokens) -> Lines {
-        let refusal = Tokens(usable.0.saturating_sub(REFUSAL_MARGIN));
+    pub fn lines(&self, room: Room) -> Lines {
+        let mut at = self.shares_of(room.usable, room.refusal);
+        let client = room.client.filter(|client| client.0 > 0);
+        let nearest = client.map(|client| Tokens(client.0 - margin(client)));
+        let lowered = nearest.is_some_and(|nearest| at[Threshold::Compact as usize] > nearest);
+        if let (true, Some(client), Some(nearest)) = (lowered, client, nearest) {
+            let mut below = self.shares_of(client, client);
+            let compact = below[Threshold::Compact as usize];
+            if compact > nearest {
+                // They keep their order and the proportion of their distances.
+                for line in &mut below[..=Threshold::Compact as usize] {
+                    line.0 = (u128::from(line.0) * u128::from(nearest.0)
+                        / u128::from(compact.0.max(1))) as u64;
+                }
+            }
+            for (line, below) in at.iter_mut().zip(below) {
+                *line = below.min(*line);
+            }
+        }
+        Lines {
+            at,
+            refusal: room.refusal,
+            client,
+            lowered,
+        }
+    }
+
+    /// The shares and caps in so many tokens, none of them above `end`.
+    fn shares_of(&self, whole: Tokens, end: Tokens) -> [Tokens; 4] {
         // In a small window the force line would lie behind the refusal line, where it is of no use.
-        let mut ceiling = refusal.max(Tokens(1));
+        let mut ceiling = end.max(Tokens(1));
         let mut at = [Tokens::default(); 4];
         // From the top down, so that a cap on one line never leaves a lower one above it.
         for (slot, (share, cap)) in at.iter_mut().zip(self.shares.iter().zip(self.caps)).rev() {
             // Rounded up: the line is the first figure that is at least the share.
-            let line = Tokens((usable.0.saturating_mul(u64::from(*share))).div_ceil(100));
+            let line = Tokens((whole.0.saturating_mul(u64::from(*share))).div_ceil(100));
             ceiling = line.min(cap.unwrap_or(line)).min(ceiling);
             *slot = ceiling;
         }
-        Lines { at, refusal }
+        at
     }
 }
 
-/// How far below the usable window's end the client refuses prompts, in tokens (measured: 177 000 of 180 000).
-const REFUSAL_MARGIN: u64 = 3_000;
+/// What the client refuses prompts below the end of its whole window, in tokens (measured: from 177 000 of 200 000 on, and
+/// from 977 000 of a million).
+const REFUSAL_MARGIN: u64 = 23_000;
+
+/// The same, below the end of the usable window, in tokens.
+const LEAST_REFUSAL_MARGIN: u64 = 3_000;
+
+/// The least distance of the compact line from the point where the client itself acts, in tokens: a large turn.
+const LEAST_MARGIN: u64 = 10_000;
+
+/// How far below the point where the client acts the compact line must lie at least, in tokens. Of a low point it is a
+/// twentieth, so that the lines are not crowded.
+const fn margin(client: Tokens) -> u64 {
+    let share = client.0 / 20;
+    if share < LEAST_MARGIN {
+        share
+    } else {
+        LEAST_MARGIN
+    }
+}
+
+/// What the lines are drawn in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The window less the reserve.
+    pub usable: Tokens,
+    /// From where on a client without auto-compaction refuses prompts.
+    pub refusal: Tokens,
+    /// From where on the client itself acts, if that is known.
+    pub client: Option<Tokens>,
+}
+
+impl Room {
+    /// The room in a window of this size, in tokens, with so much kept back.
+    #[must_use]
+    pub fn new(window: Tokens, usable: Tokens, client: Option<Tokens>) -> Self {
+        Self {
+            usable,
+            // In a window so small that half of it is kept back, no line would be left below the measured point.
+            refusal: Tokens(window.0.saturating_sub(REFUSAL_MARGIN))
+                .max(Tokens(usable.0.saturating_sub(LEAST_REFUSAL_MARGIN))),
+            client,
+        }
+    }
+}
 
 /// Where the thresholds lie in a window of known size; they never fall from one to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lines {
     at: [Tokens; 4],
     refusal: Tokens,
+    client: Option<Tokens>,
+    lowered: bool,
 }
 
 impl Lines {
@@ -255,10 +330,29 @@ impl Lines {
         self.at[threshold as usize]
     }
 
-    /// Returns from where on the client refuses prompts.
+    /// Returns from where on a client without auto-compaction refuses prompts.
     #[must_use]
     pub const fn refusal(&self) -> Tokens {
         self.refusal
+    }
+
+    /// Returns from where on the client itself acts, if that is known.
+    #[must_use]
+    pub const fn client(&self) -> Option<Tokens> {
+        self.client
+    }
+
+    /// Whether the lines were lowered because the client acts before them.
+    #[must_use]
+    pub const fn are_lowered(&self) -> bool {
+        self.lowered
+    }
+
+    /// Whether `used` has come near the point where the client itself acts: as near as the compact line may lie.
+    #[must_use]
+    pub fn is_near_client(&self, used: Tokens) -> bool {
+        self.client
+            .is_some_and(|client| used.0 >= client.0 - margin(client))
     }
 
     /// Returns the highest threshold that `used` has reached.
@@ -288,8 +382,17 @@ mod tests {
 
     use super::*;
 
+    fn room(usable: u64, client: Option<u64>) -> Room {
+        Room::new(Tokens(usable + 20_000), Tokens(usable), client.map(Tokens))
+    }
+
     fn lines(thresholds: Thresholds, usable: u64) -> [u64; 4] {
-        Threshold::ALL.map(|threshold| thresholds.lines(Tokens(usable)).at(threshold).0)
+        below(thresholds, usable, None)
+    }
+
+    fn below(thresholds: Thresholds, usable: u64, client: Option<u64>) -> [u64; 4] {
+        let lines = thresholds.lines(room(usable, client));
+        Threshold::ALL.map(|threshold| lines.at(threshold).0)
     }
 
     #[test]
@@ -299,14 +402,14 @@ mod tests {
             [90_000, 126_000, 153_000, 174_600]
         );
         assert_eq!(
-            Thresholds::default().lines(Tokens(180_000)).refusal(),
+            Thresholds::default().lines(room(180_000, None)).refusal(),
             Tokens(177_000)
         );
     }
 
     #[test]
     fn a_level_begins_exactly_at_its_line() {
-        let lines = Thresholds::default().lines(Tokens(180_000));
+        let lines = Thresholds::default().lines(room(180_000, None));
         let cases = [
             (0, Level::Healthy),
             (89_999, Level::Healthy),
@@ -383,6 +486,50 @@ mod tests {
     }
 
     #[test]
+    fn a_client_that_acts_behind_the_lines_leaves_them_alone() {
+        let shares = [90_000, 126_000, 153_000, 174_600];
+        assert_eq!(below(Thresholds::default(), 180_000, Some(177_000)), shares);
+        let lines = Thresholds::default().lines(room(180_000, Some(177_000)));
+        assert!(!lines.are_lowered());
+        assert_eq!(lines.client(), Some(Tokens(177_000)));
+        // Far enough behind the compact line for a turn, but before the force line.
+        let default = below(Thresholds::default(), 980_000, Some(967_000));
+        assert_eq!(default, lines_of_a_million());
+    }
+
+    fn lines_of_a_million() -> [u64; 4] {
+        [490_000, 686_000, 833_000, 950_600]
+    }
+
+    #[test]
+    fn a_client_that_acts_before_the_lines_lowers_them() {
+        let lowered = Thresholds::default().lines(room(980_000, Some(167_000)));
+        assert!(lowered.are_lowered());
+        assert_eq!(
+            below(Thresholds::default(), 980_000, Some(167_000)),
+            [83_500, 116_900, 141_950, 161_990]
+        );
+        // A compact line high above the others still keeps its distance from the client.
+        let high = Thresholds::new(50, 90, 96, 97).expect("rising");
+        let [notice, warn, compact, force] = below(high, 180_000, Some(167_000));
+        assert_eq!(compact, 167_000 - 8_350);
+        assert!(notice < warn && warn < compact && compact < force && force < 167_000);
+        // Caps below it stay what they are.
+        let capped = Thresholds::default()
+            .with_caps([None, None, Some(Tokens(100_000)), None])
+            .expect("a cap");
+        assert_eq!(below(capped, 980_000, Some(167_000))[2], 100_000);
+    }
+
+    #[test]
+    fn near_is_where_the_compact_line_may_lie_at_most() {
+        let lines = Thresholds::default().lines(room(980_000, Some(967_000)));
+        assert!(!lines.is_near_client(Tokens(956_999)) && lines.is_near_client(Tokens(957_000)));
+        let unknown = Thresholds::default().lines(room(980_000, None));
+        assert!(!unknown.is_near_client(Tokens(u64::MAX)));
+    }
+
+    #[test]
     fn words_and_serialised_names_are_the_same() {
         for level in [
             Level::Healthy,
@@ -403,14 +550,18 @@ mod tests {
             mut shares in proptest::array::uniform4(1u8..=100),
             caps in proptest::array::uniform4(proptest::option::of(1u64..2_000_000)),
             usable in 0u64..2_000_000,
+            client in proptest::option::of(0u64..2_000_000),
         ) {
             shares.sort_unstable();
             let [notice, warn, compact, force] = shares;
             let made = Thresholds::new(notice, warn, compact, force)
                 .and_then(|made| made.with_caps(caps.map(|cap| cap.map(Tokens))));
             let Ok(made) = made else { return Ok(()) };
-            let at = lines(made, usable);
+            let at = below(made, usable, client);
             prop_assert!(at.is_sorted());
+            if let Some(client) = client.filter(|client| *client > 0) {
+                prop_assert!(at[2] <= client, "the compact line lies before the client's point");
+            }
             for (line, cap) in at.iter().zip(caps) {
                 prop_assert!(cap.is_none_or(|cap| *line <= cap));
             }

@@ -17,7 +17,7 @@ use crate::{
     transcript::{SessionId, tail::holds_conversation},
 };
 
-use super::keeper::told;
+use super::{client_settings::ClientSettings, keeper::told};
 
 /// The hidden subcommand by which agents are started: it makes them die with us and signs the roll, then becomes them.
 pub const SHIM: &str = "exec-agent";
@@ -65,7 +65,7 @@ impl AgentPlan {
         no_compaction: bool,
     ) -> io::Result<PaneSpec> {
         let (session, way) = self.way(start);
-        let settings_file = self.write_settings(start)?;
+        let settings_file = self.write_settings(start, no_compaction)?;
         let user_append = claude::user_append_file(&self.user_args)
             .map(|file| std::fs::read_to_string(self.project.join(file)))
             .transpose()?;
@@ -87,11 +87,7 @@ impl AgentPlan {
         let line = agent::command_line(&launch).map_err(io::Error::other)?;
         let mut args = vec![OsString::from(SHIM), self.roll.clone().into(), line.program];
         args.extend(line.args);
-        let mut env = self.env.clone();
-        if no_compaction && self.kind.tells() {
-            let (name, value) = claude::NO_AUTO_COMPACTION;
-            env.push((name.into(), value.into()));
-        }
+        let env = self.variables(no_compaction);
         Ok(PaneSpec {
             program: self.exe.clone().into_os_string(),
             args,
@@ -99,6 +95,27 @@ impl AgentPlan {
             cwd: self.project.clone(),
             size,
         })
+    }
+
+    /// The variables that are set for it over those of this process.
+    fn variables(&self, no_compaction: bool) -> Vec<(OsString, OsString)> {
+        let mut env = self.env.clone();
+        if no_compaction && self.kind.tells() {
+            let (name, value) = claude::NO_AUTO_COMPACTION;
+            env.push((name.into(), value.into()));
+        }
+        env
+    }
+
+    /// Where the client finds out where to compact, when it is started so.
+    #[must_use]
+    pub fn client_settings(&self, no_compaction: bool) -> ClientSettings {
+        ClientSettings {
+            args: self.user_args.clone(),
+            env: self.variables(no_compaction),
+            config_dir: self.config_dir.clone(),
+            project: self.project.clone(),
+        }
     }
 
     fn way(&self, start: &StartAgent) -> (SessionId, Start) {
@@ -143,7 +160,7 @@ impl AgentPlan {
     }
 
     /// Writes the per-run settings beside the iteration's other files, and nowhere else.
-    fn write_settings(&self, start: &StartAgent) -> io::Result<PathBuf> {
+    fn write_settings(&self, start: &StartAgent, no_compaction: bool) -> io::Result<PathBuf> {
         if !self.kind.tells() {
             return Ok(PathBuf::new());
         }
@@ -152,6 +169,7 @@ impl AgentPlan {
             exe: &self.exe,
             observe: &self.observe,
             scratchpad: &self.scratchpad,
+            no_compaction,
         };
         let settings = claude::settings(injection, user.as_deref()).map_err(io::Error::other)?;
         let bytes = settings.json.as_bytes();
@@ -213,11 +231,17 @@ impl AgentPlan {
     /// client's rule for naming a project's directory may change; the id is unique.
     #[must_use]
     pub fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
-        let name = format!("{session}.jsonl");
-        let projects = std::fs::read_dir(self.config_dir.as_ref()?.join("projects")).ok()?;
-        projects
-            .flatten()
-            .map(|project| project.path().join(&name))
-            .find(|path| path.is_file())
+        transcript_in(self.config_dir.as_ref()?, session)
     }
+}
+
+/// The same, below this configuration directory.
+#[must_use]
+pub fn transcript_in(config_dir: &Path, session: impl std::fmt::Display) -> Option<PathBuf> {
+    let name = format!("{session}.jsonl");
+    let projects = std::fs::read_dir(config_dir.join("projects")).ok()?;
+    projects
+        .flatten()
+        .map(|project| project.path().join(&name))
+        .find(|path| path.is_file())
 }

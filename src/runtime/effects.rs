@@ -8,6 +8,7 @@ use std::{
 use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
 
 use crate::{
+    agent::claude::limits::words_on_screen,
     app::{
         Effect, Event,
         effect::{Rung, StartAgent},
@@ -92,6 +93,8 @@ impl Shell {
             Effect::Start(start) => self.start(&start),
             Effect::WatchPane(text) => self.watch_for = Some(text),
             Effect::ReadGit => self.read_git(),
+            Effect::ReadClientSettings => self.read_client_settings(),
+            Effect::ReadClientWords => self.read_client_words(),
             Effect::ReadGround { named, include } => self.read_ground(named, include),
             Effect::ReadScratchpad => self.read_scratchpad(),
             Effect::ReadTask => self.read_task(),
@@ -406,6 +409,36 @@ impl Shell {
             // The loop is gone, then.
             let _ = events.send(Event::Read(ReadEvent::Git(facts))).await;
         });
+    }
+
+    /// Off the loop: the files may lie on a slow disk.
+    fn read_client_settings(&self) {
+        if !self.agent.kind.tells() {
+            return;
+        }
+        let events = self.events.clone();
+        let settings = self
+            .agent
+            .client_settings(self.model.agent.holds_compaction);
+        tokio::spawn(async move {
+            let read = tokio::task::spawn_blocking(move || settings.read());
+            if let Ok(Ok(found)) = tokio::time::timeout(GROUND_LIMIT, read).await {
+                // The loop is gone, then.
+                let _ = events
+                    .send(Event::Read(ReadEvent::ClientSettings(Box::new(found))))
+                    .await;
+            }
+        });
+    }
+
+    /// What stands at the end of the screen, however far a person has scrolled up.
+    fn read_client_words(&mut self) {
+        let text = self
+            .screen
+            .tail_text(usize::from(self.screen.size().rows()));
+        if let Some(words) = words_on_screen(&text) {
+            self.tell(Event::Read(ReadEvent::ClientWords(words)));
+        }
     }
 
     /// Off the loop: the files may lie on a slow disk.

@@ -19,6 +19,7 @@
 
 pub mod agent;
 pub mod canvas;
+pub mod client_settings;
 pub mod clipboard;
 mod editor;
 pub mod effects;

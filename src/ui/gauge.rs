@@ -8,6 +8,7 @@
 //!  status line · 2 s ago · $4.12
 //!  $0.31 a turn · ~$0.04 fresh
 //!  cache warm for 4 min
+//!  client compacts at 967k · its default
 //! ```
 //!
 //! Each line has a rank; a panel of few rows shows the lines of the first ranks, in the order of the page.
@@ -22,7 +23,7 @@ use ratatui::{
 use crate::{
     api::wire::AgentState,
     app::{Model, cost, report, trim},
-    guard::{Advice, Assessment, Figure, Lines, Threshold, assess},
+    guard::{Advice, Assessment, Figure, Lines, Threshold},
     keymap::Action,
     transcript::Tokens,
 };
@@ -128,6 +129,7 @@ fn known(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<(u8
     ranked.extend(turn_cost(model, theme, cells));
     ranked.extend(cache(model, theme, cells));
     ranked.extend(limits(model, theme, cells));
+    ranked.extend(client(&figure.lines, model, theme, cells));
     ranked.push((8, base(figure.window, model, theme, cells)));
     if let Some(curve) = curve(figure, model, theme, cells) {
         ranked.push((9, curve));
@@ -166,13 +168,14 @@ fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>
         (5, thresholds(&nothing.lines, theme, cells)),
     ];
     ranked.extend(limits(model, theme, cells));
+    ranked.extend(client(&nothing.lines, model, theme, cells));
     ranked.push((8, base(nothing.window, model, theme, cells)));
     ranked
 }
 
 /// An empty window of the size we believe in.
 fn assumed(model: &Model) -> Assessment {
-    assess(Tokens(0), model.guard.window(), model.guard.settings())
+    model.guard.assess(Tokens(0))
 }
 
 /// Usage limits with their resets, as the agent tells them.
@@ -212,6 +215,23 @@ fn cache(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static
         let again = cache.recache_tokens.map(Tokens);
         said.extend(again.map(|count| format!("{} to write again", tokens(count))));
     }
+    Some((8, frame::row(text::join(&said, cells), theme.dim)))
+}
+
+/// Where the client itself acts, and whether the lines had to make room for that.
+fn client(
+    lines: &Lines,
+    model: &Model,
+    theme: &Theme,
+    cells: usize,
+) -> Option<(u8, Line<'static>)> {
+    let limit = model.client.limit()?;
+    let acts = format!("client {} at {}", limit.act.word(), tokens(limit.at));
+    if lines.are_lowered() {
+        let said = [format!("lowered: {acts}"), limit.origin.to_string()];
+        return Some((4, frame::row(text::join(&said, cells), theme.accent)));
+    }
+    let said = [acts, limit.origin.to_string()];
     Some((8, frame::row(text::join(&said, cells), theme.dim)))
 }
 
@@ -255,7 +275,8 @@ fn between(
     ])
 }
 
-/// The gauge: eighth blocks for what is used, `·` for what is not, `┊` where warn and compact lie.
+/// The gauge: eighth blocks for what is used, `·` for what is not, `┊` where warn and compact lie, `|` where the client itself
+/// acts.
 fn bar(
     used: Tokens,
     usable: Tokens,
@@ -266,16 +287,22 @@ fn bar(
 ) -> Line<'static> {
     let share = |tokens: Tokens| (tokens.0 as f64 / usable.0.max(1) as f64).clamp(0.0, 1.0);
     let eighths = (share(used) * (cells * 8) as f64).round() as usize;
-    let ticks = [Threshold::Warn, Threshold::Compact]
-        .map(|one| ((share(lines.at(one)) * cells as f64) as usize).min(cells.saturating_sub(1)));
+    let cell_of = |at| ((share(at) * cells as f64) as usize).min(cells.saturating_sub(1));
+    let ticks = [Threshold::Warn, Threshold::Compact].map(|one| cell_of(lines.at(one)));
+    let client = lines.client().map(cell_of);
     let spans = (0..cells).map(|at| {
         let filled = eighths.saturating_sub(at * 8).min(8);
-        match (filled, ticks.contains(&at)) {
+        let tick = if ticks.contains(&at) {
+            Some("┊")
+        } else {
+            (client == Some(at)).then_some("|")
+        };
+        match (filled, tick) {
             // A cell holds one sign: a tick in a cell that is partly used counts by its larger part.
-            (5..=8, true) => Span::styled("┊", fill.add_modifier(Modifier::REVERSED)),
-            (_, true) => Span::styled("┊", theme.accent),
-            (0, false) => Span::styled("·", theme.unused),
-            (part, _) => Span::styled(EIGHTHS[part - 1], fill),
+            (5..=8, Some(tick)) => Span::styled(tick, fill.add_modifier(Modifier::REVERSED)),
+            (_, Some(tick)) => Span::styled(tick, theme.accent),
+            (0, None) => Span::styled("·", theme.unused),
+            (part, None) => Span::styled(EIGHTHS[part - 1], fill),
         }
     });
     spans.collect()

@@ -144,6 +144,7 @@ impl Agent {
     fn start(&self, session: &str, way: Start, prompt: Option<&str>) -> Terminal {
         let settings = claude::settings(
             claude::Injection {
+                no_compaction: false,
                 exe: &recorder(&self.home),
                 observe: Path::new("/a file/observe"),
                 scratchpad: &self.scratchpad(),

@@ -328,9 +328,15 @@ fn the_doctor_names_what_is_amiss_and_what_to_do() {
         "all is seen",
         || {
             let report = examine(&supervisor.launch);
-            ["supervisor", "session id", "hooks", "store"]
-                .iter()
-                .all(|name| state(&report, name) == "ok")
+            [
+                "supervisor",
+                "session id",
+                "hooks",
+                "client's limit",
+                "store",
+            ]
+            .iter()
+            .all(|name| state(&report, name) == "ok")
         },
         SOON,
     );

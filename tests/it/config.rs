@@ -125,8 +125,11 @@ fn the_commented_file_is_the_default() {
 #[test]
 fn what_the_commented_file_shows_as_comment_is_right_too() {
     // `# notice = 50   # …` is a setting that is left to the preset; `# env = { … }` is an example.
-    let shown = ["notice", "warn", "compact"]
+    let lines = ["notice", "warn", "compact"];
+    let caps = ["notice_tokens", "warn_tokens", "compact_tokens"];
+    let shown = lines
         .iter()
+        .chain(&caps)
         .fold(DEFAULT_TOML.to_owned(), |text, name| {
             text.replace(&format!("\n# {name} = "), &format!("\n{name} = "))
         });
@@ -209,6 +212,28 @@ fn explicit_lines_win_over_a_preset_in_any_layer() {
     let guard = place.loaded().config.guard;
     assert_eq!(guard.preset, Preset::Late);
     assert_eq!([guard.notice, guard.warn, guard.compact], [70, 75, 90]);
+}
+
+#[test]
+fn the_lean_preset_caps_the_lines_and_the_user_s_own_caps_win() {
+    let caps = |text: &str| {
+        let guard = Config::from_toml("config.toml", text)
+            .expect("usable")
+            .guard;
+        assert_eq!([guard.notice, guard.warn, guard.compact], [50, 70, 85]);
+        [guard.notice_tokens, guard.warn_tokens, guard.compact_tokens]
+    };
+    let lean = [Some(120_000), Some(170_000), Some(220_000)];
+    assert_eq!(caps("[guard]\npreset = \"lean\"\n"), lean);
+    assert_eq!(
+        caps("[guard]\nwarn_tokens = 200000\npreset = \"lean\"\ncompact_tokens = 0\n"),
+        [Some(120_000), Some(200_000), None]
+    );
+    let place = Place::new();
+    place
+        .user("[guard]\npreset = \"lean\"\n")
+        .project("[guard]\ncompact_tokens = 250000\n");
+    assert_eq!(place.loaded().config.guard.compact_tokens, Some(250_000));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod autopilot;
 mod breakpoint;
 mod checkpoint;
 mod client;
+mod client_limit;
 mod commands;
 mod compaction;
 mod config;

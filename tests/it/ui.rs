@@ -897,6 +897,37 @@ fn a_stale_figure_and_a_disagreement_are_marked() {
 }
 
 #[test]
+fn where_the_client_acts_is_a_tick_and_a_line_and_moved_lines_are_said() {
+    use pitstop::agent::claude::limits::CompactionSettings;
+    let settings = |variable: &'static str, value: &'static str| {
+        let read = |name: &str| (name == variable).then(|| value.to_owned());
+        let read = CompactionSettings::read(&[], &read, &[], None);
+        pitstop::app::Event::Read(pitstop::app::event::ReadEvent::ClientSettings(Box::new(
+            read,
+        )))
+    };
+    let mut model = working((132, 50));
+    assert!(!said(&model, "client"), "{:?}", context(&model));
+    scene::tell(&mut model, 713, settings("DISABLE_AUTO_COMPACT", "1"));
+    let (lines, _) = context(&model);
+    assert_eq!(lines[0], "█████████████████████████┊▍····┊····|");
+    assert!(said(&model, "client refuses prompts at 177k"), "{lines:?}");
+    assert!(said(&model, "warn 126k · compact 153k"));
+    scene::tell(
+        &mut model,
+        714,
+        settings("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "150k"),
+    );
+    let (lines, _) = context(&model);
+    assert_eq!(lines[0], "████████████████┊███┊███|█▍··········");
+    assert!(
+        said(&model, "lowered: client compacts at 117k"),
+        "{lines:?}"
+    );
+    assert!(said(&model, "warn 81.9k · compact 99.5k"), "{lines:?}");
+}
+
+#[test]
 fn the_prompt_cache_and_the_cost_of_a_turn_are_shown_where_they_are_known() {
     let mut model = working((132, 50));
     assert!(!said(&model, "cache") && !said(&model, "a turn"));

@@ -50,7 +50,13 @@ pub struct Injection<'a> {
     pub observe: &'a Path,
     /// The scratchpad file that the agent may read and edit without asking, absolute.
     pub scratchpad: &'a Path,
+    /// Whether the client is to leave compaction to us, the early kinds included.
+    pub no_compaction: bool,
 }
+
+/// The settings by which the client compacts before its window is full: while a session is idle, and with a summary that it
+/// has written ahead. `DISABLE_AUTO_COMPACT` is about the full window.
+const EARLY_COMPACTION: [&str; 2] = ["idleCompaction", "precomputeCompactionEnabled"];
 
 /// The per-run settings file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +116,9 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
         "statusLine".into(),
         json!({ "type": "command", "command": command("statusline") }),
     );
+    if injection.no_compaction {
+        root.extend(EARLY_COMPACTION.map(|name| (name.to_owned(), Value::from(false))));
+    }
     let json = serde_json::to_string_pretty(&root)?;
     Ok(Settings {
         json,
@@ -191,6 +200,7 @@ mod tests {
             exe: Path::new("/opt/it's here/pitstop"),
             observe: Path::new("/run/u 1/observe"),
             scratchpad: Path::new("/w/a [b]*/.pitstop/scratchpad.md"),
+            no_compaction: false,
         }
     }
 
@@ -266,6 +276,22 @@ mod tests {
         assert_eq!(merged["hooks"]["Else"], json!([]));
         assert_eq!(merged["permissions"]["deny"], json!(["Read(x)"]));
         assert_eq!(merged["permissions"]["allow"][0], "Bash(ls)");
+    }
+
+    #[test]
+    fn early_compaction_is_switched_off_where_compaction_is_ours_and_only_there() {
+        let user = r#"{"idleCompaction":true}"#;
+        let left = value(&settings(injection(), Some(user)).unwrap());
+        assert_eq!(left["idleCompaction"], true);
+        assert_eq!(left["precomputeCompactionEnabled"], Value::Null);
+        let ours = Injection {
+            no_compaction: true,
+            ..injection()
+        };
+        let off = value(&settings(ours, Some(user)).unwrap());
+        for name in EARLY_COMPACTION {
+            assert_eq!(off[name], false, "{name}");
+        }
     }
 
     #[test]

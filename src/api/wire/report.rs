@@ -115,7 +115,8 @@ pub struct AgentReport {
     pub todo_list: TodoList,
 }
 
-/// How full the context window is, as part of a [`StatusReport`]; all `null` before the first figure.
+/// How full the context window is, as part of a [`StatusReport`]; before the first figure all but the lines and the client's
+/// limit are `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContextReport {
     /// Tokens in use.
@@ -132,6 +133,38 @@ pub struct ContextReport {
     pub source: Option<String>,
     /// How old the figure is, in milliseconds.
     pub age_ms: Option<u64>,
+    /// Where the lines lie.
+    #[serde(default)]
+    pub lines: Option<LinesReport>,
+    /// Where the client itself acts, if that is known.
+    #[serde(default)]
+    pub client_limit: Option<ClientLimitReport>,
+}
+
+/// Where the lines lie, in tokens, as part of a [`ContextReport`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinesReport {
+    /// From here on the gauge leaves `healthy`.
+    pub notice: u64,
+    /// From here on a checkpoint is kept.
+    pub warn: u64,
+    /// From here on a reboot is advised.
+    pub compact: u64,
+    /// From here on `auto` interrupts a turn.
+    pub force: u64,
+    /// Whether they were moved below the point where the client itself acts.
+    pub lowered: bool,
+}
+
+/// Where the client itself acts on a full window, as part of a [`ContextReport`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientLimitReport {
+    /// From how many tokens in use on.
+    pub at: u64,
+    /// What it does: `compacts` or `refuses prompts`.
+    pub act: String,
+    /// Where that is known from, such as `--autocompact`.
+    pub origin: String,
 }
 
 /// How far a reboot is, as part of a [`StatusReport`].
@@ -385,7 +418,7 @@ mod tests {
             "agent": {"kind": "demo", "command": "pitstop demo", "version": null, "state": "starting",
                       "hooked": false, "todo_list": "empty"},
             "context": {"used": null, "window": null, "usable": null, "percent": null,
-                        "level": null, "source": null, "age_ms": null},
+                        "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},
             "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "prompt_cache": null, "run": null, "store_trouble": null,
         });

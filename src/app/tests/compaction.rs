@@ -150,3 +150,31 @@ fn a_figure_that_falls_is_no_compaction_where_hooks_or_a_transcript_would_report
     followed.model.transcript.whole = true;
     assert_eq!(falls(&mut followed), 0);
 }
+
+#[test]
+fn everything_is_saved_before_a_compaction_that_is_not_held_back() {
+    for automatic in [true, false] {
+        let mut bench = Bench::new();
+        bench.used(100_000);
+        let effects = bench.tell(compacting(automatic));
+        let saves = effects.iter().filter_map(|effect| match effect {
+            Effect::SaveCheckpoint(checkpoint) => Some(checkpoint.tags.clone()),
+            _ => None,
+        });
+        let tags: Vec<_> = saves.flatten().collect();
+        assert!(
+            tags.iter().any(|tag| tag == "before-compaction"),
+            "{tags:?}"
+        );
+    }
+    let mut config = Config::default();
+    config.guard.replace_compaction = true;
+    let mut bench = Bench::with(config);
+    bench.used(100_000);
+    let effects = bench.tell(compacting(true));
+    let is_save = |effect: &Effect| matches!(effect, Effect::SaveCheckpoint(_));
+    assert!(
+        !effects.iter().any(is_save),
+        "it asks again before each call"
+    );
+}

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Output, Stdio},
     sync::LazyLock,
     time::Duration,
@@ -12,12 +12,20 @@ use tokio::runtime::Runtime;
 
 use super::{Check, State, keeping::Kept};
 use crate::{
+    agent::{
+        AgentKind,
+        claude::{self, limits::CompactionSettings},
+    },
     api::wire::{StatusReport, TodoList},
     cli::{
         here::Here,
-        host::who::{claude_config_dir, demo_dir, find_program, has_todo_tools},
+        host::who::{
+            agent_config_dir, agent_env, claude_config_dir, demo_dir, find_program, has_todo_tools,
+        },
         out::tokens,
     },
+    runtime::{agent::transcript_in, client_settings::ClientSettings},
+    transcript::Tokens,
 };
 
 /// The flags of the client that everything rests on.
@@ -153,7 +161,7 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
         claude_config_dir()
     };
     let short: String = session.chars().take(8).collect();
-    match place.and_then(|place| transcript(&place, &session)) {
+    match place.and_then(|place| transcript_in(&place, &session)) {
         Some(_) => Check::new(
             name,
             State::Ok,
@@ -166,15 +174,6 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
         )
         .remedy("say something to the agent and look again; is CLAUDE_CONFIG_DIR the same there as here?"),
     }
-}
-
-fn transcript(config_dir: &Path, session: &str) -> Option<PathBuf> {
-    let name = format!("{session}.jsonl");
-    let projects = std::fs::read_dir(config_dir.join("projects")).ok()?;
-    projects
-        .flatten()
-        .map(|project| project.path().join(&name))
-        .find(|path| path.is_file())
 }
 
 /// Whether hooks arrive, or what would keep them away.
@@ -258,9 +257,86 @@ pub(super) fn window(here: &Here, report: Option<&StatusReport>) -> Check {
     }
 }
 
+/// Where the client itself compacts or refuses prompts, and why.
+pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Check {
+    let name = "client's limit";
+    if let Some(context) = report.map(|report| &report.context) {
+        let lowered = context.lines.is_some_and(|lines| lines.lowered);
+        return match &context.client_limit {
+            Some(limit) => {
+                let found = format!(
+                    "it {} at {} tokens, by {}",
+                    limit.act,
+                    tokens(limit.at),
+                    limit.origin
+                );
+                let note = ", and the lines were moved below that";
+                Check::new(name, State::Ok, if lowered { found + note } else { found })
+            }
+            None => Check::new(
+                name,
+                State::Ok,
+                "none of its own: it acts when the service refuses",
+            ),
+        };
+    }
+    let config = &here.config;
+    let kind = AgentKind::Claude;
+    let files = ClientSettings {
+        args: config.agent.args.clone(),
+        env: agent_env(kind, config, &here.paths),
+        config_dir: agent_config_dir(kind, &here.paths),
+        project: here.directory.clone(),
+    };
+    let mut env = files.env.clone();
+    if config.guard.replace_compaction {
+        let (name, value) = claude::NO_AUTO_COMPACTION;
+        env.push((name.into(), value.into()));
+    }
+    let settings = ClientSettings { env, ..files }.read();
+    Check::new(name, State::Ok, limits_in_words(&settings))
+}
+
+/// The limit in the two windows that there are, for a model without settings of its own.
+fn limits_in_words(settings: &CompactionSettings) -> String {
+    let of_window = |window: u64| match settings.limit(None, Tokens(window), None) {
+        Some(limit) => format!(
+            "with a window of {} it {} at {}, by {}",
+            tokens(window),
+            limit.act.word(),
+            tokens(limit.at.0),
+            limit.origin
+        ),
+        None => format!(
+            "with a window of {} it acts when the service refuses",
+            tokens(window)
+        ),
+    };
+    [200_000, 1_000_000].map(of_window).join("; ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limits_of_both_windows_are_named_with_their_reason() {
+        let words = |env: &[(&str, &str)]| {
+            let read = |name: &str| {
+                let found = env.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            limits_in_words(&CompactionSettings::read(&[], &read, &[], None))
+        };
+        assert_eq!(
+            words(&[]),
+            "with a window of 200.0k it acts when the service refuses; \
+             with a window of 1.00M it compacts at 967.0k, by its default"
+        );
+        assert!(words(&[("DISABLE_COMPACT", "1")]).starts_with(
+            "with a window of 200.0k it refuses prompts at 177.0k, by DISABLE_COMPACT; "
+        ));
+    }
 
     #[test]
     fn hooks_that_the_user_switched_off_are_found() {

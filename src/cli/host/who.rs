@@ -124,7 +124,7 @@ pub(in crate::cli) fn find_program(name: &OsStr) -> Option<PathBuf> {
 
 /// Variables for the agent: the name of our terminal, what the user set, and for the demo a directory of its own, so that it leaves the
 /// user's files alone.
-pub(super) fn agent_env(
+pub(in crate::cli) fn agent_env(
     kind: AgentKind,
     config: &Config,
     paths: &Paths,

@@ -1,0 +1,146 @@
+//! Where the client itself compacts, and that a reboot comes before it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::kit::supervisor::{Launch, SOON, Supervisor};
+
+/// The model of these sessions: its window has a million tokens, so that only what is set brings the client's point down.
+const MODEL: &str = "claude-opus-4-8";
+
+/// An auto-compact window of 200 000 tokens, by which the client compacts from 167 000 on.
+const WINDOW: u64 = 200_000;
+
+fn live() -> Launch {
+    Launch::live()
+        .agent_args(["--model", MODEL])
+        .set("reboot.mode=\"auto\"")
+        .set("reboot.auto_delay=\"200ms\"")
+        .set("reboot.typing_quiet=\"300ms\"")
+        .notes("# Scratchpad\n\n## Current Plan\n- [ ] write the store\n")
+}
+
+/// The client's own settings file of the user.
+fn user_settings(launch: &Launch, settings: &Value) {
+    let directory = launch.the_home().claude_dir();
+    fs::create_dir_all(&directory).expect("a directory");
+    fs::write(directory.join("settings.json"), settings.to_string()).expect("written");
+}
+
+#[track_caller]
+fn wait_for_limit(supervisor: &Supervisor, origin: &str) -> Value {
+    supervisor.wait_for_status(
+        |status| {
+            let context = &status["context"];
+            context["window"] == 1_000_000 && context["client_limit"]["origin"] == origin
+        },
+        SOON,
+    )
+}
+
+/// The lines lie below the client's point within a turn, and the reboot comes before the client compacts.
+fn the_reboot_comes_first(launch: &Launch, origin: &str) {
+    launch.api().report_usage([100_000, 145_000, 20_000]);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("the first");
+    let status = wait_for_limit(&supervisor, origin);
+    let context = &status["context"];
+    assert_eq!(context["client_limit"]["at"], 167_000, "{context}");
+    assert_eq!(context["client_limit"]["act"], "compacts", "{context}");
+    assert_eq!(context["lines"]["compact"], 141_950, "{context}");
+    assert_eq!(context["lines"]["lowered"], true, "{context}");
+    supervisor
+        .terminal
+        .wait_for_text("lowered: client compacts at 167k", SOON);
+    supervisor.wait_for_state("idle", SOON);
+
+    supervisor.prompt("the second");
+    supervisor.wait_for_iteration(2, SOON * 2);
+    let history = supervisor.history();
+    assert_eq!(history["iterations"][1]["cause"], "threshold", "{history}");
+    assert_eq!(history["iterations"][0]["compactions"], 0, "{history}");
+    let transcripts = supervisor.launch.the_home().transcripts();
+    let texts = transcripts
+        .iter()
+        .filter_map(|path| fs::read_to_string(path).ok());
+    assert!(
+        texts
+            .into_iter()
+            .all(|text| !text.contains("compact_boundary"))
+    );
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_reboot_comes_before_the_compaction_that_a_flag_brings() {
+    let launch = live().agent_args(["--autocompact", "200k"]);
+    the_reboot_comes_first(&launch, "--autocompact");
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_reboot_comes_before_the_compaction_that_a_setting_brings() {
+    let launch = live();
+    let of_model = json!({ "modelSettings": { MODEL: { "autoCompactWindow": WINDOW } } });
+    user_settings(&launch, &of_model);
+    the_reboot_comes_first(&launch, "your settings");
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_reboot_comes_before_the_compaction_that_a_variable_brings() {
+    let launch = live().env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", WINDOW.to_string());
+    the_reboot_comes_first(&launch, "CLAUDE_CODE_AUTO_COMPACT_WINDOW");
+}
+
+/// A setting that changes while the client runs is followed with the next turn, and where no setting is seen the client's own
+/// words are.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn what_changes_while_the_client_runs_is_followed() {
+    let launch = live().set("reboot.mode=\"manual\"");
+    launch
+        .api()
+        .report_usage([100_000, 101_000, 155_000, 156_000]);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("the first");
+    wait_for_limit(&supervisor, "its default");
+    supervisor.wait_for_state("idle", SOON);
+    user_settings(&launch, &json!({ "autoCompactWindow": WINDOW }));
+    supervisor.prompt("the second");
+    let status = wait_for_limit(&supervisor, "your settings");
+    assert_eq!(status["context"]["client_limit"]["at"], 167_000);
+}
+
+/// The client has its window from a file that pitstop does not know of, as a server's setting would be: its footer shows it.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_client_s_own_words_are_believed() {
+    let launch = live().set("reboot.mode=\"manual\"");
+    let client = launch.the_home().path("client");
+    let script = format!(
+        "#!/bin/sh\nexport CLAUDE_CODE_AUTO_COMPACT_WINDOW={WINDOW}\nexec {} \"$@\"\n",
+        crate::kit::client::live_client().display()
+    );
+    fs::write(&client, script).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    fs::set_permissions(&client, mode).expect("set");
+    launch.api().report_usage([100_000, 155_000]);
+    let supervisor = launch.client(&client).start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("the first");
+    wait_for_limit(&supervisor, "its default");
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("the second");
+    supervisor
+        .terminal
+        .wait_for_text("% until auto-compact", SOON);
+    let status = wait_for_limit(&supervisor, "its screen");
+    let at = status["context"]["client_limit"]["at"]
+        .as_u64()
+        .expect("a figure");
+    assert!((165_000..=167_000).contains(&at), "{at}");
+}
