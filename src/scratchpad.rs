@@ -3,6 +3,11 @@
 //! The scratchpad is a plain Markdown file that the human and the agent both write. This room knows
 //! its shape and nothing else: where the file lies and who changed it is the shell's business.
 
+mod merge;
+pub mod versions;
+
+pub use merge::{HumanLines, merge};
+
 /// What a new project's scratchpad says: the five sections of the contract, empty.
 pub const TEMPLATE: &str = "\
 ## Current Understanding
@@ -67,18 +72,11 @@ pub fn checklist(text: &str) -> Checklist {
         if fenced {
             continue;
         }
-        let Some(rest) = bullet(line) else { continue };
-        let Some((mark, item)) = rest.strip_prefix('[').and_then(|r| r.split_once(']')) else {
-            continue;
-        };
-        let item = item.trim();
-        if item.is_empty() {
-            continue;
-        }
-        match mark {
-            "x" | "X" => list.completed.push(item.to_owned()),
-            " " | "" => list.pending.push(item.to_owned()),
-            _ => {}
+        let item = bullet(line).and_then(ticked);
+        match item {
+            Some((_, "")) | None => {}
+            Some((true, item)) => list.completed.push(item.to_owned()),
+            Some((false, item)) => list.pending.push(item.to_owned()),
         }
     }
     list
@@ -95,30 +93,6 @@ pub fn items(text: &str, heading: &str) -> Vec<String> {
             .filter(|item| !item.is_empty())
             .collect()
     })
-}
-
-/// Two edits of the same notes, brought together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Merge {
-    /// Both edits are in this text.
-    Clean(String),
-    /// The edits touch the same lines, so a person has to choose; the text marks both versions.
-    Conflict(String),
-}
-
-/// Brings together what the human wrote (`mine`) and what the agent wrote (`theirs`) since both read `base`.
-#[must_use]
-pub fn merge(base: &str, mine: &str, theirs: &str) -> Merge {
-    if mine == theirs || theirs == base {
-        return Merge::Clean(mine.to_owned());
-    }
-    if mine == base {
-        return Merge::Clean(theirs.to_owned());
-    }
-    match diffy::merge(base, mine, theirs) {
-        Ok(text) => Merge::Clean(text),
-        Err(text) => Merge::Conflict(text),
-    }
 }
 
 /// The lines of a Markdown text, each with whether it belongs to a code fence.
@@ -149,12 +123,28 @@ fn heading_of(line: &str) -> Option<(usize, &str)> {
         .then(|| (depth, rest.trim().trim_end_matches('#').trim_end()))
 }
 
+/// A list item without its bullet or number.
 fn bullet(line: &str) -> Option<&str> {
     let line = line.trim_start();
-    ["- ", "* ", "+ "]
-        .iter()
-        .find_map(|mark| line.strip_prefix(mark))
-        .map(str::trim_start)
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = match digits {
+        0 => line.strip_prefix(['-', '*', '+']),
+        1..=9 => line[digits..].strip_prefix(['.', ')']),
+        _ => None,
+    }?;
+    let item = rest.trim_start();
+    (item.len() < rest.len() || rest.is_empty()).then_some(item)
+}
+
+/// A checklist item's tick and its text.
+fn ticked(item: &str) -> Option<(bool, &str)> {
+    let (mark, text) = item.strip_prefix('[')?.split_once(']')?;
+    let text = text.trim();
+    match mark {
+        "x" | "X" => Some((true, text)),
+        " " | "" => Some((false, text)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -187,24 +177,12 @@ mod tests {
     }
 
     #[test]
-    fn edits_of_different_lines_merge() {
-        let base = "a\nb\nc\nd\ne\n";
-        let merged = merge(base, "A\nb\nc\nd\ne\n", "a\nb\nc\nd\nE\n");
-        assert_eq!(merged, Merge::Clean("A\nb\nc\nd\nE\n".to_owned()));
-    }
-
-    #[test]
-    fn edits_of_the_same_line_are_a_conflict_that_holds_both() {
-        let Merge::Conflict(text) = merge("a\n", "mine\n", "theirs\n") else {
-            panic!("expected a conflict");
-        };
-        assert!(text.contains("mine") && text.contains("theirs"), "{text}");
-    }
-
-    #[test]
-    fn an_edit_on_one_side_only_wins() {
-        assert_eq!(merge("a", "a", "b"), Merge::Clean("b".to_owned()));
-        assert_eq!(merge("a", "b", "a"), Merge::Clean("b".to_owned()));
+    fn any_list_can_be_a_checklist() {
+        let list = checklist(
+            "1. [x] one\n2) [ ] two\n   * [ ] three\n+ [X] four\n- [?] none\n1.[ ] none\n12345678901. [ ] none\n-[ ] none",
+        );
+        assert_eq!(list.completed, ["one", "four"]);
+        assert_eq!(list.pending, ["two", "three"]);
     }
 
     proptest::proptest! {

@@ -23,7 +23,7 @@ use super::{
     event::{Exit, Lots, TimerId, TranscriptFacts},
     handoff,
     model::{AgentView, Model, Overlay},
-    outward, reboot, say, signal,
+    outward, reboot, say, scratchpad, signal,
     summary::{self, Summaries},
     trim, witness,
 };
@@ -79,6 +79,7 @@ pub fn open_iteration(
         }
     }
     model.session = session;
+    scratchpad::handed_over(model);
     let version = model.agent.version.take();
     model.agent = AgentView {
         version,
@@ -508,8 +509,13 @@ pub(super) fn tool_finished(
     {
         handoff::draft(model);
     }
+    let mut effects = Vec::new();
+    if breakpoint::writes_notes(call) {
+        effects = scratchpad::agent_wrote(model);
+    }
     let Some(command) = &call.command else {
-        return breakpoint::tool_finished(model, call, "", &[]);
+        effects.extend(breakpoint::tool_finished(model, call, "", &[]));
+        return effects;
     };
     let printed = format!("{}\n{}", output.stdout, output.stderr);
     let outcomes = test_run::recognise(Some(command), &printed);
@@ -519,7 +525,8 @@ pub(super) fn tool_finished(
     if !outcomes.is_empty() {
         handoff::draft(model);
     }
-    breakpoint::tool_finished(model, call, &printed, &outcomes)
+    effects.extend(breakpoint::tool_finished(model, call, &printed, &outcomes));
+    effects
 }
 
 fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect> {

@@ -197,15 +197,26 @@ pub fn tool_finished(
     effects
 }
 
+/// The tools that write files.
+const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
+
 /// Whether a tool begins new work: from there on the last commit is no good place to stop any more.
 fn edits(call: &ToolCall) -> bool {
-    const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
     // Notes are no work: an agent that ends a turn well writes them last.
-    let notes = call
-        .file
-        .as_deref()
-        .is_some_and(|file| file.ends_with(".pitstop/scratchpad.md"));
-    EDITORS.contains(&call.name.as_str()) && !notes
+    EDITORS.contains(&call.name.as_str()) && !writes_notes(call)
+}
+
+/// Whether a call writes the scratchpad; of a shell command only its words tell.
+#[must_use]
+pub fn writes_notes(call: &ToolCall) -> bool {
+    const NOTES: &str = ".pitstop/scratchpad.md";
+    let names = |text: &Option<String>| text.as_deref().is_some_and(|text| text.contains(NOTES));
+    let by_tool = EDITORS.contains(&call.name.as_str())
+        && call
+            .file
+            .as_deref()
+            .is_some_and(|file| file.ends_with(NOTES));
+    by_tool || names(&call.command)
 }
 
 /// A prompt begins new work too.

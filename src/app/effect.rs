@@ -12,6 +12,7 @@ use crate::{
         input::HostInput,
         screen::{Progress, Scroll},
     },
+    scratchpad::versions::Version,
     transcript::{SessionId, trim::TrimSettings},
 };
 
@@ -54,7 +55,8 @@ pub enum Effect {
         /// Files whose text it includes, as the user wrote them.
         include: Vec<String>,
     },
-    /// Write the scratchpad, if it still is what we read last; otherwise read it again first.
+    /// Write the scratchpad, if it still is what we read last: `ReadEvent::ScratchpadSaved` comes back, or `ScratchpadNotSaved`.
+    /// Otherwise `ReadEvent::Scratchpad` comes back.
     WriteScratchpad {
         /// What we believe is on disk.
         base: String,
@@ -63,6 +65,8 @@ pub enum Effect {
     },
     /// Read the scratchpad.
     ReadScratchpad,
+    /// Keep this version of the scratchpad.
+    KeepVersion(Version),
     /// Read the recording of an iteration.
     ReadRecording(IterationId),
     /// Read the file that holds the task of the run.

@@ -12,6 +12,7 @@ use crate::{
     handoff::{IncludedFile, signal::Signal, summary::Outcome},
     lineage::{IterationId, ProcessStamp, TokenTotals, TrimRecord, journal::Step},
     pane::{copy::CopyNews, input::HostInput, replay::Cast, screen::ScreenFact},
+    scratchpad::versions::Versions,
     transcript::{SessionId, Tokens, todo::Todos, trim::TrimPlan},
 };
 
@@ -154,8 +155,14 @@ impl std::fmt::Display for Exit {
 /// What was read from outside.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadEvent {
-    /// The scratchpad as it stands on disk.
-    Scratchpad(String),
+    /// The scratchpad as it stands on disk; `None` if there is no such file.
+    Scratchpad(Option<String>),
+    /// The scratchpad says this on disk now, because we wrote it.
+    ScratchpadSaved(String),
+    /// The scratchpad could not be written, for this reason.
+    ScratchpadNotSaved(String),
+    /// Earlier versions of the scratchpad.
+    Versions(Versions),
     /// The user left `$EDITOR`.
     EditorClosed {
         /// Which document it held.

@@ -64,7 +64,7 @@ pub fn closed(model: &mut Model, document: Document, text: Option<String>) -> Ve
         }
         // Editors end a last line that was not.
         (_, Some(text)) if text.trim_end() == lent.base.trim_end() => Vec::new(),
-        (Document::Scratchpad, Some(text)) => scratchpad::write_over(model, lent.base, text),
+        (Document::Scratchpad, Some(text)) => scratchpad::write_over(model, &lent.base, &text),
         (Document::Handoff, Some(_)) if lent.iteration != model.iteration => {
             model.trouble("your version of the handoff is not taken: its session has ended");
             Vec::new()

@@ -308,14 +308,22 @@ fn notes_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         return match editor_key(editor, key) {
             Edited::Done => scratchpad::finish_edit(model),
             Edited::Save => scratchpad::save(model),
-            Edited::Theirs => scratchpad::take_theirs(model),
             Edited::Changed => scratchpad::edited(model),
             Edited::Moved => Vec::new(),
         };
     }
+    let looking = model.notes.looking.is_some();
     match key.code {
+        KeyCode::Enter | KeyCode::Char('r') if looking => scratchpad::restore(model),
         KeyCode::Char('e' | 'i') | KeyCode::Enter => {
             scratchpad::edit(model);
+            Vec::new()
+        }
+        KeyCode::Char('v') => look_back(model, true),
+        KeyCode::Left | KeyCode::Char('h') if looking => look_back(model, true),
+        KeyCode::Right | KeyCode::Char('l') if looking => look_back(model, false),
+        KeyCode::Esc | KeyCode::Char('q') if looking => {
+            model.notes.looking = None;
             Vec::new()
         }
         KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
@@ -328,11 +336,16 @@ fn notes_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
 }
 
+fn look_back(model: &mut Model, older: bool) -> Vec<Effect> {
+    scratchpad::look(model, older);
+    Vec::new()
+}
+
 fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     if let Some(editor) = &mut model.handoff.editor {
         match editor_key(editor, key) {
             Edited::Done | Edited::Save => handoff::finish_edit(model),
-            Edited::Theirs | Edited::Changed | Edited::Moved => {}
+            Edited::Changed | Edited::Moved => {}
         }
         return Vec::new();
     }
@@ -378,7 +391,6 @@ fn history_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 enum Edited {
     Done,
     Save,
-    Theirs,
     Changed,
     Moved,
 }
@@ -407,7 +419,6 @@ fn editor_key(editor: &mut Editor, key: KeyEvent) -> Edited {
     match (key.code, ctrl) {
         (KeyCode::Esc, _) => Edited::Done,
         (KeyCode::Char('s'), true) => Edited::Save,
-        (KeyCode::Char('t'), true) => Edited::Theirs,
         (KeyCode::Char('z'), true) => changed(editor.area.undo()),
         (KeyCode::Char('y'), true) => changed(editor.area.redo()),
         (KeyCode::Char('f'), true) => {

@@ -132,10 +132,10 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
 
 fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
     match event {
-        ReadEvent::Scratchpad(text) => {
-            scratchpad::read(model, text);
-            Vec::new()
-        }
+        ReadEvent::Scratchpad(disk) => scratchpad::read(model, disk),
+        ReadEvent::ScratchpadSaved(text) => scratchpad::saved(model, text),
+        ReadEvent::ScratchpadNotSaved(why) => scratchpad::not_saved(model, why),
+        ReadEvent::Versions(versions) => scratchpad::versions_read(model, versions),
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
         ReadEvent::Git(facts) => {
             let before = std::mem::replace(&mut model.git, facts);
@@ -202,13 +202,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::Typing => Vec::new(),
         TimerId::Age => control::age_tick(model),
         TimerId::ClientWords => client_limit::look(model),
-        TimerId::SaveNotes(epoch) => {
-            if epoch == model.save_epoch {
-                scratchpad::save(model)
-            } else {
-                Vec::new()
-            }
-        }
+        TimerId::SaveNotes(epoch) => scratchpad::timer(model, epoch),
     }
 }
 

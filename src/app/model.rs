@@ -16,6 +16,10 @@ use crate::{
     keymap::Keymap,
     lineage::{EndReason, Iteration, IterationId, Lineage, ProcessStamp, RunId},
     pane::{replay::Replay, screen::Progress},
+    scratchpad::{
+        HumanLines,
+        versions::{Version, Versions},
+    },
     transcript::{SessionId, Tokens},
 };
 
@@ -119,6 +123,8 @@ pub struct Editor {
     pub base: String,
     /// The search pattern being typed, if one is.
     pub search: Option<String>,
+    /// Whether something of this edit was saved.
+    pub saved: bool,
 }
 
 impl Editor {
@@ -133,6 +139,7 @@ impl Editor {
             area,
             base: text.to_owned(),
             search: None,
+            saved: false,
         }
     }
 
@@ -142,10 +149,19 @@ impl Editor {
         self.area.lines().join("\n")
     }
 
-    /// Replaces the text, as one step that undo takes back, and keeps the cursor near its line.
+    /// Replaces the text, as one step that undo takes back, and keeps the cursor on its line.
     pub fn replace(&mut self, text: &str) {
         let cursor = self.area.cursor();
         let (row, column) = (cursor.0, cursor.1);
+        let line = self.area.lines().get(row).cloned().unwrap_or_default();
+        let alike = text
+            .split('\n')
+            .enumerate()
+            .filter(|(_, one)| **one == line);
+        let row = alike
+            .map(|(at, _)| at)
+            .min_by_key(|at| at.abs_diff(row))
+            .unwrap_or(row);
         let yank = self.area.yank_text();
         self.area.select_all();
         self.area.cut();
@@ -170,16 +186,47 @@ impl fmt::Debug for Editor {
 /// The scratchpad panel.
 #[derive(Clone, Debug, Default)]
 pub struct NotesPanel {
-    /// The notes as last read or written.
+    /// The notes that are in force.
     pub text: String,
+    /// What stands in the file as far as we know: something else while a change is not saved.
+    pub disk: String,
+    /// Why the last change could not be saved, while that is so.
+    pub unsaved: Option<String>,
     /// The editor, while the human edits in place.
     pub editor: Option<Editor>,
     /// The first line shown.
     pub scroll: u16,
-    /// The agent's version of lines that the human has changed too: offered, never lost.
-    pub theirs: Option<String>,
     /// When the agent last changed it.
     pub changed_at: Option<At>,
+    /// The lines that a person wrote.
+    pub human: HumanLines,
+    /// What the agent wrote last, or was given at its start: its next text is a change of this one.
+    pub agent_base: String,
+    /// Whether the change that is read next is the agent's.
+    pub agent_wrote: bool,
+    /// The last change of the file of which nobody told who made it: it counts as a person's.
+    pub foreign: Option<Foreign>,
+    /// What it was before.
+    pub versions: Versions,
+    /// The version that a person looks at, counted from the newest.
+    pub looking: Option<usize>,
+}
+
+impl NotesPanel {
+    /// The version that a person looks at.
+    #[must_use]
+    pub fn looked_at(&self) -> Option<&Version> {
+        self.versions.iter().nth_back(self.looking?)
+    }
+}
+
+/// A change of the scratchpad's file that was taken for a person's, as it can be taken back when the agent's hook comes.
+#[derive(Clone, Debug)]
+pub struct Foreign {
+    /// The notes before it.
+    pub before: String,
+    /// The person's lines before it.
+    pub human: HumanLines,
 }
 
 /// The handoff panel.
@@ -474,6 +521,8 @@ impl Model {
             told: PreservedState::default(),
             preserved: PreservedState::default(),
             notes: NotesPanel {
+                disk: notes.clone(),
+                agent_base: notes.clone(),
                 text: notes,
                 ..NotesPanel::default()
             },

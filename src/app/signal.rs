@@ -169,7 +169,7 @@ fn take_in(model: &mut Model, signals: Vec<Signal>) -> Vec<Effect> {
         _ => None,
     });
     if let Some(text) = notes {
-        effects.extend(scratchpad::signalled(model, text));
+        effects.extend(scratchpad::signalled(model, &text));
     }
     handoff::draft(model);
     effects

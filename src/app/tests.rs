@@ -44,6 +44,7 @@ mod feed;
 mod input;
 mod reboot;
 mod say;
+mod scratchpad;
 mod summary;
 mod trim;
 mod witness;
@@ -70,6 +71,8 @@ pub(super) struct Bench {
     journal_answers: bool,
     /// Whether orders to read the transcript are answered at once.
     reads: bool,
+    /// Why the scratchpad cannot be written, if so.
+    disk_trouble: Option<String>,
     journaled: Vec<Step>,
 }
 
@@ -124,6 +127,7 @@ impl Bench {
             since_start: Duration::ZERO,
             journal_answers: true,
             reads: true,
+            disk_trouble: None,
             journaled: Vec::new(),
         }
     }
@@ -161,6 +165,14 @@ impl Bench {
                         if self.journal_answers {
                             answers.push(Event::Store(StoreEvent::Journaled { reboot, step }));
                         }
+                    }
+                    Effect::WriteScratchpad { base, text } => {
+                        let news = match &self.disk_trouble {
+                            Some(why) => ReadEvent::ScratchpadNotSaved(why.clone()),
+                            None => ReadEvent::ScratchpadSaved(text.clone()),
+                        };
+                        answers.push(Event::Read(news));
+                        done.push(Effect::WriteScratchpad { base, text });
                     }
                     Effect::Summarize { id, ask: false } if self.reads => {
                         let text = Err("nothing was said yet".to_owned());

@@ -603,9 +603,8 @@ fn project_files(
         }
     };
     let hash = project_hash(project).map_err(|error| Failure::of(&error))?;
-    let files = PrivateDir::open_path(paths.state_dir())
-        .and_then(|state| state.dir("projects")?.dir(&hash))
-        .map_err(|error| Failure::of(&error))?;
+    let files =
+        PrivateDir::open_beside(paths.state_dir(), &hash).map_err(|error| Failure::of(&error))?;
     warnings.push(format!(
         "notes and runs are kept in {}: {}",
         files.path().display(),

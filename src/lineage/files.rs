@@ -172,6 +172,12 @@ impl PrivateDir {
         absent_is_none(Self::open_in(project, PROJECT_DIR, false))
     }
 
+    /// Opens (creating it) the directory below the state directory that belongs to the project with this hash: for what must
+    /// outlive its `.pitstop`, and for all of it where the project cannot be written.
+    pub fn open_beside(state: &Path, project_hash: &str) -> Result<Self, FilesError> {
+        Self::open_path(state)?.dir("projects")?.dir(project_hash)
+    }
+
     /// Opens (creating it, and what is missing above it) a directory of the user's own, such as
     /// the state directory. Links above its last component are the user's business.
     pub fn open_path(path: &Path) -> Result<Self, FilesError> {

@@ -13,6 +13,7 @@ pub mod files;
 pub mod journal;
 pub mod lock;
 pub mod metrics;
+pub mod notes;
 mod phrase;
 pub mod process;
 pub mod roll;

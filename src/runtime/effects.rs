@@ -17,8 +17,8 @@ use crate::{
     },
     autopilot::RunNews,
     breakpoint::git,
-    config::UiConfig,
-    lineage::{EndReason, files::PrivateDir, process},
+    config::{UiConfig, load::paths::project_hash},
+    lineage::{EndReason, files::PrivateDir, notes::VersionFile, process},
     pane::{
         ColourScheme, HostPalette, MouseTracking, PaneSize, Rgb,
         input::{self, HostInput, HostReply},
@@ -27,7 +27,7 @@ use crate::{
         replay::Cast,
         screen::{Screen, Scroll},
     },
-    scratchpad::{self, Merge, merge},
+    scratchpad::{self, versions::Version},
     transcript::{SessionId, trim::TrimSettings},
 };
 
@@ -38,9 +38,6 @@ use super::{
 
 /// The scratchpad's name in `.pitstop`.
 pub const SCRATCHPAD: &str = "scratchpad.md";
-
-/// Where the agent's version of contradicting edits is kept.
-const THEIRS: &str = "scratchpad.agent.md";
 
 /// The recording's name in its iteration's directory.
 const RECORDING: &str = "pane.cast";
@@ -97,8 +94,9 @@ impl Shell {
             Effect::ReadClientWords => self.read_client_words(),
             Effect::ReadGround { named, include } => self.read_ground(named, include),
             Effect::ReadScratchpad => self.read_scratchpad(),
+            Effect::KeepVersion(version) => self.keep_version(version),
             Effect::ReadTask => self.read_task(),
-            Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, &text),
+            Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, text),
             Effect::ReadRecording(iteration) => self.read_recording(iteration),
             Effect::OpenEditor { document, text } => self.open_editor(document, &text),
             Effect::FollowTranscript { session, path } => self.follow(session, path),
@@ -480,55 +478,80 @@ impl Shell {
         }
     }
 
-    fn scratchpad_on_disk(&self) -> Result<String, String> {
+    fn scratchpad_on_disk(&self) -> Result<Option<String>, String> {
         let bytes = self
             .project_dir()?
             .read(SCRATCHPAD, scratchpad::MAX_BYTES)
             .map_err(|error| told(&error))?;
-        Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Writes the notes; what the agent has written meanwhile is merged in, or kept beside.
-    fn write_scratchpad(&mut self, base: &str, text: &str) {
+    /// Writes the notes, unless somebody has written there meanwhile.
+    fn write_scratchpad(&mut self, base: &str, text: String) {
         let written = self.project_dir().and_then(|directory| {
             let disk = self.scratchpad_on_disk()?;
-            let mut conflict = false;
-            let merged = if disk == base {
-                text.to_owned()
-            } else {
-                match merge(base, text, &disk) {
-                    Merge::Clean(merged) => merged,
-                    Merge::Conflict(_) => {
-                        conflict = true;
-                        directory
-                            .write_private(THEIRS, disk.as_bytes())
-                            .map_err(|error| told(&error))?;
-                        text.to_owned()
-                    }
-                }
-            };
-            directory
-                .write_private(SCRATCHPAD, merged.as_bytes())
-                .map_err(|error| told(&error))?;
-            Ok((merged, conflict))
-        });
-        match written {
-            Ok((merged, conflict)) => {
-                if conflict {
-                    self.model.trouble(format!(
-                        "the agent changed the same lines: its version is kept as .pitstop/{THEIRS}"
-                    ));
-                }
-                if merged != text {
-                    self.tell(Event::Read(ReadEvent::Scratchpad(merged)));
-                }
+            if disk.as_deref().unwrap_or_default() != base {
+                return Ok(Err(disk));
             }
+            directory
+                .write_private(SCRATCHPAD, text.as_bytes())
+                .map_err(|error| told(&error))?;
+            Ok(Ok(text))
+        });
+        let news = match written {
+            Ok(Ok(text)) => ReadEvent::ScratchpadSaved(text),
+            Ok(Err(disk)) => ReadEvent::Scratchpad(disk),
             Err(error) => {
                 tracing::warn!(error, "the scratchpad cannot be written");
-                self.model
-                    .trouble(format!("the scratchpad is not saved: {error}"));
+                ReadEvent::ScratchpadNotSaved(error)
+            }
+        };
+        self.tell(Event::Read(news));
+    }
+
+    /// Opens the versions of the scratchpad, once; gives the number of the newest one that is there.
+    pub(super) fn open_versions(&mut self) -> u64 {
+        if self.versions.is_some() {
+            return 0;
+        }
+        let opened = self
+            .kept_aside()
+            .and_then(|directory| VersionFile::open(directory).map_err(|error| told(&error)));
+        match opened {
+            Ok((file, versions)) => {
+                self.versions = Some(file);
+                let last = versions.last().map_or(0, |last| last.number);
+                self.tell(Event::Read(ReadEvent::Versions(versions)));
+                last
+            }
+            Err(error) => {
+                tracing::warn!(error, "the versions of the scratchpad cannot be opened");
+                0
             }
         }
+    }
+
+    fn keep_version(&mut self, mut version: Version) {
+        version.number += self.open_versions();
+        let Some(file) = &mut self.versions else {
+            return;
+        };
+        if let Err(error) = file.add(&version, &self.model.notes.versions) {
+            let error = told(&error);
+            tracing::warn!(error, "a version of the scratchpad is not kept");
+            // The file itself has it, unless that takes nothing either.
+            if version.unsaved_over.is_some() {
+                self.model.trouble(format!(
+                    "the scratchpad is saved nowhere: {error}; copy what you need before you leave"
+                ));
+            }
+        }
+    }
+
+    /// The project's directory below the state directory: versions of the scratchpad and the unsent prompt.
+    fn kept_aside(&self) -> Result<PrivateDir, String> {
+        let hash = project_hash(&self.agent.project).map_err(|error| told(&error))?;
+        PrivateDir::open_beside(self.paths.state_dir(), &hash).map_err(|error| told(&error))
     }
 
     /// Reads the task again; a run whose task was given as text has none to read.

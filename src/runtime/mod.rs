@@ -70,6 +70,7 @@ use crate::{
     clock::At,
     config::load::{self, Flags, paths::Paths},
     guard::pane_text::PaneText,
+    lineage::notes::VersionFile,
     pane::{
         PaneSize,
         input::{Decoder, HostInput, HostReply},
@@ -196,6 +197,8 @@ pub struct Shell {
     pub(crate) trimmer: Worker<trim::Ask>,
     pub(crate) watcher: Watcher,
     pub(crate) paths: Paths,
+    /// Where versions of the scratchpad are kept, once that is open.
+    pub(crate) versions: Option<VersionFile>,
     pub(crate) front: Front,
     /// The file that holds the run's task.
     pub(crate) task: Option<PathBuf>,
@@ -439,6 +442,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         next_call: 0,
         panics: std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw"),
         estimate_due: None,
+        versions: None,
         config_due: None,
         notes_due: None,
         shown: PaneText::default(),
@@ -865,6 +869,7 @@ impl Shell {
             self.watcher.watch_beside(&file);
             self.changed(&file);
         }
+        self.open_versions();
     }
 
     /// A watched file has changed.

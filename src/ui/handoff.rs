@@ -41,7 +41,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         theme,
     );
     if let Some(editor) = editor {
-        scratchpad::editor(buf, inner, editor, false, theme);
+        scratchpad::editor(buf, inner, editor, theme);
         frame::foot(buf, area, &scratchpad::editor_hints(editor), "", theme);
         return;
     }

@@ -6,7 +6,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{app::Model, keymap::Action};
+use crate::{api::wire::AgentState, app::Model, keymap::Action};
 
 use super::{frame, text, theme::Theme};
 
@@ -50,7 +50,6 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
             ("Ctrl-Z Ctrl-Y", "undo, redo"),
             ("Ctrl-A", "select all; Shift with arrows selects"),
             ("Ctrl-C Ctrl-X", "copy, cut"),
-            ("Ctrl-T", "in a conflict: take the agent's version"),
         ],
     ),
     (
@@ -178,14 +177,21 @@ fn entry(keys: &str, does: &str, theme: &Theme) -> Line<'static> {
 /// Asks whether to quit while the agent works.
 pub(super) fn draw_quit(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
     let doing = match (&model.agent.dialog, model.agent.background_tasks) {
-        (Some(_), _) => "A dialog of the agent is open.".to_owned(),
-        (None, 0) => "A turn is running.".to_owned(),
-        (None, count) => format!("The agent has {count} background task(s) running."),
+        (Some(_), _) => Some("A dialog of the agent is open.".to_owned()),
+        (None, 0) if model.agent.state != AgentState::Busy => None,
+        (None, 0) => Some("A turn is running.".to_owned()),
+        (None, count) => Some(format!("The agent has {count} background task(s) running.")),
     };
-    let said = [
-        doing,
-        "Quitting interrupts it and ends the agent cleanly; the session can be resumed.".to_owned(),
-    ];
+    let unsaved = model.notes.unsaved.as_ref().map(|why| {
+        format!(
+            "The scratchpad is not saved: {}. It is kept in the state directory and comes back with the next start.",
+            text::safe(why)
+        )
+    });
+    let ends = doing.is_some().then(|| {
+        "Quitting interrupts it and ends the agent cleanly; the session can be resumed.".to_owned()
+    });
+    let said: Vec<String> = [unsaved, doing, ends].into_iter().flatten().collect();
     question(
         buf,
         whole,

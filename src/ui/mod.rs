@@ -180,12 +180,12 @@ pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
         (None, focus) => {
             let (_, area) = layout.panels.iter().find(|(panel, _)| *panel == focus)?;
             let inner = ratatui::widgets::Block::bordered().inner(*area);
-            let (editor, conflict) = match focus {
-                Focus::Scratchpad => (model.notes.editor.as_ref()?, model.notes.theirs.is_some()),
-                Focus::Handoff => (model.handoff.editor.as_ref()?, false),
+            let editor = match focus {
+                Focus::Scratchpad => model.notes.editor.as_ref()?,
+                Focus::Handoff => model.handoff.editor.as_ref()?,
                 Focus::Pane | Focus::History => return None,
             };
-            scratchpad::cursor(inner, editor, conflict).map(typing)
+            scratchpad::cursor(inner, editor).map(typing)
         }
     }
 }

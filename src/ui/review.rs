@@ -82,7 +82,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     let parts = parts(whole, model, theme);
     frame::rows(buf, parts.head_area, &parts.head);
     if let Some(editor) = &model.handoff.editor {
-        scratchpad::editor(buf, parts.body, editor, false, theme);
+        scratchpad::editor(buf, parts.body, editor, theme);
         let hints = ["Esc done", "Ctrl-F find", "Ctrl-Z undo"].map(str::to_owned);
         frame::foot(buf, area, &hints, "", theme);
         return;
@@ -103,7 +103,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
 /// Where the text cursor stands while the message is edited in the review.
 pub(super) fn cursor(whole: Rect, model: &Model, theme: &Theme) -> Option<(u16, u16)> {
     let editor = model.handoff.editor.as_ref()?;
-    scratchpad::cursor(parts(whole, model, theme).body, editor, false)
+    scratchpad::cursor(parts(whole, model, theme).body, editor)
 }
 
 fn head(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {

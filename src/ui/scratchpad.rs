@@ -15,7 +15,10 @@ use crate::{
     },
     clean,
     keymap::Action,
-    scratchpad,
+    scratchpad::{
+        self,
+        versions::{Author, Version},
+    },
 };
 
 use super::{
@@ -36,22 +39,21 @@ const FOUND: Color = Color::Blue;
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let focused = model.focus == Focus::Scratchpad && model.overlay.is_none();
     let notes = &model.notes;
-    let name = match (&notes.editor, &notes.theirs) {
-        (Some(_), Some(_)) => "Scratchpad · editing · conflict",
-        (Some(editor), None) if differs(editor, &notes.text) => "Scratchpad · editing · not saved",
-        (Some(_), None) => "Scratchpad · editing",
-        _ => "Scratchpad",
-    };
+    let name = name(model);
     let inner = frame::border(
         buf,
         area,
-        frame::title(name, focused, theme),
+        frame::title(&name, focused, theme),
         focused,
         theme,
     );
     if let Some(editor) = &notes.editor {
-        self::editor(buf, inner, editor, notes.theirs.is_some(), theme);
+        self::editor(buf, inner, editor, theme);
         frame::foot(buf, area, &editor_hints(editor), "", theme);
+        return;
+    }
+    if let Some(version) = notes.looked_at() {
+        draw_version(buf, area, inner, model, version, theme);
         return;
     }
     if !focused && let Some(key) = model.keys().hint(Action::Scratchpad) {
@@ -66,13 +68,54 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         frame::rows(buf, inner, &window.rows);
         let mark = frame::position(&window, shown);
         let hints: &[&str] = if focused {
-            &["e edit", "↑↓ read", "Esc back"]
+            &["e edit", "↑↓ read", "v versions", "Esc back"]
         } else {
             &[]
         };
         let hints: Vec<String> = hints.iter().map(ToString::to_string).collect();
         frame::foot(buf, area, &hints, &mark, theme);
     }
+}
+
+/// The panel's name, and what a person has to know of its text.
+fn name(model: &Model) -> String {
+    let notes = &model.notes;
+    let state = match (&notes.editor, &notes.unsaved) {
+        (_, Some(why)) => format!(" · not saved: {}", clean::one_line(why)),
+        (Some(editor), None) if differs(editor, &notes.text) => " · editing · not saved".to_owned(),
+        (Some(_), None) => " · editing".to_owned(),
+        (None, None) => String::new(),
+    };
+    format!("Scratchpad{state}")
+}
+
+/// Shows what the notes were before.
+fn draw_version(
+    buf: &mut Buffer,
+    area: Rect,
+    inner: Rect,
+    model: &Model,
+    version: &Version,
+    theme: &Theme,
+) {
+    let by = match version.by {
+        Author::Human => "written by a person",
+        Author::Agent => "written by the agent",
+    };
+    let age = (model.now.wall - version.at).to_std().unwrap_or_default();
+    let said = format!("version {} · {by} {}", version.number, text::ago(age));
+    let mut rows = vec![frame::row(
+        text::fit(&said, usize::from(inner.width)),
+        theme.accent,
+    )];
+    let shown = without_title(&version.text);
+    let body = markdown::rows(shown, inner.width, Marks::Rendered, theme);
+    let height = inner.height.saturating_sub(1);
+    let window = text::window(body, model.notes.scroll, height);
+    rows.extend(window.rows.iter().cloned());
+    frame::rows(buf, inner, &rows);
+    let hints = ["←→ other", "Enter restore", "Esc back"].map(str::to_owned);
+    frame::foot(buf, area, &hints, &frame::position(&window, shown), theme);
 }
 
 /// The notes without a heading that only repeats the panel's name.
@@ -113,10 +156,9 @@ pub(super) fn editor_hints(editor: &Editor) -> Vec<String> {
         .to_vec()
 }
 
-/// The editor's text, and the lines below it that ask or tell something.
-fn parts(area: Rect, editor: &Editor, conflict: bool) -> (Rect, Rect) {
-    let below = u16::from(editor.search.is_some()) + u16::from(conflict);
-    let below = below.min(area.height.saturating_sub(1));
+/// The editor's text, and the line below it that asks for a pattern.
+fn parts(area: Rect, editor: &Editor) -> (Rect, Rect) {
+    let below = u16::from(editor.search.is_some()).min(area.height.saturating_sub(1));
     let text = Rect {
         height: area.height - below,
         ..area
@@ -130,12 +172,12 @@ fn parts(area: Rect, editor: &Editor, conflict: bool) -> (Rect, Rect) {
 }
 
 /// Draws an editor.
-pub(super) fn editor(buf: &mut Buffer, area: Rect, editor: &Editor, conflict: bool, theme: &Theme) {
+pub(super) fn editor(buf: &mut Buffer, area: Rect, editor: &Editor, theme: &Theme) {
     let area = area.intersection(buf.area);
     if area.is_empty() {
         return;
     }
-    let (body, below) = parts(area, editor, conflict);
+    let (body, below) = parts(area, editor);
     (&editor.area).render(body, buf);
     restyle(buf, body, theme);
     if let Some(cell) = position(body, editor).and_then(|at| buf.cell_mut(at)) {
@@ -143,17 +185,6 @@ pub(super) fn editor(buf: &mut Buffer, area: Rect, editor: &Editor, conflict: bo
         cell.modifier.remove(Modifier::REVERSED);
     }
     let mut lines = Vec::new();
-    if conflict {
-        let long =
-            "the agent changed these lines too: Ctrl-T takes its version, Ctrl-S keeps yours";
-        let short = "conflict: Ctrl-T theirs, Ctrl-S yours";
-        let fits = text::width(long) <= usize::from(area.width);
-        let said = if fits { long } else { short };
-        lines.push(frame::row(
-            text::fit(said, usize::from(area.width)),
-            theme.bad,
-        ));
-    }
     if let Some(pattern) = &editor.search {
         lines.push(Line::from(vec![
             Span::styled("find: ", theme.accent),
@@ -205,8 +236,8 @@ fn restyle(buf: &mut Buffer, area: Rect, theme: &Theme) {
 }
 
 /// Where the text cursor of an editor stands that is drawn into this rectangle.
-pub(super) fn cursor(area: Rect, editor: &Editor, conflict: bool) -> Option<(u16, u16)> {
-    let (body, below) = parts(area, editor, conflict);
+pub(super) fn cursor(area: Rect, editor: &Editor) -> Option<(u16, u16)> {
+    let (body, below) = parts(area, editor);
     if let Some(pattern) = &editor.search {
         let typed = text::width(&search_tail(pattern, area.width)) as u16;
         let x = (area.x + 6 + typed).min(area.right().saturating_sub(1));

@@ -21,7 +21,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("breakpoint", &["transcript"]),
     ("guard", &["transcript", "breakpoint"]),
     ("handoff", &["transcript", "scratchpad", "breakpoint"]),
-    ("lineage", &["transcript", "guard", "handoff"]),
+    ("lineage", &["transcript", "scratchpad", "guard", "handoff"]),
     ("autopilot", &["transcript", "guard", "lineage"]),
     (
         "config",

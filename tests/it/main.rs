@@ -34,6 +34,7 @@ mod pane;
 mod reboot;
 mod recovery;
 mod replay;
+mod scratchpad;
 mod submit;
 mod summary;
 mod test_command;

@@ -193,22 +193,50 @@ fn a_panel_without_a_place_lies_over_the_pane() {
 }
 
 #[test]
-fn editing_marks_the_panel_and_keeps_conflicts_in_sight() {
+fn an_edit_that_meets_another_keeps_both_and_says_so() {
     let mut model = working(NORMAL);
     act(&mut model, Action::Scratchpad);
     press(&mut model, KeyCode::Char('e'));
     press(&mut model, KeyCode::Char('M'));
+    let theirs = scene::NOTES.replacen("# Scratchpad", "# Theirs", 1);
     tell(
         &mut model,
         714,
-        Event::Read(ReadEvent::Scratchpad(scene::NOTES.replacen(
-            "# Scratchpad",
-            "# Theirs",
-            1,
-        ))),
+        Event::Read(ReadEvent::Scratchpad(Some(theirs))),
     );
-    assert!(model.notes.theirs.is_some());
-    snapshot!("conflict", &model);
+    snapshot!("both_edits", &model);
+}
+
+#[test]
+fn a_note_that_cannot_be_saved_stays_marked() {
+    let mut model = working(NORMAL);
+    act(&mut model, Action::Scratchpad);
+    press(&mut model, KeyCode::Char('e'));
+    press(&mut model, KeyCode::Char('M'));
+    press(&mut model, KeyCode::Esc);
+    let why = "no space left on device".to_owned();
+    tell(
+        &mut model,
+        714,
+        Event::Read(ReadEvent::ScratchpadNotSaved(why)),
+    );
+    snapshot!("not_saved", &model);
+}
+
+#[test]
+fn an_earlier_version_of_the_scratchpad_can_be_looked_at() {
+    let mut model = working(NORMAL);
+    act(&mut model, Action::Scratchpad);
+    press(&mut model, KeyCode::Char('e'));
+    press(&mut model, KeyCode::Char('M'));
+    press(&mut model, KeyCode::Esc);
+    press(&mut model, KeyCode::Char('e'));
+    press(&mut model, KeyCode::Char('N'));
+    press(&mut model, KeyCode::Esc);
+    press(&mut model, KeyCode::Char('v'));
+    snapshot!("version", &model);
+    press(&mut model, KeyCode::Enter);
+    assert!(model.notes.text.starts_with('M'), "{}", model.notes.text);
 }
 
 #[test]

@@ -98,9 +98,9 @@ fn a_message_of_hook_and_transcript_counts_once() {
     let effects = said(&mut bench, OLD, message);
     assert_eq!(notes_written(&effects), Some("- [ ] **bold**\n"));
     // The human goes on writing before the transcript tells the same.
-    bench.tell(Event::Read(ReadEvent::Scratchpad(
+    bench.tell(Event::Read(ReadEvent::Scratchpad(Some(
         "- [ ] mine\n".to_owned(),
-    )));
+    ))));
     let effects = written(&mut bench, message);
     assert_eq!(notes_written(&effects), None);
     assert_eq!(bench.model.notes.text, "- [ ] mine\n");
