@@ -194,10 +194,16 @@ pub fn edit(model: &mut Model) {
 }
 
 /// Keeps what the editor holds as the message in the human's own words.
-pub fn finish_edit(model: &mut Model) {
-    if let Some(editor) = model.handoff.editor.take() {
-        take_edit(model, &editor.text());
+pub fn save_edit(model: &mut Model) {
+    if let Some(text) = model.handoff.editor.as_ref().map(Editor::text) {
+        take_edit(model, &text);
     }
+}
+
+/// Does so and leaves the editor.
+pub fn finish_edit(model: &mut Model) {
+    save_edit(model);
+    model.handoff.editor = None;
 }
 
 /// Keeps a body that the human wrote, if it differs from what was generated.

@@ -232,10 +232,7 @@ fn edit_externally(model: &mut Model) -> Vec<Effect> {
 fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect> {
     match overlay {
         Overlay::Help { scroll } => {
-            match scrolled(scroll, key) {
-                Some(scroll) => model.overlay = Some(Overlay::Help { scroll }),
-                None => model.overlay = None,
-            }
+            help_key(model, scroll, key);
             Vec::new()
         }
         Overlay::Review { .. } => review_key(model, key),
@@ -256,6 +253,16 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect
             }
             _ => Vec::new(),
         },
+    }
+}
+
+/// Help is left by keys that mean nothing else. If any other key closed it, what is typed behind that key would go to the
+/// agent: somebody who types a command into the page, to look it up, would send the rest of it as a prompt.
+fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) {
+    if matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) {
+        model.overlay = None;
+    } else if let Some(scroll) = scrolled(scroll, key) {
+        model.overlay = Some(Overlay::Help { scroll });
     }
 }
 
@@ -344,7 +351,9 @@ fn look_back(model: &mut Model, older: bool) -> Vec<Effect> {
 fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     if let Some(editor) = &mut model.handoff.editor {
         match editor_key(editor, key) {
-            Edited::Done | Edited::Save => handoff::finish_edit(model),
+            Edited::Done => handoff::finish_edit(model),
+            // The next key is Esc for many, and must not close what lies below the editor.
+            Edited::Save => handoff::save_edit(model),
             Edited::Changed | Edited::Moved => {}
         }
         return Vec::new();

@@ -115,13 +115,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     } else {
         String::new()
     };
-    frame::foot(
-        buf,
-        area,
-        &["any other key closes".to_owned(), "↑↓ PgDn read".to_owned()],
-        &mark,
-        theme,
-    );
+    let hints = ["Esc close", "↑↓ PgDn read"].map(str::to_owned);
+    frame::foot(buf, area, &hints, &mark, theme);
 }
 
 fn page(model: &Model, theme: &Theme) -> Vec<Line<'static>> {

@@ -66,3 +66,28 @@ fn what_the_agent_writes_while_the_human_edits_is_merged() {
         editor.text()
     );
 }
+
+#[test]
+fn a_key_that_help_does_not_know_goes_nowhere_and_leaves_it_open() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(1));
+    for code in "/undo!xyz".chars().map(KeyCode::Char) {
+        let effects = bench.press(code);
+        assert!(
+            !effects.iter().any(|one| matches!(one, Effect::Forward(_))),
+            "{code:?}"
+        );
+        assert!(
+            matches!(bench.model.overlay, Some(Overlay::Help { .. })),
+            "{code:?}"
+        );
+    }
+    bench.press(KeyCode::Enter);
+    assert!(matches!(bench.model.overlay, Some(Overlay::Help { .. })));
+    for closes in [KeyCode::Esc, KeyCode::Char('q'), KeyCode::F(1)] {
+        bench.model.overlay = Some(Overlay::Help { scroll: 0 });
+        let effects = bench.press(closes);
+        assert_eq!(bench.model.overlay, None, "{closes:?}");
+        assert!(!effects.iter().any(|one| matches!(one, Effect::Forward(_))));
+    }
+}
