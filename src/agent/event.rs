@@ -50,8 +50,8 @@ pub enum AgentEvent {
         session: SessionId,
         /// The last assistant message as raw Markdown.
         last_message: Option<String>,
-        /// Tasks that go on in the background.
-        background_tasks: usize,
+        /// What goes on without the turn.
+        background: Background,
         /// Where the transcript is.
         transcript_path: Option<String>,
     },
@@ -139,6 +139,78 @@ impl AgentEvent {
             Self::StatusLine(line) => Some(line.session),
             Self::Unknown { .. } => None,
         }
+    }
+}
+
+/// What the client goes on with after a turn is over: it comes back to it by a prompt of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Background {
+    /// Subagents and shell commands that run.
+    pub tasks: Vec<BackgroundTask>,
+    /// Prompts that come at their time: a wake-up comes once, others again and again.
+    pub prompts: Vec<TimedPrompt>,
+}
+
+/// A subagent or a shell command that runs in the background.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BackgroundTask {
+    /// Its id within the session.
+    pub id: String,
+    /// The client's word for its kind: `subagent`, `shell`.
+    pub kind: String,
+}
+
+/// A prompt that the client gives itself at a set time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TimedPrompt {
+    /// Its id within the session.
+    pub id: String,
+    /// Whether it comes again and again.
+    pub recurs: bool,
+}
+
+impl Background {
+    /// Whether nothing goes on.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.tasks.is_empty() && self.prompts.is_empty()
+    }
+
+    /// The ids of all of it.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        let tasks = self.tasks.iter().map(|task| task.id.as_str());
+        tasks.chain(self.prompts.iter().map(|prompt| prompt.id.as_str()))
+    }
+
+    /// Whether a wake-up is among it: the client sets its time, at most an hour ahead.
+    #[must_use]
+    pub fn has_wake_up(&self) -> bool {
+        self.prompts.iter().any(|prompt| !prompt.recurs)
+    }
+}
+
+impl std::fmt::Display for Background {
+    /// `2 background agents, 1 background command, 1 wake-up`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let of_kind = |kind: &str| self.tasks.iter().filter(|task| task.kind == kind).count();
+        let (agents, commands) = (of_kind("subagent"), of_kind("shell"));
+        let recurring = self.prompts.iter().filter(|prompt| prompt.recurs).count();
+        let counts = [
+            (agents, "background agent"),
+            (commands, "background command"),
+            (self.tasks.len() - agents - commands, "background task"),
+            (self.prompts.len() - recurring, "wake-up"),
+            (recurring, "scheduled prompt"),
+        ];
+        let named = counts.iter().filter(|(count, _)| *count > 0);
+        for (at, (count, name)) in named.enumerate() {
+            let (comma, plural) = (
+                if at > 0 { ", " } else { "" },
+                if *count == 1 { "" } else { "s" },
+            );
+            write!(f, "{comma}{count} {name}{plural}")?;
+        }
+        Ok(())
     }
 }
 
@@ -260,4 +332,40 @@ pub struct RateLimit {
     pub used_percentage: f64,
     /// When it begins anew, seconds since the Unix epoch.
     pub resets_at: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(kind: &str) -> BackgroundTask {
+        BackgroundTask {
+            id: kind.to_owned(),
+            kind: kind.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_goes_on_is_named_by_kind_and_number() {
+        let once = TimedPrompt::default();
+        let again = TimedPrompt {
+            recurs: true,
+            ..TimedPrompt::default()
+        };
+        let all = Background {
+            tasks: vec![
+                task("shell"),
+                task("subagent"),
+                task("subagent"),
+                task("workflow"),
+            ],
+            prompts: vec![once, again.clone(), again],
+        };
+        assert_eq!(
+            all.to_string(),
+            "2 background agents, 1 background command, 1 background task, 1 wake-up, 2 scheduled prompts"
+        );
+        assert!(all.has_wake_up() && !all.is_empty());
+        assert_eq!(Background::default().to_string(), "");
+    }
 }

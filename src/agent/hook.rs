@@ -10,8 +10,8 @@
 use serde_json::{Map, Value};
 
 use super::{
-    AgentEvent, EndReason, Failure, PromptCache, RateLimit, StartSource, StatusLine, ToolCall,
-    ToolOutput, clip,
+    AgentEvent, Background, BackgroundTask, EndReason, Failure, PromptCache, RateLimit,
+    StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput, clip,
 };
 use crate::transcript::{SessionId, Tokens, todo::TodoCall, usage::Usage};
 
@@ -32,6 +32,9 @@ const PATH: usize = 4096;
 
 /// Commands and tool output, bytes. The client itself cuts shell output at 30 000 characters.
 const OUTPUT: usize = 64 * 1024;
+
+/// The longest list that is read; a client runs a few tasks side by side.
+const MAX_LIST: usize = 256;
 
 /// Assistant messages, bytes: the largest answer a model gives is below this.
 const MESSAGE: usize = 512 * 1024;
@@ -98,7 +101,7 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
         "Stop" => AgentEvent::TurnEnded {
             session,
             last_message: at.text("last_assistant_message", MESSAGE),
-            background_tasks: at.list_len("background_tasks"),
+            background: background(at),
             transcript_path: at.transcript_path(),
         },
         "StopFailure" => turn_failed(session, at),
@@ -222,11 +225,11 @@ impl<'a> Payload<'a> {
         self.0.get(field).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    fn list_len(self, field: &str) -> usize {
-        self.0
-            .get(field)
-            .and_then(Value::as_array)
-            .map_or(0, Vec::len)
+    /// The objects of a list; what is no object counts as an empty one.
+    fn list(self, field: &str) -> impl Iterator<Item = Map<String, Value>> {
+        let list = self.0.get(field).and_then(Value::as_array);
+        let objects = list.into_iter().flatten().take(MAX_LIST);
+        objects.map(|one| one.as_object().cloned().unwrap_or_default())
     }
 
     fn inner(self, field: &str) -> Option<Payload<'a>> {
@@ -306,8 +309,37 @@ fn tool_call(at: Payload<'_>) -> Result<ToolCall, HookError> {
     })
 }
 
+/// Whether the hook speaks of a subagent's doings.
+fn is_of_subagent(at: Payload<'_>) -> bool {
+    at.0.get("agent_id").is_some_and(Value::is_string)
+}
+
+/// What goes on in the background, without the tasks that the client lists as over.
+fn background(at: Payload<'_>) -> Background {
+    let text =
+        |one: &Map<String, Value>, field| Payload(one).text(field, SHORT).unwrap_or_default();
+    let runs = |status: &str| !matches!(status, "completed" | "failed" | "killed" | "stopped");
+    Background {
+        tasks: at
+            .list("background_tasks")
+            .filter(|one| runs(&text(one, "status")))
+            .map(|one| BackgroundTask {
+                id: text(&one, "id"),
+                kind: text(&one, "type"),
+            })
+            .collect(),
+        prompts: at
+            .list("session_crons")
+            .map(|one| TimedPrompt {
+                id: text(&one, "id"),
+                recurs: Payload(&one).flag("recurring"),
+            })
+            .collect(),
+    }
+}
+
 fn todo_call(at: Payload<'_>) -> Option<Box<TodoCall>> {
-    if at.0.get("agent_id").is_some_and(Value::is_string) {
+    if is_of_subagent(at) {
         return None;
     }
     let field = |name| at.0.get(name).unwrap_or(&Value::Null);

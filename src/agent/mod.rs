@@ -15,8 +15,8 @@ pub mod generic;
 pub mod hook;
 
 pub use event::{
-    AgentEvent, EndReason, Failure, PromptCache, RateLimit, StartSource, StatusLine, ToolCall,
-    ToolOutput,
+    AgentEvent, Background, BackgroundTask, EndReason, Failure, PromptCache, RateLimit,
+    StartSource, StatusLine, TimedPrompt, ToolCall, ToolOutput,
 };
 pub use hook::{HookError, parse_hook, parse_status_line};
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::{
-    agent::{AgentEvent, Failure, StartSource, StatusLine, ToolCall, ToolOutput, claude},
+    agent::{
+        AgentEvent, Background, Failure, StartSource, StatusLine, ToolCall, ToolOutput, claude,
+    },
     api::wire::AgentState,
     breakpoint::test_run,
     config::{Config, GuardConfig, Preset},
@@ -266,9 +268,9 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         }
         AgentEvent::TurnEnded {
             last_message,
-            background_tasks,
+            background,
             ..
-        } => turn_ended(model, last_message.as_deref(), background_tasks),
+        } => turn_ended(model, last_message.as_deref(), background),
         AgentEvent::TurnFailed {
             failure, message, ..
         } => turn_failed(model, failure, &message),
@@ -446,7 +448,7 @@ pub(super) fn turn_begins(model: &mut Model) {
     model.guard.begin_turn();
     model.costs.begin_turn(model.used());
     model.agent.draft = false;
-    model.agent.background_tasks = 0;
+    model.agent.background = Background::default();
     model.heard.turn_begins();
 }
 
@@ -476,11 +478,11 @@ fn context_limit(model: &mut Model) -> Vec<Effect> {
 pub(super) fn turn_ended(
     model: &mut Model,
     message: Option<&str>,
-    background: usize,
+    background: Background,
 ) -> Vec<Effect> {
     set_state(model, AgentState::Idle);
     model.agent.turns = model.agent.turns.saturating_add(1);
-    model.agent.background_tasks = background;
+    model.agent.background = background;
     let mut effects = vec![Effect::ReadGit];
     effects.extend(client_limit::read_settings(model));
     if let Some(message) = message {
@@ -584,6 +586,9 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
     }
     let mut effects = figures_changed(model);
     effects.extend(autopilot::figures_in(model));
+    if line.usage.is_some() {
+        effects.extend(autopilot::figure_observed(model));
+    }
     effects
 }
 
@@ -668,6 +673,9 @@ pub fn transcript_read(
         effects.extend(reboot::prompt_seen(model, &prompt));
     }
     effects.extend(reboot::consider(model));
+    if used.is_some() {
+        effects.extend(autopilot::figure_observed(model));
+    }
     effects
 }
 
@@ -685,7 +693,12 @@ pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) -> Vec<
 /// An estimate came in.
 pub fn estimated(model: &mut Model, reading: Reading) -> Vec<Effect> {
     observe(model, reading.used, reading.window, reading.source);
-    figures_changed(model)
+    let mut effects = figures_changed(model);
+    // An estimate is behind by what is not drawn yet.
+    if reading.source != Source::Estimate {
+        effects.extend(autopilot::figure_observed(model));
+    }
+    effects
 }
 
 /// A figure has changed, or the lines have: levels crossed are reported once, ages need a clock.

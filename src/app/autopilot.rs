@@ -7,7 +7,7 @@ mod hold;
 mod told;
 mod turn;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use crate::{
     agent::{ToolCall, ToolOutput},
@@ -36,14 +36,18 @@ pub use hold::{
     goes_headless, headless, hold, person_typed, resume, say, stopped, takes_over, toggle,
 };
 pub use told::report;
-pub use turn::{figures_in, reads_task, task_read, turn_ended, turn_failed};
+pub use turn::{figure_observed, figures_in, reads_task, task_read, turn_ended, turn_failed};
 
 use hold::say_held;
 use told::{call, news, run_ended, tell, turn_news};
-use turn::{fresh, settle, type_prompt, wait_over};
+use turn::{background_time, fresh, settle, type_prompt, wait_over};
 
 /// How long after a turn the figures may take: the client waits 300 ms before it tells its status line.
 const SETTLE: Duration = Duration::from_millis(600);
+
+/// How long a run waits for the figure of the turn that has ended before it goes on without: a figure that never comes must
+/// not hang it, and one that does comes within a second or two.
+const FIGURE: Duration = Duration::from_secs(5);
 
 /// The same where nothing depends on them: each turn has its own session, and the cost has no cap.
 const SETTLE_FRESH: Duration = Duration::from_millis(20);
@@ -63,9 +67,6 @@ const DIALOG: Duration = Duration::from_secs(30);
 /// How long a handoff may stay unconfirmed in a headless run, beyond the time after which a person would be told.
 const UNDELIVERED: Duration = Duration::from_secs(60);
 
-/// How long background tasks may hold up a reboot: servers never end by themselves.
-const BACKGROUND: Duration = Duration::from_secs(120);
-
 /// How often the elapsed time on the screen is brought up to date.
 const CLOCK: Duration = Duration::from_secs(10);
 
@@ -73,6 +74,7 @@ const CLOCK: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     Settle,
+    Figure,
     Deaf,
     WaitOver,
     Silent,
@@ -97,6 +99,10 @@ pub struct Run {
     said: bool,
     /// The words of a turn that was not told yet, because its figures are not in.
     untold: Option<String>,
+    /// Whether the figure that belongs to the last turn is in, or is not waited for any more.
+    figure_in: bool,
+    /// Ids of what goes on in the background and was waited for long enough: servers never end by themselves.
+    waited_for: BTreeSet<String>,
     /// The newest iteration that was told to have begun, and to have ended.
     begun: Option<IterationId>,
     ended: Option<IterationId>,
@@ -131,6 +137,8 @@ pub fn begin(
         called: false,
         said: false,
         untold: None,
+        figure_in: true,
+        waited_for: BTreeSet::new(),
         begun: None,
         ended: model
             .lineage
@@ -314,11 +322,15 @@ fn watch(model: &mut Model) -> Vec<Effect> {
             set_phase(model, Phase::Working);
             Vec::new()
         }
+        (AgentState::Busy, Phase::Waiting(wait)) if wait.background => {
+            set_phase(model, Phase::Working);
+            Vec::new()
+        }
         (AgentState::Busy, _) => {
             run.due = run.due.filter(|due| *due == Due::WaitOver);
             Vec::new()
         }
-        (AgentState::Exited, Phase::Waiting(_)) => Vec::new(),
+        (AgentState::Exited, Phase::Waiting(wait)) if !wait.background => Vec::new(),
         (AgentState::Exited, _) => agent_gone(model),
         (AgentState::Idle | AgentState::Limit, Phase::Working) => {
             set_phase(model, Phase::Settling);
@@ -364,7 +376,8 @@ fn watch_reboot(model: &mut Model) -> Vec<Effect> {
     }
     let waits = matches!(step, Step::Armed | Step::Waiting);
     if waits && reboot::blocked_by(model) == ["background task"] {
-        return set_once(model, Due::Background, BACKGROUND);
+        let time = background_time(model);
+        return set_once(model, Due::Background, time);
     }
     if step == Step::Review && approved.is_none() && model.mode != RebootMode::Auto {
         return call(model, "the handoff waits for your review");
@@ -430,6 +443,7 @@ fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
             why: why.to_owned(),
             until,
             reset: pause.reset,
+            background: false,
         }),
     );
     let news = RunNews::Waiting {
@@ -529,6 +543,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     };
     match due {
         Due::Settle => settle(model),
+        Due::Figure => turn::figure_late(model),
         Due::Deaf => trip(model, &Trip::Deaf { what: "a prompt" }),
         Due::WaitOver => wait_over(model),
         Due::Silent => silent(model),

@@ -144,7 +144,7 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) -> V
 /// The quit key: asks while a turn runs, and while a note is not saved.
 pub fn quit_key(model: &mut Model) -> Vec<Effect> {
     let busy = matches!(model.agent.state, AgentState::Busy | AgentState::Dialog)
-        || model.agent.background_tasks > 0;
+        || !model.agent.background.tasks.is_empty();
     if (busy || scratchpad::is_unsaved(model))
         && model.quitting.is_none()
         && model.overlay != Some(Overlay::Quit)

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
-    agent::PromptCache,
+    agent::{Background, PromptCache},
     api::wire::{AgentState, CheckpointReply},
     breakpoint::git::GitState,
     clock::At,
@@ -78,8 +78,8 @@ pub struct AgentView {
     pub model_id: Option<String>,
     /// Whether it shows its list of sessions (the agent view) instead of the session.
     pub listing: bool,
-    /// Background tasks that the last turn left running.
-    pub background_tasks: usize,
+    /// What the last turn left going on in the background.
+    pub background: Background,
     /// Whether it takes a paste as one piece. Without that each line of one is an Enter.
     pub takes_pastes: bool,
     /// How far it says that it is.

@@ -256,7 +256,7 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     if matches!(agent.state, AgentState::Busy | AgentState::Starting) {
         blocks.push("turn");
     }
-    if agent.background_tasks > 0 {
+    if !agent.background.is_empty() {
         blocks.push("background task");
     }
     // What is typed into the agent view is the task of yet another session.

@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use uuid::Uuid;
 
 use crate::{
-    agent::{AgentEvent, StartSource, StatusLine},
+    agent::{AgentEvent, Background, BackgroundTask, StartSource, StatusLine},
     api::wire::{AgentState, Control, Reply},
     breakpoint::git::GitState,
     clock::At,
@@ -231,7 +231,7 @@ impl Bench {
         self.tell(Event::Agent(AgentEvent::TurnEnded {
             session: session(number),
             last_message: None,
-            background_tasks: 0,
+            background: Background::default(),
             transcript_path: None,
         }))
     }
@@ -280,6 +280,18 @@ impl Bench {
             _ => None,
         });
         start.expect("the old agent is gone: the new one is started")
+    }
+}
+
+/// Subagents in the background, by their ids.
+fn in_background(ids: &[&str]) -> Background {
+    let task = |id: &&str| BackgroundTask {
+        id: (*id).to_owned(),
+        kind: "subagent".to_owned(),
+    };
+    Background {
+        tasks: ids.iter().map(task).collect(),
+        ..Background::default()
     }
 }
 

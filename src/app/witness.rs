@@ -122,7 +122,11 @@ pub fn judge(model: &mut Model, epoch: u64) -> Vec<Effect> {
         }
         (Some(Sign::Calm), AgentState::Busy) if model.transcript.calls_open == 0 => {
             let said = model.agent.last_message.clone();
-            effects.extend(agent::turn_ended(model, said.as_deref(), 0));
+            effects.extend(agent::turn_ended(
+                model,
+                said.as_deref(),
+                crate::agent::Background::default(),
+            ));
         }
         _ => return Vec::new(),
     }

@@ -71,6 +71,8 @@ pub struct Wait {
     pub until: Duration,
     /// When it is over, if that was told.
     pub reset: Option<DateTime<Utc>>,
+    /// Whether it is for what the agent does in the background: its next turn ends the wait.
+    pub background: bool,
 }
 
 /// Where a run stands.
@@ -273,6 +275,11 @@ impl Autopilot {
         }
         self.breakers
             .turn_ended(self.was_touched, self.message.as_deref())
+    }
+
+    /// The turn has left work in the background and is not judged: the agent waits for good reason.
+    pub const fn excuse_turn(&mut self) {
+        self.judged = true;
     }
 
     /// Whether the run is over by the last words or by a cap.

@@ -343,6 +343,8 @@ pub struct AutopilotConfig {
     pub max_time: Option<Duration>,
     /// Whether the run goes on headless when its terminal is lost.
     pub keep_running: bool,
+    /// How long the run waits for background tasks of the agent before it goes on; a wake-up is waited for at least 65 minutes.
+    pub background_wait: Duration,
     /// The same command failing this often in a row trips a breaker; `None` switches it off.
     pub same_command_limit: Option<u32>,
     /// This many turns in a row without a change trip a breaker; `None` switches it off.
@@ -358,6 +360,7 @@ impl Default for AutopilotConfig {
             max_cost_usd: Some(25.0),
             max_time: Some(Duration::from_secs(8 * 3600)),
             keep_running: false,
+            background_wait: Duration::from_secs(30 * 60),
             same_command_limit: Some(5),
             no_change_limit: Some(8),
             same_message_limit: Some(4),

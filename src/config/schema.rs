@@ -104,6 +104,7 @@ const MAX_TEXT: usize = 16 * 1024;
 const MILLISECOND: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const TEN_MINUTES: Duration = Duration::from_secs(600);
+const DAY: Duration = Duration::from_hours(24);
 const HOUR: Duration = Duration::from_secs(3_600);
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
@@ -186,6 +187,7 @@ pub(super) static KEYS: &[Key] = &[
     key("loop", "max_cost_usd", Owner, Number(0.0, 1_000_000.0, |d, v| d.config.autopilot.max_cost_usd = none_if_0(v))),
     key("loop", "max_time", Owner, Time(Duration::ZERO, YEAR, |d, v| d.config.autopilot.max_time = none_if_0(v))),
     key("loop", "keep_running", Owner, Flag(|d, v| d.config.autopilot.keep_running = v)),
+    key("loop", "background_wait", Owner, Time(Duration::ZERO, DAY, |d, v| d.config.autopilot.background_wait = v)),
     key("loop", "same_command_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.same_command_limit = none_if_0(v as u32))),
     key("loop", "no_change_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.no_change_limit = none_if_0(v as u32))),
     key("loop", "same_message_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.same_message_limit = none_if_0(v as u32))),

@@ -171,11 +171,14 @@ fn entry(keys: &str, does: &str, theme: &Theme) -> Line<'static> {
 
 /// Asks whether to quit while the agent works.
 pub(super) fn draw_quit(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
-    let doing = match (&model.agent.dialog, model.agent.background_tasks) {
+    let background = &model.agent.background;
+    let doing = match (&model.agent.dialog, background.is_empty()) {
         (Some(_), _) => Some("A dialog of the agent is open.".to_owned()),
-        (None, 0) if model.agent.state != AgentState::Busy => None,
-        (None, 0) => Some("A turn is running.".to_owned()),
-        (None, count) => Some(format!("The agent has {count} background task(s) running.")),
+        (None, false) => Some(format!(
+            "The agent has work in the background: {background}."
+        )),
+        (None, true) if model.agent.state != AgentState::Busy => None,
+        (None, true) => Some("A turn is running.".to_owned()),
     };
     let unsaved = model.notes.unsaved.as_ref().map(|why| {
         format!(

@@ -87,14 +87,28 @@ fn a_to_do_call_counts_once_it_has_run_and_not_in_a_subagent() {
 
 #[test]
 fn a_turns_end_carries_the_message_and_what_still_runs() {
-    let fields =
-        r#""stop_hook_active":false,"last_assistant_message":"Hello","background_tasks":[{},{}]"#;
+    let fields = r#""stop_hook_active":false,"last_assistant_message":"Hello","background_tasks":[{"id":"a1","type":"subagent","status":"running"},{},{"status":"completed"}],"session_crons":[{"id":"c1","recurring":false,"prompt":"look again"},7]"#;
     assert_eq!(
         parse("Stop", fields),
         AgentEvent::TurnEnded {
             session: id(),
             last_message: Some("Hello".into()),
-            background_tasks: 2,
+            background: Background {
+                tasks: vec![
+                    BackgroundTask {
+                        id: "a1".into(),
+                        kind: "subagent".into(),
+                    },
+                    BackgroundTask::default(),
+                ],
+                prompts: vec![
+                    TimedPrompt {
+                        id: "c1".into(),
+                        recurs: false,
+                    },
+                    TimedPrompt::default(),
+                ],
+            },
             transcript_path: Some("/h/t.jsonl".into()),
         }
     );

@@ -7,7 +7,9 @@ use crate::{
     lineage::journal::Step,
 };
 
-use super::{Due, SETTLE_FRESH, clock, finish, resume_key, set, told::tell};
+use super::{
+    Due, SETTLE_FRESH, clock, finish, resume_key, set, told::tell, turn::give_up_background,
+};
 use crate::app::{
     control,
     effect::Effect,
@@ -107,6 +109,10 @@ pub fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
         model.agent.draft = false;
         return Err("the agent's prompt may hold text of yours: submit it, clear it (Ctrl-C), or resume again".to_owned());
     }
+    give_up_background(model);
+    let Some(run) = &mut model.autopilot else {
+        return Ok(Vec::new());
+    };
     run.pilot.resume();
     run.called = false;
     model.agent.typed_at = None;

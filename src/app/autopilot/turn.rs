@@ -1,20 +1,26 @@
 //! Between two turns: what has ended one, and what begins the next.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    time::Duration,
+};
 
 use crate::{
     agent::Failure,
     api::wire::AgentState,
-    autopilot::{Phase, RunNews, breaker::excerpt, news::first_line},
+    autopilot::{Phase, RunNews, Wait, breaker::excerpt, cap::duration, news::first_line},
     guard::{Level, Source},
     lineage::Cause,
 };
 
 use super::{
-    DEAF, Due, follow, is_always_fresh, set, set_phase, spent,
+    DEAF, Due, FIGURE, follow, is_always_fresh, set, set_phase, spent,
     told::{start_of, tell, turn_news},
 };
 use crate::app::{effect::Effect, handoff, model::Model, reboot, say};
+
+/// How long a wake-up of the client is waited for: it sets one at most an hour ahead.
+const WAKE_UP: Duration = Duration::from_secs(65 * 60);
 
 /// A turn is over.
 pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
@@ -27,6 +33,7 @@ pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
     }
     let verdict = run.pilot.turn_ended(message, &spent);
     run.untold = Some(first_line(message.unwrap_or_default()));
+    run.figure_in = false;
     if run.pilot.is_held() {
         return turn_news(model);
     }
@@ -80,6 +87,28 @@ pub fn figures_in(model: &mut Model) -> Vec<Effect> {
     settle(model)
 }
 
+/// A source has told how full the context is. What it said while the turn ran was about a part of it.
+pub fn figure_observed(model: &mut Model) -> Vec<Effect> {
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    run.figure_in = true;
+    if run.due != Some(Due::Figure) {
+        return Vec::new();
+    }
+    run.due = None;
+    settle(model)
+}
+
+/// The figure of the turn has not come.
+pub(super) fn figure_late(model: &mut Model) -> Vec<Effect> {
+    tracing::info!("no figure has come for the last turn");
+    if let Some(run) = &mut model.autopilot {
+        run.figure_in = true;
+    }
+    settle(model)
+}
+
 /// The figures are in: the task is read again, then it is decided how to go on.
 pub(super) fn settle(model: &mut Model) -> Vec<Effect> {
     let Some(run) = &model.autopilot else {
@@ -94,7 +123,17 @@ pub(super) fn settle(model: &mut Model) -> Vec<Effect> {
     if reboot::is_typing(model) {
         return set(model, Due::Settle, model.config.reboot.typing_quiet);
     }
+    // Judged by the figure of the turn before, a turn that has filled the window would be followed by a prompt that the client
+    // refuses.
+    let blind = is_always_fresh(model);
+    if model.autopilot.as_ref().is_some_and(|run| !run.figure_in) && !blind {
+        return set(model, Due::Figure, FIGURE);
+    }
     let mut effects = turn_news(model);
+    if awaits_background(model) {
+        effects.extend(wait_for_background(model));
+        return effects;
+    }
     match reads_task(model) {
         Some(read) => effects.push(read),
         None => effects.extend(decide(model)),
@@ -178,6 +217,62 @@ pub(super) fn type_prompt(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
+/// Whether something goes on in the background that the run has not waited for long enough.
+fn awaits_background(model: &Model) -> bool {
+    let run = model.autopilot.as_ref();
+    run.is_some_and(|run| {
+        let mut ids = model.agent.background.ids();
+        ids.any(|id| !run.waited_for.contains(id))
+    })
+}
+
+/// How long the run waits for what goes on in the background.
+pub(super) fn background_time(model: &Model) -> Duration {
+    let most = model.config.autopilot.background_wait;
+    if model.agent.background.has_wake_up() {
+        most.max(WAKE_UP)
+    } else {
+        most
+    }
+}
+
+/// The client comes back by itself when its background work is done: until then nothing is prompted and nothing counted.
+fn wait_for_background(model: &mut Model) -> Vec<Effect> {
+    let time = background_time(model);
+    let until = model.now.since_start + time;
+    let why = format!("{}, for at most {}", model.agent.background, duration(time));
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    run.pilot.excuse_turn();
+    set_phase(
+        model,
+        Phase::Waiting(Wait {
+            why: why.clone(),
+            until,
+            reset: None,
+            background: true,
+        }),
+    );
+    let mut effects = vec![tell(RunNews::Waiting {
+        why,
+        seconds: time.as_secs(),
+        until: None,
+    })];
+    effects.extend(set(model, Due::WaitOver, time));
+    effects
+}
+
+/// What goes on in the background is waited for no longer.
+pub(super) fn give_up_background(model: &mut Model) {
+    let ids: Vec<String> = model.agent.background.ids().map(str::to_owned).collect();
+    if let Some(run) = &mut model.autopilot
+        && matches!(&run.pilot.phase, Phase::Waiting(wait) if wait.background)
+    {
+        run.waited_for.extend(ids);
+    }
+}
+
 /// Begins the next session, because this one is full or because each turn has its own.
 pub(super) fn fresh(model: &mut Model) -> Vec<Effect> {
     let full = is_full(model);
@@ -200,6 +295,7 @@ pub(super) fn fresh(model: &mut Model) -> Vec<Effect> {
 }
 
 pub(super) fn wait_over(model: &mut Model) -> Vec<Effect> {
+    give_up_background(model);
     set_phase(model, Phase::Settling);
     if model.agent.state == AgentState::Exited {
         return reboot::restart(model);

@@ -71,7 +71,7 @@ impl Bench {
         self.tell(Event::Agent(AgentEvent::TurnEnded {
             session: super::session(session),
             last_message: Some(message.to_owned()),
-            background_tasks: 0,
+            background: crate::agent::Background::default(),
             transcript_path: None,
         }))
     }
@@ -149,11 +149,13 @@ fn calls(effects: &[Effect]) -> usize {
         .count()
 }
 
-/// A turn ends with these words, and a minute passes.
+/// A turn ends with these words, its figure comes, and a second passes.
 fn turn(bench: &mut Bench, message: &str) -> Vec<Effect> {
     let mut timers = Vec::new();
     let mut effects = bench.said(OLD, message);
     keep_timers(bench.since_start, &effects, &mut timers);
+    let used = bench.model.used().map_or(50_000, |used| used.0);
+    bench.used(used);
     effects.extend(bench.pass(Duration::from_secs(1), &mut timers));
     effects
 }
@@ -410,15 +412,106 @@ fn background_tasks_do_not_hold_up_a_reboot_for_ever() {
     let effects = bench.tell(Event::Agent(AgentEvent::TurnEnded {
         session: session(OLD),
         last_message: Some("the server runs".to_owned()),
-        background_tasks: 1,
+        background: in_background(&["a1"]),
         transcript_path: None,
     }));
     keep_timers(bench.since_start, &effects, &mut timers);
     assert_eq!(bench.step(), Some(Step::Armed));
-    let effects = bench.pass(Duration::from_secs(119), &mut timers);
+    let effects = bench.pass(Duration::from_secs(29 * 60), &mut timers);
     assert!(signals(&effects).is_empty());
-    bench.pass(Duration::from_secs(2), &mut timers);
+    bench.pass(Duration::from_secs(61), &mut timers);
     assert_eq!(bench.step(), Some(Step::Ending));
+}
+
+impl Bench {
+    /// A turn ends with this in the background.
+    fn left(&mut self, message: &str, background: Background) -> Vec<Effect> {
+        self.tell(Event::Agent(AgentEvent::TurnEnded {
+            session: session(OLD),
+            last_message: Some(message.to_owned()),
+            background,
+            transcript_path: None,
+        }))
+    }
+}
+
+#[test]
+fn a_run_waits_for_background_work_and_counts_no_breaker_meanwhile() {
+    let mut bench = run(Plan {
+        attended: false,
+        limits: Limits {
+            same_message: Some(2),
+            no_change: Some(2),
+            ..Limits::default()
+        },
+        ..plan()
+    });
+    let mut timers = Vec::new();
+    for _ in 0..5 {
+        let effects = bench.left("I wait", in_background(&["a1"]));
+        keep_timers(bench.since_start, &effects, &mut timers);
+        let effects = bench.pass(Duration::from_secs(5 * 60), &mut timers);
+        assert!(pastes(&effects).is_empty());
+        let report = autopilot::report(&bench.model).unwrap();
+        assert_eq!(
+            (report.phase.as_str(), report.why.as_deref()),
+            ("waiting", Some("1 background agent, for at most 30 min"))
+        );
+        // The client comes back by itself.
+        bench.prompted(OLD, "<task-notification>");
+        assert_eq!(*bench.phase(), Phase::Working);
+    }
+    bench.left("ALL DONE", Background::default());
+    assert_eq!(bench.model.quitting.map(|one| one.code), Some(0));
+}
+
+#[test]
+fn background_work_is_waited_for_once_and_not_for_ever() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    let effects = bench.left("the server runs", in_background(&["server"]));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(Duration::from_secs(30 * 60 + 10), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+    bench.prompted(OLD, &prompt::go_on());
+    let effects = bench.left("it runs on", in_background(&["server"]));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(Duration::from_secs(10), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+    bench.prompted(OLD, &prompt::go_on());
+    // Another one is waited for.
+    let effects = bench.left("and another", in_background(&["server", "build"]));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(MINUTE, &mut timers);
+    assert!(pastes(&effects).is_empty());
+}
+
+#[test]
+fn a_wake_up_is_waited_for_as_long_as_the_client_may_set_it() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    let wake_up = Background {
+        prompts: vec![crate::agent::TimedPrompt {
+            id: "c1".to_owned(),
+            recurs: false,
+        }],
+        ..Background::default()
+    };
+    bench
+        .model
+        .autopilot
+        .as_mut()
+        .unwrap()
+        .pilot
+        .plan
+        .caps
+        .max_time = None;
+    let effects = bench.left("I look again in an hour", wake_up);
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(Duration::from_secs(64 * 60), &mut timers);
+    assert!(pastes(&effects).is_empty());
+    let effects = bench.pass(Duration::from_secs(2 * 60), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
 }
 
 #[test]
@@ -473,4 +566,29 @@ fn a_lost_terminal_ends_what_waits_for_a_person() {
         !autopilot::goes_headless(&mut bench.model),
         "only where it is wanted"
     );
+}
+
+#[test]
+fn a_run_waits_for_the_figure_of_its_turn_before_it_prompts() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    bench.status_line(50_000, 1.0, None);
+    // The turn fills the window, and that is told late.
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(Duration::from_secs(2), &mut timers);
+    assert!(pastes(&effects).is_empty(), "the figure is an old one");
+    let effects = bench.status_line(170_000, 1.1, None);
+    assert!(pastes(&effects).is_empty());
+    assert!(bench.step().is_some(), "it reboots instead");
+}
+
+#[test]
+fn a_figure_that_never_comes_does_not_hang_a_run() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(Duration::from_secs(10), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
 }

@@ -24,7 +24,7 @@ fn said(bench: &mut Bench, number: u128, message: &str) -> Vec<Effect> {
     bench.tell(Event::Agent(AgentEvent::TurnEnded {
         session: session(number),
         last_message: Some(message.to_owned()),
-        background_tasks: 0,
+        background: crate::agent::Background::default(),
         transcript_path: None,
     }))
 }

@@ -11,7 +11,7 @@ fn signal(bench: &mut Bench, text: &str) -> Vec<Effect> {
     bench.tell(Event::Agent(AgentEvent::TurnEnded {
         session: session(OLD),
         last_message: Some(format!("SCRATCHPAD:\n{text}\nSIGNAL:")),
-        background_tasks: 0,
+        background: Background::default(),
         transcript_path: None,
     }))
 }

@@ -230,7 +230,7 @@ pub fn end_turn(model: &mut Model, second: u64) {
         AgentEvent::TurnEnded {
             session,
             last_message: None,
-            background_tasks: 0,
+            background: pitstop::agent::Background::default(),
             transcript_path: None,
         },
     );
