@@ -240,6 +240,14 @@ fn is_unsafe(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// The text with each letter and its accents in one character where there is one (NFC), as Claude Code's prompt box makes of
+/// what is typed or pasted (measured with 2.1.197 and 2.1.330). It is the same text by the rules of Unicode.
+#[must_use]
+pub fn composed(text: &str) -> String {
+    use unicode_normalization::UnicodeNormalization as _;
+    text.nfc().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -362,5 +370,13 @@ mod tests {
         fn any_bytes_make_one_line(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
             prop_assert!(!name(&raw).chars().any(char::is_control));
         }
+    }
+
+    #[test]
+    fn composing_keeps_the_text() {
+        assert_eq!(
+            composed("nai\u{308}ve e\u{301} \u{1f469}\u{200d}\u{1f467}"),
+            "naïve é \u{1f469}\u{200d}\u{1f467}"
+        );
     }
 }

@@ -20,6 +20,7 @@ use super::{CommandLine, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Start};
 use crate::transcript::SessionId;
 
 pub mod limits;
+pub mod prompt_box;
 pub mod question;
 mod settings;
 

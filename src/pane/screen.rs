@@ -34,7 +34,9 @@ use super::copy::{CopyMark, CopyNews, CopyOrder};
 use super::tap::{Signal, StringCap, Tap, plain};
 use super::{ColourScheme, HostPalette, Modes, PaneSize, begun_character};
 
-use cells::{attributes, cell_text, colour, is_wrapped, push_row, shown_width, trim_line};
+use cells::{
+    attributes, cell_text, colour, drawn_row, is_wrapped, push_row, shown_width, trim_line,
+};
 use copy::Still;
 use damage::Drawn;
 use engine::{Engine, GridSize, VERSION_REPLY};
@@ -202,6 +204,24 @@ pub struct Screen {
     drawn: Drawn,
     /// Whether the view stood in the scrollback when all of it was drawn last.
     drawn_scrolled: bool,
+}
+
+/// A screen as text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DrawnText {
+    /// The rows from top to bottom.
+    pub rows: Vec<DrawnRow>,
+    /// The cursor's column and row, in cells from 0; also of a cursor that is hidden.
+    pub cursor: (u16, u16),
+}
+
+/// One row of it, without blanks at its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DrawnRow {
+    /// Its text.
+    pub text: String,
+    /// The same with a blank in the place of each faint character.
+    pub solid: String,
 }
 
 /// Tells the parser never to hold bytes back: frames are this file's affair (see the top).
@@ -857,6 +877,26 @@ impl Screen {
         }
         text.truncate(text.trim_end_matches('\n').len());
         text
+    }
+
+    /// What the child has drawn last, whatever part of the scrollback is shown; `None` in the middle of a synchronized frame.
+    #[must_use]
+    pub fn drawn_text(&self) -> Option<DrawnText> {
+        if self.is_in_frame() || self.waiting.is_some() {
+            return None;
+        }
+        let grid = self.engine.term.grid();
+        let rows =
+            (0..i32::from(self.engine.size.rows())).map(|row| drawn_row(&grid[Line(row)][..]));
+        let cursor = grid.cursor.point;
+        let place = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
+        Some(DrawnText {
+            rows: rows.collect(),
+            cursor: (
+                place(cursor.column.0),
+                place(usize::try_from(cursor.line.0).unwrap_or(0)),
+            ),
+        })
     }
 
     /// The last lines of scrollback and screen as plain text, wrapped lines joined.

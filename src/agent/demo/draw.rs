@@ -8,9 +8,6 @@ use std::{
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Rows of the draft that are shown at most.
-const DRAFT_ROWS: usize = 8;
-
 /// The frames of the spinner in the live part.
 const SPINNER: [char; 6] = ['·', '✢', '✳', '✶', '✻', '✽'];
 
@@ -185,10 +182,11 @@ impl Canvas {
             return (lines, caret);
         }
         lines.push(dim(&"─".repeat(room)));
-        let draft = shown_draft(&live.draft);
+        let draft = shown_draft(&live.draft, room.saturating_sub(3));
         let column = 2 + draft.last().map_or(0, |line| line.width());
         for (row, line) in draft.iter().enumerate() {
-            let mark = if row == 0 { "❯ " } else { "  " };
+            // The mark of the client's prompt has a no-break space behind it.
+            let mark = if row == 0 { "❯\u{a0}" } else { "  " };
             let caret = if row + 1 == draft.len() {
                 "\x1b[7m \x1b[27m"
             } else {
@@ -209,16 +207,9 @@ impl Canvas {
     }
 }
 
-/// A long draft is shown by its end, or by a note of its size.
-fn shown_draft(draft: &str) -> Vec<String> {
-    let lines: Vec<_> = draft
-        .split('\n')
-        .map(|line| line.replace('\t', "    "))
-        .collect();
-    if lines.len() > DRAFT_ROWS {
-        return vec![format!("[Pasted text +{} lines]", lines.len() - 1)];
-    }
-    lines
+/// The rows of a draft, each of at most `width` cells.
+fn shown_draft(draft: &str, width: usize) -> Vec<String> {
+    wrap(&draft.replace('\t', "    "), width)
 }
 
 /// Cuts plain text to a width in cells.

@@ -4,7 +4,7 @@ use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::term::color::Colors;
 use vte::ansi::{Color, NamedColor};
 
-use super::{Attributes, Colour, Underline};
+use super::{Attributes, Colour, DrawnRow, Underline};
 
 pub(super) fn is_blank(row: &[Cell]) -> bool {
     row.iter().all(|cell| *cell == Cell::default())
@@ -21,6 +21,25 @@ pub(super) fn push_row(text: &mut String, row: &[Cell]) {
         text.push(printable(cell.c));
         text.extend(cell.zerowidth().into_iter().flatten());
     }
+}
+
+pub(super) fn drawn_row(row: &[Cell]) -> DrawnRow {
+    let spacers = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
+    let mut drawn = DrawnRow::default();
+    for cell in row.iter().filter(|cell| !cell.flags.intersects(spacers)) {
+        let c = printable(cell.c);
+        drawn.text.push(c);
+        drawn.text.extend(cell.zerowidth().into_iter().flatten());
+        if cell.flags.contains(Flags::DIM) {
+            drawn.solid.push(' ');
+        } else {
+            drawn.solid.push(c);
+            drawn.solid.extend(cell.zerowidth().into_iter().flatten());
+        }
+    }
+    trim_line(&mut drawn.text);
+    trim_line(&mut drawn.solid);
+    drawn
 }
 
 pub(super) fn trim_line(text: &mut String) {
