@@ -251,6 +251,8 @@ pub struct ToolCall {
     pub command: Option<String>,
     /// The file, for a tool that touches one.
     pub file: Option<String>,
+    /// Whether a subagent made the call: it says nothing of the main turn.
+    pub by_subagent: bool,
     /// What it did to the agent's to-do list; none while it runs, and for a subagent, which has a list of its own.
     pub todo: Option<Box<TodoCall>>,
 }

@@ -305,6 +305,7 @@ fn tool_call(at: Payload<'_>) -> Result<ToolCall, HookError> {
             i.text("file_path", PATH)
                 .or_else(|| i.text("notebook_path", PATH))
         }),
+        by_subagent: is_of_subagent(at),
         todo: None,
     })
 }
@@ -397,22 +398,32 @@ fn failure(word: &str, message: &str) -> Failure {
     }
 }
 
-/// Only a notification that waits for an answer is a dialog.
+/// The notifications that ask for nothing. Every other one counts as an open dialog: the client invents new ones, and a
+/// question that is missed gets its answer from whatever is typed next (read in 2.1.197 and 2.1.330).
+const HARMLESS: [&str; 9] = [
+    "agent_completed",
+    "auth_storage_failure",
+    "auth_success",
+    "computer_use_exit",
+    "elicitation_complete",
+    "elicitation_response",
+    "idle_prompt",
+    "plugin_notification",
+    "push_notification",
+];
+
 fn notification(session: SessionId, at: Payload<'_>) -> AgentEvent {
     let message = at.text("message", OUTPUT).unwrap_or_default();
-    match at.text("notification_type", SHORT).unwrap_or_default() {
-        kind if matches!(kind.as_str(), "permission_prompt" | "elicitation_dialog") => {
-            AgentEvent::DialogOpened {
-                session,
-                about: message,
-            }
-        }
-        kind => AgentEvent::Notified {
+    let kind = at.text("notification_type", SHORT).unwrap_or_default();
+    if HARMLESS.contains(&kind.as_str()) {
+        return AgentEvent::Notified {
             session,
             kind,
             message,
-        },
+        };
     }
+    let about = if message.is_empty() { kind } else { message };
+    AgentEvent::DialogOpened { session, about }
 }
 
 fn call_usage(at: Payload<'_>) -> Result<Usage, HookError> {

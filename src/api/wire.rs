@@ -243,6 +243,8 @@ pub enum AgentState {
     Busy,
     /// Asks the human something.
     Dialog,
+    /// What it does cannot be known just now.
+    Unknown,
     /// Held by a usage limit.
     Limit,
     /// Its process is gone.
@@ -250,16 +252,31 @@ pub enum AgentState {
 }
 
 impl AgentState {
-    /// The word for it, in JSON and for people.
+    /// The word for it in JSON.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Starting => "starting",
             Self::Idle => "idle",
             Self::Busy => "busy",
             Self::Dialog => "dialog",
+            Self::Unknown => "unknown",
             Self::Limit => "limit",
             Self::Exited => "exited",
+        }
+    }
+
+    /// The word for it for people.
+    #[must_use]
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Idle => "idle",
+            Self::Busy => "working",
+            Self::Dialog => "asks you",
+            Self::Unknown => "unknown",
+            Self::Limit => "limit",
+            Self::Exited => "ended",
         }
     }
 }

@@ -18,16 +18,16 @@ use crate::{
 };
 
 use super::{
-    autopilot, breakpoint, checkpoint, client_limit, compaction,
+    activity, autopilot, breakpoint, checkpoint, client_limit, compaction,
     cost::TurnCosts,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
-    handoff,
+    handoff, hookless,
     model::{AgentView, Model, Overlay},
     outward, reboot, say, scratchpad, signal,
     summary::{self, Summaries},
-    trim, witness,
+    trim,
 };
 
 /// How the guard measures, by the user's settings.
@@ -259,11 +259,16 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         } => started(model, name, &source),
         AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
         AgentEvent::ToolFinished { call, output, .. } => {
-            set_state(model, AgentState::Busy);
+            // A subagent in the background works on when the turn is over.
+            if !call.by_subagent {
+                activity::call_ends(model, &call);
+            }
             tool_finished(model, &call, &output)
         }
-        AgentEvent::ToolStarted { .. } => {
-            set_state(model, AgentState::Busy);
+        AgentEvent::ToolStarted { call, .. } => {
+            if !call.by_subagent {
+                activity::call_begins(model, &call);
+            }
             Vec::new()
         }
         AgentEvent::TurnEnded {
@@ -274,11 +279,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         AgentEvent::TurnFailed {
             failure, message, ..
         } => turn_failed(model, failure, &message),
-        AgentEvent::DialogOpened { about, .. } => {
-            set_state(model, AgentState::Dialog);
-            model.agent.dialog = Some(about);
-            Vec::new()
-        }
+        AgentEvent::DialogOpened { about, .. } => activity::asked(model, about),
         AgentEvent::StatusLine(line) => status_line(model, &line),
         AgentEvent::Compacting { automatic, .. } => compaction::announced(model, automatic),
         AgentEvent::Compacted { .. } => compaction::finished(model),
@@ -340,66 +341,15 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
     effects
 }
 
-pub(super) fn set_state(model: &mut Model, state: AgentState) {
-    model.agent.state = state;
-    if state != AgentState::Dialog {
-        model.agent.dialog = None;
-    }
-}
-
-/// How long the title must say that no turn runs before it is believed over the hooks.
-const CALM_TIME: Duration = Duration::from_millis(1500);
-
-/// Whether the client's title says that no turn runs: `✳ …`, while a spinner of braille dots turns in a turn.
-pub(super) fn is_calm(title: &str) -> bool {
-    title.starts_with('✳')
-}
-
-/// The title is the second witness: no hook tells of a turn that the human has stopped with Escape or by denying a
-/// permission. And it alone tells of the agent view.
+/// The title alone says that the agent view is open, and it is one of the signs of a turn.
 pub fn title_changed(model: &mut Model) -> Vec<Effect> {
     let listing = model.identity.agent_kind != "generic" && claude::is_agent_view(&model.title);
+    let mut effects = Vec::new();
     if listing && !std::mem::replace(&mut model.agent.listing, listing) {
         model.trouble("agent view: the session has gone to a daemon; Esc, Enter takes it back");
     }
     model.agent.listing = listing;
-    if witness::is_alone(model) {
-        return witness::title_changed(model);
-    }
-    watch_calm(model)
-}
-
-/// Looks again after a while if a turn runs by the hooks and none by the title.
-pub fn watch_calm(model: &mut Model) -> Vec<Effect> {
-    if model.agent.state != AgentState::Busy || !is_calm(&model.title) {
-        return Vec::new();
-    }
-    let epoch = model.next_epoch();
-    model.calm_epoch = epoch;
-    vec![Effect::SetTimer(TimerId::Calm(epoch), CALM_TIME)]
-}
-
-/// The title has been calm for long enough: the turn is over, though nobody said so.
-pub fn calm(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    if witness::is_alone(model) {
-        return witness::judge(model, epoch);
-    }
-    let still = epoch == model.calm_epoch && is_calm(&model.title);
-    if !still || model.agent.state != AgentState::Busy {
-        return Vec::new();
-    }
-    set_state(model, AgentState::Idle);
-    let mut effects = ending::turn_over(model);
-    // A turn that ends so at this line was no turn: the client has refused the prompt.
-    if is_at_refusal(model) {
-        set_state(model, AgentState::Limit);
-        effects.extend(context_limit(model));
-    } else {
-        let word = "it ended without a word";
-        effects.extend(autopilot::turn_failed(model, Failure::Other, word));
-    }
-    effects.extend(reboot::consider(model));
-    effects.extend(reboot::advance(model));
+    effects.extend(activity::title_changed(model));
     effects
 }
 
@@ -409,8 +359,9 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
         StartSource::Compact => compaction::rebuilt(model),
         _ => {}
     }
-    if matches!(model.agent.state, AgentState::Starting | AgentState::Exited) {
-        set_state(model, AgentState::Idle);
+    // A dialog at the start may still come; the prompt box says that it is over.
+    if model.agent.state == AgentState::Starting && model.agent.prompt_box.is_present() {
+        model.agent.state = AgentState::Idle;
     }
     model.agent.draft = false;
     if let Some(name) = name {
@@ -430,11 +381,11 @@ fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
         handoff::draft(model);
     }
     let mut effects = reboot::prompt_seen(model, prompt);
-    effects.extend(watch_calm(model));
+    effects.extend(activity::look_again(model));
     // Without auto-compaction the client refuses the prompt at this line, and no other hook tells of it. With it,
     // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
     if model.agent.holds_compaction && is_at_refusal(model) {
-        set_state(model, AgentState::Limit);
+        activity::turn_ends(model, AgentState::Limit);
         effects.extend(context_limit(model));
     }
     effects
@@ -443,7 +394,7 @@ fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
 /// A turn begins.
 pub(super) fn turn_begins(model: &mut Model) {
     breakpoint::prompted(model);
-    set_state(model, AgentState::Busy);
+    activity::turn_begins(model);
     // Not when a turn ends: its last figure comes after that.
     model.guard.begin_turn();
     model.costs.begin_turn(model.used());
@@ -453,13 +404,13 @@ pub(super) fn turn_begins(model: &mut Model) {
 }
 
 /// Whether the window is so full that a client without auto-compaction takes no prompt.
-fn is_at_refusal(model: &Model) -> bool {
+pub(super) fn is_at_refusal(model: &Model) -> bool {
     let figure = model.guard.figure(model.now);
     figure.is_some_and(|figure| figure.used >= figure.lines.refusal())
 }
 
 /// The client takes no more prompts in this session.
-fn context_limit(model: &mut Model) -> Vec<Effect> {
+pub(super) fn context_limit(model: &mut Model) -> Vec<Effect> {
     model.trouble("context limit reached: the client refuses prompts until a reboot");
     let manual = model.mode == crate::config::RebootMode::Manual;
     if manual || model.reboot.attempt.is_some() || autopilot::is_last(model) {
@@ -480,7 +431,7 @@ pub(super) fn turn_ended(
     message: Option<&str>,
     background: Background,
 ) -> Vec<Effect> {
-    set_state(model, AgentState::Idle);
+    activity::turn_ends(model, AgentState::Idle);
     model.agent.turns = model.agent.turns.saturating_add(1);
     model.agent.background = background;
     let mut effects = vec![Effect::ReadGit];
@@ -533,7 +484,7 @@ pub(super) fn tool_finished(
 
 fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect> {
     let limited = failure == Failure::UsageLimit;
-    set_state(
+    activity::turn_ends(
         model,
         if limited {
             AgentState::Limit
@@ -545,7 +496,7 @@ fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect
     model.trouble(format!("the turn failed: {message}"));
     let mut effects = checkpoint::after_turn(model);
     if failure == Failure::ContextLimit {
-        set_state(model, AgentState::Limit);
+        activity::turn_ends(model, AgentState::Limit);
         effects.extend(context_limit(model));
         return effects;
     }
@@ -663,8 +614,8 @@ pub fn transcript_read(
         handoff::draft(model);
     }
     effects.extend(signal::by_transcript(model, signals));
-    if witness::is_alone(model) {
-        effects.extend(witness::transcript_read(model, turns_before, ran));
+    if hookless::is_hookless(model) {
+        effects.extend(hookless::transcript_read(model, turns_before, ran));
     }
     effects.extend(trim::grown(model));
     effects.extend(reboot::advance(model));

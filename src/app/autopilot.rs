@@ -24,7 +24,7 @@ use crate::{
 };
 
 use super::{
-    agent, control,
+    activity, agent, control,
     effect::Effect,
     event::TimerId,
     handoff,
@@ -294,8 +294,12 @@ fn watch(model: &mut Model) -> Vec<Effect> {
         }
     }
     let state = model.agent.state;
-    if state == AgentState::Dialog {
+    if matches!(state, AgentState::Dialog | AgentState::Unknown) {
         return dialog(model);
+    }
+    if run.due == Some(Due::Dialog) {
+        // What was waited for before the dialog is waited for again.
+        return after_dialog(model);
     }
     run.called &= rebooting;
     run.said &= state != AgentState::Busy;
@@ -351,14 +355,35 @@ fn over(model: &Model) -> Option<End> {
     }
 }
 
-/// A dialog is open: a person is called; where nobody is there it cannot be answered.
+/// A dialog is open, or may be: a person is called; in an unattended run it stays unanswered.
 fn dialog(model: &mut Model) -> Vec<Effect> {
-    let about = model.agent.dialog.clone().unwrap_or_default();
-    let mut effects = call(model, &format!("a dialog waits: {about}"));
-    if is_unattended(model) {
+    let unattended = is_unattended(model);
+    let mut effects = Vec::new();
+    // What a person has opened, such as a list of models, is no reason to call them.
+    if unattended || model.agent.state == AgentState::Dialog {
+        let about = activity::reason(model).unwrap_or_default();
+        effects.extend(call(model, &format!("a dialog waits: {about}")));
+    }
+    if unattended {
         effects.extend(set_once(model, Due::Dialog, DIALOG));
     }
     effects
+}
+
+/// The dialog is over: the run's timer goes on where it was.
+fn after_dialog(model: &mut Model) -> Vec<Effect> {
+    let now = model.now.since_start;
+    let Some(run) = &mut model.autopilot else {
+        return Vec::new();
+    };
+    run.due = None;
+    let (due, time) = match &run.pilot.phase {
+        Phase::Settling => (Due::Settle, SETTLE),
+        Phase::Sent => (Due::Deaf, DEAF),
+        Phase::Waiting(wait) => (Due::WaitOver, wait.until.saturating_sub(now)),
+        Phase::Working | Phase::Tripped(_) | Phase::Ended(_) => return watch(model),
+    };
+    set(model, due, time)
 }
 
 /// While a reboot is under way, it has the agent; only what it cannot see to itself is done here.
@@ -548,7 +573,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
         Due::WaitOver => wait_over(model),
         Due::Silent => silent(model),
         Due::Dialog => {
-            let about = model.agent.dialog.clone().unwrap_or_default();
+            let about = activity::reason(model).unwrap_or_default();
             trip(model, &Trip::Dialog { about })
         }
         Due::Undelivered => trip(

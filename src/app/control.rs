@@ -20,7 +20,7 @@ use super::{
     model::{Focus, Model, Overlay, Quitting},
     outward,
     reboot::{self, Approval},
-    say, scratchpad, summary, witness,
+    say, scratchpad, summary,
 };
 
 /// How long a notice stays in the footer.
@@ -58,9 +58,6 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
 
 /// What keeps a text from being typed now. An editor has the host terminal and not the agent's prompt.
 fn says_not_now(model: &Model) -> Option<&'static str> {
-    if !witness::may_type(model) {
-        return Some("its hooks are silent, a dialog may be open");
-    }
     let blocks = reboot::blocked_by(model);
     blocks.into_iter().find(|block| *block != reboot::EDITOR)
 }
@@ -143,8 +140,11 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) -> V
 
 /// The quit key: asks while a turn runs, and while a note is not saved.
 pub fn quit_key(model: &mut Model) -> Vec<Effect> {
-    let busy = matches!(model.agent.state, AgentState::Busy | AgentState::Dialog)
-        || !model.agent.background.tasks.is_empty();
+    let open = matches!(
+        model.agent.state,
+        AgentState::Busy | AgentState::Dialog | AgentState::Unknown
+    );
+    let busy = open || !model.agent.background.tasks.is_empty();
     if (busy || scratchpad::is_unsaved(model))
         && model.quitting.is_none()
         && model.overlay != Some(Overlay::Quit)

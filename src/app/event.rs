@@ -3,7 +3,10 @@
 use crate::{
     agent::{
         AgentEvent,
-        claude::limits::{CompactionSettings, Words},
+        claude::{
+            limits::{CompactionSettings, Words},
+            prompt_box::PromptBox,
+        },
     },
     api::wire::{Control, Report},
     breakpoint::git::GitState,
@@ -118,6 +121,8 @@ pub enum PaneEvent {
     },
     /// The screen has done what a reader asked for.
     CopyMode(CopyNews),
+    /// The agent's prompt box has come or gone, or holds another text while something waits for that.
+    PromptBoxSeen(PromptBox),
     /// The pane's text carries the marker of the handoff that was pasted (generic agents have no hooks).
     MarkerSeen,
     /// The input queue of the pane is full: the child does not read.
@@ -309,7 +314,7 @@ pub enum TimerId {
     Summary(u64),
     /// The session may be surveyed again.
     Survey(u64),
-    /// The client's title has said for a while that no turn runs.
+    /// Title and prompt box have stood for a while.
     Calm(u64),
     /// The next moment of a recording is due.
     Replay(u64),

@@ -18,7 +18,7 @@ use crate::{
 };
 
 use super::{
-    agent, autopilot, checkpoint, control, copy,
+    activity, agent, autopilot, checkpoint, control, copy,
     effect::Effect,
     event::{HostEvent, TimerId},
     external, handoff, layout,
@@ -107,11 +107,8 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
         Effect::ScrollPane(Scroll::Bottom),
         Effect::Forward(HostInput::Key { event: key, raw }),
     ]);
-    // A dialog that was answered is over; the next hook tells what came of it.
     if model.agent.state == AgentState::Dialog && (plain_enter || key.code == KeyCode::Esc) {
-        model.agent.state = AgentState::Busy;
-        model.agent.dialog = None;
-        effects.extend(agent::watch_calm(model));
+        effects.extend(activity::answered_by_key(model));
     }
     if model.reboot.attempt.is_some() {
         effects.extend(agent::wait_for_quiet(model));

@@ -4,6 +4,7 @@
 //! with one event after the other; late answers name the iteration, session or epoch they were asked in, and
 //! are dropped when that is over.
 
+pub mod activity;
 pub mod agent;
 pub mod autopilot;
 pub mod breakpoint;
@@ -18,6 +19,7 @@ pub mod ending;
 pub mod event;
 pub mod external;
 pub mod handoff;
+pub mod hookless;
 pub mod input;
 pub mod layout;
 pub mod model;
@@ -33,7 +35,6 @@ pub mod summary;
 pub mod tally;
 pub mod todo;
 pub mod trim;
-pub mod witness;
 
 pub use effect::Effect;
 pub use event::Event;
@@ -106,6 +107,7 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
             Vec::new()
         }
         PaneEvent::CopyMode(news) => copy::answered(model, news),
+        PaneEvent::PromptBoxSeen(prompt_box) => activity::box_changed(model, prompt_box),
         PaneEvent::MarkerSeen => reboot::marker_seen(model),
         PaneEvent::InputRefused => {
             model.trouble(
@@ -193,7 +195,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::Replay(epoch) => replay::tick(model, epoch),
         TimerId::Summary(epoch) => summary::timer(model, epoch),
         TimerId::Survey(timer) => trim::pause_over(model, timer),
-        TimerId::Calm(epoch) => agent::calm(model, epoch),
+        TimerId::Calm(epoch) => activity::judge(model, epoch),
         TimerId::NewHead(epoch) => breakpoint::untold(model, epoch),
         TimerId::Run(epoch) => autopilot::timer(model, epoch),
         TimerId::RunClock => autopilot::clock(model),

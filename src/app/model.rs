@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
-    agent::{Background, PromptCache},
+    agent::{Background, PromptCache, claude::prompt_box::PromptBox},
     api::wire::{AgentState, CheckpointReply},
     breakpoint::git::GitState,
     clock::At,
@@ -24,6 +24,7 @@ use crate::{
 };
 
 use super::{
+    activity::Activity,
     autopilot::Run,
     breakpoint::Moments,
     client_limit::ClientLimits,
@@ -39,7 +40,6 @@ use super::{
     summary::Summaries,
     tally::Tally,
     todo::TodoList,
-    witness::Sign,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -72,8 +72,10 @@ pub struct AgentView {
     pub version: Option<String>,
     /// The model's name for people.
     pub model: Option<String>,
-    /// What the dialog that is open wants.
-    pub dialog: Option<String>,
+    /// The turn and the question that are open, as far as is known.
+    pub activity: Activity,
+    /// The prompt box as it was seen last. Its text is followed only while something waits for it.
+    pub prompt_box: PromptBox,
     /// The model as the client names it to itself, with its window mark (`…[1m]`).
     pub model_id: Option<String>,
     /// Whether it shows its list of sessions (the agent view) instead of the session.
@@ -108,10 +110,20 @@ pub struct AgentView {
     pub last_message: Option<String>,
     /// Whether any hook has arrived in this iteration.
     pub hooked: bool,
-    /// What its title says, while no hook has arrived.
-    pub sign: Option<Sign>,
     /// Whether we have switched its auto-compaction off.
     pub holds_compaction: bool,
+}
+
+impl AgentView {
+    /// Whether the agent's prompt holds text that was not submitted, as far as is known: by the screen, else by the keys.
+    #[must_use]
+    pub const fn has_draft(&self) -> bool {
+        match self.prompt_box {
+            PromptBox::Empty => false,
+            PromptBox::Holds(_) => true,
+            PromptBox::Absent => self.draft,
+        }
+    }
 }
 
 /// An editor for a whole document, with undo, selection and search.

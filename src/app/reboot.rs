@@ -29,7 +29,7 @@ use crate::{
 };
 
 use super::{
-    autopilot, breakpoint,
+    activity, autopilot, breakpoint,
     effect::Effect,
     event::{Exit, TimerId},
     external,
@@ -268,6 +268,9 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
         .attempt
         .as_ref()
         .is_some_and(|attempt| attempt.approved == Some(Approval::Person));
+    if agent.state == AgentState::Unknown {
+        blocks.push("unknown");
+    }
     if is_typing(model) && !by_person {
         blocks.push("typing");
     }
@@ -699,14 +702,14 @@ pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
 }
 
 fn verify_due(model: &mut Model) -> Vec<Effect> {
+    let waits = activity::is_calm(model) && model.agent.prompt_box.is_present();
     let timeout = model.config.reboot.verify_timeout;
-    let calm = super::agent::is_calm(&model.title);
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
     let epoch = attempt.epoch;
-    if attempt.kind == Kind::Trim && calm {
-        // Without hooks its title is the witness: a client that waits for a prompt has taken the session.
+    if attempt.kind == Kind::Trim && waits {
+        // Without hooks its screen is the witness: a client that waits for a prompt has taken the session.
         attempt.proven = true;
         return advance(model);
     }

@@ -9,6 +9,7 @@ use crate::{
         StatusReport, TodoList, TrimReport, UsageAction, UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
+    clean,
     config::RebootMode,
     guard::{Advice, Assessment, Level, Source, Threshold, assess},
     handoff::{preserved::Item, redact::redact},
@@ -16,7 +17,7 @@ use crate::{
     transcript::Tokens,
 };
 
-use super::{cost, model::Model, reboot};
+use super::{activity, cost, model::Model, reboot};
 
 /// The word for a mode.
 #[must_use]
@@ -51,6 +52,7 @@ pub fn status(model: &Model) -> StatusReport {
             command: identity.agent_command.clone(),
             version: model.agent.version.clone(),
             state: model.agent.state,
+            reason: activity::reason(model).map(|reason| clean::one_line(&reason).into_owned()),
             hooked: model.agent.hooked,
             todo_list: todo_list(model),
         },

@@ -7,7 +7,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use uuid::Uuid;
 
 use crate::{
-    agent::{AgentEvent, Background, BackgroundTask, StartSource, StatusLine},
+    agent::{
+        AgentEvent, Background, BackgroundTask, StartSource, StatusLine,
+        claude::prompt_box::PromptBox,
+    },
     api::wire::{AgentState, Control, Reply},
     breakpoint::git::GitState,
     clock::At,
@@ -31,6 +34,7 @@ use super::{
     update,
 };
 
+mod activity;
 mod agent;
 mod autopilot;
 mod breakpoint;
@@ -41,13 +45,13 @@ mod control;
 mod cost;
 mod external;
 mod feed;
+mod hookless;
 mod input;
 mod reboot;
 mod say;
 mod scratchpad;
 mod summary;
 mod trim;
-mod witness;
 
 const OLD: u128 = 1;
 const NEW: u128 = 2;
@@ -93,6 +97,7 @@ impl Bench {
         super::agent::begin(&mut bench.model, false, None, None);
         bench.spawned(NEW);
         bench.started(OLD);
+        bench.ready();
         bench
     }
 
@@ -217,6 +222,32 @@ impl Bench {
             model: None,
             transcript_path: None,
         }))
+    }
+
+    /// The agent shows an empty prompt box.
+    fn ready(&mut self) -> Vec<Effect> {
+        self.tell(Event::Pane(PaneEvent::PasteModeSet { on: true }));
+        self.prompt_box(PromptBox::Empty)
+    }
+
+    fn prompt_box(&mut self, prompt_box: PromptBox) -> Vec<Effect> {
+        self.tell(Event::Pane(PaneEvent::PromptBoxSeen(prompt_box)))
+    }
+
+    fn titled(&mut self, text: &str) -> Vec<Effect> {
+        let title = ScreenFact::Title(text.to_owned());
+        self.tell(Event::Pane(PaneEvent::Screen(title)))
+    }
+
+    /// Title and prompt box stand for long enough.
+    fn stands(&mut self) -> Vec<Effect> {
+        self.wait(Duration::from_secs(4));
+        let epoch = self.model.calm_epoch;
+        self.tell(Event::TimerFired(TimerId::Calm(epoch)))
+    }
+
+    fn state(&self) -> AgentState {
+        self.model.agent.state
     }
 
     fn prompted(&mut self, number: u128, prompt: &str) -> Vec<Effect> {

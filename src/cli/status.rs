@@ -44,7 +44,10 @@ fn describe(report: &StatusReport) -> String {
                     Some(version) => format!("{} {version}", agent.kind),
                     None => agent.kind.clone(),
                 },
-                agent.state.word().to_owned(),
+                match &agent.reason {
+                    Some(reason) => format!("{}: {reason}", agent.state.phrase()),
+                    None => agent.state.phrase().to_owned(),
+                },
             ],
         ),
         row(
@@ -191,6 +194,7 @@ mod tests {
                 command: "claude".into(),
                 version: Some("2.1.197".into()),
                 state: AgentState::Idle,
+                reason: None,
                 hooked: true,
                 todo_list: TodoList::Kept,
             },

@@ -55,7 +55,11 @@ use tokio::{
 };
 
 use crate::{
-    agent::{AgentEvent, parse_hook, parse_status_line},
+    agent::{
+        AgentEvent,
+        claude::prompt_box::{PromptBox, Row},
+        parse_hook, parse_status_line,
+    },
     api::{
         Call, Feed,
         wire::{News, NewsKind, Reply, Request},
@@ -79,7 +83,7 @@ use crate::{
             standby::{Standby, ignores},
         },
         recording::Recording,
-        screen::{CursorShape, Screen},
+        screen::{CursorShape, DrawnRow, Screen},
     },
     transcript::{SessionId, Tokens},
     ui::{Depth, Theme, pane},
@@ -130,6 +134,9 @@ const CONFIG_SETTLE: Duration = Duration::from_millis(150);
 
 /// How often the pane's text is taken for an estimate, where nothing better is known.
 const ESTIMATE_TIME: Duration = Duration::from_secs(1);
+
+/// How long after output the agent's prompt box is read off its screen: at most so often.
+const PROMPT_BOX_TIME: Duration = Duration::from_millis(50);
 
 /// How many lines of the pane are looked through for it: what an agent says within a second.
 const ESTIMATE_LINES: usize = 500;
@@ -249,6 +256,8 @@ pub struct Shell {
     /// For tests of what a panic leaves behind: `PITSTOP_PANIC_AT=draw` breaks the second frame.
     panics: bool,
     estimate_due: Option<Instant>,
+    /// When the prompt box is looked at.
+    prompt_box_due: Option<Instant>,
     config_due: Option<Instant>,
     notes_due: Option<Instant>,
     /// What the pane has shown, for the estimate.
@@ -442,6 +451,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         next_call: 0,
         panics: std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw"),
         estimate_due: None,
+        prompt_box_due: None,
         versions: None,
         config_due: None,
         notes_due: None,
@@ -820,6 +830,10 @@ impl Shell {
         }
         self.after_feed();
         self.listen();
+        if self.agent.kind.tells() {
+            self.prompt_box_due
+                .get_or_insert_with(|| Instant::now() + PROMPT_BOX_TIME);
+        }
         if self.wants_estimate() {
             self.estimate_due
                 .get_or_insert_with(|| Instant::now() + ESTIMATE_TIME);
@@ -921,6 +935,7 @@ impl Shell {
             self.screen.deadline(),
             self.resizing.deadline(),
             self.estimate_due,
+            self.prompt_box_due,
             self.config_due,
             self.notes_due,
             self.listening.deadline(),
@@ -955,6 +970,10 @@ impl Shell {
             self.estimate_due = None;
             self.estimate();
         }
+        if self.prompt_box_due.is_some_and(|due| due <= now) {
+            self.prompt_box_due = None;
+            self.look_at_prompt_box();
+        }
         self.listened(now);
         if self.notes_due.is_some_and(|due| due <= now) {
             self.notes_due = None;
@@ -969,6 +988,27 @@ impl Shell {
         for id in due {
             self.timers.remove(&id);
             self.tell(Event::TimerFired(id));
+        }
+    }
+
+    /// Reads the agent's prompt box off its screen. Its text is followed only while something waits for it: a person who types
+    /// there changes it with each key.
+    fn look_at_prompt_box(&mut self) {
+        let Some(text) = self.screen.drawn_text() else {
+            self.prompt_box_due = Some(Instant::now() + PROMPT_BOX_TIME);
+            return;
+        };
+        let rows: Vec<Row> = text
+            .rows
+            .into_iter()
+            .map(|DrawnRow { text, solid }| Row { text, solid })
+            .collect();
+        let seen = PromptBox::read(&rows, text.cursor);
+        let known = &self.model.agent.prompt_box;
+        let follows = self.model.saying.is_some() || self.model.reboot.attempt.is_some();
+        let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
+        if seen != *known && (follows || !alike) {
+            self.tell(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
         }
     }
 

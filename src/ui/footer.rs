@@ -18,7 +18,7 @@ use ratatui::{
 
 use crate::{
     api::wire::AgentState,
-    app::{Model, layout::Layout, reboot, report::mode_word},
+    app::{Model, activity, layout::Layout, reboot, report::mode_word},
     keymap::Action,
     lineage::journal::Step,
     pane::screen::{Progress, Screen},
@@ -27,8 +27,9 @@ use crate::{
 use super::{copy, frame, gauge, hover, pane, run, text, theme::Theme};
 
 /// What can block a reboot, in the words of [`reboot::blocked_by`], with the shorter words of the list.
-const BLOCKS: [(&str, &str); 5] = [
+const BLOCKS: [(&str, &str); 6] = [
     ("turn", "turn"),
+    ("unknown", "unknown"),
     ("background task", "background"),
     ("dialog", "dialog"),
     ("typing", "typing"),
@@ -166,12 +167,16 @@ fn mode(model: &Model) -> String {
     format!("{}{paused}", mode_word(model.mode))
 }
 
-fn state(model: &Model) -> &'static str {
+fn state(model: &Model) -> String {
     if model.quitting.is_some() {
-        "quitting"
-    } else {
-        model.agent.state.word()
+        return "quitting".to_owned();
     }
+    let phrase = model.agent.state.phrase();
+    // What goes on in the background while the agent waits for a prompt.
+    if model.agent.state == AgentState::Idle && !model.agent.background.is_empty() {
+        return format!("{phrase} · {}", model.agent.background);
+    }
+    phrase.to_owned()
 }
 
 /// How far the agent says that it is: ` 42 %`.
@@ -188,7 +193,9 @@ fn progress(model: &Model) -> String {
 fn state_style(model: &Model, theme: &Theme) -> ratatui::style::Style {
     match model.agent.state {
         AgentState::Idle | AgentState::Busy | AgentState::Starting => theme.text,
-        AgentState::Dialog | AgentState::Limit | AgentState::Exited => theme.bad,
+        AgentState::Dialog | AgentState::Unknown | AgentState::Limit | AgentState::Exited => {
+            theme.bad
+        }
     }
 }
 
@@ -206,13 +213,17 @@ pub(super) fn safe_marks(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
         theme.bad
     };
     let mut spans = vec![Span::styled(word, style)];
+    let unknown = blocked.contains(&"unknown");
     for (block, name) in BLOCKS {
         let blocks = blocked.contains(&block);
-        // Background tasks are rare: they are named when there are some. An editor hides this list.
-        if matches!(block, "background task" | "editor") && !blocks {
+        // What is rare is named when it is there. An editor hides this list, and what is not known is marked below.
+        let rare = matches!(block, "background task" | "editor" | "unsent prompt") && !blocks;
+        if rare || block == "unknown" {
             continue;
         }
-        let (sign, style) = if blocks {
+        let (sign, style) = if unknown && matches!(block, "turn" | "dialog") {
+            ("?", theme.bad)
+        } else if blocks {
             ("✗", theme.bad)
         } else {
             ("✓", theme.good)
@@ -253,7 +264,12 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
         ));
     }
     let Some(notice) = model.notices.back() else {
-        return run::news(model, theme);
+        let asks = matches!(model.agent.state, AgentState::Dialog | AgentState::Unknown);
+        let reason = activity::reason(model).filter(|_| asks);
+        return match reason {
+            Some(reason) => Some(Span::styled(text::safe(&reason).into_owned(), theme.bad)),
+            None => run::news(model, theme),
+        };
     };
     let said = text::safe(&notice.text);
     Some(if notice.bad {

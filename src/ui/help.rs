@@ -171,14 +171,15 @@ fn entry(keys: &str, does: &str, theme: &Theme) -> Line<'static> {
 
 /// Asks whether to quit while the agent works.
 pub(super) fn draw_quit(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
-    let background = &model.agent.background;
-    let doing = match (&model.agent.dialog, background.is_empty()) {
-        (Some(_), _) => Some("A dialog of the agent is open.".to_owned()),
-        (None, false) => Some(format!(
-            "The agent has work in the background: {background}."
+    let doing = match (model.agent.state, model.agent.background.is_empty()) {
+        (AgentState::Dialog, _) => Some("A dialog of the agent is open.".to_owned()),
+        (AgentState::Unknown, _) => Some("What the agent does is not known just now.".to_owned()),
+        (AgentState::Busy, _) => Some("A turn is running.".to_owned()),
+        (_, false) => Some(format!(
+            "The agent has work in the background: {}.",
+            model.agent.background
         )),
-        (None, true) if model.agent.state != AgentState::Busy => None,
-        (None, true) => Some("A turn is running.".to_owned()),
+        _ => None,
     };
     let unsaved = model.notes.unsaved.as_ref().map(|why| {
         format!(

@@ -268,6 +268,7 @@ fn status() -> StatusReport {
             command: "pitstop demo".into(),
             version: None,
             state: AgentState::Idle,
+            reason: None,
             hooked: false,
             todo_list: TodoList::Empty,
         },

@@ -11,6 +11,7 @@ use std::{
 
 use crossterm::event::KeyCode;
 use pitstop::{
+    api::wire::AgentState,
     app::{self, Effect, Event, Model, event::HostEvent, event::PaneEvent, event::TimerId},
     keymap::Action,
     pane::{
@@ -524,8 +525,14 @@ fn two_hundred_titles_are_clean_and_tell_a_turn_from_a_rest() {
             let event = Event::Pane(PaneEvent::Screen(fact));
             effects.extend(app::update(&mut model, scene::at(714), event));
         }
-        let looks = |effect: &Effect| matches!(effect, Effect::SetTimer(TimerId::Calm(_), _));
-        assert_eq!(effects.iter().any(looks), calm, "{title:?}");
+        let stood = Event::TimerFired(TimerId::Calm(model.calm_epoch));
+        let state = if calm {
+            AgentState::Idle
+        } else {
+            AgentState::Busy
+        };
+        app::update(&mut model, scene::at(720), stood);
+        assert_eq!(model.agent.state, state, "{title:?}");
         assert!(model.title.chars().count() <= 256);
         assert!(!model.title.contains(['\u{202e}', '\x07']), "{title:?}");
         let wanted = |effect: &Effect| match effect {

@@ -138,7 +138,7 @@ fn failures_are_told_apart_as_the_client_words_them() {
 }
 
 #[test]
-fn only_a_notification_that_waits_for_an_answer_is_a_dialog() {
+fn a_notification_is_a_dialog_unless_it_is_known_to_ask_for_nothing() {
     let permission =
         r#""message":"Claude needs your permission","notification_type":"permission_prompt""#;
     assert!(matches!(

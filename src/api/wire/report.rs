@@ -107,6 +107,9 @@ pub struct AgentReport {
     pub version: Option<String>,
     /// What it is doing.
     pub state: AgentState,
+    /// What it asks or waits for, or why its state is not known.
+    #[serde(default)]
+    pub reason: Option<String>,
     /// Whether any of its hooks has arrived in this iteration.
     #[serde(default)]
     pub hooked: bool,
@@ -393,6 +396,7 @@ mod tests {
                 command: "pitstop demo".into(),
                 version: None,
                 state: AgentState::Starting,
+                reason: None,
                 hooked: false,
                 todo_list: TodoList::Empty,
             },
@@ -416,7 +420,7 @@ mod tests {
             "version": "0.1.0", "pid": 42, "project": "/home/me/project", "run_id": "r1",
             "mode": "ask", "zoomed": false, "iteration": 1, "session_id": null,
             "agent": {"kind": "demo", "command": "pitstop demo", "version": null, "state": "starting",
-                      "hooked": false, "todo_list": "empty"},
+                      "reason": null, "hooked": false, "todo_list": "empty"},
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},

@@ -69,7 +69,10 @@ pub fn stopped(model: &mut Model, code: i32) -> i32 {
 /// A person types into the pane: the run is theirs until they give it back. The answer to a dialog is what the run waits
 /// for itself.
 pub fn person_typed(model: &mut Model) -> Vec<Effect> {
-    if model.agent.state == AgentState::Dialog || model.agent.state == AgentState::Exited {
+    if matches!(
+        model.agent.state,
+        AgentState::Dialog | AgentState::Unknown | AgentState::Exited
+    ) {
         return Vec::new();
     }
     hold(model, "your typing")

@@ -13,7 +13,7 @@ use crate::app::{
     ending,
     event::TimerId,
     model::{Model, Overlay},
-    say, summary, tally, trim, witness,
+    say, summary, tally, trim,
 };
 
 /// What follows from what is true now.
@@ -246,9 +246,8 @@ fn delivering(model: &mut Model) -> Vec<Effect> {
     let pasted = is_pasted(model);
     let timeout = model.config.reboot.verify_timeout;
     let generic = model.identity.agent_kind == "generic";
-    // The hook that tells of the start may come before the pane has told that it takes pastes; where no hook speaks, a
-    // dialog may stand in the pane.
-    let takes = generic || (model.agent.takes_pastes && witness::may_type(model));
+    // The hook that tells of the start may come before the pane has told that it takes pastes.
+    let takes = generic || model.agent.takes_pastes;
     let ready = model.agent.state != AgentState::Starting && takes;
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();

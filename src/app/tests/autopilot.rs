@@ -281,8 +281,11 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
         0,
         "once is enough"
     );
+    bench.prompt_box(PromptBox::Absent);
     bench.press(KeyCode::Enter);
     assert!(!bench.model.paused);
+    bench.ready();
+    bench.stands();
     bench.press(KeyCode::Char('x'));
     assert!(bench.model.paused);
     let effects = turn(&mut bench, "one");
@@ -313,6 +316,7 @@ fn a_dialog_in_a_headless_run_trips_after_a_while() {
         about: "Bash".to_owned(),
     }));
     keep_timers(bench.since_start, &effects, &mut timers);
+    bench.prompt_box(PromptBox::Absent);
     bench.pass(Duration::from_secs(29), &mut timers);
     assert!(bench.model.quitting.is_none());
     let effects = bench.pass(Duration::from_secs(2), &mut timers);

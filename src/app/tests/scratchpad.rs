@@ -27,6 +27,7 @@ fn agent_wrote(bench: &mut Bench) -> Vec<Effect> {
         name: "Write".to_owned(),
         command: None,
         file: Some("/p/.pitstop/scratchpad.md".to_owned()),
+        by_subagent: false,
         todo: None,
     };
     bench.tell(Event::Agent(AgentEvent::ToolFinished {

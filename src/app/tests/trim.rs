@@ -292,9 +292,14 @@ fn without_hooks_a_calm_title_or_a_growing_copy_proves_a_trim() {
         Effect::SetTimer(id @ TimerId::Verify(_), _) => Some(*id),
         _ => None,
     });
-    let title = ScreenFact::Title("✳ work".to_owned());
-    bench.tell(Event::Pane(PaneEvent::Screen(title)));
-    assert_eq!(bench.step(), Some(Step::Verifying), "it may still refuse");
+    bench.titled("✳ work");
+    bench.tell(Event::TimerFired(timer.unwrap()));
+    assert_eq!(
+        bench.step(),
+        Some(Step::Verifying),
+        "a dialog may stand there"
+    );
+    bench.ready();
     bench.tell(Event::TimerFired(timer.unwrap()));
     assert_eq!(bench.step(), None);
 
