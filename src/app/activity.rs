@@ -33,7 +33,7 @@ use super::{
     event::TimerId,
     hookless::{begin_turn, is_hookless},
     model::Model,
-    reboot,
+    reboot, say,
 };
 
 /// How long title and prompt box must stand before they are believed over the hooks.
@@ -224,7 +224,7 @@ pub fn box_changed(model: &mut Model, prompt_box: PromptBox) -> Vec<Effect> {
         question.drawn |= !is_present;
     }
     let asks = activity.question.is_some();
-    let mut effects = Vec::new();
+    let mut effects = say::box_changed(model);
     if is_present != was_present {
         effects.extend(if asks && is_present {
             look_in(model, ANSWERED)

@@ -373,7 +373,7 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
 }
 
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
-    say::prompted(model);
+    say::prompted(model, prompt);
     turn_begins(model);
     let is_handoff = prompt.starts_with("pitstop handoff");
     if !is_handoff && model.first_prompt.is_none() && !prompt.starts_with('/') {

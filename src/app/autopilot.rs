@@ -56,7 +56,7 @@ const SETTLE_FRESH: Duration = Duration::from_millis(20);
 const IDLE: Duration = Duration::from_secs(20);
 
 /// When a typed prompt that was not seen to arrive is given up: its further Enters are over by then.
-const DEAF: Duration = Duration::from_secs(27);
+const DEAF: Duration = Duration::from_secs(45);
 
 /// How long an agent may take from its process to its first word; a dialog at its start keeps it silent for ever.
 const SILENT: Duration = Duration::from_secs(90);
@@ -81,6 +81,7 @@ enum Due {
     Dialog,
     Undelivered,
     Background,
+    PromptBox,
 }
 
 /// The run with what is remembered between two events.
@@ -340,6 +341,7 @@ fn watch(model: &mut Model) -> Vec<Effect> {
             set_phase(model, Phase::Settling);
             set(model, Due::Settle, IDLE)
         }
+        (AgentState::Idle | AgentState::Limit, _) => turn::prompt_box_ready(model),
         _ => Vec::new(),
     }
 }
@@ -583,6 +585,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
             },
         ),
         Due::Background => push(model),
+        Due::PromptBox => turn::prompt_box_late(model),
     }
 }
 

@@ -43,7 +43,7 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
         Control::Say(text) if model.autopilot.is_some() => autopilot::say(model, text),
         Control::Say(text) => match says_not_now(model) {
             Some(block) => Err(format!("not a safe moment: {block}")),
-            None => Ok(say::say(model, &text)),
+            None => say::say(model, &text).map_err(str::to_owned),
         },
     };
     match done {

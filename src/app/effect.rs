@@ -25,8 +25,8 @@ pub enum Effect {
     Forward(HostInput),
     /// Write these bytes to the child, in one write of their own.
     Type(Vec<u8>),
-    /// Paste a text into the child, with marks if it asked for them.
-    Paste(String),
+    /// Paste these pieces of a text into the child in one write, each with marks of its own if the child asked for them.
+    Paste(Vec<String>),
     /// Give the pane a new size.
     ResizePane(PaneSize),
     /// Move through the scrollback.

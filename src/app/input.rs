@@ -23,7 +23,7 @@ use super::{
     event::{HostEvent, TimerId},
     external, handoff, layout,
     model::{Editor, Focus, Model, Overlay},
-    reboot, replay, scratchpad, trim,
+    reboot, replay, say, scratchpad, trim,
 };
 
 /// How many lines the wheel moves.
@@ -372,10 +372,17 @@ fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 /// Puts the handoff into the agent's prompt for the human to look at and submit.
 fn paste_handoff(model: &mut Model) -> Vec<Effect> {
     let text = model.handoff.current().text.clone();
-    model.agent.draft = true;
-    let mut effects = set_focus(model, Focus::Pane);
-    effects.push(Effect::Paste(text));
-    effects
+    match say::put(model, &text) {
+        Ok(mut effects) => {
+            model.agent.draft = true;
+            effects.extend(set_focus(model, Focus::Pane));
+            effects
+        }
+        Err(why) => {
+            model.trouble(format!("the handoff is not pasted: {why}"));
+            Vec::new()
+        }
+    }
 }
 
 fn history_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {

@@ -181,10 +181,12 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
             effects.extend(reboot::advance(model));
             effects
         }
-        TimerId::Enter(epoch) if say::is_about(model, epoch) => say::timer(model, epoch),
-        TimerId::Enter(_) | TimerId::Verify(_) | TimerId::AutoDelay(_) | TimerId::WarmUp(_) => {
-            reboot::timer(model, id)
+        TimerId::Enter(epoch) => {
+            let mut effects = say::timer(model, epoch);
+            effects.extend(reboot::advance(model));
+            effects
         }
+        TimerId::Verify(_) | TimerId::AutoDelay(_) | TimerId::WarmUp(_) => reboot::timer(model, id),
         TimerId::Quiet(epoch) => {
             if epoch == model.quiet_epoch {
                 reboot::advance(model)

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use crate::{
     api::wire::AgentState,
+    clean,
     clock::At,
     config::RebootMode,
     guard::{Level, Source},
@@ -43,9 +44,6 @@ use steps::{end_attempt, enter};
 
 /// How long a review that opened by itself takes no Enter: whoever was typing must see it first.
 const OPENING_GUARD: Duration = Duration::from_millis(800);
-
-/// How long a pasted handoff may stay unsubmitted before one more lone Enter: a busy client loses the first.
-const SECOND_ENTER: Duration = Duration::from_millis(1000);
 
 /// The word for a document in `$EDITOR`, which blocks a reboot that the person at it has not asked for.
 pub const EDITOR: &str = "editor";
@@ -137,9 +135,6 @@ pub struct Attempt {
     started: bool,
     spawned: bool,
     pub(super) failed: Option<String>,
-    pasted: bool,
-    submitted: bool,
-    second_enter: bool,
     warmed_up: bool,
     epoch: u64,
 }
@@ -183,9 +178,6 @@ impl Attempt {
             started: false,
             spawned: false,
             failed: None,
-            pasted: false,
-            submitted: false,
-            second_enter: false,
             warmed_up: false,
             epoch,
         }
@@ -637,7 +629,7 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) -> Vec<Effect> {
         return Vec::new();
     }
     attempt.proven = true;
-    if prompt.trim_end() != handoff.text {
+    if clean::composed(prompt.trim_end()) != clean::composed(&handoff.text) {
         let (sent, arrived) = (handoff.text.len(), prompt.len());
         model.trouble(format!(
             "the handoff arrived changed: {sent} bytes sent, {arrived} arrived"
@@ -672,23 +664,12 @@ pub fn exited(model: &mut Model, exit: &Exit) -> (bool, Vec<Effect>) {
 
 /// A timer of the reboot has run out.
 pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
-    let generic = model.identity.agent_kind == "generic";
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
     match id {
         TimerId::AutoDelay(epoch) if epoch == attempt.epoch && attempt.approved.is_none() => {
             return approve(model, Approval::Auto).unwrap_or_default();
-        }
-        TimerId::Enter(epoch) if epoch == attempt.epoch && attempt.pasted => {
-            attempt.submitted = true;
-            // A hook that told of the prompt means that it is submitted; a marker in the pane does not, for
-            // what is pasted is echoed.
-            let submit = generic || !attempt.proven;
-            let enter = submit.then(|| say::enter(model, 0));
-            let mut effects: Vec<_> = enter.into_iter().collect();
-            effects.extend(advance(model));
-            return effects;
         }
         TimerId::Verify(epoch) if epoch == attempt.epoch && !attempt.proven => {
             return verify_due(model);
@@ -703,22 +684,19 @@ pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
 
 fn verify_due(model: &mut Model) -> Vec<Effect> {
     let waits = activity::is_calm(model) && model.agent.prompt_box.is_present();
+    let is_typing = say::is_typing(model);
     let timeout = model.config.reboot.verify_timeout;
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
-    let epoch = attempt.epoch;
     if attempt.kind == Kind::Trim && waits {
         // Without hooks its screen is the witness: a client that waits for a prompt has taken the session.
         attempt.proven = true;
         return advance(model);
     }
-    if attempt.pasted && !attempt.second_enter {
-        attempt.second_enter = true;
-        return vec![
-            say::enter(model, 1),
-            Effect::SetTimer(TimerId::Verify(epoch), timeout.saturating_sub(SECOND_ENTER)),
-        ];
+    if is_typing {
+        // The time begins with the Enter.
+        return vec![Effect::SetTimer(TimerId::Verify(attempt.epoch), timeout)];
     }
     if !attempt.overdue {
         attempt.overdue = true;

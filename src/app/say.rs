@@ -1,29 +1,39 @@
-//! A prompt that we type for somebody: the text, its Enter, and the proof that it was taken.
+//! A prompt that we type: the text, its Enter, and the proof that it was taken.
 //!
 //! ```text
-//! paste ─120 ms─► Enter ─0.8 s─► Enter again ─3 s─► carriage return ─6 s─► the human is told
-//!                   └──────────────┴───────────────────┴─► a hook tells of the prompt: done
+//!                    ┌─────── more to type ────────┐
+//! prompt box empty ─►▼ text ─► prompt box holds just this text ─► Enter ─0.8 s─► Enter ─3 s─► carriage return ─6 s─► error
+//!                      └─20 s without a change─► error             └──────────────┴────────────────┴─► a hook reports it: done
 //! ```
 //!
-//! An Enter may get lost in a client that is busy, and another one submits what is in its prompt box. That is safe as long
-//! as the proof is missing: the hook of the prompt runs before anything is asked of the service, so no turn has begun, and
-//! no dialog of a turn's can be open. The text itself is never sent twice.
+//! A long text goes in portions, each when the box shows the one before: a reader gets at most 4095 bytes of a terminal at once
+//! (`N_TTY_BUF_SIZE` of Linux), and a client that is busy when the end of a paste is cut in two takes its rest for typed text.
+//!
+//! An Enter answers whatever stands in the pane. So each one is sent only while the prompt box is seen on the screen with our
+//! text in it and nothing else: no dialog is open then, and no draft of the human's is submitted. A client that was busy may
+//! lose an Enter, and another one is safe for the same reason. The text itself is never sent twice.
+//!
+//! Of other programs we know no prompt box: they get the text and, a little later, a carriage return.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
-use crate::{agent::claude, api::wire::AgentState, clock::At, handoff};
-
-use super::{
-    effect::Effect,
-    event::TimerId,
-    model::{AgentView, Model},
+use crate::{
+    agent::claude::{self, prompt_box::PromptBox},
+    api::wire::AgentState,
+    clean,
+    clock::At,
+    handoff,
 };
 
-/// How long after the text its Enter is sent, so that the two come in separate reads: one millisecond was enough for an
-/// idle client.
-pub const ENTER_AFTER: Duration = Duration::from_millis(120);
+use super::{effect::Effect, event::TimerId, model::Model};
 
-/// How long after each Enter it is looked whether the prompt was taken.
+/// How long after the text its Enter is sent to a program whose prompt we cannot see, so that the two come in separate reads.
+const ENTER_AFTER: Duration = Duration::from_millis(120);
+
+/// How long the prompt box may stay as it is before it shows the text: a client draws a long one piece by piece.
+const SHOWN_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long after each Enter it is checked whether the prompt was taken.
 const LOOKS: [Duration; 3] = [
     Duration::from_millis(800),
     Duration::from_secs(3),
@@ -33,100 +43,251 @@ const LOOKS: [Duration; 3] = [
 /// The Enters in the client's own form; the last one is for a client that does not know it any more.
 const OWN_FORM: usize = LOOKS.len() - 1;
 
+/// The most bytes that are typed before the prompt box shows them.
+const PORTION: usize = 4_000;
+
+/// The bytes of the two marks around a paste.
+const MARKS: usize = "\x1b[200~\x1b[201~".len();
+
 /// A prompt on its way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Saying {
     epoch: u64,
     since: At,
+    text: String,
+    /// What of it was typed.
+    typed: String,
+    /// The pieces that are still to be typed.
+    left: VecDeque<String>,
+    /// Whether it is submitted; else it is for the human to look at.
+    submits: bool,
     /// Enters sent so far.
     enters: usize,
-    /// Whether a hook will tell of it.
+    /// Whether a hook will report it.
     proves: bool,
 }
 
-/// Types a prompt for somebody.
-pub fn say(model: &mut Model, text: &str) -> Vec<Effect> {
+/// What keeps a text from being typed into the agent's prompt now, whatever else the agent does.
+#[must_use]
+pub fn refusal(model: &Model) -> Option<&'static str> {
+    if model.saying.is_some() {
+        return Some("another text is on its way to the agent");
+    }
+    if is_generic(model) {
+        return None;
+    }
+    match model.agent.prompt_box {
+        PromptBox::Absent => Some("the agent's prompt box is not on the screen"),
+        PromptBox::Holds(_) => Some("the agent's prompt box holds a text that was not submitted"),
+        // Without that each line of a text would be submitted by itself.
+        PromptBox::Empty if !model.agent.takes_pastes => Some("the agent is not ready for a text"),
+        PromptBox::Empty => None,
+    }
+}
+
+/// Types a prompt and submits it; the error says what keeps it from being typed now.
+pub fn say(model: &mut Model, text: &str) -> Result<Vec<Effect>, &'static str> {
+    begin(model, text, true)
+}
+
+/// Types a text into the prompt box and leaves it there for the human; the error says what keeps it from being typed now.
+pub fn put(model: &mut Model, text: &str) -> Result<Vec<Effect>, &'static str> {
+    begin(model, text, false)
+}
+
+fn begin(model: &mut Model, text: &str, submits: bool) -> Result<Vec<Effect>, &'static str> {
+    if let Some(why) = refusal(model) {
+        return Err(why);
+    }
     let epoch = model.next_epoch();
     let text = handoff::sendable(text);
-    // Of commands and of lines for the shell no hook tells.
+    let left = if is_generic(model) {
+        vec![text.clone()]
+    } else {
+        claude::pieces(&claude::boxed(text.clone()))
+    };
+    // Of commands and of lines for the shell there is no hook.
     let command = text.starts_with(['/', '!']);
+    let proves = model.agent.hooked && !command;
+    model.heard.expect_echo(&text);
     model.saying = Some(Saying {
         epoch,
         since: model.now,
+        text,
+        typed: String::new(),
+        left: left.into(),
+        submits,
         enters: 0,
-        proves: model.agent.hooked && !command,
+        proves,
     });
-    model.heard.expect_echo(&text);
-    vec![
-        paste(model, text),
-        Effect::SetTimer(TimerId::Enter(epoch), ENTER_AFTER),
-    ]
+    Ok(type_on(model))
 }
 
-/// Puts a text into the agent's prompt, so that an Enter submits it.
-#[must_use]
-pub fn paste(model: &Model, text: String) -> Effect {
-    Effect::Paste(if is_generic(model) {
-        text
+/// Types the next portion.
+fn type_on(model: &mut Model) -> Vec<Effect> {
+    let generic = is_generic(model);
+    let Some(saying) = &mut model.saying else {
+        return Vec::new();
+    };
+    let most = if claude::takes_portions(model.agent.version.as_deref()) {
+        PORTION
     } else {
-        claude::boxed(text)
-    })
-}
-
-/// The Enter behind a text, when so many were sent before.
-#[must_use]
-pub fn enter(model: &Model, before: usize) -> Effect {
-    let own = !is_generic(model) && before < OWN_FORM;
-    let form = if own { claude::ENTER } else { b"\r" };
-    Effect::Type(form.to_vec())
+        usize::MAX
+    };
+    let mut portion = Vec::new();
+    let mut bytes = 0;
+    while let Some(piece) = saying.left.pop_front() {
+        let size = piece.len() + MARKS;
+        if bytes > 0 && bytes + size > most {
+            saying.left.push_front(piece);
+            break;
+        }
+        bytes += size;
+        saying.typed.push_str(&piece);
+        portion.push(piece);
+    }
+    let wait = if generic { ENTER_AFTER } else { SHOWN_WITHIN };
+    vec![
+        Effect::Paste(portion),
+        Effect::SetTimer(TimerId::Enter(saying.epoch), wait),
+    ]
 }
 
 fn is_generic(model: &Model) -> bool {
     model.identity.agent_kind == "generic"
 }
 
-/// A prompt was taken: ours, if its Enter was sent.
-pub fn prompted(model: &mut Model) {
-    if model.saying.is_some_and(|saying| saying.enters > 0) {
+/// Whether a text is still being put into the prompt box.
+#[must_use]
+pub fn is_typing(model: &Model) -> bool {
+    model
+        .saying
+        .as_ref()
+        .is_some_and(|saying| saying.enters == 0)
+}
+
+/// The agent has taken a prompt: ours, if that is on its way.
+pub fn prompted(model: &mut Model, prompt: &str) {
+    let Some(saying) = &model.saying else { return };
+    if arrived(prompt) == arrived(&saying.text) {
         model.saying = None;
+    } else if saying.enters > 0 && prompt.contains(saying.text.trim()) {
+        model.saying = None;
+        model.trouble(
+            "the prompt arrived with other text around it: look at the agent's last prompt",
+        );
     }
 }
 
-/// Whether this epoch is of a prompt on its way.
-#[must_use]
-pub fn is_about(model: &Model, epoch: u64) -> bool {
-    model.saying.is_some_and(|saying| saying.epoch == epoch)
+/// A text as the client hands it on: its prompt box makes four blanks of a tab (measured with 2.1.197 and 2.1.330).
+fn arrived(text: &str) -> String {
+    clean::composed(text.trim()).replace('\t', "    ")
+}
+
+/// The prompt box has changed: our text may be in it, or may have left it.
+pub fn box_changed(model: &mut Model) -> Vec<Effect> {
+    let Some(saying) = &model.saying else {
+        return Vec::new();
+    };
+    if saying.enters == 0 {
+        if model.agent.prompt_box.holds(&saying.typed) {
+            return go_on(model);
+        }
+        return vec![Effect::SetTimer(TimerId::Enter(saying.epoch), SHOWN_WITHIN)];
+    }
+    if !saying.proves && !model.agent.prompt_box.holds(&saying.text) {
+        model.saying = None;
+    }
+    Vec::new()
 }
 
 /// An Enter is due, or the proof is late.
 pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    let Some(saying) = model.saying.filter(|saying| saying.epoch == epoch) else {
+    let Some(saying) = model.saying.as_ref().filter(|one| one.epoch == epoch) else {
         return Vec::new();
     };
-    if saying.enters > 0 && !waits(&model.agent, saying) {
+    if is_generic(model) {
+        let submits = saying.submits;
         model.saying = None;
-        return Vec::new();
+        let enter = Effect::Type(b"\r".to_vec());
+        return submits.then_some(enter).into_iter().collect();
+    }
+    if saying.enters == 0 {
+        if saying.submits {
+            model.trouble(
+                "the prompt box does not show what was typed, so it is not submitted: look at the agent's prompt",
+            );
+        }
+        return leave(model);
+    }
+    if saying.enters < LOOKS.len() && model.agent.prompt_box.holds(&saying.text) {
+        return press_enter(model);
     }
     let Some(look) = LOOKS.get(saying.enters) else {
         model.saying = None;
-        model.trouble("what was said is not confirmed: look at the agent's prompt");
+        model.trouble("what was typed is not confirmed: look at the agent's prompt");
         return Vec::new();
     };
-    let enter = enter(model, saying.enters);
-    if !saying.proves {
-        model.saying = None;
-        return vec![enter];
+    // A dialog, a draft or an empty box: nothing is pressed, and the proof may still come.
+    let effects = vec![Effect::SetTimer(TimerId::Enter(epoch), *look)];
+    if let Some(saying) = &mut model.saying {
+        saying.enters += 1;
     }
-    model.saying = Some(Saying {
-        enters: saying.enters + 1,
-        ..saying
-    });
-    vec![enter, Effect::SetTimer(TimerId::Enter(epoch), *look)]
+    effects
 }
 
-/// Whether nothing but an Enter can be missing. Whoever types meanwhile sees the prompt, and it is theirs.
-fn waits(agent: &AgentView, saying: Saying) -> bool {
-    let idle = matches!(agent.state, AgentState::Idle | AgentState::Limit);
+/// The prompt box shows what was typed: the rest of it comes, or its Enter.
+fn go_on(model: &mut Model) -> Vec<Effect> {
+    if let Some(effects) = disturbed(model) {
+        return effects;
+    }
+    match &model.saying {
+        Some(saying) if !saying.left.is_empty() => type_on(model),
+        Some(saying) if !saying.submits => {
+            model.saying = None;
+            Vec::new()
+        }
+        _ => press_enter(model),
+    }
+}
+
+/// What to do where a person typed meanwhile, or the agent has ended: then the text stays as it is.
+fn disturbed(model: &mut Model) -> Option<Vec<Effect>> {
+    let saying = model.saying.as_ref()?;
     let typed = |typed: At| typed.since_start >= saying.since.since_start;
-    idle && !agent.typed_at.is_some_and(typed)
+    let person = model.agent.typed_at.is_some_and(typed);
+    if !person && model.agent.state != AgentState::Exited {
+        return None;
+    }
+    if person && saying.submits {
+        model.trouble("you typed while a prompt was on its way: it is left in the prompt box");
+    }
+    Some(leave(model))
+}
+
+/// Leaves what was typed as it is.
+fn leave(model: &mut Model) -> Vec<Effect> {
+    model.saying = None;
+    Vec::new()
+}
+
+/// Submits what the prompt box holds, which is our text.
+fn press_enter(model: &mut Model) -> Vec<Effect> {
+    if let Some(effects) = disturbed(model) {
+        return effects;
+    }
+    let Some(saying) = &mut model.saying else {
+        return Vec::new();
+    };
+    let form = if saying.enters < OWN_FORM {
+        claude::ENTER
+    } else {
+        b"\r"
+    };
+    let look = LOOKS[saying.enters.min(LOOKS.len() - 1)];
+    saying.enters += 1;
+    vec![
+        Effect::Type(form.to_vec()),
+        Effect::SetTimer(TimerId::Enter(saying.epoch), look),
+    ]
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     agent::{
         AgentEvent, Background, BackgroundTask, StartSource, StatusLine,
-        claude::prompt_box::PromptBox,
+        claude::prompt_box::{Draft, PromptBox},
     },
     api::wire::{AgentState, Control, Reply},
     breakpoint::git::GitState,
@@ -75,6 +75,10 @@ pub(super) struct Bench {
     journal_answers: bool,
     /// Whether orders to read the transcript are answered at once.
     reads: bool,
+    /// Whether the prompt box shows at once what is typed.
+    shows: bool,
+    /// What was typed into the prompt box since it was empty.
+    in_box: String,
     /// Why the scratchpad cannot be written, if so.
     disk_trouble: Option<String>,
     journaled: Vec<Step>,
@@ -132,6 +136,8 @@ impl Bench {
             since_start: Duration::ZERO,
             journal_answers: true,
             reads: true,
+            shows: true,
+            in_box: String::new(),
             disk_trouble: None,
             journaled: Vec::new(),
         }
@@ -182,6 +188,17 @@ impl Bench {
                     Effect::Summarize { id, ask: false } if self.reads => {
                         let text = Err("nothing was said yet".to_owned());
                         answers.push(Event::Read(ReadEvent::Condensed { id, text }));
+                    }
+                    Effect::Paste(pieces) => {
+                        if self.shows && self.model.identity.agent_kind != "generic" {
+                            if self.model.agent.prompt_box == PromptBox::Empty {
+                                self.in_box.clear();
+                            }
+                            self.in_box.push_str(&pieces.concat());
+                            let shown = holds(&self.in_box);
+                            answers.push(Event::Pane(PaneEvent::PromptBoxSeen(shown)));
+                        }
+                        done.push(Effect::Paste(pieces));
                     }
                     effect => done.push(effect),
                 }
@@ -251,11 +268,15 @@ impl Bench {
     }
 
     fn prompted(&mut self, number: u128, prompt: &str) -> Vec<Effect> {
-        self.tell(Event::Agent(AgentEvent::PromptSubmitted {
+        let effects = self.tell(Event::Agent(AgentEvent::PromptSubmitted {
             session: session(number),
             prompt: prompt.to_owned(),
             transcript_path: None,
-        }))
+        }));
+        if matches!(self.model.agent.prompt_box, PromptBox::Holds(_)) && self.shows {
+            self.prompt_box(PromptBox::Empty);
+        }
+        effects
     }
 
     fn turn_ended(&mut self, number: u128) -> Vec<Effect> {
@@ -312,6 +333,15 @@ impl Bench {
         });
         start.expect("the old agent is gone: the new one is started")
     }
+}
+
+/// A prompt box that holds this text.
+fn holds(text: &str) -> PromptBox {
+    PromptBox::Holds(Draft {
+        rows: text.split('\n').map(str::to_owned).collect(),
+        whole: true,
+        room: 1_000,
+    })
 }
 
 /// Subagents in the background, by their ids.

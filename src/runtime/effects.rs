@@ -71,9 +71,10 @@ impl Shell {
             Effect::Type(bytes) => {
                 self.write_pane(bytes);
             }
-            Effect::Paste(text) => {
-                let bytes = keys::encode_paste(text.as_bytes(), &self.screen.modes());
-                self.write_pane(bytes);
+            Effect::Paste(pieces) => {
+                let modes = self.screen.modes();
+                let pasted = |piece: &String| keys::encode_paste(piece.as_bytes(), &modes);
+                self.write_pane(pieces.iter().flat_map(pasted).collect());
             }
             Effect::ResizePane(size) => self.resize_pane(size),
             Effect::ScrollPane(scroll) => self.screen.scroll(scroll),

@@ -35,6 +35,7 @@ mod reboot;
 mod recovery;
 mod replay;
 mod scratchpad;
+mod session;
 mod submit;
 mod summary;
 mod test_command;

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::kit::{
-    client::live_client,
+    client::{is_at_least, live_client},
     events::Events,
     messages_api::user_texts,
     supervisor::{Launch, SOON, Supervisor, key, processes_of},
@@ -86,11 +86,17 @@ fn texts() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Notes with which a handoff has 186 KB.
+/// The lines of the notes. With 2 800 a handoff has 186 KB, with 600 it has 44. The oldest client has to get it at once: the more there
+/// is, the more often a read cuts the mark of a paste in two (1 of 4 at 186 KB, while it was stopped).
+fn lines() -> usize {
+    if is_at_least(330) { 2_800 } else { 600 }
+}
+
+/// Notes that make a long handoff.
 fn notes() -> String {
     let line =
         |n| format!("{n:04} what one must know of this part of the work, and why it is so\n");
-    let lines: String = (0..2_800).map(line).collect();
+    let lines: String = (0..lines()).map(line).collect();
     format!("# Scratchpad\n\n## Current Plan\n- [ ] go on\n\n## Current Understanding\n{lines}")
 }
 
@@ -159,12 +165,15 @@ fn passes(time: Duration) {
     }
 }
 
-/// Says something as a script does.
+/// Says something as a script does; tells whether it was taken. A title that the client has set before its turn was over may be
+/// read after the hook that ends it: then there is no safe moment for a moment.
 #[track_caller]
-fn say(supervisor: &Supervisor, text: &str) {
+fn say(supervisor: &Supervisor, text: &str) -> bool {
     let output = supervisor.run_with_input(&["ctl", "say", "-"], text.as_bytes());
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{why}");
+    let taken = output.status.success();
+    assert!(taken || why.contains("not a safe moment"), "{why}");
+    taken
 }
 
 /// Waits until something may be said.
@@ -176,15 +185,16 @@ fn safe(supervisor: &Supervisor) {
     );
 }
 
-/// Keeps the client from its input while something is sent to it.
-fn while_busy(busy: Busy, client: Pid, send: impl FnOnce()) {
+/// Keeps the client from its input while something is sent to it; tells whether it was sent.
+fn while_busy(busy: Busy, client: Pid, send: impl FnOnce() -> bool) -> bool {
     let Busy::Stopped(time) = busy else {
         return send();
     };
     kill_process(client, Signal::STOP).expect("it runs");
-    send();
+    let taken = send();
     passes(time);
     kill_process(client, Signal::CONT).expect("it is there");
+    taken
 }
 
 /// What the service was asked last.
@@ -236,7 +246,10 @@ fn every_kind_is_submitted_once(busy: Busy) {
         safe(&supervisor);
         let began = Instant::now();
         let _hogs = (busy == Busy::Hogs).then(Hogs::two);
-        while_busy(busy, client, || say(&supervisor, &text));
+        while !while_busy(busy, client, || say(&supervisor, &text)) {
+            assert!(began.elapsed() < SOON, "never a safe moment");
+            safe(&supervisor);
+        }
         sent.push(text);
         check(&supervisor, &sent, kind);
         eprintln!("{kind}: {:?}", began.elapsed());
@@ -248,17 +261,21 @@ fn every_kind_is_submitted_once(busy: Busy) {
     supervisor.keys([key::F5]);
     supervisor.wait_for_phase("review", SOON);
     let shown = supervisor.handoff_text();
-    assert!(shown.len() > 186_000, "{} bytes", shown.len());
+    assert!(shown.len() > lines() * 66, "{} bytes", shown.len());
     supervisor.keys([key::ENTER]);
     events.wait_for("reboot", |one| one["phase"] == "verifying", SOON);
     let hogs = (busy == Busy::Hogs).then(Hogs::two);
-    while_busy(busy, client_pid(&supervisor), || {});
+    while_busy(busy, client_pid(&supervisor), || true);
     sent.push(shown);
     sent.push("and now go on".to_owned());
     let arrived = || prompts(&launch).len() >= sent.len();
     supervisor.wait_until("the handoff and the prompt behind it", arrived, SOON * 2);
     drop(hogs);
-    eprintln!("186 KB and a prompt behind it: {:?}", began.elapsed());
+    let bytes = sent[sent.len() - 2].len();
+    eprintln!(
+        "{bytes} bytes and a prompt behind it: {:?}",
+        began.elapsed()
+    );
     supervisor.wait_for_iteration(2, SOON);
     check(&supervisor, &sent, "a prompt behind the handoff");
     for (found, expected) in prompts(&launch).iter().zip(&sent) {

@@ -67,7 +67,9 @@ impl Keyboard {
                 keys.push(Key::Paste(pasted(&paste[..end])));
                 continue;
             }
-            let used = self.one(left, &mut keys);
+            // Behind other bytes it may be the beginning of a mark that the end of the read has cut.
+            let cut = left == b"\x1b" && input.len() > 1;
+            let used = if cut { 0 } else { self.one(left, &mut keys) };
             if used == 0 {
                 self.rest = left.to_vec();
                 break;
@@ -202,6 +204,17 @@ mod tests {
 
     fn text(text: &str) -> Key {
         Key::Text(text.into())
+    }
+
+    #[test]
+    fn pastes_in_pieces_stay_whole_wherever_a_read_is_cut() {
+        let bytes = b"\x1b[200~one\x1b[201~\x1b[200~two\x1b[201~";
+        let whole = ["one", "two"].map(|text| Key::Paste(text.to_owned()));
+        for at in 2..bytes.len() {
+            let (first, second) = bytes.split_at(at);
+            assert_eq!(read(&[first, second]), whole, "{at}");
+        }
+        assert_eq!(read(&[b"\x1b", b"x"])[0], Key::Escape);
     }
 
     #[test]

@@ -20,7 +20,8 @@ use crate::app::{
 
 /// A person wants something said though the run is held: at a safe moment it is.
 pub(super) fn say_held(model: &mut Model) -> Vec<Effect> {
-    if model.agent.state != AgentState::Idle || !reboot::blocked_by(model).is_empty() {
+    let safe = model.agent.state == AgentState::Idle && reboot::blocked_by(model).is_empty();
+    if !safe || say::refusal(model).is_some() {
         return Vec::new();
     }
     let Some(run) = &mut model.autopilot else {
@@ -33,7 +34,7 @@ pub(super) fn say_held(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     run.said = true;
-    say::say(model, &text)
+    say::say(model, &text).unwrap_or_default()
 }
 
 /// Whether the run deals with an agent that has ended by itself. One that a person has ended is the person's affair.
@@ -96,7 +97,7 @@ pub fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
 
 /// The run goes on after a pause or a trip.
 pub fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
-    let draft = model.agent.draft && model.agent.state == AgentState::Idle;
+    let draft = model.agent.has_draft() && model.agent.state == AgentState::Idle;
     let Some(run) = &mut model.autopilot else {
         return Ok(Vec::new());
     };
@@ -108,9 +109,12 @@ pub fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
         return Ok(Vec::new());
     }
     if draft && held {
-        // Twice means that the person knows.
+        // Where the prompt box cannot be seen, twice means that the person knows.
         model.agent.draft = false;
-        return Err("the agent's prompt may hold text of yours: submit it, clear it (Ctrl-C), or resume again".to_owned());
+        return Err(
+            "the agent's prompt holds text of yours: submit it or clear it (Ctrl-C), then resume"
+                .to_owned(),
+        );
     }
     give_up_background(model);
     let Some(run) = &mut model.autopilot else {

@@ -8,14 +8,15 @@ use std::{
 use crate::{
     agent::Failure,
     api::wire::AgentState,
-    autopilot::{Phase, RunNews, Wait, breaker::excerpt, cap::duration, news::first_line},
+    autopilot::{Phase, RunNews, Trip, Wait, breaker::excerpt, cap::duration, news::first_line},
     guard::{Level, Source},
     lineage::Cause,
 };
 
 use super::{
-    DEAF, Due, FIGURE, follow, is_always_fresh, set, set_phase, spent,
-    told::{start_of, tell, turn_news},
+    DEAF, DIALOG, Due, FIGURE, follow, hold, is_always_fresh, is_unattended, set, set_phase, spent,
+    told::{call, start_of, tell, turn_news},
+    trip,
 };
 use crate::app::{effect::Effect, handoff, model::Model, reboot, say};
 
@@ -201,19 +202,56 @@ pub(super) fn fingerprint(model: &Model) -> u64 {
     hasher.finish()
 }
 
-/// Types the next prompt.
+/// Types the next prompt, as soon as the prompt box takes one.
 pub(super) fn type_prompt(model: &mut Model) -> Vec<Effect> {
+    if let Some(why) = say::refusal(model) {
+        return wait_for_prompt_box(model, why);
+    }
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
     let text = run.pilot.next_prompt();
     set_phase(model, Phase::Sent);
-    let mut effects = say::say(model, &text);
+    let mut effects = say::say(model, &text).unwrap_or_default();
     effects.push(tell(RunNews::Prompted {
         iteration: model.iteration,
         prompt: start_of(&text),
     }));
     effects.extend(set(model, Due::Deaf, DEAF));
+    effects
+}
+
+/// What a person has written in the prompt box is theirs to submit; anything else that is in the way may pass.
+fn wait_for_prompt_box(model: &mut Model, why: &str) -> Vec<Effect> {
+    tracing::info!(why, "the run does not type its prompt yet");
+    if model.agent.has_draft() && !is_unattended(model) {
+        return hold(model, "the text in the agent's prompt");
+    }
+    set_phase(model, Phase::Settling);
+    set(model, Due::PromptBox, DIALOG)
+}
+
+/// The prompt box is what the run waits for, and it takes a text now.
+pub(super) fn prompt_box_ready(model: &mut Model) -> Vec<Effect> {
+    let waits = model
+        .autopilot
+        .as_ref()
+        .is_some_and(|run| run.due == Some(Due::PromptBox));
+    if waits && say::refusal(model).is_none() {
+        return settle(model);
+    }
+    Vec::new()
+}
+
+/// The prompt box was not ready for long.
+pub(super) fn prompt_box_late(model: &mut Model) -> Vec<Effect> {
+    let why = say::refusal(model).unwrap_or("the agent's prompt box is not ready");
+    if is_unattended(model) {
+        let about = why.to_owned();
+        return trip(model, &Trip::Dialog { about });
+    }
+    let mut effects = call(model, why);
+    effects.extend(set(model, Due::PromptBox, DIALOG));
     effects
 }
 

@@ -6,7 +6,7 @@ use crate::{
     lineage::{Cause, EndReason, RebootRecord, TrimRecord, Way, journal::Step},
 };
 
-use super::{DEFER_TURNS, Kind, SECOND_ENTER, is_safe, open_review};
+use super::{DEFER_TURNS, Kind, is_safe, open_review};
 use crate::app::{
     agent, autopilot, checkpoint,
     effect::{Effect, StartAgent},
@@ -246,9 +246,8 @@ fn delivering(model: &mut Model) -> Vec<Effect> {
     let pasted = is_pasted(model);
     let timeout = model.config.reboot.verify_timeout;
     let generic = model.identity.agent_kind == "generic";
-    // The hook that tells of the start may come before the pane has told that it takes pastes.
-    let takes = generic || model.agent.takes_pastes;
-    let ready = model.agent.state != AgentState::Starting && takes;
+    // The hook that reports the start may come before the pane has shown an empty prompt box.
+    let ready = model.agent.state != AgentState::Starting && say::refusal(model).is_none();
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
@@ -264,18 +263,13 @@ fn delivering(model: &mut Model) -> Vec<Effect> {
     let Some(handoff) = attempt.handoff.clone().filter(|_| ready) else {
         return Vec::new();
     };
-    attempt.pasted = true;
     let mut effects = enter(model, Step::Verifying);
     if generic {
         // Others have hooks; in their prompt a marker shows before anything is submitted.
         effects.push(Effect::WatchPane(handoff.marker.nonce.clone()));
-        model.heard.expect_echo(&handoff.text);
     }
-    effects.extend([
-        say::paste(model, handoff.text),
-        Effect::SetTimer(TimerId::Enter(epoch), say::ENTER_AFTER),
-        Effect::SetTimer(TimerId::Verify(epoch), SECOND_ENTER),
-    ]);
+    effects.extend(say::say(model, &handoff.text).unwrap_or_default());
+    effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
     effects
 }
 
@@ -285,7 +279,7 @@ fn verifying(model: &mut Model) -> Vec<Effect> {
     };
     let generic = model.identity.agent_kind == "generic";
     let nothing_sent = attempt.handoff.is_none();
-    if nothing_sent || (attempt.proven && (attempt.submitted || !generic)) {
+    if nothing_sent || (attempt.proven && (model.saying.is_none() || !generic)) {
         let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
         if model.config.reboot.warmup_prompt.is_none() {
             return finish(model);
@@ -311,15 +305,11 @@ fn warming(model: &mut Model) -> Vec<Effect> {
     if !attempt.warmed_up || model.agent.state != AgentState::Idle {
         return Vec::new();
     }
-    let mut effects = say::say(
-        model,
-        &model
-            .config
-            .reboot
-            .warmup_prompt
-            .clone()
-            .unwrap_or_default(),
-    );
+    let prompt = model.config.reboot.warmup_prompt.clone();
+    // A prompt box that is not empty, or not there, is waited for.
+    let Ok(mut effects) = say::say(model, &prompt.unwrap_or_default()) else {
+        return Vec::new();
+    };
     effects.extend(finish(model));
     effects
 }

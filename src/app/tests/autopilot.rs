@@ -117,11 +117,11 @@ fn keep_timers(now: Duration, effects: &[Effect], timers: &mut Vec<(TimerId, Dur
     }
 }
 
-fn pastes(effects: &[Effect]) -> Vec<&str> {
+fn pastes(effects: &[Effect]) -> Vec<String> {
     effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Paste(text) => Some(text.as_str()),
+            Effect::Paste(pieces) => Some(pieces.concat()),
             _ => None,
         })
         .collect()
@@ -175,6 +175,7 @@ fn at_the_end_of_a_turn_the_next_prompt_is_typed_with_its_own_enter() {
 #[test]
 fn a_prompt_that_does_not_arrive_gets_more_enters_and_then_trips() {
     let mut bench = run(plan());
+    // It stays in the prompt box.
     let mut timers = Vec::new();
     let effects = bench.said(OLD, "one");
     keep_timers(bench.since_start, &effects, &mut timers);
@@ -300,7 +301,7 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
         control: Control::Resume,
     });
     keep_timers(bench.since_start, &effects, &mut timers);
-    bench.pass(Duration::from_secs(1), &mut timers);
+    bench.pass(Duration::from_secs(10), &mut timers);
     assert!(
         bench.model.quitting.is_some(),
         "the promise was not forgotten"
@@ -516,6 +517,72 @@ fn a_wake_up_is_waited_for_as_long_as_the_client_may_set_it() {
     assert!(pastes(&effects).is_empty());
     let effects = bench.pass(Duration::from_secs(2 * 60), &mut timers);
     assert_eq!(pastes(&effects), [prompt::go_on()]);
+}
+
+#[test]
+fn a_headless_run_types_nothing_under_a_dialog_of_which_no_hook_speaks() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    bench.tell(Event::Agent(AgentEvent::ToolStarted {
+        session: session(OLD),
+        call: crate::agent::ToolCall {
+            id: Some("t1".to_owned()),
+            name: "Bash".to_owned(),
+            ..crate::agent::ToolCall::default()
+        },
+    }));
+    bench.titled("✳ work");
+    bench.prompt_box(PromptBox::Absent);
+    let effects = bench.stands();
+    assert_eq!(bench.state(), AgentState::Unknown);
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(MINUTE, &mut timers);
+    assert!(pastes(&effects).is_empty() && enters(&effects) == 0);
+    assert_eq!(bench.model.quitting.map(|one| one.code), Some(4));
+    let because = |news: &&RunNews| matches!(news, RunNews::Tripped { breaker, evidence } if breaker == "dialog" && evidence.contains("prompt box"));
+    assert!(told(&effects).iter().any(because), "{effects:?}");
+}
+
+#[test]
+fn a_draft_of_the_humans_pauses_the_run_and_nothing_is_joined_to_it() {
+    let mut bench = run(plan());
+    bench.prompt_box(holds("half written"));
+    let effects = turn(&mut bench, "one");
+    assert!(pastes(&effects).is_empty());
+    assert!(bench.model.paused);
+    let resume = |bench: &mut Bench| {
+        bench.tell(Event::ControlAsked {
+            call: CallId(1),
+            control: Control::Resume,
+        })
+    };
+    // However often it is resumed.
+    for _ in 0..3 {
+        let effects = resume(&mut bench);
+        assert!(matches!(
+            &effects[0],
+            Effect::Answer(_, Reply::Refused { .. })
+        ));
+    }
+    bench.ready();
+    let mut timers = Vec::new();
+    let effects = resume(&mut bench);
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(MINUTE, &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+}
+
+#[test]
+fn a_prompt_waits_for_the_prompt_box() {
+    let mut bench = headless();
+    bench.prompt_box(PromptBox::Absent);
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.used(50_000);
+    let effects = bench.pass(Duration::from_secs(1), &mut timers);
+    assert!(pastes(&effects).is_empty());
+    assert_eq!(pastes(&bench.ready()), [prompt::go_on()]);
 }
 
 #[test]

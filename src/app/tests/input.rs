@@ -68,6 +68,21 @@ fn what_the_agent_writes_while_the_human_edits_is_merged() {
 }
 
 #[test]
+fn the_handoff_is_pasted_only_into_an_empty_prompt_box() {
+    let pasted = |prompt_box: PromptBox| {
+        let mut bench = Bench::new();
+        bench.press(KeyCode::F(4));
+        bench.prompt_box(prompt_box);
+        let effects = bench.press(KeyCode::Char('p'));
+        effects.iter().any(|one| matches!(one, Effect::Paste(_)))
+    };
+    assert!(pasted(PromptBox::Empty));
+    for other in [PromptBox::Absent, holds("half written")] {
+        assert!(!pasted(other.clone()), "{other:?}");
+    }
+}
+
+#[test]
 fn a_key_that_help_does_not_know_goes_nowhere_and_leaves_it_open() {
     let mut bench = Bench::new();
     bench.press(KeyCode::F(1));

@@ -2,11 +2,19 @@
 
 use super::*;
 
-/// A bench that was asked to say this, with the prompt's timer.
+/// A bench that was asked to type this, with the prompt's timer.
 fn saying(text: &str) -> (Bench, TimerId) {
     let mut bench = Bench::new();
+    bench.shows = false;
     let effects = say(&mut bench, text);
-    let timer = timer_of(&effects).expect("an Enter is due");
+    let timer = timer_of(&effects).expect("it is looked whether it is shown");
+    (bench, timer)
+}
+
+/// The same when the prompt box shows it and it is submitted.
+fn submitted(text: &str) -> (Bench, TimerId) {
+    let (mut bench, timer) = saying(text);
+    assert_eq!(enters(&bench.prompt_box(holds(text))), 1);
     (bench, timer)
 }
 
@@ -24,77 +32,204 @@ fn timer_of(effects: &[Effect]) -> Option<TimerId> {
     })
 }
 
+fn enters(effects: &[Effect]) -> usize {
+    assert!(!effects.iter().any(|one| matches!(one, Effect::Paste(_))));
+    let enter = |one: &&Effect| matches!(one, Effect::Type(_));
+    effects.iter().filter(enter).count()
+}
+
 /// Lets the prompt's timer run out; gives the Enters that this sends, and whether the prompt is looked at again.
 fn look(bench: &mut Bench, timer: TimerId) -> (usize, bool) {
     bench.wait(Duration::from_secs(2));
     let effects = bench.tell(Event::TimerFired(timer));
-    assert!(!effects.iter().any(|one| matches!(one, Effect::Paste(_))));
-    let enters = effects
-        .iter()
-        .filter(|one| matches!(one, Effect::Type(_)))
-        .count();
-    (enters, timer_of(&effects).is_some())
+    (enters(&effects), timer_of(&effects).is_some())
+}
+
+fn pasted(effects: &[Effect]) -> Option<Vec<String>> {
+    effects.iter().find_map(|one| match one {
+        Effect::Paste(pieces) => Some(pieces.clone()),
+        _ => None,
+    })
+}
+
+fn notice(bench: &Bench) -> &str {
+    &bench.model.notices.back().expect("a notice").text
+}
+
+fn refused(effects: &[Effect]) -> Option<&str> {
+    effects.iter().find_map(|one| match one {
+        Effect::Answer(_, Reply::Refused { why }) => Some(why.as_str()),
+        _ => None,
+    })
 }
 
 #[test]
 fn a_prompt_that_is_taken_gets_one_enter() {
-    let (mut bench, timer) = saying("hello");
-    assert_eq!(look(&mut bench, timer), (1, true));
+    let (mut bench, timer) = submitted("hello");
     bench.prompted(OLD, "hello");
+    bench.prompt_box(PromptBox::Empty);
     assert_eq!(look(&mut bench, timer), (0, false));
 }
 
 #[test]
-fn a_prompt_that_is_not_taken_gets_three_enters_and_then_the_human_is_told() {
+fn no_enter_is_pressed_before_the_prompt_box_shows_the_text_and_nothing_else() {
     let (mut bench, timer) = saying("hello");
-    for _ in 0..3 {
-        assert_eq!(look(&mut bench, timer), (1, true));
+    for other in [
+        PromptBox::Absent,
+        holds("hel"),
+        holds("hello there"),
+        PromptBox::Empty,
+    ] {
+        assert_eq!(enters(&bench.prompt_box(other)), 0);
     }
     assert_eq!(look(&mut bench, timer), (0, false));
-    let notice = &bench.model.notices.back().expect("a notice").text;
-    assert!(notice.contains("not confirmed"), "{notice}");
-    assert_eq!(look(&mut bench, timer), (0, false));
+    assert!(
+        notice(&bench).contains("does not show"),
+        "{}",
+        notice(&bench)
+    );
+    assert_eq!(
+        enters(&bench.prompt_box(holds("hello"))),
+        0,
+        "it was given up"
+    );
 }
 
 #[test]
-fn no_enter_goes_into_a_dialog_or_among_what_a_person_types() {
-    let (mut bench, timer) = saying("hello");
-    look(&mut bench, timer);
-    bench.tell(Event::Agent(AgentEvent::DialogOpened {
-        session: session(OLD),
-        about: "Bash".to_owned(),
-    }));
-    assert_eq!(look(&mut bench, timer), (0, false));
-
-    let (mut bench, timer) = saying("hello");
-    look(&mut bench, timer);
-    bench.press(KeyCode::Char('x'));
-    assert_eq!(look(&mut bench, timer), (0, false));
-}
-
-#[test]
-fn what_no_hook_tells_of_gets_one_enter() {
-    for text in ["/compact", "!ls"] {
-        let (mut bench, timer) = saying(text);
-        assert_eq!(look(&mut bench, timer), (1, false), "{text}");
-    }
-}
-
-#[test]
-fn a_prompt_before_its_enter_is_somebody_elses() {
-    let (mut bench, timer) = saying("hello");
-    bench.prompted(OLD, "mine");
+fn a_prompt_that_is_not_taken_gets_three_enters_and_then_an_error_is_shown() {
+    let (mut bench, timer) = submitted("hello");
     assert_eq!(look(&mut bench, timer), (1, true));
+    assert_eq!(look(&mut bench, timer), (1, true));
+    assert_eq!(look(&mut bench, timer), (0, false));
+    assert!(
+        notice(&bench).contains("not confirmed"),
+        "{}",
+        notice(&bench)
+    );
+    assert_eq!(look(&mut bench, timer), (0, false));
+}
+
+#[test]
+fn no_further_enter_goes_into_a_dialog_or_among_what_a_person_types() {
+    let (mut bench, timer) = submitted("hello");
+    bench.prompt_box(PromptBox::Absent);
+    assert_eq!(look(&mut bench, timer), (0, true));
+    bench.prompt_box(holds("hello"));
+    assert_eq!(look(&mut bench, timer), (1, true), "the dialog is over");
+
+    let (mut bench, timer) = submitted("hello");
+    bench.press(KeyCode::Char('x'));
+    bench.prompt_box(holds("hellox"));
+    assert_eq!(look(&mut bench, timer), (0, true));
+
+    let (mut bench, _) = saying("hello");
+    bench.press(KeyCode::Left);
+    assert_eq!(enters(&bench.prompt_box(holds("hello"))), 0);
+    assert!(notice(&bench).contains("you typed"), "{}", notice(&bench));
+}
+
+#[test]
+fn what_no_hook_reports_gets_one_enter() {
+    for text in ["/compact", "!ls"] {
+        let (mut bench, timer) = submitted(text);
+        bench.prompt_box(PromptBox::Empty);
+        assert_eq!(look(&mut bench, timer), (0, false), "{text}");
+        assert!(bench.model.saying.is_none());
+    }
+}
+
+#[test]
+fn another_prompt_is_no_proof() {
+    let (mut bench, timer) = submitted("hello");
+    bench.prompted(OLD, "<task-notification>");
+    assert_eq!(look(&mut bench, timer), (1, true));
+    bench.prompted(OLD, "<pasted_content>hello</pasted_content>");
+    assert!(bench.model.saying.is_none());
+    assert!(
+        notice(&bench).contains("other text around it"),
+        "{}",
+        notice(&bench)
+    );
+}
+
+#[test]
+fn nothing_is_joined_to_a_draft() {
+    let mut bench = Bench::new();
+    bench.prompt_box(holds("half written"));
+    let effects = say(&mut bench, "go on");
+    assert!(refused(&effects).is_some_and(|why| why.contains("not submitted")));
+    assert!(!effects.iter().any(|one| matches!(one, Effect::Paste(_))));
+    bench.ready();
+    assert_eq!(refused(&say(&mut bench, "go on")), None);
+    // One at a time.
+    assert!(refused(&say(&mut bench, "and on")).is_some_and(|why| why.contains("on its way")));
+}
+
+#[test]
+fn a_long_text_goes_in_pieces_that_the_client_takes_for_the_humans_words() {
+    let text = "a line of its own\n".repeat(40) + &"x".repeat(2_000);
+    let mut bench = Bench::new();
+    let effects = say(&mut bench, &text);
+    let pieces = pasted(&effects).expect("a paste");
+    assert_eq!(pieces.concat(), text);
+    assert!(pieces.iter().all(|piece| piece.lines().count() <= 3));
+    assert!(pieces.iter().all(|piece| piece.chars().count() <= 800));
+}
+
+#[test]
+fn a_longer_text_waits_until_the_prompt_box_shows_what_was_typed_of_it() {
+    let text = "日本語 and words\n".repeat(600);
+    let mut bench = Bench::new();
+    bench.shows = false;
+    let wanted = text.trim_end();
+    let mut typed = String::new();
+    let mut portions = 0;
+    let mut effects = say(&mut bench, &text);
+    while let Some(pieces) = pasted(&effects) {
+        let size: usize = pieces.iter().map(|piece| piece.len() + 12).sum();
+        assert!(size <= 4_000, "{size}");
+        typed.push_str(&pieces.concat());
+        portions += 1;
+        // What is not all of it makes nothing go on.
+        assert_eq!(pasted(&bench.prompt_box(holds(&typed[3..]))), None);
+        effects = bench.prompt_box(holds(&typed));
+    }
+    assert!(typed == wanted, "{} bytes typed", typed.len());
+    assert_eq!(portions, 4);
+    assert_eq!(enters(&effects), 1);
+
+    // An older client would mix it up.
+    let mut bench = Bench::new();
+    bench.shows = false;
+    bench.model.agent.version = Some("2.1.197".to_owned());
+    let all = pasted(&say(&mut bench, &text)).expect("a paste").concat();
+    assert!(all == wanted, "{} bytes", all.len());
+
+    let mut bench = Bench::new();
+    bench.shows = false;
+    let first = pasted(&say(&mut bench, &text)).expect("a paste").concat();
+    bench.press(KeyCode::Left);
+    assert_eq!(pasted(&bench.prompt_box(holds(&first))), None);
+    assert!(notice(&bench).contains("you typed"), "{}", notice(&bench));
+}
+
+#[test]
+fn another_program_gets_the_text_and_then_a_carriage_return() {
+    let mut bench = Bench::new();
+    bench.model.identity.agent_kind = "generic";
+    bench.prompt_box(PromptBox::Absent);
+    let effects = say(&mut bench, "hello\nyou");
+    assert!(effects.contains(&Effect::Paste(vec!["hello\nyou".to_owned()])));
+    let timer = timer_of(&effects).expect("an Enter");
+    let effects = bench.tell(Event::TimerFired(timer));
+    assert!(effects.contains(&Effect::Type(b"\r".to_vec())));
+    assert!(bench.model.saying.is_none());
 }
 
 #[test]
 fn nothing_is_said_into_the_agent_view() {
     let mut bench = Bench::new();
-    let refused = |effects: &[Effect]| {
-        effects
-            .iter()
-            .any(|one| matches!(one, Effect::Answer(_, Reply::Refused { .. })))
-    };
+    let refused = |effects: &[Effect]| refused(effects).is_some();
     let title = |title: &str| Event::Pane(PaneEvent::Screen(ScreenFact::Title(title.to_owned())));
     bench.tell(title("1 awaiting input · claude agents"));
     let notice = &bench.model.notices.back().expect("a notice").text;

@@ -52,9 +52,16 @@ impl Answer {
     }
 }
 
+/// The answers in a conversation that begins with a certain text.
+struct Script {
+    begins: String,
+    answers: VecDeque<Answer>,
+}
+
 #[derive(Default)]
 struct State {
     answers: VecDeque<Answer>,
+    scripts: Vec<Script>,
     usage: VecDeque<u64>,
     last_usage: u64,
     main: Vec<Value>,
@@ -121,6 +128,15 @@ impl MessagesApi {
     /// What further main calls are answered with; when the list is empty, a short text.
     pub fn answer(&self, answers: impl IntoIterator<Item = Answer>) {
         self.shared.state().answers.extend(answers);
+    }
+
+    /// What is answered in a conversation whose first prompt contains this, such as a subagent's; the rest of the script is
+    /// for the others.
+    pub fn answer_in(&self, begins: &str, answers: impl IntoIterator<Item = Answer>) {
+        self.shared.state().scripts.push(Script {
+            begins: begins.to_owned(),
+            answers: answers.into_iter().collect(),
+        });
     }
 
     /// The bodies of all main calls so far.
@@ -295,7 +311,15 @@ fn next_answer(shared: &Shared, body: &Value, is_main: bool) -> (Answer, u64) {
     if let Some(usage) = state.usage.pop_front() {
         state.last_usage = usage;
     }
-    let answer = state.answers.pop_front();
+    let begins = user_texts(body).into_iter().next().unwrap_or_default();
+    let script = state
+        .scripts
+        .iter_mut()
+        .find(|script| begins.contains(&script.begins));
+    let answer = match script {
+        Some(script) => script.answers.pop_front(),
+        None => state.answers.pop_front(),
+    };
     (
         answer.unwrap_or_else(|| Answer::text("Understood.")),
         state.last_usage,

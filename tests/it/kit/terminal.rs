@@ -249,15 +249,6 @@ impl Terminal {
         let _ = self.to_child.send(bytes.as_ref().to_vec());
     }
 
-    /// Pastes `text` and submits it with an Enter in a write of its own, without which it does not count as Enter.
-    pub fn submit(&self, text: &str) {
-        self.send(format!("\x1b[200~{text}\x1b[201~"));
-        // The two must reach the program in separate reads, and nothing tells that the first one has been made. One
-        // millisecond was enough for an idle client (11 of 11); the larger gap is for a loaded machine.
-        thread::sleep(Duration::from_millis(60));
-        self.send("\r");
-    }
-
     /// Waits until `condition` holds for the screen's text; panics with the screen after `limit`.
     #[track_caller]
     pub fn wait_for(&self, condition: impl Fn(&str) -> bool, limit: Duration) -> String {

@@ -1,0 +1,247 @@
+//! What the real client does, as it is seen: its dialogs stay unanswered, its background work is waited for, and its own
+//! words are not taken for the human's.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::kit::{
+    messages_api::{Answer, user_texts},
+    supervisor::{Headless, Launch, SOON, Supervisor, key},
+};
+
+/// How long a run with the client's own pauses may take: a wake-up comes after one to two minutes.
+const RUN: Duration = Duration::from_secs(240);
+
+const PROMISE: &str = "ALL DONE";
+
+/// A client in auto mode, whose check the stand-in API does not serve: it asks at the first risky call.
+fn auto_mode() -> Launch {
+    let launch = Launch::live_without_mode()
+        .agent_args(["--permission-mode", "auto", "--model", "claude-sonnet-5"])
+        .set("summary.generate_summaries=false");
+    // Outside the project: within it, auto mode needs no check.
+    let file = launch.the_home().path("touched");
+    let touch = Answer::shell(&format!("touch {}", file.display()));
+    launch.api().answer([touch.clone(), touch]);
+    launch
+}
+
+/// Whether the call that the dialog is about was made.
+fn is_touched(launch: &Launch) -> bool {
+    launch.the_home().path("touched").exists()
+}
+
+fn run(launch: Launch) -> Launch {
+    launch
+        .order(["--task", "Touch the file", "--until", PROMISE])
+        .order(["--headless", "--json"])
+}
+
+fn news<'a>(news: &'a [Value], event: &str) -> Vec<&'a Value> {
+    news.iter().filter(|one| one["event"] == event).collect()
+}
+
+#[track_caller]
+fn ended(launch: &Launch) -> (Option<i32>, Headless) {
+    let mut run = launch.start_headless();
+    (run.wait_for_exit(RUN), run)
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn auto_modes_dialog_stays_unanswered_through_a_headless_run_that_ends_with_the_reason() {
+    let launch = run(auto_mode());
+    let (code, run) = ended(&launch);
+    let lines = run.news();
+    assert_eq!(code, Some(4), "{lines:#?}");
+    let tripped = news(&lines, "tripped");
+    assert_eq!(tripped[0]["breaker"], "dialog", "{lines:#?}");
+    let evidence = tripped[0]["evidence"].as_str().unwrap();
+    assert!(evidence.contains("can't check actions"), "{evidence}");
+    assert!(!is_touched(&launch), "the dialog was answered");
+    assert_eq!(launch.api().main_calls().len(), 1, "{lines:#?}");
+    assert_eq!(news(&lines, "prompted").len(), 0, "{lines:#?}");
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn past_the_compact_line_no_reboot_goes_ahead_under_auto_modes_dialog() {
+    let launch = auto_mode()
+        .set("context.window=200000")
+        .set("reboot.mode=\"auto\"")
+        .set("reboot.auto_delay=\"100ms\"")
+        .set("reboot.typing_quiet=\"100ms\"");
+    launch.api().report_usage([170_000]);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("touch it");
+    supervisor
+        .terminal
+        .wait_for_text("can't check actions", SOON);
+    // At first no hook speaks of it.
+    let status = supervisor.wait_for_state("unknown", SOON);
+    let reason = status["agent"]["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("prompt box"), "{reason}");
+    let blocked = |status: &Value| {
+        status["reboot"]["phase"] == "armed" && status["reboot"]["blocked_by"] == json!(["dialog"])
+    };
+    let status = supervisor.wait_for_status(blocked, SOON);
+    let said = String::from_utf8(supervisor.run(&["status"]).stdout).unwrap();
+    assert!(said.contains("asks you: Auto mode can't check"), "{said}");
+    assert_eq!(
+        (status["iteration"].as_u64(), is_touched(&launch)),
+        (Some(1), false)
+    );
+
+    // The human stays in auto mode, and approves each call that needs the check: another dialog.
+    supervisor.keys([key::ENTER]);
+    supervisor.terminal.wait_for_text("touch ", SOON);
+    let open = |status: &Value| {
+        let state = status["agent"]["state"].as_str().unwrap_or_default();
+        state == "dialog" || state == "unknown"
+    };
+    let status = supervisor.wait_for_status(open, SOON);
+    assert_eq!(
+        (status["iteration"].as_u64(), is_touched(&launch)),
+        (Some(1), false)
+    );
+    // Denied: the turn is over, and the moment is safe.
+    supervisor.keys([key::ESC]);
+    supervisor.wait_for_iteration(2, SOON);
+    assert!(!is_touched(&launch));
+}
+
+/// A dialog that the human has opened, of which no hook speaks.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_list_that_the_human_has_opened_is_no_safe_moment() {
+    let launch = Launch::live()
+        .set("reboot.mode=\"manual\"")
+        .agent_args(["--model", "claude-sonnet-4-5"]);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("/model");
+    supervisor.terminal.wait_for_text("Select model", SOON);
+    supervisor.wait_for_state("unknown", SOON);
+    let (code, said) = supervisor.ctl("reboot");
+    assert_eq!(code, 0, "{said}");
+    supervisor.ctl("approve");
+    let status = supervisor.wait_for_phase("waiting", SOON);
+    assert_eq!(
+        status["reboot"]["blocked_by"],
+        json!(["unknown"]),
+        "{status:#}"
+    );
+    supervisor.keys([key::ESC]);
+    supervisor.wait_for_iteration(2, SOON);
+}
+
+fn tool(name: &str, input: Value) -> Answer {
+    Answer::Tool {
+        name: name.to_owned(),
+        input,
+    }
+}
+
+/// A run that leaves something behind and waits for it goes on to its promise; nothing was prompted meanwhile.
+#[track_caller]
+fn is_waited_for(launch: &Launch, named: &str) {
+    let launch = launch
+        .clone()
+        .agent_args(["--model", "claude-sonnet-5"])
+        .set("summary.generate_summaries=false")
+        .set("loop.same_message_limit=1")
+        .set("loop.no_change_limit=1");
+    let launch = run(launch);
+    let (code, run) = ended(&launch);
+    let lines = run.news();
+    assert_eq!(code, Some(0), "{lines:#?}\n{}", run.lines().join("\n"));
+    let waited: Vec<_> = news(&lines, "waiting");
+    let is_named = |one: &&Value| {
+        one["why"]
+            .as_str()
+            .is_some_and(|why| why.starts_with(named))
+    };
+    assert!(waited.iter().any(is_named), "{lines:#?}");
+    assert_eq!(news(&lines, "prompted").len(), 0, "{lines:#?}");
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_run_waits_for_a_subagent_in_the_background() {
+    let launch = Launch::live();
+    let agent = json!({
+        "description": "Count", "prompt": "count the herons", "subagent_type": "general-purpose",
+    });
+    launch.api().answer([
+        tool("Agent", agent),
+        Answer::text("I wait for it."),
+        Answer::text(PROMISE),
+    ]);
+    launch.api().answer_in(
+        "count the herons",
+        [Answer::shell("sleep 4"), Answer::text("Seven.")],
+    );
+    is_waited_for(&launch, "1 background agent");
+    let calls = launch.api().main_calls();
+    let reported = |call: &Value| {
+        let texts = call["messages"].to_string();
+        texts.contains("task-notification") && texts.contains("Seven.")
+    };
+    assert!(calls.iter().any(reported), "{calls:#?}");
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_run_waits_for_a_wake_up() {
+    let launch = Launch::live();
+    let wake_up = json!({ "delaySeconds": 60, "reason": "a build", "prompt": "look again" });
+    launch.api().answer([
+        tool("ScheduleWakeup", wake_up),
+        Answer::text("I look again in a minute."),
+        Answer::text(PROMISE),
+    ]);
+    let began = Instant::now();
+    is_waited_for(&launch, "1 wake-up");
+    eprintln!("with the wake-up: {:?}", began.elapsed());
+}
+
+/// What a script says, and a task that is changed while the run goes on, arrive in the human's own words.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn what_is_typed_arrives_byte_for_byte_and_without_a_tag() {
+    let launch = Launch::live()
+        .set("reboot.mode=\"manual\"")
+        .agent_args(["--model", "claude-sonnet-4-5"]);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    let line = "a line of some words that make it up to one hundred and seventy characters, so that twelve of them are two kilobytes in all, which is what a script may well have to say to it";
+    let lines: Vec<_> = (0..12)
+        .map(|number| format!("{number:02} {line}"))
+        .collect();
+    let text = lines.join("\n");
+    assert!(text.len() > 2_000);
+    says(&supervisor, &text);
+    let task: Vec<_> = (0..64)
+        .map(|number| format!("- [ ] {number:02} {}", &line[..72]))
+        .collect();
+    let task = task.join("\n");
+    assert!(task.len() > 5_000);
+    says(&supervisor, &task);
+}
+
+#[track_caller]
+fn says(supervisor: &Supervisor, text: &str) {
+    let launch = &supervisor.launch;
+    let before = launch.api().main_calls().len();
+    let output = supervisor.run_with_input(&["ctl", "say", "-"], text.as_bytes());
+    assert!(output.status.success());
+    let calls = launch.api().wait_for_calls(before + 1, SOON);
+    assert_eq!(calls.len(), before + 1);
+    assert_eq!(
+        user_texts(&calls[before]).last().map(String::as_str),
+        Some(text)
+    );
+    supervisor.wait_for_state("idle", SOON);
+}
