@@ -65,6 +65,10 @@ pub enum Effect {
     },
     /// Read the scratchpad.
     ReadScratchpad,
+    /// Keep the unsent prompt on disk, or take it off; `ReadEvent::Draft` gives it to the next start.
+    KeepDraft(Option<String>),
+    /// Read the agent's prompt box off its screen now: `PaneEvent::PromptBoxSeen` comes back.
+    ReadPromptBox,
     /// Keep this version of the scratchpad.
     KeepVersion(Version),
     /// Read the recording of an iteration.

@@ -166,6 +166,8 @@ pub enum ReadEvent {
     ScratchpadSaved(String),
     /// The scratchpad could not be written, for this reason.
     ScratchpadNotSaved(String),
+    /// An unsent prompt that was kept.
+    Draft(String),
     /// Earlier versions of the scratchpad.
     Versions(Versions),
     /// The user left `$EDITOR`.

@@ -14,6 +14,7 @@ pub mod compaction;
 pub mod control;
 pub mod copy;
 pub mod cost;
+pub mod draft;
 pub mod effect;
 pub mod ending;
 pub mod event;
@@ -52,6 +53,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
     let before = tally::mark(model);
     let mut effects = answer(model, event);
+    effects.extend(draft::put_back(model));
     tally::note(model, before, &effects);
     // Whoever said something in the footer now has it taken down again later.
     if model.notices.back().is_some_and(|notice| notice.at == at) {
@@ -137,6 +139,10 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::Scratchpad(disk) => scratchpad::read(model, disk),
         ReadEvent::ScratchpadSaved(text) => scratchpad::saved(model, text),
         ReadEvent::ScratchpadNotSaved(why) => scratchpad::not_saved(model, why),
+        ReadEvent::Draft(text) => {
+            draft::found(model, text);
+            Vec::new()
+        }
         ReadEvent::Versions(versions) => scratchpad::versions_read(model, versions),
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
         ReadEvent::Git(facts) => {

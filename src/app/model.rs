@@ -441,6 +441,10 @@ pub struct Model {
     pub saves: Vec<(uuid::Uuid, CallId, CheckpointReply)>,
     /// Why the store cannot be used and history is kept in memory, while that is so.
     pub store_trouble: Option<String>,
+    /// The unsent prompt of the session before, until it stands in this one's prompt box.
+    pub unsent: Option<String>,
+    /// What we typed last to be submitted, and when that began.
+    pub said: Option<(String, At)>,
     /// The prompt that we type for somebody, until it is taken.
     pub saying: Option<Saying>,
     /// The epoch of the timer that waits for the human to stop typing.
@@ -570,6 +574,8 @@ impl Model {
             generator,
             saves: Vec::new(),
             store_trouble: None,
+            unsent: None,
+            said: None,
             saying: None,
             quiet_epoch: 0,
             calm_epoch: 0,

@@ -31,6 +31,7 @@ use crate::{
 
 use super::{
     activity, autopilot, breakpoint,
+    draft::{self, Unsent},
     effect::Effect,
     event::{Exit, TimerId},
     external,
@@ -47,6 +48,9 @@ const OPENING_GUARD: Duration = Duration::from_millis(800);
 
 /// The word for a document in `$EDITOR`, which blocks a reboot that the person at it has not asked for.
 pub const EDITOR: &str = "editor";
+
+/// The word for an unsent prompt that cannot be read, and so would be lost.
+pub const UNSENT: &str = "unsent prompt";
 
 /// How many turns `d` puts a reboot off.
 pub(super) const DEFER_TURNS: u32 = 3;
@@ -131,6 +135,8 @@ pub struct Attempt {
     pub(super) copying: Option<u64>,
     journaled: bool,
     drafted: bool,
+    /// Whether the prompt box was looked at for the last time.
+    looked: bool,
     old_gone: bool,
     started: bool,
     spawned: bool,
@@ -174,6 +180,7 @@ impl Attempt {
             copying: None,
             journaled: true,
             drafted: false,
+            looked: false,
             old_gone: model.agent.state == AgentState::Exited,
             started: false,
             spawned: false,
@@ -269,6 +276,9 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     if model.external.is_some() && !by_person {
         blocks.push(EDITOR);
     }
+    if draft::unsent(model) == Unsent::Unreadable {
+        blocks.push(UNSENT);
+    }
     if agent.state == AgentState::Exited {
         blocks.clear();
     }
@@ -362,7 +372,7 @@ fn resume(model: &mut Model, kind: Kind, cause: Cause) -> Vec<Effect> {
     attempt.force = true;
     model.reboot.attempt = Some(attempt);
     model.overlay = None;
-    let mut effects = enter(model, Step::Ending);
+    let mut effects = enter(model, Step::Waiting);
     effects.extend(advance(model));
     effects
 }

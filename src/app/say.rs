@@ -25,7 +25,7 @@ use crate::{
     handoff,
 };
 
-use super::{effect::Effect, event::TimerId, model::Model};
+use super::{draft, effect::Effect, event::TimerId, model::Model};
 
 /// How long after the text its Enter is sent to a program whose prompt we cannot see, so that the two come in separate reads.
 const ENTER_AFTER: Duration = Duration::from_millis(120);
@@ -110,6 +110,7 @@ fn begin(model: &mut Model, text: &str, submits: bool) -> Result<Vec<Effect>, &'
     let command = text.starts_with(['/', '!']);
     let proves = model.agent.hooked && !command;
     model.heard.expect_echo(&text);
+    model.said = submits.then(|| (text.clone(), model.now));
     model.saying = Some(Saying {
         epoch,
         since: model.now,
@@ -244,8 +245,9 @@ fn go_on(model: &mut Model) -> Vec<Effect> {
     match &model.saying {
         Some(saying) if !saying.left.is_empty() => type_on(model),
         Some(saying) if !saying.submits => {
+            let text = saying.text.clone();
             model.saying = None;
-            Vec::new()
+            draft::stands(model, &text)
         }
         _ => press_enter(model),
     }
@@ -267,8 +269,19 @@ fn disturbed(model: &mut Model) -> Option<Vec<Effect>> {
 
 /// Leaves what was typed as it is.
 fn leave(model: &mut Model) -> Vec<Effect> {
-    model.saying = None;
-    Vec::new()
+    let Some(saying) = model.saying.take() else {
+        return Vec::new();
+    };
+    // What was typed whole stands there, with what a person may have added, or was submitted by them.
+    let there = saying.left.is_empty() && model.agent.prompt_box.is_present();
+    match (saying.submits, there) {
+        (true, _) => Vec::new(),
+        (false, true) => draft::stands(model, &saying.text),
+        (false, false) => {
+            draft::lost_sight(model);
+            Vec::new()
+        }
+    }
 }
 
 /// Submits what the prompt box holds, which is our text.

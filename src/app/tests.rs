@@ -43,6 +43,7 @@ mod client_limit;
 mod compaction;
 mod control;
 mod cost;
+mod draft;
 mod external;
 mod feed;
 mod hookless;
@@ -176,6 +177,10 @@ impl Bench {
                         if self.journal_answers {
                             answers.push(Event::Store(StoreEvent::Journaled { reboot, step }));
                         }
+                    }
+                    Effect::ReadPromptBox => {
+                        let seen = self.model.agent.prompt_box.clone();
+                        answers.push(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
                     }
                     Effect::WriteScratchpad { base, text } => {
                         let news = match &self.disk_trouble {

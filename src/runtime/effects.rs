@@ -39,6 +39,9 @@ use super::{
 /// The scratchpad's name in `.pitstop`.
 pub const SCRATCHPAD: &str = "scratchpad.md";
 
+/// The unsent prompt's name among what is kept of a project in the state directory.
+const DRAFT: &str = "draft.md";
+
 /// The recording's name in its iteration's directory.
 const RECORDING: &str = "pane.cast";
 
@@ -95,6 +98,11 @@ impl Shell {
             Effect::ReadClientWords => self.read_client_words(),
             Effect::ReadGround { named, include } => self.read_ground(named, include),
             Effect::ReadScratchpad => self.read_scratchpad(),
+            Effect::KeepDraft(text) => self.keep_draft(text.as_deref()),
+            Effect::ReadPromptBox => {
+                self.prompt_box_asked = true;
+                self.look_at_prompt_box();
+            }
             Effect::KeepVersion(version) => self.keep_version(version),
             Effect::ReadTask => self.read_task(),
             Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, text),
@@ -553,6 +561,35 @@ impl Shell {
     fn kept_aside(&self) -> Result<PrivateDir, String> {
         let hash = project_hash(&self.agent.project).map_err(|error| told(&error))?;
         PrivateDir::open_beside(self.paths.state_dir(), &hash).map_err(|error| told(&error))
+    }
+
+    fn keep_draft(&mut self, text: Option<&str>) {
+        let kept = self.kept_aside().and_then(|directory| {
+            let done = match text {
+                Some(text) => directory.write_private(DRAFT, text.as_bytes()),
+                None => directory.remove(DRAFT),
+            };
+            done.map_err(|error| told(&error))
+        });
+        if let Err(error) = kept {
+            tracing::warn!(error, "the unsent prompt is not kept on disk");
+        }
+    }
+
+    /// Reads an unsent prompt that was not put back.
+    pub(super) fn read_draft(&mut self) {
+        let read = self.kept_aside().and_then(|directory| {
+            let bytes = directory.read(DRAFT, scratchpad::MAX_BYTES);
+            bytes.map_err(|error| told(&error))
+        });
+        match read {
+            Ok(Some(bytes)) => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                self.tell(Event::Read(ReadEvent::Draft(text)));
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(error, "no unsent prompt can be looked for"),
+        }
     }
 
     /// Reads the task again; a run whose task was given as text has none to read.

@@ -258,6 +258,8 @@ pub struct Shell {
     estimate_due: Option<Instant>,
     /// When the prompt box is looked at.
     prompt_box_due: Option<Instant>,
+    /// Whether the model asked for what it holds, even if that is nothing new.
+    prompt_box_asked: bool,
     config_due: Option<Instant>,
     notes_due: Option<Instant>,
     /// What the pane has shown, for the estimate.
@@ -452,6 +454,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         panics: std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw"),
         estimate_due: None,
         prompt_box_due: None,
+        prompt_box_asked: false,
         versions: None,
         config_due: None,
         notes_due: None,
@@ -884,6 +887,7 @@ impl Shell {
             self.changed(&file);
         }
         self.open_versions();
+        self.read_draft();
     }
 
     /// A watched file has changed.
@@ -1005,9 +1009,10 @@ impl Shell {
             .collect();
         let seen = PromptBox::read(&rows, text.cursor);
         let known = &self.model.agent.prompt_box;
+        let asked = std::mem::take(&mut self.prompt_box_asked);
         let follows = self.model.saying.is_some() || self.model.reboot.attempt.is_some();
         let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
-        if seen != *known && (follows || !alike) {
+        if asked || (seen != *known && (follows || !alike)) {
             self.tell(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
         }
     }

@@ -27,13 +27,14 @@ use crate::{
 use super::{copy, frame, gauge, hover, pane, run, text, theme::Theme};
 
 /// What can block a reboot, in the words of [`reboot::blocked_by`], with the shorter words of the list.
-const BLOCKS: [(&str, &str); 6] = [
+const BLOCKS: [(&str, &str); 7] = [
     ("turn", "turn"),
     ("unknown", "unknown"),
     ("background task", "background"),
     ("dialog", "dialog"),
     ("typing", "typing"),
     ("editor", "editor"),
+    ("unsent prompt", "unsent prompt"),
 ];
 
 /// Draws the footer.

@@ -9,6 +9,7 @@ use ratatui::{
 use crate::{
     app::{
         Model, breakpoint,
+        draft::{self, Unsent},
         reboot::{self, Kind},
         trim::{self, NotOffered, Offer},
     },
@@ -125,8 +126,31 @@ fn head(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     } else {
         lines.extend(handoff::remarks(handoff, cells, theme));
     }
+    lines.extend(unsent(model, cells, theme));
     lines.push(Line::styled("─".repeat(cells), theme.border));
     lines
+}
+
+/// What becomes of what stands in the agent's prompt box.
+fn unsent(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
+    let (said, style) = match draft::unsent(model) {
+        Unsent::Nothing => return None,
+        Unsent::Text(text) => {
+            let lines = text.lines().count();
+            let more = match lines {
+                0 | 1 => String::new(),
+                lines => format!(" ({lines} lines)"),
+            };
+            let start = text::safe(text.lines().next().unwrap_or_default()).into_owned();
+            let said = format!("Your unsent prompt goes over, unsent{more}: {start}");
+            (said, theme.text)
+        }
+        Unsent::Unreadable => (
+            "Your unsent prompt cannot be read whole: submit or clear it.".to_owned(),
+            theme.bad,
+        ),
+    };
+    Some(frame::row(text::fit(&said, cells), style))
 }
 
 fn is_trim(model: &Model) -> bool {
@@ -218,6 +242,10 @@ fn waits(model: &Model) -> String {
     let blocks: Vec<&str> = blocks
         .into_iter()
         .filter(|block| *block != "typing")
+        .map(|block| match block {
+            reboot::UNSENT => "unsent prompt that cannot be read",
+            other => other,
+        })
         .collect();
     let approved = model
         .reboot

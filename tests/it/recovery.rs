@@ -327,6 +327,27 @@ trim_borders! {
     trim_killed_after_done_is_written: "done:after" Afresh;
 }
 
+/// Killed after the old session's end was written, before the new one began: what stood unsent in the old one's prompt box stands
+/// in that of the session that takes over.
+#[test]
+fn an_unsent_prompt_survives_a_crash_in_the_reboot() {
+    let launch = demo();
+    let supervisor = launch
+        .clone()
+        .env("PITSTOP_CRASH_AT", "ending:after")
+        .start();
+    one_turn(&supervisor);
+    let old = session_of(&supervisor.status());
+    supervisor.keys(["my own words"]);
+    supervisor.terminal.wait_for_text("my own words", SOON);
+    reboot_until_death(supervisor, "ending");
+    let supervisor = launch.start();
+    supervisor
+        .terminal
+        .wait_for_text("\u{276f}\u{a0}my own words", SOON);
+    assert_ne!(session_of(&supervisor.status()), old);
+}
+
 #[test]
 fn a_trim_that_was_finished_at_the_next_start_can_be_undone() {
     let launch = filled();

@@ -245,3 +245,50 @@ fn says(supervisor: &Supervisor, text: &str) {
     );
     supervisor.wait_for_state("idle", SOON);
 }
+
+/// An unsent prompt of three lines stands, unsent, in the next session's prompt box.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn an_unsent_prompt_goes_over_into_the_next_session() {
+    let launch = Launch::live().set("reboot.mode=\"manual\"");
+    launch
+        .api()
+        .answer((0..4).map(|n| Answer::text(&format!("Answer {n}."))));
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("begin");
+    supervisor.terminal.wait_for_text("Answer 0.", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    let rest = "and the lexer, with words enough that the client has to break the line somewhere in the middle of it, twice even: \
+        one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen";
+    supervisor.keys([
+        "\x1b[200~fix the parser\n",
+        rest,
+        "\nthen run the tests\x1b[201~",
+    ]);
+    supervisor
+        .terminal
+        .wait_for_text("then run the tests", SOON);
+    let calls = launch.api().main_calls().len();
+    supervisor.keys([key::F5]);
+    supervisor.terminal.wait_for_text(
+        "Your unsent prompt goes over, unsent (3 lines): fix the parser",
+        SOON,
+    );
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_iteration(2, SOON);
+    supervisor
+        .terminal
+        .wait_for_text("your unsent prompt stands", SOON);
+    let screen = supervisor.screen();
+    assert!(screen.contains("❯\u{a0}fix the parser"), "{screen}");
+    // Nothing was submitted but the handoff; and then all of it, as it was written.
+    supervisor.wait_for_state("idle", SOON);
+    assert_eq!(launch.api().main_calls().len(), calls + 1);
+    supervisor.keys([key::ENTER]);
+    let submitted = || launch.api().main_calls().len() == calls + 2;
+    supervisor.wait_until("the draft is submitted", submitted, SOON);
+    let texts = user_texts(&launch.api().main_calls()[calls + 1]);
+    let wanted = format!("fix the parser\n{rest}\nthen run the tests");
+    assert!(texts.contains(&wanted), "{texts:?}");
+}

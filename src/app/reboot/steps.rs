@@ -8,7 +8,7 @@ use crate::{
 
 use super::{DEFER_TURNS, Kind, is_safe, open_review};
 use crate::app::{
-    agent, autopilot, checkpoint,
+    agent, autopilot, checkpoint, draft,
     effect::{Effect, StartAgent},
     ending,
     event::TimerId,
@@ -132,16 +132,28 @@ fn review(model: &mut Model) -> Vec<Effect> {
 }
 
 fn waiting(model: &mut Model) -> Vec<Effect> {
-    let Some(attempt) = &model.reboot.attempt else {
+    let safe = is_safe(model);
+    let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
-    if attempt.old_gone || attempt.force || is_safe(model) {
-        model.reboot.begun.push(model.now);
-        let mut effects = enter(model, Step::Ending);
-        effects.extend(checkpoint::at_reboot(model));
-        return effects;
+    let goes = attempt.old_gone || attempt.force || safe;
+    // What the prompt box holds at the last moment goes over, or keeps the session from being ended.
+    let looked = std::mem::replace(&mut attempt.looked, goes);
+    if !goes {
+        return Vec::new();
     }
-    Vec::new()
+    if !looked {
+        return vec![Effect::ReadPromptBox];
+    }
+    let reboots = attempt.kind.is_reboot();
+    // On disk before anything is done to the session that it stands in.
+    let mut effects = draft::take(model);
+    effects.extend(enter(model, Step::Ending));
+    if reboots {
+        model.reboot.begun.push(model.now);
+        effects.extend(checkpoint::at_reboot(model));
+    }
+    effects
 }
 
 fn ending_step(model: &mut Model) -> Vec<Effect> {

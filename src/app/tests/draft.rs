@@ -1,0 +1,145 @@
+//! The unsent prompt on its way to the next session.
+
+use super::*;
+use crate::app::{
+    draft::{Unsent, unsent},
+    reboot::blocked_by,
+};
+
+const DRAFT: &str = "fix the parser\nand the lexer\nthen run the tests";
+
+/// A prompt box that holds more than can be known.
+fn unreadable() -> PromptBox {
+    PromptBox::Holds(Draft {
+        rows: vec!["the end of it".to_owned()],
+        whole: false,
+        room: 80,
+    })
+}
+
+fn pasted(effects: &[Effect]) -> Option<String> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Paste(pieces) => Some(pieces.concat()),
+        _ => None,
+    })
+}
+
+fn enters(effects: &[Effect]) -> usize {
+    let enter = |effect: &&Effect| matches!(effect, Effect::Type(_));
+    effects.iter().filter(enter).count()
+}
+
+/// A bench whose person has written a draft and approved a reboot over it.
+fn rebooting() -> (Bench, String, Vec<Effect>) {
+    let mut bench = Bench::new();
+    bench.prompt_box(holds(DRAFT));
+    bench.press(KeyCode::F(5));
+    bench.git();
+    assert_eq!(unsent(&bench.model), Unsent::Text(DRAFT.to_owned()));
+    let shown = bench.model.handoff.current().text.clone();
+    let effects = bench.press(KeyCode::Enter);
+    (bench, shown, effects)
+}
+
+#[test]
+fn a_draft_goes_over_into_the_next_sessions_prompt_box_without_an_enter() {
+    let (mut bench, shown, effects) = rebooting();
+    let kept = Effect::KeepDraft(Some(DRAFT.to_owned()));
+    assert!(effects.contains(&kept), "{effects:?}");
+    let mut effects = bench.exited(0);
+    effects.extend(bench.spawned(NEW + 1));
+    effects.extend(bench.started(NEW));
+    assert_eq!(pasted(&effects), None, "the handoff comes first");
+    effects = bench.ready();
+    effects.extend(bench.prompted(NEW, &shown));
+    let text = pasted(&effects).expect("the draft is put back");
+    assert_eq!(text, DRAFT);
+    assert_eq!(enters(&effects), 0);
+    assert!(effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
+    assert_eq!(bench.model.unsent, None);
+}
+
+#[test]
+fn no_reboot_goes_over_a_draft_that_cannot_be_read() {
+    let mut bench = Bench::new();
+    bench.prompt_box(unreadable());
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(signals(&effects), []);
+    assert_eq!(blocked_by(&bench.model), ["unsent prompt"]);
+    // Submitted or cleared it blocks nothing.
+    let effects = bench.prompt_box(PromptBox::Empty);
+    assert_eq!(signals(&effects), [Rung::Exit]);
+}
+
+#[test]
+fn auto_waits_for_a_draft_that_cannot_be_read() {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    let mut bench = Bench::with(config);
+    bench.prompt_box(unreadable());
+    assert_eq!(blocked_by(&bench.model), ["unsent prompt"]);
+    bench.prompt_box(PromptBox::Empty);
+    assert!(blocked_by(&bench.model).is_empty());
+}
+
+#[test]
+fn what_was_typed_but_cannot_be_seen_blocks_too() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::Char('x'));
+    bench.prompt_box(PromptBox::Absent);
+    assert_eq!(unsent(&bench.model), Unsent::Unreadable);
+    bench.prompt_box(PromptBox::Empty);
+    assert_eq!(unsent(&bench.model), Unsent::Nothing);
+}
+
+#[test]
+fn a_draft_of_a_pitstop_that_ended_meanwhile_is_put_back_by_the_next() {
+    let mut bench = Bench::new();
+    let effects = bench.tell(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
+    assert_eq!(pasted(&effects).as_deref(), Some(DRAFT));
+    assert!(effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
+}
+
+#[test]
+fn it_waits_while_the_prompt_box_holds_something_else() {
+    let mut bench = Bench::new();
+    bench.prompt_box(holds("already typing"));
+    let effects = bench.tell(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
+    assert_eq!(pasted(&effects), None);
+    let effects = bench.prompt_box(PromptBox::Empty);
+    assert_eq!(pasted(&effects).as_deref(), Some(DRAFT));
+}
+
+#[test]
+fn one_that_is_not_seen_to_stand_there_is_kept_on_disk() {
+    let mut bench = Bench::new();
+    bench.shows = false;
+    let effects = bench.tell(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
+    let timer = effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(id @ TimerId::Enter(_), _) => Some(*id),
+        _ => None,
+    });
+    bench.prompt_box(PromptBox::Absent);
+    let effects = bench.tell(Event::TimerFired(timer.expect("it is looked for")));
+    assert!(!effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
+    let notice = &bench.model.notices.back().expect("a notice").text;
+    assert!(notice.contains("is kept"), "{notice}");
+    assert_eq!(enters(&effects), 0);
+}
+
+#[test]
+fn what_we_typed_ourselves_is_no_draft_of_a_persons() {
+    let mut bench = Bench::new();
+    bench.shows = false;
+    let (call, control) = (CallId(1), Control::Say("go on with the task".to_owned()));
+    bench.tell(Event::ControlAsked { call, control });
+    bench.prompt_box(holds("go on with"));
+    // The agent dies before it is submitted.
+    bench.exited(137);
+    bench.model.saying = None;
+    assert_eq!(unsent(&bench.model), Unsent::Nothing);
+    bench.prompt_box(holds("something else"));
+    assert_ne!(unsent(&bench.model), Unsent::Nothing);
+}
