@@ -72,6 +72,8 @@ pub enum Action {
     History,
     /// Open the reboot's review.
     Reboot,
+    /// Put off the reboot that is announced.
+    Defer,
     /// Change the mode: manual, ask, auto.
     Mode,
     /// Let nothing happen by itself, or take that back.
@@ -95,7 +97,7 @@ type Row = (Action, &'static str, &'static str, &'static [&'static str]);
 
 /// Every action with its name and defaults, in the order in which help lists them.
 #[rustfmt::skip]
-const ACTIONS: [Row; 18] = [
+const ACTIONS: [Row; 19] = [
     (Action::Help, "help", "show every key in force", &["f1", "prefix ?"]),
     (Action::FocusNext, "focus-next", "focus the next panel", &["f2", "prefix o"]),
     (Action::FocusDirection(Direction::Left), "focus-left", "focus to the left", &["prefix left"]),
@@ -106,6 +108,7 @@ const ACTIONS: [Row; 18] = [
     (Action::Handoff, "handoff", "go to the handoff", &["f4", "prefix h"]),
     (Action::History, "history", "go to the history", &["f6", "prefix i"]),
     (Action::Reboot, "reboot", "review the handoff and reboot", &["f5", "prefix r"]),
+    (Action::Defer, "defer", "put off the reboot that is announced", &["prefix d"]),
     (Action::Mode, "mode", "change the mode: manual, ask, auto", &["f7", "prefix m"]),
     (Action::Pause, "pause", "pause or resume what happens by itself", &["prefix p"]),
     (Action::Zoom, "zoom", "zoom the pane", &["f8", "prefix z"]),
@@ -392,6 +395,7 @@ mod tests {
             (Some("f4"), "h", Action::Handoff),
             (Some("f6"), "i", Action::History),
             (Some("f5"), "r", Action::Reboot),
+            (None, "d", Action::Defer),
             (Some("f7"), "m", Action::Mode),
             (None, "p", Action::Pause),
             (Some("f8"), "z", Action::Zoom),

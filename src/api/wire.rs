@@ -169,11 +169,11 @@ pub enum Reply {
 /// An order that needs the control token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Begin a reboot; in `ask` mode its review opens.
+    /// Begin a reboot: its handoff is drafted and waits for an approval.
     Reboot,
     /// Begin a reboot and choose its way: [`Control::Reboot`] with a [`RebootBody`] that names one.
     RebootBy(Way),
-    /// Approve the review that is open.
+    /// Approve the reboot that waits for it.
     Approve,
     /// Put the reboot off.
     Defer,

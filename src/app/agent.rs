@@ -96,7 +96,8 @@ pub fn open_iteration(
     model.copy = None;
     model.press = None;
     model.ending = None;
-    model.reboot.quiet_until_turn = 0;
+    model.reboot.quiet = None;
+    model.reboot.forget_calls();
 }
 
 /// Forgets what belongs to the session before.
@@ -317,7 +318,7 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
             new_session(model);
             model.guard.start_iteration();
             model.compactions.change_session();
-            effects.extend(reboot::moved(model));
+            effects.extend(reboot::session_changed(model));
         }
     }
     let path = match event {
@@ -420,7 +421,7 @@ pub(super) fn context_limit(model: &mut Model) -> Vec<Effect> {
         if let Some(effects) = autopilot::thrash(model, &why) {
             return effects;
         }
-        model.trouble(why);
+        reboot::refused(model, &why);
         Vec::new()
     })
 }

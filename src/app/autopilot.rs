@@ -401,7 +401,9 @@ fn watch_reboot(model: &mut Model) -> Vec<Effect> {
         }
         return effects;
     }
-    let waits = matches!(step, Step::Armed | Step::Waiting);
+    // Before `auto` has announced it, and once it is approved.
+    let announces = step == Step::Review && approved.is_none() && model.mode == RebootMode::Auto;
+    let waits = announces || matches!(step, Step::Armed | Step::Waiting);
     if waits && reboot::blocked_by(model) == ["background task"] {
         let time = background_time(model);
         return set_once(model, Due::Background, time);

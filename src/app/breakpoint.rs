@@ -74,6 +74,14 @@ pub struct Moments {
     head: Option<(Made, u64)>,
 }
 
+impl Moments {
+    /// Something else has begun: what was finished is no good place to stop any more.
+    fn pass(&mut self) {
+        self.good = None;
+        self.taken = None;
+    }
+}
+
 /// A checkpoint that waits for git, so that it does not name files as changed which have just been committed.
 #[derive(Debug)]
 struct Waiting {
@@ -183,7 +191,7 @@ pub fn tool_finished(
 ) -> Vec<Effect> {
     let Some(command) = &call.command else {
         if edits(call) {
-            model.moments.good = None;
+            model.moments.pass();
         }
         return Vec::new();
     };
@@ -221,7 +229,7 @@ pub fn writes_notes(call: &ToolCall) -> bool {
 
 /// A prompt begins new work too.
 pub fn prompted(model: &mut Model) {
-    model.moments.good = None;
+    model.moments.pass();
 }
 
 /// Git has been read; `before` is what it said the time before. A head that was made since is a commit that nobody told of.
@@ -367,7 +375,11 @@ fn seen(
     sha: Option<String>,
 ) -> Vec<Effect> {
     let at = model.now;
-    model.moments.good = (signal.merit() == Merit::Good).then_some(Breakpoint { signal, at });
+    if signal.merit() == Merit::Good {
+        model.moments.good = Some(Breakpoint { signal, at });
+    } else {
+        model.moments.pass();
+    }
     let news = crate::api::wire::News {
         kind,
         data: about.clone(),
@@ -426,12 +438,17 @@ pub fn take(model: &mut Model) {
 /// What the reboot was asked for, in words.
 #[must_use]
 pub fn reason(model: &Model) -> String {
-    let taken = model.moments.taken.as_ref();
-    let told = taken.map(|taken| told(&taken.signal));
-    told.map_or_else(
+    what(model).map_or_else(
         || "a good moment".to_owned(),
-        |told| format!("a good moment: {told}"),
+        |what| format!("a good moment: {what}"),
     )
+}
+
+/// What makes the moment of the reboot a good one: `5 tests passed`.
+#[must_use]
+pub fn what(model: &Model) -> Option<String> {
+    let taken = model.moments.taken.as_ref();
+    taken.map(|taken| told(&taken.signal))
 }
 
 fn told(signal: &Signal) -> String {

@@ -196,7 +196,7 @@ fn replaced(model: &mut Model) -> Vec<Effect> {
     if model.reboot.attempt.is_some() || model.quitting.is_some() {
         return Vec::new();
     }
-    let deferred = model.agent.turns < model.reboot.quiet_until_turn;
+    let deferred = reboot::is_quiet(model);
     if model.mode == RebootMode::Manual || model.paused || deferred {
         let key = model.keys().hint(Action::Reboot).unwrap_or_default();
         model.trouble(format!(

@@ -162,10 +162,12 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
         RebootMode::Ask => RebootMode::Auto,
         RebootMode::Auto => RebootMode::Manual,
     };
+    // Whoever sets who decides wants it to count from now on.
+    model.reboot.quiet = None;
     model.notice(match model.mode {
         RebootMode::Manual => "manual: a reboot only by key",
-        RebootMode::Ask => "ask: at the compact line the review opens, nothing happens without you",
-        RebootMode::Auto => "auto: at the compact line it reboots by itself; a key stops it",
+        RebootMode::Ask => "ask: at the compact line you are asked, nothing happens without you",
+        RebootMode::Auto => "auto: at the compact line it is announced, then it reboots by itself",
     });
     reboot::consider(model)
 }

@@ -27,14 +27,13 @@ pub struct External {
 
 /// Opens the document that has the focus, or the message under review.
 pub fn open(model: &mut Model) -> Effect {
-    let reviewing = matches!(model.overlay, Some(Overlay::Review { .. }));
+    let reviewing = model.overlay == Some(Overlay::Review);
     let (document, text) = if reviewing || model.focus == Focus::Handoff {
         let text = model.handoff.current().body().to_owned();
         (Document::Handoff, text)
     } else {
         (Document::Scratchpad, model.notes.text.clone())
     };
-    reboot::hold(model);
     model.external = Some(External {
         document,
         base: text.clone(),
@@ -46,12 +45,9 @@ pub fn open(model: &mut Model) -> Effect {
 /// The editor was left with this text, or has failed.
 pub fn closed(model: &mut Model, document: Document, text: Option<String>) -> Vec<Effect> {
     let now = model.now;
-    // Nobody has seen what was told, or the review that has opened.
+    // Nobody has seen what was told.
     for notice in &mut model.notices {
         notice.at = now;
-    }
-    if let Some(Overlay::Review { since, .. }) = &mut model.overlay {
-        *since = now;
     }
     let Some(lent) = model.external.take() else {
         tracing::warn!("an editor was left of which nothing is known");

@@ -23,7 +23,8 @@ use super::{
     event::{HostEvent, TimerId},
     external, handoff, layout,
     model::{Editor, Focus, Model, Overlay},
-    reboot, replay, say, scratchpad, trim,
+    reboot::{self, Approval},
+    replay, say, scratchpad, trim,
 };
 
 /// How many lines the wheel moves.
@@ -38,7 +39,10 @@ pub fn host(model: &mut Model, event: HostEvent) -> Vec<Effect> {
                 paste(model, input)
             }
             HostInput::Mouse { event, .. } => mouse(model, event, input),
-            HostInput::Focus(focused) => vec![Effect::FocusPane(focused && has_pane(model))],
+            HostInput::Focus(focused) => {
+                model.host_focused = Some(focused);
+                vec![Effect::FocusPane(focused && has_pane(model))]
+            }
             HostInput::Raw(_) if has_pane(model) => vec![Effect::Forward(input)],
             // Answers of the host terminal are the shell's.
             HostInput::Raw(_) | HostInput::Reply { .. } => Vec::new(),
@@ -140,6 +144,10 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             let done = reboot::request(model, Cause::Key, true);
             joined(effects, refused(model, done))
         }
+        Action::Defer => {
+            let done = reboot::cancel(model, true);
+            refused(model, done)
+        }
         Action::Mode => control::next_mode(model),
         Action::Pause => {
             let done = autopilot::toggle(model);
@@ -232,7 +240,7 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect
             help_key(model, scroll, key);
             Vec::new()
         }
-        Overlay::Review { .. } => review_key(model, key),
+        Overlay::Review => review_key(model, key),
         Overlay::Replay { .. } => replay::key(model, key),
         Overlay::Quit => match key.code {
             KeyCode::Enter | KeyCode::Char('y' | 'q') => control::quit(model, 0, None),
@@ -267,9 +275,8 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     if model.handoff.editor.is_some() {
         return handoff_key(model, key);
     }
-    reboot::hold(model);
     let done = match key.code {
-        KeyCode::Enter | KeyCode::Char('a') => reboot::approve_by_key(model),
+        KeyCode::Enter | KeyCode::Char('a') => reboot::approve(model, Approval::Person),
         KeyCode::Char('t') => trim::toggle(model),
         KeyCode::Char('d') => reboot::cancel(model, true),
         KeyCode::Esc => reboot::cancel(model, false),
@@ -464,9 +471,7 @@ fn moved(editor: &mut Editor, to: CursorMove) -> Edited {
 /// A paste is text, never keys: it goes to the child, into an editor, or nowhere.
 fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
     let in_editor = match (model.overlay, model.focus) {
-        (Some(Overlay::Review { .. }), _) | (None, Focus::Handoff) => {
-            model.handoff.editor.is_some()
-        }
+        (Some(Overlay::Review), _) | (None, Focus::Handoff) => model.handoff.editor.is_some(),
         (None, Focus::Scratchpad) => model.notes.editor.is_some(),
         _ => false,
     };
@@ -475,6 +480,9 @@ fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
         model.agent.draft = true;
         let mut effects = autopilot::person_typed(model);
         effects.push(Effect::Forward(piece));
+        if model.reboot.attempt.is_some() {
+            effects.extend(agent::wait_for_quiet(model));
+        }
         return effects;
     }
     match piece {

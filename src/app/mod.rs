@@ -53,6 +53,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
     let before = tally::mark(model);
     let mut effects = answer(model, event);
+    effects.extend(reboot::after(model));
     effects.extend(draft::put_back(model));
     tally::note(model, before, &effects);
     // Whoever said something in the footer now has it taken down again later.
@@ -192,7 +193,8 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
             effects.extend(reboot::advance(model));
             effects
         }
-        TimerId::Verify(_) | TimerId::AutoDelay(_) | TimerId::WarmUp(_) => reboot::timer(model, id),
+        TimerId::AutoDelay(epoch) => reboot::tick(model, epoch),
+        TimerId::Verify(_) | TimerId::WarmUp(_) => reboot::timer(model, id),
         TimerId::Quiet(epoch) => {
             if epoch == model.quiet_epoch {
                 reboot::advance(model)

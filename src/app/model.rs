@@ -298,13 +298,9 @@ pub enum Overlay {
         /// The first line shown.
         scroll: u16,
     },
-    /// The handoff before it is sent.
-    Review {
-        /// Since when it is open.
-        since: At,
-        /// Whether a person asked for it; one that opened by itself takes no Enter at first.
-        asked: bool,
-    },
+    /// The handoff before it is sent. Only a person at the keyboard opens it: its letters decide, and must not be those of a
+    /// prompt that is being typed.
+    Review,
     /// The recording of an iteration.
     Replay {
         /// Which.
@@ -415,6 +411,8 @@ pub struct Model {
     pub title: String,
     /// The host terminal's size, in cells: columns, rows.
     pub host: (u16, u16),
+    /// Whether the host terminal has the focus, once it has said so.
+    pub host_focused: Option<bool>,
     /// The document that is in `$EDITOR`, while that has the host terminal.
     pub external: Option<External>,
     /// A paste that is coming in for one of our editors.
@@ -561,6 +559,7 @@ impl Model {
             hovered: None,
             title: String::new(),
             host,
+            host_focused: None,
             external: None,
             pasting: Vec::new(),
             notices: VecDeque::new(),

@@ -7,30 +7,34 @@
 //!                                                                      └──── rolling back ────────┘─► failed
 //! ```
 //!
+//! In the step `review` the message is drafted and waits for an approval. Nothing is opened over a person for that: a
+//! [`Banner`] says that it waits, and the review itself ([`Overlay::Review`]) is opened by their key. A script may approve
+//! it whether it is open or not.
+//!
 //! Every step is written to the journal before it is acted on: [`advance`] does nothing while the write is
 //! under way. It looks only at what is true now, so facts may arrive in any order: the proof of delivery
 //! may come before the step that waits for it.
 
+mod automatic;
+mod banner;
 mod steps;
-
-use std::time::Duration;
 
 use crate::{
     api::wire::AgentState,
     clean,
     clock::At,
     config::RebootMode,
-    guard::{Level, Source},
+    guard::Level,
     handoff::Handoff,
     lineage::{
         Cause, EndReason, IterationId, TrimRecord, Way,
         journal::{JournalEntry, Step},
     },
-    transcript::SessionId,
+    transcript::{SessionId, Tokens},
 };
 
 use super::{
-    activity, autopilot, breakpoint,
+    activity, autopilot,
     draft::{self, Unsent},
     effect::Effect,
     event::{Exit, TimerId},
@@ -40,14 +44,19 @@ use super::{
     trim::{self, Preview},
 };
 
+use automatic::{Clock, breaker};
+pub use automatic::{
+    Quiet, QuietReason, after, consider, is_quiet, refused, session_changed, tick,
+};
+pub use banner::{Banner, banner};
 pub use steps::advance;
 use steps::{end_attempt, enter};
 
-/// How long a review that opened by itself takes no Enter: whoever was typing must see it first.
-const OPENING_GUARD: Duration = Duration::from_millis(800);
-
 /// The word for a document in `$EDITOR`, which blocks a reboot that the person at it has not asked for.
 pub const EDITOR: &str = "editor";
+
+/// Why a reboot has ended that was not due any more, in the word of the counters.
+pub(super) const WITHDRAWN: &str = "withdrawn";
 
 /// The word for an unsent prompt that cannot be read, and so would be lost.
 pub const UNSENT: &str = "unsent prompt";
@@ -60,12 +69,21 @@ pub(super) const DEFER_TURNS: u32 = 3;
 pub struct Reboot {
     /// The reboot under way.
     pub attempt: Option<Attempt>,
-    /// No review opens by itself before this many turns of the iteration; `u32::MAX` for never.
-    pub quiet_until_turn: u32,
+    /// Why none begins by itself for now.
+    pub quiet: Option<Quiet>,
     /// When the latest reboots began, for the breaker.
     begun: Vec<At>,
     /// Why the last one failed.
     pub failure: Option<String>,
+    /// The level at which a person was last called to a reboot of this session.
+    called: Option<Level>,
+}
+
+impl Reboot {
+    /// Another session begins: what a person was called for was about the one before.
+    pub const fn forget_calls(&mut self) {
+        self.called = None;
+    }
 }
 
 /// Where the next iteration comes from.
@@ -141,6 +159,10 @@ pub struct Attempt {
     started: bool,
     spawned: bool,
     pub(super) failed: Option<String>,
+    /// How much of the window was in use when it was begun.
+    used: Option<Tokens>,
+    /// When `auto` goes ahead, while nothing speaks against it.
+    clock: Option<Clock>,
     warmed_up: bool,
     epoch: u64,
 }
@@ -185,6 +207,8 @@ impl Attempt {
             started: false,
             spawned: false,
             failed: None,
+            used: model.used(),
+            clock: None,
             warmed_up: false,
             epoch,
         }
@@ -196,6 +220,15 @@ impl Attempt {
         matches!(
             self.step,
             Step::Armed | Step::Drafting | Step::Review | Step::Waiting
+        )
+    }
+
+    /// Whether nobody has asked for it.
+    #[must_use]
+    pub const fn is_by_itself(&self) -> bool {
+        matches!(
+            self.cause,
+            Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit | Cause::Autopilot
         )
     }
 
@@ -285,6 +318,11 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     blocks
 }
 
+/// Whether a document is open in an editor, `$EDITOR` or one of our own: what is half written is not to be sent.
+fn is_editing(model: &Model) -> bool {
+    model.external.is_some() || model.notes.editor.is_some() || model.handoff.editor.is_some()
+}
+
 /// Whether the human has typed into the pane within the quiet time.
 #[must_use]
 pub fn is_typing(model: &Model) -> bool {
@@ -301,11 +339,12 @@ pub fn is_safe(model: &Model) -> bool {
     blocked_by(model).is_empty()
 }
 
-/// A person, a script or a threshold asks for a reboot. `asked` says whether a person did.
+/// A person, a script or a threshold asks for a reboot. `asked` says whether one of the first two did; the review is opened
+/// only for the person at the keyboard.
 pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effect>, String> {
     if let Some(attempt) = &model.reboot.attempt {
-        if attempt.step == Step::Review || (asked && attempt.is_harmless()) {
-            return Ok(open_review(model, asked));
+        if attempt.is_harmless() && asked {
+            return Ok(shown_to(model, cause));
         }
         return Err(format!("a reboot is under way: {}", attempt.step));
     }
@@ -324,13 +363,45 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
     model.reboot.failure = None;
     let mut effects = enter(model, Step::Armed);
     if asked {
-        effects.extend(open_review(model, true));
+        effects.extend(shown_to(model, cause));
+    } else if model.mode == RebootMode::Ask {
+        effects.extend(call(model, "A reboot waits for your review."));
     }
     effects.extend(advance(model));
     Ok(effects)
 }
 
-/// A script asks for a reboot by this way: its review opens with it chosen.
+/// Calls a person to a reboot that waits for them or is announced: once for each level that the session reaches. A run has its
+/// own way to call.
+fn call(model: &mut Model, what: &str) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let level = match attempt.cause {
+        Cause::Breakpoint => Level::Critical,
+        _ => Level::Overflow,
+    };
+    if model.autopilot.is_some() || model.reboot.called >= Some(level) {
+        return Vec::new();
+    }
+    model.reboot.called = Some(level);
+    let figure = model.guard.figure(model.now);
+    let figure = figure.map_or_else(String::new, |figure| {
+        format!(" The context is {:.0} % full.", figure.percent.floor())
+    });
+    vec![Effect::Call(format!("{what}{figure}"))]
+}
+
+/// Whoever has asked for a reboot is shown it: the person at the keyboard its review, a script nothing.
+fn shown_to(model: &mut Model, cause: Cause) -> Vec<Effect> {
+    if cause == Cause::Key {
+        open_review(model)
+    } else {
+        trim::survey(model)
+    }
+}
+
+/// A script asks for a reboot by this way.
 pub fn request_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
     if way == Way::Trim && model.identity.agent_kind == "generic" {
         return Err(trim::NotOffered::Generic.to_string());
@@ -399,16 +470,24 @@ pub fn take_up(
 }
 
 /// Opens the review, or brings it to the front.
-fn open_review(model: &mut Model, asked: bool) -> Vec<Effect> {
-    if matches!(model.overlay, Some(Overlay::Review { .. })) {
+fn open_review(model: &mut Model) -> Vec<Effect> {
+    if model.overlay == Some(Overlay::Review) {
         return Vec::new();
     }
-    model.overlay = Some(Overlay::Review {
-        since: model.now,
-        asked,
-    });
+    model.overlay = Some(Overlay::Review);
     model.handoff.scroll = 0;
-    trim::survey(model)
+    let mut effects = trim::survey(model);
+    let drafted = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| attempt.step == Step::Review && attempt.approved.is_none());
+    if drafted {
+        // Turns may have passed since it was drafted: the person may have gone on working under the banner.
+        effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
+        effects.extend(super::summary::refresh(model));
+    }
+    effects
 }
 
 /// The agent went to another session before anything was done: that one ends now.
@@ -421,19 +500,6 @@ pub fn moved(model: &mut Model) -> Vec<Effect> {
         _ => return Vec::new(),
     }
     trim::moved(model)
-}
-
-/// The person at the review says go by a key: not by one that was on its way elsewhere when the review opened.
-pub fn approve_by_key(model: &mut Model) -> Result<Vec<Effect>, String> {
-    if let Some(Overlay::Review {
-        since,
-        asked: false,
-    }) = model.overlay
-        && model.now.since(since) < OPENING_GUARD
-    {
-        return Err("the review has only just opened: once more".to_owned());
-    }
-    approve(model, Approval::Person)
 }
 
 /// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.
@@ -459,21 +525,16 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
         Step::Waiting => attempt.force = true,
         step => return Err(format!("the reboot has been approved: {step}")),
     }
-    model.overlay = None;
+    close_review(model);
     let mut effects = super::summary::settle(model);
     effects.extend(advance(model));
     Ok(effects)
 }
 
-/// Stops `auto` mode's countdown: whoever presses a key in the review decides. What is being edited must not
-/// be sent half-way.
-pub fn hold(model: &mut Model) {
-    let epoch = model.next_epoch();
-    if let Some(attempt) = &mut model.reboot.attempt
-        && attempt.step == Step::Review
-        && attempt.approved.is_none()
-    {
-        attempt.epoch = epoch;
+/// Takes the review from the screen. What else lies there is not this reboot's.
+fn close_review(model: &mut Model) {
+    if model.overlay == Some(Overlay::Review) {
+        model.overlay = None;
     }
 }
 
@@ -484,100 +545,23 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
         Some(attempt) => return Err(format!("too late to cancel: {}", attempt.step)),
         None => return Err("no reboot to cancel".to_owned()),
     }
-    if matches!(model.overlay, Some(Overlay::Review { .. })) {
-        model.overlay = None;
-    }
-    let turns = model.agent.turns;
-    model.reboot.quiet_until_turn = if defer {
-        turns.saturating_add(DEFER_TURNS)
+    close_review(model);
+    let why = if defer {
+        // Once it is due again it is news again.
+        model.reboot.called = None;
+        automatic::be_quiet(model, DEFER_TURNS, QuietReason::Deferred);
+        model.notice(format!("reboot deferred by {DEFER_TURNS} turns"));
+        "deferred"
     } else {
-        u32::MAX
+        automatic::be_quiet(model, 1, QuietReason::Cancelled);
+        model.notice("reboot cancelled: nothing was changed");
+        "cancelled"
     };
-    let why = if defer { "deferred" } else { "cancelled" };
-    model.notice(if defer {
-        format!("reboot deferred by {DEFER_TURNS} turns")
-    } else {
-        "reboot cancelled: nothing was changed".to_owned()
-    });
     let mut effects = end_attempt(model, Step::Failed, Some(why));
     if !defer {
         effects.extend(autopilot::hold(model, "your cancelling"));
     }
     Ok(effects)
-}
-
-/// Asks for a reboot by itself if usage says so and nothing speaks against it. An estimate says too little: a
-/// program that only redraws its screen would fill any window by it.
-pub fn consider(model: &mut Model) -> Vec<Effect> {
-    let figure = model.guard.figure(model.now);
-    let told = figure
-        .as_ref()
-        .filter(|figure| figure.source != Source::Estimate);
-    let full = told.is_some_and(|figure| figure.level >= Level::Overflow);
-    let good = told.is_some_and(|figure| breakpoint::is_good(model, figure));
-    let eligible = (full || good)
-        && model.mode != RebootMode::Manual
-        && !model.paused
-        && model.reboot.attempt.is_none()
-        && model.quitting.is_none()
-        && model.agent.state != AgentState::Exited
-        && model.agent.turns >= model.reboot.quiet_until_turn
-        && !autopilot::is_last(model);
-    if !eligible {
-        return Vec::new();
-    }
-    if good {
-        breakpoint::take(model);
-    }
-    let cause = if full {
-        Cause::Threshold
-    } else {
-        Cause::Breakpoint
-    };
-    match request(model, cause, false) {
-        Ok(effects) => effects,
-        // There will be another good moment, or the compact line.
-        Err(why) if !full => {
-            tracing::info!(why, "a good moment was not taken");
-            Vec::new()
-        }
-        Err(why) => {
-            if let Some(effects) = autopilot::thrash(model, &why) {
-                return effects;
-            }
-            model.trouble(why);
-            model.reboot.quiet_until_turn = u32::MAX;
-            Vec::new()
-        }
-    }
-}
-
-/// Why no reboot may begin by itself now.
-fn breaker(model: &mut Model) -> Option<String> {
-    let settings = &model.config.reboot;
-    let now = model.now;
-    model
-        .reboot
-        .begun
-        .retain(|begun| now.since(*begun) < Duration::from_hours(1));
-    let begun = u32::try_from(model.reboot.begun.len()).unwrap_or(u32::MAX);
-    if begun >= settings.max_reboots_per_hour {
-        return Some(format!(
-            "no reboot by itself: {begun} in the last hour (max_reboots_per_hour = {})",
-            settings.max_reboots_per_hour
-        ));
-    }
-    // A session that was resumed has its turns behind it.
-    let fresh = model
-        .current_iteration()
-        .is_some_and(|one| one.reboot.is_some());
-    if fresh && model.agent.turns < settings.min_turns_between {
-        return Some(format!(
-            "no reboot by itself: only {} turns since the last one, and the window is full again",
-            model.agent.turns
-        ));
-    }
-    None
 }
 
 /// A step is on disk.
@@ -659,8 +643,9 @@ pub fn marker_seen(model: &mut Model) -> Vec<Effect> {
 
 /// The agent's process is gone. Returns whether the reboot expected it or deals with it.
 pub fn exited(model: &mut Model, exit: &Exit) -> (bool, Vec<Effect>) {
+    let given_up = automatic::agent_ended(model);
     let Some(attempt) = &mut model.reboot.attempt else {
-        return (false, Vec::new());
+        return (false, given_up);
     };
     match attempt.step {
         Step::Armed | Step::Drafting | Step::Review | Step::Waiting => {
@@ -678,9 +663,6 @@ pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         return Vec::new();
     };
     match id {
-        TimerId::AutoDelay(epoch) if epoch == attempt.epoch && attempt.approved.is_none() => {
-            return approve(model, Approval::Auto).unwrap_or_default();
-        }
         TimerId::Verify(epoch) if epoch == attempt.epoch && !attempt.proven => {
             return verify_due(model);
         }
@@ -726,9 +708,7 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
 /// Gives up a reboot that has harmed nothing yet because we are leaving; one that has is left in the
 /// journal for the next start to finish.
 pub fn abandon(model: &mut Model) -> Vec<Effect> {
-    if matches!(model.overlay, Some(Overlay::Review { .. })) {
-        model.overlay = None;
-    }
+    close_review(model);
     match &model.reboot.attempt {
         Some(attempt) if attempt.is_harmless() => end_attempt(model, Step::Failed, Some("quit")),
         Some(_) => {

@@ -7,7 +7,7 @@ use crate::{
     lineage::{Cause, IterationId, journal::Step},
 };
 
-use super::{effect::Effect, model::Model};
+use super::{effect::Effect, model::Model, reboot::WITHDRAWN};
 
 /// Counters, which only grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +55,7 @@ pub fn reboot_ended(model: &mut Model, step: Step, why: Option<&str>) {
         (Step::Done, _) => "done",
         (_, Some("deferred")) => "deferred",
         (_, Some("cancelled" | "quit")) => "cancelled",
+        (_, Some(WITHDRAWN)) => WITHDRAWN,
         _ if attempt.step == Step::RollingBack => "rolled_back",
         _ => "failed",
     };

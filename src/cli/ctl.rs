@@ -39,9 +39,9 @@ fn way(text: &str) -> Result<Way, String> {
 /// The orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Action {
-    /// Begin a reboot; in `ask` mode its review opens
+    /// Begin a reboot: its handoff is drafted and waits for an approval
     Reboot,
-    /// Approve the review that is open
+    /// Approve the reboot that waits for it
     Approve,
     /// Put the reboot off
     Defer,

@@ -219,7 +219,7 @@ impl Default for HandoffConfig {
 pub enum RebootMode {
     /// Keys only.
     Manual,
-    /// The review opens by itself; nothing happens without approval.
+    /// A line on the screen asks for a review; nothing happens without approval.
     #[default]
     Ask,
     /// Goes ahead at the next safe moment; a key stops it.

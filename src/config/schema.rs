@@ -212,6 +212,7 @@ pub(super) static KEYS: &[Key] = &[
     key("keys", "handoff", Owner, Rule::Triggers(Action::Handoff)),
     key("keys", "history", Owner, Rule::Triggers(Action::History)),
     key("keys", "reboot", Owner, Rule::Triggers(Action::Reboot)),
+    key("keys", "defer", Owner, Rule::Triggers(Action::Defer)),
     key("keys", "mode", Owner, Rule::Triggers(Action::Mode)),
     key("keys", "pause", Owner, Rule::Triggers(Action::Pause)),
     key("keys", "zoom", Owner, Rule::Triggers(Action::Zoom)),

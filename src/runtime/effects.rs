@@ -612,7 +612,8 @@ impl Shell {
         if how == Notifications::Off || !self.front.has_terminal() {
             return;
         }
-        if how == Notifications::Desktop {
+        // Who looks at the terminal sees what it shows.
+        if how == Notifications::Desktop && self.model.host_focused != Some(true) {
             self.outward.notify("pitstop", why);
         }
         self.outward.bell();

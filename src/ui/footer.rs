@@ -24,7 +24,7 @@ use crate::{
     pane::screen::{Progress, Screen},
 };
 
-use super::{copy, frame, gauge, hover, pane, run, text, theme::Theme};
+use super::{banner, copy, frame, gauge, hover, pane, run, text, theme::Theme};
 
 /// What can block a reboot, in the words of [`reboot::blocked_by`], with the shorter words of the list.
 const BLOCKS: [(&str, &str); 7] = [
@@ -50,7 +50,18 @@ pub(super) fn draw(
         return;
     }
     let cells = usize::from(area.width);
-    if let Some(line) = copy::footer(model, screen, cells, theme) {
+    let copied = copy::footer(model, screen, cells, theme);
+    if !layout.bordered && !model.prefixed && hover::target(model).is_none() {
+        // A pattern that is being typed has the line for itself for a moment.
+        let searches = model
+            .copy
+            .as_ref()
+            .is_some_and(|copy| copy.search.is_some());
+        if !searches && banner(buf, area, model, copied.as_ref(), theme) {
+            return;
+        }
+    }
+    if let Some(line) = copied {
         buf.set_line(area.x, area.y, &line, area.width);
         return;
     }
@@ -137,6 +148,63 @@ pub(super) fn draw(
             buf.set_line(area.x + used as u16 + 2, area.y, &news, room as u16);
         }
     }
+}
+
+/// The footer with the banner of a reboot, where the pane has no border for it; false if nothing stands. A notice has its time
+/// beside it, and so has copy mode, while the banner is cut to a word.
+fn banner(
+    buf: &mut Buffer,
+    area: Rect,
+    model: &Model,
+    copied: Option<&Line<'static>>,
+    theme: &Theme,
+) -> bool {
+    let cells = usize::from(area.width);
+    let notice = model.notices.back().map(|notice| {
+        let (sign, style) = if notice.bad {
+            ("! ", theme.bad)
+        } else {
+            ("", theme.text)
+        };
+        frame::row(format!("{sign}{}", text::safe(&notice.text)), style)
+    });
+    let Some(beside) = copied.cloned().or(notice) else {
+        let mut left = vec![Span::raw(" ")];
+        // The words alone.
+        left.extend(gauge::strip(model, theme, 15).spans);
+        // What the agent does gives way where the banner would not be whole.
+        if cells >= 60 {
+            let state = format!(" · {}", state(model));
+            left.push(Span::styled(state, state_style(model, theme)));
+        }
+        if model.store_trouble.is_some() {
+            left.push(Span::styled(" · history in memory", theme.bad));
+        }
+        left.push(Span::styled(" ·", theme.dim));
+        let left = frame::cut(Line::from(left), cells);
+        let room = cells.saturating_sub(left.width());
+        let Some(line) = banner::line(model, room, theme) else {
+            return false;
+        };
+        buf.set_line(area.x, area.y, &left, area.width);
+        buf.set_line(area.x + left.width() as u16, area.y, &line, room as u16);
+        return true;
+    };
+    let Some(short) = banner::short(model, cells / 2, theme) else {
+        return false;
+    };
+    let mut left = Line::default();
+    if copied.is_none() {
+        left.push_span(Span::raw(" "));
+        left.extend(gauge::strip(model, theme, 15).spans);
+        left.push_span(Span::styled(" ·", theme.dim));
+    }
+    left.extend(short.spans);
+    left.push_span(Span::raw(" "));
+    let beside = frame::cut(beside, cells.saturating_sub(left.width()));
+    left.extend(beside.spans);
+    buf.set_line(area.x, area.y, &left, area.width);
+    true
 }
 
 /// The left part with a link's target behind it; where that has no room for its host, it stands there alone.
@@ -282,27 +350,16 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
 
 fn reboot_step(model: &Model) -> Option<String> {
     let attempt = model.reboot.attempt.as_ref()?;
-    let blocks = || reboot::blocked_by(model).join(", ");
+    let blocks = reboot::blocked_by(model);
     // What needs a person is told by the notice, and by the review itself.
     let newest_bad = model.notices.back().is_some_and(|notice| notice.bad);
     match attempt.step {
-        Step::Review | Step::Drafting if model.overlay.is_some() => None,
+        // The banner says it.
+        Step::Armed | Step::Drafting | Step::Review => None,
+        Step::Waiting if !blocks.is_empty() => None,
         _ if newest_bad && attempt.overdue => None,
         // The notice goes after a while; that a person is needed does not.
         _ if attempt.overdue => Some("reboot: not confirmed · look at the pane".to_owned()),
-        Step::Armed if model.overlay.is_some() => None,
-        Step::Armed => Some(format!("reboot: waits for {}", blocks())),
-        Step::Review => {
-            let key = model.keys().hint(Action::Reboot)?;
-            Some(format!("reboot: {key} opens the review"))
-        }
-        Step::Waiting => {
-            let key = model.keys().hint(Action::Reboot).unwrap_or_default();
-            Some(format!(
-                "reboot: waits for {} · {key} Enter interrupts",
-                blocks()
-            ))
-        }
         step => {
             let since = attempt.entered.last().map_or(model.now, |(_, at)| *at);
             let ms = u64::try_from(model.now.since(since).as_millis()).unwrap_or(u64::MAX);

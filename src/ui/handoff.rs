@@ -27,7 +27,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         .handoff
         .editor
         .as_ref()
-        .filter(|_| !matches!(model.overlay, Some(Overlay::Review { .. })));
+        .filter(|_| model.overlay != Some(Overlay::Review));
     let name = if editor.is_some() {
         "Handoff · editing".to_owned()
     } else {

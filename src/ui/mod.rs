@@ -9,6 +9,7 @@
 //! one. Views write into ratatui's buffer, which is compared with the last one: what has not changed costs the
 //! host terminal nothing.
 
+mod banner;
 mod copy;
 pub mod extra;
 mod footer;
@@ -144,7 +145,7 @@ fn overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
     match model.overlay {
         None => {}
         Some(Overlay::Help { scroll }) => help::draw(buf, layout.whole, model, scroll, theme),
-        Some(Overlay::Review { .. }) => review::draw(buf, layout.whole, model, theme),
+        Some(Overlay::Review) => review::draw(buf, layout.whole, model, theme),
         Some(Overlay::Replay { iteration }) => {
             replay::draw(buf, layout.whole, model, iteration, theme);
         }
@@ -169,7 +170,7 @@ pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
         blinking: false,
     };
     match (model.overlay, model.focus) {
-        (Some(Overlay::Review { .. }), _) => {
+        (Some(Overlay::Review), _) => {
             review::cursor(layout.whole, model, &Theme::default()).map(typing)
         }
         (Some(_), _) => None,

@@ -20,7 +20,7 @@ use crate::{
 };
 
 use super::{
-    copy, extra, frame, text,
+    banner, copy, extra, frame, text,
     theme::{Depth, Theme},
 };
 
@@ -50,6 +50,7 @@ pub(super) fn draw(
             let mark = scroll_mark(screen);
             frame::corner(buf, layout.pane, &Line::styled(mark, theme.accent));
         }
+        banner::draw(buf, layout.pane, model, theme);
     }
     cells(buf, layout.pane_inner(), screen, theme.depth);
     copy::marks(buf, layout.pane_inner(), screen, theme);

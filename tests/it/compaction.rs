@@ -232,6 +232,10 @@ fn it_is_held_back_with_a_review(launch: Launch) {
         0,
         "what was held back did not happen"
     );
+    supervisor.keys([key::F5]);
+    supervisor
+        .terminal
+        .wait_for_text("review the handoff", SOON);
     supervisor.keys([key::ESC]);
     supervisor.wait_for_phase("idle", SOON);
 }

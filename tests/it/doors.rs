@@ -157,7 +157,7 @@ fn a_text_is_said_by_command_and_refused_while_a_turn_runs() {
 }
 
 #[test]
-fn behind_the_warn_line_a_commit_opens_the_review_with_its_reason() {
+fn behind_the_warn_line_a_commit_asks_with_its_reason() {
     let supervisor = Launch::quiet_demo()
         .env("PITSTOP_DEMO_USAGE", "130000")
         .start();
@@ -174,6 +174,6 @@ fn behind_the_warn_line_a_commit_opens_the_review_with_its_reason() {
     assert_eq!(post(home, "/hooks/git-commit", &report).0, 202);
     let status = supervisor.wait_for_phase("review", SOON);
     assert_eq!(status["reboot"]["reason"], "breakpoint");
-    let reason = "a good moment: commit 0123456 parser: read dates";
+    let reason = "Good moment to reboot: commit 0123456 parser: read dates";
     supervisor.terminal.wait_for_text(reason, SOON);
 }

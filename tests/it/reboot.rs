@@ -648,23 +648,43 @@ fn live_that(mode: &str) -> Launch {
     full(live().set(&format!("reboot.mode=\"{mode}\"")))
 }
 
-/// In `ask` mode the review opens by itself, and nothing happens without a word.
+/// In `ask` mode a banner and a call ask for a review, and nothing happens without a word: keys go to the agent.
 fn a_full_window_asks(launch: &Launch) {
     let supervisor = started(launch);
     let status = supervisor.wait_for_phase("review", SOON);
     assert_eq!(status["reboot"]["reason"], "threshold");
     assert_eq!(status["context"]["level"], "overflow");
+    let agent = supervisor.agent_pid();
+    let screen = supervisor
+        .terminal
+        .wait_for_text("Reboot advised: context 86 % full · F5", SOON);
+    assert!(!screen.contains("review the handoff"), "{screen}");
+    let called = || {
+        supervisor.terminal.output().ends_with(b"\x07") || {
+            let output = supervisor.terminal.output();
+            output
+                .windows(4)
+                .any(|bytes| bytes == b"\x1b]9;" || bytes == b"\x1b]77")
+        }
+    };
+    supervisor.wait_until("a person is called", called, SOON);
+    supervisor.keys(["and day by day"]);
+    supervisor.terminal.wait_for_text("and day by day", SOON);
+    let status = supervisor.status();
+    assert_eq!(status["reboot"]["phase"], "review", "{status:#}");
+    supervisor.keys([key::CTRL_U]);
+    supervisor.keys([key::F5]);
     supervisor
         .terminal
         .wait_for_text("review the handoff", SOON);
-    let agent = supervisor.agent_pid();
-    supervisor.keys(["y", "z", " ", key::ESC]);
+    supervisor.keys([key::ESC]);
     supervisor.wait_for_phase("idle", SOON);
-    // Cancelled is cancelled, although the window is as full after the next turns.
-    take_a_turn(&supervisor, "carry on then");
-    take_a_turn(&supervisor, "and on");
-    let status = supervisor.status();
-    assert_eq!(status["reboot"]["phase"], "idle");
+    supervisor
+        .terminal
+        .wait_for_text("Reboot cancelled · again after the next turn", SOON);
+    // The window is as full after the next turn.
+    supervisor.prompt("carry on then");
+    let status = supervisor.wait_for_phase("review", SOON);
     assert_eq!(status["iteration"], 1);
     assert_eq!(supervisor.agent_pid(), agent);
     // A person may still ask for it.
@@ -687,7 +707,7 @@ fn a_full_window_of_the_real_client_asks() {
 fn a_deferred_reboot_asks_again_after_three_turns() {
     let supervisor = started(&demo_that("ask"));
     supervisor.wait_for_phase("review", SOON);
-    supervisor.keys(["d"]);
+    supervisor.keys([key::PREFIX, "d"]);
     supervisor.wait_for_phase("idle", SOON);
     take_a_turn(&supervisor, "the second turn");
     take_a_turn(&supervisor, "the third turn");
@@ -723,10 +743,14 @@ fn a_full_window_of_the_real_client_reboots_by_itself() {
 }
 
 #[test]
-fn a_key_in_the_review_stops_an_automatic_reboot() {
+fn a_review_that_a_person_opens_stops_an_automatic_reboot() {
     let supervisor = started(&demo_that("auto").set("reboot.auto_delay=\"2s\""));
     supervisor.wait_for_phase("review", SOON);
     let begun = Instant::now();
+    supervisor.keys([key::F5]);
+    supervisor
+        .terminal
+        .wait_for_text("review the handoff", SOON);
     // What is being edited is not sent half-way.
     supervisor.keys(["e", key::CTRL_END, "half a sen"]);
     supervisor.terminal.wait_for_text("half a sen", SOON);
@@ -741,8 +765,11 @@ fn a_key_in_the_review_stops_an_automatic_reboot() {
     supervisor.keys([key::ESC]);
     supervisor.keys([key::ESC]);
     supervisor.wait_for_phase("idle", SOON);
-    take_a_turn(&supervisor, "carry on then");
     assert_eq!(supervisor.status()["iteration"], 1);
+    // It is not switched off: after the next turn it is announced again, and goes ahead.
+    supervisor.prompt("carry on then");
+    supervisor.terminal.wait_for_text("Rebooting in", SOON);
+    supervisor.wait_for_iteration(2, SOON);
 }
 
 #[test]
@@ -755,7 +782,7 @@ fn manual_mode_only_tells() {
     assert_eq!(status["iteration"], 1);
 }
 
-/// Whoever types is not interrupted, and what they type is not taken for a decision.
+/// Nothing is drafted while a person types, and what they type is not taken for a decision.
 fn typing_holds_the_review_back(launch: Launch) {
     let supervisor = launch.set("reboot.typing_quiet=\"2s\"").start();
     supervisor.wait_for_state("idle", SOON);
@@ -773,8 +800,6 @@ fn typing_holds_the_review_back(launch: Launch) {
     supervisor.keys(["in a draft"]);
     supervisor.terminal.wait_for_text("win a draft", SOON);
     supervisor.wait_for_phase("review", SOON);
-    supervisor.keys([key::ESC]);
-    supervisor.wait_for_phase("idle", SOON);
     // All of it is still in the prompt, and the agent has not seen it.
     supervisor.terminal.wait_for_text("win a draft", SOON);
     assert_eq!(supervisor.status()["agent"]["state"], "idle");
@@ -829,8 +854,8 @@ fn a_running_turn_is_waited_for_then_interrupted(launch: &Launch) {
     assert_eq!(status["reboot"]["blocked_by"], json!(["turn"]));
     supervisor.terminal.wait_for(
         |screen| {
-            let footer = screen.lines().last().unwrap_or_default();
-            footer.contains("wait") && footer.contains("turn")
+            screen.contains("Reboot approved, waits: turn running")
+                && screen.contains("F5 Enter goes ahead at once")
         },
         SOON,
     );

@@ -271,11 +271,62 @@ fn the_footer_follows_a_reboot() {
     }
     let shown = shot(&model);
     let footer = shown.lines().last().expect("a footer");
+    assert!(footer.contains("✗turn"), "{footer}");
     assert!(
-        footer.contains("reboot: waits for turn") && footer.contains("✗turn"),
-        "{footer}"
+        shown.contains("Reboot approved, waits: turn running · F5 Enter goes ahead at once"),
+        "{shown}"
     );
-    assert!(footer.contains("F5 Enter interrupts"), "{footer}");
+}
+
+/// A session past its compact line that waits for a person.
+fn asking(host: (u16, u16)) -> Model {
+    let mut model = working(host);
+    scene::say(&mut model, 713, scene::figure(155_000));
+    scene::drafted(&mut model, 713);
+    model.notices.clear();
+    model
+}
+
+#[test]
+fn a_reboot_that_waits_for_a_person_stands_on_the_screen_at_every_width() {
+    snapshot!("banner_132x24", &asking((132, 24)));
+    snapshot!("banner_100x30", &asking((100, 30)));
+    snapshot!("banner_80x24", &asking((80, 24)));
+    snapshot!("banner_40x12", &asking((40, 12)));
+    for columns in 40..=220 {
+        let mut model = asking((columns, 24));
+        let shown = shot(&model);
+        assert!(shown.contains("Reboot"), "{columns}: {shown}");
+        assert!(shown.contains("F5"), "{columns}: {shown}");
+        // A notice has its time beside it, and it stands all the same.
+        model.trouble("the transcript cannot be followed any more, the gauge falls back");
+        let shown = shot(&model);
+        assert!(shown.contains("! the tr"), "{columns}: {shown}");
+        assert!(shown.contains("Reboot"), "{columns}: {shown}");
+    }
+    let whole = shot(&asking((80, 24)));
+    let footer = whole.lines().last().expect("a footer");
+    assert_eq!(
+        footer.trim_end(),
+        " 86% overflow · idle · Reboot advised · F5 review · Ctrl-q d defer"
+    );
+}
+
+#[test]
+fn the_banner_covers_nothing_of_the_agents() {
+    for host in [NORMAL, (120, 35), (100, 30), (80, 24), (40, 12)] {
+        let model = asking(host);
+        let calm = working(host);
+        let inner = layout::layout(&model).pane_inner();
+        assert_eq!(inner, layout::layout(&calm).pane_inner());
+        let (with, without) = (
+            written(&model, &screen(&model), &Theme::default()),
+            written(&calm, &screen(&calm), &Theme::default()),
+        );
+        for position in inner.positions() {
+            assert_eq!(with[position], without[position], "{host:?} {position}");
+        }
+    }
 }
 
 #[test]

@@ -190,7 +190,7 @@ pub(super) fn is_full(model: &Model) -> bool {
     let full = figure
         .is_some_and(|figure| figure.level >= Level::Overflow && figure.source != Source::Estimate);
     let refused = model.agent.state == AgentState::Limit && full;
-    refused || (full && model.agent.turns >= model.reboot.quiet_until_turn)
+    refused || (full && !reboot::is_quiet(model))
 }
 
 /// A number that changes with git, the notes and what the signals said.

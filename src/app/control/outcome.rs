@@ -3,9 +3,10 @@
 use crate::{
     api::wire::Control,
     app::{
-        model::{Model, Overlay},
+        model::Model,
         reboot::{self, DEFER_TURNS},
     },
+    keymap::Action,
 };
 
 /// What this order has come to; the model is as it was left by it.
@@ -14,7 +15,7 @@ pub(super) fn of(model: &Model, order: &Control) -> String {
     match order {
         Control::Reboot | Control::RebootBy(_) => reboot_asked(model),
         Control::Approve => approved(model),
-        Control::Defer => format!("put off: no review opens by itself for {DEFER_TURNS} turns"),
+        Control::Defer => format!("put off for {DEFER_TURNS} turns"),
         // Answered with the checkpoint.
         Control::Save(_) => String::new(),
         Control::Pause if run => "the run is paused until `pitstop ctl resume`".to_owned(),
@@ -31,12 +32,15 @@ pub(super) fn of(model: &Model, order: &Control) -> String {
 }
 
 fn reboot_asked(model: &Model) -> String {
-    match model.overlay {
-        Some(Overlay::Review { .. }) => {
-            "the review is open: Enter there or `pitstop ctl approve` reboots, `pitstop ctl defer` puts it off".to_owned()
-        }
-        _ => approved(model),
+    let attempt = model.reboot.attempt.as_ref();
+    if attempt.is_none_or(|one| one.approved.is_some()) {
+        return approved(model);
     }
+    let key = model.keys().hint(Action::Reboot);
+    let key = key.map_or_else(String::new, |key| format!("{key} in pitstop reviews it, "));
+    format!(
+        "the reboot waits for an approval: {key}`pitstop ctl approve` goes ahead, `pitstop ctl defer` puts it off"
+    )
 }
 
 fn approved(model: &Model) -> String {

@@ -6,7 +6,11 @@ use crate::{
     lineage::{Cause, EndReason, RebootRecord, TrimRecord, Way, journal::Step},
 };
 
-use super::{DEFER_TURNS, Kind, is_safe, open_review};
+use super::{
+    DEFER_TURNS, Kind,
+    automatic::{QuietReason, be_quiet, is_free},
+    is_safe,
+};
 use crate::app::{
     agent, autopilot, checkpoint, draft,
     effect::{Effect, StartAgent},
@@ -61,13 +65,12 @@ pub(super) fn enter(model: &mut Model, step: Step) -> Vec<Effect> {
 }
 
 fn armed(model: &mut Model) -> Vec<Effect> {
-    let approved = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|one| one.approved.is_some());
-    let asked = approved || matches!(model.overlay, Some(Overlay::Review { .. }));
-    if !asked && !is_safe(model) {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let approved = attempt.approved.is_some();
+    let asked = approved || !attempt.is_by_itself() || model.overlay == Some(Overlay::Review);
+    if !asked && !is_free(model) {
         return Vec::new();
     }
     let each_turn = model
@@ -89,39 +92,13 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    let by_itself = matches!(
-        attempt.cause,
-        Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit | Cause::Autopilot
-    );
-    let unattended = by_itself && model.mode == RebootMode::Auto;
+    let reviewed = model.overlay == Some(Overlay::Review);
+    let unattended = attempt.is_by_itself() && model.mode == RebootMode::Auto && !reviewed;
     let waits = !attempt.drafted || summary::is_awaited(model, unattended);
     if waits && attempt.approved.is_none() {
         return Vec::new();
     }
-    let epoch = attempt.epoch;
-    let cause = attempt.cause;
-    let mut effects = enter(model, Step::Review);
-    if unattended {
-        let delay = autopilot::auto_delay(model, cause);
-        if delay.is_zero() {
-            effects.extend(super::approve(model, super::Approval::Auto).unwrap_or_default());
-            return effects;
-        }
-        model.notice(format!(
-            "rebooting in {} s: any review key stops it",
-            delay.as_secs()
-        ));
-        effects.push(Effect::SetTimer(TimerId::AutoDelay(epoch), delay));
-    }
-    if model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|attempt| attempt.approved.is_none())
-    {
-        effects.extend(open_review(model, false));
-    }
-    effects
+    enter(model, Step::Review)
 }
 
 fn review(model: &mut Model) -> Vec<Effect> {
@@ -405,7 +382,7 @@ fn finish(model: &mut Model) -> Vec<Effect> {
     });
     if matches!(kind, Kind::Undo(..)) {
         // Whoever took a reboot back does not want to be asked again at once.
-        model.reboot.quiet_until_turn = DEFER_TURNS;
+        be_quiet(model, DEFER_TURNS, QuietReason::Undone);
     }
     let mut effects = end_attempt(model, Step::Done, None);
     effects.extend(agent::save_iteration(model));

@@ -61,6 +61,7 @@ fn a_client_that_asks_again_opens_no_second_review_and_respects_a_no() {
     bench.turn_ended(OLD);
     bench.git();
     assert_eq!(bench.step(), Some(Step::Review));
+    bench.press(KeyCode::F(5));
     bench.press(KeyCode::Esc);
     bench.prompted(OLD, "more");
     bench.tell(compacting(true));

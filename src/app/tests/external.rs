@@ -124,7 +124,8 @@ fn an_edit_of_a_message_whose_session_has_ended_is_not_taken() {
         columns: 140,
         rows: 40,
     }));
-    super::super::reboot::restart(&mut bench.model);
+    let effects = super::super::reboot::restart(&mut bench.model);
+    bench.obey(effects);
     bench.close(document, &format!("{base}\nmine"));
     assert!(bench.model.handoff.edited.is_none());
 }

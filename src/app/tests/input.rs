@@ -106,3 +106,20 @@ fn a_key_that_help_does_not_know_goes_nowhere_and_leaves_it_open() {
         assert!(!effects.iter().any(|one| matches!(one, Effect::Forward(_))));
     }
 }
+
+#[test]
+fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.press(KeyCode::Char('e'));
+    bench.press(KeyCode::Char('X'));
+    let event = KeyEvent::new(KeyCode::Char('s'), KeyModifiers::CONTROL);
+    let raw = vec![b'?'];
+    bench.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
+    assert!(bench.model.handoff.current().body().starts_with('X'));
+    bench.press(KeyCode::Esc);
+    assert!(bench.model.handoff.editor.is_none());
+    assert_eq!(bench.model.overlay, Some(Overlay::Review));
+    assert!(bench.model.handoff.current().body().starts_with('X'));
+}

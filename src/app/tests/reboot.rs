@@ -1,15 +1,13 @@
 //! The reboot as a state machine: its steps, what begins it and what takes it back.
 
 use super::*;
+use crate::app::reboot::{Banner, QuietReason, banner};
 
 #[test]
 fn a_reboot_by_key_goes_through_every_step_in_order() {
     let mut bench = Bench::new();
     bench.press(KeyCode::F(5));
-    assert!(matches!(
-        bench.model.overlay,
-        Some(Overlay::Review { asked: true, .. })
-    ));
+    assert_eq!(bench.model.overlay, Some(Overlay::Review));
     bench.git();
     assert_eq!(bench.step(), Some(Step::Review));
     let shown = bench.model.handoff.current().text.clone();
@@ -244,33 +242,48 @@ fn it_is_seen_when_somebody_has_stopped_typing() {
 }
 
 #[test]
-fn the_compact_line_opens_the_review_at_a_safe_moment_only() {
+fn the_compact_line_asks_and_opens_nothing_over_a_person() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
     bench.used(155_000);
-    bench.tell(Event::TimerFired(TimerId::Age));
+    let effects = bench.tell(Event::TimerFired(TimerId::Age));
     assert_eq!(
         (bench.step(), bench.model.overlay),
         (Some(Step::Armed), None)
     );
+    assert_eq!(banner(&bench.model), Some(Banner::Asks));
+    let calls = |effects: &[Effect]| {
+        let call = |effect: &&Effect| matches!(effect, Effect::Call(_));
+        effects.iter().filter(call).count()
+    };
+    assert_eq!(calls(&effects), 1, "a person is called");
     bench.press(KeyCode::Char('x'));
     bench.turn_ended(OLD);
-    assert_eq!(bench.model.overlay, None, "the human types");
+    assert_eq!(bench.step(), Some(Step::Armed), "the human types");
     bench.wait(Duration::from_secs(4));
     let quiet = TimerId::Quiet(bench.model.quiet_epoch);
-    bench.tell(Event::TimerFired(quiet));
-    bench.git();
-    assert!(matches!(
-        bench.model.overlay,
-        Some(Overlay::Review { asked: false, .. })
-    ));
-    bench.press(KeyCode::Enter);
+    let mut effects = bench.tell(Event::TimerFired(quiet));
+    effects.extend(bench.git());
     assert_eq!(
-        bench.step(),
-        Some(Step::Review),
-        "an Enter that was under way approves nothing"
+        (bench.step(), bench.model.overlay),
+        (Some(Step::Review), None)
     );
-    bench.wait(Duration::from_secs(1));
+    assert_eq!(calls(&effects), 0, "once is enough");
+    for code in "and y, t, x, e".chars().map(KeyCode::Char) {
+        assert_reaches_pane(&mut bench, code);
+    }
+    for code in [KeyCode::Enter, KeyCode::Esc, KeyCode::Char('d')] {
+        bench.wait(Duration::from_secs(4));
+        assert_reaches_pane(&mut bench, code);
+    }
+    assert_eq!(
+        (bench.step(), banner(&bench.model)),
+        (Some(Step::Review), Some(Banner::Asks)),
+        "no key but ours decides"
+    );
+    bench.press(KeyCode::F(5));
+    assert_eq!(bench.model.overlay, Some(Overlay::Review));
+    assert_eq!(banner(&bench.model), None, "the review says it all");
     let effects = bench.press(KeyCode::Enter);
     assert_eq!(signals(&effects), [Rung::Exit]);
     bench.exited(0);
@@ -280,13 +293,65 @@ fn the_compact_line_opens_the_review_at_a_safe_moment_only() {
     );
 }
 
+fn assert_reaches_pane(bench: &mut Bench, code: KeyCode) {
+    let effects = bench.press(code);
+    let forwarded = effects.iter().any(
+        |one| matches!(one, Effect::Forward(HostInput::Key { event, .. }) if event.code == code),
+    );
+    assert!(forwarded, "{code:?}");
+}
+
+/// Presses a key behind the prefix.
+fn prefixed(bench: &mut Bench, code: KeyCode) -> Vec<Effect> {
+    let event = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::CONTROL);
+    let raw = Vec::new();
+    bench.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
+    bench.press(code)
+}
+
 #[test]
-fn a_cancelled_review_does_not_come_back_and_a_deferred_one_does() {
+fn what_a_script_has_asked_for_opens_nothing_and_is_approved_by_a_script() {
+    let mut bench = Bench::new();
+    let ask = |bench: &mut Bench, control| {
+        let call = CallId(1);
+        bench.tell(Event::ControlAsked { call, control })
+    };
+    let effects = ask(&mut bench, Control::Reboot);
+    assert!(ordered(&effects).contains("F5"), "{effects:?}");
+    bench.git();
+    assert_eq!(
+        (bench.step(), bench.model.overlay),
+        (Some(Step::Review), None)
+    );
+    assert_eq!(banner(&bench.model), Some(Banner::Asks));
+    assert_reaches_pane(&mut bench, KeyCode::Char('a'));
+    let effects = ask(&mut bench, Control::Approve);
+    assert_eq!(signals(&effects), [Rung::Exit]);
+}
+
+#[test]
+fn a_review_that_is_opened_late_looks_at_its_sources_again() {
     let mut bench = Bench::new();
     bench.used(155_000);
     bench.tell(Event::TimerFired(TimerId::Age));
     bench.git();
-    bench.press(KeyCode::Char('d'));
+    bench.prompted(OLD, "the person goes on working");
+    bench.turn_ended(OLD);
+    assert_eq!(bench.step(), Some(Step::Review));
+    let effects = bench.press(KeyCode::F(5));
+    assert!(
+        effects.contains(&Effect::ReadGit) && effects.contains(&Effect::ReadScratchpad),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn a_cancelled_review_comes_back_after_a_turn_and_a_deferred_one_after_three() {
+    let mut bench = Bench::new();
+    bench.used(155_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    bench.git();
+    prefixed(&mut bench, KeyCode::Char('d'));
     assert_eq!((bench.step(), bench.model.overlay), (None, None));
     for turn in 1..=3 {
         bench.prompted(OLD, "work");
@@ -294,12 +359,16 @@ fn a_cancelled_review_does_not_come_back_and_a_deferred_one_does() {
         bench.git();
         assert_eq!(bench.step().is_some(), turn == 3, "after turn {turn}");
     }
+    bench.press(KeyCode::F(5));
     bench.press(KeyCode::Esc);
-    for _ in 0..5 {
-        bench.prompted(OLD, "work");
-        bench.turn_ended(OLD);
-        assert_eq!(bench.step(), None);
-    }
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), None);
+    let quiet = Banner::Quiet(QuietReason::Cancelled, 1);
+    assert_eq!(banner(&bench.model), Some(quiet));
+    bench.prompted(OLD, "work");
+    assert_eq!(bench.step(), None);
+    bench.turn_ended(OLD);
+    assert!(bench.step().is_some(), "the next turn has ended");
 }
 
 #[test]
@@ -324,7 +393,7 @@ fn manual_mode_and_a_pause_leave_it_to_the_human() {
 }
 
 #[test]
-fn auto_mode_goes_ahead_after_its_delay_unless_a_key_stops_it() {
+fn auto_mode_goes_ahead_after_its_delay_unless_a_person_opens_the_review() {
     let mut config = Config::default();
     config.reboot.mode = RebootMode::Auto;
     for stopped in [false, true] {
@@ -338,7 +407,7 @@ fn auto_mode_goes_ahead_after_its_delay_unless_a_key_stops_it() {
         });
         bench.wait(Duration::from_secs(10));
         if stopped {
-            bench.press(KeyCode::Esc);
+            bench.press(KeyCode::F(5));
         }
         let effects = bench.tell(Event::TimerFired(timer.unwrap()));
         assert_eq!(signals(&effects).is_empty(), stopped);
@@ -365,7 +434,18 @@ fn the_breaker_stops_reboots_by_themselves_and_not_those_by_key() {
             .model
             .notices
             .iter()
-            .any(|notice| notice.text.contains("only 1 turns"))
+            .any(|notice| notice.text.contains("only 1 turn "))
+    );
+    // The notice goes, the reason stands.
+    bench.wait(Duration::from_secs(60));
+    bench.tell(Event::TimerFired(TimerId::Notice));
+    assert!(
+        matches!(
+            banner(&bench.model),
+            Some(Banner::Quiet(QuietReason::Breaker(_), 1))
+        ),
+        "{:?}",
+        banner(&bench.model)
     );
     bench.press(KeyCode::F(5));
     assert!(bench.step().is_some());
@@ -456,4 +536,301 @@ fn a_reboot_that_wins_little_is_said_to() {
     );
     assert!(!warned(20_000, 155_000));
     assert!(!warned(20_000, 21_000), "it has hardly begun");
+}
+
+/// `auto`, idle at this figure, with its draft made.
+fn announced(used: u64) -> (Bench, Vec<Effect>) {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    let mut bench = Bench::with(config);
+    bench.used(used);
+    let mut effects = bench.tell(Event::TimerFired(TimerId::Age));
+    effects.extend(bench.git());
+    (bench, effects)
+}
+
+fn clock(effects: &[Effect]) -> Option<TimerId> {
+    effects.iter().rev().find_map(|effect| match effect {
+        Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => Some(*id),
+        _ => None,
+    })
+}
+
+/// The second is over: the clock is told so as long as it runs.
+fn second_passes(bench: &mut Bench, timer: TimerId) -> Vec<Effect> {
+    bench.wait(Duration::from_secs(1));
+    bench.tell(Event::TimerFired(timer))
+}
+
+#[test]
+fn the_countdown_is_shown_by_the_second_and_reading_does_not_end_it() {
+    let (mut bench, effects) = announced(155_000);
+    let calls = effects.iter().filter(|one| matches!(one, Effect::Call(_)));
+    assert_eq!(calls.count(), 1);
+    let timer = clock(&effects).expect("the clock runs");
+    assert_eq!(bench.model.overlay, None);
+    for left in (1..=9).rev() {
+        let effects = second_passes(&mut bench, timer);
+        assert_eq!(clock(&effects), Some(timer), "it goes on");
+        let shown = Banner::CountsDown(Duration::from_secs(left));
+        assert_eq!(banner(&bench.model), Some(shown));
+        if left == 5 {
+            // Another word does not take its place, nor does copy mode stop it.
+            bench.model.notice("something else");
+            bench.press(KeyCode::F(9));
+            bench.press(KeyCode::Up);
+            bench.press(KeyCode::Char('k'));
+        }
+    }
+    let effects = second_passes(&mut bench, timer);
+    assert_eq!(signals(&effects), [Rung::Exit]);
+}
+
+#[test]
+fn typing_begins_the_countdown_anew_and_a_turn_makes_it_wait() {
+    let (mut bench, effects) = announced(155_000);
+    let timer = clock(&effects).expect("the clock runs");
+    bench.wait(Duration::from_secs(9));
+    let effects = bench.press(KeyCode::Char('x'));
+    assert!(effects.iter().any(|one| matches!(one, Effect::Forward(_))));
+    assert_eq!(
+        banner(&bench.model),
+        Some(Banner::Waits(vec!["typing"])),
+        "what is waited for is said"
+    );
+    bench.wait(Duration::from_secs(1));
+    let effects = bench.tell(Event::TimerFired(timer));
+    assert!(signals(&effects).is_empty());
+    bench.wait(Duration::from_secs(3));
+    let quiet = TimerId::Quiet(bench.model.quiet_epoch);
+    let effects = bench.tell(Event::TimerFired(quiet));
+    assert!(clock(&effects).is_some_and(|next| next != timer));
+    let whole = Banner::CountsDown(Duration::from_secs(10));
+    assert_eq!(banner(&bench.model), Some(whole));
+    // A turn does not begin it anew, or a busy agent would never be rebooted: once it is due the turn's end is the moment.
+    bench.prompted(OLD, "x");
+    assert_eq!(banner(&bench.model), Some(Banner::Waits(vec!["turn"])));
+    bench.wait(Duration::from_secs(100));
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), Some(Step::Review), "the turn runs");
+    let effects = bench.turn_ended(OLD);
+    assert_eq!(signals(&effects), [Rung::Exit]);
+}
+
+#[test]
+fn the_countdown_stands_while_the_review_is_open_and_is_put_off_by_its_key() {
+    let (mut bench, effects) = announced(155_000);
+    let timer = clock(&effects).expect("the clock runs");
+    bench.press(KeyCode::F(5));
+    bench.wait(Duration::from_secs(60));
+    let effects = bench.tell(Event::TimerFired(timer));
+    assert!(signals(&effects).is_empty() && clock(&effects).is_none());
+    // Help over it, and back: it is announced anew and not forgotten.
+    bench.press(KeyCode::F(1));
+    let effects = bench.press(KeyCode::Esc);
+    assert!(clock(&effects).is_some());
+    prefixed(&mut bench, KeyCode::Char('d'));
+    let put_off = Banner::Quiet(QuietReason::Deferred, 3);
+    assert_eq!((bench.step(), banner(&bench.model)), (None, Some(put_off)));
+}
+
+#[test]
+fn the_mode_key_ends_what_holds_reboots_back() {
+    let (mut bench, _) = announced(155_000);
+    bench.press(KeyCode::F(5));
+    bench.press(KeyCode::Esc);
+    assert_eq!(bench.step(), None);
+    for _ in 0..3 {
+        bench.press(KeyCode::F(7));
+    }
+    assert_eq!(bench.model.mode, RebootMode::Auto);
+    assert!(bench.step().is_some(), "armed again");
+}
+
+#[test]
+fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
+    // Full again after one turn: a breaker holds, until the force line.
+    let mut bench = Bench::new();
+    bench.model.mode = RebootMode::Auto;
+    let start = bench.rebooted();
+    bench.spawned(3);
+    bench.started(NEW);
+    bench.prompted(NEW, &start.prompt.unwrap());
+    bench.turn_ended(NEW);
+    bench.used(160_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), None);
+    bench.used(175_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert!(bench.step().is_some(), "past the force line");
+    // Put off below it, due again behind it; put off behind it, it stays so.
+    let (mut bench, _) = announced(155_000);
+    prefixed(&mut bench, KeyCode::Char('d'));
+    bench.used(175_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert!(bench.step().is_some());
+    prefixed(&mut bench, KeyCode::Char('d'));
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), None);
+}
+
+#[test]
+fn past_the_force_line_auto_interrupts_a_turn_that_does_not_end() {
+    for (mode, used, interrupted) in [
+        (RebootMode::Auto, 175_000, true),
+        (RebootMode::Auto, 160_000, false),
+        (RebootMode::Ask, 175_000, false),
+    ] {
+        let mut config = Config::default();
+        config.reboot.mode = mode;
+        let mut bench = Bench::with(config);
+        bench.prompted(OLD, "work without an end");
+        bench.used(used);
+        bench.tell(Event::TimerFired(TimerId::Age));
+        let effects = bench.git();
+        let timer = clock(&effects);
+        assert_eq!(timer.is_some(), interrupted, "{mode:?} {used}");
+        if let Some(timer) = timer {
+            bench.wait(Duration::from_secs(10));
+            let effects = bench.tell(Event::TimerFired(timer));
+            assert!(effects.contains(&Effect::Type(b"\x1b".to_vec())));
+        }
+    }
+}
+
+fn another_session(bench: &mut Bench, number: u128, source: StartSource) -> Vec<Effect> {
+    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+        session: session(number),
+        source,
+        model: None,
+        transcript_path: None,
+    }))
+}
+
+#[test]
+fn what_is_armed_ends_with_the_session_that_it_is_about() {
+    for mode in [RebootMode::Ask, RebootMode::Auto] {
+        for source in [StartSource::Clear, StartSource::Resume] {
+            let mut config = Config::default();
+            config.reboot.mode = mode;
+            let mut bench = Bench::with(config);
+            bench.prompted(OLD, "work");
+            bench.used(155_000);
+            bench.tell(Event::TimerFired(TimerId::Age));
+            assert_eq!(bench.step(), Some(Step::Armed));
+            let mut effects = another_session(&mut bench, 9, source.clone());
+            assert_eq!((bench.step(), banner(&bench.model)), (None, None));
+            bench.wait(Duration::from_secs(60));
+            effects.extend(bench.tell(Event::TimerFired(TimerId::Age)));
+            effects.extend(bench.git());
+            assert!(signals(&effects).is_empty() && clock(&effects).is_none());
+            assert_eq!(bench.model.reboot.failure, None, "nothing went wrong");
+            // The figure of the session that it went to counts.
+            bench.used(160_000);
+            bench.tell(Event::TimerFired(TimerId::Age));
+            assert!(bench.step().is_some());
+        }
+    }
+}
+
+#[test]
+fn a_figure_below_the_line_ends_the_countdown() {
+    let (mut bench, effects) = announced(155_000);
+    let timer = clock(&effects).expect("the clock runs");
+    // `/rewind` takes turns back, and no hook tells of it.
+    bench.used(40_000);
+    assert_eq!((bench.step(), banner(&bench.model)), (None, None));
+    bench.wait(Duration::from_secs(10));
+    let effects = bench.tell(Event::TimerFired(timer));
+    assert!(signals(&effects).is_empty());
+    let reboots = crate::app::tally::metrics(&bench.model).reboots;
+    assert_eq!(reboots, [("threshold", "withdrawn", 1)]);
+}
+
+#[test]
+fn a_larger_window_ends_what_was_armed() {
+    let (mut bench, _) = announced(155_000);
+    let at = bench.at();
+    let (used, window) = (Tokens(155_000), Some(Tokens(1_000_000)));
+    let source = Source::StatusLine;
+    let reading = Reading {
+        used,
+        window,
+        source,
+        at,
+    };
+    bench.tell(Event::Read(ReadEvent::Estimate(reading)));
+    assert_eq!(bench.step(), None);
+}
+
+#[test]
+fn a_review_that_a_person_reads_is_not_taken_from_them() {
+    let (mut bench, _) = announced(155_000);
+    bench.press(KeyCode::F(5));
+    bench.used(40_000);
+    assert_eq!(
+        (bench.step(), bench.model.overlay),
+        (Some(Step::Review), Some(Overlay::Review))
+    );
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(signals(&effects), [Rung::Exit]);
+}
+
+#[test]
+fn manual_mode_and_a_pause_end_what_was_announced() {
+    let (mut bench, effects) = announced(155_000);
+    let timer = clock(&effects).expect("the clock runs");
+    bench.press(KeyCode::F(7));
+    assert_eq!((bench.model.mode, bench.step()), (RebootMode::Manual, None));
+    bench.wait(Duration::from_secs(10));
+    assert!(signals(&bench.tell(Event::TimerFired(timer))).is_empty());
+    let (mut bench, _) = announced(155_000);
+    prefixed(&mut bench, KeyCode::Char('p'));
+    assert_eq!((bench.model.paused, bench.step()), (true, None));
+    prefixed(&mut bench, KeyCode::Char('p'));
+    assert!(bench.step().is_some(), "resumed");
+}
+
+#[test]
+fn a_good_moment_ends_with_the_next_prompt() {
+    let mut bench = Bench::new();
+    bench.used(130_000);
+    let report = crate::api::wire::Report::Tests(crate::api::wire::TestBody {
+        passed: true,
+        test_count: Some(5),
+        ..crate::api::wire::TestBody::default()
+    });
+    let call = CallId(7);
+    bench.tell(Event::Reported { call, report });
+    bench.git();
+    assert_eq!(banner(&bench.model), Some(Banner::Asks));
+    bench.prompted(OLD, "and now the next thing");
+    assert_eq!((bench.step(), banner(&bench.model)), (None, None));
+}
+
+#[test]
+fn an_agent_that_its_user_ends_is_not_rebooted() {
+    let (mut bench, effects) = announced(155_000);
+    let timer = clock(&effects).expect("the clock runs");
+    bench.exited(0);
+    assert_eq!(
+        (bench.step(), bench.model.overlay),
+        (None, Some(Overlay::Exited))
+    );
+    bench.wait(Duration::from_secs(10));
+    assert!(starts(&bench.tell(Event::TimerFired(timer))).is_empty());
+}
+
+#[test]
+fn a_note_that_is_being_written_makes_the_countdown_wait() {
+    let (mut bench, effects) = announced(155_000);
+    let timer = clock(&effects).expect("the clock runs");
+    bench.press(KeyCode::F(3));
+    bench.press(KeyCode::Char('e'));
+    bench.press(KeyCode::Char('x'));
+    assert_eq!(banner(&bench.model), Some(Banner::Waits(vec!["editor"])));
+    bench.wait(Duration::from_secs(10));
+    assert!(signals(&bench.tell(Event::TimerFired(timer))).is_empty());
+    let effects = bench.press(KeyCode::Esc);
+    assert!(clock(&effects).is_some(), "it begins anew");
 }

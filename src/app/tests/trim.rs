@@ -348,7 +348,7 @@ fn a_script_may_choose_the_way() {
         control: Control::RebootBy(way),
     };
     let effects = bench.tell(by(Way::Trim));
-    assert!(ordered(&effects).starts_with("the review is open"));
+    assert!(ordered(&effects).starts_with("the reboot waits for an approval"));
     bench.git();
     let approve = || Event::ControlAsked {
         call: CallId(2),

@@ -55,6 +55,7 @@ pub mod key {
     pub const END: &str = "\x1b[F";
     pub const CTRL_END: &str = "\x1b[1;5F";
     pub const CTRL_C: &str = "\x03";
+    pub const CTRL_U: &str = "\x15";
     pub const PREFIX: &str = "\x11";
 }
 

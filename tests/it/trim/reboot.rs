@@ -153,6 +153,10 @@ fn a_script_chooses_the_way_and_the_review_shows_it() {
     let old = fill(&supervisor);
     let output = supervisor.run(&["ctl", "reboot", "--way", "trim"]);
     assert!(output.status.success());
+    supervisor
+        .terminal
+        .wait_for_text("Reboot requested by a script", SOON);
+    supervisor.keys([key::F5]);
     supervisor.terminal.wait_for_text("Enter/a trim", SOON);
     let removed_text = "tool responses removed";
     supervisor.terminal.wait_for_text(removed_text, SOON);

@@ -11,7 +11,7 @@ use pitstop::{
     agent::{AgentEvent, StartSource, StatusLine},
     app::{
         self, Event, Model,
-        event::{HostEvent, Lots, PaneEvent, ReadEvent},
+        event::{HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent, TimerId},
         layout,
         model::{Beginning, Identity},
     },
@@ -234,6 +234,27 @@ pub fn end_turn(model: &mut Model, second: u64) {
             transcript_path: None,
         },
     );
+}
+
+/// What a reboot waits for is there: its steps are on disk and its draft is made.
+pub fn drafted(model: &mut Model, second: u64) {
+    for _ in 0..4 {
+        let Some(attempt) = &model.reboot.attempt else {
+            return;
+        };
+        let (reboot, step) = (attempt.id, attempt.step);
+        let stored = StoreEvent::Journaled { reboot, step };
+        tell(model, second, Event::Store(stored));
+        tell(
+            model,
+            second,
+            Event::Read(ReadEvent::Ground(Box::default())),
+        );
+        // The transcript is read for too long, whichever order that was.
+        for epoch in 0..500 {
+            tell(model, second, Event::TimerFired(TimerId::Summary(epoch)));
+        }
+    }
 }
 
 /// A turn has begun.

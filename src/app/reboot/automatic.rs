@@ -1,0 +1,391 @@
+//! Reboots that nobody has asked for: what begins one, what holds it back, and the clock that `auto` announces it by.
+//!
+//! ```text
+//!   full, or a good moment ──► armed … review ──► the clock runs ──► due ──► approved at the next safe moment
+//!        │                                           │  ▲
+//!        │ a breaker, or a person said no            │  │ typing, a review or something else that lies over the banner
+//!        ▼                                           ▼  │
+//!   quiet, until turns have ended               the clock stands, and begins anew
+//! ```
+//!
+//! A turn does not stop the clock: an agent that is never idle for as long as the clock runs would never be rebooted.
+//!
+//! Whatever holds one back is a state with an end, which the [`Banner`](super::Banner) shows for as long as it lasts: a mode
+//! that is called automatic must not be off without a word.
+
+use std::time::Duration;
+
+use crate::{
+    api::wire::AgentState,
+    config::RebootMode,
+    guard::{Figure, Level, Source, Threshold},
+    lineage::{Cause, journal::Step},
+};
+
+use super::{
+    Approval, WITHDRAWN, advance, approve, blocked_by, is_editing, is_safe, request,
+    steps::end_attempt,
+};
+use crate::app::{
+    autopilot, breakpoint,
+    effect::Effect,
+    event::TimerId,
+    model::{Model, Overlay},
+    summary,
+};
+
+/// How often the time that is left is shown anew.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Why no reboot begins by itself for now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QuietReason {
+    /// A person has put it off.
+    Deferred,
+    /// A person has closed the review of one.
+    Cancelled,
+    /// A person has taken one back.
+    Undone,
+    /// A breaker says that it would not help, and why.
+    Breaker(String),
+}
+
+/// A time in which no reboot begins by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quiet {
+    /// Why.
+    pub reason: QuietReason,
+    /// It is over once so many turns of the iteration have ended.
+    pub until_turn: u32,
+    /// Whether the context was past the force line when it began. If not, that line ends it.
+    forced: bool,
+}
+
+/// The time after which `auto` goes ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Clock {
+    /// When it does, by the monotonic clock.
+    pub at: Duration,
+    /// The timer that drives it.
+    epoch: u64,
+}
+
+impl Clock {
+    /// How long until then.
+    pub fn left(self, model: &Model) -> Duration {
+        self.at.saturating_sub(model.now.since_start)
+    }
+}
+
+/// The figure that decides about reboots. An estimate says too little: a program that only redraws its screen would fill
+/// any window by it.
+fn told(model: &Model) -> Option<Figure> {
+    let figure = model.guard.figure(model.now);
+    figure.filter(|figure| figure.source != Source::Estimate)
+}
+
+/// Whether the context is past the force line, behind which neither breakers nor an earlier no count.
+fn is_forced(model: &Model) -> bool {
+    told(model).is_some_and(|figure| figure.used >= figure.lines.at(Threshold::Force))
+}
+
+/// Whether no reboot is to begin by itself just now.
+#[must_use]
+pub fn is_quiet(model: &Model) -> bool {
+    let quiet = model.reboot.quiet.as_ref();
+    quiet.is_some_and(|quiet| {
+        model.agent.turns < quiet.until_turn && (quiet.forced || !is_forced(model))
+    })
+}
+
+/// Lets no reboot begin by itself until so many more turns have ended.
+pub(super) fn be_quiet(model: &mut Model, turns: u32, reason: QuietReason) {
+    model.reboot.quiet = Some(Quiet {
+        reason,
+        until_turn: model.agent.turns.saturating_add(turns),
+        forced: is_forced(model),
+    });
+}
+
+/// A breaker did not let a reboot begin: it is tried again when the next turn has ended.
+pub fn refused(model: &mut Model, why: &str) {
+    model.trouble(why);
+    be_quiet(model, 1, QuietReason::Breaker(why.to_owned()));
+}
+
+/// Asks for a reboot by itself if usage says so and nothing speaks against it.
+pub fn consider(model: &mut Model) -> Vec<Effect> {
+    let figure = told(model);
+    let full = figure
+        .as_ref()
+        .is_some_and(|figure| figure.level >= Level::Overflow);
+    let good = figure
+        .as_ref()
+        .is_some_and(|figure| breakpoint::is_good(model, figure));
+    let eligible = (full || good)
+        && model.mode != RebootMode::Manual
+        && !model.paused
+        && model.reboot.attempt.is_none()
+        && model.quitting.is_none()
+        && model.agent.state != AgentState::Exited
+        && !is_quiet(model)
+        && !autopilot::is_last(model);
+    if !eligible {
+        return Vec::new();
+    }
+    if good {
+        breakpoint::take(model);
+    }
+    let cause = if full {
+        Cause::Threshold
+    } else {
+        Cause::Breakpoint
+    };
+    match request(model, cause, false) {
+        Ok(effects) => effects,
+        // There will be another good moment, or the compact line.
+        Err(why) if !full => {
+            tracing::info!(why, "a good moment was not taken");
+            Vec::new()
+        }
+        Err(why) => {
+            if let Some(effects) = autopilot::thrash(model, &why) {
+                return effects;
+            }
+            refused(model, &why);
+            Vec::new()
+        }
+    }
+}
+
+/// Why no reboot may begin by itself now. Past the force line none of it counts, or the client would soon act by itself; but a
+/// session that was begun so full has not been helped by a reboot, and another one would not help it either.
+pub(super) fn breaker(model: &mut Model) -> Option<String> {
+    let settings = &model.config.reboot;
+    let now = model.now;
+    model
+        .reboot
+        .begun
+        .retain(|begun| now.since(*begun) < Duration::from_hours(1));
+    let turns = model.agent.turns;
+    if turns > 0 && is_forced(model) {
+        return None;
+    }
+    let begun = u32::try_from(model.reboot.begun.len()).unwrap_or(u32::MAX);
+    if begun >= settings.max_reboots_per_hour {
+        return Some(format!(
+            "no reboot by itself: {begun} in the last hour (max_reboots_per_hour = {})",
+            settings.max_reboots_per_hour
+        ));
+    }
+    // A session that was resumed has its turns behind it.
+    let fresh = model
+        .current_iteration()
+        .is_some_and(|one| one.reboot.is_some());
+    if fresh && turns < settings.min_turns_between {
+        let plural = if turns == 1 { "" } else { "s" };
+        return Some(format!(
+            "no reboot by itself: only {turns} turn{plural} since the last one, and the window is full again"
+        ));
+    }
+    None
+}
+
+/// What comes last in every event: what is armed is judged by what is true now, and the clock runs or stands.
+pub fn after(model: &mut Model) -> Vec<Effect> {
+    if let Some(why) = void(model) {
+        return withdraw(model, why);
+    }
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let clock = attempt.clock;
+    match (clock, may_announce(model)) {
+        (None, true) => start_clock(model),
+        (Some(_), false) => {
+            set_clock(model, None);
+            Vec::new()
+        }
+        (Some(clock), true) if clock.left(model).is_zero() && is_free(model) => go(model),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the reboot began by itself and nothing was done yet. What a person has asked for, has approved or is looking at is
+/// theirs.
+fn is_ours(model: &Model) -> bool {
+    model.overlay != Some(Overlay::Review)
+        && model.reboot.attempt.as_ref().is_some_and(|attempt| {
+            attempt.is_by_itself()
+                && attempt.is_harmless()
+                && attempt.approved != Some(Approval::Person)
+        })
+}
+
+/// Why the reboot that has begun by itself is to be given up: the reason for it has gone.
+fn void(model: &mut Model) -> Option<&'static str> {
+    if !is_ours(model) {
+        return None;
+    }
+    let figure = told(model);
+    let (manual, paused) = (model.mode == RebootMode::Manual, model.paused);
+    let good = breakpoint::what(model).is_some();
+    let attempt = model.reboot.attempt.as_mut()?;
+    // A run that begins a session for every turn does so in any mode.
+    if paused || (manual && attempt.cause != Cause::Autopilot) {
+        return Some("automatic reboots are off");
+    }
+    let full = figure
+        .as_ref()
+        .is_some_and(|figure| figure.level >= Level::Overflow);
+    let used = figure.as_ref().map(|figure| figure.used);
+    match attempt.cause {
+        Cause::Threshold => (!full).then_some("the context is not full any more"),
+        // What was finished is no good place to stop once something else has begun.
+        Cause::Breakpoint if full => {
+            attempt.cause = Cause::Threshold;
+            None
+        }
+        Cause::Breakpoint => {
+            let near = figure.is_some_and(|figure| figure.level >= Level::Critical);
+            (!near || !good).then_some("the good moment has passed")
+        }
+        // The client knows its limit better than we do: less than it was says that there is room again.
+        Cause::ContextLimit => {
+            (!full && used < attempt.used).then_some("the context is not full any more")
+        }
+        _ => None,
+    }
+}
+
+/// Gives up a reboot that nobody has asked for.
+fn withdraw(model: &mut Model, why: &str) -> Vec<Effect> {
+    tracing::info!(why, "a reboot is not due any more");
+    let effects = end_attempt(model, Step::Failed, Some(WITHDRAWN));
+    // Nothing went wrong.
+    model.reboot.failure = None;
+    effects
+}
+
+/// The agent is in another session: what was armed was about the one before, and so was what held reboots back.
+pub fn session_changed(model: &mut Model) -> Vec<Effect> {
+    model.reboot.quiet = None;
+    model.reboot.forget_calls();
+    if is_ours(model) {
+        return withdraw(model, "the agent is in another session");
+    }
+    super::moved(model)
+}
+
+/// The agent's process has ended while a reboot that nobody has asked for was armed: what is to be done is asked anew.
+pub(super) fn agent_ended(model: &mut Model) -> Vec<Effect> {
+    // A run goes on in the next session.
+    let ours = model.autopilot.is_none()
+        && model.overlay != Some(Overlay::Review)
+        && model.reboot.attempt.as_ref().is_some_and(|attempt| {
+            attempt.is_by_itself() && attempt.is_harmless() && attempt.approved.is_none()
+        });
+    if ours {
+        withdraw(model, "the agent has ended")
+    } else {
+        Vec::new()
+    }
+}
+
+/// Whether a reboot goes ahead by itself once a person has had the time to say no, and they can see that.
+fn may_announce(model: &Model) -> bool {
+    let Some(attempt) = &model.reboot.attempt else {
+        return false;
+    };
+    let announced = attempt.is_by_itself()
+        && attempt.step == Step::Review
+        && attempt.approved.is_none()
+        && model.mode == RebootMode::Auto
+        && !model.paused;
+    // Whatever lies over the screen hides the banner, and an editor everything.
+    let seen = model.overlay.is_none() && model.external.is_none();
+    let blocks = blocked_by(model);
+    // Whoever is at the keyboard is given the whole time again.
+    let at_keyboard = blocks.contains(&"typing") || is_editing(model);
+    announced && seen && !at_keyboard
+}
+
+/// Whether a reboot may begin by itself at this moment: a safe one, or past the force line in a turn that does not end.
+pub(super) fn is_free(model: &Model) -> bool {
+    is_safe(model) || interrupts(model)
+}
+
+/// Whether the turn that runs is all that is in the way, and `auto` is to interrupt it.
+fn interrupts(model: &Model) -> bool {
+    model.mode == RebootMode::Auto
+        && model.agent.state == AgentState::Busy
+        && is_forced(model)
+        && blocked_by(model) == ["turn"]
+}
+
+fn set_clock(model: &mut Model, clock: Option<Clock>) {
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.clock = clock;
+    }
+}
+
+fn start_clock(model: &mut Model) -> Vec<Effect> {
+    let Some(cause) = model.reboot.attempt.as_ref().map(|attempt| attempt.cause) else {
+        return Vec::new();
+    };
+    let delay = autopilot::auto_delay(model, cause);
+    if delay.is_zero() {
+        return if is_free(model) {
+            go(model)
+        } else {
+            Vec::new()
+        };
+    }
+    let at = model.now.since_start.saturating_add(delay);
+    let epoch = model.next_epoch();
+    set_clock(model, Some(Clock { at, epoch }));
+    let mut effects = vec![Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK))];
+    // The turns for which it has waited have a word to say.
+    effects.extend(summary::refresh(model));
+    let seconds = delay.as_millis().div_ceil(1000);
+    let what = format!("The agent is rebooted in {seconds} s.");
+    effects.extend(super::call(model, &what));
+    effects
+}
+
+/// The clock has moved on.
+pub fn tick(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    let clock = model
+        .reboot
+        .attempt
+        .as_ref()
+        .and_then(|attempt| attempt.clock)
+        .filter(|clock| clock.epoch == epoch);
+    let Some(clock) = clock else {
+        return Vec::new();
+    };
+    let left = clock.left(model);
+    if !left.is_zero() {
+        return vec![Effect::SetTimer(TimerId::AutoDelay(epoch), left.min(TICK))];
+    }
+    // Once it is due, every event asks whether this is the moment.
+    Vec::new()
+}
+
+/// The time in which a person could say no is over.
+fn go(model: &mut Model) -> Vec<Effect> {
+    let interrupts = interrupts(model);
+    set_clock(model, None);
+    let mut effects = match approve(model, Approval::Auto) {
+        Ok(effects) => effects,
+        Err(why) => {
+            tracing::info!(why, "an automatic reboot cannot go ahead");
+            return Vec::new();
+        }
+    };
+    if interrupts && let Some(attempt) = &mut model.reboot.attempt {
+        attempt.force = true;
+        effects.extend(advance(model));
+    }
+    effects
+}

@@ -1,0 +1,72 @@
+//! What stands on the screen about a reboot until it is answered, or until the reason for it has gone.
+//!
+//! Unlike a notice it is no message of a few seconds: it is read off the model whenever a frame is drawn.
+
+use std::time::Duration;
+
+use crate::{config::RebootMode, guard::Level, lineage::journal::Step};
+
+use super::{EDITOR, QuietReason, automatic::is_free, blocked_by, is_editing, is_quiet};
+use crate::app::model::{Model, Overlay};
+
+/// What is to be said of a reboot that has not begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Banner {
+    /// It waits for an approval.
+    Asks,
+    /// `auto` goes ahead after this time.
+    CountsDown(Duration),
+    /// None begins by itself for now: why, and for how many more turns.
+    Quiet(QuietReason, u32),
+    /// `auto` prepares it, and goes ahead once these are over, in the words of [`blocked_by`].
+    Waits(Vec<&'static str>),
+    /// It is approved and goes ahead once these are over.
+    Approved(Vec<&'static str>),
+}
+
+/// What stands on the screen now. The review says it all itself.
+#[must_use]
+pub fn banner(model: &Model) -> Option<Banner> {
+    if model.quitting.is_some() || model.overlay == Some(Overlay::Review) {
+        return None;
+    }
+    let Some(attempt) = &model.reboot.attempt else {
+        return quiet(model);
+    };
+    let approved = attempt.approved.is_some();
+    match attempt.step {
+        Step::Armed | Step::Drafting | Step::Review if !approved => {
+            let by_itself = attempt.is_by_itself() && model.mode == RebootMode::Auto;
+            Some(
+                if let Some(clock) = attempt.clock.filter(|_| by_itself && is_free(model)) {
+                    Banner::CountsDown(clock.left(model))
+                } else if by_itself {
+                    let mut blocks = blocked_by(model);
+                    if is_editing(model) && !blocks.contains(&EDITOR) {
+                        blocks.push(EDITOR);
+                    }
+                    Banner::Waits(blocks)
+                } else {
+                    Banner::Asks
+                },
+            )
+        }
+        Step::Waiting => Some(blocked_by(model))
+            .filter(|blocks| !blocks.is_empty())
+            .map(Banner::Approved),
+        _ => None,
+    }
+}
+
+/// Why none begins by itself, though it would be time for one.
+fn quiet(model: &Model) -> Option<Banner> {
+    let quiet = model.reboot.quiet.as_ref()?;
+    if model.mode == RebootMode::Manual || model.paused || !is_quiet(model) {
+        return None;
+    }
+    let figure = model.guard.figure(model.now)?;
+    // What a person has put off is shown to be so, be it a good moment or a full window.
+    let shown = figure.level >= Level::Overflow || quiet.reason == QuietReason::Deferred;
+    let turns = quiet.until_turn.saturating_sub(model.agent.turns);
+    shown.then(|| Banner::Quiet(quiet.reason.clone(), turns))
+}

@@ -1,0 +1,188 @@
+//! The banner of a reboot that waits: one line that stands until it is answered.
+//!
+//! ```text
+//!  ┗ Reboot advised: context 86 % full · F5 review · Ctrl-q d defer ━━━━━┛     in the pane's lower border
+//!   86% overflow · idle · Reboot advised · F5 review · Ctrl-q d defer          in the footer, where there is no border
+//! ```
+//!
+//! It covers nothing of the agent's: a permission dialog may stand in the last row of the pane.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::{Modifier, Style},
+    text::Line,
+};
+
+use crate::{
+    app::{
+        Model, breakpoint,
+        reboot::{self, Banner, QuietReason},
+    },
+    keymap::Action,
+    lineage::{Cause, journal::Step},
+};
+
+use super::{frame, text, theme::Theme};
+
+/// What is said: the whole, in parts of which the last may be left out, and in a word where there is no room.
+struct Words {
+    parts: Vec<String>,
+    short: String,
+    style: Style,
+}
+
+/// The banner in at most so many cells, beside the figure; none if nothing stands.
+pub(super) fn line(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
+    let words = words(model, false, theme)?;
+    Some(frame::row(fitted(&words, cells), words.style))
+}
+
+/// The banner in as few cells as it can be, where it shares its line.
+pub(super) fn short(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
+    let words = words(model, false, theme)?;
+    let said = format!(" {} ", words.short);
+    Some(frame::row(text::fit(&said, cells), words.style))
+}
+
+/// Draws it into the lower border of the pane.
+pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
+    let room = pane.width.saturating_sub(2);
+    if pane.height < 2 {
+        return;
+    }
+    if let Some(words) = words(model, true, theme) {
+        let line = frame::row(fitted(&words, usize::from(room)), words.style);
+        buf.set_line(pane.x + 1, pane.bottom() - 1, &line, room);
+    }
+}
+
+/// As many parts as fit, the first two or the short form in any case.
+fn fitted(words: &Words, cells: usize) -> String {
+    for count in (2..=words.parts.len().max(2)).rev() {
+        let kept = &words.parts[..count.min(words.parts.len())];
+        let said = format!(" {} ", kept.join(" · "));
+        if text::width(&said) <= cells {
+            return said;
+        }
+    }
+    text::fit(&format!(" {} ", words.short), cells).into_owned()
+}
+
+/// `figure` says whether how full the context is has to be said too.
+fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
+    let key = |action, does: &str| {
+        let key = model.keys().hint(action)?;
+        Some(format!("{key} {does}"))
+    };
+    let loud = |style: Style| style.add_modifier(Modifier::BOLD | Modifier::REVERSED);
+    let reviewed = key(Action::Reboot, "review");
+    let deferred = key(Action::Defer, "defer");
+    let f5 = model.keys().hint(Action::Reboot).unwrap_or_default();
+    Some(match reboot::banner(model)? {
+        Banner::Asks => {
+            let attempt = model.reboot.attempt.as_ref()?;
+            // A person is needed once there is something to look at.
+            let needed = attempt.step == Step::Review;
+            let style = if needed { theme.bad } else { theme.accent };
+            let mut parts = vec![asked(model, attempt.cause, figure)];
+            parts.extend(reviewed);
+            parts.extend(deferred);
+            Words {
+                parts,
+                short: format!("Reboot? {f5}"),
+                style: loud(style),
+            }
+        }
+        Banner::Waits(blocks) => {
+            let waits = if blocks.is_empty() {
+                "Automatic reboot: preparing the handoff".to_owned()
+            } else {
+                format!("Automatic reboot waits: {}", ends(&blocks))
+            };
+            let mut parts = vec![waits];
+            parts.extend(reviewed);
+            parts.extend(deferred);
+            Words {
+                parts,
+                short: "Reboot waits".to_owned(),
+                style: loud(theme.accent),
+            }
+        }
+        Banner::CountsDown(left) => {
+            // A second that has begun is shown until it is over.
+            let seconds = left.as_millis().div_ceil(1000);
+            let mut parts = vec![format!("Rebooting in {seconds} s")];
+            parts.extend(key(Action::Reboot, "stops and reviews"));
+            parts.extend(deferred.map(|key| format!("{key}s")));
+            parts.push("typing delays it".to_owned());
+            Words {
+                parts,
+                short: format!("Reboot in {seconds} s, {f5} stops"),
+                style: loud(theme.accent),
+            }
+        }
+        Banner::Quiet(reason, turns) => {
+            let (what, detail) = match &reason {
+                QuietReason::Deferred => ("Reboot deferred", None),
+                QuietReason::Cancelled => ("Reboot cancelled", None),
+                QuietReason::Undone => ("Reboot undone", None),
+                QuietReason::Breaker(why) => ("No automatic reboot", why.split_once(": ")),
+            };
+            let again = match turns {
+                1 => "again after the next turn".to_owned(),
+                turns => format!("again after {turns} turns"),
+            };
+            let mut parts = vec![what.to_owned(), again];
+            parts.extend(key(Action::Reboot, "reboots now"));
+            parts.extend(detail.map(|(_, detail)| text::safe(detail).into_owned()));
+            Words {
+                parts,
+                short: "No reboot yet".to_owned(),
+                style: theme.accent,
+            }
+        }
+        Banner::Approved(blocks) => Words {
+            parts: vec![
+                format!("Reboot approved, waits: {}", ends(&blocks)),
+                format!("{f5} Enter goes ahead at once"),
+            ],
+            short: "Reboot waits".to_owned(),
+            style: loud(theme.accent),
+        },
+    })
+}
+
+/// Why a person is asked.
+fn asked(model: &Model, cause: Cause, figure: bool) -> String {
+    let percent = model.guard.figure(model.now);
+    let percent = percent.map(|figure| figure.percent.floor());
+    match (cause, percent) {
+        (Cause::ContextLimit, _) => "Reboot needed: the context window is full".to_owned(),
+        (Cause::Breakpoint, _) => {
+            let what = breakpoint::what(model).map(|what| format!(": {}", text::safe(&what)));
+            format!("Good moment to reboot{}", what.unwrap_or_default())
+        }
+        (Cause::Threshold, Some(percent)) if figure => {
+            format!("Reboot advised: context {percent:.0} % full")
+        }
+        (Cause::Threshold, _) => "Reboot advised".to_owned(),
+        (Cause::Ctl | Cause::Api, _) => "Reboot requested by a script".to_owned(),
+        _ => "Reboot: the handoff is ready".to_owned(),
+    }
+}
+
+/// What has to end first, in words: `turn running, you are typing`.
+pub(super) fn ends(blocks: &[&str]) -> String {
+    let words = blocks.iter().map(|block| match *block {
+        "turn" => "turn running",
+        "unknown" => "agent's state unknown",
+        "dialog" => "dialog open",
+        "typing" => "you are typing",
+        "background task" => "background task running",
+        reboot::EDITOR => "a document is being edited",
+        reboot::UNSENT => "your unsent prompt cannot be read: submit or clear it",
+        other => other,
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
