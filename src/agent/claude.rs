@@ -19,6 +19,7 @@ use std::{
 use super::{CommandLine, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Start};
 use crate::transcript::SessionId;
 
+pub mod daemon;
 pub mod limits;
 pub mod prompt_box;
 pub mod question;

@@ -225,6 +225,8 @@ pub enum StartSource {
     Clear,
     /// Compaction rebuilt it.
     Compact,
+    /// It goes on under a new id, as it does in the client's daemon.
+    Fork,
     /// A word we do not know.
     Other(String),
 }

@@ -283,6 +283,7 @@ fn start_source(word: &str) -> StartSource {
         "resume" => StartSource::Resume,
         "clear" => StartSource::Clear,
         "compact" => StartSource::Compact,
+        "fork" => StartSource::Fork,
         other => StartSource::Other(other.to_owned()),
     }
 }

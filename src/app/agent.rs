@@ -20,6 +20,7 @@ use crate::{
 use super::{
     activity, autopilot, breakpoint, checkpoint, client_limit, compaction,
     cost::TurnCosts,
+    daemon,
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
@@ -199,10 +200,18 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
     if iteration != model.iteration || model.agent.state == AgentState::Exited {
         return Vec::new();
     }
-    model.agent.state = AgentState::Exited;
-    model.agent.exit = Some(exit.to_string());
+    if model.agent.daemon.is_ending() {
+        return Vec::new();
+    }
     model.agent.process = None;
     let was_ending = model.ending.take().is_some();
+    daemon::hold(model, exit, was_ending).unwrap_or_else(|| gone(model, exit, was_ending))
+}
+
+/// The agent is gone, with all that it was.
+pub(super) fn gone(model: &mut Model, exit: &Exit, was_ending: bool) -> Vec<Effect> {
+    model.agent.state = AgentState::Exited;
+    model.agent.exit = Some(exit.to_string());
     let mut effects = outward::ended(model);
     let rebooting = model
         .reboot
@@ -247,6 +256,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
     let mut effects = follow(model, &event);
     if event.session() != Some(model.session) {
         tracing::warn!(session = ?event.session(), "an event of another session was ignored");
+        effects.extend(daemon::another_spoke(model, &event));
         return effects;
     }
     // A client whose hooks are switched off may show its status line all the same.
@@ -311,7 +321,9 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
             .iter()
             .any(|one| !one.is_open() && one.session_id == Some(*session));
         let moves = !late && (!model.agent.hooked || *source != StartSource::Startup);
-        if moves {
+        if moves && *source == StartSource::Fork {
+            effects.extend(daemon::forked(model, *session));
+        } else if moves {
             tracing::info!(from = %model.session, to = %session, ?source, "the agent changed its session");
             model.session = *session;
             effects.extend(summary::close(model));
@@ -336,18 +348,26 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
     };
     if let (Some(session), Some(path)) = (event.session(), path)
         && session == model.session
+        && let Some(path) = daemon::written(model, event, path)
     {
         effects.push(Effect::FollowTranscript { session, path });
     }
     effects
 }
 
+/// What is shown while the agent view is.
+const AGENT_VIEW: &str = "agent view: the session has gone to a daemon; Esc, Enter takes it back";
+
 /// The title alone says that the agent view is open, and it is one of the signs of a turn.
 pub fn title_changed(model: &mut Model) -> Vec<Effect> {
     let listing = model.identity.agent_kind != "generic" && claude::is_agent_view(&model.title);
     let mut effects = Vec::new();
     if listing && !std::mem::replace(&mut model.agent.listing, listing) {
-        model.trouble("agent view: the session has gone to a daemon; Esc, Enter takes it back");
+        model.trouble(AGENT_VIEW);
+        effects = daemon::opened(model);
+    } else if !listing {
+        // It is back in the pane, and the banner has nothing to say any more.
+        model.notices.retain(|notice| notice.text != AGENT_VIEW);
     }
     model.agent.listing = listing;
     effects.extend(activity::title_changed(model));

@@ -129,7 +129,8 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) -> V
     model.overlay = None;
     model.quitting = Some(Quitting { code, reason });
     // An agent that never ran, or is gone, needs no ending.
-    if model.agent.process.is_none() && model.agent.state != AgentState::Starting {
+    let ended = model.agent.process.is_none() && model.agent.state != AgentState::Starting;
+    if ended && !model.agent.daemon.is_ending() {
         effects.extend(agent::close_iteration(model, reason));
         effects.push(Effect::Quit(code));
         return effects;

@@ -127,6 +127,18 @@ pub enum Effect {
         /// Whether a model is asked.
         ask: bool,
     },
+    /// Look whether the client's daemon runs a fork of one of these sessions; `ReadEvent::Moved` comes back if it does.
+    FindMoved {
+        /// Those that the agent has been.
+        from: Vec<SessionId>,
+    },
+    /// End what the client's daemon runs of these sessions; `ReadEvent::MovedEnded` comes back.
+    EndMoved {
+        /// Those that the agent has been.
+        sessions: Vec<SessionId>,
+        /// How long the client may take for it.
+        limit: Duration,
+    },
     /// Ask no model any more: end the process, if one runs.
     CancelSummary,
     /// Keep the summary of an iteration.

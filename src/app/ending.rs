@@ -42,7 +42,8 @@ pub struct Ending {
 
 /// Begins to end the agent; nothing if that has begun already.
 pub fn begin(model: &mut Model, urgent: bool) -> Vec<Effect> {
-    if model.ending.is_some_and(|ending| ending.urgent || !urgent) {
+    if model.agent.daemon.is_ending() || model.ending.is_some_and(|ending| ending.urgent || !urgent)
+    {
         return Vec::new();
     }
     let rung = if urgent {

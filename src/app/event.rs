@@ -223,6 +223,19 @@ pub enum ReadEvent {
         /// What was removed, or why it could not be made.
         made: Result<TrimRecord, String>,
     },
+    /// The client's daemon runs this session as a fork of the agent's.
+    Moved {
+        /// Its session.
+        session: SessionId,
+    },
+    /// The sessions that were to be ended in the client's daemon are.
+    MovedEnded {
+        /// The last of them that holds the conversation. The client writes a fork's transcript with its first prompt: before,
+        /// the session that it was forked from holds it.
+        holds: Option<SessionId>,
+        /// Which may go on, and why; none if none does.
+        left: Option<String>,
+    },
     /// An estimate from the pane's text.
     Estimate(Reading),
     /// What the client's arguments, environment and settings files say about its compaction.
@@ -326,6 +339,8 @@ pub enum TimerId {
     Run(u64),
     /// The time of the autonomous run has moved on.
     RunClock,
+    /// The session in the client's daemon should have been ended by now.
+    MovedEnd(u64),
     /// A notice has been shown long enough.
     Notice,
     /// The human has not typed into the pane for the quiet time, and the footer no longer says so.

@@ -14,6 +14,7 @@ pub mod compaction;
 pub mod control;
 pub mod copy;
 pub mod cost;
+pub mod daemon;
 pub mod draft;
 pub mod effect;
 pub mod ending;
@@ -178,6 +179,8 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::Config(config) => control::reconfigure(model, *config),
         ReadEvent::Condensed { id, text } => summary::condensed(model, id, text),
         ReadEvent::Summarized { id, outcome } => summary::answered(model, id, outcome),
+        ReadEvent::Moved { session } => daemon::found(model, session),
+        ReadEvent::MovedEnded { holds, left } => daemon::ended(model, holds, left),
     }
 }
 
@@ -209,6 +212,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::NewHead(epoch) => breakpoint::untold(model, epoch),
         TimerId::Run(epoch) => autopilot::timer(model, epoch),
         TimerId::RunClock => autopilot::clock(model),
+        TimerId::MovedEnd(epoch) => daemon::too_late(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         // Drawn for its own sake.
         TimerId::Typing => Vec::new(),

@@ -31,6 +31,7 @@ use super::{
     compaction::Compactions,
     copy::{CopyMode, Press},
     cost::TurnCosts,
+    daemon::DaemonState,
     ending::Ending,
     event::{CallId, Ground, Lots, TranscriptFacts},
     external::External,
@@ -82,6 +83,8 @@ pub struct AgentView {
     pub listing: bool,
     /// What the last turn left going on in the background.
     pub background: Background,
+    /// Whether the session has gone to the client's daemon.
+    pub daemon: DaemonState,
     /// Whether it takes a paste as one piece. Without that each line of one is an Enter.
     pub takes_pastes: bool,
     /// How far it says that it is.

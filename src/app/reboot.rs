@@ -291,17 +291,18 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     if !agent.background.is_empty() {
         blocks.push("background task");
     }
-    // What is typed into the agent view is the task of yet another session.
-    if agent.state == AgentState::Dialog || agent.listing {
-        blocks.push("dialog");
-    }
     let by_person = model
         .reboot
         .attempt
         .as_ref()
         .is_some_and(|attempt| attempt.approved == Some(Approval::Person));
-    if agent.state == AgentState::Unknown {
+    // The list hides whether a turn runs: the hooks alone say it then.
+    if agent.state == AgentState::Unknown && !(agent.listing && by_person) {
         blocks.push("unknown");
+    }
+    // What is typed into the agent view is the task of yet another session; the session itself is ended from there too.
+    if agent.state == AgentState::Dialog || (agent.listing && !by_person) {
+        blocks.push("dialog");
     }
     if is_typing(model) && !by_person {
         blocks.push("typing");
@@ -500,6 +501,16 @@ pub fn moved(model: &mut Model) -> Vec<Effect> {
         _ => return Vec::new(),
     }
     trim::moved(model)
+}
+
+/// The old session has ended, and it is this one that an undo has to resume.
+pub fn ended_as(model: &mut Model, session: SessionId) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.step == Step::Ending
+        && attempt.kind.is_reboot()
+    {
+        attempt.old = session;
+    }
 }
 
 /// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.

@@ -43,6 +43,7 @@ mod client_limit;
 mod compaction;
 mod control;
 mod cost;
+mod daemon;
 mod draft;
 mod external;
 mod feed;

@@ -124,6 +124,8 @@ impl Shell {
             Effect::SaveIteration(iteration, meta) => self.keep(Job::Iteration(iteration, meta)),
             Effect::SaveHandoff { iteration, text } => self.keep(Job::Handoff(iteration, text)),
             Effect::Summarize { id, ask } => self.summarize(id, ask),
+            Effect::FindMoved { from } => self.find_moved(from),
+            Effect::EndMoved { sessions, limit } => self.end_moved(sessions, limit),
             Effect::CancelSummary => self.summaries.cancel(),
             Effect::SaveSummary { iteration, text } => self.keep(Job::Summary(iteration, text)),
             Effect::SaveCheckpoint(checkpoint) => self.keep(Job::Checkpoint(checkpoint)),

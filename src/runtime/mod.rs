@@ -21,6 +21,7 @@ pub mod agent;
 pub mod canvas;
 pub mod client_settings;
 pub mod clipboard;
+mod daemon;
 mod editor;
 pub mod effects;
 pub mod follower;

@@ -1,8 +1,12 @@
 //! The real client in both of its renderers, in terminals that tell keys apart and in one that does not.
 
-use std::{fs, time::Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use rustix::process::{Signal, kill_process};
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -233,31 +237,129 @@ fn a_terminal_that_tells_nothing_breaks_lines_by_alt_enter_and_backslash() {
     breaks_a_line(&supervisor, &["\\", "\r"]);
 }
 
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_agent_view_is_noticed() {
-    let mut supervisor = client(Renderer::InLine).start();
+/// Longer than the client's daemon goes on without any session: 5 s.
+const DAEMON_LINGERS: Duration = Duration::from_secs(15);
+
+/// Opens the agent view after a turn; gives the session's id before and the one that the daemon runs it under.
+#[track_caller]
+fn moved_to_the_daemon(supervisor: &Supervisor) -> [String; 2] {
+    let session = || {
+        supervisor.status()["session_id"]
+            .as_str()
+            .map(str::to_owned)
+    };
     supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("count the herons");
+    supervisor.wait_for_status(|status| status["context"]["used"].as_u64() > Some(0), SOON);
+    supervisor.wait_for_state("idle", SOON);
+    let before = session().expect("a session");
     let began = Instant::now();
     supervisor.keys(["\x1b[D"]);
     supervisor.terminal.wait_for_text("agent view:", SOON);
     eprintln!("from the key to the notice: {:?}", began.elapsed());
+    let moved = || session().as_ref() != Some(&before);
+    supervisor.wait_until("the session is followed", moved, SOON);
+    [before.clone(), session().expect("a session")]
+}
+
+/// Waits until no process of this home has one of these in its command line.
+#[track_caller]
+fn gone(supervisor: &Supervisor, marks: &[&str], limit: Duration) {
+    let left = || {
+        let mut all = processes_of(supervisor.launch.the_home());
+        all.retain(|one| marks.iter().any(|mark| one.command.contains(mark)));
+        all
+    };
+    supervisor.wait_until(
+        &format!("nothing of {marks:?}"),
+        || left().is_empty(),
+        limit,
+    );
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_reboot_out_of_the_agent_view_leaves_nothing_of_the_old_session() {
+    let launch = client(Renderer::InLine);
+    launch.api().answer([Answer::text("Twelve herons.")]);
+    let supervisor = launch.start();
+    let [before, moved] = moved_to_the_daemon(&supervisor);
     // There it would be the task of another session.
     let output = supervisor.run(&["ctl", "say", "hello"]);
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && why.contains("dialog"), "{why}");
-    // The daemon that it has started is its own, and outlives everything.
-    supervisor.check_nothing();
-    let home = supervisor.launch.the_home().clone();
-    supervisor.terminal.signal(Signal::TERM);
-    supervisor.wait_for_exit(SOON);
-    let gone = || {
-        for one in processes_of(&home) {
-            if let Some(pid) = rustix::process::Pid::from_raw(one.pid) {
-                let _ = kill_process(pid, Signal::KILL);
-            }
-        }
-        processes_of(&home).is_empty()
+    assert!(
+        !output.status.success() && why.contains("not a safe moment"),
+        "{why}"
+    );
+    let began = Instant::now();
+    reboot(&supervisor);
+    eprintln!("rebooted after {:?}", began.elapsed());
+    // The old process had the old id, the worker has both.
+    gone(&supervisor, &[&before, &moved], Duration::from_secs(2));
+    gone(&supervisor, &["daemon run", "bg-spare"], DAEMON_LINGERS);
+    let iterations = supervisor.history()["iterations"].clone();
+    // Nothing was said in the fork, and the client has written nothing of it.
+    assert_eq!(iterations[0]["session_id"], json!(before), "{iterations}");
+    assert_eq!(iterations[0]["end_reason"], "user_reboot", "{iterations}");
+    let new = supervisor.status()["session_id"].clone();
+    assert_eq!(iterations[1]["session_id"], new);
+    assert_ne!(new, json!(moved));
+    // What history names holds the whole conversation, so that it can be resumed.
+    let transcripts = launch.the_home().transcripts();
+    let old = transcripts
+        .iter()
+        .find(|path| path.ends_with(format!("{before}.jsonl")));
+    let text = fs::read_to_string(old.expect("its transcript")).unwrap();
+    assert!(text.contains("count the herons") && text.contains("Twelve herons."));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_session_back_from_the_agent_view_goes_on_and_quitting_ends_it_in_the_daemon() {
+    let launch = client(Renderer::InLine);
+    launch
+        .api()
+        .answer([Answer::text("Twelve herons."), Answer::text("No egrets.")]);
+    let supervisor = launch.start();
+    let [_, moved] = moved_to_the_daemon(&supervisor);
+    supervisor.keys([key::ENTER]);
+    let back = || {
+        let screen = supervisor.screen();
+        !screen.contains("agent view:") && !screen.contains("describe a task")
     };
-    supervisor.wait_until("nothing of it is left", gone, SOON);
+    supervisor.wait_until("the session is back, the banner gone", back, SOON);
+    supervisor.terminal.wait_for_text("Twelve herons.", SOON);
+    supervisor.prompt("count the egrets");
+    // A worker of 2.1.197 reaches no stand-in; its turn fails, which is a turn all the same.
+    let answered = || {
+        let screen = supervisor.screen();
+        screen.contains("No egrets.") || screen.contains("API Error: Unable to connect")
+    };
+    supervisor.wait_until("the answer", answered, SOON);
+    supervisor.wait_for_state("idle", SOON);
+    assert_eq!(supervisor.status()["session_id"], json!(moved));
+    supervisor.keys([key::F10]);
+    supervisor.wait_for_exit(SOON);
+    gone(&supervisor, &[&moved], Duration::ZERO);
+    let home = launch.the_home();
+    let all = || processes_of(home).is_empty();
+    supervisor.wait_until("the daemon has ended by itself", all, DAEMON_LINGERS);
+}
+
+/// A name that no test has would be left out without a word.
+#[test]
+fn the_contract_names_tests_that_exist_and_are_live() {
+    let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let clients: toml::Table = include_str!("../../assets/clients.toml")
+        .parse()
+        .expect("TOML");
+    let contract = clients["contract"].as_array().expect("a list");
+    assert!(contract.len() > 10);
+    for name in contract.iter().filter_map(|name| name.as_str()) {
+        let (module, function) = name.rsplit_once("::").expect("a module");
+        let file = tests.join(format!("{}.rs", module.replace("::", "/")));
+        let text = fs::read_to_string(&file).expect(name);
+        let live = format!("#[ignore = \"live: needs PITSTOP_CLAUDE\"]\nfn {function}()");
+        assert!(text.contains(&live), "{name}");
+    }
 }
