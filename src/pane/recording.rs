@@ -1,8 +1,8 @@
 //! The pane's output over time, as an asciicast v2 file.
 //!
-//! One JSON line a chunk: `[seconds, "o", text]`, after a header line; `"r"` for a change of size.
-//! The format is text, so a character cut by the end of a chunk waits for its
-//! rest, and bytes that are no UTF-8 become U+FFFD. Input is never recorded here.
+//! One JSON line a chunk: `[seconds, "o", text]`, after a header line; `"i"` for input, which is recorded only where the user
+//! wants it, `"r"` for a change of size. The format is text, so a character cut by the end of a chunk waits for its
+//! rest, and bytes that are no UTF-8 become U+FFFD.
 //!
 //! ```text
 //!   loop ── batches of chunks, so many at most ──▶ recording thread: JSON, write
@@ -73,7 +73,7 @@ pub struct Recording {
 /// Chunks that belong together on their way to the file.
 #[derive(Debug, Default)]
 struct Batch {
-    /// The bytes of all outputs, one after the other.
+    /// The bytes of all outputs and inputs, one after the other.
     bytes: Vec<u8>,
     chunks: Vec<(Duration, Chunk)>,
     /// Dropped when they are written, or never will be.
@@ -84,6 +84,8 @@ struct Batch {
 enum Chunk {
     /// So many of the batch's bytes.
     Output(usize),
+    /// So many of them, sent to the pane.
+    Input(usize),
     Resize(PaneSize),
 }
 
@@ -141,6 +143,7 @@ impl Recording {
             lines: Vec::new(),
             left: limit,
             carried: Vec::new(),
+            carried_input: Vec::new(),
         };
         let ((batches, to_write), (tell, written)) = (channel(), channel());
         let start = |cast: CastFile| {
@@ -170,11 +173,25 @@ impl Recording {
     /// Records output of the pane, `at` this time since the start. An error is told once, when it is known; after it,
     /// as after the limit, nothing is recorded.
     pub fn output(&mut self, at: Duration, bytes: &[u8]) -> Result<(), RecordingError> {
+        self.add(at, bytes, Chunk::Output)
+    }
+
+    /// Records what the human sent to the pane, likewise.
+    pub fn input(&mut self, at: Duration, bytes: &[u8]) -> Result<(), RecordingError> {
+        self.add(at, bytes, Chunk::Input)
+    }
+
+    fn add(
+        &mut self,
+        at: Duration,
+        bytes: &[u8],
+        chunk: fn(usize) -> Chunk,
+    ) -> Result<(), RecordingError> {
         if self.writer.is_none() {
             return Ok(());
         }
         self.batch.bytes.extend_from_slice(bytes);
-        self.batch.chunks.push((at, Chunk::Output(bytes.len())));
+        self.batch.chunks.push((at, chunk(bytes.len())));
         if self.batch.bytes.len() < BATCH {
             return Ok(());
         }
@@ -280,8 +297,10 @@ struct CastFile {
     lines: Vec<u8>,
     /// How many bytes more the file may have.
     left: u64,
-    /// The first bytes of a character cut by the end of a chunk.
+    /// The first bytes of a character cut by the end of a chunk of output.
     carried: Vec<u8>,
+    /// The same of input.
+    carried_input: Vec<u8>,
 }
 
 impl CastFile {
@@ -314,10 +333,10 @@ impl CastFile {
             // Microseconds are what players read; more digits only cost room.
             let seconds = at.as_micros() as f64 / 1e6;
             let has_room = match chunk {
-                Chunk::Output(length) => {
+                Chunk::Output(length) | Chunk::Input(length) => {
                     let (bytes, behind) = rest.split_at(*length);
                     rest = behind;
-                    self.output(seconds, bytes)?
+                    self.text(seconds, matches!(chunk, Chunk::Input(_)), bytes)?
                 }
                 Chunk::Resize(size) => {
                     let size = format!("{}x{}", size.columns(), size.rows());
@@ -331,21 +350,26 @@ impl CastFile {
         Ok(true)
     }
 
-    fn output(&mut self, seconds: f64, bytes: &[u8]) -> io::Result<bool> {
+    fn text(&mut self, seconds: f64, input: bool, bytes: &[u8]) -> io::Result<bool> {
+        let (carried, code) = if input {
+            (&mut self.carried_input, "i")
+        } else {
+            (&mut self.carried, "o")
+        };
         let joined;
-        let bytes = if self.carried.is_empty() {
+        let bytes = if carried.is_empty() {
             bytes
         } else {
-            self.carried.extend_from_slice(bytes);
-            joined = std::mem::take(&mut self.carried);
+            carried.extend_from_slice(bytes);
+            joined = std::mem::take(carried);
             &joined
         };
         let (whole, begun) = bytes.split_at(bytes.len() - begun_character(bytes));
-        self.carried.extend_from_slice(begun);
+        carried.extend_from_slice(begun);
         if whole.is_empty() {
             return Ok(true);
         }
-        self.line(&(seconds, "o", String::from_utf8_lossy(whole)))
+        self.line(&(seconds, code, String::from_utf8_lossy(whole)))
     }
 
     /// False, and nothing of it, if there is no room for it.
@@ -405,6 +429,13 @@ mod tests {
         recording
             .output(Duration::from_millis(1500), b"a\x1b[31m\"\\\r\n")
             .unwrap();
+        // A character in two pieces, with output between them.
+        let input = |recording: &mut Recording, bytes| {
+            recording.input(Duration::from_millis(1750), bytes).unwrap();
+        };
+        input(&mut recording, b"h\xc3");
+        recording.output(Duration::from_millis(1750), b"h").unwrap();
+        input(&mut recording, b"\xa4");
         recording.resize(Duration::from_secs(2), PaneSize::new(100, 30));
         recording.flush().unwrap().wait();
         assert_eq!(
@@ -413,6 +444,9 @@ mod tests {
                 json!({"version": 2, "width": 80, "height": 24, "timestamp": 1_700_000_000,
                        "env": {"TERM": "xterm-256color"}}),
                 json!([1.5, "o", "a\u{1b}[31m\"\\\r\n"]),
+                json!([1.75, "i", "h"]),
+                json!([1.75, "o", "h"]),
+                json!([1.75, "i", "ä"]),
                 json!([2.0, "r", "100x30"]),
             ]
         );

@@ -23,7 +23,7 @@ use crate::{
         ColourScheme, HostPalette, MouseTracking, PaneSize, Rgb,
         input::{self, HostInput, HostReply},
         keys, pty,
-        recording::{Flushing, Recording},
+        recording::{Flushing, Recording, RecordingError},
         replay::Cast,
         screen::{Screen, Scroll},
     },
@@ -202,8 +202,22 @@ impl Shell {
             _ => {}
         }
         let bytes = input::forward(input, &modes, self.asked_for_keys());
+        self.record_input(&bytes);
         if !bytes.is_empty() && !self.write_pane(bytes) {
             self.paste_cut = true;
+        }
+    }
+
+    /// Records what the human sends to the agent, where they want that. The mouse is not recorded.
+    fn record_input(&mut self, bytes: &[u8]) {
+        if !self.model.config.recording.record_input || bytes.is_empty() {
+            return;
+        }
+        let Some((begun, recording)) = &mut self.recording else {
+            return;
+        };
+        if let Err(error) = recording.input(begun.elapsed(), bytes) {
+            recording_failed(&error);
         }
     }
 
@@ -362,12 +376,7 @@ impl Shell {
     /// Sends what is recorded on its way to the file; `None` if nothing is recorded any more.
     pub(super) fn flush_recording(&mut self) -> Option<Flushing> {
         let (_, recording) = self.recording.as_mut()?;
-        recording
-            .flush()
-            .inspect_err(|error| {
-                tracing::warn!(error = told(error), "the pane is not recorded any more");
-            })
-            .ok()
+        recording.flush().inspect_err(recording_failed).ok()
     }
 
     /// Reads and parses a recording on a thread for slow work: it may have many megabytes.
@@ -718,6 +727,10 @@ impl Shell {
             self.read_git();
         }
     }
+}
+
+pub(super) fn recording_failed(error: &RecordingError) {
+    tracing::warn!(error = told(error), "the pane is not recorded any more");
 }
 
 /// The length of a file, in bytes; 0 if there is none.

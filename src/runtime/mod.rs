@@ -827,10 +827,7 @@ impl Shell {
         if let Some((begun, recording)) = &mut self.recording
             && let Err(error) = recording.output(begun.elapsed(), bytes)
         {
-            tracing::warn!(
-                error = keeper::told(&error),
-                "the pane is not recorded any more"
-            );
+            effects::recording_failed(&error);
         }
         self.after_feed();
         self.listen();

@@ -10,7 +10,11 @@ use crate::kit::supervisor::{Launch, SOON, Supervisor, key};
 
 /// A supervisor whose hosted program has written this by a shell script and waits.
 fn recorded(script: &str) -> Supervisor {
-    let launch = Launch::generic("sh child.sh").set("reboot.mode=\"manual\"");
+    recorded_by(Launch::generic("sh child.sh"), script)
+}
+
+fn recorded_by(launch: Launch, script: &str) -> Supervisor {
+    let launch = launch.set("reboot.mode=\"manual\"");
     let text = format!("{script}; printf READY; exec sleep 1000\n");
     fs::write(launch.project().join("child.sh"), text).expect("a script");
     let supervisor = launch.start();
@@ -45,6 +49,23 @@ fn the_recording_of_an_iteration_is_played_in_the_history() {
         |screen| !screen.contains("Recording of") && screen.contains("later words"),
         SOON,
     );
+}
+
+#[test]
+fn what_is_typed_is_recorded_only_where_that_is_wanted() {
+    for wanted in [true, false] {
+        let launch =
+            Launch::generic("sh child.sh").set(&format!("recording.record_input={wanted}"));
+        let supervisor = recorded_by(launch, "true");
+        let path = recording(&supervisor);
+        supervisor.keys(["ä", key::ENTER]);
+        supervisor.terminal.wait_for_text("ä", SOON);
+        supervisor.ctl("stop");
+        supervisor.wait_for_exit(SOON);
+        let lines = fs::read_to_string(path).expect("a recording");
+        let typed = |text: &str| lines.contains(&format!("\"i\",\"{text}\""));
+        assert_eq!((typed("ä"), typed("\\r")), (wanted, wanted), "{lines}");
+    }
 }
 
 #[test]
