@@ -365,7 +365,7 @@ fn tested(
     Some(seen(model, signal, NewsKind::Tests, tags, about, None))
 }
 
-/// What every breakpoint brings: news, a standing moment, a checkpoint behind the next answer of git.
+/// What every breakpoint brings: news, a standing moment, and where that is wanted a checkpoint behind the next answer of git.
 fn seen(
     model: &mut Model,
     signal: Signal,
@@ -375,6 +375,10 @@ fn seen(
     sha: Option<String>,
 ) -> Vec<Effect> {
     let at = model.now;
+    let wanted = match kind {
+        NewsKind::Commit => model.config.context.checkpoint_at_commits,
+        _ => model.config.context.checkpoint_at_tests,
+    };
     if signal.merit() == Merit::Good {
         model.moments.good = Some(Breakpoint { signal, at });
     } else {
@@ -385,6 +389,9 @@ fn seen(
         data: about.clone(),
     };
     let mut effects = vec![Effect::Publish(Box::new(news))];
+    if !wanted {
+        return effects;
+    }
     if may_save(model) {
         model.moments.waiting.push(Waiting {
             tags,

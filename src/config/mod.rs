@@ -94,6 +94,10 @@ pub struct ContextConfig {
     pub max_recent_messages: usize,
     /// A checkpoint is written every this many turns; `None` for never.
     pub checkpoint_interval: Option<u32>,
+    /// Whether a commit makes a checkpoint.
+    pub checkpoint_at_commits: bool,
+    /// Whether a test run makes one.
+    pub checkpoint_at_tests: bool,
 }
 
 impl Default for ContextConfig {
@@ -103,6 +107,8 @@ impl Default for ContextConfig {
             reserve: 20_000,
             max_recent_messages: 10,
             checkpoint_interval: Some(5),
+            checkpoint_at_commits: true,
+            checkpoint_at_tests: true,
         }
     }
 }

@@ -133,6 +133,8 @@ pub(super) static KEYS: &[Key] = &[
     key("context", "reserve", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.context.reserve = v)),
     key("context", "max_recent_messages", Anyone, Whole(0, 10_000, |d, v| d.config.context.max_recent_messages = v as usize)),
     key("context", "checkpoint_interval", Anyone, Whole(0, 10_000, |d, v| d.config.context.checkpoint_interval = none_if_0(v as u32))),
+    key("context", "checkpoint_at_commits", Owner, Flag(|d, v| d.config.context.checkpoint_at_commits = v)),
+    key("context", "checkpoint_at_tests", Owner, Flag(|d, v| d.config.context.checkpoint_at_tests = v)),
 
     key("guard", "preset", Anyone, OneOf(&[
         ("default", |d| d.config.guard.preset = Preset::Default),

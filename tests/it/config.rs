@@ -4,7 +4,7 @@
 //! change run the tests with `UPDATE_FIXTURES=1` and read the difference.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     ffi::OsString,
     fs,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
@@ -731,4 +731,56 @@ fn a_directory_of_another_user_is_refused() {
             .contains("to be owned by you, found owner"),
         "{error}"
     );
+}
+
+/// The code of `src/` outside `src/config`, without unit tests, comments and white space.
+fn code_outside_of_the_configuration() -> String {
+    let mut code = String::new();
+    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).expect("a directory").flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            if path.is_dir() && name != "config" && name != "tests" {
+                open.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") && name != "tests.rs" {
+                let text = fs::read_to_string(path).expect("a source file");
+                let text = text.split("#[cfg(test)]\nmod tests {").next();
+                let lines = text.unwrap_or_default().lines().map(str::trim);
+                code.extend(lines.filter(|line| !line.starts_with("//")));
+                code.push('\n');
+            }
+        }
+    }
+    code
+}
+
+/// Nothing that is set is without effect: each field of the configuration is read somewhere outside of it, and a name that
+/// two tables have at least twice.
+#[test]
+fn every_key_is_read_outside_of_the_configuration() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/mod.rs");
+    let source = fs::read_to_string(source).expect("a source file");
+    let mut fields: BTreeMap<&str, usize> = BTreeMap::new();
+    let lines = source.lines().take_while(|line| *line != "#[cfg(test)]");
+    for line in lines {
+        let field = line
+            .strip_prefix("    pub ")
+            .and_then(|line| line.split_once(':'));
+        if let Some((name, _)) = field {
+            *fields.entry(name).or_default() += 1;
+        }
+    }
+    assert!(fields.len() > 60, "{fields:?}");
+    let code = code_outside_of_the_configuration();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for (field, tables) in fields {
+        let read = code
+            .match_indices(&format!(".{field}"))
+            .filter(|(at, found)| !code[at + found.len()..].starts_with(is_name))
+            .count();
+        assert!(
+            read >= tables,
+            "nothing reads `{field}`: {read} of {tables}"
+        );
+    }
 }

@@ -596,3 +596,22 @@ fn what_changes_is_told_and_what_does_not_is_not() {
     );
     assert_eq!(of(NewsKind::Context).unwrap()["used"], PAST_WARN);
 }
+
+#[test]
+fn commits_and_tests_make_no_checkpoint_where_that_is_not_wanted() {
+    let saved = |config: &Config, report: Report| {
+        let mut bench = Bench::with(config.clone());
+        let (_, effects) = bench.report(report);
+        let published = |effect: &Effect| matches!(effect, Effect::Publish(_));
+        assert!(effects.iter().any(published), "it is news all the same");
+        let effects = bench.git_is(SHA);
+        let kept = |effect: &Effect| matches!(effect, Effect::SaveCheckpoint(_));
+        effects.iter().any(kept)
+    };
+    let mut config = Config::default();
+    assert!(saved(&config, commit(SHA)) && saved(&config, tests(true)));
+    config.context.checkpoint_at_commits = false;
+    assert!(!saved(&config, commit(SHA)) && saved(&config, tests(true)));
+    config.context.checkpoint_at_tests = false;
+    assert!(!saved(&config, commit(SHA)) && !saved(&config, tests(true)));
+}
