@@ -511,6 +511,13 @@ pub fn thrash(model: &mut Model, why: &str) -> Option<Vec<Effect>> {
     Some(trip(model, &Trip::Thrash { why, cause }))
 }
 
+/// A reboot that was due could not be prepared. Nothing where there is no run.
+pub fn refused(model: &mut Model, why: &str) -> Option<Vec<Effect>> {
+    model.autopilot.as_ref()?;
+    let why = why.to_owned();
+    Some(trip(model, &Trip::Refused { why }))
+}
+
 /// A breaker has tripped.
 fn trip(model: &mut Model, trip: &Trip) -> Vec<Effect> {
     let mut effects = vec![tell(RunNews::Tripped {

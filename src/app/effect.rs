@@ -2,10 +2,15 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::{
     api::wire::{News, Reply},
     autopilot::RunNews,
-    lineage::{Iteration, IterationId, Meta, checkpoint::Checkpoint, journal::JournalEntry},
+    lineage::{
+        Cause, Iteration, IterationId, Meta, RunId, Way, checkpoint::Checkpoint,
+        journal::JournalEntry,
+    },
     pane::{
         PaneSize,
         copy::CopyOrder,
@@ -39,6 +44,10 @@ pub enum Effect {
     Signal(Rung),
     /// Start an agent process.
     Start(StartAgent),
+    /// Make and check what the next agent needs, and run the user's `pre_reboot`; `ReadEvent::Prepared` comes back.
+    Prepare(Box<Preparation>),
+    /// Run the user's `post_reboot` with this on its standard input, as JSON.
+    RunPostReboot(Box<RebootResult>),
     /// Look for this text on the pane's screen until it is seen.
     WatchPane(String),
     /// Ask git how things stand.
@@ -197,6 +206,58 @@ pub struct StartAgent {
     /// Whether it is the first process of this supervisor: only then do the user's own `--resume` and
     /// `--continue` flags count.
     pub first: bool,
+}
+
+/// What must be there before an agent is ended for a reboot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Preparation {
+    /// The reboot, which the answer names.
+    pub reboot: uuid::Uuid,
+    /// The agent that shall be started.
+    pub start: StartAgent,
+    /// The message, where one is sent.
+    pub handoff: Option<String>,
+    /// What `pre_reboot` is given; `None` where it is not run.
+    pub hook: Option<RebootResult>,
+}
+
+/// What the user's own commands around a reboot are given as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RebootResult {
+    /// `pre_reboot` or `post_reboot`.
+    pub hook: &'static str,
+    /// The reboot.
+    pub reboot_id: uuid::Uuid,
+    /// The run it happens in.
+    pub run_id: RunId,
+    /// The project's directory.
+    pub project: String,
+    /// The iteration that ends.
+    pub iteration: IterationId,
+    /// What asked for it.
+    pub cause: Cause,
+    /// How the context goes over.
+    pub way: Way,
+    /// The session that ends.
+    pub old_session: SessionId,
+    /// The session that begins.
+    pub new_session: SessionId,
+    /// Tokens in use when it was begun, where they are known.
+    pub used_tokens: Option<u64>,
+    /// The message, where one is sent.
+    pub handoff: Option<String>,
+    /// How it came out: `done`, `rolled_back` or `failed`; absent before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<&'static str>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether the handoff was seen to arrive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified: Option<bool>,
+    /// From the approval to the end, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
 }
 
 /// The rungs of the ladder by which an agent is ended, mildest first (DESIGN 6).

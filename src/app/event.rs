@@ -216,6 +216,13 @@ pub enum ReadEvent {
         /// The plan, or why there is none.
         plan: Result<TrimPlan, String>,
     },
+    /// Everything that a reboot needs is there, or something is missing.
+    Prepared {
+        /// The reboot.
+        reboot: uuid::Uuid,
+        /// Why it cannot go ahead, if so.
+        refused: Option<String>,
+    },
     /// The trimmed copy of a session is there whole, or there is none.
     Trimmed {
         /// The number under which it was asked.

@@ -169,6 +169,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
+        ReadEvent::Prepared { reboot, refused } => reboot::prepared(model, reboot, refused),
         ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
         ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
         ReadEvent::Estimate(reading) => agent::estimated(model, reading),

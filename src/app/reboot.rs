@@ -2,10 +2,13 @@
 //!
 //! ```text
 //!            key ────────────────┐
-//!  threshold ─► armed ─► drafting ─► review ─► waiting ─► ending ─► starting ─► delivering ─► verifying ─► warming ─► done
-//!                 (until safe)      (approve)  (until safe)            │             │            │
-//!                                                                      └──── rolling back ────────┘─► failed
+//!  threshold ─► armed ─► drafting ─► review ─► preparing ─► waiting ─► ending ─► starting ─► delivering ─► verifying ─► warming ─► done
+//!                 (until safe)      (approve)     │       (until safe)            │             │            │
+//!                                                 └─► failed                      └──── rolling back ────────┘─► failed
 //! ```
+//!
+//! Before the old agent is touched, the step `preparing` makes and checks what the new one needs: else the reboot is refused
+//! with the reason, and the old agent goes on.
 //!
 //! In the step `review` the message is drafted and waits for an approval. Nothing is opened over a person for that: a
 //! [`Banner`] says that it waits, and the review itself ([`Overlay::Review`]) is opened by their key. A script may approve
@@ -17,6 +20,7 @@
 
 mod automatic;
 mod banner;
+mod prepare;
 mod steps;
 
 use crate::{
@@ -49,6 +53,8 @@ pub use automatic::{
     Quiet, QuietReason, after, consider, is_quiet, refused, session_changed, tick,
 };
 pub use banner::{Banner, banner};
+use prepare::Prepared;
+pub use prepare::prepared;
 pub use steps::advance;
 use steps::{end_attempt, enter};
 
@@ -127,6 +133,8 @@ pub struct Attempt {
     pub cause: Cause,
     /// Where it stands.
     pub step: Step,
+    /// The iteration that ends.
+    pub(super) from: IterationId,
     /// The session that ends.
     pub old: SessionId,
     /// The session that begins.
@@ -153,6 +161,7 @@ pub struct Attempt {
     pub(super) copying: Option<u64>,
     journaled: bool,
     drafted: bool,
+    prepared: Prepared,
     /// Whether the prompt box was looked at for the last time.
     looked: bool,
     old_gone: bool,
@@ -184,6 +193,7 @@ impl Attempt {
             kind,
             cause,
             step: Step::Armed,
+            from: model.iteration,
             old: model.session,
             new: match kind {
                 Kind::Fresh | Kind::Trim => model.lots.session,
@@ -202,6 +212,7 @@ impl Attempt {
             copying: None,
             journaled: true,
             drafted: false,
+            prepared: Prepared::default(),
             looked: false,
             old_gone: model.agent.state == AgentState::Exited,
             started: false,
@@ -219,7 +230,7 @@ impl Attempt {
     pub fn is_harmless(&self) -> bool {
         matches!(
             self.step,
-            Step::Armed | Step::Drafting | Step::Review | Step::Waiting
+            Step::Armed | Step::Drafting | Step::Review | Step::Preparing | Step::Waiting
         )
     }
 
@@ -444,7 +455,12 @@ fn resume(model: &mut Model, kind: Kind, cause: Cause) -> Vec<Effect> {
     attempt.force = true;
     model.reboot.attempt = Some(attempt);
     model.overlay = None;
-    let mut effects = enter(model, Step::Waiting);
+    // Of an agent that has ended nothing can be lost any more.
+    let first = match kind {
+        Kind::Restart => Step::Waiting,
+        _ => Step::Preparing,
+    };
+    let mut effects = enter(model, first);
     effects.extend(advance(model));
     effects
 }
@@ -533,7 +549,7 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
             // What was on the screen is what is sent; where that is nothing, nothing has to arrive.
             attempt.handoff = (!message.text.is_empty()).then_some(message);
         }
-        Step::Waiting => attempt.force = true,
+        Step::Preparing | Step::Waiting => attempt.force = true,
         step => return Err(format!("the reboot has been approved: {step}")),
     }
     close_review(model);
@@ -659,9 +675,7 @@ pub fn exited(model: &mut Model, exit: &Exit) -> (bool, Vec<Effect>) {
         return (false, given_up);
     };
     match attempt.step {
-        Step::Armed | Step::Drafting | Step::Review | Step::Waiting => {
-            attempt.old_gone = true;
-        }
+        _ if attempt.is_harmless() => attempt.old_gone = true,
         Step::Ending => attempt.old_gone = true,
         _ => attempt.failed = Some(format!("the new agent ended at once: {exit}")),
     }

@@ -27,7 +27,7 @@ use crate::{
 
 use super::{
     Effect, Event, Model,
-    effect::{Rung, StartAgent},
+    effect::{Preparation, Rung, StartAgent},
     event::{CallId, Exit, HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent, TimerId},
     model::{Beginning, Focus, Identity, Overlay},
     reboot::Kind,
@@ -81,6 +81,10 @@ pub(super) struct Bench {
     shows: bool,
     /// What was typed into the prompt box since it was empty.
     in_box: String,
+    /// What was to be prepared for a reboot.
+    prepared: Vec<Preparation>,
+    /// Why a reboot cannot be prepared, if so.
+    missing: Option<String>,
     /// Why the scratchpad cannot be written, if so.
     disk_trouble: Option<String>,
     journaled: Vec<Step>,
@@ -140,6 +144,8 @@ impl Bench {
             reads: true,
             shows: true,
             in_box: String::new(),
+            prepared: Vec::new(),
+            missing: None,
             disk_trouble: None,
             journaled: Vec::new(),
         }
@@ -178,6 +184,13 @@ impl Bench {
                         if self.journal_answers {
                             answers.push(Event::Store(StoreEvent::Journaled { reboot, step }));
                         }
+                    }
+                    Effect::Prepare(preparation) => {
+                        answers.push(Event::Read(ReadEvent::Prepared {
+                            reboot: preparation.reboot,
+                            refused: self.missing.clone(),
+                        }));
+                        self.prepared.push(*preparation);
                     }
                     Effect::ReadPromptBox => {
                         let seen = self.model.agent.prompt_box.clone();

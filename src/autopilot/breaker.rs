@@ -142,6 +142,11 @@ pub enum Trip {
         /// The cause.
         cause: Thrash,
     },
+    /// A reboot that is due is refused.
+    Refused {
+        /// Why.
+        why: String,
+    },
     /// The service fails.
     Service {
         /// How often in a row.
@@ -177,6 +182,7 @@ impl Trip {
             Self::NoChange { .. } => "no_change",
             Self::SameMessage { .. } => "same_message",
             Self::Thrash { .. } => "reboot_thrash",
+            Self::Refused { .. } => "reboot_refused",
             Self::Service { .. } => "service",
             Self::Deaths { .. } => "agent_dies",
             Self::Dialog { .. } => "dialog",
@@ -206,6 +212,7 @@ impl fmt::Display for Trip {
                 )
             }
             Self::Thrash { why, cause } => write!(f, "{why}; {cause}"),
+            Self::Refused { why } => write!(f, "the reboot is refused: {why}"),
             Self::Service { times, message } => {
                 write!(
                     f,

@@ -4,7 +4,7 @@
 //! ```text
 //!             nothing is lost yet: roll back          the human approved: finish
 //! ┌────────────────────────────────────────────┐ ┌───────────────────────────────────────────┐
-//!  armed → drafting → review → waiting ──────────► ending → starting → delivering → verifying
+//!  armed → drafting → review → preparing → waiting ► ending → starting → delivering → verifying
 //!                                                     │         └────────────┬──────────┘
 //!                                          start, tell the handoff   is the marker in the new
 //!                                                                    transcript? yes: resume it
@@ -38,7 +38,9 @@ words! {
         Drafting = "drafting",
         /// The human looks at it.
         Review = "review",
-        /// Approved: waits for a safe moment.
+        /// Approved: what the new session needs is made and checked.
+        Preparing = "preparing",
+        /// Waits for a safe moment.
         Waiting = "waiting",
         /// The old agent is being ended.
         Ending = "ending",
@@ -202,9 +204,12 @@ fn decide(entry: &JournalEntry, evidence: Evidence) -> Recovery {
         }
     }
     match entry.step {
-        Step::Armed | Step::Drafting | Step::Review | Step::Waiting | Step::RollingBack => {
-            roll_back
-        }
+        Step::Armed
+        | Step::Drafting
+        | Step::Review
+        | Step::Preparing
+        | Step::Waiting
+        | Step::RollingBack => roll_back,
         Step::Ending | Step::Starting | Step::Delivering | Step::Verifying => {
             finish(entry, marker).unwrap_or(roll_back)
         }
@@ -232,7 +237,7 @@ const fn before_approval(entry: &JournalEntry, marker: Marker) -> bool {
         && !matches!(marker, Marker::Seen)
         && matches!(
             entry.step,
-            Step::Armed | Step::Drafting | Step::Review | Step::Waiting
+            Step::Armed | Step::Drafting | Step::Review | Step::Preparing | Step::Waiting
         )
 }
 
@@ -262,6 +267,7 @@ fn sentence(entry: &JournalEntry, recovery: &Recovery) -> String {
         Step::Armed => "had been asked for",
         Step::Drafting => "was drafting its handoff",
         Step::Review => "was under review",
+        Step::Preparing => "was preparing the new session",
         Step::Waiting => "was waiting for a safe moment",
         Step::Ending => "was ending the old session",
         Step::Starting if entry.way == Way::Trim => "was trimming the session",
@@ -360,11 +366,12 @@ mod tests {
     fn every_step_is_recovered_by_the_table() {
         type Row = (Step, [fn() -> Recovery; 4]);
         #[rustfmt::skip]
-        let table: [Row; 12] = [
+        let table: [Row; 13] = [
             // step               seen     absent      no transcript  unknown
             (Step::Armed,       [RESUME,  BACK,       BACK,          BACK]),
             (Step::Drafting,    [RESUME,  BACK,       BACK,          BACK]),
             (Step::Review,      [RESUME,  BACK,       BACK,          BACK]),
+            (Step::Preparing,   [RESUME,  BACK,       BACK,          BACK]),
             (Step::Waiting,     [RESUME,  BACK,       BACK,          BACK]),
             (Step::Ending,      [RESUME,  TELL_FRESH, TELL,          TELL_FRESH]),
             (Step::Starting,    [RESUME,  TELL_FRESH, TELL,          BACK]),

@@ -39,6 +39,7 @@ impl Outcome {
                 Step::Failed,
                 None | Some(Step::Armed | Step::Drafting | Step::Review | Step::Waiting),
             ) => Self::Cancelled,
+            // Refused: something that the new session needs is missing.
             (Step::Failed, _) => Self::Failed,
             _ => return None,
         })

@@ -160,7 +160,11 @@ impl AgentPlan {
     }
 
     /// Writes the per-run settings beside the iteration's other files, and nowhere else.
-    fn write_settings(&self, start: &StartAgent, no_compaction: bool) -> io::Result<PathBuf> {
+    pub(super) fn write_settings(
+        &self,
+        start: &StartAgent,
+        no_compaction: bool,
+    ) -> io::Result<PathBuf> {
         if !self.kind.tells() {
             return Ok(PathBuf::new());
         }
@@ -181,7 +185,13 @@ impl AgentPlan {
         directory
             .write_private("settings.json", bytes)
             .map_err(io::Error::other)?;
-        Ok(directory.path().join("settings.json"))
+        let path = directory.path().join("settings.json");
+        // A directory that was moved away takes files still, but the client would not find them.
+        path.metadata().map_err(|error| {
+            let place = path.display();
+            io::Error::new(error.kind(), format!("{place} is not there once written"))
+        })?;
+        Ok(path)
     }
 
     /// The text of the user's own `--settings`.

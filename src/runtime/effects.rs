@@ -92,6 +92,8 @@ impl Shell {
             }
             Effect::Signal(rung) => self.signal(rung),
             Effect::Start(start) => self.start(&start),
+            Effect::Prepare(preparation) => self.prepare(*preparation),
+            Effect::RunPostReboot(about) => self.run_post_reboot(*about),
             Effect::WatchPane(text) => self.watch_for = Some(text),
             Effect::ReadGit => self.read_git(),
             Effect::ReadClientSettings => self.read_client_settings(),
@@ -480,11 +482,16 @@ impl Shell {
         });
     }
 
-    /// Where the scratchpad lies: `.pitstop`, or what stands in for it.
+    /// Where the scratchpad lies: `.pitstop`, or what stands in for it. A project that is gone is not made again.
     fn project_dir(&self) -> Result<PrivateDir, String> {
-        let directory = self.agent.scratchpad.parent();
-        let directory = directory.unwrap_or(&self.agent.project);
-        PrivateDir::open_path(directory).map_err(|error| told(&error))
+        let project = &self.agent.project;
+        let directory = self.agent.scratchpad.parent().unwrap_or(project);
+        let opened = if directory.parent() == Some(project) {
+            PrivateDir::open_project(project)
+        } else {
+            PrivateDir::open_path(directory)
+        };
+        opened.map_err(|error| told(&error))
     }
 
     fn read_scratchpad(&mut self) {

@@ -33,6 +33,7 @@ pub mod keeper;
 pub mod listen;
 pub mod outward;
 pub mod paint;
+mod prepare;
 pub mod recovery;
 pub mod resizing;
 pub mod summary;
@@ -45,6 +46,7 @@ use std::{
     collections::HashMap,
     io,
     path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -188,7 +190,7 @@ pub struct Shell {
     pub(crate) model: Model,
     pub(crate) screen: Screen,
     pub(crate) pty: Option<Pty>,
-    pub(crate) agent: AgentPlan,
+    pub(crate) agent: Arc<AgentPlan>,
     /// The first agent's pane, if it was opened before the loop was ready.
     opened: Option<io::Result<Opened>>,
     pub(crate) keeper: mpsc::Sender<Job>,
@@ -398,7 +400,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         model,
         screen,
         pty: None,
-        agent,
+        agent: Arc::new(agent),
         opened,
         keeper,
         silence: Some(silence),
@@ -1017,7 +1019,7 @@ impl Shell {
 
     /// Whether nothing better can be known: a program that tells nothing, or one whose transcript has gone. For a
     /// client that has not spoken yet no figure is truer than the few words on its screen.
-    const fn wants_estimate(&self) -> bool {
+    fn wants_estimate(&self) -> bool {
         !self.agent.kind.tells() || self.model.transcript_lost
     }
 

@@ -1362,7 +1362,7 @@ async fn a_crash_at_either_edge_of_a_step_leaves_the_journal_at_that_edge() {
         .iter()
         .take_while(|step| **step <= Step::Done)
         .collect();
-    assert_eq!(reached.len(), 10);
+    assert_eq!(reached.len(), 11);
     for (place, step) in reached.iter().enumerate() {
         for edge in ["before", "after"] {
             let home = tempfile::tempdir().unwrap();

@@ -31,6 +31,7 @@ mod layering;
 mod lineage;
 mod outward;
 mod pane;
+mod prepare;
 mod reboot;
 mod recovery;
 mod replay;

@@ -258,6 +258,8 @@ borders! {
     killed_after_drafting_is_written: "drafting:after" Back;
     killed_before_review_is_written: "review:before" Back;
     killed_after_review_is_written: "review:after" Back;
+    killed_before_preparing_is_written: "preparing:before" Back;
+    killed_after_preparing_is_written: "preparing:after" Back;
     killed_before_waiting_is_written: "waiting:before" Back;
     killed_after_waiting_is_written: "waiting:after" Back;
     killed_before_ending_is_written: "ending:before" Back;

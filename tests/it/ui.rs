@@ -261,13 +261,18 @@ fn the_footer_follows_a_reboot() {
     scene::begin_turn(&mut model, 713);
     act(&mut model, Action::Reboot);
     let id = model.reboot.attempt.as_ref().expect("a reboot").id;
-    for round in 0..4 {
+    for round in 0..5 {
         if round == 1 {
             press(&mut model, KeyCode::Enter);
         }
         let step = model.reboot.attempt.as_ref().expect("a reboot").step;
         let stored = pitstop::app::event::StoreEvent::Journaled { reboot: id, step };
         tell(&mut model, 714, Event::Store(stored));
+        let prepared = pitstop::app::event::ReadEvent::Prepared {
+            reboot: id,
+            refused: None,
+        };
+        tell(&mut model, 714, Event::Read(prepared));
     }
     let shown = shot(&model);
     let footer = shown.lines().last().expect("a footer");

@@ -10,6 +10,7 @@ use super::{
     DEFER_TURNS, Kind,
     automatic::{QuietReason, be_quiet, is_free},
     is_safe,
+    prepare::{self, preparing},
 };
 use crate::app::{
     agent, autopilot, checkpoint, draft,
@@ -32,6 +33,7 @@ pub fn advance(model: &mut Model) -> Vec<Effect> {
             Step::Armed => armed(model),
             Step::Drafting => drafting(model),
             Step::Review => review(model),
+            Step::Preparing => preparing(model),
             Step::Waiting => waiting(model),
             Step::Ending => ending_step(model),
             Step::Starting => starting(model),
@@ -103,7 +105,7 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
 
 fn review(model: &mut Model) -> Vec<Effect> {
     match &model.reboot.attempt {
-        Some(attempt) if attempt.approved.is_some() => enter(model, Step::Waiting),
+        Some(attempt) if attempt.approved.is_some() => enter(model, Step::Preparing),
         _ => Vec::new(),
     }
 }
@@ -217,7 +219,7 @@ fn start(model: &mut Model) -> Vec<Effect> {
 }
 
 /// A generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
-fn is_pasted(model: &Model) -> bool {
+pub(super) fn is_pasted(model: &Model) -> bool {
     let handoff = model
         .reboot
         .attempt
@@ -452,6 +454,7 @@ fn record(model: &Model) -> RebootRecord {
 /// Closes the attempt, in the journal too.
 pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> Vec<Effect> {
     tally::reboot_ended(model, step, why);
+    let hook = prepare::after_reboot(model, step, why);
     if let (Some(why), Some(attempt)) = (why, &mut model.reboot.attempt) {
         attempt.rolling_back.get_or_insert_with(|| why.to_owned());
     }
@@ -462,7 +465,8 @@ pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> V
             .as_ref()
             .and_then(|attempt| attempt.rolling_back.clone());
     }
-    let effects = enter(model, step);
+    let mut effects = enter(model, step);
+    effects.extend(hook);
     model.reboot.attempt = None;
     model.ending = None;
     effects

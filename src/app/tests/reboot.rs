@@ -1,7 +1,7 @@
 //! The reboot as a state machine: its steps, what begins it and what takes it back.
 
 use super::*;
-use crate::app::reboot::{Banner, QuietReason, banner};
+use crate::app::reboot::{Approval, Banner, QuietReason, approve, banner};
 
 #[test]
 fn a_reboot_by_key_goes_through_every_step_in_order() {
@@ -37,6 +37,7 @@ fn a_reboot_by_key_goes_through_every_step_in_order() {
             Step::Armed,
             Step::Drafting,
             Step::Review,
+            Step::Preparing,
             Step::Waiting,
             Step::Ending,
             Step::Starting,
@@ -63,15 +64,18 @@ fn nothing_is_done_before_its_step_is_on_disk() {
     bench.git();
     bench.journal_answers = false;
     let effects = bench.press(KeyCode::Enter);
-    assert_eq!(bench.step(), Some(Step::Waiting));
     assert!(signals(&effects).is_empty());
     let reboot = bench.model.reboot.attempt.as_ref().unwrap().id;
-    let effects = bench.tell(Event::Store(StoreEvent::Journaled {
-        reboot,
-        step: Step::Waiting,
-    }));
-    assert_eq!(bench.step(), Some(Step::Ending));
-    assert!(signals(&effects).is_empty(), "ending is not on disk yet");
+    for (step, next) in [
+        (Step::Preparing, Step::Waiting),
+        (Step::Waiting, Step::Ending),
+    ] {
+        assert_eq!(bench.step(), Some(step));
+        assert!(bench.prepared.is_empty() == (step == Step::Preparing));
+        let effects = bench.tell(Event::Store(StoreEvent::Journaled { reboot, step }));
+        assert_eq!(bench.step(), Some(next));
+        assert!(signals(&effects).is_empty(), "{next} is not on disk yet");
+    }
     let effects = bench.tell(Event::Store(StoreEvent::Journaled {
         reboot,
         step: Step::Ending,
@@ -833,4 +837,129 @@ fn a_note_that_is_being_written_makes_the_countdown_wait() {
     assert!(signals(&bench.tell(Event::TimerFired(timer))).is_empty());
     let effects = bench.press(KeyCode::Esc);
     assert!(clock(&effects).is_some(), "it begins anew");
+}
+
+#[test]
+fn what_the_new_session_needs_is_there_before_the_old_one_is_touched() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.missing = Some("no room on the disk".to_owned());
+    let shown = bench.model.handoff.current().text.clone();
+    let effects = bench.press(KeyCode::Enter);
+    let prepared = bench.prepared.pop().unwrap();
+    assert_eq!(
+        (prepared.start.iteration.get(), prepared.start.session),
+        (2, session(NEW))
+    );
+    assert_eq!(prepared.handoff, Some(shown));
+    assert_eq!(prepared.hook, None, "no hook is set");
+    assert!(signals(&effects).is_empty() && starts(&effects).is_empty());
+    assert_eq!((bench.step(), bench.state()), (None, AgentState::Idle));
+    let said = &bench.model.notices.back().unwrap().text;
+    assert_eq!(
+        said,
+        "the reboot is refused, and the agent goes on: no room on the disk"
+    );
+    assert_eq!(
+        bench.model.reboot.failure.as_deref(),
+        Some("no room on the disk")
+    );
+    // The next one finds room.
+    bench.missing = None;
+    bench.press(KeyCode::F(5));
+    bench.git();
+    assert_eq!(signals(&bench.press(KeyCode::Enter)), [Rung::Exit]);
+}
+
+#[test]
+fn a_refused_automatic_reboot_is_tried_again_after_the_next_turn() {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    config.reboot.auto_delay = Duration::ZERO;
+    let mut bench = Bench::with(config);
+    bench.missing = Some("no room on the disk".to_owned());
+    let full = |bench: &mut Bench, used| {
+        bench.used(used);
+        bench.tell(Event::TimerFired(TimerId::Age));
+        bench.git();
+    };
+    full(&mut bench, 155_000);
+    assert_eq!((bench.step(), bench.prepared.len()), (None, 1));
+    let why = "the reboot is refused, and the agent goes on: no room on the disk";
+    let reason = QuietReason::Breaker(why.to_owned());
+    assert_eq!(banner(&bench.model), Some(Banner::Quiet(reason, 1)));
+    full(&mut bench, 155_001);
+    assert_eq!(bench.step(), None, "not at once");
+    bench.missing = None;
+    bench.prompted(OLD, "go on");
+    bench.turn_ended(OLD);
+    full(&mut bench, 155_002);
+    assert_eq!(bench.step(), Some(Step::Ending));
+}
+
+#[test]
+fn a_reboot_that_was_taken_back_does_not_wait_for_its_preparation() {
+    let mut config = Config::default();
+    config.hooks.pre_reboot = Some("sleep 20".to_owned());
+    let mut bench = Bench::with(config);
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let at = bench.at();
+    let reboot = bench.model.reboot.attempt.as_ref().unwrap().id;
+    approve(&mut bench.model, Approval::Person).unwrap();
+    let step = Step::Preparing;
+    let journaled = Event::Store(StoreEvent::Journaled { reboot, step });
+    let effects = update(&mut bench.model, at, journaled);
+    let asked = effects.iter().find_map(|effect| match effect {
+        Effect::Prepare(one) => one.hook.clone(),
+        _ => None,
+    });
+    let asked = asked.expect("the hook is run");
+    assert_eq!(
+        (asked.hook, asked.iteration.get(), asked.result),
+        ("pre_reboot", 1, None)
+    );
+    bench.press(KeyCode::F(5));
+    bench.press(KeyCode::Esc);
+    assert_eq!(bench.step(), None);
+    let late = ReadEvent::Prepared {
+        reboot,
+        refused: None,
+    };
+    assert!(signals(&bench.tell(Event::Read(late))).is_empty());
+    assert_eq!(bench.step(), None);
+}
+
+#[test]
+fn the_command_after_a_reboot_is_told_how_it_came_out() {
+    let mut config = Config::default();
+    config.hooks.post_reboot = Some("true".to_owned());
+    let told = |effects: &[Effect]| {
+        let told = effects.iter().find_map(|effect| match effect {
+            Effect::RunPostReboot(result) => Some((result.result, result.verified)),
+            _ => None,
+        });
+        told.map(|(result, verified)| (result.unwrap(), verified.unwrap()))
+    };
+    let mut bench = Bench::with(config.clone());
+    let start = bench.rebooted();
+    bench.spawned(3);
+    bench.started(NEW);
+    let effects = bench.prompted(NEW, &start.prompt.unwrap());
+    assert_eq!(told(&effects), Some(("done", true)));
+
+    // One that failed and was taken back.
+    let mut bench = Bench::with(config.clone());
+    bench.rebooted();
+    bench.spawned(3);
+    bench.exited(1);
+    let effects = bench.spawned(4);
+    assert_eq!(told(&effects), Some(("rolled_back", false)));
+
+    // One that never began.
+    let mut bench = Bench::with(config);
+    bench.press(KeyCode::F(5));
+    bench.git();
+    assert_eq!(told(&bench.press(KeyCode::Esc)), None);
 }

@@ -131,6 +131,7 @@ fn a_trim_copies_the_ended_session_and_resumes_the_copy() {
             Step::Armed,
             Step::Drafting,
             Step::Review,
+            Step::Preparing,
             Step::Waiting,
             Step::Ending,
             Step::Starting,
@@ -165,7 +166,7 @@ fn the_way_is_journaled_from_the_approval_on() {
         _ => None,
     });
     let entry = entry.unwrap();
-    assert_eq!((entry.step, entry.way), (Step::Waiting, Way::Trim));
+    assert_eq!((entry.step, entry.way), (Step::Preparing, Way::Trim));
     assert_eq!(entry.trim, Some(trim_record()));
 }
 

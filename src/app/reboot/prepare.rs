@@ -1,0 +1,171 @@
+//! What is done before the old agent is touched, and what the user's own commands around a reboot are told.
+
+use crate::{
+    app::{
+        autopilot,
+        effect::{Effect, Preparation, RebootResult, StartAgent},
+        model::Model,
+    },
+    lineage::{IterationId, journal::Step},
+};
+
+use super::{
+    Attempt, Kind,
+    automatic::refused,
+    steps::{end_attempt, enter, is_pasted},
+};
+
+/// How far the preparation is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Prepared {
+    /// Nothing was done.
+    #[default]
+    Nothing,
+    /// It is under way.
+    Ordered,
+    /// Everything is there.
+    Ready,
+    /// Something is missing.
+    Refused(String),
+}
+
+/// Everything that the new agent needs is made and checked; without it the reboot is refused and the old agent goes on.
+pub(super) fn preparing(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return Vec::new();
+    };
+    match &attempt.prepared {
+        Prepared::Nothing => {
+            attempt.prepared = Prepared::Ordered;
+            order(model)
+        }
+        Prepared::Ordered => Vec::new(),
+        Prepared::Ready => enter(model, Step::Waiting),
+        Prepared::Refused(why) => {
+            let why = why.clone();
+            refuse(model, &why)
+        }
+    }
+}
+
+fn order(model: &Model) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let message = message(attempt);
+    let pasted = is_pasted(model);
+    let start = StartAgent {
+        iteration: next(model),
+        session: attempt.new,
+        resume: attempt.kind != Kind::Fresh,
+        prompt: message.clone().filter(|_| !pasted),
+        anew: None,
+        first: false,
+    };
+    let hook = model.config.hooks.pre_reboot.is_some() && attempt.kind.is_reboot();
+    vec![Effect::Prepare(Box::new(Preparation {
+        reboot: attempt.id,
+        start,
+        handoff: message,
+        hook: hook.then(|| result(model, attempt, "pre_reboot")),
+    }))]
+}
+
+/// The iteration that the reboot begins.
+fn next(model: &Model) -> IterationId {
+    let last = model.lineage.iterations().last();
+    last.map_or(IterationId::FIRST, |last| last.iteration.next())
+}
+
+/// What is sent to the new session; a trimmed one holds it already.
+fn message(attempt: &Attempt) -> Option<String> {
+    let handoff = attempt.handoff.as_ref();
+    handoff
+        .filter(|_| attempt.kind == Kind::Fresh)
+        .map(|handoff| handoff.text.clone())
+}
+
+fn result(model: &Model, attempt: &Attempt, hook: &'static str) -> RebootResult {
+    RebootResult {
+        hook,
+        reboot_id: attempt.id,
+        run_id: model.run().clone(),
+        project: model.identity.project.clone(),
+        iteration: attempt.from,
+        cause: attempt.cause,
+        way: attempt.kind.way(),
+        old_session: attempt.old,
+        new_session: attempt.new,
+        used_tokens: attempt.used.map(|used| used.0),
+        handoff: message(attempt),
+        result: None,
+        reason: None,
+        verified: None,
+        took_ms: None,
+    }
+}
+
+/// The answer to the order.
+pub fn prepared(model: &mut Model, reboot: uuid::Uuid, refused: Option<String>) -> Vec<Effect> {
+    match &mut model.reboot.attempt {
+        Some(attempt) if attempt.id == reboot && attempt.prepared == Prepared::Ordered => {
+            attempt.prepared = refused.map_or(Prepared::Ready, Prepared::Refused);
+        }
+        // It was taken back meanwhile.
+        _ => return Vec::new(),
+    }
+    super::advance(model)
+}
+
+/// Nothing was done to the old agent: it goes on.
+fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let by_itself = attempt.is_by_itself();
+    let said = if attempt.old_gone {
+        format!("the reboot is refused: {why}")
+    } else {
+        format!("the reboot is refused, and the agent goes on: {why}")
+    };
+    let mut effects = end_attempt(model, Step::Failed, Some(why));
+    if !by_itself {
+        model.trouble(said);
+        return effects;
+    }
+    if let Some(tripped) = autopilot::refused(model, why) {
+        effects.extend(tripped);
+    } else {
+        refused(model, &said);
+    }
+    effects
+}
+
+/// The order to run the user's command after a reboot that has touched the old agent.
+pub(super) fn after_reboot(model: &Model, last: Step, why: Option<&str>) -> Option<Effect> {
+    model.config.hooks.post_reboot.as_ref()?;
+    let attempt = model.reboot.attempt.as_ref()?;
+    if !attempt.kind.is_reboot() || attempt.is_harmless() {
+        return None;
+    }
+    let came_out = match last {
+        Step::Done => "done",
+        _ if attempt.step == Step::RollingBack => "rolled_back",
+        _ => "failed",
+    };
+    let approved = attempt
+        .entered
+        .iter()
+        .find(|(step, _)| *step == Step::Preparing);
+    let took = approved.map(|(_, at)| model.now.since(*at).as_millis());
+    Some(Effect::RunPostReboot(Box::new(RebootResult {
+        result: Some(came_out),
+        reason: attempt
+            .rolling_back
+            .clone()
+            .or_else(|| why.map(str::to_owned)),
+        verified: Some(attempt.proven),
+        took_ms: took.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX)),
+        ..result(model, attempt, "post_reboot")
+    })))
+}

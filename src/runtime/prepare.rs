@@ -1,0 +1,351 @@
+//! What a reboot needs is made and checked before the old agent is touched, and the user's own commands around a reboot are run,
+//! all of it off the loop.
+//!
+//! ```text
+//!   loop ── Prepare ───────► directories, settings, handoff.md, program, descriptors ──► pre_reboot ── Prepared ──► loop
+//!        ── RunPostReboot ─► post_reboot ── Troubled, if it fails ──► loop
+//! ```
+
+use std::{
+    fs::File,
+    io,
+    path::Path,
+    process::{ExitStatus, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use rustix::{
+    fs::Access,
+    process::{Pid, Signal, kill_process_group},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    process::{Child, Command},
+};
+
+use crate::{
+    app::{
+        Event,
+        effect::{Preparation, RebootResult},
+        event::ReadEvent,
+    },
+    clean,
+    lineage::files::HANDOFF,
+};
+
+use super::{Shell, agent::AgentPlan, keeper::told};
+
+/// How long the files may take: a disk that hangs must not leave the reboot waiting for ever.
+const FILES_LIMIT: Duration = Duration::from_secs(10);
+
+/// How many files must be free to be opened: the terminal of the new agent, its recording, pipes and threads' own.
+const DESCRIPTORS: usize = 24;
+
+/// How long after its end what it has said is read.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// The most that is kept of what a command of the user's says, in bytes; the rest is read and dropped.
+const SAID_CAP: u64 = 64 * 1024;
+
+/// The most of it that is shown, in characters.
+const SHOWN: usize = 300;
+
+impl Shell {
+    /// Makes and checks what the next agent needs; then the user's `pre_reboot` has its say.
+    pub(super) fn prepare(&self, preparation: Preparation) {
+        let events = self.events.clone();
+        let plan = Arc::clone(&self.agent);
+        let no_compaction = self.model.agent.holds_compaction;
+        let hooks = &self.model.config.hooks;
+        let (command, limit) = (hooks.pre_reboot.clone(), hooks.timeout);
+        tokio::spawn(async move {
+            let reboot = preparation.reboot;
+            let hook = command.zip(preparation.hook.clone());
+            let project = plan.project.clone();
+            let work =
+                tokio::task::spawn_blocking(move || make(&plan, &preparation, no_compaction));
+            let mut outcome = match tokio::time::timeout(FILES_LIMIT, work).await {
+                Ok(Ok(done)) => done,
+                Ok(Err(error)) => Err(told(&error)),
+                Err(_) => Err(format!(
+                    "what the new session needs could not be written within {} s",
+                    FILES_LIMIT.as_secs()
+                )),
+            };
+            if let (Ok(()), Some((command, about))) = (&outcome, hook) {
+                outcome = run(&command, &about, &project, limit).await;
+            }
+            let refused = outcome.err();
+            // The loop is gone, then.
+            let _ = events
+                .send(Event::Read(ReadEvent::Prepared { reboot, refused }))
+                .await;
+        });
+    }
+
+    /// Runs the user's `post_reboot`. Its failure changes nothing any more.
+    pub(super) fn run_post_reboot(&self, about: RebootResult) {
+        let hooks = &self.model.config.hooks;
+        let Some(command) = hooks.post_reboot.clone() else {
+            return;
+        };
+        let (events, limit) = (self.events.clone(), hooks.timeout);
+        let project = self.agent.project.clone();
+        tokio::spawn(async move {
+            if let Err(what) = run(&command, &about, &project, limit).await {
+                let _ = events.send(Event::Troubled { what }).await;
+            }
+        });
+    }
+}
+
+/// Makes what the new session needs and checks the rest; the error says what is missing.
+fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Result<(), String> {
+    let project = &plan.project;
+    if !project.is_dir() {
+        return Err(format!(
+            "the project's directory is gone: {}",
+            project.display()
+        ));
+    }
+    for program in [&plan.exe, &plan.program] {
+        rustix::fs::access(program, Access::EXEC_OK)
+            .map_err(|error| format!("{} cannot be run: {}", program.display(), told(&error)))?;
+    }
+    let start = &preparation.start;
+    plan.write_settings(start, no_compaction)
+        .map_err(|error| format!("no settings for the new session: {}", told(&error)))?;
+    if let (Some(text), Some(files)) = (&preparation.handoff, &plan.files) {
+        files
+            .iteration(start.iteration)
+            .and_then(|directory| directory.write_private(HANDOFF, text.as_bytes()))
+            .map_err(|error| format!("the handoff cannot be written: {}", told(&error)))?;
+    }
+    descriptors().map_err(|error| {
+        format!(
+            "no {DESCRIPTORS} files can be opened for the new session (ulimit -n): {}",
+            told(&error)
+        )
+    })
+}
+
+/// Whether enough files can be opened.
+fn descriptors() -> io::Result<()> {
+    let opened: io::Result<Vec<File>> = (0..DESCRIPTORS).map(|_| File::open("/dev/null")).collect();
+    opened.map(drop)
+}
+
+/// A command of the user's, which ends with us, and its whole group with it.
+struct Hook(Child);
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        let group = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        if let Some(group) = group {
+            // Gone already, which is as good.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+/// Runs a command of the user's with this on its standard input; the error says how it failed, with what it said last.
+async fn run(
+    command: &str,
+    about: &RebootResult,
+    project: &Path,
+    limit: Duration,
+) -> Result<(), String> {
+    let hook = about.hook;
+    let failed = |why: &str| format!("[hooks] {hook} {why}");
+    let json = serde_json::to_vec(about).map_err(|error| failed(&told(&error)))?;
+    let child = Command::new("sh")
+        .arg("-c")
+        .arg(command)
+        .current_dir(project)
+        .process_group(0)
+        .kill_on_drop(true)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(&format!("cannot be run: {}", told(&error))))?;
+    let mut child = Hook(child);
+    let (stdin, stdout, stderr) = (
+        child.0.stdin.take(),
+        child.0.stdout.take(),
+        child.0.stderr.take(),
+    );
+    let give = async {
+        if let Some(mut stdin) = stdin {
+            // It need not read it.
+            let _ = stdin.write_all(&json).await;
+        }
+    };
+    let (mut printed, mut complained) = (Vec::new(), Vec::new());
+    let ended = {
+        let mut talk = std::pin::pin!(async {
+            tokio::join!(
+                give,
+                read(stdout, &mut printed),
+                read(stderr, &mut complained)
+            )
+        });
+        let mut talks = true;
+        let ended = async {
+            loop {
+                tokio::select! {
+                    status = child.0.wait() => break status,
+                    _ = &mut talk, if talks => talks = false,
+                }
+            }
+        };
+        let ended = tokio::time::timeout(limit, ended).await;
+        if talks {
+            // What it has left running in the background may hold its output open.
+            let _ = tokio::time::timeout(LAST_WORDS, talk).await;
+        }
+        ended
+    };
+    drop(child);
+    let said = if complained.trim_ascii().is_empty() {
+        printed
+    } else {
+        complained
+    };
+    match ended {
+        Ok(Ok(status)) if status.success() => Ok(()),
+        Ok(Ok(status)) => Err(failed(&how(status, &said))),
+        Ok(Err(error)) => Err(failed(&told(&error))),
+        Err(_) => Err(failed(&format!(
+            "has taken longer than {} s ([hooks] timeout)",
+            limit.as_secs_f64()
+        ))),
+    }
+}
+
+/// Reads all, and keeps what fits under the cap.
+async fn read(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
+    let Some(mut from) = from else { return };
+    // What cannot be read was not said.
+    let _ = (&mut from).take(SAID_CAP).read_to_end(into).await;
+    let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
+}
+
+/// How it failed, with its last words.
+fn how(status: ExitStatus, said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let last = clean::one_line(said.trim());
+    let count = last.chars().count();
+    let last: String = last.chars().skip(count.saturating_sub(SHOWN)).collect();
+    match status.code() {
+        _ if !last.is_empty() => format!("has failed: {last}"),
+        Some(code) => format!("has failed with exit code {code}"),
+        None => format!("has failed: {status}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::{
+        lineage::{Cause, IterationId, RunId, Way},
+        transcript::SessionId,
+    };
+
+    fn about(hook: &'static str) -> RebootResult {
+        let session = SessionId::new(uuid::Uuid::from_u128(7));
+        RebootResult {
+            hook,
+            reboot_id: uuid::Uuid::from_u128(1),
+            run_id: RunId::new(chrono::DateTime::UNIX_EPOCH, [1, 2, 3]),
+            project: "/p".to_owned(),
+            iteration: IterationId::FIRST,
+            cause: Cause::Key,
+            way: Way::Fresh,
+            old_session: session,
+            new_session: session,
+            used_tokens: Some(12),
+            handoff: Some("# Handoff".to_owned()),
+            result: None,
+            reason: None,
+            verified: None,
+            took_ms: None,
+        }
+    }
+
+    async fn ran(command: &str, project: &Path) -> Result<(), String> {
+        run(
+            command,
+            &about("pre_reboot"),
+            project,
+            Duration::from_secs(20),
+        )
+        .await
+    }
+
+    #[tokio::test]
+    async fn a_command_gets_the_reboot_as_json_in_the_projects_directory() {
+        let project = tempfile::tempdir().unwrap();
+        ran("cat >said.json", project.path()).await.unwrap();
+        let said = fs::read(project.path().join("said.json")).unwrap();
+        let said: serde_json::Value = serde_json::from_slice(&said).unwrap();
+        assert_eq!(
+            (&said["hook"], &said["iteration"], &said["handoff"]),
+            (&"pre_reboot".into(), &1.into(), &"# Handoff".into())
+        );
+        assert!(said.get("result").is_none());
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_named_with_its_last_words() {
+        let project = tempfile::tempdir().unwrap();
+        let said = ran(
+            "echo printed; echo 'the tests fail' >&2; exit 3",
+            project.path(),
+        )
+        .await;
+        assert_eq!(
+            said.unwrap_err(),
+            "[hooks] pre_reboot has failed: the tests fail"
+        );
+        let said = ran("exit 3", project.path()).await;
+        assert_eq!(
+            said.unwrap_err(),
+            "[hooks] pre_reboot has failed with exit code 3"
+        );
+        let said = ran("sleep 3 & echo no >&2; exit 1", project.path()).await;
+        assert_eq!(said.unwrap_err(), "[hooks] pre_reboot has failed: no");
+        // It need not read what it is given, and may say a lot.
+        ran("exec <&-; head -c 1000000 /dev/zero", project.path())
+            .await
+            .unwrap();
+    }
+
+    #[tokio::test]
+    async fn one_that_takes_too_long_is_ended_with_all_that_it_started() {
+        let project = tempfile::tempdir().unwrap();
+        let command = "sleep 600 & echo $! >pid; wait";
+        let limit = Duration::from_secs(1);
+        let said = run(command, &about("pre_reboot"), project.path(), limit).await;
+        assert_eq!(
+            said.unwrap_err(),
+            "[hooks] pre_reboot has taken longer than 1 s ([hooks] timeout)"
+        );
+        let pid = fs::read_to_string(project.path().join("pid")).unwrap();
+        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        // Killed, and reaped by whoever takes orphans in.
+        let end = std::time::Instant::now() + Duration::from_secs(10);
+        while is_running(pid) {
+            assert!(std::time::Instant::now() < end, "it goes on");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    fn is_running(pid: Pid) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    }
+}

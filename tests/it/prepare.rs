@@ -1,0 +1,159 @@
+//! Before the old agent is touched: what the new one needs is there and the user's own command has agreed; else the reboot is
+//! refused with the reason, and the agent goes on.
+
+use std::fs;
+
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use serde_json::Value;
+
+use crate::kit::supervisor::{Launch, SOON, Supervisor, key, session_of};
+
+const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nfeeds are parsed\n\n## Current Plan\n- [ ] write the store\n";
+
+/// Approves a reboot, at the keyboard alone.
+#[track_caller]
+fn approve(supervisor: &Supervisor) {
+    supervisor.keys([key::F5]);
+    supervisor.terminal.wait_for_text("approve", SOON);
+    supervisor.keys([key::ENTER]);
+}
+
+/// A reboot is refused for this reason.
+#[track_caller]
+fn refused(supervisor: &Supervisor, why: &str) {
+    supervisor.wait_for_log(why, SOON);
+    supervisor
+        .terminal
+        .wait_for_text("the reboot is refused", SOON);
+}
+
+/// Approves a reboot that is refused for this reason; the agent goes on as the same one.
+#[track_caller]
+fn is_refused(supervisor: &Supervisor, why: &str) {
+    let before = supervisor.status();
+    let agent = supervisor.agent_pid();
+    approve(supervisor);
+    refused(supervisor, why);
+    same_agent(supervisor, &before, agent);
+}
+
+#[track_caller]
+fn same_agent(supervisor: &Supervisor, before: &Value, agent: Pid) {
+    supervisor.wait_for_state("idle", SOON);
+    let status = supervisor.wait_for_phase("idle", SOON);
+    assert_eq!(status["iteration"], before["iteration"]);
+    assert_eq!(session_of(&status), session_of(before));
+    assert_eq!(supervisor.agent_pid(), agent);
+}
+
+/// Approves a reboot that goes ahead.
+#[track_caller]
+fn goes_ahead(supervisor: &Supervisor, iteration: u64) {
+    approve(supervisor);
+    supervisor.wait_for_iteration(iteration, SOON);
+    supervisor.wait_for_status(
+        |status| status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle",
+        SOON,
+    );
+}
+
+fn the_users_commands_have_their_say(launch: Launch) {
+    let launch = launch
+        .set("reboot.mode=\"manual\"")
+        .set("hooks.pre_reboot=\"cat >pre.json; test -e allowed || { echo 'the tests fail' >&2; exit 1; }\"")
+        .set("hooks.post_reboot=\"cat >post.new; mv post.new post.json\"")
+        .notes(NOTES);
+    let project = launch.project().to_owned();
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("begin the work");
+    supervisor.wait_until(
+        "a turn is over",
+        || {
+            let history = supervisor.history();
+            history["iterations"][0]["tokens"]["output"]
+                .as_u64()
+                .is_some_and(|tokens| tokens > 0)
+        },
+        SOON,
+    );
+    supervisor.wait_for_state("idle", SOON);
+    is_refused(&supervisor, "pre_reboot has failed: the tests fail");
+    assert!(!project.join("post.json").exists(), "nothing was done");
+
+    fs::write(project.join("allowed"), "").expect("a file");
+    goes_ahead(&supervisor, 2);
+    let json = |name: &str| -> Value {
+        let text = fs::read(project.join(name)).expect("a file");
+        serde_json::from_slice(&text).expect("JSON")
+    };
+    supervisor.wait_until(
+        "post_reboot has run",
+        || project.join("post.json").exists(),
+        SOON,
+    );
+    let (pre, post) = (json("pre.json"), json("post.json"));
+    assert_eq!(
+        (&pre["hook"], &pre["iteration"], &pre["result"]),
+        (&"pre_reboot".into(), &1.into(), &Value::Null)
+    );
+    assert_eq!(
+        (&post["hook"], &post["result"], &post["verified"]),
+        (&"post_reboot".into(), &"done".into(), &true.into())
+    );
+    let handoff = pre["handoff"].as_str().expect("the handoff");
+    assert!(handoff.contains("write the store"), "{handoff}");
+    assert_eq!(post["new_session"], session_of(&supervisor.status()));
+}
+
+#[test]
+fn the_users_commands_around_a_reboot_have_their_say() {
+    the_users_commands_have_their_say(Launch::manual_demo(NOTES));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_users_commands_around_a_reboot_of_the_real_client_have_their_say() {
+    the_users_commands_have_their_say(Launch::live().agent_args(["--model", "claude-sonnet-4-5"]));
+}
+
+#[test]
+fn with_its_run_s_directory_gone_a_reboot_is_refused_and_the_agent_goes_on() {
+    let launch = Launch::manual_demo(NOTES);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    fs::remove_dir_all(launch.project().join(".pitstop/runs")).expect("removed");
+    is_refused(&supervisor, "no settings for the new session");
+}
+
+#[test]
+fn without_its_directory_or_descriptors_a_reboot_is_refused_and_the_agent_goes_on() {
+    let launch = Launch::manual_demo(NOTES);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+
+    let project = launch.project();
+    let aside = project.with_extension("aside");
+    let before = supervisor.status();
+    let agent = supervisor.agent_pid();
+    fs::rename(project, &aside).expect("moved away");
+    // A command that asks for the status would have to run there.
+    approve(&supervisor);
+    refused(&supervisor, "the project's directory is gone");
+    fs::rename(&aside, project).expect("moved back");
+    same_agent(&supervisor, &before, agent);
+
+    let pid = supervisor.status()["pid"].as_i64().expect("its number");
+    let pid = Pid::from_raw(i32::try_from(pid).expect("a number")).expect("a process");
+    let count = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero()))
+        .expect("its descriptors")
+        .count();
+    let few = Rlimit {
+        current: Some(count as u64 + 8),
+        ..getrlimit(Resource::Nofile)
+    };
+    let before = prlimit(Some(pid), Resource::Nofile, few).expect("a limit");
+    is_refused(&supervisor, "files can be opened for the new session");
+    prlimit(Some(pid), Resource::Nofile, before).expect("a limit");
+    goes_ahead(&supervisor, 2);
+}
