@@ -640,8 +640,6 @@ impl Shell {
     pub(super) fn follow(&mut self, session: SessionId, path: String) {
         let path = PathBuf::from(path);
         if self.transcript.as_ref() == Some(&path) {
-            // A client that is new here makes the directory long after it has named the file.
-            self.watcher.watch_beside(&path);
             self.poke_transcript();
             return;
         }

@@ -748,6 +748,7 @@ impl Shell {
                     }
                     Err(error) => tracing::warn!(%error, "a status line payload was ignored"),
                 }
+                self.poke_transcript();
                 Reply::StatusLine(report::status_line(&self.model))
             }
             Request::Control(control) => {
@@ -921,8 +922,11 @@ impl Shell {
         }
     }
 
+    /// Has the transcript read on. A client that is new here makes the directory long after it has named the file, so it is
+    /// watched at the first sign of life that finds it: hooks may be lost on a busy machine.
     pub(crate) fn poke_transcript(&mut self) {
-        if self.transcript.is_some() {
+        if let Some(path) = &self.transcript {
+            self.watcher.watch_beside(path);
             self.follower.send(Poke::Grown);
         }
     }
@@ -1014,6 +1018,7 @@ impl Shell {
         let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
         if asked || (seen != *known && (follows || !alike)) {
             self.tell(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
+            self.poke_transcript();
         }
     }
 
