@@ -604,10 +604,10 @@ fn lock_of(launch: &Launch) -> String {
 #[test]
 fn an_agent_that_the_database_never_heard_of_is_swept_at_the_next_start() {
     let launch = Launch::generic(
-        "sh -c \"[ -e deaf ] && trap '' HUP INT TERM; echo up; while :; do sleep 1; done\"",
+        "sh -c \"[ -e deaf ] && trap '' HUP INT TERM; echo READY; while :; do sleep 1; done\"",
     );
     let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("up", SOON);
+    supervisor.terminal.wait_for_text("READY", SOON);
     drop(supervisor);
     assert_eq!(lock_of(&launch), "left in order\n");
 
@@ -617,7 +617,7 @@ fn an_agent_that_the_database_never_heard_of_is_swept_at_the_next_start() {
     rustix::fs::flock(&gate, rustix::fs::FlockOperation::LockExclusive).expect("the gate");
     fs::write(launch.project().join("deaf"), "").expect("a file");
     let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("up", SOON);
+    supervisor.terminal.wait_for_text("READY", SOON);
     let agent = supervisor.agent_pid();
     let launch = supervisor.kill();
     assert!(
@@ -627,7 +627,7 @@ fn an_agent_that_the_database_never_heard_of_is_swept_at_the_next_start() {
     drop(gate);
 
     let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("up", SOON);
+    supervisor.terminal.wait_for_text("READY", SOON);
     assert!(group_members(agent).is_empty(), "it was ended first");
     assert_ne!(supervisor.agent_pid(), agent);
     supervisor.wait_for_log("was still alive and was ended", SOON);
