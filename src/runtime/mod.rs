@@ -748,7 +748,6 @@ impl Shell {
                     }
                     Err(error) => tracing::warn!(%error, "a status line payload was ignored"),
                 }
-                self.poke_transcript();
                 Reply::StatusLine(report::status_line(&self.model))
             }
             Request::Control(control) => {
@@ -923,7 +922,7 @@ impl Shell {
     }
 
     /// Has the transcript read on. A client that is new here makes the directory long after it has named the file, so it is
-    /// watched at the first sign of life that finds it: hooks may be lost on a busy machine.
+    /// watched at the first sign of life that finds it.
     pub(crate) fn poke_transcript(&mut self) {
         if let Some(path) = &self.transcript {
             self.watcher.watch_beside(path);
