@@ -190,10 +190,18 @@ pub(super) fn asked(model: &mut Model, about: String) -> Vec<Effect> {
 
 /// The human has pressed a key that may answer a question. Where the prompt box is known, the screen says what came of it.
 pub(super) fn answered_by_key(model: &mut Model) -> Vec<Effect> {
-    let activity = &mut model.agent.activity;
-    if activity.box_seen || activity.question.take().is_none() {
+    let activity = &model.agent.activity;
+    if activity.box_seen || activity.question.is_none() {
         return Vec::new();
     }
+    without_question(model)
+}
+
+/// The question is answered: what is left is the turn, if one is open. It may have been stopped by the answer, which is seen
+/// when the signs have stood for longer.
+fn without_question(model: &mut Model) -> Vec<Effect> {
+    let activity = &mut model.agent.activity;
+    activity.question = None;
     let state = if activity.turn {
         AgentState::Busy
     } else {
@@ -276,16 +284,7 @@ pub fn judge(model: &mut Model, epoch: u64) -> Vec<Effect> {
                 Vec::new()
             };
         }
-        let activity = &mut model.agent.activity;
-        activity.question = None;
-        let state = if activity.turn {
-            AgentState::Busy
-        } else {
-            AgentState::Idle
-        };
-        set_state(model, state);
-        // The turn may have been stopped by the answer: that is seen when the signs have stood for longer.
-        effects.extend(look_again(model));
+        effects.extend(without_question(model));
     } else {
         let before = model.agent.state;
         effects.extend(by_signs(model));
