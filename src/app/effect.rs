@@ -213,8 +213,8 @@ pub struct StartAgent {
 pub struct Preparation {
     /// The reboot, which the answer names.
     pub reboot: uuid::Uuid,
-    /// The agent that shall be started.
-    pub start: StartAgent,
+    /// The iteration that shall begin.
+    pub iteration: IterationId,
     /// The message, where one is sent.
     pub handoff: Option<String>,
     /// What `pre_reboot` is given; `None` where it is not run.

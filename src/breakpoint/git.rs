@@ -346,7 +346,7 @@ async fn read_capped(
 }
 
 /// Reads to the end, and keeps what fits under the cap.
-async fn read_all(
+pub(crate) async fn read_all(
     mut from: impl AsyncRead + Unpin,
     into: &mut Vec<u8>,
     cap: usize,

@@ -9,7 +9,7 @@ use std::{
 use crate::{
     agent::{self, AgentKind, Launch, Start, claude},
     app::effect::StartAgent,
-    lineage::files::RunDir,
+    lineage::{IterationId, files::RunDir},
     pane::{
         PaneSize, PaneSpec,
         pty::{self, Opened, standby::Standby},
@@ -65,7 +65,7 @@ impl AgentPlan {
         no_compaction: bool,
     ) -> io::Result<PaneSpec> {
         let (session, way) = self.way(start);
-        let settings_file = self.write_settings(start, no_compaction)?;
+        let settings_file = self.write_settings(start.iteration, no_compaction)?;
         let user_append = claude::user_append_file(&self.user_args)
             .map(|file| std::fs::read_to_string(self.project.join(file)))
             .transpose()?;
@@ -162,7 +162,7 @@ impl AgentPlan {
     /// Writes the per-run settings beside the iteration's other files, and nowhere else.
     pub(super) fn write_settings(
         &self,
-        start: &StartAgent,
+        iteration: IterationId,
         no_compaction: bool,
     ) -> io::Result<PathBuf> {
         if !self.kind.tells() {
@@ -178,7 +178,7 @@ impl AgentPlan {
         let settings = claude::settings(injection, user.as_deref()).map_err(io::Error::other)?;
         let bytes = settings.json.as_bytes();
         let directory = match &self.files {
-            Some(files) => files.iteration(start.iteration).map_err(io::Error::other)?,
+            Some(files) => files.iteration(iteration).map_err(io::Error::other)?,
             None => crate::lineage::files::PrivateDir::open_path(&self.runtime_dir)
                 .map_err(io::Error::other)?,
         };

@@ -20,7 +20,7 @@ use rustix::{
     process::{Pid, Signal, kill_process_group},
 };
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncWriteExt as _},
     process::{Child, Command},
 };
 
@@ -30,6 +30,7 @@ use crate::{
         effect::{Preparation, RebootResult},
         event::ReadEvent,
     },
+    breakpoint::git,
     clean,
     lineage::files::HANDOFF,
 };
@@ -46,7 +47,7 @@ const DESCRIPTORS: usize = 24;
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// The most that is kept of what a command of the user's says, in bytes; the rest is read and dropped.
-const SAID_CAP: u64 = 64 * 1024;
+const SAID_CAP: usize = 64 * 1024;
 
 /// The most of it that is shown, in characters.
 const SHOWN: usize = 300;
@@ -113,12 +114,12 @@ fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Res
         rustix::fs::access(program, Access::EXEC_OK)
             .map_err(|error| format!("{} cannot be run: {}", program.display(), told(&error)))?;
     }
-    let start = &preparation.start;
-    plan.write_settings(start, no_compaction)
+    let iteration = preparation.iteration;
+    plan.write_settings(iteration, no_compaction)
         .map_err(|error| format!("no settings for the new session: {}", told(&error)))?;
     if let (Some(text), Some(files)) = (&preparation.handoff, &plan.files) {
         files
-            .iteration(start.iteration)
+            .iteration(iteration)
             .and_then(|directory| directory.write_private(HANDOFF, text.as_bytes()))
             .map_err(|error| format!("the handoff cannot be written: {}", told(&error)))?;
     }
@@ -226,10 +227,10 @@ async fn run(
 
 /// Reads all, and keeps what fits under the cap.
 async fn read(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
-    let Some(mut from) = from else { return };
-    // What cannot be read was not said.
-    let _ = (&mut from).take(SAID_CAP).read_to_end(into).await;
-    let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
+    if let Some(from) = from {
+        // What cannot be read was not said.
+        let _ = git::read_all(from, into, SAID_CAP).await;
+    }
 }
 
 /// How it failed, with its last words.

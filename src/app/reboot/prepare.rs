@@ -3,7 +3,7 @@
 use crate::{
     app::{
         autopilot,
-        effect::{Effect, Preparation, RebootResult, StartAgent},
+        effect::{Effect, Preparation, RebootResult},
         model::Model,
     },
     lineage::{IterationId, journal::Step},
@@ -12,7 +12,7 @@ use crate::{
 use super::{
     Attempt, Kind,
     automatic::refused,
-    steps::{end_attempt, enter, is_pasted},
+    steps::{end_attempt, enter},
 };
 
 /// How far the preparation is.
@@ -52,21 +52,11 @@ fn order(model: &Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    let message = message(attempt);
-    let pasted = is_pasted(model);
-    let start = StartAgent {
-        iteration: next(model),
-        session: attempt.new,
-        resume: attempt.kind != Kind::Fresh,
-        prompt: message.clone().filter(|_| !pasted),
-        anew: None,
-        first: false,
-    };
     let hook = model.config.hooks.pre_reboot.is_some() && attempt.kind.is_reboot();
     vec![Effect::Prepare(Box::new(Preparation {
         reboot: attempt.id,
-        start,
-        handoff: message,
+        iteration: next(model),
+        handoff: message(attempt),
         hook: hook.then(|| result(model, attempt, "pre_reboot")),
     }))]
 }

@@ -219,7 +219,7 @@ fn start(model: &mut Model) -> Vec<Effect> {
 }
 
 /// A generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
-pub(super) fn is_pasted(model: &Model) -> bool {
+fn is_pasted(model: &Model) -> bool {
     let handoff = model
         .reboot
         .attempt
