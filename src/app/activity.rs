@@ -254,7 +254,7 @@ pub(super) fn look_again(model: &mut Model) -> Vec<Effect> {
 }
 
 fn look_in(model: &mut Model, time: Duration) -> Vec<Effect> {
-    if model.identity.agent_kind == "generic" {
+    if model.is_generic() {
         return Vec::new();
     }
     let epoch = model.next_epoch();

@@ -160,7 +160,7 @@ pub fn spawned(
     }
     model.agent.process = Some(process);
     model.lots = lots;
-    if model.identity.agent_kind == "generic" {
+    if model.is_generic() {
         model.agent.state = AgentState::Idle;
     }
     // Asked before it is told, for telling it may end the attempt.
@@ -360,7 +360,7 @@ const AGENT_VIEW: &str = "agent view: the session has gone to a daemon; Esc, Ent
 
 /// The title alone says that the agent view is open, and it is one of the signs of a turn.
 pub fn title_changed(model: &mut Model) -> Vec<Effect> {
-    let listing = model.identity.agent_kind != "generic" && claude::is_agent_view(&model.title);
+    let listing = !model.is_generic() && claude::is_agent_view(&model.title);
     let mut effects = Vec::new();
     if listing && !std::mem::replace(&mut model.agent.listing, listing) {
         model.trouble(AGENT_VIEW);

@@ -56,7 +56,7 @@ impl ClientLimits {
 /// The order to read the client's settings again: they may change while it runs.
 #[must_use]
 pub fn read_settings(model: &Model) -> Option<Effect> {
-    (model.identity.agent_kind != "generic").then_some(Effect::ReadClientSettings)
+    (!model.is_generic()).then_some(Effect::ReadClientSettings)
 }
 
 /// The order to look at the client's screen once it has drawn what belongs to the figure of now.
@@ -67,8 +67,7 @@ pub fn look_later(model: &mut Model) -> Option<Effect> {
 
 fn next_look(model: &Model) -> Option<Effect> {
     let after = LOOKS.get(model.client.looks)?;
-    (model.identity.agent_kind != "generic")
-        .then_some(Effect::SetTimer(TimerId::ClientWords, *after))
+    (!model.is_generic()).then_some(Effect::SetTimer(TimerId::ClientWords, *after))
 }
 
 /// It is time to look.
@@ -90,7 +89,7 @@ pub fn settings_read(model: &mut Model, settings: CompactionSettings) -> Vec<Eff
 
 /// Takes the limit by the settings for the model and the window of now; returns whether the limit has changed.
 pub fn judge(model: &mut Model) -> bool {
-    if model.identity.agent_kind == "generic" {
+    if model.is_generic() {
         return false;
     }
     let window = model.guard.window();

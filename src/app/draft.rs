@@ -28,7 +28,7 @@ pub enum Unsent {
 #[must_use]
 pub fn unsent(model: &Model) -> Unsent {
     // Of other programs no prompt box is known.
-    if model.identity.agent_kind == "generic" || model.saying.is_some() || is_ours(model) {
+    if model.is_generic() || model.saying.is_some() || is_ours(model) {
         return Unsent::Nothing;
     }
     match &model.agent.prompt_box {

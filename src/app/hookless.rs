@@ -13,7 +13,7 @@ use super::{activity, agent, effect::Effect, event::Ran, model::Model};
 /// Whether no hook has come in this iteration.
 #[must_use]
 pub fn is_hookless(model: &Model) -> bool {
-    !model.agent.hooked && model.identity.agent_kind != "generic"
+    !model.agent.hooked && !model.is_generic()
 }
 
 /// The transcript has grown from so many turns by these commands.

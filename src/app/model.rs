@@ -607,6 +607,12 @@ impl Model {
         self.lineage.current()
     }
 
+    /// Whether it hosts some other program than Claude Code or the demo: one of which no hooks, prompt box or transcript are known.
+    #[must_use]
+    pub fn is_generic(&self) -> bool {
+        self.identity.agent_kind == "generic"
+    }
+
     /// The run's name.
     #[must_use]
     pub const fn run(&self) -> &RunId {

@@ -415,7 +415,7 @@ fn shown_to(model: &mut Model, cause: Cause) -> Vec<Effect> {
 
 /// A script asks for a reboot by this way.
 pub fn request_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
-    if way == Way::Trim && model.identity.agent_kind == "generic" {
+    if way == Way::Trim && model.is_generic() {
         return Err(trim::NotOffered::Generic.to_string());
     }
     let mut effects = request(model, Cause::Ctl, true)?;

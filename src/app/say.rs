@@ -73,7 +73,7 @@ pub fn refusal(model: &Model) -> Option<&'static str> {
     if model.saying.is_some() {
         return Some("another text is on its way to the agent");
     }
-    if is_generic(model) {
+    if model.is_generic() {
         return None;
     }
     match model.agent.prompt_box {
@@ -101,7 +101,7 @@ fn begin(model: &mut Model, text: &str, submits: bool) -> Result<Vec<Effect>, &'
     }
     let epoch = model.next_epoch();
     let text = handoff::sendable(text);
-    let left = if is_generic(model) {
+    let left = if model.is_generic() {
         vec![text.clone()]
     } else {
         claude::pieces(&claude::boxed(text.clone()))
@@ -126,7 +126,7 @@ fn begin(model: &mut Model, text: &str, submits: bool) -> Result<Vec<Effect>, &'
 
 /// Types the next portion.
 fn type_on(model: &mut Model) -> Vec<Effect> {
-    let generic = is_generic(model);
+    let generic = model.is_generic();
     let Some(saying) = &mut model.saying else {
         return Vec::new();
     };
@@ -152,10 +152,6 @@ fn type_on(model: &mut Model) -> Vec<Effect> {
         Effect::Paste(portion),
         Effect::SetTimer(TimerId::Enter(saying.epoch), wait),
     ]
-}
-
-fn is_generic(model: &Model) -> bool {
-    model.identity.agent_kind == "generic"
 }
 
 /// Whether a text is still being put into the prompt box.
@@ -207,7 +203,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     let Some(saying) = model.saying.as_ref().filter(|one| one.epoch == epoch) else {
         return Vec::new();
     };
-    if is_generic(model) {
+    if model.is_generic() {
         let submits = saying.submits;
         model.saying = None;
         let enter = Effect::Type(b"\r".to_vec());

@@ -103,7 +103,7 @@ fn wants_model(model: &Model) -> bool {
 
 /// Whether there is anything to summarize, and anybody to tell.
 fn has_transcript(model: &Model) -> bool {
-    model.identity.agent_kind != "generic" && model.config.handoff.generate_handoff
+    !model.is_generic() && model.config.handoff.generate_handoff
 }
 
 /// Usage has passed a line upwards.

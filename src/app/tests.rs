@@ -209,7 +209,7 @@ impl Bench {
                         answers.push(Event::Read(ReadEvent::Condensed { id, text }));
                     }
                     Effect::Paste(pieces) => {
-                        if self.shows && self.model.identity.agent_kind != "generic" {
+                        if self.shows && !self.model.is_generic() {
                             if self.model.agent.prompt_box == PromptBox::Empty {
                                 self.in_box.clear();
                             }

@@ -133,7 +133,7 @@ fn settings(model: &Model) -> TrimSettings {
 /// Has the session surveyed for the review, unless that is under way.
 pub fn survey(model: &mut Model) -> Vec<Effect> {
     let (settings, session, now) = (settings(model), model.session, model.now);
-    let generic = is_generic(model);
+    let generic = model.is_generic();
     let ask = model.next_epoch();
     let Some(preview) = open_preview(model).filter(|one| one.asked.is_none() && !generic) else {
         return Vec::new();
@@ -204,13 +204,9 @@ fn open_preview(model: &mut Model) -> Option<&mut Preview> {
     (open && matches!(attempt.kind, Kind::Fresh | Kind::Trim)).then_some(&mut attempt.preview)
 }
 
-fn is_generic(model: &Model) -> bool {
-    model.identity.agent_kind == "generic"
-}
-
 /// What a trim would do, or why it is not offered.
 pub fn offer(model: &Model) -> Result<Offer, NotOffered> {
-    if is_generic(model) {
+    if model.is_generic() {
         return Err(NotOffered::Generic);
     }
     let attempt = model.reboot.attempt.as_ref().ok_or(NotOffered::Reading)?;

@@ -146,9 +146,7 @@ fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>
     let (awaited, detail) = match model.agent.state {
         AgentState::Starting => ("no figure yet", "waits for the agent to start"),
         AgentState::Exited => ("no figure", "the agent is not running"),
-        _ if model.identity.agent_kind == "generic" => {
-            ("no figure yet", "an estimate follows its first output")
-        }
+        _ if model.is_generic() => ("no figure yet", "an estimate follows its first output"),
         _ => ("no figure yet", "waits for the agent's first answer"),
     };
     let mut ranked = vec![

@@ -209,7 +209,7 @@ pub(super) fn draw_exited(buf: &mut Buffer, whole: Rect, model: &Model, theme: &
         text::safe(how).trim_end_matches('.')
     )];
     // Any other program has no session of ours to go back to.
-    let resumes = model.identity.agent_kind != "generic";
+    let resumes = !model.is_generic();
     if resumes {
         said.push(format!("Session {}", model.session));
         said.push("Its conversation is kept; what it wrote last is still in the pane.".to_owned());

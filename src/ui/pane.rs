@@ -64,7 +64,7 @@ pub(super) fn scroll_mark(screen: &Screen) -> String {
 /// `claude · iteration 3 · Opus 4.8 (1M)`.
 fn title(model: &Model) -> String {
     let identity = &model.identity;
-    let agent = if identity.agent_kind == "generic" {
+    let agent = if model.is_generic() {
         let command = identity.agent_command.rsplit('/').next();
         command.unwrap_or(&identity.agent_command)
     } else {

@@ -230,13 +230,13 @@ fn is_pasted(model: &Model) -> bool {
     };
     handoff.bytes() > 120 * 1024
         || model.config.reboot.delivery == Delivery::Paste
-        || model.identity.agent_kind == "generic"
+        || model.is_generic()
 }
 
 fn delivering(model: &mut Model) -> Vec<Effect> {
     let pasted = is_pasted(model);
     let timeout = model.config.reboot.verify_timeout;
-    let generic = model.identity.agent_kind == "generic";
+    let generic = model.is_generic();
     // The hook that reports the start may come before the pane has shown an empty prompt box.
     let ready = model.agent.state != AgentState::Starting && say::refusal(model).is_none();
     let Some(attempt) = &mut model.reboot.attempt else {
@@ -268,7 +268,7 @@ fn verifying(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    let generic = model.identity.agent_kind == "generic";
+    let generic = model.is_generic();
     let nothing_sent = attempt.handoff.is_none();
     if nothing_sent || (attempt.proven && (model.saying.is_none() || !generic)) {
         let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
@@ -377,7 +377,7 @@ fn finish(model: &mut Model) -> Vec<Effect> {
             trimmed.map(won).unwrap_or_default()
         ),
         Kind::Undo(..) => format!("iteration {iteration}: the session before the reboot is back"),
-        Kind::Restart if model.identity.agent_kind == "generic" => {
+        Kind::Restart if model.is_generic() => {
             format!("iteration {iteration} has started")
         }
         Kind::Restart => format!("iteration {iteration}: the session is resumed"),
