@@ -3,10 +3,13 @@
 //! The scratchpad is a plain Markdown file that the human and the agent both write. This room knows
 //! its shape and nothing else: where the file lies and who changed it is the shell's business.
 
+pub mod lines;
 mod merge;
+mod parsed;
 pub mod versions;
 
 pub use merge::{HumanLines, merge};
+pub use parsed::{Blocker, Decision, Fact, Item, NO_NOTES, Parsed, split_reason};
 
 /// What a new project's scratchpad says: the five sections of the contract, empty.
 pub const TEMPLATE: &str = "\

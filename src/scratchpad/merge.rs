@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use diffy::{ConflictStyle, MergeOptions};
 
+use super::lines::list_item;
+
 /// More lines than this are not compared one by one: the time grows with the square of what differs.
 const COMPARED_LINES: usize = 30_000;
 
@@ -209,8 +211,7 @@ fn holds(words: &str, line: &str) -> bool {
 
 /// A line by its words: without bullet, tick and the blanks between them. `None` where nothing is written.
 fn words(line: &str) -> Option<String> {
-    let item = super::bullet(line).unwrap_or(line);
-    let item = super::ticked(item).map_or(item, |(_, item)| item);
+    let item = list_item(line.trim_start()).map_or(line, |item| item.text);
     let words: Vec<&str> = item.split_whitespace().collect();
     (!words.is_empty()).then(|| words.join(" "))
 }

@@ -11,6 +11,8 @@ use ratatui::{
     text::Line,
 };
 
+use crate::scratchpad::lines::{Fences, ListItem, Place, heading, is_rule, list_item};
+
 use super::{
     text::{Lead, safe_line, wrap},
     theme::Theme,
@@ -33,7 +35,8 @@ pub(super) struct Rows<'a> {
     lines: std::iter::Enumerate<std::str::Split<'a, char>>,
     piece: Option<(usize, &'a str)>,
     ready: VecDeque<(usize, Line<'static>)>,
-    fence: Option<(char, usize)>,
+    fences: Fences,
+    place: Place,
     cells: usize,
     marks: Marks,
     theme: &'a Theme,
@@ -45,7 +48,8 @@ pub(super) fn rows<'a>(text: &'a str, cells: u16, marks: Marks, theme: &'a Theme
         lines: text.split('\n').enumerate(),
         piece: None,
         ready: VecDeque::new(),
-        fence: None,
+        fences: Fences::default(),
+        place: Place::Text,
         cells: usize::from(cells.max(1)),
         marks,
         theme,
@@ -79,11 +83,17 @@ impl Rows<'_> {
     fn line(&mut self, line: &str, begins: bool) -> Vec<Line<'static>> {
         let theme = self.theme;
         let stripped = line.trim_start();
-        if begins && let Some(rows) = self.fence(line, stripped) {
-            return rows;
+        if begins {
+            self.place = self.fences.place(stripped);
         }
-        if self.fence.is_some() {
-            return self.wrap(&[(line.to_owned(), theme.code)], &Lead::default());
+        let fenced = match self.place {
+            Place::Text => None,
+            // A fence's own line is shown faintly.
+            Place::Mark => Some(theme.dim),
+            Place::Code => Some(theme.code),
+        };
+        if let Some(style) = fenced {
+            return self.wrap(&[(line.to_owned(), style)], &Lead::default());
         }
         if stripped.is_empty() || !begins {
             return self.wrap(
@@ -112,7 +122,7 @@ impl Rows<'_> {
                 }
             };
         }
-        if let Some(item) = item(stripped) {
+        if let Some(item) = list_item(stripped) {
             return self.item(indent, &item);
         }
         let lead = Lead {
@@ -120,18 +130,6 @@ impl Rows<'_> {
             rest: blanks(indent),
         };
         self.wrap(&self.inline(stripped, theme.text), &lead)
-    }
-
-    /// Opens or closes a fence; its own line is shown faintly.
-    fn fence(&mut self, line: &str, stripped: &str) -> Option<Vec<Line<'static>>> {
-        let mark = stripped.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-        let run = stripped.chars().take_while(|c| *c == mark).count();
-        match self.fence {
-            None if run >= 3 => self.fence = Some((mark, run)),
-            Some((open, least)) if open == mark && run >= least => self.fence = None,
-            _ => return None,
-        }
-        Some(self.wrap(&[(line.to_owned(), self.theme.dim)], &Lead::default()))
     }
 
     fn heading(&self, depth: usize, title: &str, whole: &str) -> Vec<Line<'static>> {
@@ -148,7 +146,7 @@ impl Rows<'_> {
         self.wrap(&self.inline(text, style), &Lead::default())
     }
 
-    fn item(&self, indent: usize, item: &Item<'_>) -> Vec<Line<'static>> {
+    fn item(&self, indent: usize, item: &ListItem<'_>) -> Vec<Line<'static>> {
         let theme = self.theme;
         let (sign, sign_style, style) = match (item.mark, item.done) {
             (_, Some(true)) => ("☑ ", theme.good, theme.dim),
@@ -211,54 +209,6 @@ fn blanks(count: usize) -> Vec<(String, Style)> {
         return Vec::new();
     }
     vec![(" ".repeat(count), Style::new())]
-}
-
-fn heading(line: &str) -> Option<(usize, &str)> {
-    let depth = line.bytes().take_while(|byte| *byte == b'#').count();
-    let title = line.get(depth..)?;
-    ((1..=6).contains(&depth) && title.starts_with(' ')).then(|| (depth, title.trim()))
-}
-
-fn is_rule(line: &str) -> bool {
-    let mut marks = line.chars().filter(|c| !c.is_whitespace());
-    let Some(first) = marks.next().filter(|c| matches!(c, '-' | '*' | '_')) else {
-        return false;
-    };
-    let rest = marks.try_fold(1, |count, c| (c == first).then_some(count + 1));
-    rest.is_some_and(|count: usize| count >= 3)
-}
-
-/// A list item.
-struct Item<'a> {
-    /// `-`, `*`, `+` or `12.`.
-    mark: &'a str,
-    /// `[x]` or `[ ]`, if it has one.
-    tick: &'a str,
-    /// Whether it is ticked, if it can be.
-    done: Option<bool>,
-    text: &'a str,
-}
-
-fn item(line: &str) -> Option<Item<'_>> {
-    let (mark, rest) = line.split_once(' ')?;
-    let number = mark.strip_suffix(['.', ')']);
-    let ordered =
-        number.is_some_and(|n| (1..=4).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()));
-    if !ordered && !matches!(mark, "-" | "*" | "+") {
-        return None;
-    }
-    let rest = rest.trim_start();
-    let (done, tick, text) = match rest.get(..3) {
-        Some(tick @ ("[x]" | "[X]")) => (Some(true), tick, &rest[3..]),
-        Some(tick @ "[ ]") => (Some(false), tick, &rest[3..]),
-        _ => (None, "", rest),
-    };
-    Some(Item {
-        mark,
-        tick,
-        done,
-        text: text.trim_start(),
-    })
 }
 
 /// Emphasis and code within a line.
