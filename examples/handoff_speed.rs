@@ -6,7 +6,10 @@
 
 use std::time::{Duration, Instant};
 
-use pitstop::handoff::{Generator, Limits, Marker, PreservedState, Sources};
+use pitstop::{
+    handoff::{Generator, Limits, Marker, PreservedState, Sources},
+    scratchpad::Parsed,
+};
 
 fn main() {
     let marker = Marker {
@@ -36,6 +39,7 @@ fn main() {
                 .push(format!("tests::some::name_{n}"));
         }
         let notes = "- a line of notes with `code`, a = b and https://example.org/\n".repeat(lines);
+        let notes = Parsed::read(&notes);
         let sources = Sources {
             scratchpad: &notes,
             ..Sources::new(&marker, &state)

@@ -16,6 +16,7 @@ use super::{
 
 /// Drafts the message from everything that is known.
 pub fn draft(model: &mut Model) {
+    model.notes.read();
     let state = preserve(model);
     let marker = Marker {
         run: model.run().to_string(),
@@ -37,7 +38,7 @@ pub fn draft(model: &mut Model) {
     }
     let closing = autopilot::closing(model);
     let sources = Sources {
-        scratchpad: &model.notes.text,
+        scratchpad: &model.notes.parsed,
         git: &git,
         closing: &closing,
         summary: summary.as_deref(),
@@ -151,7 +152,7 @@ fn wins_little(model: &Model) -> Option<String> {
 /// Everything that is preserved, each source in the order of [`crate::handoff::preserved`].
 fn preserve(model: &Model) -> PreservedState {
     let mut state = model.told.clone();
-    state.feed_scratchpad(&model.notes.text);
+    state.feed_scratchpad(&model.notes.parsed);
     model.todo.feed(&mut state);
     if let Some(task) = autopilot::task(model) {
         state.set_objective(task);

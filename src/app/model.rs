@@ -17,7 +17,7 @@ use crate::{
     lineage::{EndReason, Iteration, IterationId, Lineage, ProcessStamp, RunId},
     pane::{replay::Replay, screen::Progress},
     scratchpad::{
-        HumanLines,
+        HumanLines, Parsed,
         versions::{Version, Versions},
     },
     transcript::{SessionId, Tokens},
@@ -203,6 +203,10 @@ impl fmt::Debug for Editor {
 pub struct NotesPanel {
     /// The notes that are in force.
     pub text: String,
+    /// What they say, as of the last draft of the handoff.
+    pub parsed: Parsed,
+    /// The text that was read for it.
+    read: String,
     /// What stands in the file as far as we know: something else while a change is not saved.
     pub disk: String,
     /// Why the last change could not be saved, while that is so.
@@ -228,6 +232,14 @@ pub struct NotesPanel {
 }
 
 impl NotesPanel {
+    /// Reads the notes, unless they are as they were.
+    pub fn read(&mut self) {
+        if self.read != self.text {
+            self.parsed = Parsed::read(&self.text);
+            self.text.clone_into(&mut self.read);
+        }
+    }
+
     /// The version that a person looks at.
     #[must_use]
     pub fn looked_at(&self) -> Option<&Version> {

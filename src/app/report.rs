@@ -270,7 +270,7 @@ pub fn handoff(model: &Model) -> HandoffReport {
                 why => masked(&format!("{} | {why}", decision.description)),
             })
             .collect(),
-        continuation_prompt: Some(crate::handoff::generate::CONTINUATION.to_owned()),
+        continuation_prompt: Some(crate::handoff::continuation(state, &model.notes.parsed)),
         session_id: Some(model.session.to_string()),
         text: handoff.text.clone(),
         tokens: handoff.tokens().0,

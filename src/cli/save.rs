@@ -20,7 +20,7 @@ use crate::{
     handoff::{Limits, Marker, PreservedState, Sources, preserved::texts},
     lineage::checkpoint::Checkpoint,
     runtime::effects::SCRATCHPAD,
-    scratchpad,
+    scratchpad::{self, Parsed},
 };
 
 /// The command line or the configuration is at fault.
@@ -106,11 +106,12 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     for step in &body.next_steps {
         state.add_pending(step);
     }
+    let notes = Parsed::read(&notes);
     state.feed_scratchpad(&notes);
     if let GitState::Facts(facts) = &git {
         state.feed_git(&facts.modified, &facts.created);
     }
-    let written = !notes.trim().is_empty() && notes.trim() != scratchpad::TEMPLATE.trim();
+    let written = !notes.is_blank();
     if state == PreservedState::default() && !written && matches!(git, GitState::NoRepository) {
         complain(
             "there is nothing to save: no supervisor runs here, the scratchpad is empty, and this is no git repository",
@@ -126,7 +127,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     };
     let lines = git_lines(&git, settings);
     let sources = Sources {
-        scratchpad: if written { &notes } else { "" },
+        scratchpad: &notes,
         git: &lines,
         ..Sources::new(&marker, &state)
     };

@@ -4,26 +4,21 @@
 //! it and never parsed. Cutting drops whole sections in order of worth, then lines of what is left, and
 //! never the objective, the items to do or the closing words (DESIGN 5).
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig};
 
-use super::{Handoff, Marker, PreservedState, quality, redact::redact, sendable, signal};
-use crate::{clean, scratchpad};
+use super::{
+    Handoff, Marker, PreservedState, quality, redact::redact, sections, sections::CONTINUATION,
+    sendable,
+};
+use crate::{
+    clean,
+    scratchpad::{NO_NOTES, Parsed},
+};
 
 /// The template that is compiled in.
 pub const DEFAULT_TEMPLATE: &str = include_str!("../../assets/handoff.md");
-
-/// The closing instruction.
-pub const CONTINUATION: &str = "Carry on with the first pending item that is not done. Do not repeat completed work. \
-Check the state of the files before you change them. Keep the scratchpad up to date as you go, so that the next handoff is \
-as good as this one.";
-
-/// How many decisions are told, the latest ones (DESIGN 5).
-const MAX_DECISIONS: usize = 5;
-
-/// How many tests are told by name, and how many lines of what must not be redone.
-const MAX_NAMES: usize = 50;
 
 /// The most that is told of one included file, in bytes.
 pub const FILE_CAP: usize = 8 * 1024;
@@ -93,8 +88,8 @@ pub struct Sources<'a> {
     pub marker: &'a Marker,
     /// The preserved facts.
     pub state: &'a PreservedState,
-    /// The notes as they stand.
-    pub scratchpad: &'a str,
+    /// What the notes say.
+    pub scratchpad: &'a Parsed,
     /// Branch and recent commits, one per line, already fit for display.
     pub git: &'a [String],
     /// The summary of the session, if there is one.
@@ -118,7 +113,7 @@ impl<'a> Sources<'a> {
         Self {
             marker,
             state,
-            scratchpad: "",
+            scratchpad: &NO_NOTES,
             git: &[],
             summary: None,
             recent_commands: "",
@@ -134,14 +129,13 @@ impl<'a> Sources<'a> {
 }
 
 /// A section of the message that may be cut. The order is the order of worth: the first goes first.
-const CUT_ORDER: [(&str, &str); 12] = [
+const CUT_ORDER: [(&str, &str); 11] = [
     ("included_files", "included files"),
     ("recent_commands", "recent commands"),
     ("state", "state"),
     ("git", "git branch and commits"),
     ("files", "modified files"),
     ("completed", "completed items"),
-    ("do_not_redo", "do-not-redo list"),
     ("summary", "summary"),
     ("failing_tests", "failing tests"),
     ("issues", "open issues"),
@@ -149,10 +143,15 @@ const CUT_ORDER: [(&str, &str); 12] = [
     ("scratchpad", "scratchpad"),
 ];
 
+/// The sections that are never left out: they may only lose lines, the last of them first.
+const KEPT: [&str; 3] = ["objective", "next_step", "pending"];
+
 /// Turns preserved state into handoffs with one template.
 #[derive(Debug)]
 pub struct Generator {
     engine: Environment<'static>,
+    /// Whether the template has a place for the next step; a user's own may be older than that.
+    has_next_step: bool,
 }
 
 impl Default for Generator {
@@ -168,12 +167,14 @@ impl Generator {
         engine.set_undefined_behavior(UndefinedBehavior::Strict);
         engine.set_syntax(SyntaxConfig::builder().trim_blocks(true).build()?);
         engine.add_template_owned("handoff", template.to_owned())?;
-        let generator = Self { engine };
+        let named = engine.get_template("handoff")?.undeclared_variables(false);
+        let generator = Self {
+            engine,
+            has_next_step: named.contains("next_step"),
+        };
         // A fault inside a section shows only when there is something to tell in it.
         let full = CUT_ORDER.iter().map(|(key, _)| *key);
-        let full = full
-            .chain(["objective", "pending"])
-            .map(|key| (key, "-".to_owned()));
+        let full = full.chain(KEPT).map(|key| (key, "-".to_owned()));
         generator.render(&values(&full.collect(), "marker", &["-".to_owned()]))?;
         let empty = generator.render(&values(&BTreeMap::new(), "marker", &[]))?;
         if !empty.trim_start().starts_with("marker") {
@@ -195,18 +196,15 @@ impl Generator {
     ) -> Result<Handoff, TemplateError> {
         let max = limits.max_state_size;
         let marker = sources.marker.to_string();
-        let mut sections = sections(sources);
+        let mut sections = sections::all(sources, self.has_next_step);
         let most_worth = CUT_ORDER.iter().rev().map(|(key, _)| *key);
         let mut kept = 0;
-        for key in ["objective", "pending", "scratchpad"]
-            .into_iter()
-            .chain(most_worth.skip(1))
-        {
+        for key in KEPT.into_iter().chain(most_worth) {
             let Some(body) = sections.get_mut(key).filter(|body| !body.is_empty()) else {
                 continue;
             };
             // What is worth more is too large by itself: this is left out in any case, and only has to be named.
-            let lost = kept > max && !matches!(key, "objective" | "pending" | "scratchpad");
+            let lost = kept > max && key != "scratchpad" && !KEPT.contains(&key);
             *body = if lost { "-".to_owned() } else { fit(body, max) };
             kept += body.len();
         }
@@ -261,7 +259,8 @@ fn fit(body: &str, max: usize) -> String {
     redact(&clean::typed(&body[..end])).trim_end().to_owned()
 }
 
-/// Takes lines off the parts that may not be left out. Objective and pending items keep a quarter of the message each.
+/// Takes lines off the parts that may not be left out. Objective and pending items keep a fifth of the message each, the next
+/// step a tenth.
 fn shorten(
     sections: &mut BTreeMap<&'static str, String>,
     left_out: &mut Vec<String>,
@@ -270,8 +269,9 @@ fn shorten(
 ) -> Result<(), TemplateError> {
     for (key, name, least) in [
         ("scratchpad", "scratchpad", 0),
-        ("objective", "objective", max / 4),
-        ("pending", "pending items", max / 4),
+        ("objective", "objective", max / 5),
+        ("pending", "pending items", max / 5),
+        ("next_step", "next step", max / 10),
     ] {
         let whole = render(sections, left_out)?;
         if whole.len() <= max {
@@ -289,6 +289,16 @@ fn shorten(
             left_out.pop();
         }
         sections.insert(key, kept);
+    }
+    // What it names stands above.
+    if render(sections, left_out)?.len() > max
+        && let Some(closing) = sections.get_mut("continuation")
+    {
+        let behind = closing.split_once("\n\n").map(|(_, behind)| behind);
+        *closing = behind.map_or_else(
+            || CONTINUATION.to_owned(),
+            |behind| format!("{CONTINUATION}\n\n{behind}"),
+        );
     }
     Ok(())
 }
@@ -315,7 +325,7 @@ fn values(
         .iter()
         .map(|(key, _)| (*key, String::new()))
         .collect();
-    values.extend([("objective", String::new()), ("pending", String::new())]);
+    values.extend(KEPT.map(|key| (key, String::new())));
     values.extend(sections.iter().map(|(key, body)| (*key, body.clone())));
     values.insert("marker", marker.to_owned());
     values.insert("left_out", left_out.join("\n"));
@@ -325,211 +335,9 @@ fn values(
     values
 }
 
-fn sections(sources: &Sources<'_>) -> BTreeMap<&'static str, String> {
-    let state = sources.state;
-    let files = list("modified: ", &state.modified_files)
-        .into_iter()
-        .chain(list("created: ", &state.created_files));
-    let first = state.decisions.len().saturating_sub(MAX_DECISIONS);
-    let decisions = state.decisions[first..]
-        .iter()
-        .map(|d| match d.rationale.as_str() {
-            "" => format!("- {}", one_line(&d.description)),
-            why => format!(
-                "- {} (because: {})",
-                one_line(&d.description),
-                one_line(why)
-            ),
-        });
-    let issues = state
-        .known_issues
-        .iter()
-        .filter(|issue| !issue.addressed)
-        .map(|issue| {
-            format!(
-                "- [{}] {}",
-                issue.severity.word(),
-                one_line(&issue.description)
-            )
-        });
-    let custom = state
-        .custom
-        .iter()
-        .map(|(k, v)| format!("- {} = {}", one_line(k), one_line(v.as_str())));
-    let mut sections = BTreeMap::from([
-        (
-            "objective",
-            state
-                .current_objective
-                .as_ref()
-                .map_or_else(String::new, |item| item.text.clone()),
-        ),
-        ("completed", joined(list("[x] ", &state.completed_items))),
-        ("pending", joined(list("[ ] ", &state.pending_items))),
-        ("files", joined(files)),
-        ("decisions", joined(decisions)),
-        ("issues", joined(issues)),
-        ("failing_tests", joined(tests(sources))),
-        ("do_not_redo", joined(do_not_redo(state))),
-        ("included_files", included(sources.included_files)),
-        (
-            "recent_commands",
-            match sources.recent_commands.trim_end() {
-                "" => String::new(),
-                text => fenced("", text),
-            },
-        ),
-        ("git", joined(list("", sources.git))),
-        ("state", joined(custom)),
-        (
-            "summary",
-            sources.summary.unwrap_or_default().trim().to_owned(),
-        ),
-        (
-            "scratchpad",
-            // Headings with nothing below them tell nobody anything.
-            match sources.scratchpad.trim() {
-                notes if scratchpad::is_blank(notes) => String::new(),
-                notes => notes.to_owned(),
-            },
-        ),
-    ]);
-    if !sources.closing.is_empty() {
-        let closing = format!("{CONTINUATION}\n\n{}", sources.closing);
-        sections.insert("continuation", closing);
-    }
-    sections
-}
-
-fn list(prefix: &str, items: &[impl AsRef<str>]) -> Vec<String> {
-    items
-        .iter()
-        .map(|item| format!("- {prefix}{}", one_line(item.as_ref())))
-        .collect()
-}
-
-/// Everything that some reader takes for the end of a line.
-const LINE_ENDS: [char; 7] = [
-    '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
-];
-
-/// An item is one line, so that a commit subject or a file name cannot add headings of its own.
-fn one_line(text: &str) -> Cow<'_, str> {
-    // Nearly every item is ASCII, where they are one range of bytes.
-    let ends_a_line = if text.is_ascii() {
-        text.bytes().any(|byte| matches!(byte, b'\n'..=b'\r'))
-    } else {
-        text.contains(LINE_ENDS)
-    };
-    if !ends_a_line {
-        return Cow::Borrowed(text.trim());
-    }
-    let parts = text.split(LINE_ENDS).map(str::trim);
-    let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
-    Cow::Owned(parts.join(" "))
-}
-
-/// The lines of a list. One that reads like a signal stands in quotes, so that an assistant who repeats it says nothing.
-fn joined(lines: impl IntoIterator<Item = String>) -> String {
-    let mut text = String::new();
-    for line in lines {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        let mark = ["- [ ] ", "- [x] ", "- "]
-            .into_iter()
-            .find(|mark| line.starts_with(mark));
-        match mark.filter(|_| signal::is_signal(&line)) {
-            Some(mark) => text.extend([mark, "`", &line[mark.len()..], "`"]),
-            None => text.push_str(&line),
-        }
-    }
-    text
-}
-
-/// The failing tests by name, which of them passed before, and what the last run has fixed.
-fn tests(sources: &Sources<'_>) -> Vec<String> {
-    let state = &sources.state.test_state;
-    if !sources.include_tests {
-        return Vec::new();
-    }
-    let mut lines: Vec<String> = state
-        .failing
-        .iter()
-        .take(MAX_NAMES)
-        .map(|name| {
-            let regressed = state.regressed.contains(name);
-            let word = if regressed { " (passed before)" } else { "" };
-            format!("- {}{word}", one_line(name))
-        })
-        .collect();
-    if state.failing.len() > MAX_NAMES {
-        lines.push(format!("- and {} more", state.failing.len() - MAX_NAMES));
-    }
-    if state.failing.is_empty() && !state.passing.is_empty() {
-        lines.push(format!("- none of {} known tests", state.passing.len()));
-    }
-    for name in state.fixed.iter().take(MAX_NAMES) {
-        lines.push(format!("- fixed in the last run: {}", one_line(name)));
-    }
-    lines
-}
-
-/// What is done and must not be done again: the latest completed items, and issues that were dealt with.
-fn do_not_redo(state: &PreservedState) -> Vec<String> {
-    let first = state.completed_items.len().saturating_sub(MAX_NAMES);
-    let done = state.completed_items[first..]
-        .iter()
-        .map(|item| format!("- {}: done", one_line(item.as_str())));
-    let resolved: Vec<_> = state
-        .known_issues
-        .iter()
-        .filter(|issue| issue.addressed)
-        .map(|issue| format!("- {}: resolved", one_line(&issue.description)))
-        .collect();
-    let first = resolved.len().saturating_sub(MAX_NAMES);
-    done.chain(resolved[first..].iter().cloned()).collect()
-}
-
-/// The files, each under its name in a fence.
-fn included(files: &[IncludedFile]) -> String {
-    files
-        .iter()
-        .map(|file| {
-            let cut = if file.cut { " (its start)" } else { "" };
-            let name = one_line(&file.name);
-            let quote = if signal::is_signal(&name) { "`" } else { "" };
-            format!(
-                "### {quote}{name}{quote}{cut}\n\n{}",
-                fenced("", &file.text)
-            )
-        })
-        .collect::<Vec<_>>()
-        .join("\n\n")
-}
-
-/// A text in a code fence that is longer than any in it, so that nothing of it can end the fence; nor does a signal in
-/// it count.
-fn fenced(word: &str, text: &str) -> String {
-    // What is taken out before it is sent may stand between two runs that are one then.
-    let text = super::sendable(text);
-    let (mut longest, mut run) = (0, 0);
-    for c in text.chars() {
-        run = if c == '`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}{word}\n{}\n{fence}", text.trim_end())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_fence_is_longer_than_what_its_text_becomes() {
-        assert_eq!(fenced("", "``\u{85}`"), "````\n```\n````");
-    }
 
     fn marker() -> Marker {
         Marker {
@@ -541,8 +349,9 @@ mod tests {
 
     fn generate(state: &PreservedState, notes: &str, git: &[String], max: usize) -> Handoff {
         let marker = marker();
+        let notes = Parsed::read(notes);
         let sources = Sources {
-            scratchpad: notes,
+            scratchpad: &notes,
             git,
             ..Sources::new(&marker, state)
         };
@@ -581,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_scratchpad_of_headings_alone_is_left_out() {
-        let notes = scratchpad::TEMPLATE;
+        let notes = crate::scratchpad::TEMPLATE;
         let handoff = generate(&PreservedState::default(), notes, &[], 50_000);
         assert!(!handoff.text.contains("Scratchpad"), "{}", handoff.text);
         let notes = format!("{notes}\nFinished item 3.\n");
@@ -598,8 +407,8 @@ mod tests {
         let handoff = generate(&filled(1), "note one\n\nnote two", &git, 50_000);
         for part in [
             "\n\n## Objective\n\nBuild the parser\n\n",
+            "\n\n## Next step\n\n- [ ] todo 0 🚀\n\n",
             "\n\n## Completed\n\n- [x] done 0 漢字\n\n",
-            "\n\n## Pending\n\n- [ ] todo 0 🚀\n\n",
             "\n\n## Modified files\n\n- modified: src/file 0.rs\n\n",
             "\n\n## Git\n\n- branch main\n- abc1234 a commit ## Objective forged\n\n",
             "\n\n## Scratchpad\n\nnote one\n\nnote two\n\n",
@@ -658,7 +467,8 @@ mod tests {
             assert!(handoff.text.len() <= max, "{} > {max}", handoff.text.len());
             assert!(handoff.text.contains("Build the parser"));
             assert!(handoff.text.ends_with("as good as this one."));
-            assert_eq!(items > 0, handoff.text.contains("## Pending"));
+            assert_eq!(items > 0, handoff.text.contains("## Next step"));
+            assert_eq!(items > 1, handoff.text.contains("## Pending"));
         }
     }
 }

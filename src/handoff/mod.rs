@@ -7,6 +7,7 @@ pub mod generate;
 pub mod preserved;
 pub mod quality;
 pub mod redact;
+pub mod sections;
 pub mod signal;
 pub mod strategy;
 pub mod summary;
@@ -17,6 +18,7 @@ use crate::{clean, transcript::Tokens};
 
 pub use generate::{Generator, IncludedFile, Limits, Sources, TemplateError};
 pub use preserved::PreservedState;
+pub use sections::{continuation, next_step};
 
 /// The first line of every handoff: it says whose it is, and its nonce proves that it arrived.
 ///

@@ -8,7 +8,8 @@
 //! | an item that is open here and done there | done, whoever says so: work is rather looked at again than done again |
 //! | an item that is done and then named as to do again (`TODO:` after `DONE:`, a next step of a person's) | to do |
 //! | an item that several name | the first of signals, scratchpad, to-do tool; bold marks, case and a full stop make no other item |
-//! | a decision or an open issue told twice | the first |
+//! | a decision or an open issue told twice | the first; a reason that the first lacks is taken from the second |
+//! | an issue that is open in the scratchpad and resolved by a signal | resolved |
 //! | a value under a key | the last |
 //! | files | git alone |
 //! | a test | the last run that says something of it |
@@ -22,7 +23,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::{breakpoint::test_run::TestOutcome, scratchpad};
+use crate::{breakpoint::test_run::TestOutcome, scratchpad::Parsed};
 
 /// Who told something that is preserved.
 #[derive(
@@ -150,6 +151,9 @@ impl From<Stored> for Item {
 /// The most items kept in each list: far above what a handoff can tell, and a bound for a talker without end.
 const KEPT_ITEMS: usize = 2_000;
 
+/// The most decisions and blockers taken from the scratchpad, each of which is compared with those that are known.
+const FED_ITEMS: usize = 200;
+
 /// How much an issue hurts.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -178,6 +182,27 @@ impl Severity {
             Self::Critical => "critical",
         }
     }
+
+    /// The severity of this word, in any case.
+    #[must_use]
+    pub fn read(word: &str) -> Option<Self> {
+        [Self::Low, Self::Medium, Self::High, Self::Critical]
+            .into_iter()
+            .find(|severity| severity.word().eq_ignore_ascii_case(word.trim()))
+    }
+
+    /// The severity of a blocker in the scratchpad, and the rest of its words. One without a severity is high: it stands in
+    /// the way.
+    #[must_use]
+    pub fn of_blocker(text: &str) -> (Self, &str) {
+        let graded = text.strip_prefix("ISSUE").unwrap_or(text);
+        let graded = graded
+            .strip_prefix('[')
+            .and_then(|text| text.split_once(']'));
+        let read = graded.and_then(|(word, rest)| Some((Self::read(word)?, rest)));
+        let (severity, rest) = read.unwrap_or((Self::High, text));
+        (severity, rest.trim_start_matches([':', ' ']).trim())
+    }
 }
 
 /// Something that was decided, and why.
@@ -187,8 +212,9 @@ pub struct Decision {
     pub description: String,
     /// Why; empty if nobody said.
     pub rationale: String,
-    /// When it was recorded.
-    pub timestamp: DateTime<Utc>,
+    /// When it was recorded; of one in the scratchpad that is known only if a date stands there.
+    #[serde(default)]
+    pub timestamp: Option<DateTime<Utc>>,
     /// Who told it.
     #[serde(default)]
     pub origin: Origin,
@@ -335,21 +361,32 @@ impl PreservedState {
 
     /// Records a person's decision with its reason.
     pub fn record_decision(&mut self, description: &str, rationale: &str, at: DateTime<Utc>) {
-        self.record_decision_from(description, rationale, at, Origin::Human);
+        self.record_decision_from(description, rationale, Some(at), Origin::Human);
     }
 
-    /// Records a decision with its reason. The same one again is no news.
+    /// Records a decision with its reason. The same one again is no news, unless it brings a reason.
     pub fn record_decision_from(
         &mut self,
         description: &str,
         rationale: &str,
-        at: DateTime<Utc>,
+        at: Option<DateTime<Utc>>,
         origin: Origin,
     ) {
         let (description, rationale) = (description.trim(), rationale.trim());
-        let same = |have: &Decision| have.description == description && have.rationale == rationale;
-        if description.is_empty() || self.decisions.iter().any(same) {
+        if description.is_empty() {
             return;
+        }
+        for have in &mut self.decisions {
+            if !same(&have.description, description) {
+                continue;
+            }
+            if have.rationale.is_empty() {
+                rationale.clone_into(&mut have.rationale);
+                return;
+            }
+            if rationale.is_empty() || same(&have.rationale, rationale) {
+                return;
+            }
         }
         if self.decisions.len() >= KEPT_ITEMS {
             self.decisions.remove(0);
@@ -396,8 +433,14 @@ impl PreservedState {
         });
     }
 
-    /// Marks the issue with this description as dealt with; else the newest open one that contains the text.
+    /// Marks an issue as dealt with, as a person says: see [`Self::resolve_issue_from`].
     pub fn resolve_issue(&mut self, description: &str) {
+        self.resolve_issue_from(description, Origin::Human);
+    }
+
+    /// Marks the issue with this description as dealt with; else the newest open one that contains the text. One that
+    /// nothing has told of yet is known as dealt with: it may stand in the scratchpad.
+    pub fn resolve_issue_from(&mut self, description: &str, origin: Origin) {
         let description = description.trim();
         let open = |issue: &Issue| !issue.addressed;
         let exact = |issue: &Issue| open(issue) && issue.description == description;
@@ -407,8 +450,17 @@ impl PreservedState {
             .iter()
             .rposition(exact)
             .or_else(|| issues.iter().rposition(similar));
-        if let Some(at) = found {
-            issues[at].addressed = true;
+        match found {
+            Some(at) => issues[at].addressed = true,
+            None if description.is_empty() || issues.len() >= KEPT_ITEMS => {}
+            None if issues.iter().any(|issue| issue.description == description) => {}
+            None => issues.push(Issue {
+                description: description.to_owned(),
+                severity: Severity::default(),
+                files: Vec::new(),
+                addressed: true,
+                origin,
+            }),
         }
     }
 
@@ -475,17 +527,30 @@ impl PreservedState {
         *self = Self::default();
     }
 
-    /// Takes in what the scratchpad says: its checklist and, if none is known, its *Objective* section.
-    /// The other sections travel as they stand, in the handoff's scratchpad section.
-    pub fn feed_scratchpad(&mut self, notes: &str) {
-        let list = scratchpad::checklist(notes);
-        let done = list.completed.iter().map(String::as_str);
-        let open = list.pending.iter().map(String::as_str);
+    /// Takes in what the scratchpad says: its checklists, its *Key Decisions*, its *Blockers* and, if none is known, its
+    /// *Objective*. The rest of it travels as it stands, in the handoff's scratchpad section.
+    pub fn feed_scratchpad(&mut self, notes: &Parsed) {
+        let done = notes.completed().map(|item| item.text.as_str());
+        let open = notes.pending().map(|item| item.text.as_str());
         self.feed_list(done, open, Origin::Scratchpad);
+        let first = notes.decisions.len().saturating_sub(FED_ITEMS);
+        for one in &notes.decisions[first..] {
+            self.record_decision_from(&one.text, &one.reason, one.at, Origin::Scratchpad);
+        }
+        for blocker in notes.blockers.iter().take(FED_ITEMS) {
+            let (severity, text) = Severity::of_blocker(&blocker.text);
+            let known = |issue: &Issue| same(&issue.description, text);
+            if blocker.resolved {
+                self.resolve_issue_from(text, Origin::Scratchpad);
+            } else if !self.known_issues.iter().any(known) {
+                let files = named_files(text);
+                self.record_issue_from(text, severity, files, Origin::Scratchpad);
+            }
+        }
         if self.current_objective.is_none()
-            && let Some(objective) = scratchpad::section(notes, "Objective")
+            && let Some(objective) = &notes.objective
         {
-            self.set_objective_from(&objective, Origin::Scratchpad);
+            self.set_objective_from(objective, Origin::Scratchpad);
         }
     }
 
@@ -503,22 +568,30 @@ impl PreservedState {
         pending: impl Iterator<Item = &'a str>,
         origin: Origin,
     ) {
-        let mut done: HashSet<String> = self.completed_items.iter().map(key_of).collect();
+        let mut done: HashSet<String> = self
+            .completed_items
+            .iter()
+            .map(|have| key(&have.text))
+            .collect();
         for item in completed
             .take(KEPT_ITEMS)
             .map(|text| Item::new(text, origin))
         {
-            if !item.text.is_empty() && done.insert(key_of(&item)) {
+            if !item.text.is_empty() && done.insert(key(&item.text)) {
                 self.completed_items.push(item);
             }
         }
         let over = self.completed_items.len().saturating_sub(KEPT_ITEMS);
         self.completed_items.drain(..over);
         self.pending_items
-            .retain(|have| !done.contains(&key_of(have)));
-        let mut open: HashSet<String> = self.pending_items.iter().map(key_of).collect();
+            .retain(|have| !done.contains(&key(&have.text)));
+        let mut open: HashSet<String> = self
+            .pending_items
+            .iter()
+            .map(|have| key(&have.text))
+            .collect();
         for item in pending.take(KEPT_ITEMS).map(|text| Item::new(text, origin)) {
-            let key = key_of(&item);
+            let key = key(&item.text);
             if !item.text.is_empty() && !done.contains(&key) && open.insert(key) {
                 self.pending_items.push(item);
             }
@@ -564,6 +637,21 @@ impl PreservedState {
     }
 }
 
+/// The files that a text names between back quotes: `src/a.rs`, not `Vec<T>` and not `a::b`.
+pub(super) fn named_files(text: &str) -> Vec<String> {
+    let is_path = |word: &&str| {
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@');
+        let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
+        word.chars().all(plain)
+            && !word.starts_with(['/', '.', '-'])
+            && !word.contains("..")
+            && (1..=5).contains(&ending.len())
+            && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+    };
+    let quoted = text.split('`').skip(1).step_by(2).filter(is_path);
+    quoted.map(str::to_owned).collect()
+}
+
 /// The texts of some items.
 #[must_use]
 pub fn texts(items: &[Item]) -> Vec<String> {
@@ -579,12 +667,16 @@ fn plain(item: &str) -> impl Iterator<Item = char> {
         .flat_map(char::to_lowercase)
 }
 
-fn same(one: &str, other: &str) -> bool {
+/// Whether two wordings are of the same item.
+#[must_use]
+pub fn same(one: &str, other: &str) -> bool {
     plain(one).eq(plain(other))
 }
 
-fn key_of(item: &Item) -> String {
-    plain(&item.text).collect()
+/// What all wordings of an item have in common.
+#[must_use]
+pub fn key(text: &str) -> String {
+    plain(text).collect()
 }
 
 #[cfg(test)]
@@ -611,7 +703,7 @@ mod tests {
         assert_eq!(state.pending_items, ["write the parser"]);
         assert_eq!(state.completed_items, ["lexer"]);
         // Two lists that contradict each other have no order in time: there, what is done is done.
-        state.feed_scratchpad("- [x] Write the parser\n- [ ] lexer\n");
+        state.feed_scratchpad(&Parsed::read("- [x] Write the parser\n- [ ] lexer\n"));
         assert!(state.pending_items.is_empty());
     }
 
@@ -727,9 +819,54 @@ mod tests {
     }
 
     #[test]
+    fn the_scratchpad_feeds_decisions_and_issues() {
+        let mut state = PreservedState::default();
+        state.record_decision_from("**use sqlite**", "", None, Origin::Signal);
+        state.resolve_issue("CI is red");
+        let notes = "## Key Decisions\n- Use SQLite | one file\n- 2026-01-02: no rayon\n## Blockers\n- CI is red.\n\
+            - [low]: `src/a.rs` squeaks\n- the disk is full\n- ~~it leaks~~\n";
+        for _ in 0..2 {
+            state.feed_scratchpad(&Parsed::read(notes));
+        }
+        let decided: Vec<_> = state
+            .decisions
+            .iter()
+            .map(|one| (one.description.as_str(), one.rationale.as_str(), one.origin))
+            .collect();
+        assert_eq!(
+            decided,
+            [
+                ("**use sqlite**", "one file", Origin::Signal),
+                ("no rayon", "", Origin::Scratchpad)
+            ]
+        );
+        assert_eq!(
+            state.decisions[1].timestamp,
+            "2026-01-02T00:00:00Z".parse().ok()
+        );
+        let issues: Vec<_> = state
+            .known_issues
+            .iter()
+            .map(|one| (one.description.as_str(), one.severity, one.addressed))
+            .collect();
+        assert_eq!(
+            issues,
+            [
+                ("CI is red", Severity::Medium, true),
+                ("`src/a.rs` squeaks", Severity::Low, false),
+                ("the disk is full", Severity::High, false),
+                ("it leaks", Severity::Medium, true),
+            ]
+        );
+        assert_eq!(state.known_issues[1].files, ["src/a.rs"]);
+    }
+
+    #[test]
     fn the_scratchpad_feeds_checklist_and_objective() {
         let mut state = PreservedState::default();
-        state.feed_scratchpad("## Objective\nShip it\n## Current Plan\n- [x] a\n- [ ] b\n");
+        state.feed_scratchpad(&Parsed::read(
+            "## Objective\nShip it\n## Current Plan\n- [x] a\n- [ ] b\n",
+        ));
         assert_eq!(
             state.current_objective,
             Some(Item::new("Ship it", Origin::Scratchpad))
@@ -742,7 +879,7 @@ mod tests {
     fn an_objective_that_is_already_known_wins_over_the_scratchpad() {
         let mut state = PreservedState::default();
         state.set_objective("the task");
-        state.feed_scratchpad("## Objective\nanother\n");
+        state.feed_scratchpad(&Parsed::read("## Objective\nanother\n"));
         assert_eq!(state.current_objective, Some(Item::from("the task")));
     }
 
@@ -770,7 +907,7 @@ mod tests {
     fn an_item_of_several_sources_is_listed_once_by_the_first() {
         let mut state = PreservedState::default();
         state.add_pending_from("write tests", Origin::Signal);
-        state.feed_scratchpad("- [ ] `write tests`\n- [ ] docs\n");
+        state.feed_scratchpad(&Parsed::read("- [ ] `write tests`\n- [ ] docs\n"));
         state.feed_list(
             std::iter::empty(),
             ["Write tests.", "Docs", "release"].into_iter(),

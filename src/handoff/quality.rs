@@ -26,7 +26,7 @@ pub fn check(sources: &Sources<'_>, text: &str, limits: Limits) -> Vec<String> {
     if state.current_objective.is_none() {
         warnings.push("no objective: write one under `## Objective` in the scratchpad".to_owned());
     }
-    if state.pending_items.is_empty() {
+    if super::next_step(state, sources.scratchpad).is_none() {
         warnings.push("no next step: the scratchpad has no open checklist item".to_owned());
     }
     warnings.extend(missing_files(sources));

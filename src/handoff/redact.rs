@@ -16,7 +16,7 @@ use std::{borrow::Cow, ops::Range};
 use memchr::{memchr_iter, memchr2_iter, memmem};
 
 /// What stands for the hidden part.
-const MASK: &str = "…[masked]";
+pub(super) const MASK: &str = "…[masked]";
 
 /// How many characters of a secret stay, if it is long enough.
 const KEPT: usize = 4;

@@ -9,7 +9,7 @@
 //! Marks of a list or of bold text around a signal are forgiven. What stands in a code fence or in a quotation is
 //! talk about signals and counts for nothing; tool output never comes here.
 
-use super::preserved::{Origin, PreservedState, Severity};
+use super::preserved::{Origin, PreservedState, Severity, named_files};
 use crate::transcript::words::Fences;
 
 /// The longest one-line signal, in bytes: longer ones are text that happens to look like one.
@@ -198,13 +198,7 @@ fn issue(rest: &str) -> Option<Signal> {
         None => (Severity::default(), rest),
         Some(rest) => {
             let (word, text) = rest.split_once(']')?;
-            let severity = match word.trim().to_ascii_lowercase().as_str() {
-                "low" => Severity::Low,
-                "medium" => Severity::Medium,
-                "high" => Severity::High,
-                "critical" => Severity::Critical,
-                _ => return None,
-            };
+            let severity = Severity::read(word)?;
             (
                 severity,
                 text.trim_start_matches(['*', '_'])
@@ -225,21 +219,6 @@ pub fn is_signal(line: &str) -> bool {
     keyword(line).is_some()
 }
 
-/// The files that a text names between back quotes: `src/a.rs`, not `Vec<T>` and not `a::b`.
-fn named_files(text: &str) -> Vec<String> {
-    let is_path = |word: &&str| {
-        let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@');
-        let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
-        word.chars().all(plain)
-            && !word.starts_with(['/', '.', '-'])
-            && !word.contains("..")
-            && (1..=5).contains(&ending.len())
-            && ending.starts_with(|c: char| c.is_ascii_alphabetic())
-    };
-    let quoted = text.split('`').skip(1).step_by(2).filter(is_path);
-    quoted.map(str::to_owned).collect()
-}
-
 impl PreservedState {
     /// Takes a signal in; the scratchpad is a file and not kept here.
     pub fn feed_signal(&mut self, signal: &Signal, at: chrono::DateTime<chrono::Utc>) {
@@ -247,12 +226,12 @@ impl PreservedState {
             Signal::Scratchpad(_) => {}
             Signal::Objective(text) => self.set_objective_from(text, Origin::Signal),
             Signal::Decision { text, why } => {
-                self.record_decision_from(text, why, at, Origin::Signal);
+                self.record_decision_from(text, why, Some(at), Origin::Signal);
             }
             Signal::Issue { severity, text } => {
                 self.record_issue_from(text, *severity, named_files(text), Origin::Signal);
             }
-            Signal::Resolved(text) => self.resolve_issue(text),
+            Signal::Resolved(text) => self.resolve_issue_from(text, Origin::Signal),
             Signal::Done(item) => self.mark_completed_from(item, Origin::Signal),
             Signal::Todo(item) => self.add_pending_from(item, Origin::Signal),
             Signal::State { key, value } => self.set_custom_from(key, value, Origin::Signal),

@@ -15,10 +15,7 @@ use crate::{
     },
     clean,
     keymap::Action,
-    scratchpad::{
-        self,
-        versions::{Author, Version},
-    },
+    scratchpad::versions::{Author, Version},
 };
 
 use super::{
@@ -59,7 +56,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     if !focused && let Some(key) = model.keys().hint(Action::Scratchpad) {
         frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
-    if scratchpad::is_blank(&notes.text) {
+    if notes.parsed.is_blank() {
         frame::rows(buf, inner, &invitation(model, inner, theme));
     } else {
         let shown = without_title(&notes.text);

@@ -181,12 +181,11 @@ fn handoff_contains_essential_info() {
     assert_eq!(shown, got);
     for part in [
         "## Objective\n\nShip the parser",
+        "## Next step\n\n- [ ] grammar",
         "- [x] lexer",
-        "- [ ] grammar",
-        "- lexer: done",
         "- branch main",
         "the first commit",
-        "## Scratchpad",
+        "Carry on with \"Ship the parser\"; the next step is \"grammar\".",
     ] {
         assert!(got.contains(part), "{part}: {got}");
     }
@@ -706,14 +705,10 @@ fn hostile_names_cannot_break_the_structure() {
         headings,
         [
             "## Objective",
+            "## Next step",
             "## Completed",
-            "## Pending",
-            "## Do not redo",
             "## Modified files",
             "## Git",
-            "## Scratchpad",
-            "## Objective",
-            "## Current Plan",
             "## Carry on"
         ]
     );

@@ -3,9 +3,12 @@
 use std::sync::LazyLock;
 
 use chrono::DateTime;
-use pitstop::handoff::{
-    Generator, Handoff, IncludedFile, Limits, Marker, PreservedState, Sources,
-    preserved::{Item, Origin, Severity},
+use pitstop::{
+    handoff::{
+        Generator, Handoff, IncludedFile, Limits, Marker, PreservedState, Sources,
+        preserved::{Item, Origin, Severity},
+    },
+    scratchpad::Parsed,
 };
 use proptest::prelude::*;
 
@@ -82,12 +85,14 @@ fn golden_empty() {
 #[test]
 fn golden_scratchpad_alone() {
     let mut state = PreservedState::default();
-    let notes =
-        "## Objective\nShip it\n## Current Plan\n- [x] parser\n- [ ] lexer\n## Blockers\nnone\n";
-    state.feed_scratchpad(notes);
+    let notes = Parsed::read(
+        "## Objective\nShip it\n## Current Plan\n- [x] parser\n- [ ] lexer\n  - by hand\n## Key Decisions\n- sqlite | one file\n\
+        ## Blockers\nnone\n## Last Action\nWrote the parser.\n",
+    );
+    state.feed_scratchpad(&notes);
     golden(
         "scratchpad",
-        &make(50_000, &state, |sources| sources.scratchpad = notes),
+        &make(50_000, &state, |sources| sources.scratchpad = &notes),
     );
 }
 
@@ -198,7 +203,8 @@ fn golden_conflicting_sources() {
     }
     let notes = "## Objective\nfrom the notes\n## Current Plan\n- [ ] the lexer\n- [ ] the parser\n- [x] **The printer**\n\
         ## Key Decisions\n- postgres, for it is there\n";
-    state.feed_scratchpad(notes);
+    let notes = Parsed::read(notes);
+    state.feed_scratchpad(&notes);
     state.feed_list(
         ["the parser"].into_iter(),
         ["The lexer.", "the printer", "the docs"].into_iter(),
@@ -211,7 +217,7 @@ fn golden_conflicting_sources() {
     state.modified_files.push("src/a.rs".into());
     golden(
         "conflicting",
-        &make(50_000, &state, |sources| sources.scratchpad = notes),
+        &make(50_000, &state, |sources| sources.scratchpad = &notes),
     );
 }
 
@@ -224,11 +230,10 @@ fn golden_all_unicode() {
     state.record_decision("выбор", "потому", DateTime::UNIX_EPOCH);
     state.modified_files.push("źródło/ñ.rs".into());
     state.set_custom("ключ", "значение");
+    let notes = Parsed::read("# メモ\n\n日本語 ⚠️\n");
     golden(
         "unicode",
-        &make(50_000, &state, |sources| {
-            sources.scratchpad = "# メモ\n\n日本語 ⚠️\n";
-        }),
+        &make(50_000, &state, |sources| sources.scratchpad = &notes),
     );
 }
 
@@ -238,8 +243,10 @@ fn golden_secrets() {
     // Put together here, for no scanner likes a whole one.
     let key = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
     state.record_decision(&format!("use {key}"), "it works", DateTime::UNIX_EPOCH);
-    let notes = "the database is postgres://ada:tr0ub4dor@localhost/app\nPASSWORD=correct-horse\n";
-    let handoff = make(50_000, &state, |sources| sources.scratchpad = notes);
+    let notes = Parsed::read(
+        "the database is postgres://ada:tr0ub4dor@localhost/app\nPASSWORD=correct-horse\n",
+    );
+    let handoff = make(50_000, &state, |sources| sources.scratchpad = &notes);
     assert!(!handoff.text.contains("tr0ub4dor") && !handoff.text.contains("horse"));
     golden("secrets", &handoff);
 }
@@ -254,11 +261,13 @@ fn golden_placeholders_and_everything_else_filled() {
 #[test]
 fn golden_huge() {
     let state = filled(1_000);
-    let notes = "- a line of the notes\n".repeat(1_000);
+    let text = "- a line of the notes\n".repeat(1_000);
+    let notes = Parsed::read(&text);
+    let summary = "- a line of the summary\n".repeat(1_000);
     let handoff = make(50_000, &state, |sources| {
         sources.scratchpad = &notes;
-        sources.recent_commands = &notes;
-        sources.summary = Some(&notes);
+        sources.recent_commands = &text;
+        sources.summary = Some(&summary);
     });
     assert!(handoff.bytes() <= 50_000);
     let head: String = handoff.text.lines().take(12).collect::<Vec<_>>().join("\n");
@@ -279,9 +288,10 @@ fn golden_truncated_at_each_boundary() {
     state.mark_completed("the last");
     let git = ["branch main".to_owned(), "3f786850 a commit".to_owned()];
     let files = [IncludedFile::new("a.txt", "text\n")];
+    let notes = Parsed::read("## Current Understanding\none\ntwo\nthree\n");
     let of = |max| {
         make(max, &state, |sources| {
-            sources.scratchpad = "## Current Plan\n- [ ] one\n- [ ] two\n- [ ] three\n";
+            sources.scratchpad = &notes;
             sources.git = &git;
             sources.summary = Some("A summary.");
             sources.recent_commands = "$ ls\na\n";
@@ -298,7 +308,9 @@ fn golden_truncated_at_each_boundary() {
             "{max}"
         );
         assert!(
-            handoff.text.contains("## Pending\n\n- [ ] write the lexer"),
+            handoff
+                .text
+                .contains("## Next step\n\n- [ ] write the lexer"),
             "{max}"
         );
         assert!(handoff.text.ends_with(CLOSING), "{max}");
@@ -316,7 +328,8 @@ fn golden_truncated_at_each_boundary() {
 fn ordinary_text_of_the_largest_size_arrives_as_it_was_written() {
     let state = objective();
     let notes = "let token = self.next()?; // 漢字 🚀 \"quotes\" `ticks`\t| a = b: c\n".repeat(600);
-    let handoff = make(50_000, &state, |sources| sources.scratchpad = &notes);
+    let parsed = Parsed::read(&notes);
+    let handoff = make(50_000, &state, |sources| sources.scratchpad = &parsed);
     assert!(handoff.bytes() > 40_000 && handoff.left_out.is_empty());
     assert!(handoff.text.contains(notes.trim_end()));
 }
@@ -356,7 +369,7 @@ proptest! {
             state.mark_completed(&format!("c {name}"));
             state.add_pending(&format!("p {name}"));
             state.record_decision(name, "", DateTime::UNIX_EPOCH);
-            state.record_issue(name, Severity::Low, Vec::new());
+            state.record_issue(&format!("i {name}"), Severity::Low, Vec::new());
             state.set_custom(name, "v");
             state.test_state.failing.push(name.clone());
         }
@@ -381,7 +394,7 @@ proptest! {
         let headings = outside.iter().filter(|line| line.starts_with("## "));
         let headings: Vec<_> = headings.copied().collect();
         prop_assert_eq!(headings, [
-            "## Objective", "## Completed", "## Pending", "## Do not redo", "## Modified files", "## Key decisions",
+            "## Objective", "## Next step", "## Key decisions", "## Pending", "## Completed", "## Modified files",
             "## Open issues", "## Failing tests", "## Git", "## Included files", "## Recent commands", "## State",
             "## Carry on",
         ]);
@@ -409,14 +422,15 @@ proptest! {
             state.record_decision(item, item, DateTime::UNIX_EPOCH);
             state.modified_files.push(item.clone().into());
         }
+        let parsed = Parsed::read(&notes);
         let handoff = make(max, &state, |sources| {
-            sources.scratchpad = &notes;
+            sources.scratchpad = &parsed;
             sources.git = &items;
             sources.recent_commands = &notes;
         });
         prop_assert!(handoff.bytes() <= max, "{} > {}", handoff.bytes(), max);
         prop_assert!(handoff.text.contains("## Objective\n\nGoal"));
-        prop_assert!(handoff.text.contains("## Pending\n\n- [ ] First"));
+        prop_assert!(handoff.text.contains("## Next step\n\n- [ ] First"));
         prop_assert!(handoff.text.ends_with(CLOSING));
         prop_assert!(handoff.text.starts_with("pitstop handoff · "));
         // The preview is what is sent: making it sendable or masking it again changes nothing.

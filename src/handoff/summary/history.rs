@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{clipped, harmless, one_line};
 use crate::{
     handoff::signal::{self, Signal},
-    scratchpad,
+    scratchpad::Parsed,
     transcript::{
         commands::records,
         record::Splitter,
@@ -310,7 +310,7 @@ impl Log {
         self.facts.interrupted = false;
         let handed_over = text.starts_with("pitstop handoff · ");
         let short = if handed_over {
-            scratchpad::section(text, "Objective")
+            Parsed::read(text).objective
         } else {
             Some(text.to_owned())
         };

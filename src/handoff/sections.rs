@@ -1,0 +1,441 @@
+//! The sections of a handoff: one function each, and every item once in all of them.
+//!
+//! An item that several sources name stands in the first section that has a place for it:
+//!
+//! ```text
+//! objective ► next step ► pending, completed ► key decisions ► open issues ► scratchpad ► summary
+//! ```
+//!
+//! The scratchpad's section and the summary hold only what none of those before them says.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
+
+use super::{
+    IncludedFile, PreservedState, Sources,
+    preserved::{Item, Severity, key, same},
+    redact::{MASK, redact},
+    signal,
+};
+use crate::{
+    clean,
+    scratchpad::{Fact, Parsed, lines::list_item},
+};
+
+/// How many decisions, tests and resolved issues are named, the latest ones.
+const MAX_NAMES: usize = 50;
+
+/// The most of the objective and of the next step that the closing instruction names, in bytes.
+const NAMED: usize = 100;
+
+/// Fewer letters than this are too few to know the rest of a clipped line by, in bytes.
+const CLIPPED: usize = 20;
+
+/// The next step: what the scratchpad says comes next, unless that is done; else the first item to do. One that only
+/// repeats the objective is none.
+#[must_use]
+pub fn next_step(state: &PreservedState, notes: &Parsed) -> Option<String> {
+    let is_done = |text: &str| {
+        state
+            .completed_items
+            .iter()
+            .any(|item| same(&item.text, text))
+    };
+    let is_objective = |text: &str| {
+        let objective = state.current_objective.as_ref();
+        objective.is_some_and(|objective| same(&objective.text, text))
+    };
+    let noted = notes.next.as_deref().filter(|next| !is_done(next));
+    let open = state.pending_items.iter().map(Item::as_str);
+    let mut steps = noted.into_iter().chain(open);
+    let next = steps.find(|step| !is_objective(step))?;
+    Some(one_line(next).into_owned())
+}
+
+/// The closing instruction, which names the task and the next step.
+#[must_use]
+pub fn continuation(state: &PreservedState, notes: &Parsed) -> String {
+    let named = |text: &str| {
+        let line = one_line(text);
+        let line = redact(&clean::typed(&line)).replace('`', "");
+        let end = line.floor_char_boundary(NAMED);
+        let cut = if end < line.len() { " …" } else { "" };
+        format!("\"{}{cut}\"", line[..end].trim_end())
+    };
+    let task = state.current_objective.as_ref();
+    let task = task.map(|task| named(task.text.lines().next().unwrap_or_default()));
+    let next = next_step(state, notes).map(|next| named(&next));
+    let begin = match (task, next) {
+        (Some(task), Some(next)) => format!("Carry on with {task}; the next step is {next}."),
+        (Some(task), None) => format!("Carry on with {task}."),
+        (None, Some(next)) => format!("Carry on with the next step: {next}."),
+        (None, None) => return CONTINUATION.to_owned(),
+    };
+    format!("{begin} {RULES}")
+}
+
+/// The closing instruction where neither a task nor a next step is known, or there is no room for them.
+pub(super) const CONTINUATION: &str = "Carry on with what is not done yet. Do not repeat completed work. \
+Check the state of the files before you change them. Keep the scratchpad up to date as you go, so that the next handoff is \
+as good as this one.";
+
+/// What it says in any case.
+const RULES: &str = "Do not repeat completed work. Check the state of the files before you change them. Keep the scratchpad \
+up to date as you go, so that the next handoff is as good as this one.";
+
+/// Everything that a handoff says, by the names that the template has for it. Without a section of its own, the next step
+/// stands among the items to do.
+pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'static str, String> {
+    let state = sources.state;
+    let notes = Notes::of(sources.scratchpad);
+    let mut said = Said::default();
+    let objective = objective(state, &mut said);
+    let next = next_step(state, sources.scratchpad).filter(|_| has_next_step);
+    let next = next.map_or_else(String::new, |next| {
+        next_step_section(&next, &notes, &mut said)
+    });
+    let pending = pending(state, &notes, &mut said);
+    let completed = completed(state, &notes, &mut said);
+    let decisions = decisions(state, &mut said);
+    let issues = issues(state, &mut said);
+    let scratchpad = unsaid(sources.scratchpad, &mut said);
+    let summary = summary(sources.summary.unwrap_or_default(), &mut said);
+    BTreeMap::from([
+        ("objective", objective),
+        ("next_step", next),
+        ("pending", pending),
+        ("completed", completed),
+        ("decisions", decisions),
+        ("issues", issues),
+        ("scratchpad", scratchpad),
+        ("summary", summary),
+        ("files", files(state)),
+        ("failing_tests", failing_tests(sources)),
+        ("included_files", included(sources.included_files)),
+        ("recent_commands", recent_commands(sources.recent_commands)),
+        ("git", joined(list("", sources.git))),
+        ("state", custom(state)),
+        ("continuation", closing(sources)),
+    ])
+}
+
+/// What the sections have said so far, in the words that all wordings of an item have in common.
+#[derive(Debug, Default)]
+struct Said {
+    /// Each with the reasons that were given for it.
+    items: HashMap<String, Vec<String>>,
+}
+
+impl Said {
+    /// Notes that this is said now; whether it was not yet.
+    fn add(&mut self, text: &str) -> bool {
+        self.add_with(text, "")
+    }
+
+    fn add_with(&mut self, text: &str, reason: &str) -> bool {
+        let mut is_new = false;
+        let reasons = self.items.entry(key(&one_line(text))).or_insert_with(|| {
+            is_new = true;
+            Vec::new()
+        });
+        if !reason.is_empty() {
+            reasons.push(key(&one_line(reason)));
+        }
+        is_new
+    }
+
+    fn has(&self, text: &str) -> bool {
+        let text = one_line(text);
+        if self.items.contains_key(&key(&text)) {
+            return true;
+        }
+        // Summaries clip what is long.
+        let head = text.strip_suffix('…').map(|head| key(head.trim_end()));
+        head.is_some_and(|head| {
+            head.len() >= CLIPPED && self.items.keys().any(|said| said.starts_with(&head))
+        })
+    }
+
+    /// Whether a decision is said with this reason.
+    fn has_with(&self, text: &str, reason: &str) -> bool {
+        let reasons = self.items.get(&key(&one_line(text)));
+        let reason = key(&one_line(reason));
+        reasons.is_some_and(|reasons| reason.is_empty() || reasons.contains(&reason))
+    }
+
+    fn covers(&self, fact: Fact<'_>) -> bool {
+        match fact {
+            Fact::Objective(text) | Fact::Next(text) => self.has(text),
+            Fact::Item(item) => self.has(&item.text),
+            Fact::Decision(one) => self.has_with(&one.text, &one.reason),
+            Fact::Blocker(one) => self.has(Severity::of_blocker(&one.text).1),
+            Fact::Line(line) => {
+                let line = line.trim();
+                let text = list_item(line).map_or(line, |item| item.text);
+                // As the summary without a model calls issues.
+                let issue = ["open: ", "resolved: "]
+                    .iter()
+                    .find_map(|word| text.strip_prefix(word));
+                self.has(issue.unwrap_or(text))
+            }
+        }
+    }
+}
+
+/// What the scratchpad has below each of its items.
+struct Notes<'a>(HashMap<String, Vec<&'a str>>);
+
+impl<'a> Notes<'a> {
+    fn of(notes: &'a Parsed) -> Self {
+        let mut below: HashMap<String, Vec<&'a str>> = HashMap::new();
+        for item in notes.items.iter().filter(|item| !item.notes.is_empty()) {
+            let lines = below.entry(key(&item.text)).or_default();
+            lines.extend(item.notes.iter().map(String::as_str));
+        }
+        Self(below)
+    }
+
+    /// An item with what stands below it.
+    fn with(&self, mark: &str, text: &str) -> Vec<String> {
+        let text = one_line(text);
+        let below = self.0.get(&key(&text)).into_iter().flatten();
+        std::iter::once(format!("- {mark} {text}"))
+            .chain(below.map(|line| (*line).to_owned()))
+            .collect()
+    }
+}
+
+fn objective(state: &PreservedState, said: &mut Said) -> String {
+    let Some(objective) = &state.current_objective else {
+        return String::new();
+    };
+    said.add(&objective.text);
+    objective.text.clone()
+}
+
+fn next_step_section(next: &str, notes: &Notes<'_>, said: &mut Said) -> String {
+    said.add(next);
+    joined(notes.with("[ ]", next))
+}
+
+fn pending(state: &PreservedState, notes: &Notes<'_>, said: &mut Said) -> String {
+    let open = state
+        .pending_items
+        .iter()
+        .filter(|item| said.add(&item.text));
+    joined(open.flat_map(|item| notes.with("[ ]", &item.text)))
+}
+
+/// What is done: items, and issues that were dealt with.
+fn completed(state: &PreservedState, notes: &Notes<'_>, said: &mut Said) -> String {
+    let mut lines = Vec::new();
+    for item in &state.completed_items {
+        // That the objective is reached is news.
+        said.add(&item.text);
+        lines.extend(notes.with("[x]", &item.text));
+    }
+    let resolved: Vec<_> = state
+        .known_issues
+        .iter()
+        .filter(|issue| issue.addressed && said.add(&issue.description))
+        .map(|issue| format!("- [x] resolved: {}", one_line(&issue.description)))
+        .collect();
+    let first = resolved.len().saturating_sub(MAX_NAMES);
+    joined(lines.into_iter().chain(resolved[first..].iter().cloned()))
+}
+
+fn decisions(state: &PreservedState, said: &mut Said) -> String {
+    let first = state.decisions.len().saturating_sub(MAX_NAMES);
+    let mut lines = Vec::new();
+    for one in &state.decisions[first..] {
+        let (what, why) = (one_line(&one.description), one_line(&one.rationale));
+        let is_new = said.add_with(&what, &why);
+        match why.as_ref() {
+            "" if is_new => lines.push(format!("- {what}")),
+            "" => {}
+            why => lines.push(format!("- {what} (because: {why})")),
+        }
+    }
+    joined(lines)
+}
+
+fn issues(state: &PreservedState, said: &mut Said) -> String {
+    let open = state.known_issues.iter().filter(|issue| !issue.addressed);
+    let new = open.filter(|issue| said.add(&issue.description));
+    joined(new.map(|issue| {
+        format!(
+            "- [{}] {}",
+            issue.severity.word(),
+            one_line(&issue.description)
+        )
+    }))
+}
+
+/// What of the scratchpad no section above has.
+fn unsaid(notes: &Parsed, said: &mut Said) -> String {
+    let text = notes.without(|fact| said.covers(fact));
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        said.add(list_item(line).map_or(line, |item| item.text));
+    }
+    text
+}
+
+/// What of the summary no section above has. Its secrets are masked already, so what is said is known by its mask, too.
+fn summary(text: &str, said: &mut Said) -> String {
+    if text.contains(MASK) {
+        let masked: Vec<_> = said
+            .items
+            .keys()
+            .filter_map(|said| match redact(said) {
+                Cow::Owned(masked) => Some(masked),
+                Cow::Borrowed(_) => None,
+            })
+            .collect();
+        for text in masked {
+            said.add(&text);
+        }
+    }
+    Parsed::read(text).without(|fact| {
+        let is_said = said.covers(fact);
+        // A model may say it twice by itself.
+        if let Fact::Line(line) = fact
+            && let Some(item) = list_item(line.trim())
+        {
+            said.add(item.text);
+        }
+        is_said
+    })
+}
+
+fn files(state: &PreservedState) -> String {
+    let modified = list("modified: ", &state.modified_files).into_iter();
+    joined(modified.chain(list("created: ", &state.created_files)))
+}
+
+/// The failing tests by name, which of them passed before, and what the last run has fixed.
+fn failing_tests(sources: &Sources<'_>) -> String {
+    let state = &sources.state.test_state;
+    if !sources.include_tests || state.failing.is_empty() {
+        return String::new();
+    }
+    let mut lines: Vec<String> = state
+        .failing
+        .iter()
+        .take(MAX_NAMES)
+        .map(|name| {
+            let regressed = state.regressed.contains(name);
+            let word = if regressed { " (passed before)" } else { "" };
+            format!("- {}{word}", one_line(name))
+        })
+        .collect();
+    if state.failing.len() > MAX_NAMES {
+        lines.push(format!("- and {} more", state.failing.len() - MAX_NAMES));
+    }
+    for name in state.fixed.iter().take(MAX_NAMES) {
+        lines.push(format!("- fixed in the last run: {}", one_line(name)));
+    }
+    joined(lines)
+}
+
+/// The files, each under its name in a fence.
+fn included(files: &[IncludedFile]) -> String {
+    files
+        .iter()
+        .map(|file| {
+            let cut = if file.cut { " (its start)" } else { "" };
+            let name = one_line(&file.name);
+            let quote = if signal::is_signal(&name) { "`" } else { "" };
+            format!("### {quote}{name}{quote}{cut}\n\n{}", fenced(&file.text))
+        })
+        .collect::<Vec<_>>()
+        .join("\n\n")
+}
+
+fn recent_commands(text: &str) -> String {
+    match text.trim_end() {
+        "" => String::new(),
+        text => fenced(text),
+    }
+}
+
+fn custom(state: &PreservedState) -> String {
+    let custom = state.custom.iter();
+    joined(custom.map(|(k, v)| format!("- {} = {}", one_line(k), one_line(v.as_str()))))
+}
+
+fn closing(sources: &Sources<'_>) -> String {
+    let continuation = continuation(sources.state, sources.scratchpad);
+    match sources.closing {
+        "" => continuation,
+        more => format!("{continuation}\n\n{more}"),
+    }
+}
+
+fn list(prefix: &str, items: &[impl AsRef<str>]) -> Vec<String> {
+    items
+        .iter()
+        .map(|item| format!("- {prefix}{}", one_line(item.as_ref())))
+        .collect()
+}
+
+/// Everything that some reader takes for the end of a line.
+const LINE_ENDS: [char; 7] = [
+    '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+];
+
+/// An item is one line, so that a commit subject or a file name cannot add headings of its own.
+fn one_line(text: &str) -> Cow<'_, str> {
+    // Nearly every item is ASCII, where they are one range of bytes.
+    let ends_a_line = if text.is_ascii() {
+        text.bytes().any(|byte| matches!(byte, b'\n'..=b'\r'))
+    } else {
+        text.contains(LINE_ENDS)
+    };
+    if !ends_a_line {
+        return Cow::Borrowed(text.trim());
+    }
+    let parts = text.split(LINE_ENDS).map(str::trim);
+    let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+    Cow::Owned(parts.join(" "))
+}
+
+/// The lines of a list. One that reads like a signal stands in quotes, so that an assistant who repeats it says nothing.
+fn joined(lines: impl IntoIterator<Item = String>) -> String {
+    let mut text = String::new();
+    for line in lines {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        if !signal::is_signal(&line) {
+            text.push_str(&line);
+            continue;
+        }
+        let indent = line.len() - line.trim_start().len();
+        let (indent, words) = line.split_at(indent);
+        let mark = ["- [ ] ", "- [x] ", "- "]
+            .into_iter()
+            .find(|mark| words.starts_with(mark))
+            .unwrap_or_default();
+        text.extend([indent, mark, "`", &words[mark.len()..], "`"]);
+    }
+    text
+}
+
+/// A text in a code fence that is longer than any in it, so that nothing of it can end the fence; nor does a signal in
+/// it count.
+fn fenced(text: &str) -> String {
+    // What is taken out before it is sent may stand between two runs that are one then.
+    let text = super::sendable(text);
+    let (mut longest, mut run) = (0, 0);
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{}\n{fence}", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests;
