@@ -28,9 +28,9 @@ pub use body::{
 };
 pub use report::{
     AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffReport, HistoryReport,
-    IterationReport, IterationTokens, LinesReport, RebootReport, RunReport, SourcedItem,
-    StatusLineReply, StatusReport, TrimReport, UsageAction, UsageActionKind, UsageQuery,
-    UsageReply,
+    IterationReport, IterationTokens, KeyDecision, LinesReport, RebootReport, RunReport,
+    SourcedItem, StatusLineReply, StatusReport, TrimReport, UsageAction, UsageActionKind,
+    UsageQuery, UsageReply,
 };
 
 pub use super::{

@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use crate::{
     api::wire::{
         AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffReport, HistoryReport,
-        IterationReport, IterationTokens, LinesReport, RebootReport, SourcedItem, StatusLineReply,
-        StatusReport, TodoList, TrimReport, UsageAction, UsageActionKind, UsageQuery, UsageReply,
+        IterationReport, IterationTokens, KeyDecision, LinesReport, RebootReport, SourcedItem,
+        StatusLineReply, StatusReport, TodoList, TrimReport, UsageAction, UsageActionKind,
+        UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     clean,
@@ -262,12 +263,14 @@ pub fn handoff(model: &Model) -> HandoffReport {
             .collect(),
         modified_files: items(&state.modified_files),
         created_files: items(&state.created_files),
+        next_step: crate::handoff::next_step(state, &model.notes.parsed).map(|next| masked(&next)),
         key_decisions: state
             .decisions
             .iter()
-            .map(|decision| match decision.rationale.as_str() {
-                "" => masked(&decision.description),
-                why => masked(&format!("{} | {why}", decision.description)),
+            .map(|decision| KeyDecision {
+                text: masked(&decision.description),
+                reason: Some(masked(&decision.rationale)).filter(|why| !why.is_empty()),
+                decided_at: decision.timestamp,
             })
             .collect(),
         continuation_prompt: Some(crate::handoff::continuation(state, &model.notes.parsed)),

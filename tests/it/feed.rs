@@ -139,12 +139,15 @@ fn state_is_preserved_across_transitions() {
         assert_eq!(handoff["task_title"], "Ship the parser");
         assert_eq!(items(handoff, "completed_items"), ["grammar", "lexer"]);
         assert_eq!(items(handoff, "remaining_items"), ["printer"]);
-        assert_eq!(items(handoff, "key_decisions"), ["use sqlite | one file"]);
+        let decision = &handoff["key_decisions"][0];
+        assert_eq!(decision["text"], "use sqlite");
+        assert_eq!(decision["reason"], "one file");
+        assert_eq!(handoff["next_step"], "printer");
         assert_eq!(items(handoff, "blocking_issues"), ["[high] it leaks"]);
         let text = handoff["text"].as_str().unwrap();
         assert!(text.contains("- port = 8080"), "{text}");
     };
-    let decided = |handoff: &Value| !items(handoff, "key_decisions").is_empty();
+    let decided = |handoff: &Value| handoff["key_decisions"] != json!([]);
     told(&wait_for_handoff(&supervisor, "the decision", decided));
     for _ in 0..2 {
         let (_, got) = reboot(&supervisor);
@@ -171,6 +174,7 @@ fn handoff_contains_essential_info() {
         "blocking_issues",
         "modified_files",
         "created_files",
+        "next_step",
         "key_decisions",
         "continuation_prompt",
     ] {

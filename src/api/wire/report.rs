@@ -283,8 +283,11 @@ pub struct HandoffReport {
     pub modified_files: Vec<String>,
     /// Files created since the run began.
     pub created_files: Vec<String>,
+    /// What is to be done next.
+    #[serde(default)]
+    pub next_step: Option<String>,
     /// Decisions with their reasons.
-    pub key_decisions: Vec<String>,
+    pub key_decisions: Vec<KeyDecision>,
     /// The closing instruction.
     pub continuation_prompt: Option<String>,
     /// The session it was made in.
@@ -306,6 +309,17 @@ pub struct HandoffReport {
     /// Whether the agent's to-do list is among the sources.
     #[serde(default)]
     pub todo_list: TodoList,
+}
+
+/// Something that was decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyDecision {
+    /// What.
+    pub text: String,
+    /// Why, if that was said.
+    pub reason: Option<String>,
+    /// When, if that is known, UTC.
+    pub decided_at: Option<DateTime<Utc>>,
 }
 
 /// An item of the preserved state with who told it.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pitstop::api::endpoint::{Endpoint, Right};
 use pitstop::api::wire::{
     CheckpointBody, CheckpointReply, CommitBody, ErrorBody, HookVerdict, IterationTokens,
-    RebootBody, SaveBody, SayBody, SourcedItem, TestBody, TrimReport,
+    KeyDecision, RebootBody, SaveBody, SayBody, SourcedItem, TestBody, TrimReport,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -163,6 +163,7 @@ fn what_goes_over_the_wire_has_the_described_fields() {
     fits("IterationTokens", json(&IterationTokens::default()));
     fits("TrimReport", json(&TrimReport::default()));
     fits("SourcedItem", json(&SourcedItem::default()));
+    fits("KeyDecision", json(&KeyDecision::default()));
     let (decision, reason) = (String::new(), String::new());
     fits("HookVerdict", json(&HookVerdict { decision, reason }));
     let way = Some(pitstop::lineage::Way::Trim);
