@@ -13,6 +13,7 @@ use crate::{
         Crossing, GuardSettings, Reading, Source,
         threshold::{self, Threshold, Thresholds},
     },
+    handoff::prompts,
     lineage::{Cause, EndReason, IterationId},
     transcript::{SessionId, Tokens},
 };
@@ -396,9 +397,12 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     say::prompted(model, prompt);
     turn_begins(model);
-    let is_handoff = prompt.starts_with("pitstop handoff");
-    if !is_handoff && model.first_prompt.is_none() && !prompt.starts_with('/') {
-        model.first_prompt = Some(prompt.to_owned());
+    if model.first_prompt.is_none()
+        && !prompt.starts_with('/')
+        && model.config.reboot.warmup_prompt.as_deref() != Some(prompt)
+        && let Some(words) = prompts::of_human(prompt)
+    {
+        model.first_prompt = Some(words.into_owned());
         handoff::draft(model);
     }
     let mut effects = reboot::prompt_seen(model, prompt);

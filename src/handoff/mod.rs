@@ -5,6 +5,7 @@
 
 pub mod generate;
 pub mod preserved;
+pub mod prompts;
 pub mod quality;
 pub mod redact;
 pub mod sections;

@@ -141,6 +141,8 @@ struct Errand {
     id: SummaryId,
     iteration: IterationId,
     transcript: Option<PathBuf>,
+    /// What pitstop types after a reboot, which is no person's.
+    warmup: Option<String>,
     /// How to ask a model, if one is to be asked.
     ask: Option<Ask>,
     events: mpsc::Sender<Event>,
@@ -162,6 +164,7 @@ impl Shell {
             id,
             iteration: self.model.iteration,
             transcript: self.transcript.clone(),
+            warmup: self.model.config.reboot.warmup_prompt.clone(),
             ask: ask.then(|| Ask {
                 command: command(&self.agent, settings, self.model.agent.model_id.as_deref()),
                 timeout: settings.timeout,
@@ -264,7 +267,7 @@ impl Errand {
         loop {
             let late = Instant::now() >= end || self.stop.load(Ordering::Relaxed);
             if late || is_settled(path) {
-                let history = read_history(path, &self.stop)?;
+                let history = read_history(path, self.warmup.as_deref(), &self.stop)?;
                 if late || !history.is_empty() {
                     return Ok(history);
                 }
@@ -282,8 +285,8 @@ fn is_settled(path: &Path) -> bool {
 }
 
 /// Reads a transcript: all of it, or of a very long one its start and its end.
-fn read_history(path: &Path, stop: &AtomicBool) -> Result<History, String> {
-    let mut history = History::default();
+fn read_history(path: &Path, warmup: Option<&str>, stop: &AtomicBool) -> Result<History, String> {
+    let mut history = History::with_own_prompts(warmup.map(str::to_owned));
     let read = read_pieces(path, HEAD_READ, TAIL_READ, |piece| {
         history.push(piece);
         !stop.load(Ordering::Relaxed)
@@ -616,6 +619,7 @@ mod tests {
             id: SummaryId(1),
             iteration: IterationId::FIRST,
             transcript: Some(transcript),
+            warmup: None,
             ask: Some(shell(
                 "trap '' TERM; cat >/dev/null; while :; do sleep 1; done",
             )),
@@ -647,6 +651,7 @@ mod tests {
             id: SummaryId(1),
             iteration: IterationId::FIRST,
             transcript: None,
+            warmup: None,
             ask: Some(shell("exit 0")),
             events,
             keeper: mpsc::channel(1).0,

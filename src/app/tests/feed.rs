@@ -395,3 +395,55 @@ fn the_json_handoff_masks_what_the_message_masks_and_names_its_sources() {
     assert_eq!(of("modified_files"), ["git"]);
     assert_eq!(of("current_objective"), ["signal"]);
 }
+
+#[test]
+fn the_objective_is_what_a_person_asked_for_first() {
+    let mut bench = Bench::new();
+    bench.model.config.reboot.warmup_prompt = Some("Read the README first.".to_owned());
+    for prompt in [
+        "pitstop handoff · r · iteration 1 · 0a\n\ngo on",
+        "<task-notification>done</task-notification>",
+        "/clear",
+        "Read the README first.",
+        &crate::autopilot::prompt::go_on(),
+    ] {
+        bench.prompted(OLD, prompt);
+        assert_eq!(bench.model.preserved.current_objective, None, "{prompt}");
+    }
+    bench.prompted(OLD, "<pasted_content id=\"1\">\nship it\n</pasted_content>");
+    let objective = &bench.model.preserved.current_objective;
+    assert_eq!(objective, &Some(Item::from("ship it")));
+}
+
+/// The panel, the state, the handoff and its warnings go by one reading of the notes.
+#[test]
+fn decisions_and_blockers_of_the_notes_reach_the_handoff_once() {
+    let mut bench = Bench::new();
+    let notes = "**Objective:** ship it\n\n## Key Decisions\n- sqlite because it is one file\n\n## Blockers\n- [low]: CI is slow\n\n\
+        ## Next\n1. the printer of the entries\n";
+    bench.tell(Event::Read(ReadEvent::Scratchpad(Some(notes.to_owned()))));
+    let state = &bench.model.preserved;
+    assert_eq!(state.decisions[0].rationale, "it is one file");
+    assert_eq!(state.decisions[0].timestamp, None);
+    assert_eq!(state.known_issues[0].description, "CI is slow");
+    assert_eq!(state.pending_items, ["the printer of the entries"]);
+    let handoff = &bench.model.handoff.generated;
+    assert_eq!(handoff.warnings, [""; 0]);
+    assert!(!handoff.text.contains("## Scratchpad"), "{}", handoff.text);
+    let report = crate::app::report::handoff(&bench.model);
+    assert_eq!(report.key_decisions[0].text, "sqlite");
+    assert_eq!(
+        report.key_decisions[0].reason.as_deref(),
+        Some("it is one file")
+    );
+    assert_eq!(
+        report.next_step.as_deref(),
+        Some("the printer of the entries")
+    );
+    let closing = report.continuation_prompt.expect("it has one");
+    assert!(
+        closing.starts_with("Carry on with \"ship it\"; the next step is"),
+        "{closing}"
+    );
+    assert!(handoff.text.ends_with(&closing));
+}

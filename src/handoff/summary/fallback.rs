@@ -261,6 +261,45 @@ mod tests {
     }
 
     #[test]
+    fn prompts_that_nobody_wrote_are_not_what_the_user_wants() {
+        let start = crate::autopilot::prompt::start("parse the feeds", "ALL DONE");
+        let mut news = says("a subagent has ended");
+        news["origin"] = json!({"kind": "task-notification"});
+        let mut system = says("the client's own words");
+        system["promptSource"] = json!("system");
+        let mut typed = says("prefer RSS");
+        typed["origin"] = json!({"kind": "human"});
+        typed["promptSource"] = json!("typed");
+        let records = [
+            says(&start),
+            says(&crate::autopilot::prompt::go_on()),
+            says("<task-notification>\n<task-id>1</task-id>\n</task-notification>"),
+            news,
+            system,
+            says("Read the README first."),
+            says("pitstop handoff · r1 · iteration 1 · 0a1b2c3d\n\ngo on"),
+            typed,
+        ];
+        let mut history = History::with_own_prompts(["Read the README first.".to_owned()]);
+        for record in &records {
+            history.push(format!("{record}\n").as_bytes());
+        }
+        let history = history.finished();
+        let text = fallback(&history).unwrap();
+        assert!(
+            text.starts_with(
+                "### User Intent\n\nparse the feeds\n\nSaid later, oldest first:\n- prefer RSS\n\n"
+            ),
+            "{text}"
+        );
+        let told = history.text();
+        assert!(
+            !told.contains("Go on with the task") && !told.contains("README"),
+            "{told}"
+        );
+    }
+
+    #[test]
     fn the_agents_task_list_is_followed_by_its_numbers() {
         let made = |id: &str, text: &str| {
             let mut record = returns(id, false, "created");

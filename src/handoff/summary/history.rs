@@ -10,7 +10,10 @@ use serde_json::Value;
 
 use super::{clipped, harmless, one_line};
 use crate::{
-    handoff::signal::{self, Signal},
+    handoff::{
+        prompts,
+        signal::{self, Signal},
+    },
     scratchpad::Parsed,
     transcript::{
         commands::records,
@@ -116,9 +119,19 @@ struct Log {
     first: Option<String>,
     waiting: Waiting<Call, WAITING_CAP>,
     facts: Facts,
+    /// Prompts that pitstop types by itself, as they are configured.
+    own: Vec<String>,
 }
 
 impl History {
+    /// A history in which these prompts are pitstop's own, beside those that it knows by their words.
+    #[must_use]
+    pub fn with_own_prompts(own: impl IntoIterator<Item = String>) -> Self {
+        let mut history = Self::default();
+        history.log.own = own.into_iter().map(|own| own.trim().to_owned()).collect();
+        history
+    }
+
     /// Takes the next bytes of the transcript.
     pub fn push(&mut self, piece: &[u8]) {
         self.splitter.push(piece, |line| self.log.line(line));
@@ -222,7 +235,7 @@ impl Log {
                     format!("The client's own summary of what came before: {text}"),
                 );
             }
-            Some("user") => self.user(content, &record["toolUseResult"], record["isMeta"] == true),
+            Some("user") => self.user(record),
             Some("assistant") if record["isApiErrorMessage"] == true => {
                 let text = clipped(&one_line(&texts(content)), ERROR_CAP);
                 self.add(Kind::Call, format!("API error: {text}"));
@@ -274,54 +287,66 @@ impl Log {
         }
     }
 
-    fn user(&mut self, content: &Value, copy: &Value, meta: bool) {
+    fn user(&mut self, record: &Value) {
+        let (content, copy) = (&record["message"]["content"], &record["toolUseResult"]);
         if let Value::Array(blocks) = content {
             for block in blocks.iter().filter(|block| block["type"] == "tool_result") {
                 self.result(block, copy);
             }
         }
-        if meta {
+        if record["isMeta"] == true {
             return;
         }
+        // Clients before 2.1.330 do not say whose a prompt is.
+        let human = record["promptSource"] != "system"
+            && record["origin"]["kind"]
+                .as_str()
+                .is_none_or(|kind| kind == "human");
         match content {
-            Value::String(text) => self.prompt(text),
+            Value::String(text) => self.prompt(text, human),
             Value::Array(blocks) => {
                 for block in blocks.iter().filter(|block| block["type"] == "text") {
-                    self.prompt(block["text"].as_str().unwrap_or_default());
+                    self.prompt(block["text"].as_str().unwrap_or_default(), human);
                 }
             }
             _ => {}
         }
     }
 
-    fn prompt(&mut self, text: &str) {
+    fn prompt(&mut self, text: &str, human: bool) {
         let text = text.trim();
         if text.starts_with("[Request interrupted by user") {
             self.facts.interrupted = true;
             self.add(Kind::Call, "(The user interrupted.)".to_owned());
             return;
         }
-        // Tags of the client's own: commands, reminders, shell escapes.
-        if text.is_empty()
-            || text.starts_with('<') && text[1..].starts_with(|c: char| c.is_ascii_lowercase())
-        {
+        if text.is_empty() || self.own.iter().any(|own| own == text) {
             return;
         }
-        self.facts.interrupted = false;
-        let handed_over = text.starts_with("pitstop handoff · ");
-        let short = if handed_over {
-            Parsed::read(text).objective
-        } else {
-            Some(text.to_owned())
-        };
-        if let Some(short) = short {
-            let short = clipped(&one_line(&short), ERROR_CAP);
-            if self.facts.objective.is_none() {
-                self.facts.objective = Some(short);
-            } else {
-                note(&mut self.facts.prompts, short);
+        let short = |text: &str| clipped(&one_line(text), ERROR_CAP);
+        if prompts::is_handoff(text) {
+            self.facts.interrupted = false;
+            // The newest handoff names what is in force.
+            if let Some(objective) = Parsed::read(text).objective {
+                self.facts.objective = Some(short(&objective));
             }
+            self.said(text);
+            return;
         }
+        let Some(text) = prompts::of_human(text).filter(|_| human) else {
+            return;
+        };
+        self.facts.interrupted = false;
+        if self.facts.objective.is_none() {
+            self.facts.objective = Some(short(&text));
+        } else {
+            note(&mut self.facts.prompts, short(&text));
+        }
+        self.said(&text);
+    }
+
+    /// A prompt that the model is to read.
+    fn said(&mut self, text: &str) {
         if self.first.is_none() {
             self.first = Some(clipped(text, FIRST_CAP));
             return;

@@ -1,0 +1,132 @@
+//! Whose words a prompt holds: a person's, or those of pitstop or the client.
+//!
+//! All of them reach the transcript as the user's. A prompt of an autonomous run has the task in it, which is a person's.
+
+use std::borrow::Cow;
+
+/// What every handoff begins with.
+const HANDOFF: &str = "pitstop handoff · ";
+
+/// What pitstop types in an autonomous run, with `{task}` where a person's words stand.
+const RUN_PROMPTS: [&str; 3] = [
+    include_str!("../../assets/run/start.md"),
+    include_str!("../../assets/run/changed.md"),
+    include_str!("../../assets/run/go-on.md"),
+];
+
+/// What stands before the start prompt for an agent that was started again.
+const AGAIN: &str = include_str!("../../assets/run/again.md");
+
+/// The client's mark around what it takes for pasted.
+const PASTED: &str = "<pasted_content";
+
+/// Whether a prompt is a handoff.
+#[must_use]
+pub fn is_handoff(prompt: &str) -> bool {
+    prompt.trim_start().starts_with(HANDOFF)
+}
+
+/// What a person wrote of a prompt; none of it, if it is a handoff, a prompt that pitstop types by itself, or a text of the
+/// client's own: a command, a reminder, the news of a task in the background.
+#[must_use]
+pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
+    let prompt = prompt.trim();
+    let text = if prompt.starts_with(PASTED) {
+        Cow::Owned(unwrapped(prompt))
+    } else {
+        Cow::Borrowed(prompt)
+    };
+    let is_tag = text
+        .strip_prefix('<')
+        .is_some_and(|tag| tag.starts_with(|c: char| c.is_ascii_lowercase()));
+    if text.is_empty() || is_tag || is_handoff(&text) {
+        return None;
+    }
+    match task_in(&text) {
+        Some(task) => (!task.is_empty()).then(|| Cow::Owned(task.to_owned())),
+        None => Some(text),
+    }
+}
+
+/// The task in a prompt of an autonomous run, empty where it names none; none in any other text.
+fn task_in(text: &str) -> Option<&str> {
+    let text = match text.strip_prefix(AGAIN.trim()) {
+        Some("") => return Some(""),
+        Some(rest) => rest.trim_start(),
+        None => text,
+    };
+    RUN_PROMPTS.iter().find_map(|template| {
+        let template = template.trim();
+        let Some((before, behind)) = template.split_once("{task}") else {
+            return text.starts_with(template).then_some("");
+        };
+        let rest = text.strip_prefix(before.trim_end())?;
+        let behind = behind.split('{').next().unwrap_or_default().trim();
+        // The task may quote the template.
+        let end = rest.rfind(behind).unwrap_or(rest.len());
+        Some(rest[..end].trim())
+    })
+}
+
+/// A text without the marks of a paste.
+fn unwrapped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(PASTED) {
+        out.push_str(&rest[..at]);
+        rest = rest[at..].split_once('>').map_or("", |(_, behind)| behind);
+    }
+    out.push_str(rest);
+    out.replace("</pasted_content>", "").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(template: &str) -> String {
+        let text = template.replace("{task}", "port it to {Rust}\n\n## How to end\n\nwell");
+        text.replace("{promise}", "ALL DONE").trim().to_owned()
+    }
+
+    #[test]
+    fn what_pitstop_types_by_itself_is_no_person_s() {
+        let [start, changed, go_on] = RUN_PROMPTS.map(filled);
+        let task = "port it to {Rust}\n\n## How to end\n\nwell";
+        assert_eq!(of_human(&start).as_deref(), Some(task));
+        assert_eq!(of_human(&changed).as_deref(), Some(task));
+        let again = format!("{}\n\n{start}", AGAIN.trim());
+        assert_eq!(of_human(&again).as_deref(), Some(task));
+        assert_eq!(of_human(&go_on), None);
+        assert_eq!(of_human(AGAIN), None);
+    }
+
+    #[test]
+    fn what_the_client_says_is_no_person_s() {
+        for text in [
+            "pitstop handoff · r1 · iteration 1 · 0a1b2c3d\n\ngo on",
+            "<task-notification>\n<task-id>a</task-id>\n</task-notification>",
+            "<system-reminder>be good</system-reminder>",
+            "<pasted_content id=\"1\">\npitstop handoff · r1 · iteration 1 · 0a\n</pasted_content>",
+            "  ",
+        ] {
+            assert_eq!(of_human(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_person_pastes_is_theirs() {
+        let text = "<pasted_content id=\"1\" lines=\"5\">\nfix it\n</pasted_content>\nsoon";
+        assert_eq!(of_human(text).as_deref(), Some("fix it\n\nsoon"));
+        for text in ["< 5 ms is the goal", "go on", "<5 ms"] {
+            assert_eq!(of_human(text).as_deref(), Some(text));
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_prompt_is_read(text in "(<pasted_content|</pasted_content>|>|<|pitstop handoff · |é|\n|This is the task as it stands now:|Go on){0,12}") {
+            let _ = of_human(&text);
+        }
+    }
+}
