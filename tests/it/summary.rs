@@ -131,7 +131,7 @@ fn an_overloaded_service_leaves_the_transcript_s_own_summary_and_its_words() {
     assert!(made["duration_ms"].as_u64() > Some(0), "{made}");
     let message = handed_over(&supervisor);
     assert!(
-        message.contains("### User Intent\n\ncount the herons\n"),
+        message.contains("## Summary of the session before\n\n### Technical Context\n"),
         "{message}"
     );
     assert!(message.contains("The last words: Understood."), "{message}");
@@ -173,7 +173,7 @@ fn a_review_does_not_wait_and_says_afterwards_that_it_did_not() {
     );
     let message = handed_over(&supervisor);
     assert!(
-        message.contains("### User Intent\n\ncount the herons\n"),
+        message.contains("## Summary of the session before\n\n### Technical Context\n"),
         "{message}"
     );
     made(
@@ -213,7 +213,7 @@ fn switched_off_no_process_is_started() {
     let supervisor = crossed(&launch);
     let message = handed_over(&supervisor);
     assert!(
-        message.contains("### User Intent\n\ncount the herons\n"),
+        message.contains("## Summary of the session before\n\n### Technical Context\n"),
         "{message}"
     );
     made(&supervisor, "fallback", "generate_summaries is off");
@@ -322,7 +322,7 @@ fn a_real_client_that_is_refused_leaves_the_fallback_and_the_reason() {
     eprintln!("{found}");
     let message = handed_over(&supervisor);
     assert!(
-        message.contains("### User Intent\n\ncount the herons\n"),
+        message.contains("## Summary of the session before\n\n### Technical Context\n"),
         "{message}"
     );
     supervisor.wait_until(
