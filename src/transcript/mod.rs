@@ -5,7 +5,10 @@
 
 pub mod commands;
 pub mod digest;
+pub mod facts;
+pub mod human;
 pub mod record;
+pub mod rules;
 mod span;
 pub mod tail;
 pub mod todo;
@@ -13,6 +16,7 @@ pub mod trim;
 pub mod usage;
 pub mod waiting;
 pub mod words;
+pub mod work;
 
 use std::{fmt, str::FromStr};
 

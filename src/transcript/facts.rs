@@ -1,0 +1,323 @@
+//! What a text names: files, identifiers of code, references (issues, commits, addresses). Plain rules on words, the same
+//! for every language: a word is a run of the characters that names and paths are made of.
+
+use std::collections::BTreeSet;
+
+/// The shortest identifier that counts, in bytes: shorter ones are words of any text.
+const SHORTEST_NAME: usize = 6;
+
+/// The longest name, path or reference that counts, in bytes.
+const LONGEST: usize = 200;
+
+/// The endings by which a bare word, without a directory, is taken for a file.
+const ENDINGS: [&str; 46] = [
+    "c", "cc", "cfg", "conf", "cpp", "cs", "css", "csv", "dart", "eex", "erl", "ex", "exs", "go",
+    "h", "heex", "hpp", "hs", "html", "ini", "java", "js", "json", "jsonl", "jsx", "kt", "lock",
+    "lua", "md", "mjs", "php", "py", "rb", "rs", "scala", "sh", "sql", "svelte", "swift", "toml",
+    "ts", "tsx", "txt", "vue", "yaml", "yml",
+];
+
+/// Something that a text names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fact<'a> {
+    /// A file, as it is written there.
+    File(&'a str),
+    /// An identifier of code.
+    Name(&'a str),
+    /// An issue, a commit or an address.
+    Reference(&'a str),
+}
+
+/// Hands everything that a text names to `sink`, in the order in which it stands there, as often as it stands there.
+pub fn each_fact<'a>(text: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
+    for word in text.split(|c: char| !is_of_a_word(c)) {
+        each_of_word(word, sink);
+    }
+}
+
+/// Characters above ASCII belong to words of prose: they end no name in its middle.
+fn is_of_a_word(c: char) -> bool {
+    !c.is_ascii() && c.is_alphanumeric()
+        || c.is_ascii_alphanumeric()
+        || matches!(
+            c,
+            '_' | '-' | '.' | '/' | ':' | '#' | '~' | '@' | '+' | '?' | '&' | '%' | '=' | '!'
+        )
+}
+
+fn each_of_word<'a>(word: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
+    let word = word.trim_end_matches(['.', ':', '!', '?', '=', '-', '#', '/', '&', '+']);
+    let word = word.trim_start_matches([':', '=', '-', '!', '?', '&', '+', '%']);
+    if word.len() < 4 || !word.is_ascii() {
+        return;
+    }
+    if let Some(at) = word.find("://") {
+        if word[..at].ends_with("http") || word[..at].ends_with("https") {
+            let start = word[..at].rfind("http").unwrap_or(0);
+            let link = word.get(start..).filter(|link| link.len() <= LONGEST);
+            if let Some(link) = link {
+                sink(Fact::Reference(link));
+            }
+        }
+        return;
+    }
+    // `path:12:5`, `key=path`.
+    for part in word.split(['=', '?', '&', '!', '%']) {
+        let mut pieces = part.split(':').filter(|piece| !piece.is_empty());
+        let first = pieces.next().unwrap_or_default();
+        each_of_piece(first, sink);
+        for piece in pieces {
+            each_of_piece(piece, sink);
+        }
+    }
+}
+
+fn each_of_piece<'a>(piece: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
+    let piece = piece
+        .trim_end_matches(['.', '-', '#', '@', '+', '/'])
+        .trim_start_matches(['-', '#', '@', '+']);
+    let piece = piece.strip_prefix("./").unwrap_or(piece);
+    if piece.len() < 4 {
+        return;
+    }
+    if piece.len() > LONGEST {
+        return;
+    }
+    if is_issue(piece) || is_commit(piece) {
+        sink(Fact::Reference(piece));
+        return;
+    }
+    if is_file(piece) {
+        sink(Fact::File(piece));
+        return;
+    }
+    for name in piece.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+        if is_name(name) {
+            sink(Fact::Name(name));
+        }
+    }
+}
+
+/// A path with an ending, or a bare file name with an ending of the list.
+#[must_use]
+pub fn is_file(piece: &str) -> bool {
+    let name = piece.rsplit('/').next().unwrap_or(piece);
+    let Some((stem, ending)) = name.rsplit_once('.') else {
+        return false;
+    };
+    // `.ex` is an ending, `.gitignore` a file.
+    if stem.is_empty() && (!piece.contains('/') || ENDINGS.binary_search(&ending).is_ok()) {
+        return false;
+    }
+    if piece.contains("//") || piece.contains('@') && !piece.contains('/') {
+        return false;
+    }
+    if piece.contains('/') {
+        let letters = ending.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        return (1..=8).contains(&ending.len())
+            && letters
+            && ending.as_bytes()[0].is_ascii_alphabetic();
+    }
+    ENDINGS.binary_search(&ending).is_ok()
+}
+
+/// `snake_case`, `camelCase`, `PascalCase` of several words, `UPPER_CASE`.
+#[must_use]
+pub fn is_name(word: &str) -> bool {
+    let inner = word.trim_matches('_');
+    if word.len() < SHORTEST_NAME || word.len() > 80 || inner.len() < 4 {
+        return false;
+    }
+    if word.as_bytes()[0].is_ascii_digit() {
+        return false;
+    }
+    let bytes = inner.as_bytes();
+    let joined = inner.contains('_') && bytes.iter().any(u8::is_ascii_alphabetic);
+    let humps = bytes
+        .windows(2)
+        .any(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase());
+    // A run of random characters (a key, a checksum in base64) has digits and humps all over.
+    let turns = bytes
+        .windows(2)
+        .filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit())
+        .count();
+    (joined || humps) && turns <= 4
+}
+
+/// Seven to forty hexadecimal digits with a letter and a number among them.
+fn is_commit(word: &str) -> bool {
+    (7..=40).contains(&word.len())
+        && word
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'))
+        && word.bytes().any(|byte| byte.is_ascii_digit())
+        && word.bytes().any(|byte| byte.is_ascii_lowercase())
+}
+
+/// `owner/name#12`, `ABC-123`, `name-x1y`, `name-abc.3`; `#12` alone is too short to say of what.
+fn is_issue(word: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((place, number)) = word.split_once('#') {
+        return digits(number) && place.contains('/');
+    }
+    let Some((prefix, rest)) = word.rsplit_once('-') else {
+        return false;
+    };
+    let letters = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic());
+    let upper = prefix.bytes().all(|byte| byte.is_ascii_uppercase());
+    if upper && (2..=10).contains(&prefix.len()) && letters(prefix) {
+        return digits(rest) && rest.len() <= 6;
+    }
+    let prefix_is_plain =
+        (2..=24).contains(&prefix.len()) && prefix.bytes().all(|b| b.is_ascii_lowercase());
+    let (id, sub) = rest.split_once('.').unwrap_or((rest, ""));
+    let id_is_short = (2..=6).contains(&id.len())
+        && id
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let numbered = digits(sub) && sub.len() <= 3;
+    let mixed = sub.is_empty()
+        && id.len() >= 3
+        && id.bytes().any(|b| b.is_ascii_digit())
+        && id.bytes().any(|b| b.is_ascii_lowercase());
+    prefix_is_plain && id_is_short && (numbered || mixed)
+}
+
+/// The identifiers of a text, each once.
+#[must_use]
+pub fn names(text: &str) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    each_fact(text, &mut |fact| {
+        if let Fact::Name(name) = fact {
+            names.insert(name);
+        }
+    });
+    names
+}
+
+/// What a command line does, without where it stood and where its output went: `cd` in front, variables, pipes and
+/// redirections go. Of several commands it is the first.
+#[must_use]
+pub fn plain_command(line: &str) -> String {
+    let mut rest = line.trim();
+    loop {
+        let before = rest;
+        if let Some(behind) = rest.strip_prefix("cd ") {
+            let end = behind
+                .find("&&")
+                .map(|at| at + 2)
+                .or_else(|| behind.find(['\n', ';']).map(|at| at + 1));
+            if let Some(end) = end {
+                rest = behind[end..].trim_start();
+            }
+        }
+        let word = rest.split_whitespace().next().unwrap_or_default();
+        if let Some((name, _)) = word.split_once('=') {
+            let variable = !name.is_empty()
+                && name
+                    .bytes()
+                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+            // A value in quotes may hold blanks: then it is left as it is.
+            if variable && !word.contains(['"', '\'', '$']) {
+                rest = rest[word.len()..].trim_start();
+            }
+        }
+        if rest == before {
+            break;
+        }
+    }
+    let mut end = rest.len();
+    let mut quote = None;
+    let mut previous = ' ';
+    for (at, c) in rest.char_indices() {
+        match quote {
+            Some(open) if c == open && previous != '\\' => quote = None,
+            Some(_) => {}
+            None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
+            None if matches!(c, '|' | ';' | '>' | '\n')
+                || c == '&' && rest[at..].starts_with("&&")
+                || c == '<' && rest[at..].starts_with("<<") =>
+            {
+                end = at;
+                break;
+            }
+            None => {}
+        }
+        previous = c;
+    }
+    let command = rest[..end].trim_end();
+    // The number of the descriptor in front of `>`.
+    let command = command
+        .strip_suffix(" 2")
+        .or_else(|| command.strip_suffix(" 1"))
+        .unwrap_or(command);
+    command.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(text: &str) -> Vec<Fact<'_>> {
+        let mut all = Vec::new();
+        each_fact(text, &mut |fact| all.push(fact));
+        all
+    }
+
+    #[test]
+    fn files_are_paths_with_an_ending_and_bare_names_with_a_known_one() {
+        use Fact::File;
+        assert_eq!(
+            facts(
+                "see ./src/main.rs:12:5, \"lib/a_b/c.heex\" and (app.js). e.g. foo.map i.e. v1.2"
+            ),
+            [File("src/main.rs"), File("lib/a_b/c.heex"), File("app.js")]
+        );
+        assert_eq!(
+            facts("--config=.etc/x.toml ../b.rs"),
+            [File(".etc/x.toml"), File("../b.rs")]
+        );
+    }
+
+    #[test]
+    fn names_have_several_words() {
+        let names: Vec<_> =
+            names("build_index Foo.BarBaz.do_it/2 self.maxRetries MAX_SIZE hello World")
+                .into_iter()
+                .collect();
+        assert_eq!(names, ["BarBaz", "MAX_SIZE", "build_index", "maxRetries"]);
+        assert!(!is_name("a1B2c3D4e5F6g7H8"));
+    }
+
+    #[test]
+    fn references_are_issues_commits_and_addresses() {
+        use Fact::Reference;
+        assert_eq!(
+            facts("spotter-dov.3, ABC-123; owner/name#42 b9288c2 <https://a.example/x?y=1>."),
+            [
+                Reference("spotter-dov.3"),
+                Reference("ABC-123"),
+                Reference("owner/name#42"),
+                Reference("b9288c2"),
+                Reference("https://a.example/x?y=1"),
+            ]
+        );
+        assert_eq!(facts("read-only up-to-date utf-8 deadbeef 1234567"), []);
+    }
+
+    #[test]
+    fn a_command_is_plain_without_its_place_and_its_pipes() {
+        for (line, plain) in [
+            ("cd /a/b && mix test 2>&1 | tail -5", "mix test"),
+            ("FOO=1 cargo test -q; echo done", "cargo test -q"),
+            (
+                "git commit -m \"a | b\" && git push",
+                "git commit -m \"a | b\"",
+            ),
+            ("cat <<'EOF'\nx\nEOF", "cat"),
+            ("", ""),
+        ] {
+            assert_eq!(plain_command(line), plain, "{line}");
+        }
+    }
+}

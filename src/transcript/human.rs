@@ -1,0 +1,362 @@
+//! The human's own words in a transcript: the first prompt, the latest one, and every sentence that rules.
+//!
+//! | counts | does not count |
+//! |---|---|
+//! | prompts, also those that waited while the agent worked | what the client said (`isMeta`, an origin that is not `human`, tags) |
+//! | what a handoff carried over: its objective and its list of the human's rules | the rest of a handoff, and the prompts of a run but for its task |
+//! | | a subagent's conversation, results of tools |
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::rules::{self, rules};
+
+/// How a handoff begins.
+pub const HANDOFF_START: &str = "pitstop handoff · ";
+
+/// The headings of the handoff's sections that hold the human's words.
+pub const OBJECTIVE_HEADING: &str = "## Objective";
+/// The heading of the first prompt of all, where it is not the objective.
+pub const FIRST_HEADING: &str = "## First request";
+/// The heading of the latest prompt.
+pub const LATEST_HEADING: &str = "## Latest request";
+/// The heading of the list of rules.
+pub const RULES_HEADING: &str = "## What the human said";
+
+/// The most of the first and of the latest prompt that is kept, in bytes: half at its start and half at its end.
+const PROMPT_CAP: usize = 8 * 1024;
+
+/// The most rules that are kept, the latest ones: far above what people say, and a bound for a hostile file.
+pub const KEPT_RULES: usize = 2_000;
+
+/// Something that the human said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// Word for word.
+    pub text: String,
+    /// When, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<DateTime<Utc>>,
+}
+
+/// What the human said in one session; see the top of this file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HumanWords {
+    /// The first and the latest request of the sessions before this one, as a handoff carried them over.
+    pub carried_first: Option<Said>,
+    /// The latest one of those.
+    pub carried_latest: Option<Said>,
+    /// The first prompt of this session that is the human's.
+    pub first: Option<Said>,
+    /// The latest prompt, if it is not the first one.
+    pub latest: Option<Said>,
+    /// The sentences that rule, oldest first, each once.
+    pub rules: Vec<Said>,
+    keys: BTreeSet<String>,
+}
+
+impl HumanWords {
+    /// Whether a line of a transcript can hold words of the human, without reading it.
+    #[must_use]
+    pub fn wants(line: &[u8]) -> bool {
+        let has = |mark: &[u8]| memchr::memmem::find(line, mark).is_some();
+        (has(b"\"user\"") && !has(b"\"tool_result\""))
+            || has(b"\"queued_command\"")
+            || has(b"\"enqueue\"")
+    }
+
+    /// Takes one record; returns whether it held words of the human.
+    pub fn record(&mut self, record: &Value) -> bool {
+        if record["isSidechain"] == true
+            || record["isMeta"] == true
+            || record["isCompactSummary"] == true
+        {
+            return false;
+        }
+        let (content, source) = match record["type"].as_str() {
+            Some("user") => (&record["message"]["content"], record),
+            Some("attachment") if record["attachment"]["type"] == "queued_command" => {
+                let attachment = &record["attachment"];
+                (&attachment["prompt"], attachment)
+            }
+            Some("queue-operation") if record["operation"] == "enqueue" => {
+                (&record["content"], record)
+            }
+            _ => return false,
+        };
+        // Clients before 2.1.3 do not name an origin.
+        let origin = source["origin"]["kind"].as_str().unwrap_or("human");
+        if origin != "human" || source["isMeta"] == true || source["promptSource"] == "system" {
+            return false;
+        }
+        let at = record["timestamp"]
+            .as_str()
+            .and_then(|text| text.parse().ok());
+        match content {
+            Value::String(text) => self.prompt(text, at),
+            Value::Array(blocks) => {
+                if blocks.iter().any(|block| block["type"] == "tool_result") {
+                    return false;
+                }
+                let mut any = false;
+                for block in blocks.iter().filter(|block| block["type"] == "text") {
+                    any |= self.prompt(block["text"].as_str().unwrap_or_default(), at);
+                }
+                any
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes a prompt that was given at a moment; returns whether it held words of the human.
+    pub fn prompt(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
+        let prompt = prompt.trim();
+        if prompt.starts_with(HANDOFF_START) {
+            self.carried(prompt);
+            return true;
+        }
+        if is_of_the_client(prompt) {
+            return false;
+        }
+        let own = without_run_words(prompt);
+        let own = own.trim();
+        if own.is_empty() {
+            return false;
+        }
+        let said = |text: &str| Said {
+            text: text.to_owned(),
+            at,
+        };
+        for rule in rules(own) {
+            self.rule(said(rule));
+        }
+        let whole = said(&ends(own));
+        if self.first.is_none() {
+            self.first = Some(whole);
+        } else if self
+            .first
+            .as_ref()
+            .is_none_or(|first| first.text != whole.text)
+        {
+            self.latest = Some(whole);
+        }
+        true
+    }
+
+    /// Adds a rule, unless it is known.
+    fn rule(&mut self, rule: Said) {
+        let key = rules::key(&rule.text);
+        if key.is_empty() || !self.keys.insert(key) {
+            return;
+        }
+        self.rules.push(rule);
+        if self.rules.len() > KEPT_RULES {
+            let oldest = self.rules.remove(0);
+            self.keys.remove(&rules::key(&oldest.text));
+        }
+    }
+
+    /// Takes over what a handoff says of the human's words.
+    fn carried(&mut self, handoff: &str) {
+        let text_of = |heading: &str| {
+            let lines = section(handoff, heading);
+            let lines = lines.iter().map(|line| {
+                line.strip_prefix("> ")
+                    .or_else(|| line.strip_prefix('>'))
+                    .unwrap_or(line)
+            });
+            let text = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
+            (!text.is_empty()).then_some(Said { text, at: None })
+        };
+        // The first request is told by itself only where it is not the objective.
+        let first = text_of(FIRST_HEADING).or_else(|| text_of(OBJECTIVE_HEADING));
+        self.carried_first = self.carried_first.take().or(first);
+        self.carried_latest = text_of(LATEST_HEADING).or(self.carried_latest.take());
+        for line in section(handoff, RULES_HEADING) {
+            if let Some(item) = line.strip_prefix("- ") {
+                self.rule(parse_rule(item));
+            }
+        }
+    }
+}
+
+/// A rule as an item of the handoff's list.
+#[must_use]
+pub fn rule_line(rule: &Said) -> String {
+    match rule.at {
+        Some(at) => format!("- {}: {}", at.format("%Y-%m-%d"), rule.text),
+        None => format!("- {}", rule.text),
+    }
+}
+
+/// The rule of such an item, without the mark of the list.
+#[must_use]
+pub fn parse_rule(item: &str) -> Said {
+    let dated = item.split_once(": ").and_then(|(date, text)| {
+        let date: NaiveDate = date.parse().ok()?;
+        Some((date.and_hms_opt(0, 0, 0)?.and_utc(), text))
+    });
+    let (at, text) = dated.map_or((None, item), |(at, text)| (Some(at), text));
+    Said {
+        text: text.trim().to_owned(),
+        at,
+    }
+}
+
+/// Tags of the client's own (commands, reminders, notes on tasks), interruptions, and slash commands.
+fn is_of_the_client(prompt: &str) -> bool {
+    let tag = prompt
+        .strip_prefix('<')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+    let command = prompt.strip_prefix('/').is_some_and(|rest| {
+        let word = rest.split_whitespace().next().unwrap_or_default();
+        !word.is_empty() && !word.contains('/')
+    });
+    prompt.is_empty() || tag || command || prompt.starts_with("[Request interrupted by user")
+}
+
+/// A prompt of an autonomous run without the run's own words around the task.
+fn without_run_words(prompt: &str) -> String {
+    const RUN: [&str; 4] = [
+        include_str!("../../assets/run/start.md"),
+        include_str!("../../assets/run/go-on.md"),
+        include_str!("../../assets/run/changed.md"),
+        include_str!("../../assets/run/again.md"),
+    ];
+    let is_own = |line: &str| {
+        let mut own = RUN.iter().flat_map(|text| text.lines()).map(str::trim);
+        !line.is_empty() && own.any(|own| own == line)
+    };
+    // Only a prompt that begins as a run's does is one.
+    let first = prompt.lines().next().unwrap_or_default().trim();
+    if !is_own(first) {
+        return prompt.to_owned();
+    }
+    let lines = prompt.lines().filter(|line| !is_own(line.trim()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The lines below a heading, up to the next one of its kind.
+#[must_use]
+pub fn section<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
+    text.lines()
+        .skip_while(|line| line.trim_end() != heading)
+        .skip(1)
+        .take_while(|line| !line.starts_with("## "))
+        .collect()
+}
+
+/// The start and the end of a prompt, with a mark where something is missing.
+fn ends(prompt: &str) -> String {
+    if prompt.len() <= PROMPT_CAP {
+        return prompt.to_owned();
+    }
+    let head = prompt.floor_char_boundary(PROMPT_CAP / 2);
+    let tail = prompt.ceil_char_boundary(prompt.len() - PROMPT_CAP / 2);
+    format!("{}\n…\n{}", &prompt[..head], &prompt[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn user(text: &str, more: &Value) -> Value {
+        let mut record = json!({
+            "type": "user", "timestamp": "2026-11-22T10:00:00Z",
+            "message": { "role": "user", "content": text },
+        });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            record[key] = value.clone();
+        }
+        record
+    }
+
+    fn rules_of(words: &HumanWords) -> Vec<&str> {
+        words.rules.iter().map(|said| said.text.as_str()).collect()
+    }
+
+    #[test]
+    fn only_the_human_s_own_words_count() {
+        let mut words = HumanWords::default();
+        for (text, more) in [
+            ("Never a.", json!({ "isMeta": true })),
+            ("Never b.", json!({ "isSidechain": true })),
+            ("Never c.", json!({ "origin": { "kind": "plugin" } })),
+            ("Never d.", json!({ "promptSource": "system" })),
+            ("<task-notification>Never e.</task-notification>", json!({})),
+            ("/model never", json!({})),
+            (
+                "[Request interrupted by user for tool use] never",
+                json!({}),
+            ),
+        ] {
+            assert!(!words.record(&user(text, &more)), "{text}");
+        }
+        assert_eq!(words, HumanWords::default());
+        let human = json!({ "origin": { "kind": "human" }, "promptSource": "typed" });
+        assert!(words.record(&user("Build it. Never push to main.", &human)));
+        assert!(words.record(&user("Never push to main!", &human)));
+        assert_eq!(rules_of(&words), ["Never push to main."]);
+        assert_eq!(
+            words.rules[0].at.unwrap().to_rfc3339(),
+            "2026-11-22T10:00:00+00:00"
+        );
+        assert_eq!(words.first.unwrap().text, "Build it. Never push to main.");
+        assert_eq!(words.latest.unwrap().text, "Never push to main!");
+    }
+
+    #[test]
+    fn a_prompt_that_waited_counts() {
+        let mut words = HumanWords::default();
+        words.record(&json!({
+            "type": "attachment",
+            "attachment": { "type": "queued_command", "prompt": "Only use tabs.", "origin": { "kind": "human" } },
+        }));
+        words.record(&json!({ "type": "queue-operation", "operation": "enqueue", "content": "Always ask me first." }));
+        words.record(
+            &json!({ "type": "queue-operation", "operation": "dequeue", "content": "Never this." }),
+        );
+        assert_eq!(rules_of(&words), ["Only use tabs.", "Always ask me first."]);
+    }
+
+    #[test]
+    fn a_handoff_carries_objective_and_rules_and_nothing_else() {
+        let mut words = HumanWords::default();
+        let handoff = format!(
+            "pitstop handoff · r1 · iteration 2 · 0a1b2c3d\n\nNever mind.\n\n{OBJECTIVE_HEADING}\n\nPort the parser\n\n\
+             {RULES_HEADING}\n\n- 2026-11-20: Never touch main: it is live\n- Prefer tabs\n\n\
+             {LATEST_HEADING}\n\n> Go on\n> - and on\n\n## Git\n\n- always"
+        );
+        words.prompt(&handoff, None);
+        assert_eq!(words.carried_first.clone().unwrap().text, "Port the parser");
+        assert_eq!(
+            words.carried_latest.clone().unwrap().text,
+            "Go on\n- and on"
+        );
+        assert_eq!(
+            rules_of(&words),
+            ["Never touch main: it is live", "Prefer tabs"]
+        );
+        assert_eq!(
+            rule_line(&words.rules[0]),
+            "- 2026-11-20: Never touch main: it is live"
+        );
+        assert_eq!(words.first, None);
+    }
+
+    #[test]
+    fn of_a_run_s_prompt_the_task_alone_counts() {
+        let mut words = HumanWords::default();
+        let start = include_str!("../../assets/run/start.md")
+            .replace("{task}", "Port it. Never delete a test.")
+            .replace("{promise}", "ALL DONE");
+        words.prompt(&start, None);
+        assert!(!words.prompt(include_str!("../../assets/run/go-on.md"), None));
+        assert_eq!(rules_of(&words), ["Never delete a test."]);
+        assert_eq!(words.latest, None);
+    }
+}

@@ -1,0 +1,989 @@
+//! The work at hand, gathered line by line from a transcript: what a session that goes on needs first.
+//!
+//! What is used next is mostly what was used last, and what was used again and again. So each file, identifier and
+//! reference has a worth: each time it stands somewhere it gains by where that is (in an edit more than in a tool's
+//! output), and half of what it gained is lost with every [`HALF_LIFE`] blocks of the conversation. An identifier belongs
+//! to the files that it stood in.
+//!
+//! Memory is bounded whatever the transcript holds. The same lines give the same report.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use serde_json::Value;
+
+use super::{
+    facts::{self, Fact, each_fact, plain_command},
+    human::{HANDOFF_START, section},
+    waiting::Waiting,
+    words::own_lines,
+};
+
+/// After how many blocks (texts, calls, results) half of a worth is gone.
+const HALF_LIFE: f64 = 24.0;
+
+/// The most identifiers, files and references that are remembered; the least worth are forgotten first.
+const KEPT: usize = 8_192;
+
+/// The most of a text that is searched for names, in bytes: half at its start and half at its end.
+const SEARCHED: usize = 256 * 1024;
+
+/// How many files an identifier is known to stand in, the strongest ones.
+const HOMES: usize = 4;
+
+/// The most calls that wait for their result.
+const CALLS: usize = 256;
+
+/// The most commands, failures and texts of the assistant that are remembered, the latest ones.
+const COMMANDS: usize = 64;
+const FAILURES: usize = 32;
+const TEXTS: usize = 6;
+
+/// What a report holds at most: files, identifiers (of one file, of all, without a file), references, commands, failures.
+const FILES: usize = 18;
+const NAMES_OF_A_FILE: usize = 12;
+const NAMES: usize = 100;
+const FREE_NAMES: usize = 10;
+const REFERENCES: usize = 6;
+const SHOWN_COMMANDS: usize = 10;
+const SHOWN_FAILURES: usize = 6;
+
+/// The most of a command, of a line of output and of the assistant's last words that is reported, in bytes.
+const COMMAND_CAP: usize = 120;
+const LINE_CAP: usize = 240;
+const WORDS_CAP: usize = 1_600;
+
+/// The most of a plan that is kept, in bytes.
+const PLAN_CAP: usize = 3_000;
+
+/// How many lines of the last failure are reported, and how many paragraphs of the assistant.
+const FAILURE_LINES: usize = 12;
+const PARAGRAPHS: usize = 4;
+
+/// The headings of the handoff's sections that hold the work, and the mark of a file that was changed.
+pub const WORK_HEADING: &str = "## Work at hand";
+/// The heading of the commands.
+pub const COMMANDS_HEADING: &str = "## Commands";
+/// What stands behind the path of a file that was changed.
+pub const CHANGED_MARK: &str = " (changed)";
+
+/// What a mention is worth by its place.
+mod worth {
+    /// New in an edit or written.
+    pub const CHANGED: f64 = 4.0;
+    /// In an edit, but there before.
+    pub const NEARBY: f64 = 2.0;
+    /// In a whole file that was written.
+    pub const WRITTEN: f64 = 2.0;
+    /// Searched for.
+    pub const SOUGHT: f64 = 4.0;
+    /// In a shell command.
+    pub const RUN: f64 = 2.0;
+    /// In what the assistant said, and in what the human said.
+    pub const SAID: f64 = 2.0;
+    pub const ASKED: f64 = 4.0;
+    /// In a file that was read, and in any other output.
+    pub const READ: f64 = 0.5;
+    pub const PRINTED: f64 = 0.4;
+}
+
+/// A file that the work is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileAtHand {
+    /// Its path, relative to the session's directory where it lies below it.
+    pub path: String,
+    /// Whether it was changed; else it was read or named.
+    pub changed: bool,
+    /// The line of the last change or of the last part that was read, from 1.
+    pub line: Option<u64>,
+    /// Identifiers touched in it, the most worth first.
+    pub names: Vec<String>,
+}
+
+/// A call that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    /// The command, or the tool with its file.
+    pub call: String,
+    /// The lines of its output that matter.
+    pub lines: Vec<String>,
+    /// Whether the same call has worked since.
+    pub worked_later: bool,
+}
+
+/// What is reported of the work.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkAtHand {
+    /// The files, the most worth first.
+    pub files: Vec<FileAtHand>,
+    /// Identifiers that belong to none of these files.
+    pub names: Vec<String>,
+    /// Issues, commits, branches and addresses, the most worth first.
+    pub references: Vec<String>,
+    /// Commands, each once, the latest first.
+    pub commands: Vec<String>,
+    /// What failed last, if it has not worked since.
+    pub last_failure: Option<Failure>,
+    /// What failed before, the latest first; the last failure is not among them.
+    pub tried: Vec<Failure>,
+    /// The latest plan: what the assistant wanted to do, as a list of its own.
+    pub plan: Option<String>,
+    /// The assistant's last paragraphs, oldest first.
+    pub last_words: Vec<String>,
+}
+
+impl WorkAtHand {
+    /// Whether there is nothing to report.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A worth that fades.
+#[derive(Clone, Copy, Debug, Default)]
+struct Worth {
+    sum: f64,
+    /// The block of the last gain.
+    at: u64,
+    mentions: u32,
+}
+
+impl Worth {
+    fn gain(&mut self, at: u64, by: f64) {
+        self.sum = self.faded(at) + by;
+        self.at = at;
+        self.mentions = self.mentions.saturating_add(1);
+    }
+
+    /// What is left of the sum at a block.
+    fn faded(self, at: u64) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "blocks of one session")]
+        let age = at.saturating_sub(self.at) as f64;
+        self.sum * (-age / HALF_LIFE).exp2()
+    }
+
+    /// What it is ranked by: what was said again and again counts for more than what was said once.
+    fn rank(self, at: u64) -> f64 {
+        self.faded(at) * (1.0 + 0.5 * f64::from(self.mentions).ln())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Name {
+    worth: Worth,
+    homes: Vec<(String, f64)>,
+}
+
+#[derive(Debug, Default)]
+struct File {
+    worth: Worth,
+    changed: bool,
+    line: Option<u64>,
+}
+
+/// A call that waits for its result.
+#[derive(Debug)]
+struct Call {
+    /// By which a later call is known as the same.
+    key: String,
+    file: Option<String>,
+    is_shell: bool,
+    is_search: bool,
+    changes: bool,
+}
+
+/// The work of one session; see the top of this file.
+#[derive(Debug, Default)]
+pub struct Work {
+    /// How many blocks have been seen.
+    blocks: u64,
+    directory: String,
+    branch: String,
+    names: HashMap<String, Name>,
+    files: HashMap<String, File>,
+    /// The last path that was seen with a file name.
+    paths: HashMap<String, String>,
+    references: HashMap<String, Worth>,
+    /// Normalised commands, the latest last.
+    commands: VecDeque<String>,
+    failures: VecDeque<Failure>,
+    texts: VecDeque<String>,
+    plan: Option<String>,
+    calls: Waiting<Call, CALLS>,
+}
+
+impl Work {
+    /// Takes one record of the transcript; a subagent's, the client's own and unknown ones change nothing.
+    pub fn record(&mut self, record: &Value) {
+        if record["isSidechain"] == true
+            || record["isMeta"] == true
+            || record["isCompactSummary"] == true
+            || record["isApiErrorMessage"] == true
+        {
+            return;
+        }
+        let by_the_model = match record["type"].as_str() {
+            Some("assistant") => true,
+            Some("user") => false,
+            _ => return,
+        };
+        // The first one: a shell's `cd` moves it, and paths stay comparable.
+        if self.directory.is_empty()
+            && let Some(directory) = record["cwd"].as_str().filter(|text| text.starts_with('/'))
+        {
+            directory
+                .trim_end_matches('/')
+                .clone_into(&mut self.directory);
+        }
+        if let Some(branch) = record["gitBranch"].as_str() {
+            branch.clone_into(&mut self.branch);
+        }
+        match &record["message"]["content"] {
+            Value::String(text) => self.text(text, by_the_model),
+            Value::Array(blocks) => {
+                for block in blocks {
+                    match block["type"].as_str() {
+                        Some("text") => {
+                            self.text(block["text"].as_str().unwrap_or_default(), by_the_model);
+                        }
+                        Some("tool_use") if by_the_model => self.call(block),
+                        Some("tool_result") => self.result(block, &record["toolUseResult"]),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.forget();
+    }
+
+    fn text(&mut self, text: &str, by_the_model: bool) {
+        let text = text.trim();
+        let is_tag = text.starts_with('<') || text.starts_with("[Request interrupted");
+        if text.is_empty() || !by_the_model && is_tag {
+            return;
+        }
+        if !by_the_model && text.starts_with(HANDOFF_START) {
+            self.carried(text);
+            return;
+        }
+        self.blocks += 1;
+        let by = if by_the_model {
+            worth::SAID
+        } else {
+            worth::ASKED
+        };
+        self.mention(text, by, None);
+        if by_the_model {
+            if is_plan(text) {
+                self.plan = Some(clipped(text, PLAN_CAP));
+            }
+            self.texts.push_back(clipped(text, WORDS_CAP));
+            if self.texts.len() > TEXTS {
+                self.texts.pop_front();
+            }
+        }
+    }
+
+    /// Takes over the work of the session before: else a reboot soon after a reboot would lose it.
+    fn carried(&mut self, handoff: &str) {
+        self.blocks += 1;
+        for line in section(handoff, COMMANDS_HEADING) {
+            let command = line
+                .strip_prefix("- `")
+                .and_then(|rest| rest.strip_suffix('`'));
+            if let Some(command) = command {
+                self.commands.push_front(clipped(command, COMMAND_CAP));
+            }
+        }
+        self.commands.truncate(COMMANDS);
+        // Ranks are kept: the first file and its first names are worth the most.
+        let mut by = worth::ASKED;
+        for line in section(handoff, WORK_HEADING) {
+            let Some(item) = line.strip_prefix("- ") else {
+                continue;
+            };
+            by *= 0.97;
+            let (head, names) = item.split_once(": ").unwrap_or((item, ""));
+            let (head, changed) = match head.strip_suffix(CHANGED_MARK) {
+                Some(head) => (head, true),
+                None => (head, false),
+            };
+            let (path, line) = match head.rsplit_once(':') {
+                Some((path, number)) => (path, number.parse().ok()),
+                None => (head, None),
+            };
+            let path = path.to_owned();
+            let is_file = facts::is_file(&path);
+            if is_file {
+                self.touch(&path, by);
+                if let Some(file) = self.files.get_mut(&path) {
+                    file.changed |= changed;
+                    file.line = file.line.or(line);
+                }
+            }
+            let home = is_file.then_some(path.as_str());
+            for name in names.split(", ").filter(|name| facts::is_name(name)) {
+                self.name(name, by, home);
+            }
+            if !is_file {
+                self.mention(names, by, None);
+            }
+        }
+    }
+
+    fn call(&mut self, block: &Value) {
+        self.blocks += 1;
+        let input = &block["input"];
+        let tool = block["name"].as_str().unwrap_or_default();
+        let text = |key: &str| input[key].as_str().unwrap_or_default();
+        let file = ["file_path", "notebook_path"]
+            .into_iter()
+            .find_map(|key| input[key].as_str())
+            .map(|path| self.relative(path));
+        let command = plain_command(text("command"));
+        let mut call = Call {
+            key: match &file {
+                Some(path) => format!("{tool} {path}"),
+                None if !command.is_empty() => clipped(&command, COMMAND_CAP),
+                None => String::new(),
+            },
+            file: None,
+            is_shell: false,
+            is_search: false,
+            changes: false,
+        };
+        match (tool, file) {
+            ("Edit" | "MultiEdit" | "Write" | "NotebookEdit", Some(path)) => {
+                self.touch(&path, worth::CHANGED);
+                self.changed(input, &path);
+                call.changes = true;
+                call.file = Some(path);
+            }
+            (_, Some(path)) => {
+                self.touch(&path, worth::NEARBY);
+                call.file = Some(path);
+            }
+            ("Bash" | "PowerShell", None) => {
+                self.mention(text("command"), worth::RUN, None);
+                if !command.is_empty() {
+                    let command = clipped(&command, COMMAND_CAP);
+                    self.commands.retain(|have| *have != command);
+                    self.commands.push_back(command);
+                    if self.commands.len() > COMMANDS {
+                        self.commands.pop_front();
+                    }
+                }
+                call.is_shell = true;
+            }
+            ("Grep" | "Glob", None) => {
+                self.mention(text("pattern"), worth::SOUGHT, None);
+                self.mention(text("path"), worth::NEARBY, None);
+                call.is_search = true;
+                // Lines from one file alone come without its name.
+                let path = self.relative(text("path"));
+                call.file = self.files.contains_key(&path).then_some(path);
+            }
+            ("ExitPlanMode", None) => {
+                if !text("plan").trim().is_empty() {
+                    self.plan = Some(clipped(text("plan"), PLAN_CAP));
+                }
+                self.mention_all(input);
+            }
+            _ => self.mention_all(input),
+        }
+        if let Some(id) = block["id"].as_str() {
+            self.calls.insert(id, call);
+        }
+    }
+
+    /// Of a change the identifiers that are new in it count for more than those around them.
+    fn changed(&mut self, input: &Value, path: &str) {
+        let mut change = |edit: &Value| {
+            let part = |key: &str| edit[key].as_str().unwrap_or_default();
+            let (old, new) = (searched(part("old_string")), searched(part("new_string")));
+            let before = facts::names(&old);
+            for name in facts::names(&new) {
+                let is_new = !before.contains(name);
+                let by = if is_new {
+                    worth::CHANGED
+                } else {
+                    worth::NEARBY
+                };
+                self.name(name, by, Some(path));
+            }
+        };
+        change(input);
+        for edit in input["edits"].as_array().into_iter().flatten() {
+            change(edit);
+        }
+        for key in ["content", "new_source"] {
+            let text = searched(input[key].as_str().unwrap_or_default());
+            for name in facts::names(&text) {
+                self.name(name, worth::WRITTEN, Some(path));
+            }
+        }
+    }
+
+    fn result(&mut self, block: &Value, told: &Value) {
+        self.blocks += 1;
+        let call = block["tool_use_id"]
+            .as_str()
+            .and_then(|id| self.calls.take(id));
+        let output = match &block["content"] {
+            Value::String(text) => text.clone(),
+            Value::Array(parts) => parts
+                .iter()
+                .filter_map(|part| part["text"].as_str())
+                .collect::<Vec<_>>()
+                .join("\n"),
+            _ => String::new(),
+        };
+        let failed = block["is_error"] == true;
+        let Some(call) = call else {
+            self.mention(&output, worth::PRINTED, None);
+            return;
+        };
+        if !call.key.is_empty() {
+            self.went(&call, failed, &output);
+        }
+        match &call.file {
+            Some(path) if !failed => {
+                if let Some(file) = self.files.get_mut(path) {
+                    file.changed |= call.changes;
+                    file.line = stopped_at(told, call.changes).or(file.line);
+                }
+                // What an edit answers is the file again.
+                if !call.changes {
+                    for name in facts::names(&searched(&output)) {
+                        self.name(name, worth::READ, Some(path));
+                    }
+                }
+            }
+            _ if call.is_search => self.found(&output),
+            _ => self.mention(&output, worth::PRINTED, None),
+        }
+    }
+
+    /// Remembers a failure, and that a call which failed before has worked.
+    fn went(&mut self, call: &Call, failed: bool, output: &str) {
+        let same = self.failures.iter().position(|one| one.call == call.key);
+        if failed {
+            if let Some(at) = same {
+                self.failures.remove(at);
+            }
+            self.failures.push_back(Failure {
+                call: call.key.clone(),
+                lines: lines_that_matter(output),
+                worked_later: false,
+            });
+            if self.failures.len() > FAILURES {
+                self.failures.pop_front();
+            }
+        } else if let Some(at) = same {
+            self.failures[at].worked_later = true;
+        }
+    }
+
+    /// The lines of a search: `path:12:text`.
+    fn found(&mut self, output: &str) {
+        for line in searched(output).lines() {
+            let parts = line.split_once([':']).and_then(|(path, rest)| {
+                let number = rest.find([':', '-'])?;
+                let digits = rest[..number].bytes().all(|byte| byte.is_ascii_digit());
+                (number > 0 && digits).then(|| (path, &rest[number + 1..]))
+            });
+            match parts {
+                Some((path, text)) => {
+                    let path = self.relative(path);
+                    self.touch(&path, worth::PRINTED);
+                    for name in facts::names(text) {
+                        self.name(name, worth::PRINTED, Some(&path));
+                    }
+                }
+                None => self.mention(line, worth::PRINTED, None),
+            }
+        }
+    }
+
+    /// Every text of a call's input.
+    fn mention_all(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.mention(text, worth::RUN, None),
+            Value::Array(values) => values.iter().for_each(|value| self.mention_all(value)),
+            Value::Object(fields) => fields.values().for_each(|value| self.mention_all(value)),
+            _ => {}
+        }
+    }
+
+    fn mention(&mut self, text: &str, by: f64, home: Option<&str>) {
+        // In one text a name counts once, else one long output would outweigh a session.
+        let text = searched(text);
+        let mut all = BTreeSet::new();
+        each_fact(&text, &mut |fact| {
+            all.insert(fact);
+        });
+        for fact in all {
+            match fact {
+                Fact::Name(name) => self.name(name, by, home),
+                Fact::File(path) => {
+                    let path = self.relative(path);
+                    // What lies outside of the project is seldom what the work is about.
+                    let by = if path.starts_with('/') {
+                        by / 8.0
+                    } else {
+                        by / 2.0
+                    };
+                    self.touch(&path, by);
+                }
+                Fact::Reference(reference) => {
+                    let worth = self.references.entry(reference.to_owned()).or_default();
+                    worth.gain(self.blocks, by);
+                }
+            }
+        }
+    }
+
+    fn name(&mut self, name: &str, by: f64, home: Option<&str>) {
+        if !self.names.contains_key(name) {
+            self.names.insert(name.to_owned(), Name::default());
+        }
+        let Some(entry) = self.names.get_mut(name) else {
+            return;
+        };
+        entry.worth.gain(self.blocks, by);
+        let Some(home) = home else { return };
+        match entry.homes.iter_mut().find(|(path, _)| path == home) {
+            Some((_, weight)) => *weight += by,
+            None => entry.homes.push((home.to_owned(), by)),
+        }
+        if entry.homes.len() > HOMES {
+            entry.homes.sort_by(|a, b| b.1.total_cmp(&a.1));
+            entry.homes.truncate(HOMES);
+        }
+    }
+
+    fn touch(&mut self, path: &str, by: f64) {
+        if path.is_empty() {
+            return;
+        }
+        let path = match path.rsplit_once('/') {
+            Some((_, name)) => {
+                self.paths.insert(name.to_owned(), path.to_owned());
+                path
+            }
+            // A bare name is short for the file that was met last by it.
+            None => self.paths.get(path).map_or(path, String::as_str),
+        };
+        let file = self.files.entry(path.to_owned()).or_default();
+        file.worth.gain(self.blocks, by);
+    }
+
+    fn relative(&self, path: &str) -> String {
+        let below = path
+            .strip_prefix(self.directory.as_str())
+            .and_then(|rest| rest.strip_prefix('/'))
+            .filter(|_| !self.directory.is_empty());
+        let path = below.unwrap_or(path);
+        path.strip_prefix("./").unwrap_or(path).to_owned()
+    }
+
+    /// Keeps what is remembered within its bound.
+    fn forget(&mut self) {
+        let now = self.blocks;
+        prune(&mut self.names, now, |name| name.worth);
+        prune(&mut self.files, now, |file| file.worth);
+        prune(&mut self.references, now, |worth| *worth);
+        if self.paths.len() > KEPT {
+            let files = &self.files;
+            self.paths.retain(|_, path| files.contains_key(path));
+        }
+    }
+
+    /// What is worth telling now.
+    #[must_use]
+    pub fn report(&self) -> WorkAtHand {
+        let now = self.blocks;
+        let files = ranked(&self.files, now, |file| file.worth, FILES);
+        // A bare name that stood there before the path was known is that file.
+        let is_known = |path: &String| !path.contains('/') && self.paths.contains_key(path);
+        let mut files: Vec<FileAtHand> = files
+            .into_iter()
+            .filter(|(path, _)| !is_known(path))
+            .map(|(path, file)| FileAtHand {
+                path: path.clone(),
+                changed: file.changed,
+                line: file.line,
+                names: Vec::new(),
+            })
+            .collect();
+        let mut free = Vec::new();
+        for (name, entry) in ranked(&self.names, now, |name| name.worth, NAMES + FREE_NAMES) {
+            let mut homes: Vec<_> = entry.homes.iter().collect();
+            homes.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            let home = homes.into_iter().find_map(|(home, _)| {
+                files
+                    .iter()
+                    .position(|file| file.path == *home && file.names.len() < NAMES_OF_A_FILE)
+            });
+            match home {
+                Some(at) => files[at].names.push(name.clone()),
+                None if free.len() < FREE_NAMES => free.push(name.clone()),
+                None => {}
+            }
+        }
+        let mut references: Vec<String> = Vec::new();
+        if !matches!(self.branch.as_str(), "" | "HEAD") {
+            references.push(format!("branch {}", self.branch));
+        }
+        let known = ranked(&self.references, now, |worth| *worth, REFERENCES);
+        references.extend(known.into_iter().map(|(reference, _)| reference.clone()));
+        let mut failures = self.failures.iter().rev();
+        let last_failure = self
+            .failures
+            .back()
+            .filter(|one| !one.worked_later)
+            .cloned();
+        if last_failure.is_some() {
+            failures.next();
+        }
+        WorkAtHand {
+            files,
+            names: free,
+            references,
+            commands: self.latest_commands(),
+            last_failure,
+            tried: failures
+                .filter(|one| !one.worked_later)
+                .take(SHOWN_FAILURES)
+                .cloned()
+                .collect(),
+            plan: self.plan.clone(),
+            last_words: self.last_words(),
+        }
+    }
+
+    /// Of the commands that do the same (their first two words) the latest stands for all.
+    fn latest_commands(&self) -> Vec<String> {
+        let mut kinds = BTreeSet::new();
+        self.commands
+            .iter()
+            .rev()
+            .filter(|command| {
+                let kind: Vec<&str> = command.split(' ').take(2).collect();
+                kinds.insert(kind)
+            })
+            .take(SHOWN_COMMANDS)
+            .cloned()
+            .collect()
+    }
+
+    fn last_words(&self) -> Vec<String> {
+        let paragraphs = self.texts.iter().flat_map(|text| text.split("\n\n"));
+        let paragraphs = paragraphs.map(str::trim).filter(|text| !text.is_empty());
+        let paragraphs: Vec<&str> = paragraphs.collect();
+        let mut words: Vec<String> = Vec::new();
+        let mut bytes = 0;
+        for paragraph in paragraphs.into_iter().rev() {
+            if words.len() == PARAGRAPHS || bytes + paragraph.len() > WORDS_CAP && !words.is_empty()
+            {
+                break;
+            }
+            // The plan has it already.
+            if self
+                .plan
+                .as_ref()
+                .is_some_and(|plan| plan.contains(paragraph))
+            {
+                continue;
+            }
+            let paragraph = clipped(paragraph, WORDS_CAP);
+            bytes += paragraph.len();
+            if !words.contains(&paragraph) {
+                words.push(paragraph);
+            }
+        }
+        words.reverse();
+        words
+    }
+}
+
+/// Whether a text is a plan: it speaks of what comes, and lists it.
+fn is_plan(text: &str) -> bool {
+    let is_item = |line: &&str| {
+        let line = line.trim_start();
+        let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        line.starts_with("- ")
+            || line.starts_with("* ")
+            || digits.len() < line.len() && digits.starts_with(". ")
+    };
+    let small = text.to_lowercase();
+    let speaks = [
+        "i'll",
+        "i will",
+        "let me",
+        "plan",
+        "next",
+        "to do",
+        "steps",
+        "remaining",
+        "need to",
+    ];
+    own_lines(text).filter(is_item).count() >= 3 && speaks.iter().any(|word| small.contains(word))
+}
+
+/// Where a call that changed or read a file stopped, as the client tells it.
+fn stopped_at(told: &Value, changed: bool) -> Option<u64> {
+    if changed {
+        let last = told["structuredPatch"].as_array()?.last()?;
+        return last["newStart"].as_u64();
+    }
+    let file = &told["file"];
+    let (start, lines) = (file["startLine"].as_u64()?, file["numLines"].as_u64()?);
+    let whole = file["totalLines"].as_u64() == Some(lines);
+    (!whole).then_some(start)
+}
+
+/// The most worth entries; of equals the first by name.
+fn ranked<'a, T>(
+    entries: &'a HashMap<String, T>,
+    now: u64,
+    worth: impl Fn(&T) -> Worth,
+    most: usize,
+) -> Vec<(&'a String, &'a T)> {
+    let mut all: Vec<_> = entries
+        .iter()
+        .map(|(key, entry)| (worth(entry).rank(now), key, entry))
+        .collect();
+    let order = |a: &(f64, &String, &T), b: &(f64, &String, &T)| {
+        b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1))
+    };
+    if all.len() > most && most > 0 {
+        all.select_nth_unstable_by(most - 1, order);
+        all.truncate(most);
+    }
+    all.sort_by(order);
+    all.into_iter()
+        .map(|(_, key, entry)| (key, entry))
+        .collect()
+}
+
+/// Forgets the half that is worth least once there are too many.
+fn prune<T>(entries: &mut HashMap<String, T>, now: u64, worth: impl Fn(&T) -> Worth) {
+    if entries.len() <= KEPT {
+        return;
+    }
+    let kept = ranked(entries, now, worth, KEPT / 2);
+    let kept: BTreeSet<String> = kept.into_iter().map(|(key, _)| key.clone()).collect();
+    entries.retain(|key, _| kept.contains(key));
+}
+
+/// The part of a text that is searched: all of it, or its start and its end.
+fn searched(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.len() <= SEARCHED {
+        return text.into();
+    }
+    let head = text.floor_char_boundary(SEARCHED / 2);
+    let tail = text.ceil_char_boundary(text.len() - SEARCHED / 2);
+    format!("{}\n{}", &text[..head], &text[tail..]).into()
+}
+
+/// The start of a text in at most `cap` bytes, marked where something is missing.
+fn clipped(text: &str, cap: usize) -> String {
+    let text = text.trim();
+    if text.len() <= cap {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(cap.saturating_sub('…'.len_utf8()));
+    format!("{}…", text[..end].trim_end())
+}
+
+/// Of an output the lines that say what went wrong; without any its last lines.
+fn lines_that_matter(output: &str) -> Vec<String> {
+    const MARKS: [&str; 14] = [
+        "error",
+        "fail",
+        "panic",
+        "exception",
+        "assert",
+        "expected",
+        "not found",
+        "denied",
+        "undefined",
+        "unknown",
+        "cannot",
+        "no such",
+        "traceback",
+        "doesn't want",
+    ];
+    let plain = crate::clean::without_escapes(output);
+    let lines = plain
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.trim().is_empty());
+    let lines: Vec<&str> = lines.collect();
+    let matters = |line: &&&str| {
+        let small = line.to_lowercase();
+        MARKS.iter().any(|mark| small.contains(mark)) || line.trim_start().starts_with("--> ")
+    };
+    let mut chosen: Vec<&str> = lines.iter().filter(matters).copied().collect();
+    if chosen.is_empty() {
+        chosen = lines[lines.len().saturating_sub(FAILURE_LINES / 2)..].to_vec();
+    }
+    let mut seen = BTreeSet::new();
+    chosen.retain(|line| seen.insert(line.trim()));
+    chosen
+        .into_iter()
+        .take(FAILURE_LINES)
+        .map(|line| clipped(line, LINE_CAP))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn call(id: &str, tool: &str, input: &Value) -> Value {
+        json!({
+            "type": "assistant", "cwd": "/p", "gitBranch": "topic",
+            "message": { "content": [{ "type": "tool_use", "id": id, "name": tool, "input": input }] },
+        })
+    }
+
+    fn result(id: &str, text: &str, failed: bool, told: &Value) -> Value {
+        json!({
+            "type": "user", "toolUseResult": told,
+            "message": { "content": [
+                { "type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed }
+            ] },
+        })
+    }
+
+    fn said(text: &str) -> Value {
+        json!({ "type": "assistant", "message": { "content": [{ "type": "text", "text": text }] } })
+    }
+
+    fn work(records: &[Value]) -> WorkAtHand {
+        let mut work = Work::default();
+        for record in records {
+            work.record(record);
+        }
+        work.report()
+    }
+
+    #[test]
+    fn a_changed_file_stands_with_its_names_and_where_the_work_stopped() {
+        let report = work(&[
+            call("1", "Read", &json!({ "file_path": "/p/src/old_file.rs" })),
+            result("1", "fn read_all() {}", false, &json!({})),
+            call(
+                "2",
+                "Edit",
+                &json!({ "file_path": "/p/src/new_file.rs", "old_string": "same_name()", "new_string": "same_name(newName)" }),
+            ),
+            result(
+                "2",
+                "ok",
+                false,
+                &json!({ "structuredPatch": [{ "newStart": 7 }, { "newStart": 42 }] }),
+            ),
+        ]);
+        let [first, second] = report.files.as_slice() else {
+            panic!("{:?}", report.files);
+        };
+        assert_eq!(
+            (first.path.as_str(), first.changed, first.line),
+            ("src/new_file.rs", true, Some(42))
+        );
+        assert_eq!(first.names, ["newName", "same_name"]);
+        assert_eq!(
+            (second.path.as_str(), second.changed),
+            ("src/old_file.rs", false)
+        );
+        assert_eq!(second.names, ["read_all"]);
+        assert_eq!(report.references, ["branch topic"]);
+    }
+
+    #[test]
+    fn what_was_used_last_stands_before_what_was_used_long_ago() {
+        let mut records = Vec::new();
+        for round in 0..60 {
+            records.push(said(&format!(
+                "Now file_{round:02}.rs with name_{round:02}x."
+            )));
+        }
+        let report = work(&records);
+        assert_eq!(report.files[0].path, "file_59.rs");
+        assert_eq!(report.names[0], "name_59x");
+        assert_eq!(report.files.len(), FILES);
+        assert_eq!(report.names.len(), FREE_NAMES);
+    }
+
+    #[test]
+    fn a_command_stands_once_and_a_failure_until_it_works() {
+        let run = |id: &str, line: &str| call(id, "Bash", &json!({ "command": line }));
+        let mut records = vec![
+            run("1", "cd /p && cargo test 2>&1 | tail"),
+            result(
+                "1",
+                "test a ... ok\nerror: it broke\nmore",
+                true,
+                &json!({}),
+            ),
+            run("2", "make all"),
+            result("2", "No rule", true, &json!({})),
+            run("3", "cargo test"),
+        ];
+        let report = work(&records);
+        assert_eq!(report.commands, ["cargo test", "make all"]);
+        assert_eq!(report.last_failure.as_ref().unwrap().call, "make all");
+        assert_eq!(report.tried[0].lines, ["error: it broke"]);
+        records.push(result("3", "ok", false, &json!({})));
+        assert!(work(&records).tried.is_empty());
+    }
+
+    #[test]
+    fn the_last_paragraphs_are_the_assistant_s_own() {
+        let report = work(&[
+            json!({ "type": "user", "message": { "content": "a prompt" } }),
+            said("one\n\ntwo\n\nthree"),
+            said("four\n\nfive"),
+        ]);
+        assert_eq!(report.last_words, ["two", "three", "four", "five"]);
+    }
+
+    #[test]
+    fn the_latest_plan_stands_once() {
+        let plan = "I'll do it in steps:\n\n1. read\n2. write\n3. test";
+        let report = work(&[said("- a\n- b\n- c"), said(plan), said("Now reading.")]);
+        assert_eq!(report.plan.as_deref(), Some(plan));
+        assert_eq!(report.last_words, ["- a\n- b\n- c", "Now reading."]);
+    }
+
+    #[test]
+    fn a_flood_is_bounded_and_the_same_lines_give_the_same_report() {
+        let flood: Vec<Value> = (0..40)
+            .map(|round| {
+                let names = (0..1_000).map(|n| format!("flood_{round}_{n}"));
+                said(&names.collect::<Vec<_>>().join(" "))
+            })
+            .collect();
+        let mut one = Work::default();
+        flood.iter().for_each(|record| one.record(record));
+        assert!(one.names.len() <= KEPT + 1_000);
+        assert_eq!(one.report(), work(&flood));
+    }
+
+    #[test]
+    fn hostile_records_change_nothing() {
+        for record in [
+            json!(null),
+            json!({ "type": "user", "message": { "content": [{ "type": "tool_result", "tool_use_id": 7 }] } }),
+            json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "id": [], "name": {}, "input": [] }] } }),
+            json!({ "type": "assistant", "isSidechain": true, "message": { "content": "some_name" } }),
+        ] {
+            assert!(work(&[record]).is_empty());
+        }
+    }
+}
