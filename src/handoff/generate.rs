@@ -15,6 +15,7 @@ use super::{
 use crate::{
     clean,
     scratchpad::{NO_NOTES, Parsed},
+    transcript::work::WorkAtHand,
 };
 
 /// The template that is compiled in.
@@ -96,6 +97,12 @@ pub struct Sources<'a> {
     pub summary: Option<&'a str>,
     /// The last shell commands with their output, as a strategy told them.
     pub recent_commands: &'a str,
+    /// The first request of the human, where it is not the objective.
+    pub first_request: &'a str,
+    /// The latest request of the human.
+    pub latest_request: &'a str,
+    /// The work at hand, where a transcript shows it.
+    pub work: Option<&'a WorkAtHand>,
     /// Files that the user wants to be told.
     pub included_files: &'a [IncludedFile],
     /// Whether the tests are told.
@@ -117,6 +124,9 @@ impl<'a> Sources<'a> {
             git: &[],
             summary: None,
             recent_commands: "",
+            first_request: "",
+            latest_request: "",
+            work: None,
             included_files: &[],
             include_tests: true,
             closing: "",
@@ -129,22 +139,31 @@ impl<'a> Sources<'a> {
 }
 
 /// A section of the message that may be cut. The order is the order of worth: the first goes first.
-const CUT_ORDER: [(&str, &str); 11] = [
+const CUT_ORDER: [(&str, &str); 20] = [
     ("included_files", "included files"),
     ("recent_commands", "recent commands"),
+    ("commands", "commands"),
     ("state", "state"),
     ("git", "git branch and commits"),
     ("files", "modified files"),
     ("completed", "completed items"),
+    ("tried", "what was tried"),
+    ("last_words", "last words of the session before"),
     ("summary", "summary"),
     ("failing_tests", "failing tests"),
+    ("failure", "last failure"),
+    ("first_request", "first request"),
     ("issues", "open issues"),
+    ("rejected", "rejected ways"),
     ("decisions", "key decisions"),
+    ("plan", "latest plan"),
+    ("work", "work at hand"),
+    ("latest_request", "latest request"),
     ("scratchpad", "scratchpad"),
 ];
 
 /// The sections that are never left out: they may only lose lines, the last of them first.
-const KEPT: [&str; 3] = ["objective", "next_step", "pending"];
+const KEPT: [&str; 4] = ["objective", "constraints", "next_step", "pending"];
 
 /// Turns preserved state into handoffs with one template.
 #[derive(Debug)]
@@ -260,7 +279,7 @@ fn fit(body: &str, max: usize) -> String {
 }
 
 /// Takes lines off the parts that may not be left out. Objective and pending items keep a fifth of the message each, the next
-/// step a tenth.
+/// step a tenth, the human's rules what is left.
 fn shorten(
     sections: &mut BTreeMap<&'static str, String>,
     left_out: &mut Vec<String>,
@@ -272,6 +291,7 @@ fn shorten(
         ("objective", "objective", max / 5),
         ("pending", "pending items", max / 5),
         ("next_step", "next step", max / 10),
+        ("constraints", "rules", max / 3),
     ] {
         let whole = render(sections, left_out)?;
         if whole.len() <= max {

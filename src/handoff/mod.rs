@@ -12,6 +12,7 @@ pub mod sections;
 pub mod signal;
 pub mod strategy;
 pub mod summary;
+pub mod work;
 
 use std::fmt;
 

@@ -23,7 +23,14 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::{breakpoint::test_run::TestOutcome, scratchpad::Parsed};
+use crate::{
+    breakpoint::test_run::TestOutcome,
+    scratchpad::Parsed,
+    transcript::{
+        human::{HumanWords, KEPT_RULES, Said},
+        rules,
+    },
+};
 
 /// Who told something that is preserved.
 #[derive(
@@ -220,6 +227,29 @@ pub struct Decision {
     pub origin: Origin,
 }
 
+/// Something that must hold for the rest of the work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Constraint {
+    /// What, word for word, and when it was said.
+    #[serde(flatten)]
+    pub said: Said,
+    /// Who said it.
+    #[serde(default)]
+    pub origin: Origin,
+}
+
+/// A way that was looked at and is not taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejected {
+    /// What.
+    pub what: String,
+    /// Why; empty if that was not said.
+    pub why: String,
+    /// Who said it.
+    #[serde(default)]
+    pub origin: Origin,
+}
+
 /// A known problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
@@ -333,6 +363,12 @@ pub struct PreservedState {
     pub modified_files: Vec<Item>,
     /// Files that git does not know yet.
     pub created_files: Vec<Item>,
+    /// What must hold, oldest first: the human's own rules, and what the agent was asked to note as such.
+    pub constraints: Vec<Constraint>,
+    /// Rules that the human took out again, by [`rules::key`]: a transcript that is read again does not bring them back.
+    pub withdrawn: BTreeSet<String>,
+    /// Ways that are not taken, oldest first.
+    pub rejected: Vec<Rejected>,
     /// What was decided, oldest first.
     pub decisions: Vec<Decision>,
     /// What is known to be wrong.
@@ -357,6 +393,69 @@ impl PreservedState {
     pub fn set_objective_from(&mut self, objective: &str, origin: Origin) {
         let objective = Item::new(objective, origin);
         self.current_objective = (!objective.text.is_empty()).then_some(objective);
+    }
+
+    /// Adds something that must hold, unless it is known or was taken out again.
+    pub fn add_constraint(&mut self, said: Said, origin: Origin) {
+        let key = rules::key(&said.text);
+        let known = |have: &Constraint| rules::key(&have.said.text) == key;
+        if key.is_empty() || self.withdrawn.contains(&key) || self.constraints.iter().any(known) {
+            return;
+        }
+        if self.constraints.len() >= KEPT_RULES {
+            self.constraints.remove(0);
+        }
+        self.constraints.push(Constraint { said, origin });
+    }
+
+    /// Takes in the rules of what the human said.
+    pub fn feed_human(&mut self, words: &HumanWords) {
+        let have: HashSet<String> = self
+            .constraints
+            .iter()
+            .map(|have| rules::key(&have.said.text))
+            .collect();
+        for said in &words.rules {
+            if !have.contains(&rules::key(&said.text)) {
+                self.add_constraint(said.clone(), Origin::Human);
+            }
+        }
+    }
+
+    /// Takes a rule out for good, as the human wants it.
+    pub fn withdraw_constraint(&mut self, said: &Said) {
+        let key = rules::key(&said.text);
+        self.constraints
+            .retain(|have| rules::key(&have.said.text) != key);
+        self.withdrawn.insert(key);
+    }
+
+    /// Adds a rule that the human wrote down, though it was taken out before.
+    pub fn restate_constraint(&mut self, said: Said) {
+        self.withdrawn.remove(&rules::key(&said.text));
+        self.add_constraint(said, Origin::Human);
+    }
+
+    /// Adds a way that is not taken. The same one again only takes a reason that was missing.
+    pub fn add_rejected(&mut self, what: &str, why: &str, origin: Origin) {
+        let (what, why) = (what.trim(), why.trim());
+        if what.is_empty() {
+            return;
+        }
+        if let Some(have) = self.rejected.iter_mut().find(|have| same(&have.what, what)) {
+            if have.why.is_empty() {
+                why.clone_into(&mut have.why);
+            }
+            return;
+        }
+        if self.rejected.len() >= KEPT_ITEMS {
+            self.rejected.remove(0);
+        }
+        self.rejected.push(Rejected {
+            what: what.to_owned(),
+            why: why.to_owned(),
+            origin,
+        });
     }
 
     /// Records a person's decision with its reason.
@@ -614,6 +713,14 @@ impl PreservedState {
         let custom = self.custom.iter();
         let failing = self.test_state.failing.iter();
         list("current_objective", &self.current_objective)
+            .chain(self.constraints.iter().map(|one| {
+                let text = Cow::Borrowed(one.said.text.as_str());
+                ("constraints", text, one.origin)
+            }))
+            .chain(self.rejected.iter().map(|one| {
+                let text = Cow::Borrowed(one.what.as_str());
+                ("rejected", text, one.origin)
+            }))
             .chain(list("completed_items", &self.completed_items))
             .chain(list("pending_items", &self.pending_items))
             .chain(decisions.map(|one| {

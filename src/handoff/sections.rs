@@ -3,7 +3,7 @@
 //! An item that several sources name stands in the first section that has a place for it:
 //!
 //! ```text
-//! objective ► next step ► pending, completed ► key decisions ► open issues ► scratchpad ► summary
+//! objective ► rules ► next step ► pending, completed ► key decisions ► open issues ► scratchpad ► summary
 //! ```
 //!
 //! The scratchpad's section and the summary hold only what none of those before them says.
@@ -17,11 +17,12 @@ use super::{
     IncludedFile, PreservedState, Sources,
     preserved::{Item, Severity, key, same},
     redact::{MASK, redact},
-    signal,
+    signal, work,
 };
 use crate::{
     clean,
     scratchpad::{Fact, Parsed, lines::list_item},
+    transcript::work::WorkAtHand,
 };
 
 /// How many decisions, tests and resolved issues are named, the latest ones.
@@ -92,6 +93,7 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
     let notes = Notes::of(sources.scratchpad);
     let mut said = Said::default();
     let objective = objective(state, &mut said);
+    let constraints = constraints(state, &mut said);
     let next = next_step(state, sources.scratchpad).filter(|_| has_next_step);
     let next = next.map_or_else(String::new, |next| {
         next_step_section(&next, &notes, &mut said)
@@ -102,7 +104,25 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
     let issues = issues(state, &mut said);
     let scratchpad = unsaid(sources.scratchpad, &mut said);
     let summary = summary(sources.summary.unwrap_or_default(), &mut said);
+    let nothing = WorkAtHand::default();
+    let at_hand = sources.work.unwrap_or(&nothing);
+    let commands = work::commands(at_hand);
+    // Commands with their output are told where nothing else knows of any.
+    let recent_commands = match commands.as_str() {
+        "" => recent_commands(sources.recent_commands),
+        _ => String::new(),
+    };
     BTreeMap::from([
+        ("constraints", constraints),
+        ("rejected", work::rejected(state)),
+        ("first_request", work::quoted(sources.first_request)),
+        ("latest_request", work::quoted(sources.latest_request)),
+        ("plan", work::plan(at_hand)),
+        ("work", work::files(at_hand)),
+        ("failure", work::failure(at_hand)),
+        ("tried", work::tried(at_hand)),
+        ("commands", commands),
+        ("last_words", work::last_words(at_hand)),
         ("objective", objective),
         ("next_step", next),
         ("pending", pending),
@@ -111,10 +131,10 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
         ("issues", issues),
         ("scratchpad", scratchpad),
         ("summary", summary),
-        ("files", files(state)),
+        ("files", files(state, at_hand)),
         ("failing_tests", failing_tests(sources)),
         ("included_files", included(sources.included_files)),
-        ("recent_commands", recent_commands(sources.recent_commands)),
+        ("recent_commands", recent_commands),
         ("git", joined(list("", sources.git))),
         ("state", custom(state)),
         ("continuation", closing(sources)),
@@ -309,9 +329,27 @@ fn summary(text: &str, said: &mut Said) -> String {
     })
 }
 
-fn files(state: &PreservedState) -> String {
-    let modified = list("modified: ", &state.modified_files).into_iter();
-    joined(modified.chain(list("created: ", &state.created_files)))
+/// The files that git knows to be changed, without those that the work at hand has.
+fn files(state: &PreservedState, work: &WorkAtHand) -> String {
+    let at_hand = |file: &&Item| {
+        let mut known = work.files.iter().filter(|one| one.changed);
+        known.any(|one| one.path == file.text)
+    };
+    let lines = |word: &str, files: &[Item]| {
+        let rest: Vec<&Item> = files.iter().filter(|file| !at_hand(file)).collect();
+        list(word, &rest)
+    };
+    let modified = lines("modified: ", &state.modified_files).into_iter();
+    joined(modified.chain(lines("created: ", &state.created_files)))
+}
+
+/// The rules of the human, and what else must hold.
+fn constraints(state: &PreservedState, said: &mut Said) -> String {
+    let lines = state.constraints.iter().map(|rule| {
+        said.add(&rule.said.text);
+        work::rule_line(rule)
+    });
+    joined(lines)
 }
 
 /// The failing tests by name, which of them passed before, and what the last run has fixed.
@@ -386,7 +424,7 @@ const LINE_ENDS: [char; 7] = [
 ];
 
 /// An item is one line, so that a commit subject or a file name cannot add headings of its own.
-fn one_line(text: &str) -> Cow<'_, str> {
+pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     // Nearly every item is ASCII, where they are one range of bytes.
     let ends_a_line = if text.is_ascii() {
         text.bytes().any(|byte| matches!(byte, b'\n'..=b'\r'))
@@ -402,7 +440,7 @@ fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// The lines of a list. One that reads like a signal stands in quotes, so that an assistant who repeats it says nothing.
-fn joined(lines: impl IntoIterator<Item = String>) -> String {
+pub(super) fn joined(lines: impl IntoIterator<Item = String>) -> String {
     let mut text = String::new();
     for line in lines {
         if !text.is_empty() {
@@ -425,7 +463,7 @@ fn joined(lines: impl IntoIterator<Item = String>) -> String {
 
 /// A text in a code fence that is longer than any in it, so that nothing of it can end the fence; nor does a signal in
 /// it count.
-fn fenced(text: &str) -> String {
+pub(super) fn fenced(text: &str) -> String {
     // What is taken out before it is sent may stand between two runs that are one then.
     let text = super::sendable(text);
     let (mut longest, mut run) = (0, 0);

@@ -4,13 +4,14 @@
 //! SCRATCHPAD:            everything up to a line `SIGNAL:` or the end replaces the scratchpad
 //! OBJECTIVE: text        DECISION: text | why       ISSUE[high]: text       RESOLVED: text
 //! DONE: item             TODO: item                 STATE key=value
+//! CONSTRAINT: text       REJECTED: what | why
 //! ```
 //!
 //! Marks of a list or of bold text around a signal are forgiven. What stands in a code fence or in a quotation is
 //! talk about signals and counts for nothing; tool output never comes here.
 
 use super::preserved::{Origin, PreservedState, Severity, named_files};
-use crate::transcript::words::Fences;
+use crate::transcript::{human::Said, words::Fences};
 
 /// The longest one-line signal, in bytes: longer ones are text that happens to look like one.
 const LINE_LIMIT: usize = 2_000;
@@ -29,6 +30,15 @@ pub enum Signal {
     Decision {
         /// What.
         text: String,
+        /// Why; empty if not said.
+        why: String,
+    },
+    /// Something that must hold.
+    Constraint(String),
+    /// A way that is not taken, and why.
+    Rejected {
+        /// What.
+        what: String,
         /// Why; empty if not said.
         why: String,
     },
@@ -137,8 +147,8 @@ fn keyword(line: &str) -> Option<(&str, &str)> {
         }
         // The severity in brackets belongs to what follows.
         "ISSUE" if rest.starts_with('[') => {}
-        "SCRATCHPAD" | "SIGNAL" | "OBJECTIVE" | "DECISION" | "ISSUE" | "RESOLVED" | "DONE"
-        | "TODO" => {
+        "SCRATCHPAD" | "SIGNAL" | "OBJECTIVE" | "DECISION" | "CONSTRAINT" | "REJECTED"
+        | "ISSUE" | "RESOLVED" | "DONE" | "TODO" => {
             rest = rest.trim_start_matches(['*', '_']).strip_prefix(':')?;
         }
         _ => return None,
@@ -176,6 +186,12 @@ fn one_line(word: &str, rest: &str) -> Option<Signal> {
         "RESOLVED" => text().map(Signal::Resolved),
         "DONE" => text().map(Signal::Done),
         "TODO" => text().map(Signal::Todo),
+        "CONSTRAINT" => text().map(Signal::Constraint),
+        "REJECTED" => {
+            let (what, why) = rest.split_once('|').unwrap_or((rest, ""));
+            let (what, why) = (what.trim().to_owned(), why.trim().to_owned());
+            (!what.is_empty()).then_some(Signal::Rejected { what, why })
+        }
         "DECISION" => {
             let (what, why) = rest.split_once('|').unwrap_or((rest, ""));
             let (text, why) = (what.trim().to_owned(), why.trim().to_owned());
@@ -232,6 +248,14 @@ impl PreservedState {
                 self.record_issue_from(text, *severity, named_files(text), Origin::Signal);
             }
             Signal::Resolved(text) => self.resolve_issue_from(text, Origin::Signal),
+            Signal::Constraint(text) => {
+                let said = Said {
+                    text: text.clone(),
+                    at: Some(at),
+                };
+                self.add_constraint(said, Origin::Signal);
+            }
+            Signal::Rejected { what, why } => self.add_rejected(what, why, Origin::Signal),
             Signal::Done(item) => self.mark_completed_from(item, Origin::Signal),
             Signal::Todo(item) => self.add_pending_from(item, Origin::Signal),
             Signal::State { key, value } => self.set_custom_from(key, value, Origin::Signal),

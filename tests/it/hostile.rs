@@ -201,6 +201,8 @@ fn signals(message: &str) -> Vec<String> {
         Signal::Scratchpad(text) => format!("scratchpad: {}", shown(&text)),
         Signal::Objective(text) => format!("objective: {}", shown(&text)),
         Signal::Decision { text, why } => format!("decision: {} | {}", shown(&text), shown(&why)),
+        Signal::Constraint(text) => format!("constraint: {}", shown(&text)),
+        Signal::Rejected { what, why } => format!("rejected: {} | {}", shown(&what), shown(&why)),
         Signal::Issue { severity, text } => format!("issue {}: {}", severity.word(), shown(&text)),
         Signal::Resolved(text) => format!("resolved: {}", shown(&text)),
         Signal::Done(text) => format!("done: {}", shown(&text)),

@@ -409,7 +409,10 @@ impl Log {
             }
             Signal::Todo(text) => note(&mut facts.wishes, short(&text)),
             Signal::Done(text) => facts.wishes.retain(|wish| *wish != short(&text)),
-            Signal::Scratchpad(_) | Signal::State { .. } => {}
+            Signal::Scratchpad(_)
+            | Signal::State { .. }
+            | Signal::Constraint(_)
+            | Signal::Rejected { .. } => {}
         }
     }
 
