@@ -13,7 +13,6 @@ use crate::{
         Crossing, GuardSettings, Reading, Source,
         threshold::{self, Threshold, Thresholds},
     },
-    handoff::prompts,
     lineage::{Cause, EndReason, IterationId},
     transcript::{SessionId, Tokens},
 };
@@ -25,7 +24,7 @@ use super::{
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
-    handoff, hookless,
+    handoff, hookless, human,
     model::{AgentView, Model, Overlay},
     outward, reboot, say, scratchpad, signal,
     summary::{self, Summaries},
@@ -168,7 +167,7 @@ pub fn spawned(
     let kept = reboot::undelivered(model);
     let mut effects = reboot::spawned(model);
     // The next handoff has a nonce of its own; the one on its way keeps its own.
-    model.handoff.edited = None;
+    handoff::leave_edit(model);
     handoff::draft(model);
     if let Some(body) = kept {
         handoff::keep(model, &body);
@@ -397,14 +396,7 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     say::prompted(model, prompt);
     turn_begins(model);
-    if model.first_prompt.is_none()
-        && !prompt.starts_with('/')
-        && model.config.reboot.warmup_prompt.as_deref() != Some(prompt)
-        && let Some(words) = prompts::of_human(prompt)
-    {
-        model.first_prompt = Some(words.into_owned());
-        handoff::draft(model);
-    }
+    human::prompted(model, prompt);
     let mut effects = reboot::prompt_seen(model, prompt);
     effects.extend(activity::look_again(model));
     // Without auto-compaction the client refuses the prompt at this line, and no other hook tells of it. With it,
@@ -615,7 +607,14 @@ pub fn transcript_read(
     let commands = facts.commands.take();
     let ran = std::mem::take(&mut facts.ran);
     let turns_before = model.transcript.turns;
-    let news = model.todo.read(&facts.todos) || commands.is_some();
+    let mut news = model.todo.read(&facts.todos) || commands.is_some();
+    if let Some(work) = facts.work.take() {
+        news |= *work != model.work;
+        model.work = *work;
+    }
+    if let Some(words) = facts.human.take() {
+        news |= human::take(model, &words);
+    }
     model.commands = commands.unwrap_or_else(|| std::mem::take(&mut model.commands));
     let (used, prompt) = (facts.used, facts.last_prompt.clone());
     if let Some(name) = &facts.model {

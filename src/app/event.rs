@@ -16,7 +16,9 @@ use crate::{
     lineage::{IterationId, ProcessStamp, TokenTotals, TrimRecord, journal::Step},
     pane::{copy::CopyNews, input::HostInput, replay::Cast, screen::ScreenFact},
     scratchpad::versions::Versions,
-    transcript::{SessionId, Tokens, todo::Todos, trim::TrimPlan},
+    transcript::{
+        SessionId, Tokens, human::HumanWords, todo::Todos, trim::TrimPlan, work::WorkAtHand,
+    },
 };
 
 /// A fact, in the past tense.
@@ -394,8 +396,6 @@ pub struct TranscriptFacts {
     pub compactions: u64,
     /// Whether the file was read to its end, so that the counts are whole.
     pub whole: bool,
-    /// The first prompt of the session.
-    pub first_prompt: Option<String>,
     /// The latest prompt.
     pub last_prompt: Option<String>,
     /// Lines that could not be read and were skipped.
@@ -406,6 +406,10 @@ pub struct TranscriptFacts {
     pub said: Option<String>,
     /// The agent's own to-do list.
     pub todos: Todos,
+    /// The work at hand, if it has changed since the facts before these.
+    pub work: Option<Box<WorkAtHand>>,
+    /// The human's own words in this session, if there were new ones since then.
+    pub human: Option<HumanWords>,
     /// The last shell commands as they would be told, if there were new ones since then.
     pub commands: Option<String>,
     /// The shell commands that have ended since then, in order.

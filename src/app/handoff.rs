@@ -3,9 +3,9 @@
 use crate::{
     breakpoint::git::GitState,
     clean,
-    handoff::{Handoff, Limits, Marker, PreservedState, Sources, quality, redact::redact},
+    handoff::{Handoff, Limits, Marker, PreservedState, Sources, quality, redact::redact, work},
     lineage::IterationId,
-    transcript::Tokens,
+    transcript::{Tokens, human::Said},
 };
 
 use super::{
@@ -23,7 +23,9 @@ pub fn draft(model: &mut Model) {
         iteration: model.iteration.get(),
         nonce: model.lots.nonce.clone(),
     };
-    let summary = model.summary.text(model.agent.turns);
+    // Without a model the summary is made of the same records as the work at hand, which says it better.
+    let says_more = model.work.is_empty() || model.summary.is_by_model();
+    let summary = model.summary.text(model.agent.turns).filter(|_| says_more);
     let git = git_lines(&model.git, &model.config.handoff);
     if let Some(edited) = &model.handoff.edited {
         let warnings = quality::check_edited(&edited.text, ground(model));
@@ -37,12 +39,29 @@ pub fn draft(model: &mut Model) {
         return;
     }
     let closing = autopilot::closing(model);
+    let objective = state.current_objective.as_ref();
+    let request = |said: &'_ Option<Said>| {
+        said.as_ref()
+            .map_or("", |said| said.text.as_str())
+            .to_owned()
+    };
+    let first_request = request(&model.requests.first);
+    let first_request = if objective.is_some_and(|objective| objective.text == first_request.trim())
+    {
+        ""
+    } else {
+        first_request.as_str()
+    };
+    let latest_request = &request(&model.requests.latest);
     let sources = Sources {
         scratchpad: &model.notes.parsed,
         git: &git,
         closing: &closing,
         summary: summary.as_deref(),
         recent_commands: &model.commands,
+        first_request,
+        latest_request,
+        work: Some(&model.work),
         included_files: &model.ground.included,
         include_tests: model.config.handoff.include_test_state,
         ground: ground(model),
@@ -158,9 +177,9 @@ fn preserve(model: &Model) -> PreservedState {
         state.set_objective(task);
     }
     if state.current_objective.is_none()
-        && let Some(prompt) = &model.first_prompt
+        && let Some(first) = &model.requests.first
     {
-        state.set_objective(prompt);
+        state.set_objective(&first.text);
     }
     if let GitState::Facts(repository) = &model.git {
         state.feed_git(&repository.modified, &repository.created);
@@ -220,6 +239,14 @@ pub fn take_edit(model: &mut Model, body: &str) {
 /// Keeps a body without a word about it: the message of a reboot that was taken back.
 pub fn keep(model: &mut Model, body: &str) {
     model.handoff.edited = Some(model.handoff.generated.edited(body));
+}
+
+/// A session has begun with the message: what the human did to the rules in it holds from now on.
+pub fn leave_edit(model: &mut Model) {
+    if let Some(edited) = model.handoff.edited.take() {
+        let made = &model.handoff.generated.text;
+        work::take_edited_rules(&mut model.told, made, &edited.text);
+    }
 }
 
 /// Drops the human's version.

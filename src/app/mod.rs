@@ -22,6 +22,7 @@ pub mod event;
 pub mod external;
 pub mod handoff;
 pub mod hookless;
+pub mod human;
 pub mod input;
 pub mod layout;
 pub mod model;

@@ -20,7 +20,7 @@ use crate::{
         HumanLines, Parsed,
         versions::{Version, Versions},
     },
-    transcript::{SessionId, Tokens},
+    transcript::{SessionId, Tokens, work::WorkAtHand},
 };
 
 use super::{
@@ -35,6 +35,7 @@ use super::{
     ending::Ending,
     event::{CallId, Ground, Lots, TranscriptFacts},
     external::External,
+    human::Requests,
     reboot::Reboot,
     say::Saying,
     signal::Heard,
@@ -390,8 +391,10 @@ pub struct Model {
     pub todo: TodoList,
     /// Which signals were heard from where.
     pub heard: Heard,
-    /// The first prompt that a human gave in this run: the objective of last resort.
-    pub first_prompt: Option<String>,
+    /// The human's first and latest request.
+    pub requests: Requests,
+    /// The work at hand, as the transcript shows it.
+    pub work: WorkAtHand,
     /// What the agent's signals said in this run.
     pub told: PreservedState,
     /// The preserved facts as of the last drafting.
@@ -524,7 +527,6 @@ impl Model {
             .iterations()
             .last()
             .map_or(IterationId::FIRST, |last| last.iteration.next());
-        let first_prompt = None;
         let mut model = Self {
             mode: config.reboot.mode,
             guard: Guard::new(super::agent::guard_settings(&config)),
@@ -546,7 +548,8 @@ impl Model {
             commands: String::new(),
             todo: TodoList::default(),
             heard: Heard::default(),
-            first_prompt,
+            requests: Requests::default(),
+            work: WorkAtHand::default(),
             told: PreservedState::default(),
             preserved: PreservedState::default(),
             notes: NotesPanel {

@@ -74,6 +74,13 @@ struct Order {
 }
 
 impl Summaries {
+    /// Whether a model wrote the summary.
+    #[must_use]
+    pub fn is_by_model(&self) -> bool {
+        let current = self.current.as_ref();
+        current.is_some_and(|one| one.made.source == SummarySource::Model)
+    }
+
     /// The text for the handoff of a session that has had so many turns.
     #[must_use]
     pub fn text(&self, turns: u32) -> Option<Cow<'_, str>> {

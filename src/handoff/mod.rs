@@ -5,7 +5,6 @@
 
 pub mod generate;
 pub mod preserved;
-pub mod prompts;
 pub mod quality;
 pub mod redact;
 pub mod sections;

@@ -180,6 +180,16 @@ impl Following {
         let commands =
             (total != self.commands || self.retell).then(|| told(self.digest.commands()));
         self.commands = total;
+        if self.retell {
+            self.digest.tell_again();
+        }
+        // While a long file is read for the first time only its end says what the work is.
+        let work = if self.tail.caught_up() {
+            self.digest.take_work()
+        } else {
+            None
+        };
+        let human = self.digest.take_human();
         let tail = &self.tail;
         let scan = tail.scan();
         let totals = scan.totals();
@@ -193,12 +203,13 @@ impl Following {
             turns: scan.turns(),
             compactions: scan.compactions(),
             whole: tail.caught_up(),
-            first_prompt: scan.first_prompt().map(str::to_owned),
             last_prompt: scan.last_prompt().map(str::to_owned),
             skipped: tail.faults().skipped(),
             signals: said.iter().flat_map(|text| signal::parse(text)).collect(),
             said: said.into_iter().next_back(),
             todos: self.digest.todos().clone(),
+            work: work.map(Box::new),
+            human,
             commands,
             ran,
             calls_open: self.digest.calls_open(),

@@ -3,6 +3,8 @@
 //! | gathered | from which lines |
 //! |---|---|
 //! | the last shell commands | those near the end: older ones would be dropped again |
+//! | the work at hand | those near the end, where everything that is used next stands |
+//! | the human's own words | all: a rule is said once |
 //! | the agent's to-do list | all, for a task made long ago may still be open |
 //! | what the assistant says | news only: what stood there before was heard before |
 //! | which commands have ended, and how many calls are open | news only |
@@ -16,13 +18,18 @@ use serde_json::Value;
 
 use super::{
     commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _, records},
+    human::HumanWords,
     record::{self, Record},
     todo::{TodoCall, Todos, is_todo_tool},
     waiting::Waiting,
+    work::{Work, WorkAtHand},
 };
 
 /// How far from the end of the file commands are looked for, in bytes: ten of the largest results and much else.
 pub const COMMANDS_REACH: u64 = 8 * 1024 * 1024;
+
+/// How far from the end of the file the work at hand is looked for, in bytes: hours of a conversation.
+const WORK_REACH: u64 = 8 * 1024 * 1024;
 
 /// The most that is kept of what the assistant said until it is taken, in bytes.
 const SAID_CAP: usize = 4 * 1024 * 1024;
@@ -49,6 +56,12 @@ pub struct Ran {
 pub struct Digest {
     limit: usize,
     commands: CommandReader,
+    work: Work,
+    /// The work has changed since it was taken last.
+    worked: bool,
+    human: HumanWords,
+    /// The human's words have changed since they were taken last.
+    spoken: bool,
     todos: Todos,
     /// Calls of a to-do tool without their result, oldest first, by their id.
     calls: Waiting<(String, Value), CALLS_CAP>,
@@ -74,6 +87,10 @@ impl Digest {
         Self {
             limit: commands,
             commands: CommandReader::new(commands),
+            work: Work::default(),
+            worked: false,
+            human: HumanWords::default(),
+            spoken: false,
             todos: Todos::default(),
             calls: Waiting::default(),
             said: VecDeque::new(),
@@ -95,9 +112,18 @@ impl Digest {
         let todo = has(b"\"TodoWrite\"")
             || has(b"\"Task")
             || (!self.calls.is_empty() && has(b"\"tool_result\""));
+        let work = age.behind <= WORK_REACH && (has(b"\"user\"") || has(b"\"assistant\""));
+        let human = HumanWords::wants(line);
         let before = self.commands.log().total();
-        if commands || todo {
+        if commands || todo || work || human {
             for record in records(line) {
+                if work {
+                    self.work.record(&record);
+                    self.worked = true;
+                }
+                if human {
+                    self.spoken |= self.human.record(&record);
+                }
                 if commands {
                     self.commands.record(&record);
                 }
@@ -165,6 +191,22 @@ impl Digest {
     #[must_use]
     pub const fn todos(&self) -> &Todos {
         &self.todos
+    }
+
+    /// The work at hand, if it has changed since this was asked last.
+    pub fn take_work(&mut self) -> Option<WorkAtHand> {
+        std::mem::take(&mut self.worked).then(|| self.work.report())
+    }
+
+    /// The human's words, if there were new ones since this was asked last.
+    pub fn take_human(&mut self) -> Option<HumanWords> {
+        std::mem::take(&mut self.spoken).then(|| self.human.clone())
+    }
+
+    /// Has everything told again.
+    pub const fn tell_again(&mut self) {
+        self.worked = true;
+        self.spoken = true;
     }
 
     /// What the assistant has said on the main chain since this was asked last, oldest first.

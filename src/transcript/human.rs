@@ -12,10 +12,10 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::rules::{self, rules};
-
-/// How a handoff begins.
-pub const HANDOFF_START: &str = "pitstop handoff · ";
+use super::{
+    prompts,
+    rules::{self, rules},
+};
 
 /// The headings of the handoff's sections that hold the human's words.
 pub const OBJECTIVE_HEADING: &str = "## Objective";
@@ -114,18 +114,17 @@ impl HumanWords {
     /// Takes a prompt that was given at a moment; returns whether it held words of the human.
     pub fn prompt(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
         let prompt = prompt.trim();
-        if prompt.starts_with(HANDOFF_START) {
+        if prompts::is_handoff(prompt) {
             self.carried(prompt);
             return true;
         }
-        if is_of_the_client(prompt) {
+        if is_command(prompt) {
             return false;
         }
-        let own = without_run_words(prompt);
-        let own = own.trim();
-        if own.is_empty() {
+        let Some(own) = prompts::of_human(prompt) else {
             return false;
-        }
+        };
+        let own = own.as_ref();
         let said = |text: &str| Said {
             text: text.to_owned(),
             at,
@@ -206,37 +205,13 @@ pub fn parse_rule(item: &str) -> Said {
     }
 }
 
-/// Tags of the client's own (commands, reminders, notes on tasks), interruptions, and slash commands.
-fn is_of_the_client(prompt: &str) -> bool {
-    let tag = prompt
-        .strip_prefix('<')
-        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+/// A command of the client's own, or the note of an interruption.
+fn is_command(prompt: &str) -> bool {
     let command = prompt.strip_prefix('/').is_some_and(|rest| {
         let word = rest.split_whitespace().next().unwrap_or_default();
         !word.is_empty() && !word.contains('/')
     });
-    prompt.is_empty() || tag || command || prompt.starts_with("[Request interrupted by user")
-}
-
-/// A prompt of an autonomous run without the run's own words around the task.
-fn without_run_words(prompt: &str) -> String {
-    const RUN: [&str; 4] = [
-        include_str!("../../assets/run/start.md"),
-        include_str!("../../assets/run/go-on.md"),
-        include_str!("../../assets/run/changed.md"),
-        include_str!("../../assets/run/again.md"),
-    ];
-    let is_own = |line: &str| {
-        let mut own = RUN.iter().flat_map(|text| text.lines()).map(str::trim);
-        !line.is_empty() && own.any(|own| own == line)
-    };
-    // Only a prompt that begins as a run's does is one.
-    let first = prompt.lines().next().unwrap_or_default().trim();
-    if !is_own(first) {
-        return prompt.to_owned();
-    }
-    let lines = prompt.lines().filter(|line| !is_own(line.trim()));
-    lines.collect::<Vec<_>>().join("\n")
+    command || prompt.starts_with("[Request interrupted by user")
 }
 
 /// The lines below a heading, up to the next one of its kind.

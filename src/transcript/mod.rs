@@ -7,6 +7,7 @@ pub mod commands;
 pub mod digest;
 pub mod facts;
 pub mod human;
+pub mod prompts;
 pub mod record;
 pub mod rules;
 mod span;

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use super::{
     facts::{self, Fact, each_fact, plain_command},
-    human::{HANDOFF_START, section},
+    human::section,
+    prompts,
     waiting::Waiting,
     words::own_lines,
 };
@@ -263,7 +264,7 @@ impl Work {
         if text.is_empty() || !by_the_model && is_tag {
             return;
         }
-        if !by_the_model && text.starts_with(HANDOFF_START) {
+        if !by_the_model && prompts::is_handoff(text) {
             self.carried(text);
             return;
         }

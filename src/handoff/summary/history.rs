@@ -10,13 +10,11 @@ use serde_json::Value;
 
 use super::{clipped, harmless, one_line};
 use crate::{
-    handoff::{
-        prompts,
-        signal::{self, Signal},
-    },
+    handoff::signal::{self, Signal},
     scratchpad::Parsed,
     transcript::{
         commands::records,
+        prompts,
         record::Splitter,
         todo::{TodoCall, Todos, is_todo_tool},
         waiting::Waiting,

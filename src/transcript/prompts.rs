@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 /// What every handoff begins with.
-const HANDOFF: &str = "pitstop handoff · ";
+pub const HANDOFF: &str = "pitstop handoff · ";
 
 /// What pitstop types in an autonomous run, with `{task}` where a person's words stand.
 const RUN_PROMPTS: [&str; 3] = [
