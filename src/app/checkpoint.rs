@@ -8,13 +8,20 @@ use uuid::Uuid;
 
 use crate::{
     api::wire::{CheckpointBody, CheckpointReply, Reply},
+    clean,
     guard::{Advice, Crossing},
-    handoff::{Handoff, Marker, PreservedState, preserved::texts},
+    handoff::{
+        Handoff, Marker, PreservedState,
+        preserved::{Item, Origin, texts},
+        redact::redact,
+    },
     lineage::{
         Cause, Way,
-        checkpoint::Checkpoint,
+        checkpoint::{Checkpoint, SavedScratchpad},
         journal::{JournalEntry, Step},
     },
+    scratchpad::{HumanLines, MAX_BYTES},
+    transcript::human::Said,
 };
 
 use super::{
@@ -61,10 +68,20 @@ fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Ch
         next_steps: texts(&state.pending_items),
         tags,
         state: serde_json::to_value(state).unwrap_or_default(),
+        scratchpad: Some(saved_scratchpad(&model.notes.text, &model.notes.human)),
         created_at: model.now.wall,
         run: Some(model.run().clone()),
         iteration: Some(model.iteration),
         session: Some(model.session),
+    }
+}
+
+/// The scratchpad as a checkpoint keeps it: with no secrets in it.
+#[must_use]
+pub fn saved_scratchpad(text: &str, human: &HumanLines) -> SavedScratchpad {
+    SavedScratchpad {
+        text: redact(text).into_owned(),
+        human: human.iter().map(|line| redact(line).into_owned()).collect(),
     }
 }
 
@@ -213,10 +230,14 @@ pub fn kept(model: &mut Model, id: Uuid, kept: Kept) -> Vec<Effect> {
 /// that of a reboot is.
 pub fn restore(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
     if let Ok(mut state) = serde_json::from_value::<PreservedState>(checkpoint.state.clone()) {
-        // The scratchpad and git tell these anew.
+        // Those of the directory that we are in count.
         state.modified_files.clear();
         state.created_files.clear();
         model.told = state;
+    }
+    model.notes.restored = checkpoint.scratchpad.as_ref().map(checked);
+    if model.notes.restored.is_none() {
+        return_to_sources(model);
     }
     let handoff = handoff_of(checkpoint, &model.run().to_string(), &model.lots.nonce);
     let at: DateTime<Utc> = model.now.wall;
@@ -250,6 +271,57 @@ pub fn restore(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
     let mut effects = vec![Effect::ReadGit];
     effects.extend(reboot::take_up(model, &entry, handoff, session));
     effects
+}
+
+/// A saved scratchpad as it may come from another machine.
+fn checked(saved: &SavedScratchpad) -> SavedScratchpad {
+    let mut text = clean::typed(&saved.text);
+    text.truncate(text.floor_char_boundary(MAX_BYTES));
+    SavedScratchpad {
+        text,
+        human: saved.human.clone(),
+    }
+}
+
+/// Gives the scratchpad and the to-do list their parts of a restored state back, now that both are there: what is changed or
+/// removed there must not stay here. The rest counts as what signals said.
+pub fn return_to_sources(model: &mut Model) {
+    let mut notes = PreservedState::default();
+    model.notes.read();
+    notes.feed_scratchpad(&model.notes.parsed);
+    let state = &mut model.told;
+    let in_notes = |origin, listed: bool| origin == Origin::Scratchpad && listed;
+    state.decisions.retain(|one| {
+        let mut listed = notes.decisions.iter();
+        let listed = listed.any(|other| other.description == one.description);
+        !in_notes(one.origin, listed)
+    });
+    state.known_issues.retain(|one| {
+        let mut listed = notes.known_issues.iter();
+        let listed = listed.any(|other| other.description == one.description);
+        !in_notes(one.origin, listed)
+    });
+    let of_list = |items: &mut Vec<Item>, listed: &[Item]| -> Vec<String> {
+        items.retain(|item| !in_notes(item.origin, listed.contains(item)));
+        let todo = items.extract_if(.., |item| item.origin == Origin::Todo);
+        todo.map(|item| item.text).collect()
+    };
+    let completed = of_list(&mut state.completed_items, &notes.completed_items);
+    let pending = of_list(&mut state.pending_items, &notes.pending_items);
+    model.todo.restore(completed, pending);
+    let objective = &mut state.current_objective;
+    match objective.as_ref().map(|objective| objective.origin) {
+        Some(Origin::Scratchpad) if *objective == notes.current_objective => *objective = None,
+        // A first prompt: an objective that is written into the scratchpad later wins over it.
+        Some(Origin::Human) if notes.current_objective.is_none() => {
+            model.requests.first = objective.take().map(|objective| Said {
+                text: objective.text,
+                at: None,
+            });
+        }
+        _ => {}
+    }
+    handoff::draft(model);
 }
 
 /// The handoff that a checkpoint holds, under a marker of its own: each delivery is proven by itself.
@@ -293,6 +365,7 @@ mod tests {
             next_steps: Vec::new(),
             tags: Vec::new(),
             state: serde_json::Value::Null,
+            scratchpad: None,
             created_at: DateTime::UNIX_EPOCH,
             run: None,
             iteration: None,

@@ -172,6 +172,8 @@ pub enum ReadEvent {
     Draft(String),
     /// Earlier versions of the scratchpad.
     Versions(Versions),
+    /// Versions of the scratchpad cannot be read.
+    VersionsUnreadable,
     /// The user left `$EDITOR`.
     EditorClosed {
         /// Which document it held.

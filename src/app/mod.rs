@@ -147,6 +147,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
             Vec::new()
         }
         ReadEvent::Versions(versions) => scratchpad::versions_read(model, versions),
+        ReadEvent::VersionsUnreadable => scratchpad::no_versions(model),
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
         ReadEvent::Git(facts) => {
             let before = std::mem::replace(&mut model.git, facts);

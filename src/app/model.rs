@@ -14,7 +14,10 @@ use crate::{
     guard::Guard,
     handoff::{Generator, Handoff, Marker, PreservedState},
     keymap::Keymap,
-    lineage::{EndReason, Iteration, IterationId, Lineage, ProcessStamp, RunId},
+    lineage::{
+        EndReason, Iteration, IterationId, Lineage, ProcessStamp, RunId,
+        checkpoint::SavedScratchpad,
+    },
     pane::{replay::Replay, screen::Progress},
     scratchpad::{
         HumanLines, Parsed,
@@ -228,6 +231,8 @@ pub struct NotesPanel {
     pub foreign: Option<Foreign>,
     /// What it was before.
     pub versions: Versions,
+    /// The scratchpad of a checkpoint that is restored, until it is known which lines of the present one are a person's.
+    pub restored: Option<SavedScratchpad>,
     /// The version that a person looks at, counted from the newest.
     pub looking: Option<usize>,
 }

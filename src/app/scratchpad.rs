@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use crate::{
     clean,
+    lineage::checkpoint::SavedScratchpad,
     scratchpad::{
-        HumanLines, TEMPLATE, merge,
+        HumanLines, merge,
         versions::{Author, Version, Versions},
     },
 };
 
 use super::{
+    checkpoint,
     effect::Effect,
     event::TimerId,
     handoff,
@@ -215,8 +217,47 @@ fn mark_version(model: &mut Model) -> Vec<Effect> {
     vec![Effect::KeepVersion(version)]
 }
 
-/// Versions of earlier runs: what was not saved then is merged in now, and what is not the agent's is a person's.
-pub fn versions_read(model: &mut Model, mut versions: Versions) -> Vec<Effect> {
+/// Versions of earlier runs: what was not saved then is merged in now, and what is not the agent's is a person's. Then a
+/// checkpoint's scratchpad takes its place.
+pub fn versions_read(model: &mut Model, versions: Versions) -> Vec<Effect> {
+    let mut effects = take_versions(model, versions);
+    effects.extend(restore_saved(model));
+    effects
+}
+
+/// The versions cannot be read: for a restored checkpoint, each line that is there counts as a person's.
+pub fn no_versions(model: &mut Model) -> Vec<Effect> {
+    if model.notes.restored.is_none() {
+        return Vec::new();
+    }
+    model.notes.human = HumanLines::since(None, &model.notes.text);
+    restore_saved(model)
+}
+
+/// Brings back the scratchpad of a checkpoint, as what the agent of that session wrote last: a line of a person's in the
+/// present one stays, and the present one is an earlier version.
+fn restore_saved(model: &mut Model) -> Vec<Effect> {
+    let Some(SavedScratchpad { text, human }) = model.notes.restored.take() else {
+        return Vec::new();
+    };
+    let notes = &mut model.notes;
+    let merged = notes.human.kept(&notes.text, &text);
+    if merged != text {
+        model.notice(
+            "the checkpoint's scratchpad is back; lines of yours that it did not have stay",
+        );
+    }
+    let notes = &mut model.notes;
+    notes.human.extend(human);
+    notes.foreign = None;
+    // The session that goes on from it was given this one.
+    notes.agent_base = text;
+    let effects = take(model, Author::Human, merged);
+    checkpoint::return_to_sources(model);
+    effects
+}
+
+fn take_versions(model: &mut Model, mut versions: Versions) -> Vec<Effect> {
     let notes = &mut model.notes;
     let offset = versions.last().map_or(0, |last| last.number);
     let now = std::mem::take(&mut notes.versions);
@@ -227,20 +268,18 @@ pub fn versions_read(model: &mut Model, mut versions: Versions) -> Vec<Effect> {
     }));
     notes.versions = versions;
     let Some(last) = last else {
-        let text = notes.text.clone();
-        notes.human.edited(TEMPLATE, &text);
+        notes.human = HumanLines::since(None, &notes.text);
         return Vec::new();
     };
-    let mut human = HumanLines::new(last.human);
     if let Some(over) = &last.unsaved_over {
+        let human = HumanLines::new(last.human);
         let text = merge(over, &last.text, &notes.text);
         let text = human.kept(&last.text, &text);
         notes.human = human;
         model.notice("the scratchpad of last time could not be saved then: it is back");
         return take(model, Author::Human, text);
     }
-    human.edited(&last.text, &notes.text);
-    notes.human = human;
+    notes.human = HumanLines::since(Some(&last), &notes.text);
     if last.text == notes.text || now.iter().len() > 0 {
         return Vec::new();
     }

@@ -74,6 +74,12 @@ impl TodoList {
         self.open_before = now.pending().map(str::to_owned).collect();
     }
 
+    /// What the session of a checkpoint had done and left open.
+    pub fn restore(&mut self, completed: Vec<String>, pending: Vec<String>) {
+        self.done_before = completed;
+        self.open_before = pending;
+    }
+
     /// Whether the agent has written a list, in this session or in one before.
     #[must_use]
     pub const fn is_kept(&self) -> bool {

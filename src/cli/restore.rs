@@ -225,6 +225,7 @@ fn as_json(found: &[Checkpoint]) -> Value {
             "id": one.id, "environment": one.environment, "task": one.task, "next_steps": one.next_steps,
             "tags": one.tags, "created_at": one.created_at, "run_id": one.run, "iteration": one.iteration,
             "session_id": one.session, "handoff_bytes": one.context.len(),
+            "scratchpad_bytes": one.scratchpad.as_ref().map(|saved| saved.text.len()),
         })
     };
     json!({"checkpoints": found.iter().map(one).collect::<Vec<_>>()})
@@ -247,6 +248,7 @@ mod tests {
             next_steps: vec!["a".to_owned()],
             tags: vec!["auto-save".to_owned(), "tokens-7".to_owned()],
             state: Value::Null,
+            scratchpad: None,
             created_at: DateTime::UNIX_EPOCH,
             run: None,
             iteration: None,

@@ -13,14 +13,17 @@ use super::{
 };
 use crate::{
     api::wire::{CheckpointBody, CheckpointReply},
-    app::{checkpoint::MANUAL, handoff::git_lines},
+    app::{
+        checkpoint::{MANUAL, saved_scratchpad},
+        handoff::git_lines,
+    },
     breakpoint::git::{self, GitState},
     clean::one_line,
-    config::load::Flags,
+    config::load::{Flags, paths::project_hash},
     handoff::{Limits, Marker, PreservedState, Sources, preserved::texts},
-    lineage::checkpoint::Checkpoint,
+    lineage::{checkpoint::Checkpoint, files::PrivateDir, notes::VersionFile},
     runtime::effects::SCRATCHPAD,
-    scratchpad::{self, Parsed},
+    scratchpad::{self, HumanLines, Parsed},
 };
 
 /// The command line or the configuration is at fault.
@@ -106,7 +109,8 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     for step in &body.next_steps {
         state.add_pending(step);
     }
-    let notes = Parsed::read(&notes);
+    let text = notes;
+    let notes = Parsed::read(&text);
     state.feed_scratchpad(&notes);
     if let GitState::Facts(facts) = &git {
         state.feed_git(&facts.modified, &facts.created);
@@ -119,6 +123,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
         );
         return Err(out::FAILED);
     }
+    let human = human_lines(here, &text);
     let id = Uuid::new_v4();
     let marker = Marker {
         run: "saved".to_owned(),
@@ -155,6 +160,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
         next_steps: texts(&state.pending_items),
         tags: tags.clone(),
         state: serde_json::to_value(&state).unwrap_or_default(),
+        scratchpad: written.then(|| saved_scratchpad(&text, &human)),
         created_at: chrono::Utc::now(),
         run: None,
         iteration: None,
@@ -175,6 +181,16 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
         next_steps: checkpoint.next_steps,
         tags,
     })
+}
+
+/// The lines of the scratchpad that are a person's, by the versions that are kept of it.
+fn human_lines(here: &Here, notes: &str) -> HumanLines {
+    let versions = project_hash(&here.directory)
+        .ok()
+        .and_then(|hash| PrivateDir::open_beside(here.paths.state_dir(), &hash).ok())
+        .and_then(|directory| VersionFile::open(directory).ok());
+    let last = versions.as_ref().and_then(|(_, versions)| versions.last());
+    HumanLines::since(last, notes)
 }
 
 /// What became of it, for people.

@@ -13,10 +13,24 @@ use crate::{
 ///
 /// Raise it when an older program could misread what is written; fields that may be missed by an
 /// older program need no new number, because unknown ones are skipped.
-pub const FORMAT: u32 = 1;
+///
+/// | format | adds |
+/// |---|---|
+/// | 2 | the scratchpad, with the lines in it that a person wrote |
+pub const FORMAT: u32 = 2;
 
 /// The largest checkpoint read from text, in bytes: preserved state is capped far below.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// The scratchpad as it stood when a checkpoint was saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedScratchpad {
+    /// Its text.
+    pub text: String,
+    /// The lines in it that are a person's, by their words: see [`crate::scratchpad::HumanLines`].
+    #[serde(default)]
+    pub human: Vec<String>,
+}
 
 /// Everything saved at one moment of the work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +52,9 @@ pub struct Checkpoint {
     /// The preserved state, as JSON.
     #[serde(default)]
     pub state: serde_json::Value,
+    /// The scratchpad; none in those of format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scratchpad: Option<SavedScratchpad>,
     /// When it was saved.
     #[serde(with = "moment")]
     pub created_at: DateTime<Utc>,
@@ -141,6 +158,7 @@ mod tests {
             next_steps in prop::collection::vec(any::<String>(), 0..5),
             tags in prop::collection::vec(any::<String>(), 0..5),
             state in json(),
+            scratchpad in any::<Option<(String, Vec<String>)>>(),
             millis in 0i64..4_000_000_000_000,
             run in any::<Option<[u8; 3]>>(),
             iteration in any::<u64>(),
@@ -155,6 +173,7 @@ mod tests {
                 next_steps,
                 tags,
                 state,
+                scratchpad: scratchpad.map(|(text, human)| SavedScratchpad { text, human }),
                 created_at,
                 run: run.map(|random| RunId::new(created_at, random)),
                 iteration: IterationId::new(iteration),
@@ -186,10 +205,11 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_is_skipped() {
+    fn one_of_format_1_is_read_and_an_unknown_field_is_skipped() {
         let text = r#"{"format":1,"checkpoint":{"id":"00000000-0000-0000-0000-000000000001","environment":"e",
             "task":"t","context":"c","created_at":"2026-11-21T07:51:44.000Z","from_the_future":[1]}}"#;
-        assert_eq!(Checkpoint::from_json(text).unwrap().task, "t");
+        let read = Checkpoint::from_json(text).unwrap();
+        assert_eq!((read.task.as_str(), read.scratchpad), ("t", None));
     }
 
     #[test]

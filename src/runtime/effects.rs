@@ -553,6 +553,7 @@ impl Shell {
             }
             Err(error) => {
                 tracing::warn!(error, "the versions of the scratchpad cannot be opened");
+                self.tell(Event::Read(ReadEvent::VersionsUnreadable));
                 0
             }
         }

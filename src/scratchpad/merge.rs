@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use diffy::{ConflictStyle, MergeOptions};
 
-use super::lines::list_item;
+use super::{lines::list_item, versions::Version};
 
 /// More lines than this are not compared one by one: the time grows with the square of what differs.
 const COMPARED_LINES: usize = 30_000;
@@ -107,6 +107,18 @@ impl HumanLines {
         Self(lines.into_iter().collect())
     }
 
+    /// Those of a text that nobody has watched since this version of it: what is new in it is a person's. Without a version
+    /// all of it is.
+    #[must_use]
+    pub fn since(version: Option<&Version>, text: &str) -> Self {
+        let (mut human, before) = match version {
+            Some(version) => (Self::new(version.human.clone()), version.text.as_str()),
+            None => (Self::default(), super::TEMPLATE),
+        };
+        human.edited(before, text);
+        human
+    }
+
     /// All of them, by their words.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
@@ -181,6 +193,12 @@ impl HumanLines {
     pub fn missing<'a>(&'a self, text: &str) -> impl Iterator<Item = &'a str> {
         let present = Present::of(text);
         self.iter().filter(move |line| !present.has(line))
+    }
+}
+
+impl Extend<String> for HumanLines {
+    fn extend<T: IntoIterator<Item = String>>(&mut self, lines: T) {
+        self.0.extend(lines);
     }
 }
 

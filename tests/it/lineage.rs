@@ -18,7 +18,7 @@ use pitstop::{
     lineage::{
         Cause, EndReason, Iteration, IterationId, Lineage, ProcessStamp, Project, RebootRecord,
         RunId, TokenTotals, Way,
-        checkpoint::Checkpoint,
+        checkpoint::{Checkpoint, SavedScratchpad},
         files::PrivateDir,
         journal::{JournalEntry, Step},
         lock::{Holder, Lock, LockError},
@@ -100,6 +100,10 @@ fn checkpoint(n: u128, environment: &str) -> Checkpoint {
         next_steps: vec!["first".to_owned(), "then".to_owned()],
         tags: vec!["auto-save".to_owned()],
         state: serde_json::json!({"custom": {"a": [1, null, "\u{0}"]}}),
+        scratchpad: Some(SavedScratchpad {
+            text: "# Notes\n- [ ] mine\n".to_owned(),
+            human: vec!["mine".to_owned()],
+        }),
         created_at: at(i64::try_from(n).unwrap()),
         run: None,
         iteration: None,
@@ -277,6 +281,7 @@ on_both! {
     metrics_are_kept
     metrics_are_told_together_by_name
     checkpoints_are_found_by_tag_and_by_the_beginning_of_their_id
+    a_checkpoint_of_format_1_is_read_and_a_newer_one_is_passed_over
     what_is_forgotten_is_gone_and_nothing_else
     a_run_that_is_taken_up_again_bears_its_new_process
     a_schema_newer_than_ours_is_refused_and_left_alone
@@ -499,6 +504,34 @@ async fn metrics_are_told_together_by_name(place: Place) {
     assert_eq!(figures(&of_all), [("step:ending".to_owned(), 6, 12.0, 3.0)]);
     let of_others = store.totals(&HistoryOf::Project(project("theirs"))).await;
     assert_eq!(of_others.unwrap(), []);
+}
+
+async fn a_checkpoint_of_format_1_is_read_and_a_newer_one_is_passed_over(place: Place) {
+    let store = place.open().await;
+    for n in 1..=3 {
+        durable(
+            store
+                .put_checkpoint(&project("a"), &checkpoint(n, "web"))
+                .await,
+        );
+    }
+    place
+        .execute(
+            "UPDATE checkpoints SET format = 1, state = '{\"custom\":{\"k\":\"v\"}}' WHERE id LIKE '%1'; \
+             UPDATE checkpoints SET format = 99 WHERE id LIKE '%3'",
+        )
+        .await;
+    let all = Checkpoints {
+        limit: 10,
+        ..Checkpoints::default()
+    };
+    let found = store.checkpoints(&all).await.unwrap();
+    let old = Checkpoint {
+        state: serde_json::json!({"custom": {"k": "v"}}),
+        scratchpad: None,
+        ..checkpoint(1, "web")
+    };
+    assert_eq!(found, [checkpoint(2, "web"), old]);
 }
 
 async fn checkpoints_are_found_by_tag_and_by_the_beginning_of_their_id(place: Place) {

@@ -1,9 +1,13 @@
 //! Checkpoints: when one is saved, what it holds, who is answered, and how work is taken up from one.
 
 use crate::{
+    agent::{ToolCall, ToolOutput},
     api::wire::CheckpointBody,
-    app::event::Kept,
+    app::{event::Kept, model::Editor, todo::tests::list},
+    handoff::preserved::Item,
     lineage::{Cause, checkpoint::Checkpoint},
+    scratchpad::{TEMPLATE, versions::Versions},
+    transcript::todo::Status,
 };
 
 use super::*;
@@ -175,6 +179,217 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     assert!(first.reboot.as_ref().unwrap().verified);
     // What was known then is told the next time, too.
     assert_eq!(bench.model.told.decisions.len(), 1);
+}
+
+/// Signals that the agent ends its turn with.
+fn said(bench: &mut Bench, text: &str) -> Vec<Effect> {
+    bench.tell(Event::Agent(AgentEvent::TurnEnded {
+        session: session(OLD),
+        last_message: Some(text.to_owned()),
+        background: Background::default(),
+        transcript_path: None,
+    }))
+}
+
+/// A supervisor in another directory, with this scratchpad there, that goes on from a checkpoint in session [`OLD`].
+fn restored(checkpoint: &Checkpoint, notes: &str) -> Bench {
+    let mut bench = Bench::bare(Config::default());
+    bench.model.config.summary.generate_summaries = false;
+    for text in [&mut bench.model.notes.text, &mut bench.model.notes.disk] {
+        notes.clone_into(text);
+    }
+    bench.model.lots = lots(9);
+    let effects = crate::app::checkpoint::restore(&mut bench.model, checkpoint);
+    let start = starts(&bench.obey(effects)).remove(0);
+    bench.spawned(NEW);
+    bench.tell(Event::Read(ReadEvent::Versions(Versions::default())));
+    bench.started(OLD);
+    bench.ready();
+    if let Some(prompt) = start.prompt {
+        bench.prompted(OLD, &prompt);
+        bench.turn_ended(OLD);
+    }
+    bench
+}
+
+/// A session with something from every source, saved.
+fn worked() -> (Bench, Checkpoint) {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "build the lighthouse");
+    todo_list(
+        &mut bench,
+        "t1",
+        &[("dig", Status::Completed), ("lay stones", Status::Pending)],
+    );
+    said(
+        &mut bench,
+        "DECISION: granite | it lasts\nISSUE[high]: the crane leaks\nSTATE height=40 m\nTODO: order glass\nDONE: survey\n\
+         SCRATCHPAD:\n## Current Understanding\nthe rock is sound\n- [x] clear the site\n- [ ] paint it\nSIGNAL:",
+    );
+    let text = format!("{}never on Sundays\n", bench.model.notes.text);
+    bench.press(KeyCode::F(3));
+    bench.press(KeyCode::Char('e'));
+    bench.model.notes.editor = Some(Editor {
+        base: bench.model.notes.text.clone(),
+        ..Editor::new(&text)
+    });
+    bench.press(KeyCode::Esc);
+    let effects = bench.tell(Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Save(CheckpointBody::EMPTY),
+    });
+    let checkpoint = saved(&effects)[0].clone();
+    (bench, checkpoint)
+}
+
+fn todo_list(bench: &mut Bench, id: &str, entries: &[(&str, Status)]) {
+    bench.tell(Event::Agent(AgentEvent::ToolFinished {
+        session: session(OLD),
+        call: ToolCall {
+            id: Some(id.to_owned()),
+            name: "TodoWrite".to_owned(),
+            command: None,
+            file: None,
+            by_subagent: false,
+            todo: Some(Box::new(list(id, entries))),
+        },
+        output: ToolOutput::default(),
+    }));
+}
+
+#[test]
+fn a_restored_checkpoint_brings_everything_back_for_this_handoff_and_the_ones_after_it() {
+    let (old, checkpoint) = worked();
+    for there in [TEMPLATE, "## Current Plan\n- [ ] mind the gulls\n"] {
+        let mut bench = restored(&checkpoint, there);
+        let notes = &bench.model.notes.text;
+        for line in there.lines().chain(old.model.notes.text.lines()) {
+            let heading = line.starts_with('#');
+            assert!(
+                heading || notes.contains(line),
+                "{line:?} is lost in {notes}"
+            );
+        }
+        assert_eq!(bench.model.notes.disk, *notes);
+        let was = &old.model.preserved;
+        for session in [NEW, NEW + 1] {
+            let now = &bench.model.preserved;
+            assert_eq!(now.current_objective, was.current_objective);
+            assert_eq!(now.custom, was.custom);
+            assert_eq!(now.decisions, was.decisions);
+            assert_eq!(now.known_issues, was.known_issues);
+            let all = |items: &[Item], of: &[Item]| items.iter().all(|item| of.contains(item));
+            assert!(
+                all(&was.pending_items, &now.pending_items),
+                "{:?}",
+                now.pending_items
+            );
+            assert!(
+                all(&was.completed_items, &now.completed_items),
+                "{:?}",
+                now.completed_items
+            );
+            let prompt = bench.rebooted().prompt.expect("a handoff");
+            for word in [
+                "lighthouse",
+                "granite",
+                "the crane leaks",
+                "40 m",
+                "order glass",
+                "survey",
+                "paint it",
+                "dig",
+                "lay stones",
+                "clear the site",
+                "the rock is sound",
+                "never on Sundays",
+            ] {
+                assert!(prompt.contains(word), "{word} is not in {prompt}");
+            }
+            bench.spawned(session + 1);
+            bench.started(session);
+            bench.ready();
+            bench.prompted(session, &prompt);
+            bench.turn_ended(session);
+            assert_eq!(bench.step(), None);
+        }
+    }
+}
+
+#[test]
+fn what_is_restored_belongs_to_its_source_again() {
+    let (_, checkpoint) = worked();
+    let mut bench = restored(&checkpoint, "- [ ] mind the gulls\n");
+    // The agent's own lines are the agent's to remove, those of a person are not: of neither directory.
+    said(
+        &mut bench,
+        "SCRATCHPAD:\n## Objective\na taller one\n## Current Plan\n- [x] paint it\nSIGNAL:",
+    );
+    let notes = bench.model.notes.text.clone();
+    for (line, stays) in [
+        ("mind the gulls", true),
+        ("never on Sundays", true),
+        ("clear the site", false),
+        ("the rock", false),
+    ] {
+        assert_eq!(notes.contains(line), stays, "{line} in {notes}");
+    }
+    todo_list(&mut bench, "t2", &[("lay bricks", Status::Pending)]);
+    let state = &bench.model.preserved;
+    let pending: Vec<&str> = state.pending_items.iter().map(Item::as_str).collect();
+    assert_eq!(pending, ["order glass", "mind the gulls", "lay bricks"]);
+    let objective = state.current_objective.as_ref().map(Item::as_str);
+    assert_eq!(
+        objective,
+        Some("a taller one"),
+        "it stands over a first prompt"
+    );
+}
+
+#[test]
+fn a_checkpoint_without_its_scratchpad_is_restored_as_far_as_it_goes() {
+    let (old, mut checkpoint) = worked();
+    checkpoint.scratchpad = None;
+    let bench = restored(&checkpoint, "- [ ] mind the gulls\n");
+    assert_eq!(bench.model.notes.text, "- [ ] mind the gulls\n");
+    let state = &bench.model.preserved;
+    assert_eq!(
+        state.current_objective,
+        old.model.preserved.current_objective
+    );
+    for item in &old.model.preserved.pending_items {
+        assert!(state.pending_items.contains(item), "{item} is lost");
+    }
+}
+
+#[test]
+fn a_scratchpad_is_restored_also_where_its_versions_cannot_be_read() {
+    let (_, checkpoint) = worked();
+    let mut bench = Bench::bare(Config::default());
+    let effects = crate::app::checkpoint::restore(&mut bench.model, &checkpoint);
+    bench.obey(effects);
+    bench.tell(Event::Read(ReadEvent::VersionsUnreadable));
+    let notes = bench.model.notes.text.clone();
+    assert!(
+        notes.contains("- [ ] next") && notes.contains("the rock is sound"),
+        "{notes}"
+    );
+    bench.tell(Event::Read(ReadEvent::VersionsUnreadable));
+    assert_eq!(bench.model.notes.text, notes);
+}
+
+#[test]
+fn a_checkpoint_keeps_no_secret_of_the_scratchpad() {
+    let mut bench = Bench::new();
+    let secret = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
+    bench.model.notes.text = format!("- [ ] rotate {secret}\n");
+    let effects = bench.tell(Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Save(CheckpointBody::EMPTY),
+    });
+    let checkpoint = saved(&effects)[0].clone();
+    let kept = checkpoint.scratchpad.expect("a scratchpad").text;
+    assert!(kept.contains("rotate") && !kept.contains(&secret), "{kept}");
 }
 
 #[test]

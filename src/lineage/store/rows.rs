@@ -12,7 +12,7 @@ use super::{
 use crate::{
     lineage::{
         self, EndReason, Iteration, IterationId, ProcessStamp, Project, RunId, TokenTotals,
-        checkpoint::{Checkpoint, FORMAT},
+        checkpoint::{Checkpoint, FORMAT, SavedScratchpad},
         journal::JournalEntry,
         metrics::Total,
         moment,
@@ -206,6 +206,15 @@ fn write_journal(entry: &JournalEntry) -> Statement {
     }
 }
 
+/// The column `state` of a checkpoint from format 2 on; format 1 has the preserved state alone there.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct SavedState {
+    #[serde(default)]
+    state: serde_json::Value,
+    #[serde(default)]
+    scratchpad: Option<SavedScratchpad>,
+}
+
 fn write_checkpoint(project: &Project, checkpoint: &Checkpoint) -> Statement {
     Statement {
         sql: "INSERT INTO checkpoints (id, environment, task, context, next_steps, tags, state, format, \
@@ -223,7 +232,10 @@ fn write_checkpoint(project: &Project, checkpoint: &Checkpoint) -> Statement {
             text(&checkpoint.context),
             Bind::Text(Some(json(&checkpoint.next_steps))),
             Bind::Text(Some(json(&checkpoint.tags))),
-            Bind::Text(Some(json(&checkpoint.state))),
+            Bind::Text(Some(json(&SavedState {
+                state: checkpoint.state.clone(),
+                scratchpad: checkpoint.scratchpad.clone(),
+            }))),
             number(u64::from(FORMAT)),
             time(checkpoint.created_at),
             text(&project.hash),
@@ -378,8 +390,8 @@ pub(super) fn journal_entry(row: &Cells) -> Option<JournalEntry> {
 /// The checkpoints asked for, newest first.
 pub(super) fn read_checkpoints(which: &Checkpoints) -> Statement {
     Statement {
-        sql: "SELECT id, environment, task, context, next_steps, tags, state, created_at, run_id, \
-              iteration, session_id FROM checkpoints \
+        sql: "SELECT format, id, environment, task, context, next_steps, tags, state, created_at, \
+              run_id, iteration, session_id FROM checkpoints \
               WHERE ($1 IS NULL OR environment = $1) \
               AND ($2 IS NULL OR (project_hash = $2 AND host = $3)) \
               AND ($5 IS NULL OR tags LIKE $5 ESCAPE '!') \
@@ -404,14 +416,27 @@ pub(super) fn read_checkpoints(which: &Checkpoints) -> Statement {
 
 pub(super) fn checkpoint(row: &Cells) -> Option<Checkpoint> {
     let mut row = Reader::new(row);
+    let format = row.number()?;
+    let (id, environment) = (row.word()?, row.text()?);
+    let (task, context) = (row.text()?, row.text()?);
+    let (next_steps, tags) = (row.json()?, row.json()?);
+    let saved = if format < 2 {
+        SavedState {
+            state: row.json()?,
+            scratchpad: None,
+        }
+    } else {
+        row.json()?
+    };
     Some(Checkpoint {
-        id: row.word()?,
-        environment: row.text()?,
-        task: row.text()?,
-        context: row.text()?,
-        next_steps: row.json()?,
-        tags: row.json()?,
-        state: row.json()?,
+        id,
+        environment,
+        task,
+        context,
+        next_steps,
+        tags,
+        state: saved.state,
+        scratchpad: saved.scratchpad,
         created_at: row.word()?,
         run: row.word(),
         iteration: row.number().and_then(IterationId::new),
