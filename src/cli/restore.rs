@@ -1,5 +1,11 @@
 //! `pitstop restore [ENV]` (`rs`): a fresh session that is given the handoff of a checkpoint.
 
+use std::{
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -11,7 +17,7 @@ use super::{
 use crate::{
     config::load::Flags,
     lineage::{
-        checkpoint::Checkpoint,
+        checkpoint::{Checkpoint, MAX_BYTES},
         store::{Checkpoints, HistoryOf, Store, StoreError},
     },
 };
@@ -28,7 +34,8 @@ const SHORTEST_ID: usize = 4;
 /// Starts a fresh session that is given the handoff of the newest checkpoint.
 ///
 /// Without ENV: the checkpoints of this directory. `PITSTOP_ENV`, else `[store] environment`, names another
-/// environment. With --list nothing is started.
+/// environment, --from a file. With --list nothing is started. The scratchpad comes back too: lines that you wrote into the
+/// present one stay.
 #[derive(Args, Clone, Debug)]
 pub struct RestoreArgs {
     /// The environment whose newest checkpoint is taken up
@@ -43,6 +50,9 @@ pub struct RestoreArgs {
     /// Only checkpoints with this tag
     #[arg(long, value_name = "TAG")]
     pub tag: Option<String>,
+    /// Take the checkpoint in this file, which `pitstop save --to` has written
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["environment", "list", "at", "tag"])]
+    pub from: Option<PathBuf>,
     /// Print the list as one JSON object
     #[arg(long, requires = "list")]
     pub json: bool,
@@ -63,6 +73,12 @@ pub fn run(args: &RestoreArgs, host: &HostArgs) -> i32 {
 fn restore(args: &RestoreArgs, host: &HostArgs) -> Result<i32, i32> {
     let flags: Flags = host.flags();
     let here = Here::find(&flags)?;
+    if let Some(file) = &args.from {
+        let checkpoint = import(file)?;
+        let demo = here.has_store()
+            && here.with_store(async |store| is_of_the_demo(store, &checkpoint).await)?;
+        return Ok(start(args, host, demo, checkpoint));
+    }
     let which = which(args, &here)?;
     if !here.has_store() {
         return none_found(args, &which, &[]);
@@ -87,11 +103,43 @@ fn restore(args: &RestoreArgs, host: &HostArgs) -> Result<i32, i32> {
     let Some(checkpoint) = found.into_iter().next() else {
         return none_found(args, &which, &known);
     };
+    Ok(start(args, host, is_demo, checkpoint))
+}
+
+fn start(args: &RestoreArgs, host: &HostArgs, is_demo: bool, checkpoint: Checkpoint) -> i32 {
     let mut host = host.clone();
     host.agent = args.agent.clone().or(host.agent);
     host.args.extend(args.args.iter().cloned());
     let demo = is_demo && host.agent.is_none();
-    Ok(host::restore(&host, demo, checkpoint))
+    host::restore(&host, demo, checkpoint)
+}
+
+/// Reads a checkpoint from a file.
+fn import(file: &Path) -> Result<Checkpoint, i32> {
+    let mut bytes = Vec::new();
+    let read = File::open(file).and_then(|open| {
+        // One byte more than it may have is enough to refuse it.
+        open.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)
+    });
+    let refused = |why: &str| {
+        complain(
+            &format!("{}: {why}", file.display()),
+            "`pitstop save --to FILE` writes one",
+        );
+        USAGE
+    };
+    read.map_err(|error| refused(&error.to_string()))?;
+    Checkpoint::from_json(&String::from_utf8_lossy(&bytes))
+        .map_err(|error| refused(&out::chain(&error)))
+}
+
+/// Whether the run that a checkpoint was saved in was the demo's.
+async fn is_of_the_demo(store: &Store, checkpoint: &Checkpoint) -> Result<bool, StoreError> {
+    let Some(run) = &checkpoint.run else {
+        return Ok(false);
+    };
+    let runs = store.history(&HistoryOf::Run(run.clone()), 1).await?;
+    Ok(runs.first().is_some_and(|one| one.run.agent == host::DEMO))
 }
 
 /// Which checkpoints are meant.
@@ -147,10 +195,7 @@ async fn look(
     let mut is_demo = false;
     match found.first() {
         Some(first) if to_start => {
-            if let Some(run) = &first.run {
-                let runs = store.history(&HistoryOf::Run(run.clone()), 1).await?;
-                is_demo = runs.first().is_some_and(|one| one.run.agent == host::DEMO);
-            }
+            is_demo = is_of_the_demo(store, first).await?;
         }
         Some(_) => {}
         None => {

@@ -3,6 +3,13 @@
 //! With a supervisor running here it is the supervisor's: everything it knows. Without one it is made from the
 //! scratchpad, git and what is said on the command line: enough for a note to whoever goes on.
 
+use std::{
+    fs::OpenOptions,
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
 use clap::Args;
 use uuid::Uuid;
 
@@ -21,7 +28,7 @@ use crate::{
     clean::one_line,
     config::load::{Flags, paths::project_hash},
     handoff::{Limits, Marker, PreservedState, Sources, preserved::texts},
-    lineage::{checkpoint::Checkpoint, files::PrivateDir, notes::VersionFile},
+    lineage::{checkpoint::Checkpoint, files::PrivateDir, notes::VersionFile, store::Checkpoints},
     runtime::effects::SCRATCHPAD,
     scratchpad::{self, HumanLines, Parsed},
 };
@@ -43,6 +50,9 @@ pub struct SaveArgs {
     /// A mark to find it by; can be given more than once
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
+    /// Write it to this file too, for `pitstop restore --from` on another machine
+    #[arg(long, value_name = "FILE")]
+    pub to: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -60,11 +70,51 @@ pub fn run(args: &SaveArgs, flags: &Flags) -> i32 {
         complain(&error, "");
         return USAGE;
     }
-    match save(body, flags) {
+    let saved = save(body, flags).and_then(|(reply, json)| {
+        if let Some(file) = &args.to {
+            export(&reply, file, &Here::find(flags)?)?;
+        }
+        Ok((reply, json))
+    });
+    match saved {
         Ok((_, json)) if args.json => out::print(&format!("{json}\n")),
         Ok((reply, _)) => out::print(&describe(&reply)),
         Err(code) => code,
     }
+}
+
+/// Writes the checkpoint that was saved to a file that only its user can read.
+fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), i32> {
+    let which = Checkpoints {
+        id: Some(reply.checkpoint_id.clone()),
+        limit: 1,
+        ..Checkpoints::default()
+    };
+    let found = here.with_store(async |store| store.checkpoints(&which).await)?;
+    let Some(checkpoint) = found.first() else {
+        complain(
+            &format!(
+                "nothing is written to {}: the checkpoint is not in the store yet",
+                file.display()
+            ),
+            &reply.message,
+        );
+        return Err(out::FAILED);
+    };
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(file)
+        .and_then(|mut open| {
+            open.write_all(format!("{}\n", checkpoint.to_json()).as_bytes())?;
+            open.sync_all()
+        });
+    written.map_err(|error| {
+        complain(&format!("cannot write {}: {error}", file.display()), "");
+        out::FAILED
+    })
 }
 
 fn save(body: CheckpointBody, flags: &Flags) -> Result<(CheckpointReply, String), i32> {

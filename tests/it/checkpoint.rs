@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     process::Output,
     time::{Duration, Instant},
@@ -18,7 +19,7 @@ use crate::{
         home::Home,
         messages_api::{Answer, user_texts},
         output::text,
-        supervisor::{Launch, SOON, Supervisor, key},
+        supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
     },
     lineage::{play, told},
 };
@@ -175,6 +176,175 @@ fn the_real_client_goes_on_from_a_checkpoint_after_everything_was_killed() {
     saved_killed_and_taken_up(&launch);
 }
 
+/// A scratchpad with a line of a person's in it.
+const OF_A_PERSON: &str = "## Objective\nlight the lamp by dusk\n\n## Current Understanding\nthe lamp is out\n\n\
+    ## Current Plan\n- [x] climb\n- [ ] change the bulb\n\n## Notes\nnever touch the lens\n";
+
+/// What the agent says of its work, in signals.
+const SIGNALS: &str = "DECISION: a halogen bulb | it is bright\nISSUE[high]: the ladder shakes\nSTATE watts=40\n\
+    TODO: oil the hinge\nDONE: buy a ladder\nSCRATCHPAD:\n## Objective\nlight the lamp by dusk\n\n## Current Understanding\n\
+    the lamp is out, and so is the fuse\n\n## Current Plan\n- [x] climb\n- [ ] change the bulb\nSIGNAL:";
+
+/// All of it that a person wrote or an agent found out.
+const KNOWN: [&str; 11] = [
+    "light the lamp by dusk",
+    "the lamp is out, and so is the fuse",
+    "never touch the lens",
+    "climb",
+    "change the bulb",
+    "a halogen bulb",
+    "it is bright",
+    "the ladder shakes",
+    "watts",
+    "oil the hinge",
+    "buy a ladder",
+];
+
+/// A session whose agent has told all that there is to know, and a person's line beside it; the checkpoint of it.
+fn known_and_saved(launch: &Launch, args: &[&str]) -> (Value, String) {
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("begin the work");
+    supervisor.wait_until(
+        "what the agent says is known",
+        || supervisor.notes().contains("so is the fuse"),
+        SOON,
+    );
+    supervisor.wait_for_state("idle", SOON);
+    let saved = json(&supervisor.run(args));
+    assert_eq!(saved["status"], "saved", "{saved}");
+    let notes = supervisor.notes();
+    (saved, notes)
+}
+
+/// Reboots a restored session twice: each session is given all that was known, and the scratchpad here has it, too.
+fn nothing_is_lost(second: &Supervisor, notes: &str, mine: &str) {
+    let is_back = || {
+        let here = second.notes();
+        here.contains(mine) && notes.lines().all(|line| here.contains(line))
+    };
+    second.wait_until("the scratchpad is back", is_back, SOON * 2);
+    for iteration in 1..=3 {
+        second.wait_for_iteration(iteration, SOON * 2);
+        second.wait_for_state("idle", SOON);
+        let session = second.status()["session_id"].as_str().unwrap().to_owned();
+        let home = second.launch.the_home();
+        second.wait_until(
+            "the prompt is in the transcript",
+            || first_prompt(home, &session).is_some(),
+            SOON,
+        );
+        let prompt = first_prompt(home, &session).unwrap();
+        for known in KNOWN {
+            assert!(prompt.contains(known), "{known:?} is lost: {prompt}");
+        }
+        // The line of this directory is not part of what was saved, but of the scratchpad from then on.
+        assert_eq!(prompt.contains(mine), iteration > 1, "{prompt}");
+        if iteration < 3 {
+            second.keys([key::F5]);
+            second.wait_for_phase("review", SOON);
+            second.keys([key::ENTER]);
+        }
+    }
+    assert!(is_back(), "{}", second.notes());
+}
+
+#[test]
+fn what_is_saved_here_and_restored_in_another_directory_loses_nothing_over_two_reboots() {
+    let launch = Launch::manual_demo(OF_A_PERSON).env("PITSTOP_DEMO_REPLY", SIGNALS);
+    let (_, notes) = known_and_saved(&launch, &["save", "--json"]);
+    assert!(notes.contains("never touch the lens"), "{notes}");
+
+    let other = launch.the_home().path("other");
+    fs::create_dir(&other).unwrap();
+    let mine = "- [ ] mind the gulls";
+    let second = Launch::manual_demo("")
+        .home(launch.the_home())
+        .in_directory(&other.canonicalize().unwrap())
+        .notes(&format!("## Current Plan\n{mine}\n"))
+        .restoring(&["project"])
+        .start();
+    nothing_is_lost(&second, &notes, mine);
+}
+
+/// The other machine has another database and another home.
+#[test]
+fn a_checkpoint_in_a_file_is_restored_on_another_machine() {
+    let launch = Launch::manual_demo(OF_A_PERSON).env("PITSTOP_DEMO_REPLY", SIGNALS);
+    let file = launch.the_home().path("lamp.json");
+    let name = file.to_str().unwrap().to_owned();
+    let (saved, notes) = known_and_saved(&launch, &["save", "--json", "--to", &name]);
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let written = Checkpoint::from_json(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(saved["checkpoint_id"], written.id.to_string());
+
+    let mine = "- [ ] mind the gulls";
+    let second =
+        Launch::manual_demo(&format!("## Current Plan\n{mine}\n")).restoring(&["--from", &name]);
+    let script = second.the_home().path("agent.sh");
+    fs::write(
+        &script,
+        format!("#!/bin/sh\nexec {PITSTOP} demo-agent \"$@\"\n"),
+    )
+    .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    nothing_is_lost(&second.client(&script).start(), &notes, mine);
+}
+
+#[test]
+fn a_file_that_is_no_checkpoint_is_refused_with_a_reason() {
+    let launch = demo();
+    let file = launch.the_home().path("wrong.json");
+    let name = file.to_str().unwrap().to_owned();
+    for (text, why) in [
+        (None, "No such file"),
+        (Some("{}"), "expected a checkpoint"),
+        (Some("\u{0}\u{ff}[[[["), "expected a checkpoint"),
+        (
+            Some(r#"{"format":3,"checkpoint":{}}"#),
+            "a newer pitstop wrote it",
+        ),
+    ] {
+        if let Some(text) = text {
+            fs::write(&file, text).unwrap();
+        }
+        let output = launch
+            .command(&["restore", "--from", &name])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            error.contains(why) && error.contains("wrong.json"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_checkpoint_of_the_real_client_brings_the_scratchpad_to_another_directory() {
+    let launch = live().notes(OF_A_PERSON);
+    launch.api().answer([
+        Answer::text(SIGNALS),
+        Answer::text("I go on."),
+        Answer::text("I go on."),
+        Answer::text("I go on."),
+    ]);
+    let (_, notes) = known_and_saved(&launch, &["save", "--json"]);
+    // Another directory that the client knows: it would ask whether to trust a new one.
+    let other = launch.the_home().trusted("other");
+    let mine = "- [ ] mind the gulls";
+    let second = launch
+        .clone()
+        .in_directory(&other)
+        .notes(&format!("## Current Plan\n{mine}\n"))
+        .restoring(&["project"])
+        .start();
+    nothing_is_lost(&second, &notes, mine);
+}
+
 #[test]
 fn a_checkpoint_is_saved_by_itself_at_the_warn_line_and_with_a_reboot() {
     let supervisor = demo().env("PITSTOP_DEMO_USAGE", "130000").start();
@@ -233,6 +403,9 @@ fn without_a_supervisor_the_notes_and_git_are_saved_and_found_again() {
         panic!("not one checkpoint");
     };
     assert!(one.context.contains("the lamp is out"), "{}", one.context);
+    let scratchpad = one.scratchpad.as_ref().unwrap();
+    assert_eq!(scratchpad.text, NOTES);
+    assert!(scratchpad.human.contains(&"change the bulb".to_owned()));
 
     let mut named = launch.command(&["save", "--json", "--task", "x"]);
     let named = json(&named.env("PITSTOP_ENV", "elsewhere").output().unwrap());

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Any text does as a key for the stand-in API.
@@ -54,6 +54,20 @@ impl Home {
     /// The project directory, where programs are started.
     pub fn project(&self) -> &Path {
         &self.project
+    }
+
+    /// Another project directory `name`, which the client trusts as it does the first one.
+    pub fn trusted(&self, name: &str) -> PathBuf {
+        let other = self.path(name);
+        fs::create_dir(&other).expect("a directory");
+        let other = other.canonicalize().expect("a directory");
+        let file = self.path(".claude.json");
+        let text = fs::read_to_string(&file).expect("the client's own file");
+        let mut known: Value = serde_json::from_str(&text).expect("JSON");
+        let trusted = known["projects"][&*self.project.to_string_lossy()].clone();
+        known["projects"][&*other.to_string_lossy()] = trusted;
+        fs::write(&file, known.to_string()).expect("it is written");
+        other
     }
 
     /// Claude Code's own directory, where transcripts are kept.
