@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::process::exit;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use pitstop::agent::demo;
+use pitstop::agent;
 use pitstop::cli::{
-    check, completions, context, ctl, doctor, exec_agent, git_hook, handoff, history, hook, host,
-    man, prune, restore, run, save, status, statusline, test, trim, trust,
+    check, completions, context, ctl, demo, doctor, exec_agent, git_hook, handoff, history, hook,
+    host, man, prune, restore, run, save, status, statusline, test, trim, trust,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -24,8 +24,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Host the built-in scripted agent: the whole of pitstop without an account
-    Demo(DemoArgs),
+    Demo(demo::DemoArgs),
     Check(check::CheckArgs),
     Completions(completions::CompletionsArgs),
     Context(context::ContextArgs),
@@ -47,14 +46,6 @@ enum Command {
     Trust(trust::TrustArgs),
 }
 
-/// What the demo takes.
-#[derive(clap::Args)]
-struct DemoArgs {
-    /// Arguments for the scripted agent; with any it begins without its task
-    #[arg(last = true, value_name = "ARGS")]
-    args: Vec<String>,
-}
-
 fn main() {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     // These run inside the hosted agent's turn, or become the agent: they pay for no parser and no runtime.
@@ -63,18 +54,14 @@ fn main() {
             Some("hook") => exit(hook::run(rest)),
             Some("statusline") => exit(statusline::run(rest)),
             Some(SHIM) => exit(exec_agent::run(rest)),
-            Some("demo-agent") => exit(demo::main(&words(rest))),
+            Some("demo-agent") => exit(agent::demo::main(&words(rest))),
             _ => {}
         }
     }
     let cli = Cli::parse();
     exit(match cli.command {
         None => host::run(&cli.host, false),
-        Some(Command::Demo(demo)) => {
-            let mut host = cli.host;
-            host.args.extend(demo.args);
-            host::run(&host, true)
-        }
+        Some(Command::Demo(args)) => demo::run(&args, &cli.host),
         Some(Command::Check(args)) => check::run(&args, &cli.host.flags()),
         Some(Command::Completions(args)) => completions::run(&args, Cli::command()),
         Some(Command::Context(args)) => context::run(&args),

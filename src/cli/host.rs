@@ -61,6 +61,7 @@ mod recover;
 pub(super) mod who;
 
 use super::{
+    demo::Place,
     here::Environment,
     out::{chain, complain},
     run::Order,
@@ -140,18 +141,23 @@ impl Failure {
 /// Hosts the agent; returns the exit code.
 #[must_use]
 pub fn run(args: &HostArgs, demo: bool) -> i32 {
-    host_agent(args, demo, None, None).unwrap_or_else(|failure| failure.tell())
+    host_agent(args, demo, None, None, None).unwrap_or_else(|failure| failure.tell())
+}
+
+/// Hosts the demo in directories of its own, of which the current one is the project; returns the exit code.
+pub(super) fn run_demo(args: &HostArgs, place: &Place) -> i32 {
+    host_agent(args, true, None, None, Some(place)).unwrap_or_else(|failure| failure.tell())
 }
 
 /// Hosts the agent for an autonomous run; returns the exit code.
 pub(super) fn run_order(args: &HostArgs, demo: bool, order: Order) -> i32 {
-    host_agent(args, demo, Some(order), None).unwrap_or_else(|failure| failure.tell())
+    host_agent(args, demo, Some(order), None, None).unwrap_or_else(|failure| failure.tell())
 }
 
 /// As [`run`], in a fresh session that is given the handoff of a checkpoint.
 #[must_use]
 pub fn restore(args: &HostArgs, demo: bool, checkpoint: Checkpoint) -> i32 {
-    host_agent(args, demo, None, Some(checkpoint)).unwrap_or_else(|failure| failure.tell())
+    host_agent(args, demo, None, Some(checkpoint), None).unwrap_or_else(|failure| failure.tell())
 }
 
 fn host_agent(
@@ -159,6 +165,7 @@ fn host_agent(
     demo: bool,
     order: Option<Order>,
     restored: Option<Checkpoint>,
+    place: Option<&Place>,
 ) -> Result<i32, Failure> {
     let headless = order.as_ref().is_some_and(|order| order.speech().is_some());
     if !headless && (!std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()) {
@@ -186,9 +193,10 @@ fn host_agent(
                 FAILED,
             )
         })?;
-    let paths = Paths::of_process(&project).map_err(|error| Failure::of(&error))?;
+    let env = place.map_or_else(Vec::new, |place| place.env().to_vec());
+    let paths = Paths::of_process_with(&env, &project).map_err(|error| Failure::of(&error))?;
     let flags = args.flags();
-    let loaded = load::load(&paths, &flags).map_err(|errors| {
+    let mut loaded = load::load(&paths, &flags).map_err(|errors| {
         let style = Style::for_terminal(
             std::io::stderr().is_terminal(),
             env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty()),
@@ -200,6 +208,11 @@ fn host_agent(
             CONFIG_ERROR,
         )
     })?;
+    if place.is_some() {
+        // Its database is its own, and its door must not stand in the way of another's.
+        loaded.config.store.url = None;
+        loaded.config.api.listen = None;
+    }
     let filter = env::var("PITSTOP_LOG").ok();
     let log = logging::start(&paths.log_dir(), &loaded.config.log, filter.as_deref());
     let mut warnings: Vec<String> = loaded.warnings.iter().map(Fault::line).collect();
@@ -234,6 +247,7 @@ fn host_agent(
         warnings,
         order,
         restored,
+        env,
     };
     let outcome = runtime.block_on(supervise(here, who));
     // Tasks that still run (a git question, a store that hangs) must not keep us.
@@ -255,6 +269,8 @@ struct Here {
     order: Option<Order>,
     /// The checkpoint whose work is taken up.
     restored: Option<Checkpoint>,
+    /// Variables that lead the agent to the directories of a demo.
+    env: Vec<(OsString, OsString)>,
 }
 
 /// Takes the project, finishes what a dead supervisor left, runs the loop, closes everything.
@@ -269,6 +285,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         mut warnings,
         order,
         restored,
+        env: leading,
     } = here;
     let signals = Signals::new().map_err(|error| Failure::of(&error))?;
     let speech = order.as_ref().and_then(Order::speech);
@@ -336,6 +353,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         runtime_dir: paths.runtime_dir().to_owned(),
         config_dir: agent_config_dir(who.kind, &paths),
     };
+    plan.env.extend(leading);
     if let Some(order) = order.as_ref().filter(|_| who.kind == AgentKind::Demo) {
         plan.env.extend(order.demo_env());
     }

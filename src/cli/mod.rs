@@ -5,6 +5,7 @@
 pub mod completions;
 pub mod context;
 pub mod ctl;
+pub mod demo;
 pub mod doctor;
 pub mod git_hook;
 pub mod handoff;

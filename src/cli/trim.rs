@@ -327,7 +327,7 @@ fn ending(report: &Report) -> String {
 
 fn resume(report: &Report, copy: &Copied) -> String {
     let command = if report.by_demo {
-        "pitstop demo"
+        "pitstop demo --here"
     } else {
         "pitstop"
     };

@@ -53,7 +53,7 @@ pub async fn close_dead_runs(
     }
     let (agent, session) = last?;
     let command = if agent == "pitstop demo" {
-        "pitstop demo"
+        "pitstop demo --here"
     } else {
         "pitstop"
     };

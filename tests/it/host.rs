@@ -152,7 +152,7 @@ fn a_closed_terminal_ends_pitstop_and_the_agent() {
         opened.expect("the other side")
     };
     // It becomes the program, with the terminal as its controlling one.
-    let mut command = launch.command(&["demo", "--", "--model", "claude-demo-1"]);
+    let mut command = launch.command(&["demo", "--here", "--", "--model", "claude-demo-1"]);
     let program = command.get_program().to_owned();
     let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
     let envs: Vec<_> = command

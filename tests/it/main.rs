@@ -15,6 +15,7 @@ mod config;
 mod conformance;
 mod context;
 mod copy;
+mod demo;
 mod doors;
 mod feed;
 mod fidelity;

@@ -554,7 +554,8 @@ fn ten_kills_at_any_moment_leave_no_agent_and_the_next_start_says_so() {
 
 #[test]
 fn the_next_start_names_the_session_of_a_run_that_died() {
-    let launch = demo();
+    // Wide enough for the whole hint.
+    let launch = demo().size(160, 45);
     let supervisor = launch.start();
     one_turn(&supervisor);
     let session = session_of(&supervisor.status());
@@ -564,7 +565,7 @@ fn the_next_start_names_the_session_of_a_run_that_died() {
         .terminal
         .wait_for_text("ended without notice", SOON);
     supervisor.wait_for_state("idle", SOON);
-    let hint = format!("pitstop demo -- --resume {session}");
+    let hint = format!("pitstop demo --here -- --resume {session}");
     assert!(supervisor.log().contains(&hint), "{}", supervisor.log());
     supervisor.terminal.wait_for_text(&session, SOON);
     drop(supervisor);

@@ -99,6 +99,26 @@ impl Paths {
         Self::find(&of_this_process(), project)
     }
 
+    /// The directories as this process would see them with these variables, for a project directory.
+    pub fn of_process_with(
+        variables: &[(OsString, OsString)],
+        project: &Path,
+    ) -> Result<Self, PathsError> {
+        let process = of_this_process();
+        let variable = |name: &str| {
+            let own = variables.iter().find(|(own, _)| own == name);
+            own.map_or_else(
+                || (process.variable)(name),
+                |(_, value)| Some(value.clone()),
+            )
+        };
+        let surroundings = Surroundings {
+            variable: &variable,
+            ..process
+        };
+        Self::find(&surroundings, project)
+    }
+
     /// The directories in given surroundings, for a project directory.
     pub fn find(surroundings: &Surroundings<'_>, project: &Path) -> Result<Self, PathsError> {
         let directory = |name: &str| surroundings.directory(name);

@@ -63,6 +63,7 @@ pub mod key {
 #[derive(Clone)]
 enum Hosted {
     Demo,
+    DemoElsewhere(Vec<String>),
     Claude(PathBuf),
     Generic(String),
 }
@@ -105,12 +106,20 @@ impl Launch {
         }
     }
 
-    /// `pitstop demo` with quick steps; it goes on by itself until told otherwise.
+    /// `pitstop demo` as users call it, in a temporary project below this directory; it goes on by itself, with quick steps.
+    pub fn temporary_demo(temporary: &Path, flags: &[&str]) -> Self {
+        let flags = flags.iter().copied().map(str::to_owned).collect();
+        Self::new(Hosted::DemoElsewhere(flags))
+            .env("PITSTOP_DEMO_PACE_MS", "20")
+            .env("TMPDIR", temporary)
+    }
+
+    /// `pitstop demo --here` with quick steps; it goes on by itself until told otherwise.
     pub fn demo() -> Self {
         Self::new(Hosted::Demo).env("PITSTOP_DEMO_PACE_MS", "20")
     }
 
-    /// `pitstop demo` whose agent waits for each prompt and has no task at its start.
+    /// `pitstop demo --here` whose agent waits for each prompt and has no task at its start.
     pub fn quiet_demo() -> Self {
         Self::demo()
             .env("PITSTOP_DEMO_AUTO", "0")
@@ -297,7 +306,11 @@ impl Launch {
         match &self.hosted {
             Hosted::Demo if self.order.is_some() => args.push("--demo".into()),
             Hosted::Demo if self.restoring.is_some() => {}
-            Hosted::Demo => args.push("demo".into()),
+            Hosted::Demo => args.extend(["demo".into(), "--here".into()]),
+            Hosted::DemoElsewhere(flags) => {
+                args.push("demo".into());
+                args.extend(flags.iter().map(OsString::from));
+            }
             Hosted::Claude(path) => {
                 let path = path.display();
                 args.extend(["--set".into(), format!("agent.command=\"{path}\"").into()]);

@@ -1,0 +1,260 @@
+//! `pitstop demo`: the built-in scripted agent, in a temporary project with a state and a runtime directory of its own.
+//!
+//! ```text
+//!   TMPDIR/pitstop-demo-UID-RANDOM/        locked as long as its demo runs
+//!       tidepool/                          the project
+//!       state/  run/                       $XDG_STATE_HOME, $XDG_RUNTIME_DIR
+//! ```
+//!
+//! It is removed at the end. What a demo that was killed has left is not locked any more, and is removed by the next one. The
+//! user's configuration is read, and nothing else of theirs.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs::{self, DirBuilder, File},
+    io::{self, IsTerminal as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use rustix::fs::FlockOperation;
+use uuid::Uuid;
+
+use super::{
+    host::{self, HostArgs},
+    out::{self, complain},
+};
+
+/// How the name of a demo's directory begins; the user's number follows.
+const PREFIX: &str = "pitstop-demo-";
+
+/// How the name of one begins that is kept: no later demo removes it.
+const KEPT_PREFIX: &str = "pitstop-demo-kept-";
+
+/// The name of the project: what the scripted agent builds.
+const PROJECT: &str = "tidepool";
+
+/// How often removing is tried: a process that is about to end may write a last file meanwhile.
+const TRIES: u32 = 5;
+
+/// Hosts the built-in scripted agent: the whole of pitstop without an account.
+///
+/// It works in a temporary project with a database of its own, which are removed at the end.
+#[derive(Args, Clone, Debug)]
+pub struct DemoArgs {
+    /// Keep the temporary project and its database, and print where they are
+    #[arg(long)]
+    pub keep: bool,
+    /// Work in this directory, as a real session would, and keep everything
+    #[arg(long, conflicts_with = "keep")]
+    pub here: bool,
+    /// Arguments for the scripted agent; with any it begins without its task
+    #[arg(last = true, value_name = "ARGS")]
+    pub args: Vec<String>,
+}
+
+/// Runs the command; returns the exit code.
+#[must_use]
+pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
+    let mut host = host.clone();
+    host.args.extend(args.args.iter().cloned());
+    // Without a terminal nothing is hosted, and nothing need be made for it.
+    if args.here || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return host::run(&host, true);
+    }
+    let temporary = env::temp_dir();
+    sweep(&temporary);
+    let place = match Place::create(&temporary, args.keep) {
+        Ok(place) => place,
+        Err(error) => {
+            complain(
+                &format!(
+                    "cannot make a directory for the demo in {}: {error}",
+                    temporary.display()
+                ),
+                "set TMPDIR to one that you can write, or use `pitstop demo --here`",
+            );
+            return out::FAILED;
+        }
+    };
+    // The project becomes the directory that we stand in.
+    host.config = host
+        .config
+        .map(|file| std::path::absolute(&file).unwrap_or(file));
+    let code = match env::set_current_dir(place.project()) {
+        Ok(()) => host::run_demo(&host, &place),
+        Err(error) => {
+            complain(
+                &format!("cannot enter {}: {error}", place.project().display()),
+                "",
+            );
+            out::FAILED
+        }
+    };
+    place.close(args.keep);
+    code
+}
+
+/// The directories of one demo.
+#[derive(Debug)]
+pub(super) struct Place {
+    root: PathBuf,
+    /// Open and locked until the end.
+    lock: File,
+}
+
+impl Place {
+    /// Makes them, for this user alone.
+    fn create(temporary: &Path, keep: bool) -> io::Result<Self> {
+        let temporary = temporary.canonicalize()?;
+        loop {
+            let random = Uuid::new_v4().simple().to_string();
+            let name = if keep {
+                format!("{KEPT_PREFIX}{}", &random[..12])
+            } else {
+                format!("{}{}", prefix(), &random[..12])
+            };
+            let root = temporary.join(name);
+            let mut builder = DirBuilder::new();
+            builder.mode(0o700);
+            builder.create(&root)?;
+            // Between these two lines another demo may have taken it for a leftover.
+            let Some(lock) = locked(&root)? else {
+                continue;
+            };
+            for name in [PROJECT, "state", "run"] {
+                builder.create(root.join(name))?;
+            }
+            return Ok(Self { root, lock });
+        }
+    }
+
+    /// The project's directory.
+    pub(super) fn project(&self) -> PathBuf {
+        self.root.join(PROJECT)
+    }
+
+    /// The variables that lead everything that runs in the demo to its directories.
+    pub(super) fn env(&self) -> [(OsString, OsString); 2] {
+        [("XDG_STATE_HOME", "state"), ("XDG_RUNTIME_DIR", "run")]
+            .map(|(variable, name)| (variable.into(), self.root.join(name).into()))
+    }
+
+    /// Removes them, or leaves them for the user, and says which.
+    fn close(self, keep: bool) {
+        let root = self.root.display();
+        if keep {
+            let project = self.project();
+            let text = format!(
+                "pitstop: the demo is kept in {root}\nto look at it: cd {} && XDG_STATE_HOME={root}/state pitstop history\n",
+                project.display()
+            );
+            // A shell that is gone gets no message.
+            let _ = out::print(&text);
+            return;
+        }
+        match remove(&self.root) {
+            Ok(()) => {
+                let _ = out::print(
+                    "pitstop: the demo's project and database are removed (--keep keeps them)\n",
+                );
+            }
+            Err(error) => complain(
+                &format!("cannot remove the demo's directory {root}: {error}"),
+                "the next demo tries again",
+            ),
+        }
+        drop(self.lock);
+    }
+}
+
+/// How the names of this user's demo directories begin.
+fn prefix() -> String {
+    format!("{PREFIX}{}-", rustix::process::geteuid().as_raw())
+}
+
+/// Opens and locks a directory, if it is still there and no other process has it.
+fn locked(root: &Path) -> io::Result<Option<File>> {
+    let open = match File::open(root) {
+        Ok(open) => open,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match rustix::fs::flock(&open, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    // The process that had it before may have removed it.
+    let same = fs::symlink_metadata(root).is_ok_and(|now| {
+        open.metadata()
+            .is_ok_and(|then| (now.dev(), now.ino()) == (then.dev(), then.ino()))
+    });
+    Ok(same.then_some(open))
+}
+
+/// Removes what this user's demos have left that were killed.
+fn sweep(temporary: &Path) {
+    let (prefix, user) = (prefix(), rustix::process::geteuid().as_raw());
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let root = entry.path();
+        let is_ours = entry.file_name().to_string_lossy().starts_with(&prefix)
+            && fs::symlink_metadata(&root).is_ok_and(|found| found.is_dir() && found.uid() == user);
+        if is_ours
+            && let Ok(Some(_lock)) = locked(&root)
+            && let Err(error) = remove(&root)
+        {
+            complain(
+                &format!(
+                    "cannot remove {}, which an earlier demo left: {error}",
+                    root.display()
+                ),
+                "",
+            );
+        }
+    }
+}
+
+fn remove(root: &Path) -> io::Result<()> {
+    let mut last = fs::remove_dir_all(root);
+    for _ in 1..TRIES {
+        match &last {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                last = fs::remove_dir_all(root);
+            }
+            _ => break,
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_killed_demo_left_is_swept() {
+        let temporary = tempfile::tempdir().unwrap();
+        let place = |keep| Place::create(temporary.path(), keep).unwrap();
+        let (running, kept, dead) = (place(false), place(true), place(false));
+        assert!(dead.project().is_dir());
+        // Closing alone would not do: a process that another test is starting may have inherited the handle.
+        rustix::fs::flock(&dead.lock, FlockOperation::Unlock).unwrap();
+        let dead = dead.root.clone();
+        let file = temporary.path().join(format!("{}file", prefix()));
+        fs::write(&file, "").unwrap();
+        let link = temporary.path().join(format!("{}link", prefix()));
+        std::os::unix::fs::symlink(&kept.root, &link).unwrap();
+        sweep(temporary.path());
+        assert!(!dead.exists());
+        for stays in [&running.root, &kept.root, &file, &link] {
+            assert!(stays.exists(), "{}", stays.display());
+        }
+        let root = running.root.clone();
+        running.close(false);
+        assert!(!root.exists() && kept.root.exists());
+    }
+}
