@@ -221,7 +221,11 @@ fn mark_version(model: &mut Model) -> Vec<Effect> {
 /// checkpoint's scratchpad takes its place.
 pub fn versions_read(model: &mut Model, versions: Versions) -> Vec<Effect> {
     let mut effects = take_versions(model, versions);
-    effects.extend(restore_saved(model));
+    if model.notes.restored.is_some() {
+        // Of two texts the last one is written: the first would not be on disk yet, as what the second replaces.
+        effects.retain(|effect| !matches!(effect, Effect::WriteScratchpad { .. }));
+        effects.extend(restore_saved(model));
+    }
     effects
 }
 

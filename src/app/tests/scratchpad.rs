@@ -3,7 +3,8 @@
 use super::*;
 use crate::{
     agent::{ToolCall, ToolOutput},
-    app::{model::Editor, scratchpad::handed_over},
+    app::{checkpoint::saved_scratchpad, model::Editor, scratchpad::handed_over},
+    lineage::checkpoint::SavedScratchpad,
     scratchpad::versions::{Author, Versions},
 };
 
@@ -258,6 +259,10 @@ enum Step {
     Disk(bool),
     /// pitstop is killed and started again.
     Kill,
+    /// A checkpoint is saved.
+    Save,
+    /// pitstop is killed, and the checkpoint restored.
+    Restore,
 }
 
 fn steps() -> impl proptest::strategy::Strategy<Value = Vec<Step>> {
@@ -272,6 +277,8 @@ fn steps() -> impl proptest::strategy::Strategy<Value = Vec<Step>> {
         1 => Just(Step::Reboot),
         1 => any::<bool>().prop_map(Step::Disk),
         1 => Just(Step::Kill),
+        1 => Just(Step::Save),
+        1 => Just(Step::Restore),
     ];
     proptest::collection::vec(step, 1..24)
 }
@@ -282,6 +289,7 @@ struct World {
     disk: String,
     versions: Versions,
     mine: Vec<String>,
+    saved: Option<SavedScratchpad>,
     count: usize,
 }
 
@@ -292,6 +300,7 @@ impl World {
             disk: "- [ ] next".to_owned(),
             versions: Versions::default(),
             mine: Vec::new(),
+            saved: None,
             count: 0,
         }
     }
@@ -382,11 +391,19 @@ impl World {
                 let timer = TimerId::SaveNotes(self.bench.model.save_epoch);
                 self.bench.tell(Event::TimerFired(timer))
             }
-            Step::Kill => {
+            Step::Save => {
+                let notes = &self.bench.model.notes;
+                self.saved = Some(saved_scratchpad(&notes.text, &notes.human));
+                Vec::new()
+            }
+            Step::Kill | Step::Restore => {
                 self.bench = Bench::new();
                 let notes = &mut self.bench.model.notes;
                 for text in [&mut notes.text, &mut notes.disk, &mut notes.agent_base] {
                     self.disk.clone_into(text);
+                }
+                if matches!(step, Step::Restore) {
+                    notes.restored.clone_from(&self.saved);
                 }
                 let versions = ReadEvent::Versions(self.versions.clone());
                 self.bench.tell(Event::Read(versions))
