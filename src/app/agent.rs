@@ -489,12 +489,6 @@ pub(super) fn tool_finished(
     };
     let printed = format!("{}\n{}", output.stdout, output.stderr);
     let outcomes = test_run::recognise(Some(command), &printed);
-    for outcome in &outcomes {
-        model.told.update_tests(outcome);
-    }
-    if !outcomes.is_empty() {
-        handoff::draft(model);
-    }
     effects.extend(breakpoint::tool_finished(model, call, &printed, &outcomes));
     effects
 }

@@ -27,12 +27,14 @@ use crate::{
     clean,
     clock::At,
     guard::{Figure, Level},
+    handoff::preserved::ReportedRun,
 };
 
 use super::{
     checkpoint,
     effect::Effect,
     event::{CallId, TimerId},
+    handoff,
     model::Model,
     reboot::{self, is_safe},
     report, scratchpad,
@@ -52,6 +54,9 @@ const SAVES_A_MINUTE: usize = 60;
 
 /// The longest environment or command line that is quoted back, in characters.
 const QUOTE_CAP: usize = 200;
+
+/// How many failing tests an event and a checkpoint's record name; the preserved state has them all.
+const NAMES_LISTED: usize = 100;
 
 /// What is known of good moments.
 #[derive(Debug, Default)]
@@ -132,13 +137,37 @@ fn tests_reported(model: &mut Model, body: &TestBody) -> (Reply, Vec<Effect>) {
         count: body.test_count,
         failed: body.failed_count,
     };
-    let command = body.test_command.as_deref().unwrap_or_default();
-    let noted = tested(model, total, command, body.duration_seconds);
+    let command = quote(body.test_command.as_deref().unwrap_or_default());
+    let failing = body.failing_tests.as_deref().unwrap_or_default();
+    take_report(model, total, &command, failing);
+    let noted = tested(model, total, &command, body.duration_seconds, failing);
     let reply = NotedReply {
         tests_passed: Some(body.passed),
         ..noted_reply(model, noted.is_some())
     };
     (Reply::Noted(reply), noted.unwrap_or_default())
+}
+
+/// Takes the outcome into what survives a reboot.
+fn take_report(model: &mut Model, total: Total, command: &str, failing: &[String]) {
+    let again = is_known(model, total);
+    let tests = &mut model.told.test_state;
+    let before = tests.clone();
+    tests.report(&ReportedRun {
+        command,
+        passed: total.passed,
+        failed: total.failed,
+        failing,
+    });
+    if again {
+        tests.keep_changes(before);
+    }
+    handoff::draft(model);
+}
+
+/// A command line as it is kept and quoted.
+fn quote(command: &str) -> String {
+    clean::stripped(command, QUOTE_CAP)
 }
 
 fn noted_reply(model: &Model, new: bool) -> NotedReply {
@@ -196,13 +225,37 @@ pub fn tool_finished(
         return Vec::new();
     };
     let mut effects = Vec::new();
+    take_outcomes(model, command, outcomes);
     if let Some(total) = test_run::total(outcomes) {
-        effects.extend(tested(model, total, command, None).unwrap_or_default());
+        let failing: Vec<String> = outcomes
+            .iter()
+            .flat_map(|one| one.failing.iter().cloned())
+            .collect();
+        let noted = tested(model, total, &quote(command), None, &failing);
+        effects.extend(noted.unwrap_or_default());
     }
     for made in commit::seen(command, printed) {
         effects.extend(committed(model, &made).unwrap_or_default());
     }
     effects
+}
+
+/// Takes what a shell command's test runs have shown into what survives a reboot.
+fn take_outcomes(model: &mut Model, command: &str, outcomes: &[TestOutcome]) {
+    if outcomes.is_empty() {
+        return;
+    }
+    let again = test_run::total(outcomes).is_some_and(|total| is_known(model, total));
+    let before = model.told.test_state.clone();
+    for outcome in outcomes {
+        model.told.update_tests(outcome);
+    }
+    let tests = &mut model.told.test_state;
+    tests.command = Some(quote(command));
+    if again {
+        tests.keep_changes(before);
+    }
+    handoff::draft(model);
 }
 
 /// The tools that write files.
@@ -327,19 +380,22 @@ fn committed(model: &mut Model, made: &Made) -> Option<Vec<Effect>> {
     ))
 }
 
+/// Whether this is the run that was seen last, seen in another way.
+fn is_known(model: &Model, total: Total) -> bool {
+    let last = model.moments.tests;
+    last.is_some_and(|(last, at)| last == total && model.now.since(at) < SAME_RUN)
+}
+
 /// A test run has ended; none if it was known.
 fn tested(
     model: &mut Model,
     total: Total,
     command: &str,
     seconds: Option<f64>,
+    failing: &[String],
 ) -> Option<Vec<Effect>> {
-    let now = model.now;
-    let known = model
-        .moments
-        .tests
-        .is_some_and(|(last, at)| last == total && now.since(at) < SAME_RUN);
-    model.moments.tests = Some((total, now));
+    let known = is_known(model, total);
+    model.moments.tests = Some((total, model.now));
     if known {
         return None;
     }
@@ -355,7 +411,8 @@ fn tested(
     tags.extend(failed.map(|failed| format!("failed-{failed}")));
     let about = json!({
         "passed": total.passed, "test_count": total.count, "failed_count": total.failed,
-        "duration_seconds": seconds, "test_command": clean::stripped(command, QUOTE_CAP),
+        "duration_seconds": seconds, "test_command": command,
+        "failing_tests": failing.iter().take(NAMES_LISTED).map(|name| test_run::name(name)).collect::<Vec<_>>(),
     });
     let signal = if total.passed {
         Signal::TestsPassed { count: total.count }

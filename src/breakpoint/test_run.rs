@@ -45,6 +45,16 @@ pub enum Runner {
 }
 
 impl Runner {
+    /// All of them.
+    const ALL: [Self; 6] = [
+        Self::Cargo,
+        Self::Nextest,
+        Self::Pytest,
+        Self::Go,
+        Self::Jest,
+        Self::Vitest,
+    ];
+
     /// The command that people know it by.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -202,12 +212,26 @@ pub fn total(outcomes: &[TestOutcome]) -> Option<Total> {
     })
 }
 
-fn keep(names: &mut Vec<String>, name: &str) {
-    let name = name.trim();
+fn keep(names: &mut Vec<String>, text: &str) {
+    let name = name(text);
     if !name.is_empty() && names.len() < NAMES_CAP {
-        let name = clean::one_line(name);
-        names.push(name[..name.floor_char_boundary(NAME_CAP)].to_owned());
+        names.push(name);
     }
+}
+
+/// A test's name as it is kept: on one line, safe to show and of a bounded length.
+#[must_use]
+pub fn name(text: &str) -> String {
+    let name = clean::one_line(text.trim());
+    name[..name.floor_char_boundary(NAME_CAP)].to_owned()
+}
+
+/// Whether a command line asks for every test of a runner that this test could be one of.
+#[must_use]
+pub fn asks_for(command: &str, name: &str) -> bool {
+    Runner::ALL
+        .into_iter()
+        .any(|runner| asks_for_all(runner, command) && TestOutcome::new(runner).could_own(name))
 }
 
 fn add(total: &mut Option<u64>, more: u64) {

@@ -32,7 +32,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::{observer, out};
-use crate::api::wire::TestBody;
+use crate::api::wire::{TEST_NAMES_LIMIT, TestBody};
 use crate::breakpoint::test_run;
 use crate::pane::pty::{self, PtyNews};
 use crate::pane::{PaneSize, PaneSpec};
@@ -127,7 +127,10 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         .collect();
     let command = words.join(" ");
     let printed = String::from_utf8_lossy(&ran.printed);
-    let total = test_run::total(&test_run::recognise(Some(&command), &printed));
+    let outcomes = test_run::recognise(Some(&command), &printed);
+    let total = test_run::total(&outcomes);
+    let failing = outcomes.into_iter().flat_map(|one| one.failing);
+    let failing: Vec<String> = failing.take(TEST_NAMES_LIMIT).collect();
     let body = TestBody {
         environment: None,
         passed: ran.code == 0,
@@ -135,6 +138,7 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         failed_count: total.and_then(|total| total.failed),
         duration_seconds: Some((took.as_secs_f64() * 1e3).round() / 1e3),
         test_command: Some(command),
+        failing_tests: (!failing.is_empty()).then_some(failing),
     };
     observer::tell(&door, "/hooks/test-result", &body);
 }

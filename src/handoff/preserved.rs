@@ -24,7 +24,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    breakpoint::test_run::TestOutcome,
+    breakpoint::test_run::{self, TestOutcome},
     scratchpad::Parsed,
     transcript::{
         human::{HumanWords, KEPT_RULES, Said},
@@ -277,6 +277,41 @@ pub struct TestState {
     pub fixed: Vec<String>,
     /// Tests that passed in the run before and fail now.
     pub regressed: Vec<String>,
+    /// The command line of the last run, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The failing tests that this run named, where it was a report: of others the same command may know nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<String>,
+}
+
+/// A test run as a report describes it: what passed is counted, and only what failed has names.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportedRun<'a> {
+    /// The command line; empty if it is not known.
+    pub command: &'a str,
+    /// Whether the run passed.
+    pub passed: bool,
+    /// How many tests failed, if known.
+    pub failed: Option<u64>,
+    /// The names of those that failed, as far as known.
+    pub failing: &'a [String],
+}
+
+/// Stands among the failing tests for those that a report did not name.
+fn unnamed(command: &str) -> String {
+    match command {
+        "" => format!("(failing tests {UNNAMED}"),
+        command => format!("(failing tests of `{command}` {UNNAMED}"),
+    }
+}
+
+/// How such an entry ends.
+const UNNAMED: &str = "that were not named)";
+
+/// Whether an entry stands for tests and is not the name of one.
+fn is_note(name: &str) -> bool {
+    name.starts_with('(') && name.ends_with(')')
 }
 
 impl TestState {
@@ -286,7 +321,8 @@ impl TestState {
     pub fn update(&mut self, outcome: &TestOutcome) {
         let broken = format!("({} could not be built)", outcome.runner.word());
         (self.fixed, self.regressed) = (Vec::new(), Vec::new());
-        self.failing.retain(|name| *name != broken);
+        self.failing
+            .retain(|name| *name != broken && !(outcome.whole && name.ends_with(UNNAMED)));
         if !outcome.built && outcome.passing.is_empty() {
             self.failing.push(broken);
             for name in &outcome.failing {
@@ -324,6 +360,7 @@ impl TestState {
             outcome.whole && !unnamed && all_failures_named && outcome.could_own(name) && !told
         };
         let before = std::mem::take(self);
+        self.command = before.command;
         for name in before.failing {
             if passes(&name) {
                 self.fixed.push(name.clone());
@@ -343,10 +380,72 @@ impl TestState {
         let new = outcome.passing.iter().filter(|name| !have.contains(*name));
         self.passing.extend(new.cloned());
         self.failing.extend(outcome.failing.iter().cloned());
+        self.drop_oldest();
+    }
+
+    /// The run that was taken in is the one of `before`, seen in another way: what that had changed stays changed.
+    pub fn keep_changes(&mut self, before: Self) {
+        let Self {
+            fixed, regressed, ..
+        } = before;
+        let gone = |name: &String| !self.failing.contains(name);
+        let mut fixed: Vec<String> = fixed.into_iter().filter(gone).collect();
+        let mut regressed: Vec<String> = regressed
+            .into_iter()
+            .filter(|name| self.failing.contains(name))
+            .collect();
+        fixed.retain(|name| !self.fixed.contains(name));
+        regressed.retain(|name| !self.regressed.contains(name));
+        self.fixed.append(&mut fixed);
+        self.regressed.append(&mut regressed);
+    }
+
+    fn drop_oldest(&mut self) {
         for names in [&mut self.passing, &mut self.failing] {
             let over = names.len().saturating_sub(KEPT_NAMES);
             names.drain(..over);
         }
+    }
+
+    /// Takes in a test run that was reported. A test that failed before and is not named now has passed if the run is of the
+    /// same command, or of one that asks for all tests, and every failure has a name.
+    pub fn report(&mut self, run: &ReportedRun<'_>) {
+        let mut failing: Vec<String> = Vec::new();
+        for name in run.failing.iter().map(|name| test_run::name(name)) {
+            if !name.is_empty() && !failing.contains(&name) {
+                failing.push(name);
+            }
+        }
+        let counted = run.failed.is_none_or(|count| count <= failing.len() as u64);
+        let all_named = counted && (run.passed || !failing.is_empty());
+        let before = std::mem::take(self);
+        let same = !run.command.is_empty() && before.command.as_deref() == Some(run.command);
+        let own_note = unnamed(run.command);
+        for name in before.failing {
+            let ran =
+                same && before.named.contains(&name) || test_run::asks_for(run.command, &name);
+            if failing.contains(&name) || name == own_note {
+            } else if !(all_named && ran) {
+                self.failing.push(name);
+            } else if !is_note(&name) {
+                self.fixed.push(name.clone());
+                self.passing.push(name);
+            }
+        }
+        for name in before.passing {
+            if failing.contains(&name) {
+                self.regressed.push(name);
+            } else {
+                self.passing.push(name);
+            }
+        }
+        self.named.clone_from(&failing);
+        self.failing.append(&mut failing);
+        if !all_named {
+            self.failing.push(own_note);
+        }
+        self.command = (!run.command.is_empty()).then(|| run.command.to_owned());
+        self.drop_oldest();
     }
 }
 
@@ -923,6 +1022,84 @@ mod tests {
         assert_eq!(state.test_state.failing, ["m/a.TestX"]);
         state.update_tests(&run("go test ./a", "ok  \tm/a\t0.1s\n"));
         assert_eq!(state.test_state.fixed, ["m/a.TestX"]);
+    }
+
+    fn reported(state: &mut TestState, command: &str, failed: u64, failing: &[&str]) {
+        let failing: Vec<String> = failing.iter().map(|name| (*name).to_owned()).collect();
+        state.report(&ReportedRun {
+            command,
+            passed: failed == 0,
+            failed: Some(failed),
+            failing: &failing,
+        });
+    }
+
+    #[test]
+    fn a_reported_run_keeps_the_names_and_the_command() {
+        let mut state = TestState::default();
+        state.update(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
+        reported(&mut state, "cargo test", 2, &["b", "c", "c"]);
+        assert_eq!(
+            (&*state.passing, &*state.failing),
+            (&["a".to_owned()][..], &["b".to_owned(), "c".to_owned()][..])
+        );
+        assert_eq!(state.regressed, ["b"]);
+        assert_eq!(state.command.as_deref(), Some("cargo test"));
+        // Some of the tests only: what it does not name it may not have run.
+        reported(&mut state, "cargo test c", 0, &[]);
+        assert_eq!((state.failing.len(), state.fixed.len()), (2, 0));
+        reported(&mut state, "cargo test", 1, &["c"]);
+        assert_eq!(
+            (&*state.failing, &*state.fixed),
+            (&["c".to_owned()][..], &["b".to_owned()][..])
+        );
+        assert!(state.passing.contains(&"b".to_owned()));
+        // The same command as before speaks of the same tests, whatever it is.
+        reported(&mut state, "./check x", 1, &["d"]);
+        reported(&mut state, "./check x", 0, &[]);
+        assert_eq!(
+            (&*state.failing, &*state.fixed),
+            (&["c".to_owned()][..], &["d".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn failures_without_names_stand_as_such_until_their_command_passes() {
+        let mut state = TestState::default();
+        reported(&mut state, "./check", 3, &[]);
+        assert_eq!(
+            state.failing,
+            ["(failing tests of `./check` that were not named)"]
+        );
+        reported(&mut state, "./check", 2, &["a"]);
+        assert_eq!(
+            state.failing,
+            ["a", "(failing tests of `./check` that were not named)"]
+        );
+        reported(&mut state, "other", 0, &[]);
+        assert_eq!(state.failing.len(), 2);
+        reported(&mut state, "./check", 1, &["a"]);
+        assert_eq!(state.failing, ["a"]);
+        assert!(state.fixed.is_empty());
+    }
+
+    #[test]
+    fn a_run_that_is_seen_twice_keeps_what_it_changed() {
+        let mut state = TestState::default();
+        state.update(&cargo("cargo test", &[("a", "ok"), ("b", "FAILED")]));
+        reported(&mut state, "cargo test", 1, &["a"]);
+        assert_eq!(
+            (&*state.fixed, &*state.regressed),
+            (&["b".to_owned()][..], &["a".to_owned()][..])
+        );
+        let before = state.clone();
+        state.update(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+        assert!(state.fixed.is_empty() && state.regressed.is_empty());
+        state.keep_changes(before);
+        assert_eq!(
+            (&*state.fixed, &*state.regressed),
+            (&["b".to_owned()][..], &["a".to_owned()][..])
+        );
     }
 
     #[test]

@@ -371,6 +371,9 @@ fn failing_tests(sources: &Sources<'_>) -> String {
     if state.failing.len() > MAX_NAMES {
         lines.push(format!("- and {} more", state.failing.len() - MAX_NAMES));
     }
+    if let Some(command) = &state.command {
+        lines.push(format!("- last run: `{}`", one_line(command)));
+    }
     for name in state.fixed.iter().take(MAX_NAMES) {
         lines.push(format!("- fixed in the last run: {}", one_line(name)));
     }

@@ -69,7 +69,18 @@ fn an_outcome_is_told_with_its_counts_and_the_exit_code_is_kept() {
     assert_eq!(tags(&mut events), ["tests-passed", "tests-2"]);
     let output = test(&supervisor.launch, FAILS);
     assert_eq!(output.status.code(), Some(101));
+    let told = events.wait_for("tests", |_| true, SOON);
+    assert_eq!(told["failing_tests"], serde_json::json!(["b"]));
     assert_eq!(tags(&mut events), ["tests-failed", "tests-2", "failed-1"]);
+    supervisor.wait_until(
+        "the failing test in the handoff",
+        || {
+            supervisor
+                .handoff_text()
+                .contains("## Failing tests\n\n- b\n")
+        },
+        SOON,
+    );
     // Nothing to count: the exit code alone.
     assert_eq!(test(&supervisor.launch, "exit 3").status.code(), Some(3));
     assert_eq!(tags(&mut events), ["tests-failed"]);

@@ -29,8 +29,8 @@ use crate::api::endpoint::{Endpoint, Right};
 use crate::api::metrics;
 use crate::api::wire::{
     CheckpointBody, CommitBody, Control, ErrorBody, HookVerdict, REFUSABLE_EVENT, RebootBody,
-    Reply, Report, Request, SAY_LIMIT, SHA_DIGITS, SaveBody, SayBody, TestBody, UsageQuery,
-    is_event_name, is_sha, is_shallow,
+    Reply, Report, Request, SAY_LIMIT, SHA_DIGITS, SaveBody, SayBody, TEST_NAME_LIMIT,
+    TEST_NAMES_LIMIT, TestBody, UsageQuery, is_event_name, is_sha, is_shallow,
 };
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
@@ -374,6 +374,25 @@ async fn test_result(State(shop): State<Shop>, request: HttpRequest) -> Result<R
     }
     if body.duration_seconds.is_some_and(f64::is_sign_negative) {
         return Err(Fault::bad("expected duration_seconds of 0 or more"));
+    }
+    for name in body.failing_tests.iter().flatten() {
+        if name.trim().is_empty() || name.len() > TEST_NAME_LIMIT {
+            return Err(Fault::bad(format!(
+                "expected names of 1 to {TEST_NAME_LIMIT} bytes in failing_tests, found one of {}",
+                name.len()
+            )));
+        }
+    }
+    let names = body.failing_tests.as_ref().map_or(0, Vec::len);
+    if names > TEST_NAMES_LIMIT {
+        return Err(Fault::bad(format!(
+            "expected at most {TEST_NAMES_LIMIT} names in failing_tests, found {names}"
+        )));
+    }
+    if body.failed_count.is_some_and(|count| count < names as u64) {
+        return Err(Fault::bad(format!(
+            "expected at most as many names in failing_tests as failed_count says, found {names}"
+        )));
     }
     ask(&shop, seat, Request::Reported(Report::Tests(body))).await
 }

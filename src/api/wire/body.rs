@@ -164,7 +164,16 @@ pub struct TestBody {
     /// The command line that ran them.
     #[serde(default)]
     pub test_command: Option<String>,
+    /// The names of those that failed, if known: at most [`TEST_NAMES_LIMIT`] of at most [`TEST_NAME_LIMIT`] bytes.
+    #[serde(default)]
+    pub failing_tests: Option<Vec<String>>,
 }
+
+/// The most names of failing tests that a report may have: more than a person reads, and a bound for what is kept.
+pub const TEST_NAMES_LIMIT: usize = 1_000;
+
+/// The longest name of a test, in bytes; a longer one cannot be looked for by it.
+pub const TEST_NAME_LIMIT: usize = 1_000;
 
 /// The body of `POST /context/auto-save`; an empty one will do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -284,6 +284,65 @@ fn a_test_run_is_saved_with_its_counts() {
 }
 
 #[test]
+fn reported_failing_tests_reach_the_handoff_by_name() {
+    let mut bench = Bench::new();
+    let report = Report::Tests(TestBody {
+        passed: false,
+        test_count: Some(14),
+        failed_count: Some(2),
+        test_command: Some("cargo test -p parser".to_owned()),
+        failing_tests: Some(vec!["parser::dates".to_owned(), "a\u{1b}[2Jb".to_owned()]),
+        ..TestBody::default()
+    });
+    let (_, effects) = bench.report(report.clone());
+    let names = json!(["parser::dates", "a\\u{1b}[2Jb"]);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Publish(news)
+        if news.data["failing_tests"] == names && news.data["test_command"] == "cargo test -p parser")));
+    let effects = bench.git();
+    let one = &saved(&effects)[0];
+    assert_eq!(one.state["breakpoint"]["failing_tests"], names);
+    assert_eq!(one.state["test_state"]["failing"], names);
+    assert_eq!(
+        one.state["test_state"]["command"],
+        json!("cargo test -p parser")
+    );
+    let text = bench.rebooted().prompt.expect("a handoff");
+    assert!(text.contains("- parser::dates\n"), "{text}");
+    assert!(text.contains("`cargo test -p parser`"), "{text}");
+    // The next session has them too.
+    bench.spawned(3);
+    assert_eq!(bench.model.preserved.test_state.failing.len(), 2);
+}
+
+#[test]
+fn a_run_of_the_agents_shell_that_is_reported_too_keeps_what_it_changed() {
+    let run = |verdict: &str, counts: &str| {
+        format!(
+            "running 1 test\ntest a ... {verdict}\n\ntest result: {counts}; 0 ignored; 0 measured; 0 filtered out\n"
+        )
+    };
+    let mut bench = Bench::new();
+    bench.shell("cargo test", &run("ok", "ok. 1 passed; 0 failed"));
+    bench.report(Report::Tests(TestBody {
+        passed: false,
+        test_count: Some(1),
+        failed_count: Some(1),
+        test_command: Some("cargo test".to_owned()),
+        failing_tests: Some(vec!["a".to_owned()]),
+        ..TestBody::default()
+    }));
+    bench.shell(
+        "pitstop test -- cargo test",
+        &run("FAILED", "FAILED. 0 passed; 1 failed"),
+    );
+    let tests = &bench.model.preserved.test_state;
+    assert_eq!(
+        (&*tests.failing, &*tests.regressed),
+        (&["a".to_owned()][..], &["a".to_owned()][..])
+    );
+}
+
+#[test]
 fn a_run_that_is_reported_and_seen_counts_once() {
     let printed = "running 2 tests\ntest a ... ok\ntest b ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n";
     let report = Report::Tests(TestBody {

@@ -13,7 +13,7 @@ const SAVE: &str = "/context/auto-save";
 #[test]
 fn reports_are_taken_in_the_right_form_only() {
     let supervisor = Supervisor::start();
-    let cases: [(&str, &[u8], u16); 47] = [
+    let cases: [(&str, &[u8], u16); 53] = [
         (COMMIT, br#"{"commit_sha": "1a2b3c4"}"#, 202),
         (COMMIT, br#"{"commit_sha": "1A2B3C4D5E", "environment": null, "branch": null, "commit_message": null, "files_changed": null}"#, 202),
         (COMMIT, br#"{"environment": "dev", "commit_sha": "1a2b3c4", "commit_message": "x\ny", "branch": "main", "files_changed": 3, "more": [1]}"#, 202),
@@ -40,6 +40,12 @@ fn reports_are_taken_in_the_right_form_only() {
         (COMMIT, br#"{"commit_sha": "1a2b3c4"} x"#, 400),
         (TESTS, br#"{"passed": true}"#, 202),
         (TESTS, br#"{"environment": "dev", "passed": false, "test_count": 14, "failed_count": 2, "duration_seconds": 1.25, "test_command": "cargo test"}"#, 202),
+        (TESTS, br#"{"passed": false, "failing_tests": ["a::b", "c"]}"#, 202),
+        (TESTS, br#"{"passed": true, "failing_tests": null}"#, 202),
+        (TESTS, br#"{"passed": false, "failing_tests": "a"}"#, 400),
+        (TESTS, br#"{"passed": false, "failing_tests": ["a", 1]}"#, 400),
+        (TESTS, br#"{"passed": false, "failing_tests": ["a", " "]}"#, 400),
+        (TESTS, br#"{"passed": false, "failed_count": 1, "failing_tests": ["a", "b"]}"#, 400),
         (TESTS, b"", 400),
         (TESTS, b"{}", 400),
         (TESTS, br#"{"passed": "yes"}"#, 400),
