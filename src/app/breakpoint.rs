@@ -90,6 +90,8 @@ impl Moments {
 /// A checkpoint that waits for git, so that it does not name files as changed which have just been committed.
 #[derive(Debug)]
 struct Waiting {
+    /// What the checkpoint is of, where that is not the objective: a commit's subject.
+    task: Option<String>,
     tags: Vec<String>,
     about: Value,
     /// The commit that git must show.
@@ -187,7 +189,7 @@ fn auto_save(model: &mut Model) -> (Reply, Vec<Effect>) {
     let usage = report::usage(model, UsageQuery::default());
     let mut tags = vec!["auto-save".to_owned()];
     tags.extend(usage.used.map(|used| format!("tokens-{used}")));
-    let effects = save(model, tags, &Value::Null);
+    let effects = checkpoint::save(model, tags).1;
     let environment = quoted(&model.identity.environment);
     let reply = SaveReply {
         status: "saved".to_owned(),
@@ -311,7 +313,7 @@ pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
         }
     }
     for one in ready {
-        effects.extend(save(model, one.tags, &one.about));
+        effects.extend(save(model, one));
     }
     if !model.moments.waiting.is_empty() {
         effects.push(Effect::ReadGit);
@@ -362,7 +364,7 @@ fn committed(model: &mut Model, made: &Made) -> Option<Vec<Effect>> {
     tags.push(made.short().to_owned());
     tags.extend(made.files.map(|files| format!("files-{files}")));
     let about = json!({
-        "commit_sha": made.sha, "branch": made.branch, "commit_message": made.subject,
+        "commit_sha": made.sha, "branch": made.branch, "commit_message": made.message,
         "files_changed": made.files,
     });
     let signal = Signal::Committed {
@@ -432,6 +434,10 @@ fn seen(
     sha: Option<String>,
 ) -> Vec<Effect> {
     let at = model.now;
+    let task = match &signal {
+        Signal::Committed { subject, .. } if !subject.is_empty() => Some(subject.clone()),
+        _ => None,
+    };
     let wanted = match kind {
         NewsKind::Commit => model.config.context.checkpoint_at_commits,
         _ => model.config.context.checkpoint_at_tests,
@@ -451,6 +457,7 @@ fn seen(
     }
     if may_save(model) {
         model.moments.waiting.push(Waiting {
+            task,
             tags,
             about,
             sha,
@@ -474,12 +481,15 @@ fn may_save(model: &mut Model) -> bool {
 }
 
 /// Saves everything that a later session needs, and what it was saved for.
-fn save(model: &mut Model, tags: Vec<String>, about: &Value) -> Vec<Effect> {
+fn save(model: &mut Model, what: Waiting) -> Vec<Effect> {
     let mut effects = scratchpad::save(model);
     let id = checkpoint::next_id(model);
-    let mut checkpoint = checkpoint::snapshot(model, id, tags);
-    if let (Value::Object(fields), false) = (&mut checkpoint.state, about.is_null()) {
-        fields.insert("breakpoint".to_owned(), about.clone());
+    let mut checkpoint = checkpoint::snapshot(model, id, what.tags);
+    if let Some(task) = what.task {
+        checkpoint.task = task;
+    }
+    if let Value::Object(fields) = &mut checkpoint.state {
+        fields.insert("breakpoint".to_owned(), what.about);
     }
     effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
     effects

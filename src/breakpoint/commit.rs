@@ -8,6 +8,9 @@ use crate::clean;
 /// The longest subject or branch kept, in characters.
 const TEXT_CAP: usize = 300;
 
+/// The longest message kept, in bytes: long ones are documents, and the commit has them.
+const MESSAGE_CAP: usize = 8 * 1024;
+
 /// The most output that is read, in bytes: of a longer one the end.
 const OUTPUT_CAP: usize = 256 * 1024;
 
@@ -20,6 +23,8 @@ pub struct Made {
     pub branch: Option<String>,
     /// The first line of its message, safe to show.
     pub subject: String,
+    /// The whole message as far as it is known, safe to show.
+    pub message: String,
     /// How many files it changed, if told.
     pub files: Option<u64>,
 }
@@ -29,10 +34,13 @@ impl Made {
     #[must_use]
     pub fn told(sha: &str, branch: Option<&str>, message: &str, files: Option<u64>) -> Self {
         let branch = branch.map(str::trim).filter(|name| !name.is_empty());
+        let message = message.trim();
+        let whole = clean::text(message);
         Self {
             sha: sha.to_ascii_lowercase(),
             branch: branch.map(|name| clean::stripped(name, TEXT_CAP)),
-            subject: clean::stripped(message.trim().lines().next().unwrap_or(""), TEXT_CAP),
+            subject: clean::stripped(message.lines().next().unwrap_or(""), TEXT_CAP),
+            message: whole[..whole.floor_char_boundary(MESSAGE_CAP)].to_owned(),
             files,
         }
     }
@@ -171,6 +179,7 @@ mod tests {
         let one = Made::told("ABCDEF1", Some(" "), "a\u{1b}]0;x\u{7}b\nc", None);
         assert_eq!((one.sha.as_str(), one.branch.as_deref()), ("abcdef1", None));
         assert_eq!(one.subject, "a]0;xb");
+        assert_eq!(one.message, "a\\u{1b}]0;x\\u{7}b\nc");
         let long = Made::told(
             "abcdef1",
             Some(&"b".repeat(9_000)),
@@ -178,6 +187,7 @@ mod tests {
             None,
         );
         assert_eq!((long.subject.len(), long.branch.unwrap().len()), (300, 300));
+        assert_eq!(long.message.len(), MESSAGE_CAP);
     }
 
     #[test]

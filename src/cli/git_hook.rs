@@ -49,6 +49,9 @@ const GIT_LIMIT: Duration = Duration::from_secs(10);
 /// The most that is read of an answer of git, in bytes: the names of some hundred thousand files.
 const ANSWER_LIMIT: u64 = 32 * 1024 * 1024;
 
+/// The most that is reported of a commit's message, in bytes: far above what is kept of it.
+const MESSAGE_LIMIT: usize = 64 * 1024;
+
 /// The most that is read of a hook to see whether it is ours, in bytes.
 const HOOK_LIMIT: u64 = 64 * 1024;
 
@@ -301,18 +304,22 @@ fn post_commit(sha: &str) {
         return;
     }
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&line(bytes)).into_owned();
-    let subject = [
+    let message = [
         "log",
         "-1",
-        "--format=%s",
+        "--format=%B",
         "--encoding=UTF-8",
         "--no-show-signature",
         sha,
     ];
+    let message = git(&message).map(|mut bytes| {
+        bytes.truncate(MESSAGE_LIMIT);
+        String::from_utf8_lossy(&bytes).trim_end().to_owned()
+    });
     let body = CommitBody {
         environment: None,
         commit_sha: sha.to_owned(),
-        commit_message: git(&subject).map(text),
+        commit_message: message,
         branch: git(&["symbolic-ref", "--quiet", "--short", "HEAD"]).map(text),
         files_changed: files_changed(sha),
     };

@@ -158,7 +158,7 @@ fn a_commit_becomes_a_checkpoint_with_its_id_branch_and_size() {
     let sha = repo.commit("parser: read dates\n\nand more");
     let commit = hears_of(&mut events, &sha);
     assert_eq!(commit["branch"], "feature/dates");
-    assert_eq!(commit["commit_message"], "parser: read dates");
+    assert_eq!(commit["commit_message"], "parser: read dates\n\nand more");
     assert_eq!(commit["files_changed"], 4);
     let tags = checkpoint(&mut events, &sha);
     assert_eq!(tags, ["git-commit", "feature/dates", &sha[..7], "files-4"]);

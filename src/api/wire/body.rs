@@ -133,7 +133,7 @@ pub struct CommitBody {
     pub environment: Option<String>,
     /// The commit's id: 7 to 64 hexadecimal digits.
     pub commit_sha: String,
-    /// Its message; the first line is kept.
+    /// Its message; the first line is the task of the checkpoint that is saved.
     #[serde(default)]
     pub commit_message: Option<String>,
     /// The branch it was made on; nothing for a detached head.

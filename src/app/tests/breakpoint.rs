@@ -156,9 +156,10 @@ fn a_reported_commit_is_saved_once_git_shows_it() {
     let saved = saved(&effects);
     assert_eq!(saved[0].tags, ["git-commit", "main", "1a2b3c4", "files-3"]);
     assert_eq!(saved[0].environment, "p");
+    assert_eq!(saved[0].task, "parser: read dates");
     assert_eq!(
         saved[0].state["breakpoint"],
-        json!({"commit_sha": SHA, "branch": "main", "commit_message": "parser: read dates", "files_changed": 3})
+        json!({"commit_sha": SHA, "branch": "main", "commit_message": "parser: read dates\n\nlong", "files_changed": 3})
     );
     assert_eq!(bench.status_of(commit(SHA)), "known");
     assert!(tags(&bench.git_is(SHA)).is_empty());
