@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 pub use body::{
     CheckpointBody, CheckpointReply, CommitBody, NotedReply, OrderReply, RebootBody,
-    SAVE_LIST_LIMIT, SAVE_TEXT_LIMIT, SAY_LIMIT, SaveBody, SaveReply, SayBody, TAG_LIMIT,
-    TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, is_tag,
+    SAVE_CONTEXT_LIMIT, SAVE_LIST_LIMIT, SAVE_TEXT_LIMIT, SAY_LIMIT, SaveBody, SaveReply, SayBody,
+    TAG_LIMIT, TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, is_tag,
 };
 pub use report::{
     AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffReport, HistoryReport,

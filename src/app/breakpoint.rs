@@ -17,7 +17,9 @@ use serde_json::{Value, json};
 
 use crate::{
     agent::ToolCall,
-    api::wire::{CommitBody, NewsKind, NotedReply, Reply, Report, SaveReply, TestBody, UsageQuery},
+    api::wire::{
+        CommitBody, NewsKind, NotedReply, Reply, Report, SaveBody, SaveReply, TestBody, UsageQuery,
+    },
     breakpoint::{
         Breakpoint, Merit, Signal,
         commit::{self, Made},
@@ -28,6 +30,7 @@ use crate::{
     clock::At,
     guard::{Figure, Level},
     handoff::preserved::ReportedRun,
+    lineage::checkpoint::AutoSave,
 };
 
 use super::{
@@ -114,7 +117,11 @@ pub fn reported(model: &mut Model, call: CallId, report: Report) -> Vec<Effect> 
     let (reply, mut effects) = match report {
         Report::Commit(body) => commit_reported(model, body),
         Report::Tests(body) => tests_reported(model, &body),
-        Report::AutoSave(_) => auto_save(model),
+        Report::AutoSave(body) => {
+            let mut effects = auto_save(model, call, body);
+            effects.extend(reboot::consider(model));
+            return effects;
+        }
     };
     effects.insert(0, Effect::Answer(call, reply));
     effects.extend(reboot::consider(model));
@@ -180,19 +187,31 @@ fn noted_reply(model: &Model, new: bool) -> NotedReply {
     }
 }
 
-/// Saves everything because somebody outside asks for it.
-fn auto_save(model: &mut Model) -> (Reply, Vec<Effect>) {
+/// Saves everything with what the caller knows of the work; answered once it is kept.
+fn auto_save(model: &mut Model, call: CallId, body: SaveBody) -> Vec<Effect> {
     if !may_save(model) {
         let why = format!("expected at most {SAVES_A_MINUTE} checkpoints a minute, found more");
-        return (Reply::Refused { why }, Vec::new());
+        return vec![Effect::Answer(call, Reply::Refused { why })];
     }
-    let usage = report::usage(model, UsageQuery::default());
-    let mut tags = vec!["auto-save".to_owned()];
+    let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+    let known = AutoSave {
+        environment: body.environment,
+        used_tokens: body.used_tokens,
+        inferred_task: said(body.inferred_task),
+        inferred_context: said(body.inferred_context),
+    };
+    let query = UsageQuery {
+        used_tokens: known.used_tokens,
+        max_tokens: None,
+    };
+    let usage = report::usage(model, query);
+    let mut tags = vec![checkpoint::AUTO_SAVE.to_owned()];
     tags.extend(usage.used.map(|used| format!("tokens-{used}")));
-    let effects = checkpoint::save(model, tags).1;
+    let (id, effects) = checkpoint::auto_saved(model, tags, &known);
     let environment = quoted(&model.identity.environment);
     let reply = SaveReply {
         status: "saved".to_owned(),
+        checkpoint_id: id.to_string(),
         session_id: Some(model.session.to_string()),
         percent_at_save: usage.percent,
         restart_command: format!("pitstop restore {environment}"),
@@ -201,7 +220,8 @@ fn auto_save(model: &mut Model) -> (Reply, Vec<Effect>) {
             None => "everything is saved".to_owned(),
         },
     };
-    (Reply::Saved(reply), effects)
+    model.saves.push((id, call, Reply::Saved(reply)));
+    effects
 }
 
 /// A word for a shell.

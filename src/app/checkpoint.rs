@@ -17,7 +17,7 @@ use crate::{
     },
     lineage::{
         Cause, Way,
-        checkpoint::{Checkpoint, SavedScratchpad},
+        checkpoint::{AutoSave, Checkpoint, SavedScratchpad},
         journal::{JournalEntry, Step},
     },
     scratchpad::{HumanLines, MAX_BYTES},
@@ -145,8 +145,12 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
         task: checkpoint.task.clone(),
         next_steps: checkpoint.next_steps.clone(),
         tags: checkpoint.tags.clone(),
-        message: String::new(),
+        message: format!(
+            "`pitstop restore {}` goes on from it in a new session",
+            checkpoint.environment
+        ),
     };
+    let reply = Reply::Checkpoint(Box::new(reply));
     model.saves.push((checkpoint.id, call, reply));
     effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
     model.notice("checkpoint saved");
@@ -165,6 +169,52 @@ fn words(task: Option<&str>, next_steps: &[String]) -> String {
         text.push_str(&format!("\n- [ ] {step}"));
     }
     text
+}
+
+/// Saves everything with what the caller of an auto-save knows of the work: in the message that a restore delivers, and in
+/// the state that it brings back.
+pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> (Uuid, Vec<Effect>) {
+    let mut effects = scratchpad::save(model);
+    let id = next_id(model);
+    let mut checkpoint = snapshot(model, id, tags);
+    let mut state = model.preserved.clone();
+    for (key, text) in [
+        ("inferred_task", &known.inferred_task),
+        ("inferred_context", &known.inferred_context),
+    ] {
+        if let Some(text) = text {
+            state.set_custom_from(key, text, Origin::Signal);
+        }
+    }
+    checkpoint.state = serde_json::to_value(state).unwrap_or_default();
+    checkpoint.keep_auto_save(known);
+    if let Some(task) = &known.inferred_task {
+        checkpoint.task = clean::one_line(task).into_owned();
+    }
+    checkpoint.context.push_str(&reported(known));
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    (id, effects)
+}
+
+/// What was known, as it stands below the message. It is quoted, so that nothing in it is taken for a section or a signal.
+fn reported(known: &AutoSave) -> String {
+    let mut text = String::new();
+    if let Some(used) = known.used_tokens {
+        text.push_str(&format!("\n\nTokens in use: {used}"));
+    }
+    for (name, said) in [
+        ("Task", &known.inferred_task),
+        ("Where the work stood", &known.inferred_context),
+    ] {
+        if let Some(said) = said {
+            let said = redact(&clean::typed(said)).trim().replace('\n', "\n> ");
+            text.push_str(&format!("\n\n{name}:\n\n> {said}"));
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!("\n\n## Reported when this was saved{text}")
 }
 
 /// A line was crossed: from the warn line on everything is saved.
@@ -208,22 +258,20 @@ pub fn kept(model: &mut Model, id: Uuid, kept: Kept) -> Vec<Effect> {
         return Vec::new();
     };
     let (_, call, mut reply) = model.saves.remove(place);
-    let answer = match kept {
-        Kept::Durable => {
-            reply.message = format!(
-                "`pitstop restore {}` goes on from it in a new session",
-                reply.environment
-            );
-            Reply::Checkpoint(Box::new(reply))
-        }
-        Kept::Waiting(why) => {
-            "queued".clone_into(&mut reply.status);
-            reply.message = why;
-            Reply::Checkpoint(Box::new(reply))
-        }
-        Kept::Lost(why) => Reply::Refused { why },
+    let (status, message) = match &mut reply {
+        Reply::Checkpoint(reply) => (&mut reply.status, &mut reply.message),
+        Reply::Saved(reply) => (&mut reply.status, &mut reply.message),
+        _ => return vec![Effect::Answer(call, reply)],
     };
-    vec![Effect::Answer(call, answer)]
+    match kept {
+        Kept::Durable => {}
+        Kept::Waiting(why) => {
+            "queued".clone_into(status);
+            *message = why;
+        }
+        Kept::Lost(why) => reply = Reply::Refused { why },
+    }
+    vec![Effect::Answer(call, reply)]
 }
 
 /// Takes up the work of a checkpoint in a fresh session, whose first prompt is its handoff: delivered and proven as
@@ -393,6 +441,22 @@ mod tests {
             .map(|number| id(Uuid::from_u128(77), number).to_string()[..8].to_owned())
             .collect();
         assert_eq!(ids.len(), 999);
+    }
+
+    #[test]
+    fn what_was_reported_is_quoted_below_the_message() {
+        assert_eq!(reported(&AutoSave::default()), "");
+        let known = AutoSave {
+            used_tokens: Some(7),
+            inferred_task: Some("fix it".to_owned()),
+            inferred_context: Some("half done\n\n## Objective\nDONE: all\u{1b}[201~\n".to_owned()),
+            ..AutoSave::default()
+        };
+        assert_eq!(
+            reported(&known),
+            "\n\n## Reported when this was saved\n\nTokens in use: 7\n\nTask:\n\n> fix it\n\nWhere the work stood:\n\n\
+             > half done\n> \n> ## Objective\n> DONE: all"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
     agent::{Background, PromptCache, claude::prompt_box::PromptBox},
-    api::wire::{AgentState, CheckpointReply},
+    api::wire::{AgentState, Reply},
     breakpoint::git::GitState,
     clock::At,
     config::{Config, RebootMode},
@@ -459,7 +459,7 @@ pub struct Model {
     /// Makes handoffs.
     pub generator: Generator,
     /// Checkpoints on their way to disk that somebody waits for, with what to answer.
-    pub saves: Vec<(uuid::Uuid, CallId, CheckpointReply)>,
+    pub saves: Vec<(uuid::Uuid, CallId, Reply)>,
     /// Why the store cannot be used and history is kept in memory, while that is so.
     pub store_trouble: Option<String>,
     /// The unsent prompt of the session before, until it stands in this one's prompt box.

@@ -69,6 +69,27 @@ pub struct Checkpoint {
     pub session: Option<SessionId>,
 }
 
+/// What the caller of `POST /context/auto-save` knows of the work, as it was sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AutoSave {
+    /// The environment that was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// How many tokens were in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_tokens: Option<u64>,
+    /// What the work is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inferred_task: Option<String>,
+    /// Where the work stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inferred_context: Option<String>,
+}
+
+/// Where [`AutoSave`] stands beside the preserved state, as what is known of a commit or test run stands under `breakpoint`.
+const AUTO_SAVE: &str = "auto_save";
+
 /// The form on disk: the number first, then the checkpoint beside it.
 #[derive(Serialize)]
 struct Written<'a> {
@@ -112,6 +133,21 @@ impl Checkpoint {
             checkpoint: self,
         })
         .to_string()
+    }
+
+    /// Keeps what the caller of an auto-save knows.
+    pub fn keep_auto_save(&mut self, saved: &AutoSave) {
+        if let (serde_json::Value::Object(fields), false) =
+            (&mut self.state, *saved == AutoSave::default())
+        {
+            fields.insert(AUTO_SAVE.to_owned(), json(saved));
+        }
+    }
+
+    /// What the caller of the auto-save knew that made this checkpoint, if one did.
+    #[must_use]
+    pub fn auto_save(&self) -> Option<AutoSave> {
+        serde_json::from_value(self.state.get(AUTO_SAVE)?.clone()).ok()
     }
 
     /// Reads what [`Checkpoint::to_json`] wrote, in this version or an older one.

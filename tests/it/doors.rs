@@ -50,9 +50,21 @@ fn scripts_are_told_and_taken_note_of() {
         .start();
     let home = supervisor.launch.the_home();
     supervisor.wait_for_state("idle", SOON);
-    let (status, body) = post(home, "/context/auto-save", &json!({}));
+    let known = json!({"used_tokens": 90_000, "inferred_task": "port it", "inferred_context": "half\ndone"});
+    let (status, body) = post(home, "/context/auto-save", &known);
     assert_eq!(status, 202, "{body}");
     assert_eq!(body["status"], "saved");
+    let listed = supervisor
+        .launch
+        .command(&["restore", "--list", "--json"])
+        .output();
+    let listed: Value = serde_json::from_slice(&listed.unwrap().stdout).unwrap();
+    let one = &listed["checkpoints"][0];
+    assert_eq!(
+        (&one["id"], &one["task"]),
+        (&body["checkpoint_id"], &json!("port it"))
+    );
+    assert_eq!(one["auto_save"], known);
     assert_eq!(body["restart_command"], "pitstop restore project");
     supervisor.prompt("work");
     supervisor.wait_for_status(|status| status["context"]["used"] == 90_000, SOON);

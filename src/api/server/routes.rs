@@ -29,8 +29,9 @@ use crate::api::endpoint::{Endpoint, Right};
 use crate::api::metrics;
 use crate::api::wire::{
     CheckpointBody, CommitBody, Control, ErrorBody, HookVerdict, REFUSABLE_EVENT, RebootBody,
-    Reply, Report, Request, SAY_LIMIT, SHA_DIGITS, SaveBody, SayBody, TEST_NAME_LIMIT,
-    TEST_NAMES_LIMIT, TestBody, UsageQuery, is_event_name, is_sha, is_shallow,
+    Reply, Report, Request, SAVE_CONTEXT_LIMIT, SAVE_TEXT_LIMIT, SAY_LIMIT, SHA_DIGITS, SaveBody,
+    SayBody, TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, UsageQuery, is_event_name, is_sha,
+    is_shallow,
 };
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
@@ -344,7 +345,32 @@ async fn auto_save(State(shop): State<Shop>, request: HttpRequest) -> Result<Res
     } else {
         parse(&body)?
     };
+    check_save(&body)?;
     ask(&shop, seat, Request::Reported(Report::AutoSave(body))).await
+}
+
+fn check_save(body: &SaveBody) -> Result<(), Fault> {
+    if body.used_tokens.is_some_and(|used| used > TOKENS_LIMIT) {
+        return Err(Fault::bad(format!(
+            "expected used_tokens of 0 to {TOKENS_LIMIT}"
+        )));
+    }
+    for (name, text, limit) in [
+        ("inferred_task", &body.inferred_task, SAVE_TEXT_LIMIT),
+        (
+            "inferred_context",
+            &body.inferred_context,
+            SAVE_CONTEXT_LIMIT,
+        ),
+    ] {
+        let length = text.as_ref().map_or(0, String::len);
+        if length > limit {
+            return Err(Fault::bad(format!(
+                "expected {name} of at most {limit} bytes, found {length}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 async fn git_commit(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {

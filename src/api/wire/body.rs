@@ -177,11 +177,20 @@ pub const TEST_NAME_LIMIT: usize = 1_000;
 
 /// The body of `POST /context/auto-save`; an empty one will do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SaveBody {
     /// The environment that is meant; nothing means the supervisor's own.
-    #[serde(default)]
     pub environment: Option<String>,
+    /// How many tokens are in use, as the caller counts them; nothing means the supervisor's own figure.
+    pub used_tokens: Option<u64>,
+    /// What the work is for, as the caller understands it: at most [`SAVE_TEXT_LIMIT`] bytes.
+    pub inferred_task: Option<String>,
+    /// Where the work stands, as the caller understands it: at most [`SAVE_CONTEXT_LIMIT`] bytes.
+    pub inferred_context: Option<String>,
 }
+
+/// The longest context that `POST /context/auto-save` takes, in bytes: it goes into a start prompt with the handoff.
+pub const SAVE_CONTEXT_LIMIT: usize = 32 * 1024;
 
 /// What a reported commit or test run is answered with; the field of the other kind is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -201,8 +210,10 @@ pub struct NotedReply {
 /// What `POST /context/auto-save` answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SaveReply {
-    /// `saved`.
+    /// `saved`: on disk. `queued`: in memory until the store can be used again; the message says why.
     pub status: String,
+    /// The checkpoint's id.
+    pub checkpoint_id: String,
     /// The session that was saved.
     pub session_id: Option<String>,
     /// How full the usable window was, in percent; nothing before the first figure.

@@ -7,7 +7,7 @@ use crate::{
     api::wire::{
         CommitBody, NewsKind, NotedReply, Report, SaveBody, TestBody, UsageActionKind, UsageQuery,
     },
-    app::{breakpoint, news::Glimpse, report, tally},
+    app::{breakpoint, checkpoint, event::Kept, news::Glimpse, report, tally},
     breakpoint::git::{Commit, GitFacts},
     lineage::{Cause, checkpoint::Checkpoint},
 };
@@ -59,6 +59,23 @@ impl Bench {
         match effects.remove(0) {
             Effect::Answer(answered, reply) if answered == call => (reply, effects),
             other => panic!("no answer first, but {other:?}"),
+        }
+    }
+
+    /// The answer comes once the checkpoint is kept.
+    fn auto_save(&mut self, body: SaveBody) -> (Reply, Vec<Effect>) {
+        let call = CallId(7);
+        let report = Report::AutoSave(body);
+        let effects = self.tell(Event::Reported { call, report });
+        if let [Effect::Answer(_, reply)] = &effects[..] {
+            return (reply.clone(), Vec::new());
+        }
+        let id = saved(&effects)[0].id;
+        let kept = Kept::Durable;
+        let answered = self.tell(Event::Store(StoreEvent::CheckpointKept { id, kept }));
+        match &answered[0] {
+            Effect::Answer(answered, reply) if *answered == call => (reply.clone(), effects),
+            other => panic!("no answer, but {other:?}"),
         }
     }
 
@@ -478,24 +495,23 @@ fn a_report_for_another_environment_is_refused() {
     let mut bench = Bench::new();
     let body = SaveBody {
         environment: Some("q\u{1b}".to_owned()),
+        ..SaveBody::default()
     };
     let (reply, effects) = bench.report(Report::AutoSave(body));
     let why = "this supervisor saves under the environment `p`, not `q`".to_owned();
     assert_eq!((reply, effects), (Reply::Refused { why }, Vec::new()));
     let body = SaveBody {
         environment: Some("p".to_owned()),
+        ..SaveBody::default()
     };
-    assert!(matches!(
-        bench.report(Report::AutoSave(body)).0,
-        Reply::Saved(_)
-    ));
+    assert!(matches!(bench.auto_save(body).0, Reply::Saved(_)));
 }
 
 #[test]
 fn an_auto_save_says_how_to_go_on() {
     let mut bench = Bench::filled(90_000, Config::default());
     bench.model.identity.environment = "it's mine".to_owned();
-    let (reply, effects) = bench.report(Report::AutoSave(SaveBody::default()));
+    let (reply, effects) = bench.auto_save(SaveBody::default());
     let Reply::Saved(saved_reply) = reply else {
         panic!("{reply:?}")
     };
@@ -509,9 +525,59 @@ fn an_auto_save_says_how_to_go_on() {
 }
 
 #[test]
+fn all_that_an_auto_save_says_is_kept_and_restored() {
+    let mut bench = Bench::filled(90_000, Config::default());
+    let body = SaveBody {
+        environment: Some("p".to_owned()),
+        used_tokens: Some(126_000),
+        inferred_task: Some("port the parser".to_owned()),
+        inferred_context: Some("dates are done\nnumbers are next".to_owned()),
+    };
+    let (reply, effects) = bench.auto_save(body);
+    let one = saved(&effects)[0].clone();
+    let Reply::Saved(reply) = reply else {
+        panic!("{reply:?}")
+    };
+    assert_eq!(reply.checkpoint_id, one.id.to_string());
+    assert_eq!(reply.percent_at_save, Some(70.0));
+    assert_eq!(one.tags, ["auto-save", "tokens-126000"]);
+    assert_eq!(one.task, "port the parser");
+    assert_eq!(
+        one.state["auto_save"],
+        json!({"environment": "p", "used_tokens": 126_000, "inferred_task": "port the parser",
+            "inferred_context": "dates are done\nnumbers are next"})
+    );
+    // It is of that checkpoint alone.
+    assert!(bench.model.told.custom.is_empty());
+
+    let mut bench = Bench::bare(Config::default());
+    let effects = checkpoint::restore(&mut bench.model, &one);
+    let effects = bench.obey(effects);
+    let start = effects.iter().find_map(|effect| match effect {
+        Effect::Start(start) => start.prompt.clone(),
+        _ => None,
+    });
+    let prompt = start.expect("a handoff");
+    for part in [
+        "Tokens in use: 126000",
+        "> port the parser",
+        "> dates are done\n> numbers are next",
+    ] {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+    // And goes on from there.
+    let custom = &bench.model.told.custom;
+    assert_eq!(custom["inferred_task"].as_str(), "port the parser");
+    assert_eq!(
+        custom["inferred_context"].as_str(),
+        "dates are done\nnumbers are next"
+    );
+}
+
+#[test]
 fn no_flood_of_reports_fills_the_disk() {
     let mut bench = Bench::new();
-    let kept = |bench: &mut Bench| match bench.report(Report::AutoSave(SaveBody::default())) {
+    let kept = |bench: &mut Bench| match bench.auto_save(SaveBody::default()) {
         (Reply::Saved(_), effects) => saved(&effects).len(),
         (Reply::Refused { .. }, _) => 0,
         (other, _) => panic!("{other:?}"),
@@ -527,7 +593,7 @@ fn each_checkpoint_has_an_id_of_its_own() {
     let mut bench = Bench::new();
     let mut ids = Vec::new();
     for _ in 0..5 {
-        let (_, effects) = bench.report(Report::AutoSave(SaveBody::default()));
+        let (_, effects) = bench.auto_save(SaveBody::default());
         ids.extend(saved(&effects).into_iter().map(|one| one.id));
         let control = Control::Save(crate::api::wire::CheckpointBody::EMPTY);
         let call = CallId(9);
@@ -633,7 +699,7 @@ fn what_changes_is_told_and_what_does_not_is_not() {
     assert_eq!(look.news(&bench.model, &[]), []);
     bench.prompted(OLD, "work");
     bench.used(PAST_WARN);
-    let (_, effects) = bench.report(Report::AutoSave(SaveBody::default()));
+    let (_, effects) = bench.auto_save(SaveBody::default());
     let news = look.news(&bench.model, &effects);
     let kinds: Vec<NewsKind> = news.iter().map(|one| one.kind).collect();
     let expected = [

@@ -13,7 +13,7 @@ const SAVE: &str = "/context/auto-save";
 #[test]
 fn reports_are_taken_in_the_right_form_only() {
     let supervisor = Supervisor::start();
-    let cases: [(&str, &[u8], u16); 53] = [
+    let cases: [(&str, &[u8], u16); 57] = [
         (COMMIT, br#"{"commit_sha": "1a2b3c4"}"#, 202),
         (COMMIT, br#"{"commit_sha": "1A2B3C4D5E", "environment": null, "branch": null, "commit_message": null, "files_changed": null}"#, 202),
         (COMMIT, br#"{"environment": "dev", "commit_sha": "1a2b3c4", "commit_message": "x\ny", "branch": "main", "files_changed": 3, "more": [1]}"#, 202),
@@ -61,7 +61,11 @@ fn reports_are_taken_in_the_right_form_only() {
         (SAVE, b"", 202),
         (SAVE, b"{}", 202),
         (SAVE, br#"{"environment": "dev"}"#, 202),
+        (SAVE, br#"{"used_tokens": 5, "inferred_task": "x", "inferred_context": null}"#, 202),
         (SAVE, br#"{"environment": 1}"#, 400),
+        (SAVE, br#"{"used_tokens": -1}"#, 400),
+        (SAVE, br#"{"used_tokens": 1000000000001}"#, 400),
+        (SAVE, br#"{"inferred_task": ["x"]}"#, 400),
         (SAVE, b"[]", 400),
         (SAVE, b"{", 400),
         (SAVE, b"\xff", 400),
