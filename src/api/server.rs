@@ -12,7 +12,7 @@
 //! # Wire format
 //!
 //! HTTP/1.1, one request a connection, JSON both ways, but for the text of `/metrics` and the events of `/events`.
-//! Every answer that is not a success carries `{"error", "hint"}`, but for requests too broken to be HTTP, which hyper
+//! Every answer that is not a success carries `{"error", "hint"}`, and `"field"` where one is wrong, but for requests too broken to be HTTP, which hyper
 //! answers with a bare code. `assets/openapi.json` describes it all.
 //!
 //! # Order

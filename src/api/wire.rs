@@ -17,6 +17,7 @@
 //! orders are [`Control`], and the server lets them through for the control token only.
 
 mod body;
+pub mod field;
 mod report;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub use report::{
     SourcedItem, StatusLineReply, StatusReport, TrimReport, UsageAction, UsageActionKind,
     UsageQuery, UsageReply,
 };
+
+pub use field::FieldError;
 
 pub use super::{
     endpoint::Endpoint,
@@ -303,6 +306,9 @@ pub struct ErrorBody {
     pub error: String,
     /// What to do about it; may be empty.
     pub hint: String,
+    /// The field of the body or query that is wrong, where one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
 }
 
 /// Whether a text can be the name of a hook event: 1 to [`EVENT_NAME_LIMIT`] ASCII letters.

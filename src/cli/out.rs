@@ -131,6 +131,7 @@ pub fn ask_if_any(
     let told = told.unwrap_or_else(|_| ErrorBody {
         error: format!("the supervisor answered with code {}", answer.status),
         hint: String::new(),
+        field: None,
     });
     complain(&told.error, &told.hint);
     Err(FAILED)

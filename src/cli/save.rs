@@ -67,7 +67,7 @@ pub fn run(args: &SaveArgs, flags: &Flags) -> i32 {
         tags: args.tag.clone(),
     };
     if let Err(error) = body.check() {
-        complain(&error, "");
+        complain(&error.to_string(), "");
         return USAGE;
     }
     let saved = save(body, flags).and_then(|(reply, json)| {

@@ -28,10 +28,10 @@ use super::{ANSWER_LIMIT, BODY_LIMIT, Call, Desk, LINE_LIMIT, QUEUE_LIMIT, READ_
 use crate::api::endpoint::{Endpoint, Right};
 use crate::api::metrics;
 use crate::api::wire::{
-    CheckpointBody, CommitBody, Control, ErrorBody, HookVerdict, REFUSABLE_EVENT, RebootBody,
-    Reply, Report, Request, SAVE_CONTEXT_LIMIT, SAVE_TEXT_LIMIT, SAY_LIMIT, SHA_DIGITS, SaveBody,
-    SayBody, TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, UsageQuery, is_event_name, is_sha,
-    is_shallow,
+    CheckpointBody, CommitBody, Control, ErrorBody, FieldError, HookVerdict, REFUSABLE_EVENT,
+    RebootBody, Reply, Report, Request, SAVE_CONTEXT_LIMIT, SAVE_TEXT_LIMIT, SAY_LIMIT, SHA_DIGITS,
+    SaveBody, SayBody, TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, UsageQuery, field,
+    is_event_name, is_sha, is_shallow,
 };
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
@@ -104,6 +104,7 @@ pub(super) struct Fault {
     status: StatusCode,
     error: String,
     hint: &'static str,
+    field: Option<String>,
 }
 
 impl Fault {
@@ -112,6 +113,7 @@ impl Fault {
             status,
             error: error.into(),
             hint,
+            field: None,
         }
     }
 
@@ -128,11 +130,21 @@ impl Fault {
     }
 }
 
+impl From<FieldError> for Fault {
+    fn from(error: FieldError) -> Self {
+        Self {
+            field: Some(error.field.clone()),
+            ..Self::bad(error.to_string())
+        }
+    }
+}
+
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
         let body = ErrorBody {
             error: self.error,
             hint: self.hint.to_owned(),
+            field: self.field,
         };
         let mut response = (self.status, Json(body)).into_response();
         if self.status == StatusCode::UNAUTHORIZED {
@@ -280,7 +292,7 @@ async fn hook(
         .ok()
         .map(|Path(event)| event)
         .filter(|event| is_event_name(event))
-        .ok_or_else(|| Fault::bad("expected an event's name of 1 to 40 letters"))?;
+        .ok_or_else(|| FieldError::new("event", "a name of 1 to 40 letters", "something else"))?;
     let (body, seat) = read_body(request).await?;
     // The payload goes on unparsed, valid or not: what to make of a torn one is the loop's to say,
     // and even then the event's name is news.
@@ -322,20 +334,35 @@ async fn status_line(State(shop): State<Shop>, request: HttpRequest) -> Result<R
 
 async fn usage(
     State(shop): State<Shop>,
-    query: Result<Query<UsageQuery>, QueryRejection>,
+    query: Result<Query<Vec<(String, String)>>, QueryRejection>,
     request: HttpRequest,
 ) -> Result<Response, Fault> {
-    let Query(query) = query.map_err(|_| {
-        Fault::bad("expected whole numbers for used_tokens and max_tokens, found something else")
+    let Query(given) = query.map_err(|_| {
+        Fault::bad("expected a query such as ?used_tokens=130000&max_tokens=200000, found another")
     })?;
-    let sane = query.used_tokens.unwrap_or(0) <= TOKENS_LIMIT
-        && (1..=TOKENS_LIMIT).contains(&query.max_tokens.unwrap_or(1));
-    if !sane {
-        return Err(Fault::bad(format!(
-            "expected used_tokens of 0 to {TOKENS_LIMIT} and max_tokens of 1 to {TOKENS_LIMIT}"
-        )));
-    }
+    let query = UsageQuery {
+        used_tokens: figure(&given, "used_tokens", 0)?,
+        max_tokens: figure(&given, "max_tokens", 1)?,
+    };
     ask(&shop, seat_of(&request), Request::Usage(query)).await
+}
+
+/// The number of tokens of that name in a query, if it is given.
+fn figure(given: &[(String, String)], name: &str, least: u64) -> Result<Option<u64>, FieldError> {
+    let mut values = given.iter().filter(|(have, _)| have == name);
+    let Some((_, value)) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(FieldError::new(name, "one value", "a second one"));
+    }
+    let number = value.parse().ok();
+    let number = number.filter(|number| (least..=TOKENS_LIMIT).contains(number));
+    let expected = || format!("a whole number of {least} to {TOKENS_LIMIT}");
+    number.map_or_else(
+        || Err(FieldError::text(name, expected(), value)),
+        |number| Ok(Some(number)),
+    )
 }
 
 async fn auto_save(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
@@ -349,11 +376,10 @@ async fn auto_save(State(shop): State<Shop>, request: HttpRequest) -> Result<Res
     ask(&shop, seat, Request::Reported(Report::AutoSave(body))).await
 }
 
-fn check_save(body: &SaveBody) -> Result<(), Fault> {
-    if body.used_tokens.is_some_and(|used| used > TOKENS_LIMIT) {
-        return Err(Fault::bad(format!(
-            "expected used_tokens of 0 to {TOKENS_LIMIT}"
-        )));
+fn check_save(body: &SaveBody) -> Result<(), FieldError> {
+    if let Some(used) = body.used_tokens.filter(|used| *used > TOKENS_LIMIT) {
+        let expected = format!("a whole number of 0 to {TOKENS_LIMIT}");
+        return Err(FieldError::new("used_tokens", expected, used));
     }
     for (name, text, limit) in [
         ("inferred_task", &body.inferred_task, SAVE_TEXT_LIMIT),
@@ -365,9 +391,7 @@ fn check_save(body: &SaveBody) -> Result<(), Fault> {
     ] {
         let length = text.as_ref().map_or(0, String::len);
         if length > limit {
-            return Err(Fault::bad(format!(
-                "expected {name} of at most {limit} bytes, found {length}"
-            )));
+            return Err(FieldError::bytes(name, limit, length));
         }
     }
     Ok(())
@@ -378,9 +402,8 @@ async fn git_commit(State(shop): State<Shop>, request: HttpRequest) -> Result<Re
     let body: CommitBody = parse(&body)?;
     if !is_sha(&body.commit_sha) {
         let (least, most) = (SHA_DIGITS.start(), SHA_DIGITS.end());
-        return Err(Fault::bad(format!(
-            "expected {least} to {most} hexadecimal digits as commit_sha"
-        )));
+        let expected = format!("{least} to {most} hexadecimal digits");
+        return Err(FieldError::text("commit_sha", expected, &body.commit_sha).into());
     }
     check_count("files_changed", body.files_changed)?;
     ask(&shop, seat, Request::Reported(Report::Commit(body))).await
@@ -389,47 +412,51 @@ async fn git_commit(State(shop): State<Shop>, request: HttpRequest) -> Result<Re
 async fn test_result(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
     let (body, seat) = read_body(request).await?;
     let body: TestBody = parse(&body)?;
+    check_tests(&body)?;
+    ask(&shop, seat, Request::Reported(Report::Tests(body))).await
+}
+
+fn check_tests(body: &TestBody) -> Result<(), FieldError> {
     check_count("test_count", body.test_count)?;
     check_count("failed_count", body.failed_count)?;
     if let (Some(failed), Some(all)) = (body.failed_count, body.test_count)
         && failed > all
     {
-        return Err(Fault::bad(format!(
-            "expected failed_count of at most test_count, found {failed} of {all}"
-        )));
+        let expected = format!("a number of at most {all}, the test_count,");
+        return Err(FieldError::new("failed_count", expected, failed));
     }
-    if body.duration_seconds.is_some_and(f64::is_sign_negative) {
-        return Err(Fault::bad("expected duration_seconds of 0 or more"));
+    if let Some(seconds) = body.duration_seconds.filter(|one| one.is_sign_negative()) {
+        return Err(FieldError::new(
+            "duration_seconds",
+            "a number of 0 or more",
+            seconds,
+        ));
     }
-    for name in body.failing_tests.iter().flatten() {
+    let names = body.failing_tests.as_deref().unwrap_or_default();
+    let most = body.failed_count.unwrap_or(u64::MAX);
+    let most = most.min(TEST_NAMES_LIMIT as u64);
+    if names.len() as u64 > most {
+        let expected = format!("a list of at most {most} names");
+        return Err(FieldError::new("failing_tests", expected, names.len()));
+    }
+    for (at, name) in names.iter().enumerate() {
         if name.trim().is_empty() || name.len() > TEST_NAME_LIMIT {
-            return Err(Fault::bad(format!(
-                "expected names of 1 to {TEST_NAME_LIMIT} bytes in failing_tests, found one of {}",
-                name.len()
-            )));
+            let expected = format!("a name of 1 to {TEST_NAME_LIMIT} bytes");
+            let field = format!("failing_tests[{at}]");
+            return Err(FieldError::text(field, expected, name));
         }
     }
-    let names = body.failing_tests.as_ref().map_or(0, Vec::len);
-    if names > TEST_NAMES_LIMIT {
-        return Err(Fault::bad(format!(
-            "expected at most {TEST_NAMES_LIMIT} names in failing_tests, found {names}"
-        )));
-    }
-    if body.failed_count.is_some_and(|count| count < names as u64) {
-        return Err(Fault::bad(format!(
-            "expected at most as many names in failing_tests as failed_count says, found {names}"
-        )));
-    }
-    ask(&shop, seat, Request::Reported(Report::Tests(body))).await
+    Ok(())
 }
 
-fn check_count(name: &str, count: Option<u64>) -> Result<(), Fault> {
-    if count.is_some_and(|count| count > COUNT_LIMIT) {
-        return Err(Fault::bad(format!(
-            "expected {name} of at most {COUNT_LIMIT}"
-        )));
+fn check_count(name: &str, count: Option<u64>) -> Result<(), FieldError> {
+    match count.filter(|count| *count > COUNT_LIMIT) {
+        Some(count) => {
+            let expected = format!("a whole number of at most {COUNT_LIMIT}");
+            Err(FieldError::new(name, expected, count))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 async fn metrics(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
@@ -457,7 +484,7 @@ async fn handoff(
         .ok()
         .map(|Path(id)| id)
         .filter(|id| is_session_id(id))
-        .ok_or_else(|| Fault::bad("expected a session's id or `current`"))?;
+        .ok_or_else(|| FieldError::new("id", "a session's id or `current`", "something else"))?;
     let session = (id != PRESENT_SESSION).then_some(id);
     ask(&shop, seat_of(&request), Request::Handoff { session }).await
 }
@@ -491,7 +518,7 @@ async fn order(
             .map_or(order, Control::RebootBy),
         Control::Save(_) => {
             let body: CheckpointBody = parse(&body)?;
-            body.check().map_err(Fault::bad)?;
+            body.check()?;
             Control::Save(body)
         }
         order => order,
@@ -503,17 +530,13 @@ async fn say(State(shop): State<Shop>, request: HttpRequest) -> Result<Response,
     let (body, seat) = read_body(request).await?;
     let SayBody { text } = parse(&body)?;
     if text.len() > SAY_LIMIT {
-        return Err(Fault::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!(
-                "expected at most {SAY_LIMIT} bytes of text, found {}",
-                text.len()
-            ),
-            "",
-        ));
+        return Err(Fault {
+            status: StatusCode::PAYLOAD_TOO_LARGE,
+            ..FieldError::bytes("text", SAY_LIMIT, text.len()).into()
+        });
     }
     if text.trim().is_empty() {
-        return Err(Fault::bad("expected some text to say, found none"));
+        return Err(FieldError::text("text", "some text to say", &text).into());
     }
     ask(&shop, seat, Request::Control(Control::Say(text))).await
 }
@@ -585,13 +608,15 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
     if !is_shallow(body) {
         return Err(Fault::bad("the JSON is nested too deeply"));
     }
-    serde_json::from_slice(body).map_err(|error| {
-        Fault::bad(format!(
-            "expected a JSON object, found a fault at line {} column {}",
-            error.line(),
-            error.column()
-        ))
-    })
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let torn = |path: &str, error: &serde_json::Error| match field::of_json(path, error) {
+        Ok(error) => error.into(),
+        Err(error) => Fault::bad(error),
+    };
+    let parsed = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| torn(&error.path().to_string(), error.inner()))?;
+    reader.end().map_err(|error| torn("", &error))?;
+    Ok(parsed)
 }
 
 pub(super) fn seat_of(request: &HttpRequest) -> Arc<Seat> {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::FieldError;
 use crate::lineage::Way;
 
 /// How long a text for [`Control::Say`](super::Control::Say) may be, in bytes: a prompt, not a document.
@@ -63,25 +64,29 @@ impl CheckpointBody {
     };
 
     /// What is wrong with it, if anything: texts are short, tags are words.
-    pub fn check(&self) -> Result<(), String> {
-        let texts = self.task.iter().chain(&self.next_steps);
-        for text in texts {
-            if text.trim().is_empty() || text.len() > SAVE_TEXT_LIMIT {
-                return Err(format!(
-                    "expected task and next steps of 1 to {SAVE_TEXT_LIMIT} bytes, found one of {}",
-                    text.len()
-                ));
+    pub fn check(&self) -> Result<(), FieldError> {
+        let steps = self.next_steps.iter().enumerate();
+        let steps = steps.map(|(at, step)| (format!("next_steps[{at}]"), step));
+        let task = self.task.iter().map(|task| ("task".to_owned(), task));
+        for (name, text) in task.chain(steps) {
+            if text.trim().is_empty() {
+                return Err(FieldError::text(name, "some text", text));
+            }
+            if text.len() > SAVE_TEXT_LIMIT {
+                return Err(FieldError::bytes(name, SAVE_TEXT_LIMIT, text.len()));
             }
         }
-        if self.next_steps.len() > SAVE_LIST_LIMIT || self.tags.len() > SAVE_LIST_LIMIT {
-            return Err(format!(
-                "expected at most {SAVE_LIST_LIMIT} next steps and tags"
-            ));
+        for (name, list) in [("next_steps", &self.next_steps), ("tags", &self.tags)] {
+            if list.len() > SAVE_LIST_LIMIT {
+                let expected = format!("a list of at most {SAVE_LIST_LIMIT}");
+                return Err(FieldError::new(name, expected, list.len()));
+            }
         }
-        match self.tags.iter().find(|tag| !is_tag(tag)) {
-            Some(tag) => Err(format!(
-                "expected tags of 1 to {TAG_LIMIT} letters, digits and `-_.:/`, found {:?}",
-                tag.chars().take(TAG_LIMIT).collect::<String>()
+        match self.tags.iter().enumerate().find(|(_, tag)| !is_tag(tag)) {
+            Some((at, tag)) => Err(FieldError::text(
+                format!("tags[{at}]"),
+                format!("1 to {TAG_LIMIT} letters, digits and `-_.:/`"),
+                tag,
             )),
             None => Ok(()),
         }

@@ -195,6 +195,10 @@ fn what_goes_over_the_wire_has_the_described_fields() {
             text: String::new(),
         }),
     );
-    let (error, hint) = (String::new(), String::new());
-    fits("ErrorBody", json(&ErrorBody { error, hint }));
+    let error = ErrorBody {
+        error: String::new(),
+        hint: String::new(),
+        field: Some(String::new()),
+    };
+    fits("ErrorBody", json(&error));
 }

@@ -89,6 +89,156 @@ fn reports_are_taken_in_the_right_form_only() {
 }
 
 #[test]
+fn a_refusal_names_the_field_its_value_and_what_is_expected() {
+    let supervisor = Supervisor::start();
+    let long = format!(r#"{{"text": "{}"}}"#, "x".repeat(64 * 1024 + 1));
+    for (method, path, body, field, parts) in [
+        (
+            "POST",
+            COMMIT,
+            r#"{"branch": "x"}"#,
+            "commit_sha",
+            ["a value", "none"],
+        ),
+        (
+            "POST",
+            COMMIT,
+            r#"{"commit_sha": "no\u001b"}"#,
+            "commit_sha",
+            ["7 to 64 hex", r#""no\u{1b}""#],
+        ),
+        (
+            "POST",
+            COMMIT,
+            r#"{"commit_sha": "1a2b3c4", "files_changed": -3}"#,
+            "files_changed",
+            ["whole number", "-3"],
+        ),
+        (
+            "POST",
+            COMMIT,
+            r#"{"commit_sha": "1a2b3c4", "files_changed": 2000000000}"#,
+            "files_changed",
+            ["1000000000", "2000000000"],
+        ),
+        (
+            "POST",
+            TESTS,
+            r#"{"passed": 1}"#,
+            "passed",
+            ["true or false", "1"],
+        ),
+        (
+            "POST",
+            TESTS,
+            r#"{"passed": false, "test_count": 1, "failed_count": 2}"#,
+            "failed_count",
+            ["at most 1", "found 2"],
+        ),
+        (
+            "POST",
+            TESTS,
+            r#"{"passed": false, "failing_tests": ["a", 7]}"#,
+            "failing_tests[1]",
+            ["a text", "7"],
+        ),
+        (
+            "POST",
+            TESTS,
+            r#"{"passed": true, "duration_seconds": -0.5}"#,
+            "duration_seconds",
+            ["0 or more", "-0.5"],
+        ),
+        (
+            "POST",
+            SAVE,
+            r#"{"used_tokens": "many"}"#,
+            "used_tokens",
+            ["whole number", "many"],
+        ),
+        (
+            "POST",
+            SAVE,
+            r#"{"inferred_context": {}}"#,
+            "inferred_context",
+            ["a text", "an object"],
+        ),
+        (
+            "POST",
+            "/control/reboot",
+            r#"{"way": "sideways"}"#,
+            "way",
+            ["`fresh` or `trim`", "`sideways`"],
+        ),
+        (
+            "POST",
+            "/control/save",
+            r#"{"tags": ["a", "b c"]}"#,
+            "tags[1]",
+            ["letters, digits", r#""b c""#],
+        ),
+        (
+            "POST",
+            "/control/save",
+            r#"{"next_steps": [" "]}"#,
+            "next_steps[0]",
+            ["some text", r#"" ""#],
+        ),
+        (
+            "POST",
+            "/control/say",
+            r#"{"text": ""}"#,
+            "text",
+            ["some text", r#""""#],
+        ),
+        (
+            "POST",
+            "/control/say",
+            &long,
+            "text",
+            ["65536 bytes", "65537 bytes"],
+        ),
+        (
+            "GET",
+            "/context/usage?used_tokens=-1",
+            "",
+            "used_tokens",
+            ["0 to", r#""-1""#],
+        ),
+        (
+            "GET",
+            "/context/usage?max_tokens=0",
+            "",
+            "max_tokens",
+            ["1 to", r#""0""#],
+        ),
+        (
+            "GET",
+            "/context/usage?max_tokens=1&max_tokens=2",
+            "",
+            "max_tokens",
+            ["one value", "second"],
+        ),
+    ] {
+        let answer = supervisor.request("control", method, path, body.as_bytes());
+        let told: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(told["field"], field, "{path} {body:.80}: {told}");
+        let error = told["error"].as_str().unwrap();
+        assert!(
+            error.contains(field) && parts.iter().all(|part| error.contains(part)),
+            "{error}"
+        );
+    }
+    // No field is to blame for what is no JSON.
+    let answer = supervisor.request("control", "POST", SAVE, b"{");
+    assert!(
+        !answer.body.contains("field") && answer.status == 400,
+        "{answer:?}"
+    );
+    assert_eq!(supervisor.heard(), []);
+}
+
+#[test]
 fn every_endpoint_refuses_what_is_too_large_too_deep_or_no_json() {
     let supervisor = Supervisor::start();
     let deep = [
