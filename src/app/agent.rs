@@ -7,13 +7,14 @@ use crate::{
         AgentEvent, Background, Failure, StartSource, StatusLine, ToolCall, ToolOutput, claude,
     },
     api::wire::AgentState,
+    autopilot::{Autopilot, End},
     breakpoint::test_run,
     config::{Config, GuardConfig, Preset},
     guard::{
         Crossing, GuardSettings, Reading, Source,
         threshold::{self, Threshold, Thresholds},
     },
-    lineage::{Cause, EndReason, IterationId},
+    lineage::{Cause, EndReason, IterationId, Meta, RunEnd},
     transcript::{SessionId, Tokens},
 };
 
@@ -117,7 +118,9 @@ fn new_session(model: &mut Model) {
 pub fn close_iteration(model: &mut Model, reason: EndReason) -> Vec<Effect> {
     note_figures(model);
     let mut effects = summary::close(model);
-    if model.lineage.close(model.now.wall, reason).is_ok() {
+    let closed = model.lineage.close(model.now.wall, reason).is_ok();
+    // An agent that had ended before has its record; the run's end is still to be written.
+    if closed || model.quitting.is_some() {
         effects.extend(save_iteration(model));
     }
     effects
@@ -126,11 +129,30 @@ pub fn close_iteration(model: &mut Model, reason: EndReason) -> Vec<Effect> {
 /// Keeps the newest iteration's record.
 pub fn save_iteration(model: &mut Model) -> Vec<Effect> {
     note_figures(model);
-    let meta = model.lineage.meta();
+    let meta = meta(model);
     let last = model.lineage.iterations().last();
     last.map(|last| Effect::SaveIteration(Box::new(last.clone()), Box::new(meta)))
         .into_iter()
         .collect()
+}
+
+/// The run's record. It has an end once its last iteration has: what is written last is the whole of it.
+fn meta(model: &Model) -> Meta {
+    let run = model.autopilot.as_ref().map(|run| &run.pilot);
+    let quitting = model.quitting.filter(|_| model.lineage.current().is_none());
+    let end = quitting.map(|quitting| {
+        let end = run.and_then(Autopilot::end).unwrap_or_else(|| RunEnd {
+            reason: quitting.reason,
+            exit_code: Some(quitting.code),
+            evidence: End::Stopped {
+                code: quitting.code,
+            }
+            .to_string(),
+        });
+        (model.now.wall, end)
+    });
+    let task = run.map(|run| run.plan.task.as_str());
+    model.lineage.meta(task, end)
 }
 
 /// Copies the figures of the moment into the open record.

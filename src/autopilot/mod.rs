@@ -27,7 +27,10 @@ pub use cap::{Cap, Caps, Spent};
 pub use news::RunNews;
 pub use patience::{Patience, Pause};
 
-use crate::{clock::At, lineage::EndReason};
+use crate::{
+    clock::At,
+    lineage::{EndReason, RunEnd},
+};
 
 /// So many failures of an unknown kind, and nothing else from the start, mean that the agent cannot work.
 const FIRST_FAILURES: u32 = 4;
@@ -129,7 +132,8 @@ impl End {
     pub const fn reason(&self) -> EndReason {
         match self {
             Self::Promise => EndReason::PromiseFound,
-            Self::Cap(_) | Self::Tripped(_) => EndReason::Limit,
+            Self::Cap(_) => EndReason::Limit,
+            Self::Tripped(_) => EndReason::Breaker,
             Self::NoAgent(_) => EndReason::Crash,
             Self::Stopped { .. } => EndReason::Shutdown,
         }
@@ -371,6 +375,25 @@ impl Autopilot {
             Phase::Ended(End::Tripped(trip))
         };
         self.phase.clone()
+    }
+
+    /// How it ended, once it is over.
+    #[must_use]
+    pub fn end(&self) -> Option<RunEnd> {
+        let Phase::Ended(end) = &self.phase else {
+            return None;
+        };
+        let said = self.message.as_deref().unwrap_or_default();
+        let line = promise::line(&self.plan.promise, said);
+        let evidence = match (end, line) {
+            (End::Promise, Some(line)) => format!("the agent said: {}", breaker::excerpt(line)),
+            _ => end.to_string(),
+        };
+        Some(RunEnd {
+            reason: end.reason(),
+            exit_code: Some(end.code()),
+            evidence,
+        })
     }
 
     /// A person says go on: what was tripped or waited for is forgotten. A promise given meanwhile still counts.

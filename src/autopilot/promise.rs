@@ -25,8 +25,15 @@ const QUOTES: [(char, char); 6] = [
 /// Whether the message gives the promise in its own words.
 #[must_use]
 pub fn is_given(promise: &str, message: &str) -> bool {
+    line(promise, message).is_some()
+}
+
+/// The line of the message that gives the promise.
+#[must_use]
+pub fn line<'a>(promise: &str, message: &'a str) -> Option<&'a str> {
     let promise = promise.trim();
-    !promise.is_empty() && own_lines(message).any(|line| is_in_line(promise, line))
+    let mut lines = own_lines(message).filter(|_| !promise.is_empty());
+    lines.find(|line| is_in_line(promise, line))
 }
 
 fn is_in_line(promise: &str, line: &str) -> bool {

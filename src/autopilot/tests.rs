@@ -160,7 +160,7 @@ fn a_trip_waits_for_a_person_and_ends_a_headless_run() {
     let Phase::Ended(end) = headless.trip(trip) else {
         panic!("{:?}", headless.phase);
     };
-    assert_eq!((end.code(), end.reason()), (4, EndReason::Limit));
+    assert_eq!((end.code(), end.reason()), (4, EndReason::Breaker));
     headless.resume();
     assert!(headless.is_over());
 }
@@ -310,7 +310,7 @@ fn every_end_has_the_code_of_the_contract() {
         (End::Promise, 0, EndReason::PromiseFound),
         (End::Stopped { code: 0 }, 0, EndReason::Shutdown),
         (End::Cap(Cap::Iterations(1)), 3, EndReason::Limit),
-        (End::Tripped(trip), 4, EndReason::Limit),
+        (End::Tripped(trip), 4, EndReason::Breaker),
         (End::NoAgent("x".to_owned()), 5, EndReason::Crash),
         (End::Stopped { code: 130 }, 130, EndReason::Shutdown),
     ] {

@@ -145,7 +145,7 @@ fn of_run(
             }
         } else if let Some(log) = recorded(run, iteration.iteration)? {
             found.push(Session {
-                id: format!("{}/{}", meta.run.as_str(), iteration.iteration),
+                id: format!("{}/{}", meta.run_id.as_str(), iteration.iteration),
                 source: "recording",
                 log,
             });

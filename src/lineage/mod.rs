@@ -210,8 +210,8 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// Why an iteration ended; the words are those of `meta.json` (DESIGN section 8).
-    EndReason, "an end reason (natural, context_limit, promise_found, user_reboot, shutdown, crash or limit)", {
+    /// Why an iteration ended; the words are those of `meta.json`.
+    EndReason, "an end reason (natural, context_limit, promise_found, user_reboot, shutdown, crash, limit or breaker)", {
         /// The agent ended by itself.
         Natural = "natural",
         /// The context window was full.
@@ -226,6 +226,8 @@ words! {
         Crash = "crash",
         /// A cap of the run was reached.
         Limit = "limit",
+        /// A breaker of the run tripped.
+        Breaker = "breaker",
     }
 }
 
@@ -403,6 +405,13 @@ impl Iteration {
         self.ended_at.is_none()
     }
 
+    /// Whether a handoff was given to it, and not a trimmed copy or nothing.
+    #[must_use]
+    pub fn was_given_handoff(&self) -> bool {
+        let record = self.reboot.as_ref();
+        record.is_some_and(|one| one.trim.is_none() && one.handoff_bytes > 0)
+    }
+
     fn born(iteration: IterationId, at: DateTime<Utc>) -> Self {
         Self {
             iteration,
@@ -578,21 +587,57 @@ impl Lineage {
         &self.iterations
     }
 
-    /// What `meta.json` says of this run.
+    /// What `meta.json` says of this run, with its task and how it ended, as far as they are known.
     #[must_use]
-    pub fn meta(&self) -> Meta {
+    pub fn meta(&self, task: Option<&str>, ended: Option<(DateTime<Utc>, RunEnd)>) -> Meta {
+        let costs = self.iterations.iter().filter_map(|one| one.cost_usd);
+        let (ended_at, end) = ended.unzip();
         Meta {
-            run: self.run.clone(),
+            run_id: self.run.clone(),
+            task: task.map(str::to_owned),
+            started_at: Some(self.run.started()),
+            ended_at: ended_at.map(|at| at.trunc_subsecs(3).max(self.run.started())),
+            end,
+            cost: costs.reduce(|sum, cost| sum + cost).map(in_millionths),
             iterations: self.iterations.iter().map(IterationRecord::from).collect(),
         }
     }
 }
 
-/// The file `meta.json` of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An amount of money without the last digits that adding up leaves behind.
+fn in_millionths(dollars: f64) -> f64 {
+    (dollars * 1e6).round() / 1e6
+}
+
+/// The file `meta.json` of a run. What is not known is left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
-    /// The run's name.
-    pub run: RunId,
+    /// The run's name; records of before called it `run`.
+    #[serde(alias = "run")]
+    pub run_id: RunId,
+    /// The task of an autonomous run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// When it began, to the second; only records of before are without it.
+    #[serde(
+        default,
+        with = "moment::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended; none while it lives.
+    #[serde(
+        default,
+        with = "moment::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ended_at: Option<DateTime<Utc>>,
+    /// How it ended; none while it lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<RunEnd>,
+    /// What all iterations together cost, in US dollars, as the agent reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// Its iterations, oldest first.
     pub iterations: Vec<IterationRecord>,
 }
@@ -602,6 +647,30 @@ impl Meta {
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         format!("{:#}\n", json(self)).into_bytes()
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// Why.
+    pub reason: EndReason,
+    /// The exit code of the supervisor; none if it died without notice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What shows it: the line with the stop phrase, what a breaker has seen, which cap was reached.
+    pub evidence: String,
+}
+
+impl RunEnd {
+    /// The end of a run whose supervisor died without notice, as the next start finds it.
+    #[must_use]
+    pub fn crashed() -> Self {
+        Self {
+            reason: EndReason::Crash,
+            exit_code: None,
+            evidence: "the supervisor ended without notice".to_owned(),
+        }
     }
 }
 
@@ -616,9 +685,8 @@ const fn is_none_at_all(count: &u32) -> bool {
     *count == 0
 }
 
-/// One iteration as `meta.json` tells it: exactly the names of DESIGN section 8, nulls left out, and the number of
-/// compactions where there were any.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One iteration as it stands in `meta.json`; with the number of compactions where there were any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IterationRecord {
     /// The number, from 1.
     pub iteration: IterationId,
@@ -638,14 +706,23 @@ pub struct IterationRecord {
     /// Why it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<EndReason>,
+    /// What asked for the reboot that began it; left out for the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// Tokens in and out.
     pub tokens: TokenTotals,
+    /// What it cost, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// How often the client compacted its context; left out if it never did.
     #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub compactions: u32,
     /// What was done, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// The file with the handoff that it was given, beside this record; left out if it was given none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<String>,
 }
 
 impl From<&Iteration> for IterationRecord {
@@ -656,9 +733,14 @@ impl From<&Iteration> for IterationRecord {
             started_at: whole.started_at,
             ended_at: whole.ended_at,
             end_reason: whole.end_reason,
+            cause: whole.cause,
             tokens: whole.tokens,
+            cost: whole.cost_usd.map(in_millionths),
             compactions: whole.compactions,
             summary: whole.summary.clone(),
+            handoff: whole
+                .was_given_handoff()
+                .then(|| format!("iteration-{}/handoff.md", whole.iteration)),
         }
     }
 }
@@ -758,6 +840,22 @@ mod tests {
         SessionId::new(uuid::Uuid::from_u128(n))
     }
 
+    fn reboot() -> RebootRecord {
+        RebootRecord {
+            old_session: None,
+            new_session: None,
+            way: Way::Fresh,
+            cause: Cause::Threshold,
+            trim: None,
+            transition_time_ms: BTreeMap::new(),
+            handoff_bytes: 1,
+            handoff_tokens: Tokens(1),
+            verified: true,
+            warmed_up: false,
+            preserved_state: None,
+        }
+    }
+
     #[test]
     fn a_run_name_sorts_by_time_and_reads_back() {
         let earlier = RunId::new(at(0), [0xff; 3]);
@@ -805,7 +903,8 @@ mod tests {
                 "user_reboot",
                 "shutdown",
                 "crash",
-                "limit"
+                "limit",
+                "breaker"
             ]
         );
         for reason in EndReason::ALL {
@@ -864,17 +963,8 @@ mod tests {
         for second in 0..10 {
             lineage.open(None, None, at(second)).unwrap();
             lineage.current_mut().unwrap().reboot = Some(RebootRecord {
-                old_session: None,
-                new_session: None,
-                way: Way::Fresh,
-                cause: Cause::Threshold,
-                trim: None,
-                transition_time_ms: BTreeMap::new(),
-                handoff_bytes: 1,
-                handoff_tokens: Tokens(1),
-                verified: true,
-                warmed_up: false,
                 preserved_state: Some(serde_json::json!({ "a": 1 })),
+                ..reboot()
             });
             lineage.close(at(second), EndReason::ContextLimit).unwrap();
         }
@@ -895,33 +985,69 @@ mod tests {
     }
 
     #[test]
-    fn meta_has_exactly_the_names_of_the_contract_and_no_nulls() {
+    fn meta_has_exactly_the_names_of_its_schema_and_no_nulls() {
         let mut lineage = Lineage::new(run());
-        lineage
-            .open(Some(session(7)), Some(Cause::Key), at(0))
-            .unwrap();
+        lineage.open(Some(session(7)), None, at(0)).unwrap();
         let open = lineage.current_mut().unwrap();
         open.tokens = TokenTotals {
             input: Tokens(12),
             output: Tokens(3),
         };
         open.cost_usd = Some(1.5);
-        let value: serde_json::Value = serde_json::from_slice(&lineage.meta().to_json()).unwrap();
-        let names: Vec<_> = value["iterations"][0]
-            .as_object()
-            .unwrap()
-            .keys()
-            .cloned()
-            .collect();
-        assert_eq!(names, ["iteration", "session_id", "started_at", "tokens"]);
+        let names = |value: &serde_json::Value| -> Vec<String> {
+            value.as_object().unwrap().keys().cloned().collect()
+        };
+        let value: serde_json::Value =
+            serde_json::from_slice(&lineage.meta(None, None).to_json()).unwrap();
+        assert_eq!(
+            names(&value),
+            ["run_id", "started_at", "cost", "iterations"]
+        );
+        assert_eq!(
+            names(&value["iterations"][0]),
+            ["iteration", "session_id", "started_at", "tokens", "cost"]
+        );
 
         lineage.current_mut().unwrap().summary = Some("did it".to_owned());
         lineage.close(at(60), EndReason::PromiseFound).unwrap();
-        let value: serde_json::Value = serde_json::from_slice(&lineage.meta().to_json()).unwrap();
-        let record = &value["iterations"][0];
-        let names: Vec<_> = record.as_object().unwrap().keys().cloned().collect();
+        lineage
+            .open(Some(session(8)), Some(Cause::Key), at(61))
+            .unwrap();
+        let second = lineage.current_mut().unwrap();
+        second.cost_usd = Some(0.1 + 0.2);
+        second.reboot = Some(RebootRecord {
+            handoff_bytes: 7,
+            ..reboot()
+        });
+        lineage.close(at(62), EndReason::Breaker).unwrap();
+        let end = RunEnd {
+            reason: EndReason::Breaker,
+            exit_code: Some(4),
+            evidence: "breaker no_change tripped".to_owned(),
+        };
+        let meta = lineage.meta(Some("build it"), Some((at(62), end)));
+        let value: serde_json::Value = serde_json::from_slice(&meta.to_json()).unwrap();
         assert_eq!(
-            names,
+            names(&value),
+            [
+                "run_id",
+                "task",
+                "started_at",
+                "ended_at",
+                "end",
+                "cost",
+                "iterations"
+            ]
+        );
+        assert_eq!(
+            value["end"],
+            serde_json::json!({"reason": "breaker", "exit_code": 4, "evidence": "breaker no_change tripped"})
+        );
+        assert_eq!(value["cost"], 1.8);
+        assert_eq!(value["started_at"], moment::text(run().started()));
+        let record = &value["iterations"][0];
+        assert_eq!(
+            names(record),
             [
                 "iteration",
                 "session_id",
@@ -929,6 +1055,7 @@ mod tests {
                 "ended_at",
                 "end_reason",
                 "tokens",
+                "cost",
                 "summary"
             ]
         );
@@ -938,10 +1065,21 @@ mod tests {
         );
         assert_eq!(record["end_reason"], "promise_found");
         assert_eq!(record["started_at"].as_str().unwrap().len(), 24);
+        let second = &value["iterations"][1];
         assert_eq!(
-            serde_json::from_value::<Meta>(value).unwrap(),
-            lineage.meta()
+            (&second["cause"], &second["cost"], &second["handoff"]),
+            (&"key".into(), &0.3.into(), &"iteration-2/handoff.md".into())
         );
+        assert_eq!(serde_json::from_value::<Meta>(value).unwrap(), meta);
+    }
+
+    #[test]
+    fn a_record_of_an_older_shape_is_read() {
+        let old = r#"{"run": "20261121-075144-3fa94c", "iterations": [{"iteration": 1,
+            "started_at": "2026-11-21T07:51:44.000Z", "end_reason": "limit", "tokens": {"input": 1, "output": 2}}]}"#;
+        let meta: Meta = serde_json::from_str(old).unwrap();
+        assert_eq!(meta.run_id.as_str(), "20261121-075144-3fa94c");
+        assert_eq!((meta.started_at, meta.iterations.len()), (None, 1));
     }
 
     #[test]

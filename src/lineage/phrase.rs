@@ -14,6 +14,7 @@ impl EndReason {
             Self::Shutdown => "pitstop was told to end",
             Self::Crash => "it died",
             Self::Limit => "a cap of the run was reached",
+            Self::Breaker => "a breaker of the run tripped",
         }
     }
 }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     lineage::{
-        EndReason, Lineage, Project, RunId,
+        EndReason, Lineage, Project, RunEnd, RunId,
         files::{PrivateDir, RunDir},
         store::{HistoryOf, RunHistory, Store},
     },
@@ -37,8 +37,8 @@ pub async fn close_dead_runs(
     let mut last = None;
     for RunHistory { run, iterations } in open {
         let lineage = close_iterations(store, run.run.clone(), iterations, at).await;
-        let meta = RunDir::open(files, &run.run)
-            .and_then(|directory| directory.write_meta(&lineage.meta()));
+        let meta = lineage.meta(run.task.as_deref(), Some((at, RunEnd::crashed())));
+        let meta = RunDir::open(files, &run.run).and_then(|directory| directory.write_meta(&meta));
         if let Err(error) = meta {
             tracing::warn!(
                 error = told(&error),

@@ -120,6 +120,21 @@ fn check_five_sessions(launch: &Launch) {
     expected.push("promise_found");
     assert_eq!(reasons(&meta), expected);
     assert_eq!(sessions(&meta).len(), 5);
+    assert_eq!(meta["end"]["reason"], "promise_found");
+    let evidence = meta["end"]["evidence"].as_str().unwrap();
+    assert!(
+        evidence.starts_with("the agent said: ") && evidence.contains(PROMISE),
+        "{evidence}"
+    );
+    let iterations = meta["iterations"].as_array().unwrap();
+    assert_eq!(
+        (&iterations[0]["cause"], &iterations[0]["handoff"]),
+        (&Value::Null, &Value::Null)
+    );
+    for one in &iterations[1..] {
+        let named = run_dir(launch).join(one["handoff"].as_str().expect("a handoff"));
+        assert!(named.is_file() && one["cause"].is_string(), "{one:#}");
+    }
     let handoffs = handoffs(launch);
     assert_eq!(handoffs.len(), 4);
     for (number, handoff) in handoffs.iter().enumerate() {
@@ -187,7 +202,22 @@ fn check_end(launch: Launch, code: i32, reason: &str, why: &str) {
     assert_eq!(found, Some(code), "{why}: {:#?}", run.lines());
     assert_eq!(end["code"], code);
     assert!(end["why"].as_str().unwrap().contains(why), "{why}: {end}");
-    assert_eq!(reasons(&meta(&launch)).last(), Some(&reason), "{why}");
+    let meta = meta(&launch);
+    assert_eq!(reasons(&meta).last(), Some(&reason), "{why}");
+    // How the run ended is not how its last iteration did: that may have died.
+    let end = &meta["end"];
+    let expected = if code == 4 { "breaker" } else { "limit" };
+    assert_eq!(
+        (&end["reason"], &end["exit_code"]),
+        (&expected.into(), &code.into()),
+        "{meta:#}"
+    );
+    assert!(end["evidence"].as_str().unwrap().contains(why), "{end}");
+    assert_eq!(meta["task"], "Build tidepool with care", "{meta:#}");
+    assert!(
+        meta["ended_at"].is_string() && meta["run_id"].is_string(),
+        "{meta:#}"
+    );
 }
 
 #[test]
@@ -237,25 +267,25 @@ fn each_breaker_ends_a_headless_run_with_its_evidence() {
         ])
         .set("loop.same_command_limit=1"),
         4,
-        "limit",
+        "breaker",
         "breaker same_command tripped: `echo broken 1; false` has failed 1 times in a row: broken 1",
     );
     check_end(
         scripted(&["$ false\ta", "$ false\tb", "$ false\tc", "d"]).set("loop.same_command_limit=3"),
         4,
-        "limit",
+        "breaker",
         "`false` has failed 3 times",
     );
     check_end(
         scripted(&["a", "b", "c", "d", "e"]).set("loop.no_change_limit=4"),
         4,
-        "limit",
+        "breaker",
         "breaker no_change tripped: 4 turns in a row",
     );
     check_end(
         scripted(&["a", "stuck", "stuck", "stuck", "e"]).set("loop.same_message_limit=3"),
         4,
-        "limit",
+        "breaker",
         "breaker same_message tripped: 3 turns in a row have ended with the same words: stuck",
     );
     check_end(
@@ -264,7 +294,7 @@ fn each_breaker_ends_a_headless_run_with_its_evidence() {
             .env("PITSTOP_DEMO_PACE_MS", "5")
             .env("PITSTOP_DEMO_GROWTH", "140000"),
         4,
-        "limit",
+        "breaker",
         "breaker reboot_thrash tripped",
     );
     // It dies before it has said a word in every life but the first.

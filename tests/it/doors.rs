@@ -165,7 +165,7 @@ fn a_text_is_said_by_command_and_refused_while_a_turn_runs() {
     let long = "x".repeat(70_000);
     let output = supervisor.run_with_input(&["ctl", "say", "-"], long.as_bytes());
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("expected at most 65536 bytes"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("expected a text of at most 65536 bytes"));
 }
 
 #[test]

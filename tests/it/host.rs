@@ -66,7 +66,12 @@ fn check_record(launch: &Launch, reason: &str) {
         .join(run)
         .join("meta.json");
     let meta: Value = serde_json::from_slice(&fs::read(meta).expect("meta.json")).expect("JSON");
-    assert!(meta.to_string().contains(reason), "{meta:#}");
+    assert_eq!(meta["iterations"][0]["end_reason"], reason, "{meta:#}");
+    assert_eq!(meta["end"]["reason"], reason, "{meta:#}");
+    assert!(
+        meta["end"]["exit_code"].is_u64() && meta["ended_at"].is_string(),
+        "{meta:#}"
+    );
 }
 
 #[test]
@@ -124,6 +129,16 @@ fn a_panic_leaves_a_usable_terminal_its_report_and_no_agent() {
     next.terminal
         .wait_for_text("the last run ended without notice", SOON);
     next.wait_for_state("idle", SOON);
+    let runs = fs::read_dir(launch.project().join(".pitstop/runs")).unwrap();
+    let metas = runs.map(|run| fs::read(run.unwrap().path().join("meta.json")).unwrap());
+    let mut ends = metas.map(|meta| serde_json::from_slice::<Value>(&meta).unwrap()["end"].clone());
+    let end = ends
+        .find(|end| end["reason"] == "crash")
+        .expect("the end of the dead run");
+    assert!(
+        end["exit_code"].is_null() && end["evidence"].is_string(),
+        "{end}"
+    );
 }
 
 #[test]
