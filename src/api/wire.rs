@@ -74,7 +74,8 @@ pub enum Request {
     Status,
     /// The iterations of this run; answered with [`Reply::History`].
     History,
-    /// The handoff as it would be sent now; answered with [`Reply::Handoff`] or [`Reply::NotFound`].
+    /// A session's handoff: of the present one as it would be sent now, of any other that the store knows as it was; answered
+    /// with [`Reply::Handoff`] or [`Reply::NotFound`].
     Handoff {
         /// The session it is asked for; nothing means the present one.
         session: Option<String>,

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
+use serde::Deserialize as _;
+
 use crate::{
     api::wire::{
         AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffReport, HistoryReport,
@@ -13,8 +15,11 @@ use crate::{
     clean,
     config::RebootMode,
     guard::{Advice, Assessment, Level, Source, Threshold, assess},
-    handoff::{preserved::Item, redact::redact},
-    lineage::Iteration,
+    handoff::{PreservedState, preserved::Item, redact::redact, tokens_of},
+    lineage::{
+        Iteration,
+        past::{MessageKind, PastSession},
+    },
     transcript::Tokens,
 };
 
@@ -231,22 +236,74 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
 #[must_use]
 pub fn handoff(model: &Model) -> HandoffReport {
     let handoff = model.handoff.current();
-    let state = &model.preserved;
-    // As in the message, secrets are masked; control characters are JSON's business.
-    let masked = |text: &str| redact(text).into_owned();
-    let items = |items: &[Item]| items.iter().map(|item| masked(item.as_str())).collect();
+    let (state, notes) = (&model.preserved, &model.notes.parsed);
     let (branch, head) = match &model.git {
         GitState::Facts(repository) => (repository.branch.clone(), repository.head.clone()),
         _ => (None, None),
     };
     HandoffReport {
         generated_at: Some(model.now.wall),
+        branch,
+        head_commit: head,
+        next_step: crate::handoff::next_step(state, notes).map(|next| redact(&next).into_owned()),
+        continuation_prompt: Some(crate::handoff::continuation(state, notes)),
+        session_id: Some(model.session.to_string()),
+        kind: "present".to_owned(),
+        left_out: handoff.left_out.clone(),
+        warnings: handoff.warnings.clone(),
+        todo_list: todo_list(model),
+        ..report_of(&handoff.text, state)
+    }
+}
+
+/// The handoff of a session that has ended, by what the store has of it.
+#[must_use]
+pub fn past_handoff(past: &PastSession) -> HandoffReport {
+    let message = past.message();
+    let state = message.and_then(|message| message.state);
+    let state = state.and_then(|state| PreservedState::deserialize(state).ok());
+    let text = message.map_or("", |message| message.text);
+    let mut report = report_of(text, &state.unwrap_or_default());
+    let task = past.task.as_ref().map(|task| redact(task).into_owned());
+    report.task_title = report.task_title.or(task);
+    report.session_id = past.iteration.session_id.map(|id| id.to_string());
+    report.generated_at = message.and_then(|message| message.at);
+    let (kind, warning) = match message.map(|message| message.kind) {
+        Some(kind @ MessageKind::Given) => (kind.word(), None),
+        Some(kind @ MessageKind::Saved) => (
+            kind.word(),
+            Some("the session handed over nothing: this is its last checkpoint"),
+        ),
+        Some(kind @ MessageKind::Received) => (
+            kind.word(),
+            Some("the session handed over nothing: this is what it was given itself"),
+        ),
+        Some(kind @ MessageKind::Summary) => (
+            kind.word(),
+            Some("the session handed over nothing: this is its summary"),
+        ),
+        None => (
+            "none",
+            Some(
+                "the session handed over nothing, and neither a checkpoint nor a summary of it is kept",
+            ),
+        ),
+    };
+    kind.clone_into(&mut report.kind);
+    report.warnings.extend(warning.map(str::to_owned));
+    report
+}
+
+/// A message with the items of the state that it was made from.
+fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
+    // As in the message, secrets are masked; control characters are JSON's business.
+    let masked = |text: &str| redact(text).into_owned();
+    let items = |items: &[Item]| items.iter().map(|item| masked(item.as_str())).collect();
+    HandoffReport {
         task_title: state
             .current_objective
             .as_ref()
             .map(|item| masked(item.as_str())),
-        branch,
-        head_commit: head,
         completed_items: items(&state.completed_items),
         remaining_items: items(&state.pending_items),
         blocking_issues: state
@@ -263,7 +320,6 @@ pub fn handoff(model: &Model) -> HandoffReport {
             .collect(),
         modified_files: items(&state.modified_files),
         created_files: items(&state.created_files),
-        next_step: crate::handoff::next_step(state, &model.notes.parsed).map(|next| masked(&next)),
         key_decisions: state
             .decisions
             .iter()
@@ -273,13 +329,9 @@ pub fn handoff(model: &Model) -> HandoffReport {
                 decided_at: decision.timestamp,
             })
             .collect(),
-        continuation_prompt: Some(crate::handoff::continuation(state, &model.notes.parsed)),
-        session_id: Some(model.session.to_string()),
-        text: handoff.text.clone(),
-        tokens: handoff.tokens().0,
-        bytes: handoff.bytes() as u64,
-        left_out: handoff.left_out.clone(),
-        warnings: handoff.warnings.clone(),
+        text: text.to_owned(),
+        tokens: tokens_of(text).0,
+        bytes: text.len() as u64,
         sources: state
             .told()
             .map(|(field, text, origin)| SourcedItem {
@@ -288,7 +340,7 @@ pub fn handoff(model: &Model) -> HandoffReport {
                 source: origin.word().to_owned(),
             })
             .collect(),
-        todo_list: todo_list(model),
+        ..HandoffReport::default()
     }
 }
 
@@ -304,20 +356,11 @@ fn todo_list(model: &Model) -> TodoList {
     }
 }
 
-/// Why there is no handoff of a session, and where the one it gave may be found.
+/// Why there is no handoff of a session that the store does not know.
 #[must_use]
-pub fn no_handoff(model: &Model, session: &str) -> String {
-    let present = model.session;
-    let heir = model.lineage.iterations().iter().find(|one| {
-        let old = one.reboot.as_ref().and_then(|record| record.old_session);
-        old.is_some_and(|old| old.to_string() == session)
-    });
-    heir.map_or_else(
-        || format!("session {session} is not the present one, {present}"),
-        |heir| {
-            let (run, number) = (model.run(), heir.iteration);
-            format!("session {session} has ended; its handoff is .pitstop/runs/{run}/iteration-{number}/handoff.md")
-        },
+pub fn no_session(session: &str) -> String {
+    format!(
+        "the store knows no session {session}: expected the id of one of any run, as `pitstop history --json` shows them, or `current`"
     )
 }
 

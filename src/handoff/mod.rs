@@ -90,10 +90,10 @@ impl Handoff {
         self.text.len()
     }
 
-    /// Its estimated size in tokens, at 4 characters a token (DESIGN 3).
+    /// Its estimated size in tokens.
     #[must_use]
     pub fn tokens(&self) -> Tokens {
-        Tokens(self.text.chars().count().div_ceil(4) as u64)
+        tokens_of(&self.text)
     }
 
     /// The message below the marker line: what a person may edit.
@@ -118,6 +118,12 @@ impl Handoff {
             },
         }
     }
+}
+
+/// The estimated size of a message in tokens, at 4 characters a token.
+#[must_use]
+pub fn tokens_of(text: &str) -> Tokens {
+    Tokens(text.chars().count().div_ceil(4) as u64)
 }
 
 /// The text as it may be sent to an agent: [`clean::typed`], without blank space at the end (clients trim it, and the

@@ -5,7 +5,7 @@
 //! lock that keeps a second supervisor out, and the private files all of it is kept in. It does
 //! not decide when to reboot (`guard`, `breakpoint`) nor carry one out (`app`, `runtime`).
 //!
-//! Pure: this file, [`checkpoint`], [`journal`] and [`metrics`]. Touching the world: [`files`], [`lock`],
+//! Pure: this file, [`checkpoint`], [`journal`], [`metrics`] and [`past`]. Touching the world: [`files`], [`lock`],
 //! [`process`] and [`store`].
 
 pub mod checkpoint;
@@ -14,6 +14,7 @@ pub mod journal;
 pub mod lock;
 pub mod metrics;
 pub mod notes;
+pub mod past;
 mod phrase;
 pub mod process;
 pub mod roll;

@@ -49,7 +49,9 @@ use crate::{
         files::Edge,
         journal::{JournalEntry, Step},
         metrics::Total,
+        past::{self, PastSession},
     },
+    transcript::SessionId,
 };
 
 /// The database's file name in the state directory.
@@ -597,6 +599,73 @@ impl Store {
         let waiting = self.shared.waiting();
         waiting.pending.over_history(of, limit, &mut histories);
         Ok(histories)
+    }
+
+    /// A session of any run, with what it was given and what it handed over; none if the store knows no such session.
+    pub async fn session(&self, session: SessionId) -> Result<Option<PastSession>, StoreError> {
+        const WHAT: &str = "the session";
+        let rows = self.read(rows::read_session(session), WHAT).await?;
+        let found = rows.first().and_then(|row| known(rows::place(row), WHAT));
+        let waiting = self.shared.waiting().pending.place_of(session);
+        match waiting.max(found) {
+            Some((run, iteration)) => self.past(&run, iteration).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The session of an iteration, with what it was given and what it handed over; none if the store knows no such
+    /// iteration.
+    pub async fn past(
+        &self,
+        run: &RunId,
+        iteration: IterationId,
+    ) -> Result<Option<PastSession>, StoreError> {
+        const WHAT: &str = "the session";
+        let found = self.history(&HistoryOf::Run(run.clone()), 1).await?;
+        let Some(RunHistory { run, iterations }) = found.into_iter().next() else {
+            return Ok(None);
+        };
+        let is_it = |one: &&Iteration| one.iteration == iteration;
+        let Some(iteration) = iterations.iter().find(is_it) else {
+            return Ok(None);
+        };
+        let mut past = PastSession {
+            run: run.run.clone(),
+            task: run.task,
+            iteration: iteration.clone(),
+            got: None,
+            gave: None,
+            state: None,
+            checkpoint: None,
+        };
+        let Some(session) = iteration.session_id else {
+            return Ok(Some(past));
+        };
+        let reboots = iterations
+            .iter()
+            .rev()
+            .filter_map(|one| one.reboot.as_ref());
+        let mut of_it = reboots.filter(|record| record.old_session == Some(session));
+        past.state = of_it.find_map(|record| record.preserved_state.clone());
+        let rows = self
+            .read(rows::read_reboots(&run.run, session), WHAT)
+            .await?;
+        let mut entries: Vec<_> = rows
+            .iter()
+            .filter_map(|row| known(rows::journal_entry(row), WHAT))
+            .collect();
+        let checkpoints = rows::read_checkpoint_of(&run.project, iteration, session);
+        let rows = self.read(checkpoints, WHAT).await?;
+        past.checkpoint = rows
+            .first()
+            .and_then(|row| known(rows::checkpoint(row), WHAT));
+        let waiting = self.shared.waiting();
+        let pending = &waiting.pending;
+        pending.over_reboots(&run.run, &mut entries);
+        pending.over_checkpoint_of(session, &mut past.checkpoint);
+        past.got = past::got(&entries, session).cloned();
+        past.gave = past::gave(&entries, session).cloned();
+        Ok(Some(past))
     }
 
     /// Every run of this machine (of this project alone, if one is given) that began before `before`, oldest first.

@@ -12,9 +12,11 @@ use uuid::Uuid;
 
 pub(super) use crate::clean::chain as told;
 use crate::{
+    api::wire::Reply,
     app::{
         Event,
         event::{Kept, StoreEvent},
+        report,
     },
     lineage::{
         EndReason, Iteration, IterationId, Meta, ProcessStamp, Project, RunId,
@@ -24,6 +26,7 @@ use crate::{
         metrics,
         store::{Metric, Store, Written},
     },
+    transcript::SessionId,
 };
 
 /// How many writes may wait; the core asks for a handful a second.
@@ -49,6 +52,8 @@ pub enum Job {
     Agent(IterationId, ProcessStamp),
     /// That process is gone.
     AgentGone(ProcessStamp),
+    /// What is kept of a session is asked for.
+    FindHandoff(SessionId, oneshot::Sender<Reply>),
     /// The run is over: everything is written, then the sender is told.
     Close(
         chrono::DateTime<chrono::Utc>,
@@ -113,6 +118,12 @@ impl Keeper {
                     // Nobody may be waiting any more.
                     let _ = done.send(self.store.close().await);
                     return;
+                }
+                Job::FindHandoff(session, reply) => {
+                    // A slow database holds up no writes for a reader.
+                    let store = self.store.clone();
+                    tokio::spawn(async move { reply.send(find_handoff(&store, session).await) });
+                    None
                 }
                 Job::Journal(entry) => {
                     let (reboot, step) = (entry.reboot_id, entry.step);
@@ -189,7 +200,7 @@ impl Keeper {
                     .await,
             ),
             Job::AgentGone(process) => said(self.store.agent_gone(&self.run, &process).await),
-            Job::Journal(_) | Job::Checkpoint(_) | Job::Close(..) => None,
+            Job::FindHandoff(..) | Job::Journal(_) | Job::Checkpoint(_) | Job::Close(..) => None,
         }
     }
 }
@@ -200,6 +211,17 @@ impl Keeper {
         let files = self.files.as_ref()?;
         let written = files.write(iteration, name, text.as_bytes());
         written.err().map(|error| told(&error))
+    }
+}
+
+/// The handoff of a session that the store knows.
+async fn find_handoff(store: &Store, session: SessionId) -> Reply {
+    match store.session(session).await {
+        Ok(Some(past)) => Reply::Handoff(Box::new(report::past_handoff(&past))),
+        Ok(None) => Reply::NotFound {
+            why: report::no_session(&session.to_string()),
+        },
+        Err(error) => Reply::Refused { why: told(&error) },
     }
 }
 

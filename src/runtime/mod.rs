@@ -767,9 +767,13 @@ impl Shell {
             Request::Metrics => Reply::Metrics(Box::new(tally::metrics(&self.model))),
             Request::Status => Reply::Status(Box::new(report::status(&self.model))),
             Request::History => Reply::History(report::history(&self.model)),
-            Request::Handoff { session } => match session {
-                Some(session) if session != self.model.session.to_string() => Reply::NotFound {
-                    why: report::no_handoff(&self.model, &session),
+            Request::Handoff { session } => match session.map(|id| id.parse().map_err(|_| id)) {
+                Some(Ok(session)) if session != self.model.session => {
+                    self.keep(Job::FindHandoff(session, reply));
+                    return;
+                }
+                Some(Err(id)) => Reply::NotFound {
+                    why: report::no_session(&id),
                 },
                 _ => Reply::Handoff(Box::new(report::handoff(&self.model))),
             },

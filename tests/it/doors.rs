@@ -8,10 +8,13 @@ use std::{
 use pitstop::api::client::Door;
 use serde_json::{Value, json};
 
-use crate::kit::{
-    events::Events,
-    home::Home,
-    supervisor::{Launch, SOON},
+use crate::{
+    kit::{
+        events::Events,
+        home::Home,
+        supervisor::{Launch, SOON, key, session_of},
+    },
+    reboot::reboot,
 };
 
 fn control_file(home: &Home) -> PathBuf {
@@ -110,7 +113,7 @@ fn scripts_are_told_and_taken_note_of() {
         "/api/sessions/0b1c2d3e-0000-4000-8000-000000000000/handoff",
     );
     assert!(
-        status == 404 && body.contains("is not the present one"),
+        status == 404 && body.contains("the store knows no session 0b1c2d3e-"),
         "{body}"
     );
     // The figure comes before the turn's end.
@@ -165,7 +168,9 @@ fn a_text_is_said_by_command_and_refused_while_a_turn_runs() {
     let long = "x".repeat(70_000);
     let output = supervisor.run_with_input(&["ctl", "say", "-"], long.as_bytes());
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("expected a text of at most 65536 bytes"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("expected a text of at most 65536 bytes")
+    );
 }
 
 #[test]
@@ -188,4 +193,48 @@ fn behind_the_warn_line_a_commit_asks_with_its_reason() {
     assert_eq!(status["reboot"]["reason"], "breakpoint");
     let reason = "Good moment to reboot: commit 0123456 parser: read dates";
     supervisor.terminal.wait_for_text(reason, SOON);
+}
+
+#[test]
+fn the_handoff_of_every_session_of_the_store_is_served() {
+    let launch = Launch::manual_demo("# Scratchpad\n\n## Current Plan\n- [ ] change the bulb\n");
+    let supervisor = launch.start();
+    let home = supervisor.launch.the_home();
+    let first = session_of(&supervisor.wait_for_state("idle", SOON));
+    let (shown, _) = reboot(&supervisor);
+    supervisor.wait_for_phase("idle", SOON);
+    let second = session_of(&supervisor.wait_for_state("idle", SOON));
+    let of = |session: &str| {
+        let (status, body) = get(home, &format!("/api/sessions/{session}/handoff"));
+        let report: Value = serde_json::from_str(&body).unwrap();
+        (status, report)
+    };
+    // From the store: the files may be gone.
+    std::fs::remove_dir_all(supervisor.launch.project().join(".pitstop/runs")).unwrap();
+    let (status, given) = of(&first);
+    assert_eq!(
+        (status, &given["kind"]),
+        (200, &"given".into()),
+        "{given:#}"
+    );
+    assert_eq!(given["text"], shown.as_str());
+    assert_eq!(given["session_id"], first.as_str());
+    assert_eq!(of(&second.to_uppercase()).1["kind"], "present");
+    supervisor.keys([key::F10]);
+    supervisor.wait_for_exit(SOON);
+
+    // A later run serves them too, and what a session was given where it handed over nothing itself.
+    let supervisor = supervisor.launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    assert_eq!(of(&first).1, given);
+    let (status, received) = of(&second);
+    assert_eq!(
+        (status, &received["kind"]),
+        (200, &"received".into()),
+        "{received:#}"
+    );
+    assert_eq!(received["text"], given["text"]);
+    let (status, none) = of("0b1c2d3e-0000-4000-8000-000000000000");
+    assert_eq!(status, 404, "{none}");
+    assert_eq!(of("yesterday").0, 404);
 }

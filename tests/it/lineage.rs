@@ -23,6 +23,7 @@ use pitstop::{
         journal::{JournalEntry, Step},
         lock::{Holder, Lock, LockError},
         metrics::Total,
+        past::MessageKind,
         process,
         store::{
             Checkpoints, HistoryOf, Metric, Opened, RunRecord, Store, StoreError, StoreOptions,
@@ -274,6 +275,7 @@ macro_rules! on_both {
 on_both! {
     history_reads_back_as_it_was_written
     history_is_of_the_project_and_newest_first
+    a_session_of_any_run_is_found_with_its_handoffs
     the_journal_is_open_until_its_last_step
     a_reboot_that_is_over_is_not_opened_again_by_a_late_write
     checkpoints_are_found_by_environment_and_project_newest_first
@@ -338,6 +340,72 @@ async fn history_is_of_the_project_and_newest_first(place: Place) {
     assert_eq!(runs, [run_at(4), run_at(3), run_at(2)]);
     assert_eq!(found[0].iterations.len(), 1);
     assert_eq!(found[0].iterations[0].summary.as_deref(), Some("later"));
+}
+
+async fn a_session_of_any_run_is_found_with_its_handoffs(place: Place) {
+    let store = place.open().await;
+    let ours = project("ours");
+    let (old, new) = (run_at(0), run_at(100));
+    for run in [&old, &new] {
+        durable(store.begin_run(&record(run, &ours)).await);
+    }
+    let second = full_iteration(&old);
+    let mut first = second.clone();
+    first.iteration = IterationId::FIRST;
+    (first.session_id, first.reboot) = (Some(session(1)), None);
+    (first.started_at, first.ended_at) = (at(0), Some(at(1)));
+    for iteration in [&first, &second] {
+        durable(store.put_iteration(&old, iteration).await);
+    }
+    // One that was only drafted, one that arrived, and one of another run.
+    let drafted = JournalEntry {
+        reboot_id: Uuid::from_u128(1),
+        at: at(9),
+        handoff: "drafted".to_owned(),
+        ..entry(&old, Step::Failed)
+    };
+    let done = entry(&old, Step::Done);
+    let elsewhere = JournalEntry {
+        reboot_id: Uuid::from_u128(2),
+        ..entry(&new, Step::Done)
+    };
+    for entry in [&drafted, &done, &elsewhere] {
+        durable(store.journal_put(entry).await);
+    }
+    let mut saved = checkpoint(0, "e");
+    (saved.session, saved.created_at) = (Some(session(2)), at(20));
+    let mut later = saved.clone();
+    (later.id, later.created_at) = (Uuid::from_u128(3), at(40));
+    for one in [&later, &saved] {
+        durable(store.put_checkpoint(&ours, one).await);
+    }
+
+    let past = store.session(session(1)).await.unwrap().unwrap();
+    assert_eq!(
+        (&past.run, past.iteration.iteration),
+        (&old, IterationId::FIRST)
+    );
+    assert_eq!((past.gave.as_ref(), past.got.as_ref()), (Some(&done), None));
+    assert_eq!(past.state, second.reboot.as_ref().unwrap().preserved_state);
+    assert_eq!(past.message().unwrap().kind, MessageKind::Given);
+
+    let past = store.session(session(2)).await.unwrap().unwrap();
+    assert_eq!((past.gave.as_ref(), past.got.as_ref()), (None, Some(&done)));
+    assert_eq!(past.checkpoint.as_ref(), Some(&later));
+    assert_eq!(past.message().unwrap().kind, MessageKind::Saved);
+    assert_eq!(
+        store.past(&old, second.iteration).await.unwrap(),
+        Some(past)
+    );
+
+    // Taken up again by another run, it is of that one.
+    let mut again = second.clone();
+    again.iteration = IterationId::FIRST;
+    durable(store.put_iteration(&new, &again).await);
+    let past = store.session(session(2)).await.unwrap().unwrap();
+    assert_eq!(past.run, new);
+    assert_eq!(store.session(session(7)).await.unwrap(), None);
+    assert_eq!(store.past(&new, second.iteration).await.unwrap(), None);
 }
 
 async fn the_journal_is_open_until_its_last_step(place: Place) {

@@ -292,7 +292,11 @@ pub struct HandoffReport {
     pub continuation_prompt: Option<String>,
     /// The session it was made in.
     pub session_id: Option<String>,
-    /// The whole message, byte for byte as it would be sent.
+    /// `present`: as it would be sent now. Of a session that has ended: `given` (what it handed over), `checkpoint` (the last
+    /// one saved in it), `received` (what it was given itself), or `summary`.
+    #[serde(default)]
+    pub kind: String,
+    /// The whole message, byte for byte as it would be sent, or as it was.
     pub text: String,
     /// The message's size in tokens, estimated.
     pub tokens: u64,

@@ -3,7 +3,10 @@
 use std::{cmp::Reverse, collections::VecDeque};
 
 use super::{AgentRecord, Checkpoints, HistoryOf, Metric, RunHistory, RunRecord, rows::Write};
-use crate::lineage::{Iteration, RunId, checkpoint::Checkpoint, journal::JournalEntry};
+use crate::{
+    lineage::{Iteration, IterationId, RunId, checkpoint::Checkpoint, journal::JournalEntry},
+    transcript::SessionId,
+};
 
 /// The most bytes that wait: half of what a full disk may cost in memory.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -157,6 +160,43 @@ impl Pending {
         open
     }
 
+    /// The newest iteration among what waits that is of this session.
+    pub(super) fn place_of(&self, session: SessionId) -> Option<(RunId, IterationId)> {
+        let places = self.writes().filter_map(|write| match write {
+            Write::Iteration { run, iteration } if iteration.session_id == Some(session) => {
+                Some((run.clone(), iteration.iteration))
+            }
+            _ => None,
+        });
+        places.max()
+    }
+
+    /// Lays what waits over the reboots of a run that were read, newest first.
+    pub(super) fn over_reboots(&self, of: &RunId, entries: &mut Vec<JournalEntry>) {
+        for write in self.writes() {
+            if let Write::Journal(entry) = write
+                && entry.run == *of
+            {
+                entries.retain(|known| known.reboot_id != entry.reboot_id);
+                entries.insert(0, (**entry).clone());
+            }
+        }
+    }
+
+    /// Lays what waits over the last checkpoint of a session that was read.
+    pub(super) fn over_checkpoint_of(&self, session: SessionId, found: &mut Option<Checkpoint>) {
+        for write in self.writes() {
+            if let Write::Checkpoint { checkpoint, .. } = write
+                && checkpoint.session == Some(session)
+                && found
+                    .as_ref()
+                    .is_none_or(|known| known.created_at <= checkpoint.created_at)
+            {
+                *found = Some((**checkpoint).clone());
+            }
+        }
+    }
+
     /// Lays what waits over the checkpoints that were read.
     pub(super) fn over_checkpoints(&self, which: &Checkpoints, found: &mut Vec<Checkpoint>) {
         for write in self.writes() {
@@ -271,7 +311,7 @@ mod tests {
     use chrono::{DateTime, Utc};
 
     use super::*;
-    use crate::lineage::{IterationId, Lineage};
+    use crate::lineage::Lineage;
 
     fn at() -> DateTime<Utc> {
         DateTime::UNIX_EPOCH

@@ -17,7 +17,7 @@ use crate::{
         metrics::Total,
         moment,
     },
-    transcript::Tokens,
+    transcript::{SessionId, Tokens},
 };
 
 /// One change to the database. Each is an upsert or an idempotent update, so that one which may or
@@ -371,6 +371,58 @@ pub(super) fn iteration(row: &Cells) -> Option<Iteration> {
             .unwrap_or(0),
         summary_made: row.json(),
     })
+}
+
+/// Where a session stands: the newest run and iteration that it is of.
+pub(super) fn read_session(session: SessionId) -> Statement {
+    Statement {
+        sql: "SELECT run_id, iteration FROM iterations WHERE session_id = $1 \
+              ORDER BY run_id DESC, iteration DESC LIMIT 1",
+        binds: vec![text(&session)],
+    }
+}
+
+pub(super) fn place(row: &Cells) -> Option<(RunId, IterationId)> {
+    let mut row = Reader::new(row);
+    Some((row.word()?, IterationId::new(row.number()?)?))
+}
+
+/// The reboots of a run that a session began with or ended with, newest first.
+pub(super) fn read_reboots(run: &RunId, session: SessionId) -> Statement {
+    let as_written = |field: &str| Bind::Text(Some(format!("%\"{field}\":\"{session}\"%")));
+    Statement {
+        sql: "SELECT entry FROM journal WHERE run_id = $1 AND (entry LIKE $2 OR entry LIKE $3) \
+              ORDER BY written_at DESC, iteration DESC LIMIT 64",
+        binds: vec![
+            text(run),
+            as_written("old_session"),
+            as_written("new_session"),
+        ],
+    }
+}
+
+/// The last checkpoint that was saved in a session. Between its beginning and its end, because the index is by time: what
+/// is looked at is whole messages.
+pub(super) fn read_checkpoint_of(
+    project: &Project,
+    iteration: &Iteration,
+    session: SessionId,
+) -> Statement {
+    Statement {
+        sql: "SELECT id, environment, task, context, next_steps, tags, state, created_at, run_id, \
+              iteration, session_id FROM checkpoints \
+              WHERE project_hash = $1 AND host = $2 AND created_at >= $3 \
+              AND ($4 IS NULL OR created_at <= $4) AND session_id = $5 AND format <= $6 \
+              ORDER BY created_at DESC, id DESC LIMIT 1",
+        binds: vec![
+            text(&project.hash),
+            text(&project.host),
+            time(iteration.started_at),
+            Bind::Text(iteration.ended_at.map(moment::text)),
+            text(&session),
+            number(u64::from(FORMAT)),
+        ],
+    }
 }
 
 /// The latest reboot of the project that is not over.

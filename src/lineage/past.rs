@@ -1,0 +1,131 @@
+//! A session of the past: its iteration, and which message stands for what it knew.
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    lineage::{
+        Iteration, RunId, Way,
+        checkpoint::Checkpoint,
+        journal::{JournalEntry, Step},
+    },
+    transcript::SessionId,
+};
+
+/// A session as the store has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastSession {
+    /// The run it was a session of: the newest of several, where one has taken it up again.
+    pub run: RunId,
+    /// The task of that run, if it was an autonomous one.
+    pub task: Option<String>,
+    /// Its iteration there.
+    pub iteration: Iteration,
+    /// The reboot that gave it a handoff.
+    pub got: Option<JournalEntry>,
+    /// The reboot in which it handed over.
+    pub gave: Option<JournalEntry>,
+    /// The preserved state that it handed over.
+    pub state: Option<serde_json::Value>,
+    /// The last checkpoint that was saved in it.
+    pub checkpoint: Option<Checkpoint>,
+}
+
+/// What the message of a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageKind {
+    /// What it handed over.
+    Given,
+    /// What its last checkpoint holds: it has not handed over.
+    Saved,
+    /// What it was given itself: nothing else of it is kept.
+    Received,
+    /// The summary of its iteration.
+    Summary,
+}
+
+impl MessageKind {
+    /// The word for scripts.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::Saved => "checkpoint",
+            Self::Received => "received",
+            Self::Summary => "summary",
+        }
+    }
+}
+
+/// The message that stands best for what a session knew.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Message<'a> {
+    /// What it is.
+    pub kind: MessageKind,
+    /// Its text.
+    pub text: &'a str,
+    /// When it was made; none for a summary.
+    pub at: Option<DateTime<Utc>>,
+    /// The preserved state that it was made from, where that is known.
+    pub state: Option<&'a serde_json::Value>,
+}
+
+impl PastSession {
+    /// What it handed over; else its last checkpoint, else what it was given; else its summary.
+    #[must_use]
+    pub fn message(&self) -> Option<Message<'_>> {
+        let is_said = |message: &Message<'_>| !message.text.trim().is_empty();
+        let given = self.gave.as_ref().map(|entry| Message {
+            kind: MessageKind::Given,
+            text: &entry.handoff,
+            at: Some(entry.at),
+            state: self.state.as_ref(),
+        });
+        let saved = self.checkpoint.as_ref().map(|one| Message {
+            kind: MessageKind::Saved,
+            text: &one.context,
+            at: Some(one.created_at),
+            state: Some(&one.state),
+        });
+        let record = self.iteration.reboot.as_ref();
+        let received = self.got.as_ref().map(|entry| Message {
+            kind: MessageKind::Received,
+            text: &entry.handoff,
+            at: Some(entry.at),
+            state: record.and_then(|record| record.preserved_state.as_ref()),
+        });
+        let summary = self.iteration.summary.as_ref().map(|text| Message {
+            kind: MessageKind::Summary,
+            text,
+            at: None,
+            state: None,
+        });
+        [given, saved, received, summary]
+            .into_iter()
+            .flatten()
+            .find(is_said)
+    }
+}
+
+/// The entry, of several that may be of any reboot of a run, of the reboot that a session was given a handoff by.
+#[must_use]
+pub fn got(entries: &[JournalEntry], session: SessionId) -> Option<&JournalEntry> {
+    let mut entries = entries.iter().filter(|entry| is_delivered(entry));
+    entries.find(|entry| entry.new_session == Some(session))
+}
+
+/// The same of the reboot in which it handed over.
+#[must_use]
+pub fn gave(entries: &[JournalEntry], session: SessionId) -> Option<&JournalEntry> {
+    let mut entries = entries.iter().filter(|entry| is_delivered(entry));
+    entries.find(|entry| entry.old_session == Some(session))
+}
+
+/// Whether the handoff of this reboot is on its way or has arrived: one that was only drafted, or taken back, was given to no
+/// session.
+fn is_delivered(entry: &JournalEntry) -> bool {
+    let step = matches!(
+        entry.step,
+        Step::Delivering | Step::Verifying | Step::Warming | Step::Done
+    );
+    step && entry.way == Way::Fresh && !entry.handoff.is_empty()
+}
