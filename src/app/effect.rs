@@ -82,6 +82,8 @@ pub enum Effect {
     KeepVersion(Version),
     /// Read the recording of an iteration.
     ReadRecording(IterationId),
+    /// Read what the store has of an iteration; `StoreEvent::PastRead` comes back.
+    ReadPast(RunId, IterationId),
     /// Read the file that holds the task of the run.
     ReadTask,
     /// Open a document in `$EDITOR`.

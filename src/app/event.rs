@@ -13,13 +13,17 @@ use crate::{
     config::Config,
     guard::Reading,
     handoff::{IncludedFile, signal::Signal, summary::Outcome},
-    lineage::{IterationId, ProcessStamp, TokenTotals, TrimRecord, journal::Step},
+    lineage::{
+        IterationId, ProcessStamp, RunId, TokenTotals, TrimRecord, journal::Step, past::PastSession,
+    },
     pane::{copy::CopyNews, input::HostInput, replay::Cast, screen::ScreenFact},
     scratchpad::versions::Versions,
     transcript::{
         SessionId, Tokens, human::HumanWords, todo::Todos, trim::TrimPlan, work::WorkAtHand,
     },
 };
+
+use super::history::EarlierRun;
 
 /// A fact, in the past tense.
 #[derive(Clone, Debug, PartialEq)]
@@ -296,6 +300,17 @@ pub enum StoreEvent {
         id: uuid::Uuid,
         /// Where it is now.
         kept: Kept,
+    },
+    /// The project's runs before this one, newest first.
+    EarlierRuns(Vec<EarlierRun>),
+    /// What the store has of an iteration, or why it has nothing.
+    PastRead {
+        /// Its run.
+        run: RunId,
+        /// Its number.
+        iteration: IterationId,
+        /// What there is.
+        found: Result<Box<PastSession>, String>,
     },
     /// The store cannot be used any more, and why; `None`: it can again, and has all that waited.
     TroubleChanged(Option<String>),

@@ -21,7 +21,7 @@ use super::{
     activity, agent, autopilot, checkpoint, control, copy,
     effect::Effect,
     event::{HostEvent, TimerId},
-    external, handoff, layout,
+    external, handoff, history, layout,
     model::{Editor, Focus, Model, Overlay},
     reboot::{self, Approval},
     replay, say, scratchpad, trim,
@@ -86,7 +86,7 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
         Focus::Pane => to_pane(model, key, raw),
         Focus::Scratchpad => notes_key(model, key),
         Focus::Handoff => handoff_key(model, key),
-        Focus::History => history_key(model, key),
+        Focus::History => history::key(model, key),
     }
 }
 
@@ -390,21 +390,6 @@ fn paste_handoff(model: &mut Model) -> Vec<Effect> {
             Vec::new()
         }
     }
-}
-
-fn history_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    let last = model.lineage.iterations().len().saturating_sub(1);
-    let history = &mut model.history;
-    match key.code {
-        KeyCode::Down | KeyCode::Char('j') => history.selected = (history.selected + 1).min(last),
-        KeyCode::Up | KeyCode::Char('k') => history.selected = history.selected.saturating_sub(1),
-        KeyCode::Enter => history.detail = !history.detail,
-        KeyCode::Char('p') => return replay::open(model),
-        KeyCode::Esc if history.detail => history.detail = false,
-        KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
-        _ => {}
-    }
-    Vec::new()
 }
 
 /// What a key did to an editor.

@@ -21,6 +21,7 @@ pub mod ending;
 pub mod event;
 pub mod external;
 pub mod handoff;
+pub mod history;
 pub mod hookless;
 pub mod human;
 pub mod input;
@@ -76,6 +77,18 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
             reboot::journaled(model, reboot, step)
         }
         Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
+        Event::Store(StoreEvent::EarlierRuns(earlier)) => {
+            model.history.earlier = earlier;
+            Vec::new()
+        }
+        Event::Store(StoreEvent::PastRead {
+            run,
+            iteration,
+            found,
+        }) => {
+            history::was_read(model, &run, iteration, found);
+            Vec::new()
+        }
         Event::Store(StoreEvent::TroubleChanged(trouble)) => control::store_trouble(model, trouble),
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),

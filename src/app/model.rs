@@ -38,6 +38,7 @@ use super::{
     ending::Ending,
     event::{CallId, Ground, Lots, TranscriptFacts},
     external::External,
+    history::HistoryPanel,
     human::Requests,
     reboot::Reboot,
     say::Saying,
@@ -281,15 +282,6 @@ impl HandoffPanel {
     pub fn current(&self) -> &Handoff {
         self.edited.as_ref().unwrap_or(&self.generated)
     }
-}
-
-/// The history panel.
-#[derive(Clone, Debug, Default)]
-pub struct HistoryPanel {
-    /// Which iteration is selected, from the newest.
-    pub selected: usize,
-    /// Whether its details are shown.
-    pub detail: bool,
 }
 
 /// What has the keys.

@@ -15,6 +15,7 @@ use crate::{
 use super::{
     effect::Effect,
     event::TimerId,
+    history,
     model::{Model, Overlay},
 };
 
@@ -26,11 +27,17 @@ const SKIP: i64 = 5;
 
 /// Asks for the recording of the iteration that is selected in the history.
 pub fn open(model: &mut Model) -> Vec<Effect> {
-    let iterations = model.lineage.iterations();
-    let selected = iterations.iter().rev().nth(model.history.selected);
-    let Some(iteration) = selected.map(|iteration| iteration.iteration) else {
+    let Some((run, iteration)) = history::selected(model) else {
         return Vec::new();
     };
+    let iteration = iteration.iteration;
+    if run != model.run() {
+        let place = format!(".pitstop/runs/{run}/iteration-{iteration}");
+        model.notice(format!(
+            "the recording of an earlier run is not played here: it is in {place}"
+        ));
+        return Vec::new();
+    }
     vec![Effect::ReadRecording(iteration)]
 }
 

@@ -47,6 +47,7 @@ mod daemon;
 mod draft;
 mod external;
 mod feed;
+mod history;
 mod hookless;
 mod input;
 mod reboot;

@@ -108,6 +108,7 @@ impl Shell {
             Effect::KeepVersion(version) => self.keep_version(version),
             Effect::ReadTask => self.read_task(),
             Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, text),
+            Effect::ReadPast(run, iteration) => self.keep(Job::FindPast(run, iteration)),
             Effect::ReadRecording(iteration) => self.read_recording(iteration),
             Effect::OpenEditor { document, text } => self.open_editor(document, &text),
             Effect::FollowTranscript { session, path } => self.follow(session, path),

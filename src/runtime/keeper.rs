@@ -16,21 +16,26 @@ use crate::{
     app::{
         Event,
         event::{Kept, StoreEvent},
+        history::EarlierRun,
         report,
     },
     lineage::{
-        EndReason, Iteration, IterationId, Meta, ProcessStamp, Project, RunId,
+        EndReason, Iteration, IterationId, Lineage, Meta, ProcessStamp, Project, RunId,
         checkpoint::Checkpoint,
         files::{HANDOFF, RunDir, SUMMARY},
         journal::{JournalEntry, Step},
         metrics,
-        store::{Metric, Store, Written},
+        past::PastSession,
+        store::{HistoryOf, Metric, Store, Written},
     },
     transcript::SessionId,
 };
 
 /// How many writes may wait; the core asks for a handful a second.
 const JOBS_IN_FLIGHT: usize = 1024;
+
+/// How many earlier runs the history shows.
+const EARLIER_RUNS: u32 = 20;
 
 /// How often a store in trouble is looked at: it tries again once a second.
 const MEND_CHECK: Duration = Duration::from_millis(500);
@@ -54,6 +59,8 @@ pub enum Job {
     AgentGone(ProcessStamp),
     /// What is kept of a session is asked for.
     FindHandoff(SessionId, oneshot::Sender<Reply>),
+    /// What is kept of an iteration is asked for.
+    FindPast(RunId, IterationId),
     /// The run is over: everything is written, then the sender is told.
     Close(
         chrono::DateTime<chrono::Utc>,
@@ -95,6 +102,8 @@ impl Keeper {
     }
 
     async fn keep(mut self, mut jobs: mpsc::Receiver<Job>, events: mpsc::Sender<Event>) {
+        let earlier = earlier_runs(self.store.clone(), self.project.clone(), self.run.clone());
+        tokio::spawn(show(earlier, events.clone()));
         let mut warned = false;
         let mut known = None;
         let mut last_step: HashMap<Uuid, Step> = HashMap::new();
@@ -123,6 +132,19 @@ impl Keeper {
                     // A slow database holds up no writes for a reader.
                     let store = self.store.clone();
                     tokio::spawn(async move { reply.send(find_handoff(&store, session).await) });
+                    None
+                }
+                Job::FindPast(run, iteration) => {
+                    let (store, events) = (self.store.clone(), events.clone());
+                    tokio::spawn(async move {
+                        let event = StoreEvent::PastRead {
+                            found: find_past(&store, &run, iteration).await,
+                            run,
+                            iteration,
+                        };
+                        // The loop is gone, then.
+                        let _ = events.send(Event::Store(event)).await;
+                    });
                     None
                 }
                 Job::Journal(entry) => {
@@ -200,7 +222,11 @@ impl Keeper {
                     .await,
             ),
             Job::AgentGone(process) => said(self.store.agent_gone(&self.run, &process).await),
-            Job::FindHandoff(..) | Job::Journal(_) | Job::Checkpoint(_) | Job::Close(..) => None,
+            Job::FindHandoff(..)
+            | Job::FindPast(..)
+            | Job::Journal(_)
+            | Job::Checkpoint(_)
+            | Job::Close(..) => None,
         }
     }
 }
@@ -211,6 +237,58 @@ impl Keeper {
         let files = self.files.as_ref()?;
         let written = files.write(iteration, name, text.as_bytes());
         written.err().map(|error| told(&error))
+    }
+}
+
+/// Hands the runs of before to the loop.
+async fn show(earlier: impl Future<Output = Vec<EarlierRun>>, events: mpsc::Sender<Event>) {
+    let earlier = earlier.await;
+    if !earlier.is_empty() {
+        let event = Event::Store(StoreEvent::EarlierRuns(earlier));
+        // The loop is gone, then.
+        let _ = events.send(event).await;
+    }
+}
+
+/// The project's runs before this one, newest first. The states that were handed over stay in the store: together they may
+/// be large.
+async fn earlier_runs(store: Store, project: Project, own: RunId) -> Vec<EarlierRun> {
+    let runs = store
+        .history(&HistoryOf::Project(project), EARLIER_RUNS)
+        .await;
+    let runs = runs.inspect_err(|error| {
+        tracing::warn!(error = told(error), "earlier runs are not shown");
+    });
+    let earlier = runs.unwrap_or_default().into_iter();
+    let earlier = earlier.filter(|one| one.run.run != own && !one.iterations.is_empty());
+    earlier
+        .map(|one| {
+            let began = one.iterations.last().map(|last| last.started_at);
+            let ended = one.run.ended_at.or(began).unwrap_or(one.run.started_at);
+            let mut iterations = Lineage::recorded(one.run.run.clone(), one.iterations, ended)
+                .iterations()
+                .to_vec();
+            for record in iterations.iter_mut().filter_map(|one| one.reboot.as_mut()) {
+                record.preserved_state = None;
+            }
+            EarlierRun {
+                run: one.run.run,
+                iterations,
+            }
+        })
+        .collect()
+}
+
+/// What is kept of an iteration, or why nothing can be shown.
+async fn find_past(
+    store: &Store,
+    run: &RunId,
+    iteration: IterationId,
+) -> Result<Box<PastSession>, String> {
+    match store.past(run, iteration).await {
+        Ok(Some(past)) => Ok(Box::new(past)),
+        Ok(None) => Err("the store has nothing of it yet".to_owned()),
+        Err(error) => Err(told(&error)),
     }
 }
 

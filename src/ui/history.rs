@@ -1,4 +1,4 @@
-//! The history panel: the iterations of this run, newest first, and the details of one.
+//! The history panel: the iterations of this run and of earlier ones, newest first, and the details of one.
 
 use std::time::Duration;
 
@@ -10,20 +10,25 @@ use ratatui::{
 };
 
 use crate::{
-    app::{Model, model::Focus},
+    app::{Model, history, model::Focus},
     handoff::summary::SummarySource,
     keymap::Action,
-    lineage::{Iteration, RebootRecord},
+    lineage::{Iteration, RebootRecord, journal::JournalEntry, past::PastSession},
     transcript::Tokens,
 };
 
-use super::{frame, text, text::tokens, theme::Theme};
+use super::{
+    frame,
+    markdown::{self, Marks},
+    text,
+    text::tokens,
+    theme::Theme,
+};
 
 /// Draws the history panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let focused = model.focus == Focus::History && model.overlay.is_none();
-    let iterations = model.lineage.iterations();
-    let name = match iterations.len() {
+    let name = match model.lineage.iterations().len() {
         0 | 1 => "History".to_owned(),
         count => format!("History · {count} iterations"),
     };
@@ -40,18 +45,26 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     } else if let Some(key) = model.keys().hint(Action::History) {
         frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
-    if iterations.is_empty() {
+    let count = history::listed(model).count();
+    if count == 0 {
         frame::rows(buf, inner, &[frame::row("nothing has run yet", theme.dim)]);
         return;
     }
-    let roomy = iterations.len() * 2 <= usize::from(inner.height);
-    let selected = model.history.selected.min(iterations.len() - 1);
+    let roomy = count * 2 <= usize::from(inner.height);
+    let selected = model.history.selected.min(count - 1);
     let cells = usize::from(inner.width);
     let mut lines = Vec::new();
     let mut selected_row = 0;
+    let mut above = model.run();
     // No more than can be seen: a run may have hundreds.
     let reach = selected + usize::from(inner.height) + 1;
-    for (at, iteration) in iterations.iter().rev().enumerate().take(reach) {
+    for (at, (run, iteration)) in history::listed(model).enumerate().take(reach) {
+        if run != above {
+            above = run;
+            let began = run.started().format("%Y-%m-%d %H:%M UTC");
+            let heading = text::fit(&format!(" run of {began}"), cells).into_owned();
+            lines.push(frame::row(heading, theme.title));
+        }
         let chosen = focused && at == selected;
         let line = summary(iteration, model, chosen, cells, theme);
         if chosen {
@@ -165,40 +178,82 @@ fn cost(iteration: &Iteration, model: &Model) -> Option<f64> {
 
 /// Draws the details of the selected iteration over the pane.
 pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
-    let iterations = model.lineage.iterations();
-    let Some(iteration) = iterations
-        .iter()
-        .rev()
-        .nth(model.history.selected)
-        .or(iterations.last())
-    else {
+    let Some((run, iteration)) = history::selected(model) else {
         return;
     };
-    let lines = facts(iteration, model);
-    let height = (lines.len() as u16).saturating_add(2);
+    let past = history::past_of_selected(model);
+    let messages = past.map_or_else(Vec::new, |past| messages(past, iteration));
+    let mut facts = facts(iteration, model);
+    facts.extend(summary_made(iteration));
+    if messages.is_empty() {
+        facts.extend(summary_lines(iteration));
+    }
+    let height = match messages.len() {
+        0 => (facts.len() as u16).saturating_add(2),
+        _ => pane.height,
+    };
     let area = frame::centred(pane, pane.width.saturating_sub(4).clamp(36, 76), height);
     frame::clear(buf, area);
-    let title = frame::title(&format!("Iteration {}", iteration.iteration), false, theme);
+    let name = if run == model.run() {
+        format!("Iteration {}", iteration.iteration)
+    } else {
+        format!("Iteration {} of run {run}", iteration.iteration)
+    };
+    let title = frame::title(&name, false, theme);
     let inner = frame::border(buf, area, title, false, theme);
-    frame::foot(
-        buf,
-        area,
-        &["Enter close", "p play the recording", "↑↓ other"].map(str::to_owned),
-        "",
-        theme,
-    );
     let cells = usize::from(inner.width);
-    let rows: Vec<Line<'static>> = lines
-        .into_iter()
-        .map(|(name, value)| {
-            let room = cells.saturating_sub(14);
-            Line::from(vec![
-                Span::styled(format!(" {name:<12} "), theme.dim),
-                Span::styled(text::fit(&value, room).into_owned(), theme.text),
-            ])
-        })
-        .collect();
-    frame::rows(buf, inner, &rows);
+    let facts = facts.into_iter().map(|(name, value)| {
+        let room = cells.saturating_sub(14);
+        let line = Line::from(vec![
+            Span::styled(format!(" {name:<12} "), theme.dim),
+            Span::styled(text::fit(&value, room).into_owned(), theme.text),
+        ]);
+        (0, line)
+    });
+    let messages = messages.iter().flat_map(|(heading, said)| {
+        let heading = [
+            Line::default(),
+            frame::row(format!(" {heading}"), theme.title),
+        ];
+        let heading = heading.into_iter().map(|line| (0, line));
+        heading.chain(markdown::rows(said, inner.width, Marks::Kept, theme))
+    });
+    let window = text::window(facts.chain(messages), model.history.scroll, inner.height);
+    frame::rows(buf, inner, &window.rows);
+    let mut hints = vec!["Enter close", "p play the recording", "↑↓ other"];
+    if window.above || window.below {
+        hints.insert(1, "PgUp PgDn scroll");
+    }
+    let hints: Vec<String> = hints.into_iter().map(str::to_owned).collect();
+    frame::foot(buf, area, &hints, "", theme);
+}
+
+/// The whole texts of an iteration: the handoff that it was given, the one that it gave, its summary.
+fn messages(
+    past: &Result<Box<PastSession>, String>,
+    iteration: &Iteration,
+) -> Vec<(&'static str, String)> {
+    let past = match past {
+        Ok(past) => past,
+        Err(why) => return vec![("Handoffs", why.clone())],
+    };
+    let handoff = |entry: &Option<JournalEntry>| entry.as_ref().map(|entry| entry.handoff.clone());
+    let saved = past.checkpoint.as_ref().filter(|_| past.gave.is_none());
+    [
+        ("Handoff it was given", handoff(&past.got)),
+        ("Handoff it gave", handoff(&past.gave)),
+        ("Last checkpoint", saved.map(|one| one.context.clone())),
+        (
+            "Summary",
+            iteration
+                .summary
+                .clone()
+                .or_else(|| past.iteration.summary.clone()),
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(heading, said)| Some((heading, said.filter(|said| !said.trim().is_empty())?)))
+    .collect()
 }
 
 /// What the session was begun with.
@@ -278,29 +333,38 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
             facts.push(("", format!("{step} {}", text::short(*ms))));
         }
     }
-    facts.extend(summary_facts(iteration));
     facts
 }
 
-/// Who wrote the summary, and a line of each of its sections that says something.
-fn summary_facts(iteration: &Iteration) -> Vec<(&'static str, String)> {
+/// Who wrote the summary.
+fn summary_made(iteration: &Iteration) -> Vec<(&'static str, String)> {
+    let made = iteration
+        .summary
+        .as_ref()
+        .and(iteration.summary_made.as_ref());
+    let Some(made) = made else {
+        return Vec::new();
+    };
+    let by = match made.source {
+        SummarySource::Model => "by a model",
+        SummarySource::Fallback => "from the transcript",
+    };
+    let time = made.duration_ms.map(text::short);
+    let cost = made.cost_usd.filter(|cost| *cost > 0.0).map(text::dollars);
+    let parts = [Some(by.to_owned()), time, cost];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    let mut facts = vec![("summary", parts.join(" · "))];
+    let reason = made.reason.as_deref();
+    facts.extend(reason.map(|reason| ("", text::safe(reason).into_owned())));
+    facts
+}
+
+/// A line of each section of the summary that says something.
+fn summary_lines(iteration: &Iteration) -> Vec<(&'static str, String)> {
     let Some(said) = &iteration.summary else {
         return Vec::new();
     };
     let mut facts = Vec::new();
-    if let Some(made) = &iteration.summary_made {
-        let by = match made.source {
-            SummarySource::Model => "by a model",
-            SummarySource::Fallback => "from the transcript",
-        };
-        let time = made.duration_ms.map(text::short);
-        let cost = made.cost_usd.filter(|cost| *cost > 0.0).map(text::dollars);
-        let parts = [Some(by.to_owned()), time, cost];
-        let parts: Vec<_> = parts.into_iter().flatten().collect();
-        facts.push(("summary", parts.join(" · ")));
-        let reason = made.reason.as_deref();
-        facts.extend(reason.map(|reason| ("", text::safe(reason).into_owned())));
-    }
     let mut lines = said.lines().filter(|line| !line.trim().is_empty());
     let mut heading = None;
     for line in &mut lines {

@@ -234,6 +234,13 @@ fn the_handoff_of_every_session_of_the_store_is_served() {
         "{received:#}"
     );
     assert_eq!(received["text"], given["text"]);
+    // And so does the history: behind this run's iteration stand those of the run before, newest first.
+    supervisor.keys([key::F6, "\x1b[B", "\r"]);
+    supervisor
+        .terminal
+        .wait_for_text("Handoff it was given", SOON);
+    supervisor.keys(["\x1b[B"]);
+    supervisor.terminal.wait_for_text("Handoff it gave", SOON);
     let (status, none) = of("0b1c2d3e-0000-4000-8000-000000000000");
     assert_eq!(status, 404, "{none}");
     assert_eq!(of("yesterday").0, 404);

@@ -8,7 +8,8 @@ use crossterm::event::KeyCode;
 use pitstop::{
     app::{
         Event, Model,
-        event::{HostEvent, PaneEvent, ReadEvent},
+        event::{HostEvent, PaneEvent, ReadEvent, StoreEvent},
+        history::EarlierRun,
         layout,
         model::{Focus, Overlay},
     },
@@ -246,6 +247,40 @@ fn history_shows_an_iteration_in_detail() {
     press(&mut model, KeyCode::Down);
     press(&mut model, KeyCode::Enter);
     snapshot!("history_detail", &model);
+}
+
+#[test]
+fn history_shows_earlier_runs_and_the_whole_of_what_one_was_given_and_gave() {
+    let mut model = working(NORMAL);
+    let (run, iterations) = scene::earlier_run();
+    let earlier = EarlierRun {
+        run: run.clone(),
+        iterations: iterations.clone(),
+    };
+    tell(
+        &mut model,
+        0,
+        Event::Store(StoreEvent::EarlierRuns(vec![earlier])),
+    );
+    act(&mut model, Action::History);
+    for _ in 0..3 {
+        press(&mut model, KeyCode::Down);
+    }
+    press(&mut model, KeyCode::Enter);
+    let found = Ok(Box::new(scene::past(&run, &iterations[1])));
+    let iteration = iterations[1].iteration;
+    let read = StoreEvent::PastRead {
+        run,
+        iteration,
+        found,
+    };
+    tell(&mut model, 0, Event::Store(read));
+    snapshot!("history_past", &model);
+    for _ in 0..9 {
+        press(&mut model, KeyCode::PageDown);
+    }
+    let shown = text(&frame(&model));
+    assert!(shown.contains("the last line of the summary"), "{shown}");
 }
 
 #[test]

@@ -20,8 +20,9 @@ use pitstop::{
     handoff::Generator,
     keymap::Action,
     lineage::{
-        Cause, EndReason, IterationId, Lineage, ProcessStamp, RebootRecord, RunId, Way,
-        journal::Step,
+        Cause, EndReason, Iteration, IterationId, Lineage, ProcessStamp, RebootRecord, RunId, Way,
+        journal::{JournalEntry, Step},
+        past::PastSession,
     },
     pane::{
         input::HostInput,
@@ -143,6 +144,48 @@ fn record(number: u128) -> RebootRecord {
         verified: true,
         warmed_up: false,
         preserved_state: None,
+    }
+}
+
+/// A run of before, with two iterations.
+pub fn earlier_run() -> (RunId, Vec<Iteration>) {
+    let run: RunId = "20261120-090000-77aa00".parse().expect("a run");
+    let iterations = Lineage::recorded(run.clone(), lineage().iterations().to_vec(), at(0).wall);
+    (run, iterations.iterations().to_vec())
+}
+
+/// What the store has of an iteration that was given a handoff and gave one.
+pub fn past(run: &RunId, iteration: &Iteration) -> PastSession {
+    let entry = |text: &str| JournalEntry {
+        reboot_id: uuid::Uuid::from_u128(1),
+        run: run.clone(),
+        iteration: iteration.iteration,
+        step: Step::Done,
+        way: Way::Fresh,
+        old_session: None,
+        new_session: None,
+        nonce: String::new(),
+        handoff: text.to_owned(),
+        trim: None,
+        old_agent: None,
+        new_agent: None,
+        cause: Cause::Threshold,
+        at: at(0).wall,
+        outcome: None,
+    };
+    let mut iteration = iteration.clone();
+    let lines = "one more line\n".repeat(40);
+    iteration.summary = Some(format!("{lines}the last line of the summary"));
+    PastSession {
+        run: run.clone(),
+        task: None,
+        iteration,
+        got: Some(entry(
+            "# Handoff\n\n## Pending\n\n- [ ] read dates\u{1b}[2J",
+        )),
+        gave: Some(entry("# Handoff\n\n## Pending\n\n- [ ] write dates")),
+        state: None,
+        checkpoint: None,
     }
 }
 
