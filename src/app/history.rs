@@ -5,7 +5,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use crate::lineage::{Iteration, IterationId, RunId, past::PastSession};
+use crate::lineage::{EndReason, Iteration, IterationId, RunId, past::PastSession};
 
 use super::{
     effect::Effect,
@@ -37,7 +37,7 @@ pub struct HistoryPanel {
 pub struct EarlierRun {
     /// Its name.
     pub run: RunId,
-    /// Its iterations, oldest first, without the states that they handed over.
+    /// Its iterations, oldest first, without the records of their reboots and without their summaries: the details have them.
     pub iterations: Vec<Iteration>,
 }
 
@@ -127,6 +127,16 @@ fn read(model: &mut Model) -> Vec<Effect> {
         found: None,
     });
     vec![Effect::ReadPast(run, iteration)]
+}
+
+/// The earlier runs were read. One that is still open there was left so by a supervisor that died, and ended with it.
+pub(super) fn earlier_read(model: &mut Model, mut earlier: Vec<EarlierRun>) {
+    let iterations = earlier.iter_mut().flat_map(|run| &mut run.iterations);
+    for left_open in iterations.filter(|one| one.is_open()) {
+        left_open.ended_at = Some(left_open.started_at);
+        left_open.end_reason = Some(EndReason::Crash);
+    }
+    model.history.earlier = earlier;
 }
 
 /// The store has answered; an answer about another iteration than the last one asked for is late.

@@ -78,7 +78,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         }
         Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
         Event::Store(StoreEvent::EarlierRuns(earlier)) => {
-            model.history.earlier = earlier;
+            history::earlier_read(model, earlier);
             Vec::new()
         }
         Event::Store(StoreEvent::PastRead {

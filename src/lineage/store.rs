@@ -621,8 +621,24 @@ impl Store {
         iteration: IterationId,
     ) -> Result<Option<PastSession>, StoreError> {
         const WHAT: &str = "the session";
-        let found = self.history(&HistoryOf::Run(run.clone()), 1).await?;
-        let Some(RunHistory { run, iterations }) = found.into_iter().next() else {
+        let of = HistoryOf::Run(run.clone());
+        let rows = self.read(rows::read_runs(&of, 1), WHAT).await?;
+        let begun = rows.first().and_then(|row| known(rows::run(row), WHAT));
+        let rows = self
+            .read(rows::read_iteration(run, iteration), WHAT)
+            .await?;
+        let iterations = rows.iter();
+        let iterations = iterations.filter_map(|row| known(rows::iteration(row), WHAT));
+        let mut found: Vec<_> = begun
+            .map(|run| RunHistory {
+                run,
+                iterations: iterations.collect(),
+            })
+            .into_iter()
+            .collect();
+        let waiting = || self.shared.waiting();
+        waiting().pending.over_history(&of, 1, &mut found);
+        let Some(RunHistory { run, iterations }) = found.pop() else {
             return Ok(None);
         };
         let is_it = |one: &&Iteration| one.iteration == iteration;
@@ -641,11 +657,18 @@ impl Store {
         let Some(session) = iteration.session_id else {
             return Ok(Some(past));
         };
-        let reboots = iterations
+        let rows = self
+            .read(rows::read_iterations_after(&run.run, session), WHAT)
+            .await?;
+        let after: Vec<_> = rows
             .iter()
-            .rev()
-            .filter_map(|one| one.reboot.as_ref());
-        let mut of_it = reboots.filter(|record| record.old_session == Some(session));
+            .filter_map(|row| known(rows::iteration(row), WHAT))
+            .collect();
+        // What waits is newer than what was read.
+        let reboots = iterations.iter().rev().chain(&after);
+        let mut of_it = reboots
+            .filter_map(|one| one.reboot.as_ref())
+            .filter(|record| record.old_session == Some(session));
         past.state = of_it.find_map(|record| record.preserved_state.clone());
         let rows = self
             .read(rows::read_reboots(&run.run, session), WHAT)
@@ -659,13 +682,30 @@ impl Store {
         past.checkpoint = rows
             .first()
             .and_then(|row| known(rows::checkpoint(row), WHAT));
-        let waiting = self.shared.waiting();
+        let waiting = waiting();
         let pending = &waiting.pending;
         pending.over_reboots(&run.run, &mut entries);
         pending.over_checkpoint_of(session, &mut past.checkpoint);
         past.got = past::got(&entries, session).cloned();
         past.gave = past::gave(&entries, session).cloned();
         Ok(Some(past))
+    }
+
+    /// The iterations of a project's runs but for one, newest first, at most `limit`: what a list shows, without the record
+    /// of the reboot and without the summary, which may be large. [`Store::past`] has them.
+    pub async fn earlier_iterations(
+        &self,
+        project: &Project,
+        but: &RunId,
+        limit: u32,
+    ) -> Result<Vec<(RunId, Iteration)>, StoreError> {
+        const WHAT: &str = "earlier runs";
+        let statement = rows::read_earlier(project, but, limit);
+        let rows = self.read(statement, WHAT).await?;
+        let found = rows.iter();
+        Ok(found
+            .filter_map(|row| known(rows::iteration_of_run(row), WHAT))
+            .collect())
     }
 
     /// Every run of this machine (of this project alone, if one is given) that began before `before`, oldest first.

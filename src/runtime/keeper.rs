@@ -20,13 +20,13 @@ use crate::{
         report,
     },
     lineage::{
-        EndReason, Iteration, IterationId, Lineage, Meta, ProcessStamp, Project, RunId,
+        EndReason, Iteration, IterationId, Meta, ProcessStamp, Project, RunId,
         checkpoint::Checkpoint,
         files::{HANDOFF, RunDir, SUMMARY},
         journal::{JournalEntry, Step},
         metrics,
         past::PastSession,
-        store::{HistoryOf, Metric, Store, Written},
+        store::{Metric, Store, Written},
     },
     transcript::SessionId,
 };
@@ -34,8 +34,8 @@ use crate::{
 /// How many writes may wait; the core asks for a handful a second.
 const JOBS_IN_FLIGHT: usize = 1024;
 
-/// How many earlier runs the history shows.
-const EARLIER_RUNS: u32 = 20;
+/// How many iterations of earlier runs the history shows.
+const EARLIER_ITERATIONS: u32 = 200;
 
 /// How often a store in trouble is looked at: it tries again once a second.
 const MEND_CHECK: Duration = Duration::from_millis(500);
@@ -250,33 +250,23 @@ async fn show(earlier: impl Future<Output = Vec<EarlierRun>>, events: mpsc::Send
     }
 }
 
-/// The project's runs before this one, newest first. The states that were handed over stay in the store: together they may
-/// be large.
+/// The project's runs before this one, newest first.
 async fn earlier_runs(store: Store, project: Project, own: RunId) -> Vec<EarlierRun> {
-    let runs = store
-        .history(&HistoryOf::Project(project), EARLIER_RUNS)
-        .await;
-    let runs = runs.inspect_err(|error| {
+    let read = store.earlier_iterations(&project, &own, EARLIER_ITERATIONS);
+    let found = read.await.inspect_err(|error| {
         tracing::warn!(error = told(error), "earlier runs are not shown");
     });
-    let earlier = runs.unwrap_or_default().into_iter();
-    let earlier = earlier.filter(|one| one.run.run != own && !one.iterations.is_empty());
-    earlier
-        .map(|one| {
-            let began = one.iterations.last().map(|last| last.started_at);
-            let ended = one.run.ended_at.or(began).unwrap_or(one.run.started_at);
-            let mut iterations = Lineage::recorded(one.run.run.clone(), one.iterations, ended)
-                .iterations()
-                .to_vec();
-            for record in iterations.iter_mut().filter_map(|one| one.reboot.as_mut()) {
-                record.preserved_state = None;
-            }
-            EarlierRun {
-                run: one.run.run,
-                iterations,
-            }
-        })
-        .collect()
+    let mut runs: Vec<EarlierRun> = Vec::new();
+    for (run, iteration) in found.unwrap_or_default() {
+        match runs.last_mut().filter(|last| last.run == run) {
+            Some(last) => last.iterations.insert(0, iteration),
+            None => runs.push(EarlierRun {
+                run,
+                iterations: vec![iteration],
+            }),
+        }
+    }
+    runs
 }
 
 /// What is kept of an iteration, or why nothing can be shown.

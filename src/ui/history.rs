@@ -182,6 +182,11 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
         return;
     };
     let past = history::past_of_selected(model);
+    // Of an earlier run the list has no more than it shows.
+    let iteration = match past {
+        Some(Ok(past)) if run != model.run() => &past.iteration,
+        _ => iteration,
+    };
     let messages = past.map_or_else(Vec::new, |past| messages(past, iteration));
     let mut facts = facts(iteration, model);
     facts.extend(summary_made(iteration));

@@ -398,6 +398,22 @@ async fn a_session_of_any_run_is_found_with_its_handoffs(place: Place) {
         Some(past)
     );
 
+    let listed = store.earlier_iterations(&ours, &new, 10).await.unwrap();
+    // As a list shows them.
+    let short = |one: &Iteration| Iteration {
+        reboot: None,
+        summary: None,
+        summary_made: None,
+        ..one.clone()
+    };
+    assert_eq!(
+        listed,
+        [(old.clone(), short(&second)), (old.clone(), short(&first))]
+    );
+    let few = store.earlier_iterations(&ours, &new, 1).await.unwrap();
+    assert_eq!(few, &listed[..1]);
+    assert_eq!(store.earlier_iterations(&ours, &old, 10).await.unwrap(), []);
+
     // Taken up again by another run, it is of that one.
     let mut again = second.clone();
     again.iteration = IterationId::FIRST;

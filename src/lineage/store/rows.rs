@@ -346,8 +346,58 @@ pub(super) fn read_iterations(run: &RunId) -> Statement {
     }
 }
 
-pub(super) fn iteration(row: &Cells) -> Option<Iteration> {
+/// One iteration of a run.
+pub(super) fn read_iteration(run: &RunId, iteration: IterationId) -> Statement {
+    Statement {
+        sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
+              tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
+              compactions, summary_made FROM iterations WHERE run_id = $1 AND iteration = $2",
+        binds: vec![text(run), number(iteration.get())],
+    }
+}
+
+/// The iterations that began with a reboot in which this session ended, newest first.
+pub(super) fn read_iterations_after(run: &RunId, session: SessionId) -> Statement {
+    Statement {
+        sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
+              tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
+              compactions, summary_made FROM iterations WHERE run_id = $1 AND reboot LIKE $2 \
+              ORDER BY iteration DESC LIMIT 4",
+        binds: vec![text(run), as_written("old_session", session)],
+    }
+}
+
+/// The iterations of a project's runs but for one, newest first.
+pub(super) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statement {
+    Statement {
+        sql: "SELECT iterations.run_id, iterations.iteration, iterations.session_id, \
+              iterations.started_at, iterations.ended_at, iterations.end_reason, \
+              iterations.tokens_input, iterations.tokens_output, CAST(NULL AS TEXT), iterations.parent, \
+              iterations.tokens_at_birth, iterations.tokens_at_end, iterations.cost_usd, \
+              iterations.cause, CAST(NULL AS TEXT), iterations.compactions, CAST(NULL AS TEXT) \
+              FROM iterations JOIN runs ON runs.run_id = iterations.run_id \
+              WHERE runs.project_hash = $1 AND runs.host = $2 AND runs.run_id <> $3 \
+              ORDER BY iterations.run_id DESC, iterations.iteration DESC LIMIT $4",
+        binds: vec![
+            text(&project.hash),
+            text(&project.host),
+            text(but),
+            number(u64::from(limit)),
+        ],
+    }
+}
+
+/// A row that begins with the run.
+pub(super) fn iteration_of_run(row: &Cells) -> Option<(RunId, Iteration)> {
     let mut row = Reader::new(row);
+    Some((row.word()?, iteration_in(row)?))
+}
+
+pub(super) fn iteration(row: &Cells) -> Option<Iteration> {
+    iteration_in(Reader::new(row))
+}
+
+fn iteration_in(mut row: Reader<'_>) -> Option<Iteration> {
     Some(Iteration {
         iteration: IterationId::new(row.number()?)?,
         session_id: row.word(),
@@ -389,16 +439,20 @@ pub(super) fn place(row: &Cells) -> Option<(RunId, IterationId)> {
 
 /// The reboots of a run that a session began with or ended with, newest first.
 pub(super) fn read_reboots(run: &RunId, session: SessionId) -> Statement {
-    let as_written = |field: &str| Bind::Text(Some(format!("%\"{field}\":\"{session}\"%")));
     Statement {
         sql: "SELECT entry FROM journal WHERE run_id = $1 AND (entry LIKE $2 OR entry LIKE $3) \
               ORDER BY written_at DESC, iteration DESC LIMIT 64",
         binds: vec![
             text(run),
-            as_written("old_session"),
-            as_written("new_session"),
+            as_written("old_session", session),
+            as_written("new_session", session),
         ],
     }
+}
+
+/// A pattern for a field of a record that is kept as JSON.
+fn as_written(field: &str, session: SessionId) -> Bind {
+    Bind::Text(Some(format!("%\"{field}\":\"{session}\"%")))
 }
 
 /// The last checkpoint that was saved in a session. Between its beginning and its end, because the index is by time: what
