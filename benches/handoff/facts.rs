@@ -1,0 +1,398 @@
+//! What a fact is: paths, identifiers, references and commands, found in a text by the same rules on both sides of a cut.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
+
+use regex::Regex;
+
+use super::corpus::{Said, Session, Who};
+
+/// The kinds of facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    Path,
+    Identifier,
+    Reference,
+    Command,
+}
+
+impl Class {
+    pub const ALL: [Self; 4] = [Self::Path, Self::Identifier, Self::Reference, Self::Command];
+}
+
+/// A fact: its kind and its one spelling.
+pub type Fact = (Class, String);
+
+/// The shortest identifier: shorter ones are often words of a language.
+const IDENTIFIER: std::ops::RangeInclusive<usize> = 6..=60;
+
+/// Names that look like identifiers and are words of everybody's.
+const COMMON: [&str; 20] = [
+    "GitHub",
+    "GitLab",
+    "JavaScript",
+    "TypeScript",
+    "PostgreSQL",
+    "MySQL",
+    "OpenAI",
+    "DevTools",
+    "WebSocket",
+    "YouTube",
+    "LinkedIn",
+    "StackOverflow",
+    "PowerShell",
+    "CodeMirror",
+    "file_path",
+    "old_string",
+    "new_string",
+    "tool_use",
+    "tool_result",
+    "node_modules",
+];
+
+/// What looks like the id of an issue and is none.
+const STANDARDS: [&str; 10] = [
+    "UTF", "SHA", "ISO", "RFC", "HTTP", "GPT", "X", "ASCII", "CVE", "MD",
+];
+
+/// Programs that say nothing of a project: with what arguments they are called differs each time.
+const PLUMBING: [&str; 38] = [
+    "cd", "ls", "cat", "echo", "head", "tail", "grep", "rg", "sed", "awk", "find", "wc", "sort",
+    "uniq", "mkdir", "rm", "cp", "mv", "touch", "chmod", "sleep", "true", "false", "which", "pwd",
+    "printf", "test", "xargs", "tee", "cut", "tr", "diff", "for", "do", "done", "while", "if",
+    "export",
+];
+
+/// Words before a program.
+const BEFORE: [&str; 6] = ["sudo", "time", "timeout", "env", "exec", "nohup"];
+
+/// Programs whose first word says only that the next one counts.
+const RUNNERS: [&str; 4] = ["run", "exec", "x", "tool"];
+
+static URL: LazyLock<Regex> = LazyLock::new(|| pattern(r#"https?://[^\s"'<>()\[\]`\\]+"#));
+static PATH: LazyLock<Regex> = LazyLock::new(|| pattern(r"[A-Za-z0-9_.~@+/-]+"));
+static IDENT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*"));
+static ISSUE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"\b[A-Z][A-Z0-9]{1,9}-[0-9]+\b|#[0-9]{2,}\b|\b[a-z][a-z0-9]*(?:-[a-z0-9]*[a-z][a-z0-9]*)+\.[0-9]+\b",
+    )
+});
+static COMMIT: LazyLock<Regex> = LazyLock::new(|| pattern(r"[A-Za-z0-9_#-]+"));
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern of this file")
+}
+
+/// What a session knows that its texts do not say: directories to strip, names of branches.
+pub struct Ground<'a> {
+    pub roots: &'a [String],
+    pub branches: &'a [String],
+}
+
+impl<'a> Ground<'a> {
+    pub fn of(session: &'a Session) -> Self {
+        Self {
+            roots: &session.roots,
+            branches: &session.branches,
+        }
+    }
+}
+
+/// The facts of a text, other than commands.
+pub fn facts(text: &str, ground: &Ground<'_>) -> BTreeSet<Fact> {
+    let mut found = BTreeSet::new();
+    let (rest, paths) = without_paths(text, ground, &mut found);
+    let paths = paths.into_iter().filter(|(_, rooted)| *rooted);
+    found.extend(paths.map(|(path, _)| (Class::Path, path)));
+    found.extend(identifiers(&rest).map(|name| (Class::Identifier, name)));
+    found.extend(references(&rest, ground).map(|name| (Class::Reference, name)));
+    found
+}
+
+/// The text without its URLs and paths; the URLs go to `found`, the paths with whether a directory stands before them.
+fn without_paths(
+    text: &str,
+    ground: &Ground<'_>,
+    found: &mut BTreeSet<Fact>,
+) -> (String, Vec<(String, bool)>) {
+    let mut rest = String::with_capacity(text.len());
+    let mut end = 0;
+    for url in URL.find_iter(text) {
+        let name = url
+            .as_str()
+            .trim_end_matches(['.', ',', ';', ':', '/', '*']);
+        found.insert((Class::Reference, name.to_owned()));
+        rest.push_str(&text[end..url.start()]);
+        rest.push(' ');
+        end = url.end();
+    }
+    rest.push_str(&text[end..]);
+    let mut paths = Vec::new();
+    let rest = PATH.replace_all(&rest, |found: &regex::Captures<'_>| {
+        match path(&found[0], ground) {
+            Some(path) => {
+                paths.push(path);
+                " ".to_owned()
+            }
+            None => found[0].to_owned(),
+        }
+    });
+    (rest.into_owned(), paths)
+}
+
+/// A word as a path below the project, if it looks like a file; and whether it names a directory.
+fn path(word: &str, ground: &Ground<'_>) -> Option<(String, bool)> {
+    let word = word.trim_end_matches(['.', '-', '/', '~']);
+    let name = word.rsplit('/').next()?;
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    let looks = match ending {
+        "" => matches!(name, "Makefile" | "Dockerfile" | "Justfile" | "LICENSE"),
+        _ => {
+            !stem.is_empty()
+                && ending.len() <= 8
+                && ending.starts_with(|c: char| c.is_ascii_lowercase())
+                && ending
+                    .bytes()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        }
+    };
+    if !looks {
+        return None;
+    }
+    let below = ground.roots.iter().find_map(|root| {
+        let rest = word.strip_prefix(root.as_str())?;
+        rest.strip_prefix('/')
+    });
+    let path = below.unwrap_or(word).trim_start_matches("./");
+    Some((path.to_owned(), below.is_some() || path.contains('/')))
+}
+
+fn identifiers(text: &str) -> impl Iterator<Item = String> {
+    IDENT.find_iter(text).flat_map(|word| {
+        let word = word.as_str();
+        let parts: Vec<&str> = word
+            .split("::")
+            .filter(|part| is_identifier(part))
+            .collect();
+        if parts.is_empty() && word.contains("::") && IDENTIFIER.contains(&word.len()) {
+            return vec![word.to_owned()];
+        }
+        parts.into_iter().map(str::to_owned).collect()
+    })
+}
+
+/// Whether a name has an underscore or a hump inside and is nobody's id or common word.
+fn is_identifier(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let hump = bytes
+        .windows(2)
+        .any(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase());
+    let joined = name.trim_matches('_').contains('_');
+    let id = ["toolu_", "msg_", "req_"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    IDENTIFIER.contains(&name.len()) && (hump || joined) && !id && !COMMON.contains(&name)
+}
+
+fn references(text: &str, ground: &Ground<'_>) -> impl Iterator<Item = String> {
+    let issues = ISSUE.find_iter(text).map(|found| found.as_str());
+    let issues = issues.filter(|name| {
+        let project = name.split('-').next().unwrap_or_default();
+        !STANDARDS.contains(&project)
+    });
+    let commits = COMMIT.find_iter(text).map(|found| found.as_str());
+    let commits = commits.filter(|word| {
+        matches!(word.len(), 7..=12 | 40)
+            && word.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'))
+            && word.bytes().any(|c| c.is_ascii_digit())
+            && word.bytes().any(|c| c.is_ascii_lowercase())
+    });
+    let branches = ground.branches.iter().map(String::as_str);
+    let branches = branches.filter(|name| has_word(text, name));
+    let all: Vec<String> = issues
+        .chain(commits)
+        .chain(branches)
+        .map(str::to_owned)
+        .collect();
+    all.into_iter()
+}
+
+/// Whether a text has this with no letter, digit or hyphen beside it.
+fn has_word(text: &str, word: &str) -> bool {
+    words_at(text, word).next().is_some()
+}
+
+fn words_at<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    text.match_indices(word)
+        .map(|(at, _)| at)
+        .filter(move |at| {
+            let before = text[..*at].chars().next_back();
+            let after = text[at + word.len()..].chars().next();
+            !before.is_some_and(inside) && !after.is_some_and(inside)
+        })
+}
+
+/// The commands of a shell line: each program with its subcommand, without arguments, plumbing and here-documents.
+pub fn commands(line: &str) -> BTreeSet<String> {
+    let line = line.split("<<").next().unwrap_or_default();
+    let pieces = line.split(['\n', ';', '|', '&']);
+    pieces.filter_map(command).collect()
+}
+
+fn command(piece: &str) -> Option<String> {
+    let mut words = piece
+        .split_whitespace()
+        .map(|word| word.trim_matches(['(', ')', '`', '"', '\'', '{', '}', '$']))
+        .skip_while(|word| {
+            word.contains('=') || BEFORE.contains(word) || word.bytes().all(|c| c.is_ascii_digit())
+        });
+    let program = words.next()?.rsplit('/').next()?;
+    let named = |word: &str| {
+        let mut bytes = word.bytes();
+        bytes.next().is_some_and(|c| c.is_ascii_lowercase())
+            && bytes.all(|c| c.is_ascii_alphanumeric() || matches!(c, b':' | b'.' | b'_' | b'-'))
+    };
+    if !named(program) || PLUMBING.contains(&program) || program.len() < 2 {
+        return None;
+    }
+    let mut words = words.filter(|word| !word.starts_with('-')).peekable();
+    let runner = words.next_if(|word| RUNNERS.contains(word));
+    let sub = words
+        .next()
+        .map(|word| word.rsplit('/').next().unwrap_or(word));
+    let sub = sub.filter(|word| named(word)).or(runner);
+    Some(sub.map_or_else(|| program.to_owned(), |sub| format!("{program} {sub}")))
+}
+
+/// How far apart a program and its subcommand may stand, in bytes: flags and directories come between.
+const APART: usize = 60;
+
+/// What a text names.
+pub struct Named<'a> {
+    text: &'a str,
+    facts: BTreeSet<Fact>,
+    paths: BTreeSet<String>,
+}
+
+impl<'a> Named<'a> {
+    pub fn of(text: &'a str, ground: &Ground<'_>) -> Self {
+        let mut facts = BTreeSet::new();
+        let (rest, paths) = without_paths(text, ground, &mut facts);
+        facts.extend(identifiers(&rest).map(|name| (Class::Identifier, name)));
+        facts.extend(references(&rest, ground).map(|name| (Class::Reference, name)));
+        Self {
+            text,
+            facts,
+            paths: paths.into_iter().map(|(path, _)| path).collect(),
+        }
+    }
+
+    pub fn has(&self, fact: &Fact) -> bool {
+        let (class, name) = fact;
+        match class {
+            Class::Path => self.paths.iter().any(|path| is_path(name, path)),
+            Class::Command => self.has_command(name),
+            Class::Identifier | Class::Reference => self.facts.contains(fact),
+        }
+    }
+
+    /// Whether it names a file by its path, or at least by its name.
+    pub fn has_file(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let same = |have: &String| have == name || is_path(path, have);
+        self.paths.iter().any(same)
+    }
+
+    /// How many files it names.
+    pub fn files(&self) -> usize {
+        self.paths.len()
+    }
+
+    fn has_command(&self, command: &str) -> bool {
+        let Some((program, sub)) = command.split_once(' ') else {
+            return has_word(self.text, command);
+        };
+        words_at(self.text, program).any(|at| {
+            let rest = &self.text[at + program.len()..];
+            let rest = rest.split(['\n', ';', '|', '&']).next().unwrap_or_default();
+            words_at(rest, sub).next().is_some_and(|gap| gap <= APART)
+        })
+    }
+}
+
+/// Whether a word in a text names this path: whole, or from a directory on.
+fn is_path(path: &str, word: &str) -> bool {
+    let ends = |long: &str, short: &str| {
+        long.strip_suffix(short)
+            .is_some_and(|rest| rest.ends_with('/'))
+    };
+    path == word || (word.contains('/') && ends(path, word)) || ends(word, path)
+}
+
+/// What stands before a cut and what is used behind it.
+pub struct Known {
+    /// In how many records each fact stands before the cut.
+    pub before: BTreeMap<Fact, usize>,
+    /// Those that the human or the agent uses in the next records.
+    pub used: BTreeSet<Fact>,
+    /// The files that each identifier was seen in.
+    pub homes: BTreeMap<String, BTreeSet<String>>,
+    /// The files that are read again.
+    pub read_again: BTreeSet<String>,
+}
+
+impl Known {
+    pub fn of(before: &[Said], behind: &[Said], ground: &Ground<'_>) -> Self {
+        let mut known = Self {
+            before: BTreeMap::new(),
+            used: BTreeSet::new(),
+            homes: BTreeMap::new(),
+            read_again: BTreeSet::new(),
+        };
+        let mut files = BTreeSet::new();
+        for said in before {
+            for fact in facts(&said.shown, ground).into_iter().chain(ran(said)) {
+                *known.before.entry(fact).or_default() += 1;
+            }
+            let calls = said.calls.iter();
+            let shown = calls.filter_map(|call| Some((call.file.as_ref()?, &call.text)));
+            for (file, text) in shown.chain(said.results.iter().map(|(file, text)| (file, text))) {
+                let Some((file, _)) = path(file, ground) else {
+                    continue;
+                };
+                let mut ignored = BTreeSet::new();
+                let (rest, _) = without_paths(text, ground, &mut ignored);
+                for name in identifiers(&rest) {
+                    known.homes.entry(name).or_default().insert(file.clone());
+                }
+                files.insert(file);
+            }
+        }
+        for said in behind.iter().filter(|said| said.who != Who::Other) {
+            let used = facts(&said.own, ground).into_iter().chain(ran(said));
+            known
+                .used
+                .extend(used.filter(|fact| known.before.contains_key(fact)));
+            for call in said.calls.iter().filter(|call| call.tool == "Read") {
+                let file = call.file.as_ref().and_then(|file| path(file, ground));
+                known.read_again.extend(
+                    file.map(|(file, _)| file)
+                        .filter(|file| files.contains(file)),
+                );
+            }
+        }
+        known
+    }
+}
+
+/// The commands that a record runs.
+fn ran(said: &Said) -> impl Iterator<Item = Fact> {
+    let lines = said.calls.iter().filter_map(|call| call.command.as_deref());
+    lines
+        .flat_map(commands)
+        .map(|command| (Class::Command, command))
+}

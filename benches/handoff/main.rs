@@ -1,0 +1,264 @@
+//! What a handoff is worth: how much of what is used next it carries, against the client's own summary and simpler rivals.
+//!
+//! ```text
+//! cargo bench --bench handoff                               the tables, as Markdown
+//! PITSTOP_TRANSCRIPTS=DIR cargo bench --bench handoff       over other sessions
+//! PITSTOP_HANDOFF_SHOW=DIR cargo bench --bench handoff      also writes every text and its facts to DIR
+//! ```
+//!
+//! Sessions are cut where the client compacted them and in their middle. What stands before a cut and is used in the
+//! next 100 records is what a handoff should have carried. The method and its limits: `docs/handoff-bench.md`.
+
+mod corpus;
+mod facts;
+mod measure;
+mod product;
+mod rivals;
+
+use std::{env, error::Error, fs, path::Path};
+
+use corpus::{Cut, NEXT, Session};
+use facts::{Ground, Known, Named};
+use measure::{Measures, Share, interval};
+use product::Product;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// Where every text that was measured is written to, if anywhere.
+const SHOW: &str = "PITSTOP_HANDOFF_SHOW";
+
+/// The texts that are compared, in the order of the table.
+const RIVALS: [&str; 5] = [
+    "pitstop's handoff",
+    "the client's own summary",
+    "the clipped tail",
+    "random lines",
+    "a bare word list",
+];
+
+/// What one cut has shown.
+struct Row {
+    session: usize,
+    name: String,
+    facts: usize,
+    at_boundary: bool,
+    /// By rival; there is no summary of the client's in mid-session.
+    measures: Vec<Option<Measures>>,
+}
+
+fn main() -> Outcome<()> {
+    let place = match corpus::place() {
+        Ok(place) => place,
+        Err(why) => {
+            println!("skipped: {why}");
+            return Ok(());
+        }
+    };
+    let sessions = corpus::sessions(&place)?;
+    let mut rows = Vec::new();
+    for cut in corpus::cuts(&sessions) {
+        rows.push(measured(&sessions[cut.session], &cut)?);
+    }
+    print(&sessions, &rows);
+    Ok(())
+}
+
+/// Measures every rival at one cut.
+fn measured(session: &Session, cut: &Cut) -> Outcome<Row> {
+    let ground = Ground::of(session);
+    let (before, behind) = session.said.split_at(cut.at);
+    let known = Known::of(before, &behind[..behind.len().min(NEXT)], &ground);
+    let texts: [Vec<String>; RIVALS.len()] = [
+        vec![handoff(session, cut)?],
+        cut.summary.clone().into_iter().collect(),
+        vec![rivals::tail(before, cut)],
+        rivals::random_lines(before, cut),
+        vec![rivals::word_list(&known, cut)],
+    ];
+    let name = format!("{} · {}", session.name, cut.name);
+    if let Some(place) = env::var_os(SHOW) {
+        show(Path::new(&place), &name, &texts, &known, &ground)?;
+    }
+    let measures = texts.iter().map(|texts| {
+        let mut mean = Measures::default();
+        for text in texts {
+            mean.add(
+                &Measures::of(text, &known, &ground),
+                1.0 / texts.len() as f64,
+            );
+        }
+        (!texts.is_empty()).then_some(mean)
+    });
+    Ok(Row {
+        session: cut.session,
+        name,
+        facts: known.used.len(),
+        at_boundary: cut.summary.is_some(),
+        measures: measures.collect(),
+    })
+}
+
+/// The product's handoff of a session that is cut here. It is made twice, since every map with a random seed has another one
+/// each time: a text that differs would make every figure a matter of chance.
+fn handoff(session: &Session, cut: &Cut) -> Outcome<String> {
+    let directory = tempfile::tempdir()?;
+    let transcript = directory.path().join("session.jsonl");
+    fs::write(&transcript, session.lines[..cut.line].join("\n") + "\n")?;
+    let project = session.roots.last().map_or("/p", String::as_str);
+    let make = || -> Outcome<String> {
+        let mut product = Product::new(&transcript, project)?;
+        for prompt in session.prompts(cut.at) {
+            product.prompted(prompt)?;
+        }
+        product.read()?;
+        product.turn_ended(None)?;
+        product.handoff()
+    };
+    let text = make()?;
+    if make()? != text {
+        return Err(format!("{}: two handoffs of the same session differ", session.name).into());
+    }
+    Ok(text)
+}
+
+/// Writes the texts of a cut, and which of them names which fact.
+fn show(
+    place: &Path,
+    name: &str,
+    texts: &[Vec<String>],
+    known: &Known,
+    ground: &Ground<'_>,
+) -> Outcome<()> {
+    fs::create_dir_all(place)?;
+    let name = name.replace(['/', ' '], "_");
+    let mut named = Vec::new();
+    for (rival, texts) in RIVALS.iter().zip(texts) {
+        let Some(text) = texts.first() else {
+            continue;
+        };
+        fs::write(
+            place.join(format!("{name}.{}.md", rival.replace(' ', "_"))),
+            text,
+        )?;
+        named.push((rival, Named::of(text, ground)));
+    }
+    let mut list = String::new();
+    for fact in &known.used {
+        let (class, word) = fact;
+        let by: Vec<_> = named.iter().filter(|(_, named)| named.has(fact)).collect();
+        let by: Vec<&str> = by.into_iter().map(|(rival, _)| **rival).collect();
+        list.push_str(&format!("- {class:?} `{word}`: {}\n", by.join(", ")));
+    }
+    fs::write(place.join(format!("{name}.facts.md")), list)?;
+    Ok(())
+}
+
+fn print(sessions: &[Session], rows: &[Row]) {
+    let records: usize = sessions.iter().map(|session| session.said.len()).sum();
+    let broken: usize = sessions.iter().map(|session| session.broken).sum();
+    println!(
+        "{} sessions, {records} records of their main chains, {broken} lines that are no record; {} cuts.",
+        sessions.len(),
+        rows.len()
+    );
+    for (title, at_boundary) in [
+        ("At the client's own boundaries", true),
+        ("In mid-session", false),
+    ] {
+        let rows: Vec<&Row> = rows
+            .iter()
+            .filter(|row| row.at_boundary == at_boundary)
+            .collect();
+        if !rows.is_empty() {
+            table(title, &rows);
+        }
+    }
+    println!(
+        "\n| facts used next, each cut | facts |{}",
+        RIVALS.map(|rival| format!(" {rival} |")).concat()
+    );
+    println!("|---|---|{}", "---|".repeat(RIVALS.len()));
+    for row in rows {
+        let cells = row.measures.iter();
+        let cells = cells.map(|one| {
+            one.as_ref()
+                .map_or_else(|| "–".to_owned(), |one| percent(one.recall))
+        });
+        let cells: Vec<_> = cells.collect();
+        println!("| {} | {} | {} |", row.name, row.facts, cells.join(" | "));
+    }
+}
+
+fn percent(share: Share) -> String {
+    share
+        .percent()
+        .map_or_else(|| "–".to_owned(), |share| format!("{share:.0} %"))
+}
+
+fn table(title: &str, rows: &[&Row]) {
+    let facts: usize = rows.iter().map(|row| row.facts).sum();
+    let present: Vec<usize> = (0..RIVALS.len())
+        .filter(|rival| rows.iter().all(|row| row.measures[*rival].is_some()))
+        .collect();
+    let pooled: Vec<Measures> = present
+        .iter()
+        .map(|rival| {
+            let mut pooled = Measures::default();
+            let measures = rows.iter().filter_map(|row| row.measures[*rival].as_ref());
+            measures.for_each(|one| pooled.add(one, 1.0));
+            pooled
+        })
+        .collect();
+    println!(
+        "\n| {title}: {} cuts, {facts} facts |{}",
+        rows.len(),
+        names(&present)
+    );
+    println!("|---|{}", "---|".repeat(present.len()));
+    let line = |name: &str, cell: &dyn Fn(&Measures) -> String| {
+        let cells: Vec<String> = pooled.iter().map(cell).collect();
+        println!("| {name} | {} |", cells.join(" | "));
+    };
+    line("tokens", &|one| {
+        format!("{:.0}", one.tokens / rows.len() as f64)
+    });
+    line("**facts used next**", &|one| {
+        format!("**{}**", percent(one.recall))
+    });
+    let spans = present.iter().map(|rival| {
+        let shares: Vec<(usize, Share)> = rows
+            .iter()
+            .filter_map(|row| Some((row.session, row.measures[*rival].as_ref()?.recall)))
+            .collect();
+        interval(&shares).map_or_else(String::new, |(low, high)| format!("{low:.0}–{high:.0} %"))
+    });
+    println!(
+        "| 95 % interval | {} |",
+        spans.collect::<Vec<_>>().join(" | ")
+    );
+    line("paths · identifiers · references · commands", &|one| {
+        one.by_class
+            .map(|share| percent(share).replace(" %", ""))
+            .join(" · ")
+    });
+    line("identifier named with its file", &|one| percent(one.links));
+    line("facts named that get used (precision)", &|one| {
+        percent(one.precision)
+    });
+    line("lines without a fact used next (noise)", &|one| {
+        percent(one.noise)
+    });
+    line("lines said again: exactly, nearly", &|one| {
+        format!("{}, {}", percent(one.again), percent(one.nearly))
+    });
+    line("files read again that are named", &|one| {
+        percent(one.read_again)
+    });
+}
+
+fn names(present: &[usize]) -> String {
+    present
+        .iter()
+        .map(|rival| format!(" {} |", RIVALS[*rival]))
+        .collect()
+}

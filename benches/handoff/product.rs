@@ -1,0 +1,219 @@
+//! The product without a terminal: its own core and its own readers, driven through a session.
+//!
+//! The core ([`app::update`]) decides all; this file is a small shell around it. It has the transcript followed by the
+//! product's own follower, the summary made by the product's own rules, and says to every other order that it is done.
+
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+    sync::mpsc as std_mpsc,
+    time::Duration,
+};
+
+use chrono::DateTime;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use pitstop::{
+    agent::{AgentEvent, Background, StartSource, claude::prompt_box::PromptBox},
+    app::{
+        self, Effect, Event, Model,
+        event::{HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent},
+        model::{Beginning, Identity},
+    },
+    breakpoint::git::GitState,
+    clock::At,
+    config::Config,
+    handoff::{
+        Generator,
+        summary::{self, History},
+    },
+    lineage::{Lineage, ProcessStamp, RunId},
+    pane::input::HostInput,
+    runtime::follower::{Poke, follow},
+    transcript::SessionId,
+};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// November 18, 2026: a moment like any other.
+const BEGAN: i64 = 1_795_000_000;
+
+/// A supervisor whose agent waits for a prompt.
+pub struct Product {
+    model: Model,
+    since_start: Duration,
+    /// The number of the present session.
+    number: u128,
+    transcript: PathBuf,
+}
+
+fn session(number: u128) -> SessionId {
+    SessionId::new(Uuid::from_u128(number))
+}
+
+fn lots(number: u128) -> Lots {
+    Lots {
+        reboot: Uuid::from_u128(1000 + number),
+        session: session(number),
+        nonce: format!("{number:08x}"),
+    }
+}
+
+impl Product {
+    /// Begins a run whose first session is written to this transcript. No model is asked for summaries.
+    pub fn new(transcript: &Path, project: &str) -> Outcome<Self> {
+        let wall = DateTime::from_timestamp(BEGAN, 0).unwrap_or_default();
+        let mut config = Config::default();
+        config.summary.generate_summaries = false;
+        let model = Model::new(Beginning {
+            identity: Identity {
+                version: "0",
+                pid: 1,
+                project: project.to_owned(),
+                environment: "bench".to_owned(),
+                agent_kind: "claude",
+                agent_command: "claude".to_owned(),
+                todo_tools: true,
+            },
+            config,
+            lineage: Lineage::new(RunId::new(wall, [1, 2, 3])),
+            session: session(1),
+            lots: lots(2),
+            notes: String::new(),
+            generator: Generator::default(),
+            host: (140, 40),
+            now: At {
+                since_start: Duration::ZERO,
+                wall,
+            },
+        });
+        let mut product = Self {
+            model,
+            since_start: Duration::ZERO,
+            number: 1,
+            transcript: transcript.to_owned(),
+        };
+        app::agent::begin(&mut product.model, false, None, None);
+        product.begin_session()?;
+        Ok(product)
+    }
+
+    fn begin_session(&mut self) -> Outcome<()> {
+        let iteration = self.model.iteration;
+        let number = self.number;
+        self.tell(Event::Pane(PaneEvent::Spawned {
+            iteration,
+            process: ProcessStamp {
+                pid: 77,
+                start_time: "x".to_owned(),
+            },
+            lots: lots(number + 1),
+        }))?;
+        self.tell(Event::Agent(AgentEvent::SessionStarted {
+            session: session(number),
+            source: StartSource::Startup,
+            model: None,
+            transcript_path: None,
+        }))?;
+        self.tell(Event::Pane(PaneEvent::PasteModeSet { on: true }))?;
+        self.tell(Event::Pane(PaneEvent::PromptBoxSeen(PromptBox::Empty)))
+    }
+
+    /// The human gives a prompt.
+    pub fn prompted(&mut self, prompt: &str) -> Outcome<()> {
+        let session = session(self.number);
+        self.tell(Event::Agent(AgentEvent::PromptSubmitted {
+            session,
+            prompt: prompt.to_owned(),
+            transcript_path: None,
+        }))
+    }
+
+    /// The turn is over.
+    pub fn turn_ended(&mut self, last: Option<&str>) -> Outcome<()> {
+        self.tell(Event::Agent(AgentEvent::TurnEnded {
+            session: session(self.number),
+            last_message: last.map(str::to_owned),
+            background: Background::default(),
+            transcript_path: None,
+        }))
+    }
+
+    /// Has the transcript read, as the product reads it: on a thread of its own, by its own follower.
+    pub fn read(&mut self) -> Outcome<()> {
+        let (poke, pokes) = std_mpsc::channel();
+        let (events, mut news) = mpsc::channel(1_024);
+        poke.send(Poke::Follow(
+            session(self.number),
+            self.transcript.clone(),
+            0,
+        ))?;
+        drop(poke);
+        let reader = std::thread::spawn(move || follow(&pokes, &events));
+        while let Some(event) = news.blocking_recv() {
+            self.tell(event)?;
+        }
+        reader
+            .join()
+            .map_err(|_| "the follower has panicked".into())
+    }
+
+    /// The handoff as it would be sent now: a person asks for a reboot and looks at it.
+    pub fn handoff(&mut self) -> Outcome<String> {
+        self.press(KeyCode::F(5))?;
+        self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)))?;
+        self.tell(Event::Read(ReadEvent::Ground(Box::default())))?;
+        Ok(self.model.handoff.current().text.clone())
+    }
+
+    fn press(&mut self, code: KeyCode) -> Outcome<()> {
+        let event = KeyEvent::new(code, KeyModifiers::NONE);
+        let raw = vec![b'?'];
+        self.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw })))
+    }
+
+    /// Takes an event and does what follows from it.
+    fn tell(&mut self, event: Event) -> Outcome<()> {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            self.since_start += Duration::from_secs(1);
+            let wall = DateTime::from_timestamp(BEGAN, 0).unwrap_or_default() + self.since_start;
+            let at = At {
+                since_start: self.since_start,
+                wall,
+            };
+            for effect in app::update(&mut self.model, at, event) {
+                events.extend(self.answer(effect)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, effect: Effect) -> Outcome<Option<Event>> {
+        let answer = match effect {
+            Effect::Journal(entry) => Event::Store(StoreEvent::Journaled {
+                reboot: entry.reboot_id,
+                step: entry.step,
+            }),
+            Effect::Prepare(preparation) => Event::Read(ReadEvent::Prepared {
+                reboot: preparation.reboot,
+                refused: None,
+            }),
+            Effect::WriteScratchpad { text, .. } => Event::Read(ReadEvent::ScratchpadSaved(text)),
+            Effect::Summarize { id, .. } => {
+                let mut history = History::default();
+                history.push(&fs::read(&self.transcript)?);
+                let text = summary::fallback(&history.finished());
+                let text = text.ok_or_else(|| "nothing was said yet".to_owned());
+                Event::Read(ReadEvent::Condensed { id, text })
+            }
+            Effect::ReadPromptBox => Event::Pane(PaneEvent::PromptBoxSeen(
+                self.model.agent.prompt_box.clone(),
+            )),
+            _ => return Ok(None),
+        };
+        Ok(Some(answer))
+    }
+}
