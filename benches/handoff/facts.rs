@@ -28,29 +28,23 @@ pub type Fact = (Class, String);
 /// The shortest identifier: shorter ones are often words of a language.
 const IDENTIFIER: std::ops::RangeInclusive<usize> = 6..=60;
 
-/// Names that look like identifiers and are words of everybody's.
-const COMMON: [&str; 20] = [
-    "GitHub",
-    "GitLab",
-    "JavaScript",
-    "TypeScript",
-    "PostgreSQL",
-    "MySQL",
-    "OpenAI",
-    "DevTools",
-    "WebSocket",
-    "YouTube",
-    "LinkedIn",
-    "StackOverflow",
-    "PowerShell",
-    "CodeMirror",
-    "file_path",
-    "old_string",
-    "new_string",
-    "tool_use",
-    "tool_result",
-    "node_modules",
-];
+/// Names that look like identifiers and belong to no project: brands, the client's own fields, and what every page, standard
+/// library and test of a language has.
+const COMMON: &str = "
+    GitHub GitLab JavaScript TypeScript PostgreSQL MySQL OpenAI DevTools WebSocket YouTube PowerShell
+    file_path old_string new_string tool_use tool_result node_modules in_progress
+    forEach indexOf lastIndexOf toString toLowerCase toUpperCase startsWith endsWith parseInt parseFloat isArray hasOwnProperty
+    charAt charCodeAt findIndex flatMap setTimeout setInterval clearTimeout clearInterval
+    getElementById getElementsByClassName querySelector querySelectorAll getAttribute setAttribute removeAttribute
+    addEventListener removeEventListener preventDefault stopPropagation dispatchEvent innerHTML innerText textContent
+    classList className createElement appendChild removeChild insertBefore parentNode parentElement nextSibling
+    localStorage sessionStorage getSelection scrollIntoView shiftKey ctrlKey metaKey useState useEffect onClick onChange
+    is_list is_nil is_map is_binary is_atom is_integer to_string to_list group_by utc_now DateTime NaiveDateTime
+    to_owned as_str as_ref is_empty is_some is_none is_ok is_err unwrap_or unwrap_or_default into_iter filter_map flat_map
+    HashMap HashSet BTreeMap BTreeSet PathBuf read_to_string dead_code
+    __init__ __name__ __main__ __file__ __pycache__ read_text write_text is_file is_dir makedirs
+    assert_eq
+";
 
 /// What looks like the id of an issue and is none.
 const STANDARDS: [&str; 10] = [
@@ -80,6 +74,8 @@ static ISSUE: LazyLock<Regex> = LazyLock::new(|| {
         r"\b[A-Z][A-Z0-9]{1,9}-[0-9]+\b|#[0-9]{2,}\b|\b[a-z][a-z0-9]*(?:-[a-z0-9]*[a-z][a-z0-9]*)+\.[0-9]+\b",
     )
 });
+static COMMON_NAMES: LazyLock<BTreeSet<&str>> =
+    LazyLock::new(|| COMMON.split_whitespace().collect());
 static COMMIT: LazyLock<Regex> = LazyLock::new(|| pattern(r"[A-Za-z0-9_#-]+"));
 
 fn pattern(text: &str) -> Regex {
@@ -194,7 +190,7 @@ fn is_identifier(name: &str) -> bool {
     let id = ["toolu_", "msg_", "req_"]
         .iter()
         .any(|start| name.starts_with(start));
-    IDENTIFIER.contains(&name.len()) && (hump || joined) && !id && !COMMON.contains(&name)
+    IDENTIFIER.contains(&name.len()) && (hump || joined) && !id && !COMMON_NAMES.contains(name)
 }
 
 fn references(text: &str, ground: &Ground<'_>) -> impl Iterator<Item = String> {

@@ -9,17 +9,24 @@
 //! Sessions are cut where the client compacted them and in their middle. What stands before a cut and is used in the
 //! next 100 records is what a handoff should have carried. The method and its limits: `docs/handoff-bench.md`.
 
+mod chain;
 mod corpus;
 mod facts;
 mod measure;
 mod product;
 mod rivals;
 
-use std::{env, error::Error, fs, path::Path};
+use std::{
+    env,
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use corpus::{Cut, NEXT, Session};
 use facts::{Ground, Known, Named};
 use measure::{Measures, Share, interval};
+use pitstop::transcript::human::{OBJECTIVE_HEADING, section};
 use product::Product;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -42,6 +49,8 @@ struct Row {
     name: String,
     facts: usize,
     at_boundary: bool,
+    /// Whether the first prompt stands in a handoff after `--resume`; unknown where there is none.
+    resumed: Option<bool>,
     /// By rival; there is no summary of the client's in mid-session.
     measures: Vec<Option<Measures>>,
 }
@@ -60,7 +69,13 @@ fn main() -> Outcome<()> {
         rows.push(measured(&sessions[cut.session], &cut)?);
     }
     print(&sessions, &rows);
-    Ok(())
+    let resumed: Vec<bool> = rows.iter().filter_map(|row| row.resumed).collect();
+    let present = resumed.iter().filter(|present| **present).count();
+    println!(
+        "\nThe first prompt as objective after `--resume`: {present} of {}.",
+        resumed.len()
+    );
+    chain::print()
 }
 
 /// Measures every rival at one cut.
@@ -94,6 +109,7 @@ fn measured(session: &Session, cut: &Cut) -> Outcome<Row> {
         name,
         facts: known.used.len(),
         at_boundary: cut.summary.is_some(),
+        resumed: resumed(session, cut)?,
         measures: measures.collect(),
     })
 }
@@ -102,9 +118,8 @@ fn measured(session: &Session, cut: &Cut) -> Outcome<Row> {
 /// each time: a text that differs would make every figure a matter of chance.
 fn handoff(session: &Session, cut: &Cut) -> Outcome<String> {
     let directory = tempfile::tempdir()?;
-    let transcript = directory.path().join("session.jsonl");
-    fs::write(&transcript, session.lines[..cut.line].join("\n") + "\n")?;
-    let project = session.roots.last().map_or("/p", String::as_str);
+    let transcript = written(session, cut, directory.path())?;
+    let project = project(session);
     let make = || -> Outcome<String> {
         let mut product = Product::new(&transcript, project)?;
         for prompt in session.prompts(cut.at) {
@@ -119,6 +134,32 @@ fn handoff(session: &Session, cut: &Cut) -> Outcome<String> {
         return Err(format!("{}: two handoffs of the same session differ", session.name).into());
     }
     Ok(text)
+}
+
+/// Whether the human's first prompt stands in the handoff of a session that was resumed: no hook tells of that prompt again.
+fn resumed(session: &Session, cut: &Cut) -> Outcome<Option<bool>> {
+    let Some(first) = session.prompts(cut.at).next() else {
+        return Ok(None);
+    };
+    let directory = tempfile::tempdir()?;
+    let transcript = written(session, cut, directory.path())?;
+    let mut product = Product::resuming(&transcript, project(session))?;
+    product.read()?;
+    let handoff = product.handoff()?;
+    let objective = section(&handoff, OBJECTIVE_HEADING).join("\n");
+    let start = first.lines().next().unwrap_or_default().trim();
+    Ok(Some(objective.contains(start)))
+}
+
+/// The session up to the cut, in a file of its own.
+fn written(session: &Session, cut: &Cut, directory: &Path) -> Outcome<PathBuf> {
+    let transcript = directory.join("session.jsonl");
+    fs::write(&transcript, session.lines[..cut.line].join("\n") + "\n")?;
+    Ok(transcript)
+}
+
+fn project(session: &Session) -> &str {
+    session.roots.last().map_or("/p", String::as_str)
 }
 
 /// Writes the texts of a cut, and which of them names which fact.

@@ -1,4 +1,4 @@
-//! The product without a terminal: its own core and its own readers, driven through a session.
+//! The product without a terminal: its own core and its own readers, driven through sessions and reboots.
 //!
 //! The core ([`app::update`]) decides all; this file is a small shell around it. It has the transcript followed by the
 //! product's own follower, the summary made by the product's own rules, and says to every other order that it is done.
@@ -17,7 +17,8 @@ use pitstop::{
     agent::{AgentEvent, Background, StartSource, claude::prompt_box::PromptBox},
     app::{
         self, Effect, Event, Model,
-        event::{HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent},
+        effect::StartAgent,
+        event::{Exit, HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent},
         model::{Beginning, Identity},
     },
     breakpoint::git::GitState,
@@ -47,6 +48,9 @@ pub struct Product {
     /// The number of the present session.
     number: u128,
     transcript: PathBuf,
+    resumes: bool,
+    ending: bool,
+    started: Option<StartAgent>,
 }
 
 fn session(number: u128) -> SessionId {
@@ -62,8 +66,18 @@ fn lots(number: u128) -> Lots {
 }
 
 impl Product {
-    /// Begins a run whose first session is written to this transcript. No model is asked for summaries.
+    /// Begins a run whose first session is written to this transcript.
     pub fn new(transcript: &Path, project: &str) -> Outcome<Self> {
+        Self::begin(transcript, project, false)
+    }
+
+    /// Begins a run that goes on with the session of this transcript, as `pitstop -- --resume` does.
+    pub fn resuming(transcript: &Path, project: &str) -> Outcome<Self> {
+        Self::begin(transcript, project, true)
+    }
+
+    /// No model is asked for summaries.
+    fn begin(transcript: &Path, project: &str, resumes: bool) -> Outcome<Self> {
         let wall = DateTime::from_timestamp(BEGAN, 0).unwrap_or_default();
         let mut config = Config::default();
         config.summary.generate_summaries = false;
@@ -94,8 +108,11 @@ impl Product {
             since_start: Duration::ZERO,
             number: 1,
             transcript: transcript.to_owned(),
+            resumes,
+            ending: false,
+            started: None,
         };
-        app::agent::begin(&mut product.model, false, None, None);
+        app::agent::begin(&mut product.model, resumes, None, None);
         product.begin_session()?;
         Ok(product)
     }
@@ -113,7 +130,11 @@ impl Product {
         }))?;
         self.tell(Event::Agent(AgentEvent::SessionStarted {
             session: session(number),
-            source: StartSource::Startup,
+            source: if self.resumes {
+                StartSource::Resume
+            } else {
+                StartSource::Startup
+            },
             model: None,
             transcript_path: None,
         }))?;
@@ -145,11 +166,14 @@ impl Product {
     pub fn read(&mut self) -> Outcome<()> {
         let (poke, pokes) = std_mpsc::channel();
         let (events, mut news) = mpsc::channel(1_024);
-        poke.send(Poke::Follow(
-            session(self.number),
-            self.transcript.clone(),
-            0,
-        ))?;
+        // What stood there before a resumed session began is history.
+        let history = if self.resumes {
+            fs::metadata(&self.transcript)?.len()
+        } else {
+            0
+        };
+        let session = session(self.number);
+        poke.send(Poke::Follow(session, self.transcript.clone(), history))?;
         drop(poke);
         let reader = std::thread::spawn(move || follow(&pokes, &events));
         while let Some(event) = news.blocking_recv() {
@@ -166,6 +190,29 @@ impl Product {
         self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)))?;
         self.tell(Event::Read(ReadEvent::Ground(Box::default())))?;
         Ok(self.model.handoff.current().text.clone())
+    }
+
+    /// Reboots into a session that is written to this transcript; gives the prompt that it begins with.
+    pub fn reboot(&mut self, transcript: &Path) -> Outcome<String> {
+        self.handoff()?;
+        self.press(KeyCode::Enter)?;
+        if !std::mem::take(&mut self.ending) {
+            return Err("the product does not end the old agent".into());
+        }
+        let iteration = self.model.iteration;
+        self.tell(Event::Pane(PaneEvent::Exited {
+            iteration,
+            exit: Exit::Code(0),
+        }))?;
+        let start = self.started.take();
+        let start = start.ok_or("the product does not start a new agent")?;
+        self.number += 1;
+        self.resumes = false;
+        transcript.clone_into(&mut self.transcript);
+        self.begin_session()?;
+        let prompt = start.prompt.ok_or("the new agent gets no handoff")?;
+        self.prompted(&prompt)?;
+        Ok(prompt)
     }
 
     fn press(&mut self, code: KeyCode) -> Outcome<()> {
@@ -212,6 +259,14 @@ impl Product {
             Effect::ReadPromptBox => Event::Pane(PaneEvent::PromptBoxSeen(
                 self.model.agent.prompt_box.clone(),
             )),
+            Effect::Signal(_) => {
+                self.ending = true;
+                return Ok(None);
+            }
+            Effect::Start(start) => {
+                self.started = Some(start);
+                return Ok(None);
+            }
             _ => return Ok(None),
         };
         Ok(Some(answer))
