@@ -3,7 +3,11 @@
 //! The agent is made up: its sessions are written as the client writes them. What carries the rules from one session to the next
 //! is the product alone, and what the agent itself puts into its notes.
 
-use std::{error::Error, fs, path::PathBuf};
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
@@ -192,6 +196,48 @@ fn chain(
         handed_over = Some(handoff);
     }
     Ok(kept)
+}
+
+/// Runs the turns of another program's session (`turns.jsonl` in `place`) through as many reboots, and writes each handoff
+/// beside them. The sessions that follow have one turn of work each.
+pub fn foreign(place: &Path) -> Outcome<()> {
+    let path = |round: usize| place.join(format!("session-{round}.jsonl"));
+    let mut product = Product::new(&path(0), "/p")?;
+    let mut log = Log::new(path(0), 0);
+    for line in fs::read_to_string(place.join("turns.jsonl"))?.lines() {
+        let turn: Value = serde_json::from_str(line)?;
+        let text = turn["text"].as_str().ok_or("a turn without its text")?;
+        match turn["role"].as_str() {
+            Some("user") => {
+                product.prompted(text)?;
+                log.prompt(text);
+            }
+            Some("assistant") => {
+                log.say(text);
+                log.write()?;
+                product.read()?;
+                product.turn_ended(Some(text))?;
+            }
+            // What the client tells the model is not the session's.
+            _ => {}
+        }
+    }
+    log.write()?;
+    product.read()?;
+    for round in 1..=REBOOTS {
+        let handoff = product.reboot(&path(round))?;
+        fs::write(place.join(format!("handoff-{round}.md")), &handoff)?;
+        let mut log = Log::new(path(round), round);
+        let work = Turn {
+            agent: Agent::Silent,
+            round,
+            number: 1,
+            prompt: handoff,
+            sentences: &[],
+        };
+        turn(&mut product, &mut log, &work, false)?;
+    }
+    Ok(())
 }
 
 /// A text with single blanks: where its lines break does not count.
