@@ -65,13 +65,19 @@ const BEFORE: [&str; 6] = ["sudo", "time", "timeout", "env", "exec", "nohup"];
 /// Programs whose first word says only that the next one counts.
 const RUNNERS: [&str; 4] = ["run", "exec", "x", "tool"];
 
+/// Programs of which only the script says what they do.
+const INTERPRETERS: [&str; 8] = [
+    "python", "python3", "node", "bash", "sh", "ruby", "deno", "bun",
+];
+
 static URL: LazyLock<Regex> = LazyLock::new(|| pattern(r#"https?://[^\s"'<>()\[\]`\\]+"#));
-static PATH: LazyLock<Regex> = LazyLock::new(|| pattern(r"[A-Za-z0-9_.~@+/-]+"));
+static PATH: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(\$\{?[A-Za-z_]\w*\}?/)?([A-Za-z0-9_.~@+/-]+)"));
 static IDENT: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*"));
 static ISSUE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"\b[A-Z][A-Z0-9]{1,9}-[0-9]+\b|#[0-9]{2,}\b|\b[a-z][a-z0-9]*(?:-[a-z0-9]*[a-z][a-z0-9]*)+\.[0-9]+\b",
+        r"\b[A-Z]{2}[A-Z0-9]{0,8}-[0-9]+\b|#[0-9]{2,}\b|\b[a-z][a-z0-9]*(?:-[a-z0-9]*[a-z][a-z0-9]*)+\.[0-9]+\b",
     )
 });
 static COMMON_NAMES: LazyLock<BTreeSet<&str>> =
@@ -128,10 +134,12 @@ fn without_paths(
     rest.push_str(&text[end..]);
     let mut paths = Vec::new();
     let rest = PATH.replace_all(&rest, |found: &regex::Captures<'_>| {
-        match path(&found[0], ground) {
-            Some(path) => {
-                paths.push(path);
-                " ".to_owned()
+        // Below a directory that only a variable names.
+        let variable = found.get(1).map_or("", |variable| variable.as_str());
+        match path(&found[2], ground) {
+            Some((path, rooted)) => {
+                paths.push((path, rooted || !variable.is_empty()));
+                format!(" {variable} ")
             }
             None => found[0].to_owned(),
         }
@@ -194,11 +202,16 @@ fn is_identifier(name: &str) -> bool {
 }
 
 fn references(text: &str, ground: &Ground<'_>) -> impl Iterator<Item = String> {
-    let issues = ISSUE.find_iter(text).map(|found| found.as_str());
-    let issues = issues.filter(|name| {
-        let project = name.split('-').next().unwrap_or_default();
-        !STANDARDS.contains(&project)
+    let issues = ISSUE.find_iter(text).filter(|found| {
+        let project = found.as_str().split('-').next().unwrap_or_default();
+        // `color: #888;` is no issue.
+        let before = text[..found.start()].trim_end();
+        let after = text[found.end()..].trim_start();
+        let styled = before.ends_with(':') && after.starts_with([';', '}', '"', '\'']);
+        let colour = project.starts_with('#') && (styled || before.ends_with(['"', '\'', '(']));
+        !STANDARDS.contains(&project) && !colour
     });
+    let issues = issues.map(|found| found.as_str());
     let commits = COMMIT.find_iter(text).map(|found| found.as_str());
     let commits = commits.filter(|word| {
         matches!(word.len(), 7..=12 | 40)
@@ -255,11 +268,16 @@ fn command(piece: &str) -> Option<String> {
     if !named(program) || PLUMBING.contains(&program) || program.len() < 2 {
         return None;
     }
-    let mut words = words.filter(|word| !word.starts_with('-')).peekable();
+    let mut flag = "";
+    let mut words = words
+        // `git -C DIR commit`
+        .filter(|word| std::mem::replace(&mut flag, word) != "-C" && !word.starts_with('-'))
+        .peekable();
     let runner = words.next_if(|word| RUNNERS.contains(word));
-    let sub = words
-        .next()
-        .map(|word| word.rsplit('/').next().unwrap_or(word));
+    let sub = words.next().map(|word| match word.rsplit_once('/') {
+        Some((_, script)) if INTERPRETERS.contains(&program) => script,
+        _ => word,
+    });
     let sub = sub.filter(|word| named(word)).or(runner);
     Some(sub.map_or_else(|| program.to_owned(), |sub| format!("{program} {sub}")))
 }
@@ -391,4 +409,86 @@ fn ran(said: &Said) -> impl Iterator<Item = Fact> {
     lines
         .flat_map(commands)
         .map(|command| (Class::Command, command))
+}
+
+/// Texts with what is to be found in them. An instrument is tried before it measures; `cargo test` does not build benches.
+pub fn check() -> Result<(), String> {
+    let roots = ["/home/me/feed".to_owned()];
+    let branches = ["fix-dates".to_owned()];
+    let ground = Ground {
+        roots: &roots,
+        branches: &branches,
+    };
+    for (text, expected) in [
+        (
+            "see /home/me/feed/src/parse.rs:12 and ./src/list.rs.",
+            "src/list.rs src/parse.rs",
+        ),
+        (
+            "/home/me/feed/Cargo.toml, but not README.md or and/or",
+            "Cargo.toml",
+        ),
+        ("run ${ROOT_DIR}/hooks/start.sh", "hooks/start.sh ROOT_DIR"),
+        (
+            "store::open_file calls readEntry, not GitHub's forEach",
+            "open_file readEntry",
+        ),
+        ("short_ a_b std::fs", "std::fs"),
+        (
+            "on fix-dates: #123, FEED-7 and feed-abc.4 in 3f78685",
+            "#123 3f78685 FEED-7 feed-abc.4 fix-dates",
+        ),
+        ("UTF-8 and color: #888; and 1234567 and deadbeef", ""),
+        (
+            "at https://example.org/a_long_name/x.html.",
+            "https://example.org/a_long_name/x.html",
+        ),
+    ] {
+        let found: Vec<String> = facts(text, &ground)
+            .into_iter()
+            .map(|fact| fact.1)
+            .collect();
+        expect(text, &found.join(" "), expected)?;
+    }
+    for (line, expected) in [
+        (
+            "cd x && FOO=1 cargo test --lib 2>&1 | tail -5",
+            "cargo test",
+        ),
+        (
+            "git -C dir commit -m \"$(cat <<'EOF'\nls; npm run\nEOF\n)\"",
+            "git commit",
+        ),
+        (
+            "npm run build; ./scripts/check.sh; python3 tools/gen.py a",
+            "check.sh,npm build,python3 gen.py",
+        ),
+        ("claude --dir ./x -p", "claude"),
+    ] {
+        let found: Vec<String> = commands(line).into_iter().collect();
+        expect(line, &found.join(","), expected)?;
+    }
+    let text = "- parse.rs has it\n$ git -C x commit -m y\n`src/feed/list.rs`, open_file2";
+    let named = Named::of(text, &ground);
+    for (class, name, expected) in [
+        (Class::Path, "src/feed/list.rs", true),
+        (Class::Path, "old/src/feed/list.rs", true),
+        (Class::Path, "src/parse.rs", false),
+        (Class::Identifier, "open_file", false),
+        (Class::Command, "git commit", true),
+        (Class::Command, "git add", false),
+    ] {
+        let fact = (class, name.to_owned());
+        expect(name, &named.has(&fact).to_string(), &expected.to_string())?;
+    }
+    Ok(())
+}
+
+fn expect(text: &str, found: &str, expected: &str) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!(
+        "in {text:?}: expected {expected:?}, found {found:?}"
+    ))
 }

@@ -62,6 +62,7 @@ fn main() -> Outcome<()> {
     if let Some(place) = env::var_os(KIT) {
         return chain::foreign(Path::new(&place));
     }
+    facts::check()?;
     let place = match corpus::place() {
         Ok(place) => place,
         Err(why) => {
