@@ -273,16 +273,36 @@ fn table(title: &str, rows: &[&Row]) {
     line("**facts used next**", &|one| {
         format!("**{}**", percent(one.recall))
     });
+    let recall = |row: &Row, rival: usize| row.measures[rival].as_ref().map(|one| one.recall);
     let spans = present.iter().map(|rival| {
-        let shares: Vec<(usize, Share)> = rows
-            .iter()
-            .filter_map(|row| Some((row.session, row.measures[*rival].as_ref()?.recall)))
-            .collect();
-        interval(&shares).map_or_else(String::new, |(low, high)| format!("{low:.0}–{high:.0} %"))
+        let shares = rows.iter().filter_map(|row| {
+            let share = recall(row, *rival)?;
+            Some((row.session, share, Share::default()))
+        });
+        let span = interval(&shares.collect::<Vec<_>>());
+        span.map_or_else(String::new, |(low, high)| {
+            format!("{low:.0} to {high:.0} %")
+        })
     });
     println!(
         "| 95 % interval | {} |",
         spans.collect::<Vec<_>>().join(" | ")
+    );
+    let ahead = present.iter().enumerate().map(|(column, rival)| {
+        let shares = rows
+            .iter()
+            .filter_map(|row| Some((row.session, recall(row, 0)?, recall(row, *rival)?)));
+        let span = interval(&shares.collect::<Vec<_>>()).filter(|_| column > 0);
+        let points = || {
+            let (low, high) = span?;
+            let ahead = pooled[0].recall.percent()? - pooled[column].recall.percent()?;
+            Some(format!("{ahead:+.0} ({low:+.0} to {high:+.0})"))
+        };
+        points().unwrap_or_else(|| "–".to_owned())
+    });
+    println!(
+        "| pitstop's is ahead by, points | {} |",
+        ahead.collect::<Vec<_>>().join(" | ")
     );
     line("paths · identifiers · references · commands", &|one| {
         one.by_class
@@ -305,8 +325,6 @@ fn table(title: &str, rows: &[&Row]) {
 }
 
 fn names(present: &[usize]) -> String {
-    present
-        .iter()
-        .map(|rival| format!(" {} |", RIVALS[*rival]))
-        .collect()
+    let names: Vec<&str> = present.iter().map(|rival| RIVALS[*rival]).collect();
+    format!(" {} |", names.join(" | "))
 }

@@ -216,24 +216,23 @@ impl Random {
 }
 
 /// The interval that 95 % of samples fall into, in percent: whole sessions are drawn, because the cuts of one are not
-/// independent. `shares` are those of each cut, by the number of its session.
-pub fn interval(shares: &[(usize, Share)]) -> Option<(f64, f64)> {
-    let sessions: Vec<usize> = shares
-        .iter()
-        .map(|(session, _)| *session)
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect();
+/// independent. `shares` are those of each cut, by the number of its session, and those that are subtracted from them: of nothing,
+/// the interval is the share's own.
+pub fn interval(shares: &[(usize, Share, Share)]) -> Option<(f64, f64)> {
+    let sessions: BTreeSet<usize> = shares.iter().map(|(session, ..)| *session).collect();
+    let sessions: Vec<usize> = sessions.into_iter().collect();
     let mut random = Random::new(1);
     let mut samples: Vec<f64> = (0..SAMPLES)
         .filter_map(|_| {
-            let mut pooled = Share::default();
+            let (mut pooled, mut less) = (Share::default(), Share::default());
             for _ in 0..sessions.len() {
                 let drawn = sessions[random.below(sessions.len())];
-                let of_it = shares.iter().filter(|(session, _)| *session == drawn);
-                of_it.for_each(|(_, share)| pooled.add(*share));
+                for (_, share, other) in shares.iter().filter(|(session, ..)| *session == drawn) {
+                    pooled.add(*share);
+                    less.add(*other);
+                }
             }
-            pooled.percent()
+            Some(pooled.percent()? - less.percent().unwrap_or(0.0))
         })
         .collect();
     samples.sort_by(f64::total_cmp);
