@@ -63,26 +63,22 @@ fn main() -> Outcome<()> {
         return chain::foreign(Path::new(&place));
     }
     facts::check()?;
-    let place = match corpus::place() {
-        Ok(place) => place,
-        Err(why) => {
-            println!("skipped: {why}");
-            return Ok(());
-        }
-    };
-    let sessions = corpus::sessions(&place)?;
+    match corpus::place() {
+        Ok(place) => over_sessions(&place)?,
+        Err(why) => println!("The sessions are skipped: {why}."),
+    }
+    chain::print()
+}
+
+/// Cuts, measures and prints what the sessions show.
+fn over_sessions(place: &Path) -> Outcome<()> {
+    let sessions = corpus::sessions(place)?;
     let mut rows = Vec::new();
     for cut in corpus::cuts(&sessions) {
         rows.push(measured(&sessions[cut.session], &cut)?);
     }
     print(&sessions, &rows);
-    let resumed: Vec<bool> = rows.iter().filter_map(|row| row.resumed).collect();
-    let present = resumed.iter().filter(|present| **present).count();
-    println!(
-        "\nThe first prompt as objective after `--resume`: {present} of {}.",
-        resumed.len()
-    );
-    chain::print()
+    Ok(())
 }
 
 /// Measures every rival at one cut.
@@ -209,6 +205,9 @@ fn print(sessions: &[Session], rows: &[Row]) {
         sessions.len(),
         rows.len()
     );
+    if rows.is_empty() {
+        return;
+    }
     for (title, at_boundary) in [
         ("At the client's own boundaries", true),
         ("In mid-session", false),
@@ -235,6 +234,12 @@ fn print(sessions: &[Session], rows: &[Row]) {
         let cells: Vec<_> = cells.collect();
         println!("| {} | {} | {} |", row.name, row.facts, cells.join(" | "));
     }
+    let resumed: Vec<bool> = rows.iter().filter_map(|row| row.resumed).collect();
+    let present = resumed.iter().filter(|present| **present).count();
+    println!(
+        "\nThe first prompt as objective after `--resume`: {present} of {}.",
+        resumed.len()
+    );
 }
 
 fn percent(share: Share) -> String {
