@@ -111,7 +111,15 @@ impl PromptBox {
         let mark = mark_of(&first.text);
         let present = match above {
             Some(_) => mark.is_some(),
-            None => inside.iter().all(|row| is_further(&row.text)),
+            None => {
+                let texts = inside.iter().map(|row| row.text.as_str());
+                let mut texts = texts.skip_while(|text| text.trim().is_empty());
+                // Of a box that is one row too high, the rule alone is above the screen.
+                texts
+                    .next()
+                    .is_none_or(|text| is_further(text) || mark_of(text).is_some())
+                    && texts.all(is_further)
+            }
         };
         if !present {
             return Self::Absent;
@@ -318,6 +326,22 @@ mod tests {
         assert!(seen.holds("line 7\nline 8\nline 9"));
         assert!(!seen.holds("line 7\nline 8\nline 9\nline 10"));
         assert!(!seen.holds("line 9"));
+    }
+
+    #[test]
+    fn a_box_whose_rule_alone_is_above_the_screen_holds_its_text() {
+        let screen = format!("\n❯\u{a0}fix the parser\n  now\n{RULE}\n  ? for shortcuts");
+        let found = read(&screen, (5, 2));
+        assert!(found.holds("fix the parser\nnow"), "{found:?}");
+        // That nothing stands above it is not seen.
+        let PromptBox::Holds(draft) = found else {
+            panic!("no box");
+        };
+        assert_eq!(draft.text(), None);
+        let answer = screen.replace('\u{a0}', " ");
+        assert_eq!(read(&answer, (5, 2)), PromptBox::Absent);
+        let below = screen.replacen('\n', "● Understood.\n", 1);
+        assert_eq!(read(&below, (5, 2)), PromptBox::Absent);
     }
 
     #[test]
