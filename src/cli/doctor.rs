@@ -22,7 +22,6 @@ use crate::{
     },
     clean::one_line,
     config::load::{Flags, paths::secrets_file_here},
-    lineage::lock,
 };
 
 /// How long a supervisor may take to answer.
@@ -183,22 +182,18 @@ fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Che
         ),
         Err(error) => Check::new(name, State::Broken, format!("it does not answer: {error}"))
             .remedy("look at its terminal; if it hangs, end its process and start `pitstop` again"),
-        Ok(None) => {
-            let files = here.files().ok().flatten();
-            let holder = files.and_then(|files| lock::holder(&files).ok().flatten());
-            match holder {
-                Some(holder) => Check::new(
-                    name,
-                    State::Broken,
-                    format!(
-                        "process {} holds the project's lock, but nobody answers on its socket",
-                        holder.process.pid
-                    ),
-                )
-                .remedy("is XDG_RUNTIME_DIR the same there as here? else end that process"),
-                None => Check::new(name, State::Ok, "none runs here"),
-            }
-        }
+        Ok(None) => match here.holder() {
+            Some(holder) => Check::new(
+                name,
+                State::Broken,
+                format!(
+                    "process {} holds the project's lock, but nobody answers on its socket",
+                    holder.process.pid
+                ),
+            )
+            .remedy("is XDG_RUNTIME_DIR the same there as here? else end that process"),
+            None => Check::new(name, State::Ok, "none runs here"),
+        },
     }
 }
 

@@ -1,6 +1,9 @@
 //! Where a command stands: the project, its configuration, the store, and what checkpoints are filed under.
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use super::out::{self, chain, complain};
 use crate::{
@@ -11,6 +14,7 @@ use crate::{
     lineage::{
         Project,
         files::{FilesError, PrivateDir},
+        lock::{self, Holder},
         process,
         store::{Opened, Store, StoreError, StoreOptions, StoreTarget},
     },
@@ -75,12 +79,15 @@ impl Here {
         if let Some(files) = PrivateDir::find_project(&self.directory)? {
             return Ok(Some(files));
         }
-        let hash = load::paths::project_hash(&self.directory);
-        let place = hash.map(|hash| self.paths.state_dir().join("projects").join(hash));
-        match place {
-            Ok(place) if place.is_dir() => PrivateDir::open_path(&place).map(Some),
-            _ => Ok(None),
+        match load::paths::project_hash(&self.directory) {
+            Ok(hash) => PrivateDir::find_beside(self.paths.state_dir(), &hash),
+            Err(_) => Ok(None),
         }
+    }
+
+    /// The supervisor that holds the lock of this project, if one does.
+    pub fn holder(&self) -> Option<Holder> {
+        holder_of(&self.paths, &self.directory)
     }
 
     /// Opens the store, does the work, and closes it with everything written. What goes wrong is told to the person.
@@ -124,6 +131,12 @@ impl Here {
     pub fn environment(&self) -> Environment {
         Environment::of(&self.directory, &self.config)
     }
+}
+
+/// The supervisor that holds the lock of the project in this directory, if one does and that can be seen.
+pub fn holder_of(paths: &Paths, project: &Path) -> Option<Holder> {
+    let hash = load::paths::project_hash(project).ok()?;
+    lock::holder(paths.state_dir(), &hash).ok().flatten()
 }
 
 fn tell(error: &StoreError) -> i32 {

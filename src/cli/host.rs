@@ -17,7 +17,10 @@ use uuid::Uuid;
 
 use crate::{
     agent::{AgentKind, claude},
-    api::server::{self, Desk, Feed, Secrets},
+    api::{
+        client::is_answered,
+        server::{self, Desk, Feed, Secrets},
+    },
     app::{
         self, Event, Model,
         model::{Beginning, Identity},
@@ -290,7 +293,6 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let signals = Signals::new().map_err(|error| Failure::of(&error))?;
     let speech = order.as_ref().and_then(Order::speech);
     let now = Utc::now();
-    let files = Arc::new(project_files(&project, &paths, &mut warnings)?);
     let own = process::stamp(std::process::id())
         .ok_or_else(|| Failure::new("cannot see our own process", "is /proc mounted?", FAILED))?;
     let random = *Uuid::new_v4().as_bytes();
@@ -300,14 +302,17 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         since: now,
         run: run.clone(),
     };
-    let lock = Lock::acquire(&files, &holder).map_err(|error| match &error {
-        LockError::Held(_) => Failure::new(
-            chain(&error),
-            "one pitstop a project: use that one (`pitstop status`, `pitstop ctl stop`), or another directory",
-            FAILED,
-        ),
-        _ => Failure::of(&error),
-    })?;
+    let hash = project_hash(&project).map_err(|error| Failure::of(&error))?;
+    let (lock, own_files) = take_lock(&paths, &hash, &holder, &mut warnings)?;
+    // Whoever removes the lock does not end the supervisor, whose agent is no leftover.
+    let socket = paths.control_socket(&hash);
+    if is_answered(&socket) {
+        return Err(running(format!(
+            "pitstop is already running here: it answers on {}",
+            socket.display()
+        )));
+    }
+    let files = Arc::new(project_files(&project, &paths, &mut warnings)?);
     // A scratchpad that is a link, or not ours, is refused before anything is started.
     let notes = files
         .read(SCRATCHPAD, scratchpad::MAX_BYTES)
@@ -360,8 +365,8 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     // Where nothing waits to be taken up the agent does not wait for the database: it is found by its own signature.
     let (mut lineage, mut unfinished, mut died, mut opened) =
         (Lineage::new(run.clone()), None, None, None);
-    let swept = sweep_roll(&files, &mut warnings).await;
-    match roll::begin(&files) {
+    let swept = sweep_roll(&own_files, &mut warnings).await;
+    match roll::begin(&own_files) {
         Ok(roll) => plan.roll = roll,
         Err(error) => warnings.push(chain(&error)),
     }
@@ -401,8 +406,6 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         end_reason: None,
     };
 
-    let hash = project_hash(&project).map_err(|error| Failure::of(&error))?;
-    let socket = paths.control_socket(&hash);
     let listening = server::bind_control_socket(&socket).map_err(|error| Failure::of(&error))?;
     let own_line = plan.user_status_line().map(OsString::from);
     let secrets = Secrets::create(paths.runtime_dir(), &hash, &socket, own_line.as_deref())
@@ -580,7 +583,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     }
     let (code, model) = ran.map_err(|error| Failure::of(&error))?;
     let over = |one: &ProcessStamp| !process::alive(one);
-    let all_gone = roll::read(&files).is_ok_and(|signed| signed.iter().all(over));
+    let all_gone = roll::read(&own_files).is_ok_and(|signed| signed.iter().all(over));
     if kept && all_gone && model.reboot.attempt.is_none() {
         lock.leave_in_order();
     }
@@ -601,6 +604,42 @@ async fn survive<T>(mut future: Pin<Box<impl Future<Output = T>>>) -> Option<T> 
         }
     })
     .await
+}
+
+/// Somebody else supervises this project.
+fn running(error: String) -> Failure {
+    Failure::new(
+        error,
+        "one pitstop a project: use that one (`pitstop status`, `pitstop ctl stop`), or another directory",
+        FAILED,
+    )
+}
+
+/// Takes the project's lock, in the user's state directory; gives the directory too, which is the project's own there.
+/// Where the state directory takes no files the runtime directory serves.
+fn take_lock(
+    paths: &Paths,
+    hash: &str,
+    holder: &Holder,
+    warnings: &mut Vec<String>,
+) -> Result<(Lock, PrivateDir), Failure> {
+    let take = |files: PrivateDir| Ok((Lock::acquire(&files, holder)?, files));
+    let taken = PrivateDir::open_beside(paths.state_dir(), hash)
+        .map_err(LockError::from)
+        .and_then(take);
+    let taken = match taken {
+        Err(LockError::Files(error)) if error.is_unwritable() || error.is_disk_trouble() => {
+            warnings.push(chain(&error));
+            PrivateDir::open_path(&paths.runtime_dir().join(hash))
+                .map_err(LockError::from)
+                .and_then(take)
+        }
+        taken => taken,
+    };
+    taken.map_err(|error| match &error {
+        LockError::Held(_) => running(chain(&error)),
+        _ => Failure::of(&error),
+    })
 }
 
 /// The project's `.pitstop`; where the project cannot be written, a directory of the user's own in its place.

@@ -13,7 +13,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{
-    here::Here,
+    here::{Here, holder_of},
     leftovers::{self, Leftover},
     out::{self, chain, columns, complain},
 };
@@ -22,7 +22,7 @@ use crate::{
     lineage::{
         RunId,
         files::{FilesError, PrivateDir, runs},
-        lock, process,
+        process,
         store::{RunRecord, Saved},
     },
 };
@@ -83,7 +83,8 @@ fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
         return Err(USAGE);
     };
     let mut pruned = Pruned::default();
-    let mut directories = vec![here.files().map_err(|error| fail(&error))?];
+    let own = here.files().map_err(|error| fail(&error))?;
+    let mut directories = vec![(own, here.holder())];
     if here.has_store() {
         let project = (!args.all).then_some(&here.project);
         let host = &here.project.host;
@@ -99,7 +100,8 @@ fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
                 .filter(|path| *path != here.project.path)
                 .collect();
             for path in others {
-                directories.push(PrivateDir::find_project(path.as_ref()).ok().flatten());
+                let files = PrivateDir::find_project(path.as_ref()).ok().flatten();
+                directories.push((files, holder_of(&here.paths, path.as_ref())));
             }
         }
         let checkpoints = old_checkpoints(&saved, before);
@@ -118,8 +120,10 @@ fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
             })?;
         }
     }
-    for directory in directories.iter().flatten() {
-        if let Err(error) = prune_files(directory, before, args.dry_run, &mut pruned) {
+    for (directory, holder) in &directories {
+        let Some(directory) = directory else { continue };
+        let live = holder.as_ref().map(|holder| &holder.run);
+        if let Err(error) = prune_files(directory, live, before, args.dry_run, &mut pruned) {
             pruned.failed = true;
             complain(&chain(&error), "");
         }
@@ -180,6 +184,7 @@ fn old_checkpoints(saved: &[Saved], before: DateTime<Utc>) -> Vec<uuid::Uuid> {
 /// long ago may have ended today.
 fn prune_files(
     files: &PrivateDir,
+    live: Option<&RunId>,
     before: DateTime<Utc>,
     dry_run: bool,
     pruned: &mut Pruned,
@@ -187,9 +192,8 @@ fn prune_files(
     let Some(directory) = files.find_dir("runs")? else {
         return Ok(());
     };
-    let holder = lock::holder(files)?;
     for run in runs(files)? {
-        let is_live = holder.as_ref().is_some_and(|holder| holder.run == run);
+        let is_live = live == Some(&run);
         let known = pruned.runs.contains(&run);
         if is_live || run.started() >= before || !(known || is_untouched(&directory, &run, before))
         {

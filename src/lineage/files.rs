@@ -178,6 +178,11 @@ impl PrivateDir {
         Self::open_path(state)?.dir("projects")?.dir(project_hash)
     }
 
+    /// As [`PrivateDir::open_beside`], only if it is there: for readers, which leave no trace.
+    pub fn find_beside(state: &Path, project_hash: &str) -> Result<Option<Self>, FilesError> {
+        absent_is_none(Self::open_in(&state.join("projects"), project_hash, false))
+    }
+
     /// Opens (creating it, and what is missing above it) a directory of the user's own, such as
     /// the state directory. Links above its last component are the user's business.
     pub fn open_path(path: &Path) -> Result<Self, FilesError> {

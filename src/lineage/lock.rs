@@ -2,11 +2,13 @@
 //!
 //! The lock is on the open file, not on its existence: the file stays for good (removing it would
 //! let two starters lock two different files). It names its holder for the message, or says that the last one
-//! left nothing undone: [`Lock::follows_order`].
+//! left nothing undone: [`Lock::follows_order`]. It lies in the user's state directory: what is in the project is
+//! removed by a `git clean`.
 
 use std::{
     fs::File,
     io::{Read, Seek, SeekFrom, Write},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -15,7 +17,7 @@ use rustix::{fs::FlockOperation, io::Errno};
 use serde::{Deserialize, Serialize};
 
 use crate::lineage::{
-    ProcessStamp, Project, RunId,
+    ProcessStamp, RunId,
     files::{FilesError, PrivateDir},
     moment, process,
 };
@@ -68,14 +70,12 @@ pub enum LockError {
 fn held(holder: Option<&Holder>) -> String {
     match holder {
         Some(holder) => format!(
-            "expected no other pitstop in this project, found process {} (run {}) since {}",
+            "pitstop is already running here (pid {}, run {}, since {})",
             holder.process.pid,
             holder.run,
             moment::text(holder.since)
         ),
-        None => {
-            "expected no other pitstop in this project, found one that is just starting".to_owned()
-        }
+        None => "another pitstop is just starting here".to_owned(),
     }
 }
 
@@ -97,36 +97,16 @@ enum Before {
 }
 
 impl Lock {
-    /// Takes the lock of the project at `path` for `holder`, or says who has it: in its `.pitstop`,
-    /// or where that cannot be written, under the project's hash in `runtime_dir`.
-    pub fn acquire_project(
-        path: &Path,
-        runtime_dir: &Path,
-        project: &Project,
-        holder: &Holder,
-    ) -> Result<Self, LockError> {
-        match PrivateDir::open_project(path) {
-            Ok(dir) => Self::acquire(&dir, holder),
-            Err(error) if error.is_unwritable() => {
-                let dir = PrivateDir::open_path(runtime_dir)?;
-                Self::acquire_named(&dir, &format!("{}.{LOCK}", project.hash), holder)
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// Takes the lock in `dir` for `holder`, or says who has it. It waits for nobody who lives.
     pub fn acquire(dir: &PrivateDir, holder: &Holder) -> Result<Self, LockError> {
-        Self::acquire_named(dir, LOCK, holder)
-    }
-
-    fn acquire_named(dir: &PrivateDir, name: &str, holder: &Holder) -> Result<Self, LockError> {
-        let mut file = dir.open_or_create(name)?;
-        let path = dir.path().join(name);
+        let mut file = dir.open_or_create(LOCK)?;
+        let path = dir.path().join(LOCK);
         let mut tries = 0;
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => break,
+                Ok(()) if is_at(&file, &path) => break,
+                // It was removed between the two steps: the lock of a file that others cannot find keeps nobody out.
+                Ok(()) => file = dir.open_or_create(LOCK)?,
                 Err(Errno::WOULDBLOCK) => {
                     let held = read(&mut file);
                     // A holder that was killed while it forked leaves the lock to the child until that child becomes
@@ -207,14 +187,24 @@ impl Drop for Lock {
     }
 }
 
-/// Who holds the lock in `dir` now, if anybody. Only looks: trying the lock for a moment could turn
-/// away a supervisor that starts in that moment.
-pub fn holder(dir: &PrivateDir) -> Result<Option<Holder>, FilesError> {
-    let Some(text) = dir.read(LOCK, HOLDER_BYTES as usize)? else {
+/// Who holds the lock of the project with this hash now, if anybody. Only looks: trying the lock for a moment could
+/// turn away a supervisor that starts in that moment.
+pub fn holder(state: &Path, project_hash: &str) -> Result<Option<Holder>, FilesError> {
+    let Some(dir) = PrivateDir::find_beside(state, project_hash)? else {
         return Ok(None);
     };
-    let holder: Option<Holder> = serde_json::from_slice(&text).ok();
+    let text = dir.read(LOCK, HOLDER_BYTES as usize)?;
+    let holder = text.as_deref().and_then(parse);
     Ok(holder.filter(|holder| process::alive(&holder.process)))
+}
+
+/// Whether this very file lies at the path.
+fn is_at(file: &File, path: &Path) -> bool {
+    let lies = path.symlink_metadata();
+    let ours = file.metadata();
+    lies.is_ok_and(|lies| {
+        ours.is_ok_and(|ours| (lies.dev(), lies.ino()) == (ours.dev(), ours.ino()))
+    })
 }
 
 /// What the file says of its holder; `None` while it is being written, or when it is nonsense.
@@ -275,32 +265,33 @@ mod tests {
 
     #[test]
     fn a_held_lock_names_its_holder_and_is_free_once_dropped() {
-        let project = tempfile::tempdir().unwrap();
-        let dir = PrivateDir::open_project(project.path()).unwrap();
-        assert_eq!(holder(&dir).unwrap(), None);
+        let state = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_beside(state.path(), "0123").unwrap();
+        let holder = || holder(state.path(), "0123").unwrap();
+        assert_eq!(holder(), None);
         let lock = Lock::acquire(&dir, &me()).unwrap();
         let error = Lock::acquire(&dir, &me()).unwrap_err();
         assert!(
             error
                 .to_string()
-                .contains(&format!("process {}", std::process::id())),
+                .contains(&format!("already running here (pid {}", std::process::id())),
             "{error}"
         );
         assert!(matches!(error, LockError::Held(Some(found)) if found == me()));
-        assert_eq!(holder(&dir).unwrap(), Some(me()));
+        assert_eq!(holder(), Some(me()));
         drop(lock);
         Lock::acquire(&dir, &me()).unwrap();
     }
 
     #[test]
     fn the_next_holder_knows_whether_the_last_one_left_in_order() {
-        let project = tempfile::tempdir().unwrap();
-        let dir = PrivateDir::open_project(project.path()).unwrap();
+        let state = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_beside(state.path(), "0123").unwrap();
         let first = Lock::acquire(&dir, &me()).unwrap();
         assert!(!first.follows_order(), "there was none");
         assert_eq!(first.left(), None);
         first.leave_in_order();
-        assert_eq!(holder(&dir).unwrap(), None);
+        assert_eq!(holder(state.path(), "0123").unwrap(), None);
         let second = Lock::acquire(&dir, &me()).unwrap();
         assert!(second.follows_order());
         assert_eq!(second.left(), None);
@@ -317,21 +308,17 @@ mod tests {
         );
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
-    fn a_project_that_cannot_be_written_is_locked_in_the_runtime_directory() {
-        let runtime = tempfile::tempdir().unwrap();
-        let runtime = runtime.path().join("pitstop");
-        // Nobody may make directories there, root neither.
-        let path = Path::new("/sys");
-        let project = Project::new(path, "machine");
-        let lock = Lock::acquire_project(path, &runtime, &project, &me()).unwrap();
-        let other = Project::new(Path::new("/sys/kernel"), "machine");
-        Lock::acquire_project(path, &runtime, &other, &me()).unwrap();
-        let error = Lock::acquire_project(path, &runtime, &project, &me()).unwrap_err();
-        assert!(matches!(error, LockError::Held(Some(_))), "{error:?}");
-        drop(lock);
-        Lock::acquire_project(path, &runtime, &project, &me()).unwrap();
+    fn a_lock_file_that_is_removed_while_it_is_taken_is_made_again() {
+        let state = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_beside(state.path(), "0123").unwrap();
+        let path = dir.path().join(LOCK);
+        let first = dir.open_or_create(LOCK).unwrap();
+        assert!(is_at(&first, &path));
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_at(&first, &path), "nothing is there");
+        let _lock = Lock::acquire(&dir, &me()).unwrap();
+        assert!(!is_at(&first, &path), "another file is there");
     }
 
     #[test]

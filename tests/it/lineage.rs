@@ -21,7 +21,7 @@ use pitstop::{
         checkpoint::{Checkpoint, SavedScratchpad},
         files::PrivateDir,
         journal::{JournalEntry, Step},
-        lock::{Holder, Lock, LockError},
+        lock::{self, Holder, Lock, LockError},
         metrics::Total,
         past::MessageKind,
         process,
@@ -1531,7 +1531,7 @@ fn me() -> Holder {
 
 /// Takes the lock and keeps it until it dies.
 fn hold(place: &Path) {
-    let dir = PrivateDir::open_project(place).unwrap();
+    let dir = PrivateDir::open_beside(place, "0123").unwrap();
     let _lock = Lock::acquire(&dir, &me()).unwrap();
     tell("held");
     let _ = std::io::stdin().read_line(&mut String::new());
@@ -1539,29 +1539,30 @@ fn hold(place: &Path) {
 
 #[test]
 fn the_lock_of_a_killed_supervisor_is_free_at_once() {
-    let project = tempfile::tempdir().unwrap();
-    let dir = PrivateDir::open_project(project.path()).unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let dir = PrivateDir::open_beside(state.path(), "0123").unwrap();
     for _ in 0..5 {
-        let mut child = play("hold", project.path());
+        let mut child = play("hold", state.path());
         assert_eq!(told(&mut child).next().as_deref(), Some("held"));
         let error = Lock::acquire(&dir, &me()).unwrap_err();
         assert!(
             matches!(&error, LockError::Held(Some(holder)) if holder.process.pid == child.id()),
             "{error}"
         );
-        let known = pitstop::lineage::lock::holder(&dir).unwrap().unwrap();
+        let holder = || lock::holder(state.path(), "0123").unwrap();
+        let known = holder().unwrap();
         assert_eq!(known.process.pid, child.id());
 
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(pitstop::lineage::lock::holder(&dir).unwrap(), None);
+        assert_eq!(holder(), None);
         Lock::acquire(&dir, &me()).unwrap();
     }
 }
 
 /// At each line from the parent: tries for the lock, tells how it went, and lets go at the next.
 fn race(place: &Path, rounds: usize) {
-    let dir = PrivateDir::open_project(place).unwrap();
+    let dir = PrivateDir::open_beside(place, "0123").unwrap();
     let mut lines = std::io::stdin().lines();
     tell("ready");
     for _ in 0..rounds {
@@ -1581,10 +1582,10 @@ fn race(place: &Path, rounds: usize) {
 #[test]
 fn of_eight_racing_processes_exactly_one_holds_the_lock_each_time() {
     const ROUNDS: usize = 50;
-    let project = tempfile::tempdir().unwrap();
+    let state = tempfile::tempdir().unwrap();
     let mut racers: Vec<_> = (0..8)
         .map(|_| {
-            let mut child = play(&format!("race {ROUNDS}"), project.path());
+            let mut child = play(&format!("race {ROUNDS}"), state.path());
             let words = told(&mut child);
             let orders = child.stdin.take().unwrap();
             (child, words, orders)

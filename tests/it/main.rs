@@ -32,6 +32,7 @@ mod layering;
 mod lineage;
 mod outward;
 mod pane;
+mod places;
 mod prepare;
 mod reboot;
 mod recovery;

@@ -599,7 +599,9 @@ fn an_agent_that_ignores_every_signal_is_swept_at_the_next_start() {
 
 /// What the last supervisor of a project wrote into its lock.
 fn lock_of(launch: &Launch) -> String {
-    fs::read_to_string(launch.project().join(".pitstop/lock")).expect("a lock")
+    let projects = fs::read_dir(launch.the_home().path("state/pitstop/projects"));
+    let project = projects.expect("projects").next().expect("one");
+    fs::read_to_string(project.expect("a directory").path().join("lock")).expect("a lock")
 }
 
 #[test]
