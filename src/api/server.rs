@@ -52,7 +52,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-pub use door::{Listening, bind_control_socket, bind_loopback};
+pub use door::{Listening, SocketFile, bind_control_socket, bind_loopback};
 pub use feed::Feed;
 pub use secrets::{Keys, Secrets};
 pub use stream::STREAM_COUNT;

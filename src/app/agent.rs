@@ -618,7 +618,7 @@ pub fn transcript_read(
         return Vec::new();
     }
     let signals = std::mem::take(&mut facts.signals);
-    let said = facts.said.take().filter(|_| !model.agent.hooked);
+    let said = facts.said.take();
     model.agent.last_message = said.or(model.agent.last_message.take());
     let commands = facts.commands.take();
     let ran = std::mem::take(&mut facts.ran);

@@ -21,7 +21,7 @@ use crate::{
     transcript::{SessionId, trim::TrimSettings},
 };
 
-use super::event::{CallId, Document, SummaryId, TimerId};
+use super::event::{CallId, Document, MadeAgain, SummaryId, TimerId};
 
 /// An order.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +124,8 @@ pub enum Effect {
     Journal(Box<JournalEntry>),
     /// Keep an iteration's record, in the store and in `meta.json`.
     SaveIteration(Box<Iteration>, Box<Meta>),
+    /// Make again what lay in these places: what the agent was started with, its recording, its entry among the agents.
+    MakeFilesAgain(MadeAgain),
     /// Keep the handoff that an iteration was given.
     SaveHandoff {
         /// Which iteration gets it.

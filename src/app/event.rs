@@ -1,5 +1,7 @@
 //! What happened: every fact the core is told, by who speaks.
 
+use std::path::PathBuf;
+
 use crate::{
     agent::{
         AgentEvent,
@@ -61,11 +63,37 @@ pub enum Event {
     },
     /// The host terminal is gone, and the run goes on without it.
     TerminalLost,
+    /// Something of the supervisor's own was gone, or can be made again now.
+    PlacesChecked(Box<PlacesSeen>),
     /// Something went wrong that the user should see and nobody can mend: the session goes on.
     Troubled {
         /// What, in the user's words.
         what: String,
     },
+}
+
+/// What became of the places that the supervisor keeps its own things in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacesSeen {
+    /// What was gone and is there again.
+    pub made: MadeAgain,
+    /// What is gone and cannot be made again, and why.
+    pub missing: Option<String>,
+    /// Where the control socket is now.
+    pub socket: PathBuf,
+    /// Where the token of the agent's hooks is now.
+    pub observe: PathBuf,
+}
+
+/// Places that were gone and are there again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MadeAgain {
+    /// The project's lock, with what lies beside it in the state directory.
+    pub lock: bool,
+    /// The control socket or its tokens: hooks of the time between were lost.
+    pub socket: bool,
+    /// The run's directory in the project.
+    pub files: bool,
 }
 
 /// What comes from the host terminal.

@@ -8,7 +8,7 @@ use crate::{
     api::wire::AgentState,
 };
 
-use super::{activity, agent, effect::Effect, event::Ran, model::Model};
+use super::{activity, agent, effect::Effect, event::Ran, model::Model, say};
 
 /// Whether no hook has come in this iteration.
 #[must_use]
@@ -39,6 +39,10 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) -> V
     }
     // The first turns that are read may be those of a session that is resumed.
     if turns_before > 0 && model.transcript.turns > turns_before {
+        // What a hook would have proven.
+        if let Some(prompt) = model.transcript.last_prompt.clone() {
+            say::prompted(model, &prompt);
+        }
         begin_turn(model);
     }
     if matches!(

@@ -29,6 +29,7 @@ pub mod layout;
 pub mod model;
 pub mod news;
 pub mod outward;
+pub mod places;
 pub mod reboot;
 pub mod replay;
 pub mod report;
@@ -95,6 +96,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Reported { call, report } => breakpoint::reported(model, call, report),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
         Event::TerminalLost => autopilot::headless(model),
+        Event::PlacesChecked(seen) => places::checked(model, &seen),
         Event::Troubled { what } => {
             model.trouble(what);
             Vec::new()

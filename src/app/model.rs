@@ -454,6 +454,8 @@ pub struct Model {
     pub saves: Vec<(uuid::Uuid, CallId, Reply)>,
     /// Why the store cannot be used and history is kept in memory, while that is so.
     pub store_trouble: Option<String>,
+    /// Which of the supervisor's own places are gone and cannot be made again, and why.
+    pub places_missing: Option<String>,
     /// The unsent prompt of the session before, until it stands in this one's prompt box.
     pub unsent: Option<String>,
     /// What we typed last to be submitted, and when that began.
@@ -588,6 +590,7 @@ impl Model {
             generator,
             saves: Vec::new(),
             store_trouble: None,
+            places_missing: None,
             unsent: None,
             said: None,
             saying: None,

@@ -176,6 +176,13 @@ pub fn prompted(model: &mut Model, prompt: &str) {
     }
 }
 
+/// No hook will report the prompt that is on its way.
+pub(super) fn without_hooks(model: &mut Model) {
+    if let Some(saying) = &mut model.saying {
+        saying.proves = false;
+    }
+}
+
 /// A text as the client hands it on: its prompt box makes four blanks of a tab (measured with 2.1.197 and 2.1.330).
 fn arrived(text: &str) -> String {
     clean::composed(text.trim()).replace('\t', "    ")

@@ -121,12 +121,12 @@ fn sessions(all: bool) -> Result<Vec<Session>, ContextError> {
 
 /// Adds the sessions of a run that can be read, newest first.
 fn of_run(
-    run: &RunDir,
+    run: &PrivateDir,
     places: &[PathBuf],
     all: bool,
     found: &mut Vec<Session>,
 ) -> Result<(), ContextError> {
-    let Some(meta) = run.dir().read(META, META_LIMIT)? else {
+    let Some(meta) = run.read(META, META_LIMIT)? else {
         return Ok(());
     };
     // A record that another version wrote, or a hand, hides only its own run.
@@ -157,8 +157,8 @@ fn of_run(
     Ok(())
 }
 
-fn recorded(run: &RunDir, iteration: IterationId) -> Result<Option<CommandLog>, ContextError> {
-    let Some(directory) = run.dir().find_dir(&format!("iteration-{iteration}"))? else {
+fn recorded(run: &PrivateDir, iteration: IterationId) -> Result<Option<CommandLog>, ContextError> {
+    let Some(directory) = run.find_dir(&format!("iteration-{iteration}"))? else {
         return Ok(None);
     };
     let bytes = directory.read(RECORDING, RECORDING_LIMIT)?;

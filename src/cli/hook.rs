@@ -88,11 +88,13 @@ fn parse(args: &[OsString]) -> Option<(&str, Option<&OsStr>)> {
     Some((event?, observe))
 }
 
-/// The observe file: as given, else by the environment, else that of the project we stand in.
+/// The observe file: as given, else by the environment, else that of the project we stand in. One that is gone was in a
+/// runtime directory that was removed: the supervisor may have found another place.
 pub(super) fn observe_file(given: Option<&OsStr>) -> Option<PathBuf> {
     given
         .map(PathBuf::from)
         .or_else(|| env::var_os(client::OBSERVE_VARIABLE).map(PathBuf::from))
+        .filter(|file| file.exists())
         .or_else(|| secrets_file_here("observe").ok())
 }
 

@@ -53,6 +53,7 @@ use crate::{
         front, host,
         keeper::Keeper,
         paint::Abilities,
+        places::{self, Endpoint, Places, Watch},
         recovery,
     },
     scratchpad,
@@ -305,8 +306,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let hash = project_hash(&project).map_err(|error| Failure::of(&error))?;
     let (lock, own_files) = take_lock(&paths, &hash, &holder, &mut warnings)?;
     // Whoever removes the lock does not end the supervisor, whose agent is no leftover.
-    let socket = paths.control_socket(&hash);
-    if is_answered(&socket) {
+    if let Some(socket) = paths.control_sockets(&hash).find(|one| is_answered(one)) {
         return Err(running(format!(
             "pitstop is already running here: it answers on {}",
             socket.display()
@@ -406,26 +406,46 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         end_reason: None,
     };
 
-    let listening = server::bind_control_socket(&socket).map_err(|error| Failure::of(&error))?;
+    let listening = places::bind(&paths, &hash).map_err(|error| Failure::of(&error))?;
+    let socket = listening.file().map(|file| file.path().to_owned());
     let own_line = plan.user_status_line().map(OsString::from);
-    let secrets = Secrets::create(paths.runtime_dir(), &hash, &socket, own_line.as_deref())
-        .map_err(|error| Failure::of(&error))?;
+    let secrets = places::write_secrets(
+        &paths,
+        &hash,
+        &socket.unwrap_or_default(),
+        own_line.as_deref(),
+    )
+    .map_err(|error| Failure::of(&error))?;
     plan.observe = secrets.observe_file().to_owned();
     let (calls_in, calls) = mpsc::channel(1024);
     let mark = Uuid::new_v4().simple().to_string();
     let feed = Feed::new(mark.get(..8).unwrap_or(&mark));
     let desk = Desk::new(calls_in, feed.clone());
     let (stop_doors, doors_stopped) = tokio::sync::watch::channel(false);
-    let mut doors = vec![open_door(listening, &secrets, &desk, &doors_stopped)];
+    let mut port = None;
     if let Some(address) = config.api.listen {
         let listening = server::bind_loopback(address)
             .await
             .map_err(|error| Failure::of(&error))?;
-        doors.push(open_door(listening, &secrets, &desk, &doors_stopped));
+        port = Some(open_port(listening, &secrets, &desk, &doors_stopped));
     }
-    drop(desk);
-
+    let endpoint = Endpoint::open(listening, secrets.keys(), desk.clone());
+    let endpoint =
+        endpoint.ok_or_else(|| Failure::new("the control socket is a port", "", FAILED))?;
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
+    let watch_places = Watch::start(
+        Places {
+            lock,
+            endpoint,
+            secrets,
+            desk,
+            paths: paths.clone(),
+            hash,
+            agents: PrivateDir::open_again(own_files.path()).ok(),
+            run: plan.files.clone(),
+        },
+        answers.0.clone(),
+    );
     let (refuse, refused) = oneshot::channel();
     let (opens, mut record_kept) = watch::channel(());
     let (silence, silent) = watch::channel(());
@@ -561,6 +581,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         ran = running => ran,
         Ok(failure) = refused => {
             host::restore();
+            watch_places.close().await;
             return Err(failure);
         }
     };
@@ -568,6 +589,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let Some(ran) = ran else {
         // The run's record stays open: the next start closes it and says how to go on. It must be there for that.
         let _ = tokio::time::timeout(RECORD_LIMIT, record_kept.changed()).await;
+        watch_places.close().await;
         return Err(Failure::new(
             "pitstop has broken; this is a fault of its own",
             "start it again: it finds what this one left and names the session; the log has the report",
@@ -578,14 +600,18 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let quitting = ran.as_ref().ok().and_then(|(_, model)| model.quitting);
     let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
     let kept = effects::close(&keeper, reason).await;
-    for door in doors {
-        let _ = tokio::time::timeout(std::time::Duration::from_millis(300), door).await;
+    let lock = watch_places.close().await;
+    if let Some(port) = port {
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(300), port).await;
     }
     let (code, model) = ran.map_err(|error| Failure::of(&error))?;
     let over = |one: &ProcessStamp| !process::alive(one);
-    let all_gone = roll::read(&own_files).is_ok_and(|signed| signed.iter().all(over));
+    let agents = PrivateDir::open_again(own_files.path()).and_then(|files| roll::read(&files));
+    let all_gone = agents.is_ok_and(|signed| signed.iter().all(over));
     if kept && all_gone && model.reboot.attempt.is_none() {
-        lock.leave_in_order();
+        if let Some(lock) = lock {
+            lock.leave_in_order();
+        }
     }
     if speech.is_none() {
         farewell(&model, who.kind);
@@ -670,7 +696,7 @@ fn project_files(
     Ok(files)
 }
 
-fn open_door(
+fn open_port(
     listening: server::Listening,
     secrets: &Secrets,
     desk: &Desk,

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::api::client;
+use crate::{api::client, config::load::paths::Paths};
 
 /// How old a file must be: a supervisor that starts this very moment is no leftover.
 const SETTLED: Duration = Duration::from_secs(60);
@@ -36,9 +36,14 @@ impl Leftover {
     }
 }
 
-/// What dead supervisors left in the runtime directory.
+/// What dead supervisors left in the runtime directory, and in those that serve in its place.
 #[must_use]
-pub fn find(runtime_dir: &Path, now: SystemTime) -> Vec<Leftover> {
+pub fn find(paths: &Paths, now: SystemTime) -> Vec<Leftover> {
+    let places = paths.runtime_dirs();
+    places.flat_map(|place| find_in(place, now)).collect()
+}
+
+fn find_in(runtime_dir: &Path, now: SystemTime) -> Vec<Leftover> {
     let names: BTreeSet<String> = fs::read_dir(runtime_dir)
         .into_iter()
         .flatten()
@@ -92,15 +97,15 @@ mod tests {
         fs::write(path("notes.observe".to_owned()), "x").unwrap();
         let _listening = UnixListener::bind(path(format!("{live}.sock"))).unwrap();
 
-        assert_eq!(find(dir.path(), SystemTime::now()), []);
+        assert_eq!(find_in(dir.path(), SystemTime::now()), []);
         let later = SystemTime::now() + SETTLED * 2;
-        let found = find(dir.path(), later);
+        let found = find_in(dir.path(), later);
         let names: Vec<_> = found.iter().map(|one| one.hash.as_str()).collect();
         assert_eq!(names, [dead]);
         assert_eq!(found[0].files.len(), 2);
         found[0].remove().unwrap();
         found[0].remove().unwrap();
-        assert_eq!(find(dir.path(), later), []);
+        assert_eq!(find_in(dir.path(), later), []);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }

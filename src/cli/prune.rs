@@ -128,7 +128,7 @@ fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
             complain(&chain(&error), "");
         }
     }
-    let left: Vec<Leftover> = leftovers::find(here.paths.runtime_dir(), SystemTime::now());
+    let left: Vec<Leftover> = leftovers::find(&here.paths, SystemTime::now());
     pruned.leftovers = left.len();
     if !args.dry_run {
         for one in left {

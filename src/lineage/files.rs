@@ -199,6 +199,15 @@ impl PrivateDir {
         Self::open_in(above, name, true)
     }
 
+    /// Opens the directory at the path of one that was open before, and makes it again where it is gone: a `.pitstop`, or one
+    /// of the user's own. A project that is gone is not made again.
+    pub fn open_again(path: &Path) -> Result<Self, FilesError> {
+        match path.parent() {
+            Some(project) if path.ends_with(PROJECT_DIR) => Self::open_project(project),
+            _ => Self::open_path(path),
+        }
+    }
+
     fn open_in(above: &Path, name: &str, create: bool) -> Result<Self, FilesError> {
         let handle = rustix::fs::openat(
             CWD,
@@ -495,41 +504,54 @@ impl PrivateDir {
     }
 }
 
-/// The directory of one run: `.pitstop/runs/RUN`.
-#[derive(Debug)]
+/// The directory of one run: `.pitstop/runs/RUN`. It is opened for each use: what was removed meanwhile is made again.
+#[derive(Clone, Debug)]
 pub struct RunDir {
-    dir: PrivateDir,
+    project: PathBuf,
+    run: RunId,
 }
 
 impl RunDir {
-    /// Opens the directory of `run`, creating it where it is missing.
+    /// The directory of `run`, created where it is missing.
     pub fn open(project: &PrivateDir, run: &RunId) -> Result<Self, FilesError> {
-        let dir = project.dir("runs")?.dir(run.as_str())?;
-        Ok(Self { dir })
+        project.dir("runs")?.dir(run.as_str())?;
+        Ok(Self {
+            project: project.path().to_owned(),
+            run: run.clone(),
+        })
     }
 
     /// Opens the directory of an earlier `run`, if it is there.
-    pub fn find(project: &PrivateDir, run: &RunId) -> Result<Option<Self>, FilesError> {
-        let Some(runs) = project.find_dir("runs")? else {
-            return Ok(None);
-        };
-        Ok(runs.find_dir(run.as_str())?.map(|dir| Self { dir }))
+    pub fn find(project: &PrivateDir, run: &RunId) -> Result<Option<PrivateDir>, FilesError> {
+        let runs = project.find_dir("runs")?;
+        runs.map_or(Ok(None), |runs| runs.find_dir(run.as_str()))
     }
 
-    /// The directory itself.
+    /// Where it is.
     #[must_use]
-    pub const fn dir(&self) -> &PrivateDir {
-        &self.dir
+    pub fn path(&self) -> PathBuf {
+        self.project.join("runs").join(self.run.as_str())
+    }
+
+    /// Makes it again where it is gone.
+    pub fn make(&self) -> Result<(), FilesError> {
+        self.dir().map(drop)
+    }
+
+    fn dir(&self) -> Result<PrivateDir, FilesError> {
+        PrivateDir::open_again(&self.project)?
+            .dir("runs")?
+            .dir(self.run.as_str())
     }
 
     /// Writes `meta.json`.
     pub fn write_meta(&self, meta: &Meta) -> Result<(), FilesError> {
-        self.dir.write_private(META, &meta.to_json())
+        self.dir()?.write_private(META, &meta.to_json())
     }
 
     /// The directory of one iteration, `iteration-N`, created where it is missing.
     pub fn iteration(&self, iteration: IterationId) -> Result<PrivateDir, FilesError> {
-        self.dir.dir(&format!("iteration-{iteration}"))
+        self.dir()?.dir(&format!("iteration-{iteration}"))
     }
 
     /// Writes one of an iteration's files, such as [`HANDOFF`].

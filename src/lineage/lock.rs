@@ -83,6 +83,8 @@ fn held(holder: Option<&Holder>) -> String {
 #[derive(Debug)]
 pub struct Lock {
     file: File,
+    path: PathBuf,
+    holder: Holder,
     on_network: bool,
     before: Before,
 }
@@ -142,8 +144,23 @@ impl Lock {
         Ok(Self {
             on_network: is_on_network(&file),
             file,
+            path,
+            holder: holder.clone(),
             before,
         })
+    }
+
+    /// Makes the lock's file again where it is gone; whether it was.
+    pub fn keep(&mut self) -> Result<bool, LockError> {
+        if is_at(&self.file, &self.path) {
+            return Ok(false);
+        }
+        let dir = self.path.parent().unwrap_or(Path::new("/"));
+        let mut again = Self::acquire(&PrivateDir::open_again(dir)?, &self.holder)?;
+        // What is to be looked at after the last holder is known since the start.
+        std::mem::swap(&mut again.before, &mut self.before);
+        *self = again;
+        Ok(true)
     }
 
     /// Whether the last holder [left in order](Self::leave_in_order): then nothing of its work waits to be taken
@@ -317,8 +334,17 @@ mod tests {
         assert!(is_at(&first, &path));
         std::fs::remove_file(&path).unwrap();
         assert!(!is_at(&first, &path), "nothing is there");
-        let _lock = Lock::acquire(&dir, &me()).unwrap();
+        let mut lock = Lock::acquire(&dir, &me()).unwrap();
         assert!(!is_at(&first, &path), "another file is there");
+        assert!(!lock.keep().unwrap());
+        std::fs::remove_dir_all(state.path().join("projects")).unwrap();
+        assert!(lock.keep().unwrap(), "it is made again");
+        assert_eq!(holder(state.path(), "0123").unwrap(), Some(me()));
+        let dir = PrivateDir::open_beside(state.path(), "0123").unwrap();
+        assert!(matches!(
+            Lock::acquire(&dir, &me()),
+            Err(LockError::Held(Some(_)))
+        ));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::{client_settings::ClientSettings, keeper::told};
 pub const SHIM: &str = "exec-agent";
 
 /// How agents are started, the same for every iteration.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AgentPlan {
     /// Which program it is.
     pub kind: AgentKind,

@@ -12,13 +12,13 @@ use crate::{
     app::{
         Effect, Event,
         effect::{Rung, StartAgent},
-        event::{Ground, Lots, PaneEvent, ReadEvent},
+        event::{Ground, Lots, MadeAgain, PaneEvent, ReadEvent},
         layout,
     },
     autopilot::RunNews,
     breakpoint::git,
     config::{UiConfig, load::paths::project_hash},
-    lineage::{EndReason, files::PrivateDir, notes::VersionFile, process},
+    lineage::{EndReason, files::PrivateDir, notes::VersionFile, process, roll},
     pane::{
         ColourScheme, HostPalette, MouseTracking, PaneSize, Rgb,
         input::{self, HostInput, HostReply},
@@ -125,6 +125,7 @@ impl Shell {
             } => self.trim_transcript(ask, from, to, settings),
             Effect::Journal(entry) => self.keep(Job::Journal(entry)),
             Effect::SaveIteration(iteration, meta) => self.keep(Job::Iteration(iteration, meta)),
+            Effect::MakeFilesAgain(made) => self.make_files_again(made),
             Effect::SaveHandoff { iteration, text } => self.keep(Job::Handoff(iteration, text)),
             Effect::Summarize { id, ask } => self.summarize(id, ask),
             Effect::FindMoved { from } => self.find_moved(from),
@@ -376,6 +377,39 @@ impl Shell {
         }
     }
 
+    /// Makes again what lay in places that were removed: where that fails, the next reboot makes it or says why not.
+    fn make_files_again(&mut self, made: MadeAgain) {
+        if made.lock {
+            if let Some(process) = &self.model.agent.process
+                && let Err(error) = roll::sign(&self.agent.roll, process)
+            {
+                tracing::warn!(%error, "the agent is not registered");
+            }
+            let file = self
+                .kept_aside()
+                .and_then(|directory| VersionFile::open(directory).map_err(|error| told(&error)));
+            if let (Some(versions), Ok((file, _))) = (&mut self.versions, file) {
+                *versions = file;
+            }
+        }
+        if !made.files {
+            return;
+        }
+        let iteration = self.model.iteration;
+        let no_compaction = self.model.agent.holds_compaction;
+        if let Err(error) = self.agent.write_settings(iteration, no_compaction) {
+            tracing::warn!(%error, "the session's settings are not there again");
+        }
+        if self.recording.take().is_some() {
+            self.record(iteration, self.screen.size());
+        }
+        // The watch went with the directory.
+        for file in [self.agent.scratchpad.clone(), self.paths.project_config()] {
+            self.watcher.forget_beside(&file);
+            self.watcher.watch_beside(&file);
+        }
+    }
+
     /// Sends what is recorded on its way to the file; `None` if nothing is recorded any more.
     pub(super) fn flush_recording(&mut self) -> Option<Flushing> {
         let (_, recording) = self.recording.as_mut()?;
@@ -485,14 +519,9 @@ impl Shell {
 
     /// Where the scratchpad lies: `.pitstop`, or what stands in for it. A project that is gone is not made again.
     fn project_dir(&self) -> Result<PrivateDir, String> {
-        let project = &self.agent.project;
-        let directory = self.agent.scratchpad.parent().unwrap_or(project);
-        let opened = if directory.parent() == Some(project) {
-            PrivateDir::open_project(project)
-        } else {
-            PrivateDir::open_path(directory)
-        };
-        opened.map_err(|error| told(&error))
+        let directory = self.agent.scratchpad.parent();
+        PrivateDir::open_again(directory.unwrap_or(&self.agent.project))
+            .map_err(|error| told(&error))
     }
 
     fn read_scratchpad(&mut self) {

@@ -33,6 +33,7 @@ pub mod keeper;
 pub mod listen;
 pub mod outward;
 pub mod paint;
+pub mod places;
 mod prepare;
 pub mod recovery;
 pub mod resizing;
@@ -614,6 +615,12 @@ impl Shell {
                 }
                 if matches!(event, Event::Read(ReadEvent::EditorClosed { .. })) {
                     self.editor_left();
+                }
+                if let Event::PlacesChecked(seen) = &event {
+                    // The next session's hooks are given this path.
+                    Arc::make_mut(&mut self.agent)
+                        .observe
+                        .clone_from(&seen.observe);
                 }
                 self.tell(event);
             }

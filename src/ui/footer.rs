@@ -85,10 +85,8 @@ pub(super) fn draw(
         Span::styled(format!(" · {state}"), state_style(model, theme)),
         Span::styled(progress(model), theme.dim),
     ]);
-    if model.store_trouble.is_some() {
-        // The notice goes after a while; that nothing reaches the disk does not.
-        left.push(Span::styled(" · history in memory".to_owned(), theme.bad));
-    }
+    // The notice goes after a while; that nothing reaches the disk does not.
+    left.extend(standing(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
     if layout.strip && !layout.bordered && screen.scroll_offset() > 0 {
         left.push(Span::styled(" ·", theme.dim));
         left.push(Span::styled(
@@ -150,6 +148,13 @@ pub(super) fn draw(
     }
 }
 
+/// What does not reach the disk, for as long as that is so.
+fn standing(model: &Model) -> impl Iterator<Item = &'static str> {
+    let history = model.store_trouble.is_some().then_some("history in memory");
+    let places = model.places_missing.is_some().then_some("own files gone");
+    history.into_iter().chain(places)
+}
+
 /// The footer with the banner of a reboot, where the pane has no border for it; false if nothing stands. A notice has its time
 /// beside it, and so has copy mode, while the banner is cut to a word.
 fn banner(
@@ -177,9 +182,7 @@ fn banner(
             let state = format!(" · {}", state(model));
             left.push(Span::styled(state, state_style(model, theme)));
         }
-        if model.store_trouble.is_some() {
-            left.push(Span::styled(" · history in memory", theme.bad));
-        }
+        left.extend(standing(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
         left.push(Span::styled(" ·", theme.dim));
         let left = frame::cut(Line::from(left), cells);
         let room = cells.saturating_sub(left.width());

@@ -548,7 +548,7 @@ fn directories_follow_the_environment() {
             database: None,
             config: "/h/.config/pitstop",
             state: "/h/.local/state/pitstop",
-            runtime: "/tmp/pitstop-1000",
+            runtime: "/h/.local/state/pitstop/run",
         },
         Case {
             variables: &[
@@ -573,7 +573,7 @@ fn directories_follow_the_environment() {
             database: None,
             config: "/h/.config/pitstop",
             state: "/h/.local/state/pitstop",
-            runtime: "/tmp/pitstop-1000",
+            runtime: "/h/.local/state/pitstop/run",
         },
         Case {
             variables: &[],
@@ -591,14 +591,14 @@ fn directories_follow_the_environment() {
             database: Some("/home/ada"),
             config: "/home/ada/.config/pitstop",
             state: "/s/pitstop",
-            runtime: "/tmp/pitstop-1000",
+            runtime: "/s/pitstop/run",
         },
         Case {
             variables: &[("XDG_CONFIG_HOME", "/c"), ("XDG_STATE_HOME", "/s")],
             database: None,
             config: "/c/pitstop",
             state: "/s/pitstop",
-            runtime: "/tmp/pitstop-1000",
+            runtime: "/s/pitstop/run",
         },
     ];
     for case in cases {
@@ -629,7 +629,8 @@ fn a_socket_whose_path_would_be_too_long_lies_in_the_fallback() {
             uid: 1000,
         };
         let paths = Paths::find(&surroundings, Path::new("/w")).expect("a home");
-        let socket = paths.control_socket("0123456789abcdef");
+        let mut sockets = paths.control_sockets("0123456789abcdef");
+        let socket = sockets.next().expect("a place");
         assert!(
             socket
                 .to_str()

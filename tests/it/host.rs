@@ -350,14 +350,13 @@ fn no_git_and_no_repository_are_no_hindrance() {
 }
 
 #[test]
-fn without_a_runtime_directory_server_clients_and_hooks_meet_in_tmp() {
+fn without_a_runtime_directory_server_clients_and_hooks_meet_in_the_state_directory() {
     for value in ["", "/nowhere/run"] {
         let launch = demo().env("XDG_RUNTIME_DIR", value);
         let supervisor = launch.start();
         // The status comes by a client, the state by a hook.
         supervisor.wait_for_state("idle", SOON);
-        let uid = rustix::process::geteuid().as_raw();
-        let directory = format!("/tmp/pitstop-{uid}");
+        let directory = launch.the_home().path("state/pitstop/run");
         assert_eq!(
             fs::metadata(&directory).expect("made").mode() & 0o777,
             0o700

@@ -1,11 +1,17 @@
 //! Where pitstop keeps its own things: one supervisor a project, and what happens when these places vanish.
 
-use std::{fs, os::unix::fs::symlink, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rustix::process::Pid;
+use serde_json::Value;
 
 use crate::kit::{
-    supervisor::{Launch, SOON, Supervisor, group_members},
+    supervisor::{Launch, SOON, Supervisor, group_members, key},
     terminal::Exit,
 };
 
@@ -86,4 +92,126 @@ fn of_five_that_start_at_once_exactly_one_gets_in() {
             assert_eq!(exit.code, 1, "{}", racer.screen());
         }
     }
+}
+
+/// The whole of a turn, reported by hooks.
+#[track_caller]
+fn a_turn(supervisor: &Supervisor, number: usize) {
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt(&format!("prompt {number}"));
+    let replies = || supervisor.screen().matches("Understood.").count() == number;
+    supervisor.wait_until("the turn's reply", replies, SOON);
+    let rests =
+        |status: &Value| status["agent"]["state"] == "idle" && status["agent"]["hooked"] == true;
+    supervisor.wait_for_status(rests, SOON);
+}
+
+/// A file in the place of a directory: nothing can be made there.
+fn bar(directory: &Path) {
+    fs::remove_dir_all(directory).expect("removed");
+    fs::write(directory, "").expect("a file");
+}
+
+#[test]
+fn a_runtime_directory_that_is_removed_is_made_again_and_hooks_arrive_again() {
+    let supervisor = demo().start();
+    a_turn(&supervisor, 1);
+    let agent = supervisor.agent_pid();
+    // As the system does at logout.
+    fs::remove_dir_all(supervisor.launch.the_home().path("run")).expect("removed");
+    supervisor
+        .terminal
+        .wait_for_text("was removed: made again", SOON);
+    a_turn(&supervisor, 2);
+    assert_eq!(supervisor.agent_pid(), agent);
+    a_second_is_refused(&supervisor, &supervisor.launch, "already running here");
+}
+
+#[test]
+fn where_no_runtime_directory_can_be_made_the_state_directory_serves() {
+    let supervisor = demo().start();
+    a_turn(&supervisor, 1);
+    let run = supervisor.launch.the_home().path("run");
+    bar(&run);
+    supervisor.wait_for_log("state/pitstop/run", SOON);
+    // The hooks of this session were given a path that is gone.
+    a_turn(&supervisor, 2);
+    supervisor.keys([key::F5]);
+    supervisor.terminal.wait_for_text("approve", SOON);
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_iteration(2, SOON);
+    // And when it can be made again, it is.
+    fs::remove_file(&run).expect("removed");
+    let control = || fs::read_dir(run.join("pitstop")).is_ok_and(|files| files.count() >= 2);
+    supervisor.wait_until("the tokens are back", control, SOON);
+    supervisor.wait_for_state("idle", SOON);
+}
+
+#[test]
+fn what_is_removed_of_the_project_s_own_files_is_made_again() {
+    const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nfeeds are parsed\n";
+    let supervisor = demo().notes(NOTES).start();
+    a_turn(&supervisor, 1);
+    let files = supervisor.launch.project().join(".pitstop");
+    fs::remove_dir_all(&files).expect("removed");
+    supervisor
+        .terminal
+        .wait_for_text("the run's directory was removed: made again", SOON);
+    let back = || fs::read_to_string(files.join("scratchpad.md")).is_ok_and(|text| text == NOTES);
+    supervisor.wait_until("the scratchpad is back", back, SOON);
+    let run = || fs::read_dir(files.join("runs")).ok()?.next()?.ok();
+    let run = run().expect("the run").path();
+    let has = |name: &str| run.join(name).exists();
+    let all = || has("meta.json") && has("iteration-1/settings.json");
+    supervisor.wait_until("its record and settings are back", all, SOON);
+    supervisor.wait_until("it is recorded", || has("iteration-1/pane.cast"), SOON);
+    // An edit of the file is seen again.
+    fs::write(files.join("scratchpad.md"), format!("{NOTES}by hand\n")).expect("written");
+    supervisor.wait_until(
+        "the edit is in force",
+        || supervisor.handoff_text().contains("by hand"),
+        SOON,
+    );
+}
+
+#[test]
+fn a_lock_that_is_removed_is_made_again() {
+    let supervisor = demo().start();
+    a_turn(&supervisor, 1);
+    let launch = supervisor.launch.clone();
+    fs::remove_dir_all(state(&launch, "projects")).expect("removed");
+    supervisor
+        .terminal
+        .wait_for_text("the project's lock was removed: made again", SOON);
+    a_second_is_refused(&supervisor, &launch, "pitstop is already running here (pid");
+    // An agent that outlives a killed supervisor is still found.
+    let agent = supervisor.agent_pid();
+    let held = group_members(agent);
+    assert!(!held.is_empty());
+    let text = fs::read_dir(state(&launch, "projects"))
+        .expect("projects")
+        .flatten()
+        .find_map(|project| fs::read_to_string(project.path().join("agents")).ok());
+    let number = format!("\"pid\":{}", agent.as_raw_nonzero());
+    assert!(text.is_some_and(|text| text.contains(&number)));
+}
+
+#[test]
+fn an_unattended_run_outlives_its_runtime_directory() {
+    let launch = Launch::demo()
+        .env("PITSTOP_DEMO_PACE_MS", "150")
+        .env("PITSTOP_DEMO_ITEMS", "8")
+        .order([
+            "--task",
+            "Build tidepool",
+            "--until",
+            "ALL DONE",
+            "--headless",
+            "--json",
+        ]);
+    let mut run = launch.start_headless();
+    run.wait_until("a turn is over", |run| run.count("turn_ended") >= 1, SOON);
+    bar(&launch.the_home().path("run"));
+    let code = run.wait_for_exit(SOON * 3);
+    assert_eq!(code, Some(0), "{}", run.lines().join("\n"));
 }

@@ -118,11 +118,15 @@ fn the_users_commands_around_a_reboot_of_the_real_client_have_their_say() {
 }
 
 #[test]
-fn with_its_run_s_directory_gone_a_reboot_is_refused_and_the_agent_goes_on() {
+fn a_run_s_directory_that_is_gone_is_made_again_for_a_reboot_or_it_is_refused() {
     let launch = Launch::manual_demo(NOTES);
     let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);
-    fs::remove_dir_all(launch.project().join(".pitstop/runs")).expect("removed");
+    let runs = launch.project().join(".pitstop/runs");
+    fs::remove_dir_all(&runs).expect("removed");
+    goes_ahead(&supervisor, 2);
+    fs::remove_dir_all(&runs).expect("removed");
+    fs::write(&runs, "").expect("a file");
     is_refused(&supervisor, "no settings for the new session");
 }
 

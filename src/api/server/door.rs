@@ -69,6 +69,18 @@ impl Listening {
         }
     }
 
+    /// The socket's file; none on a port.
+    #[must_use]
+    pub fn file(&self) -> Option<SocketFile> {
+        match &self.kind {
+            Kind::Unix { path, inode, .. } => Some(SocketFile {
+                path: path.clone(),
+                inode: *inode,
+            }),
+            Kind::Tcp { .. } => None,
+        }
+    }
+
     /// Removes the socket's file, unless somebody has put another one there.
     ///
     /// The listener lives until then: so no other supervisor takes the file for a dead one's, and no
@@ -77,6 +89,27 @@ impl Listening {
         if let Kind::Unix { path, inode, .. } = &self.kind {
             remove_if_still(path, *inode);
         }
+    }
+}
+
+/// The file of a socket on which somebody listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocketFile {
+    path: PathBuf,
+    inode: u64,
+}
+
+impl SocketFile {
+    /// Where it was made.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is still there, so that clients find it.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        is_still(&self.path, self.inode)
     }
 }
 
@@ -132,7 +165,18 @@ pub(super) fn ensure_private_directory(path: &Path) -> Result<(), ApiError> {
         path: path.to_owned(),
         found,
     };
-    match DirBuilder::new().mode(0o700).create(path) {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    let mut made = builder.create(path);
+    // At logout the system may remove the whole runtime directory: what is above ours is the user's own too.
+    if made
+        .as_ref()
+        .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        && let Some(above) = path.parent()
+    {
+        made = builder.create(above).and_then(|()| builder.create(path));
+    }
+    match made {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(ApiError::io("create", path)(error)),
@@ -200,10 +244,16 @@ fn clear_leftover(path: &Path) -> Result<(), ApiError> {
 
 /// Removes a file if it is still the one that was made; a fault is not worth more than a log line.
 pub(super) fn remove_if_still(path: &Path, inode: u64) {
-    let ours = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.ino() == inode);
-    if ours && let Err(error) = fs::remove_file(path) {
+    if is_still(path, inode)
+        && let Err(error) = fs::remove_file(path)
+    {
         tracing::warn!(path = %path.display(), %error, "cannot remove");
     }
+}
+
+/// Whether the file that was made is the one at the path.
+pub(super) fn is_still(path: &Path, inode: u64) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.ino() == inode)
 }
 
 fn our_uid() -> u32 {

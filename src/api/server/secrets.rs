@@ -9,7 +9,7 @@
 //! the observe file, and nobody but us is told the path of the other one. Both files are created with
 //! mode 0600 and never get it afterwards, so there is no moment at which they are open to others.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
@@ -85,6 +85,18 @@ fn is_same(secret: &[u8], guess: &[u8]) -> bool {
 #[derive(Debug)]
 pub struct Secrets {
     keys: Keys,
+    project: String,
+    status_line: Option<OsString>,
+    /// Where they stand.
+    places: Vec<Place>,
+}
+
+/// The files in one directory.
+#[derive(Debug)]
+struct Place {
+    dir: PathBuf,
+    /// The socket that they name.
+    socket: PathBuf,
     observe_file: PathBuf,
     control_file: PathBuf,
     /// The files we made, kept open: while they are, no later file can have their inode numbers, so
@@ -104,23 +116,54 @@ impl Secrets {
         socket: &Path,
         status_line: Option<&OsStr>,
     ) -> Result<Self, ApiError> {
+        let mut secrets = Self {
+            keys: Keys::random().map_err(ApiError::io("read", "/dev/urandom"))?,
+            project: project.to_owned(),
+            status_line: status_line.map(OsStr::to_owned),
+            places: Vec::new(),
+        };
+        secrets.keep(dir, socket)?;
+        Ok(secrets)
+    }
+
+    /// Makes sure that the files stand in `dir` and name this socket; whether they had to be written.
+    pub fn keep(&mut self, dir: &Path, socket: &Path) -> Result<bool, ApiError> {
+        let known = self.places.iter().position(|place| place.dir == dir);
+        if let Some(known) = known {
+            let place = &self.places[known];
+            if place.socket == socket && place.is_there() {
+                return Ok(false);
+            }
+        }
         door::ensure_private_directory(dir)?;
         if socket.as_os_str().as_bytes().contains(&b'\n') {
             return Err(ApiError::LineBreak {
                 path: socket.to_owned(),
             });
         }
-        let keys = Keys::random().map_err(ApiError::io("read", "/dev/urandom"))?;
-        let control_file = dir.join(format!("{project}.control"));
-        let observe_file = dir.join(format!("{project}.observe"));
-        let control = write_secret(&control_file, socket, &keys.0.control, None)?;
-        let observe = write_secret(&observe_file, socket, &keys.0.observe, status_line)?;
-        Ok(Self {
-            keys,
+        let control_file = dir.join(format!("{}.control", self.project));
+        let observe_file = dir.join(format!("{}.observe", self.project));
+        let (keys, line) = (&self.keys.0, self.status_line.as_deref());
+        let control = write_secret(&control_file, socket, &keys.control, None)?;
+        let observe = write_secret(&observe_file, socket, &keys.observe, line)?;
+        let place = Place {
+            dir: dir.to_owned(),
+            socket: socket.to_owned(),
             observe_file,
             control_file,
             made: [observe, control],
-        })
+        };
+        match known {
+            Some(known) => self.places[known] = place,
+            None => self.places.push(place),
+        }
+        Ok(true)
+    }
+
+    /// Whether the files were written in `dir`, and should stand there.
+    #[must_use]
+    pub fn is_kept_in(&self, dir: &Path) -> bool {
+        self.places.iter().any(|place| place.dir == dir)
     }
 
     /// The tokens, for [`super::serve`].
@@ -132,25 +175,43 @@ impl Secrets {
     /// The file whose path hook commands are given.
     #[must_use]
     pub fn observe_file(&self) -> &Path {
-        &self.observe_file
+        &self.current().observe_file
     }
 
     /// The file that the user's own commands read; its path is never given to the hosted agent.
     #[must_use]
     pub fn control_file(&self) -> &Path {
-        &self.control_file
+        &self.current().control_file
+    }
+
+    /// The first place where they stand.
+    fn current(&self) -> &Place {
+        let mut standing = self.places.iter().filter(|place| place.is_there());
+        standing
+            .next()
+            .or(self.places.first())
+            .expect("they are written before anything else")
+    }
+}
+
+impl Place {
+    fn files(&self) -> impl Iterator<Item = (&Path, u64)> {
+        [&self.observe_file, &self.control_file]
+            .into_iter()
+            .zip(&self.made)
+            .filter_map(|(file, made)| Some((file.as_path(), made.metadata().ok()?.ino())))
+    }
+
+    fn is_there(&self) -> bool {
+        self.files()
+            .all(|(file, inode)| door::is_still(file, inode))
     }
 }
 
 impl Drop for Secrets {
     fn drop(&mut self) {
-        for (file, made) in [&self.observe_file, &self.control_file]
-            .into_iter()
-            .zip(&self.made)
-        {
-            if let Ok(made) = made.metadata() {
-                door::remove_if_still(file, made.ino());
-            }
+        for (file, inode) in self.places.iter().flat_map(Place::files) {
+            door::remove_if_still(file, inode);
         }
     }
 }
@@ -269,6 +330,32 @@ mod tests {
         let second = Secrets::create(dir.path(), "p", Path::new("/s"), None).unwrap();
         drop(first);
         assert!(second.observe_file().exists() && second.control_file().exists());
+    }
+
+    #[test]
+    fn files_that_are_gone_are_written_again_with_the_same_tokens() {
+        let top = private_dir();
+        let dir = top.path().join("user/pitstop");
+        let (usual, other) = (dir.join("p.sock"), top.path().join("p.sock"));
+        let mut secrets = Secrets::create(&dir, "p", &usual, None).unwrap();
+        let read = |secrets: &Secrets| fs::read_to_string(secrets.control_file()).unwrap();
+        let before = read(&secrets);
+        assert!(!secrets.keep(&dir, &usual).unwrap());
+        fs::remove_dir_all(top.path().join("user")).unwrap();
+        assert!(secrets.keep(&dir, &usual).unwrap());
+        assert_eq!(read(&secrets), before);
+
+        // Nothing can be made there: another place serves, until it can.
+        fs::remove_dir_all(top.path().join("user")).unwrap();
+        fs::write(top.path().join("user"), "").unwrap();
+        assert!(secrets.keep(&dir, &usual).is_err());
+        assert!(secrets.keep(top.path(), &other).unwrap());
+        assert_eq!(secrets.observe_file(), top.path().join("p.observe"));
+        fs::remove_file(top.path().join("user")).unwrap();
+        assert!(secrets.keep(&dir, &other).unwrap());
+        assert!(read(&secrets).starts_with(other.to_str().unwrap()));
+        drop(secrets);
+        assert!(!dir.join("p.control").exists() && !top.path().join("p.control").exists());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! An agent whose hooks are silent.
 
 use super::*;
-use crate::app::event::{Ran, TranscriptFacts};
+use crate::app::event::{MadeAgain, PlacesSeen, Ran, TranscriptFacts};
 
 /// Its process runs, and no hook has spoken.
 fn silent() -> Bench {
@@ -131,4 +131,67 @@ fn a_reboot_by_key_waits_for_no_hook() {
     bench.press(KeyCode::F(5));
     bench.git();
     assert_eq!(signals(&bench.press(KeyCode::Enter)), [Rung::Exit]);
+}
+
+/// The control socket was gone, and is there again.
+fn socket_made_again() -> Event {
+    Event::PlacesChecked(Box::new(PlacesSeen {
+        made: MadeAgain {
+            socket: true,
+            ..MadeAgain::default()
+        },
+        missing: None,
+        socket: "/run/p.sock".into(),
+        observe: "/run/p.observe".into(),
+    }))
+}
+
+#[test]
+fn while_hooks_were_lost_the_transcript_proves_what_was_typed() {
+    let mut bench = Bench::new();
+    bench.facts_read(turns(1));
+    bench.shows = false;
+    let call = CallId(1);
+    let control = Control::Say("hello".to_owned());
+    bench.tell(Event::ControlAsked { call, control });
+    bench.prompt_box(holds("hello"));
+    bench.tell(socket_made_again());
+    assert!(bench.model.saying.is_some());
+    bench.facts_read(TranscriptFacts {
+        last_prompt: Some("hello".to_owned()),
+        ..turns(2)
+    });
+    assert!(bench.model.saying.is_none());
+    assert_eq!(bench.state(), AgentState::Busy);
+    // The next hook is believed again.
+    bench.turn_ended(OLD);
+    assert!(bench.model.agent.hooked);
+    assert_eq!(bench.state(), AgentState::Idle);
+}
+
+#[test]
+fn a_turn_whose_end_no_hook_could_report_is_over_by_its_title_with_its_last_words() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.titled("⠂ work");
+    bench.facts_read(TranscriptFacts {
+        said: Some("it is done".to_owned()),
+        ..turns(1)
+    });
+    bench.titled("✳ work");
+    bench.tell(socket_made_again());
+    bench.stands();
+    assert_eq!(
+        (bench.state(), bench.model.agent.turns),
+        (AgentState::Idle, 1)
+    );
+    assert_eq!(
+        bench.model.agent.last_message.as_deref(),
+        Some("it is done")
+    );
+    let said = &bench.model.notices.back().expect("a notice").text;
+    assert_eq!(
+        said,
+        "the control socket (/run/p.sock) was removed: made again"
+    );
 }

@@ -14,6 +14,9 @@ use sha2::{Digest as _, Sha256};
 /// The name of our directory in each of the user's directories.
 const NAME: &str = "pitstop";
 
+/// Where the state directory is below the home.
+const STATE: &str = ".local/state";
+
 /// The longest path of a socket in bytes: macOS holds 104 with the closing NUL, Linux 108.
 const SOCKET_PATH_MAX: usize = 103;
 
@@ -24,7 +27,7 @@ pub struct Paths {
     config: PathBuf,
     state: PathBuf,
     runtime: PathBuf,
-    fallback: PathBuf,
+    fallbacks: Vec<PathBuf>,
     project: PathBuf,
 }
 
@@ -58,16 +61,23 @@ impl Surroundings<'_> {
         path.is_absolute().then_some(path)
     }
 
-    /// `$XDG_RUNTIME_DIR/pitstop`, else `/tmp/pitstop-UID`: also when the variable names a directory that is
-    /// not there, as it does after `su` and in containers. It is the system's to make, never ours.
+    /// `$XDG_RUNTIME_DIR/pitstop`, else the first of the [fallbacks](Self::fallbacks): also when the variable names a
+    /// directory that is not there, as it does after `su` and in containers.
     fn runtime(&self) -> PathBuf {
-        self.directory("XDG_RUNTIME_DIR")
+        let named = self.directory("XDG_RUNTIME_DIR");
+        named
             .filter(|path| (self.is_directory)(path))
-            .map_or_else(|| self.fallback(), |path| path.join(NAME))
+            .map_or_else(|| self.fallbacks().remove(0), |path| path.join(NAME))
     }
 
-    fn fallback(&self) -> PathBuf {
-        PathBuf::from(format!("/tmp/{NAME}-{}", self.uid))
+    /// What serves where there is no runtime directory: `run` in the state directory, and `/tmp/pitstop-UID` where no
+    /// variable names a home, or the path of a socket would be too long.
+    fn fallbacks(&self) -> Vec<PathBuf> {
+        let home = || Some(self.directory("HOME")?.join(STATE));
+        let state = self.directory("XDG_STATE_HOME").or_else(home);
+        let state = state.map(|path| path.join(NAME).join("run"));
+        let shared = PathBuf::from(format!("/tmp/{NAME}-{}", self.uid));
+        state.into_iter().chain([shared]).collect()
     }
 }
 
@@ -87,10 +97,20 @@ pub fn secrets_file_here(ending: &str) -> io::Result<PathBuf> {
     secrets_file_of(&std::env::current_dir()?, ending)
 }
 
-/// The secrets file of a project directory, as [`secrets_file_here`].
+/// The secrets file of a project directory, as [`secrets_file_here`]. A supervisor whose runtime directory has vanished puts
+/// it into one of the fallbacks.
 pub fn secrets_file_of(project: &Path, ending: &str) -> io::Result<PathBuf> {
-    let hash = project_hash(project)?;
-    Ok(of_this_process().runtime().join(format!("{hash}.{ending}")))
+    let name = format!("{}.{ending}", project_hash(project)?);
+    let surroundings = of_this_process();
+    let usual = surroundings.runtime().join(&name);
+    if usual.exists() {
+        return Ok(usual);
+    }
+    let others = surroundings.fallbacks().into_iter();
+    let found = others
+        .map(|place| place.join(&name))
+        .find(|file| file.exists());
+    Ok(found.unwrap_or(usual))
 }
 
 impl Paths {
@@ -134,9 +154,9 @@ impl Paths {
         };
         Ok(Self {
             config: user("XDG_CONFIG_HOME", ".config")?,
-            state: user("XDG_STATE_HOME", ".local/state")?,
+            state: user("XDG_STATE_HOME", STATE)?,
             runtime: surroundings.runtime(),
-            fallback: surroundings.fallback(),
+            fallbacks: surroundings.fallbacks(),
             project: project.to_owned(),
         })
     }
@@ -177,23 +197,31 @@ impl Paths {
         self.state.join("log")
     }
 
-    /// `$XDG_RUNTIME_DIR/pitstop`, or `/tmp/pitstop-UID`: sockets, tokens and locks.
+    /// `$XDG_RUNTIME_DIR/pitstop`, or what serves in its place: sockets and tokens.
     #[must_use]
     pub fn runtime_dir(&self) -> &Path {
         &self.runtime
     }
 
-    /// The control socket of the project with this hash: in the runtime directory, or where the path would be
-    /// too long for a socket's address, in `/tmp/pitstop-UID`. Clients read its place from the secrets file.
-    #[must_use]
-    pub fn control_socket(&self, hash: &str) -> PathBuf {
+    /// The runtime directory, and those that serve where it cannot be made.
+    pub fn runtime_dirs(&self) -> impl Iterator<Item = &Path> {
+        let others = self
+            .fallbacks
+            .iter()
+            .filter(|place| **place != self.runtime);
+        std::iter::once(&self.runtime)
+            .chain(others)
+            .map(PathBuf::as_path)
+    }
+
+    /// Where the control socket of the project with this hash may lie, the usual place first: in one of the
+    /// [`Self::runtime_dirs`], but for those where the path would be too long for a socket's address. Clients read its
+    /// place from the secrets file.
+    pub fn control_sockets(&self, hash: &str) -> impl Iterator<Item = PathBuf> {
         let name = format!("{hash}.sock");
-        let socket = self.runtime.join(&name);
-        if socket.as_os_str().len() <= SOCKET_PATH_MAX {
-            socket
-        } else {
-            self.fallback.join(name)
-        }
+        self.runtime_dirs()
+            .map(move |place| place.join(&name))
+            .filter(|socket| socket.as_os_str().len() <= SOCKET_PATH_MAX)
     }
 
     /// The project's directory itself.

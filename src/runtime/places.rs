@@ -1,0 +1,267 @@
+//! The places of this supervisor's own: the project's lock, the control socket with its tokens, and the run's directory.
+//!
+//! Others remove them: the system the runtime directory at logout, `git clean` what is in the project. So they are looked at
+//! once a second, and what is gone is made again. Where the runtime directory cannot be made again another one serves.
+//!
+//! ```text
+//!   every second ──► look ──► Event::PlacesChecked, if anything was made again or cannot be ──► loop
+//! ```
+
+use std::{path::Path, time::Duration};
+
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    task::JoinHandle,
+};
+
+use crate::{
+    api::{
+        ApiError, Desk, Listening, Secrets, bind_control_socket, serve,
+        server::{Keys, SocketFile},
+    },
+    app::{
+        Event,
+        event::{MadeAgain, PlacesSeen},
+    },
+    config::load::paths::Paths,
+    lineage::{
+        files::{PrivateDir, RunDir},
+        lock::Lock,
+        roll,
+    },
+};
+
+use super::keeper::told;
+
+/// How often they are looked at. A hook that finds no socket is lost, so the time without one is to be short.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How long the door may take to close.
+const CLOSE_LIMIT: Duration = Duration::from_millis(300);
+
+/// The places, as they were made at the start.
+#[derive(Debug)]
+pub struct Places {
+    /// The project's lock.
+    pub lock: Lock,
+    /// The control socket, served.
+    pub endpoint: Endpoint,
+    /// The tokens.
+    pub secrets: Secrets,
+    /// What answers on the socket.
+    pub desk: Desk,
+    /// Where they may lie.
+    pub paths: Paths,
+    /// The project's name in sockets.
+    pub hash: String,
+    /// The directory in which agents register, where there is one.
+    pub agents: Option<PrivateDir>,
+    /// The run's directory, if it could be made.
+    pub run: Option<RunDir>,
+}
+
+/// The control socket, with the task that serves it. Dropped, it is not served any more.
+#[derive(Debug)]
+pub struct Endpoint {
+    socket: SocketFile,
+    close: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+}
+
+impl Endpoint {
+    /// Serves the control socket; none if it is a port.
+    #[must_use]
+    pub fn open(listening: Listening, keys: Keys, desk: Desk) -> Option<Self> {
+        let socket = listening.file()?;
+        let (close, closed) = oneshot::channel();
+        let serving = tokio::spawn(serve(listening, keys, desk, async {
+            // A sender that is gone means the same.
+            let _ = closed.await;
+        }));
+        Some(Self {
+            socket,
+            close,
+            serving,
+        })
+    }
+}
+
+/// Opens the control socket at the first of these places that takes one. A supervisor that answers at any of them is
+/// [`ApiError::Live`].
+pub fn bind(paths: &Paths, hash: &str) -> Result<Listening, ApiError> {
+    let mut first = None;
+    for socket in paths.control_sockets(hash) {
+        match bind_control_socket(&socket) {
+            // Only a disk that is full or read-only is no reason to refuse.
+            Err(error @ ApiError::Io { .. }) => first = first.or(Some(error)),
+            bound => return bound,
+        }
+    }
+    Err(first.unwrap_or_else(|| ApiError::PathTooLong {
+        path: paths.runtime_dir().to_owned(),
+        most: 0,
+        found: paths.runtime_dir().as_os_str().len(),
+    }))
+}
+
+/// What was found at one look.
+#[derive(Debug, Default)]
+struct Looked {
+    made: MadeAgain,
+    missing: Vec<String>,
+}
+
+/// The task that looks after the places.
+#[derive(Debug)]
+pub struct Watch {
+    stop: watch::Sender<bool>,
+    looking: JoinHandle<Places>,
+}
+
+impl Watch {
+    /// Looks after the places from now on.
+    #[must_use]
+    pub fn start(mut places: Places, events: mpsc::Sender<Event>) -> Self {
+        let (stop, mut stopped) = watch::channel(false);
+        let looking = tokio::spawn(async move {
+            let mut missing = None;
+            loop {
+                tokio::select! {
+                    _ = stopped.wait_for(|stop| *stop) => return places,
+                    () = tokio::time::sleep(LOOK) => {}
+                }
+                // Its disk may be a slow one.
+                let looked = tokio::task::block_in_place(|| places.look());
+                let now = (!looked.missing.is_empty()).then(|| looked.missing.join("; "));
+                if looked.made == MadeAgain::default() && now == missing {
+                    continue;
+                }
+                missing.clone_from(&now);
+                let seen = PlacesSeen {
+                    made: looked.made,
+                    missing: now,
+                    socket: places.endpoint.socket.path().to_owned(),
+                    observe: places.secrets.observe_file().to_owned(),
+                };
+                // The loop is gone, then.
+                let _ = events.send(Event::PlacesChecked(Box::new(seen))).await;
+            }
+        });
+        Self { stop, looking }
+    }
+
+    /// Closes the control socket; gives the lock back.
+    pub async fn close(self) -> Option<Lock> {
+        let _ = self.stop.send(true);
+        let places = tokio::time::timeout(CLOSE_LIMIT, self.looking).await;
+        let Places { lock, endpoint, .. } = places.ok()?.ok()?;
+        drop(endpoint.close);
+        let _ = tokio::time::timeout(CLOSE_LIMIT, endpoint.serving).await;
+        Some(lock)
+    }
+}
+
+impl Places {
+    /// Looks whether everything is where it was made, and makes again what is not.
+    fn look(&mut self) -> Looked {
+        let mut looked = Looked::default();
+        match self.lock.keep() {
+            Ok(false) => {}
+            Ok(true) => {
+                looked.made.lock = true;
+                self.begin_roll();
+            }
+            Err(error) => looked.missing.push(told(&error)),
+        }
+        if !self.endpoint.socket.is_there() {
+            match self.bind_again() {
+                Ok(()) => looked.made.socket = true,
+                Err(error) => looked.missing.push(told(&error)),
+            }
+        }
+        match self.keep_secrets() {
+            Ok(written) => looked.made.socket |= written,
+            Err(error) => looked.missing.push(told(&error)),
+        }
+        if let Some(run) = &self.run
+            && !run.path().is_dir()
+        {
+            match run.make() {
+                Ok(()) => looked.made.files = true,
+                Err(error) => looked.missing.push(told(&error)),
+            }
+        }
+        looked
+    }
+
+    /// The list of agents lay beside the lock.
+    fn begin_roll(&mut self) {
+        let Some(agents) = &mut self.agents else {
+            return;
+        };
+        let begun = PrivateDir::open_again(agents.path()).and_then(|again| {
+            *agents = again;
+            if agents.path().join(roll::ROLL).is_file() {
+                return Ok(());
+            }
+            roll::begin(agents).map(drop)
+        });
+        if let Err(error) = begun {
+            tracing::warn!(error = told(&error), "agents cannot be registered");
+        }
+    }
+
+    fn bind_again(&mut self) -> Result<(), ApiError> {
+        let mut refused = None;
+        for socket in self.paths.control_sockets(&self.hash) {
+            let bound = bind_control_socket(&socket)
+                .map(|listening| Endpoint::open(listening, self.secrets.keys(), self.desk.clone()));
+            match bound {
+                Ok(Some(endpoint)) => {
+                    self.endpoint = endpoint;
+                    return Ok(());
+                }
+                Ok(None) => {}
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// The tokens stand in the first directory that takes them, and wherever an agent was given their path; whether they had
+    /// to be written.
+    fn keep_secrets(&mut self) -> Result<bool, ApiError> {
+        let socket = self.endpoint.socket.path();
+        let (mut stand, mut written, mut refused) = (false, false, None);
+        for dir in self.paths.runtime_dirs() {
+            if stand && !self.secrets.is_kept_in(dir) {
+                continue;
+            }
+            match self.secrets.keep(dir, socket) {
+                Ok(anew) => (stand, written) = (true, written || anew),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        match refused {
+            Some(error) if !stand => Err(error),
+            _ => Ok(written),
+        }
+    }
+}
+
+/// The tokens, written into the first directory that takes them.
+pub fn write_secrets(
+    paths: &Paths,
+    hash: &str,
+    socket: &Path,
+    status_line: Option<&std::ffi::OsStr>,
+) -> Result<Secrets, ApiError> {
+    let mut first = None;
+    for dir in paths.runtime_dirs() {
+        match Secrets::create(dir, hash, socket, status_line) {
+            Err(error @ ApiError::Io { .. }) => first = first.or(Some(error)),
+            created => return created,
+        }
+    }
+    Err(first.expect("there is a runtime directory"))
+}
