@@ -483,6 +483,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
             run: record.run,
             project: record.project,
             measured: None,
+            newest: None,
         })
     };
     let keeper = Keeper::start(opening, answers.0.clone());

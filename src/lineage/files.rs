@@ -533,15 +533,18 @@ impl RunDir {
         self.project.join("runs").join(self.run.as_str())
     }
 
+    /// The project's directory that it lies in.
+    pub fn project(&self) -> Result<PrivateDir, FilesError> {
+        PrivateDir::open_again(&self.project)
+    }
+
     /// Makes it again where it is gone.
     pub fn make(&self) -> Result<(), FilesError> {
         self.dir().map(drop)
     }
 
     fn dir(&self) -> Result<PrivateDir, FilesError> {
-        PrivateDir::open_again(&self.project)?
-            .dir("runs")?
-            .dir(self.run.as_str())
+        self.project()?.dir("runs")?.dir(self.run.as_str())
     }
 
     /// Writes `meta.json`.

@@ -746,6 +746,20 @@ impl From<&Iteration> for IterationRecord {
     }
 }
 
+impl From<IterationRecord> for Iteration {
+    fn from(record: IterationRecord) -> Self {
+        Self {
+            session_id: record.session_id,
+            ended_at: record.ended_at,
+            end_reason: record.end_reason,
+            tokens: record.tokens,
+            compactions: record.compactions,
+            summary: record.summary,
+            ..Self::born(record.iteration, record.started_at)
+        }
+    }
+}
+
 /// The directory a supervisor works for, as the records name it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Project {

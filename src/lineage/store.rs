@@ -9,7 +9,8 @@
 //!   in order, returns [`Written::Queued`], and is written within two seconds of the database
 //!   being well again. Readers see it meanwhile. Nobody who writes waits more than the patience
 //!   of the first failure.
-//! - A corrupt file is set aside and a new one begun; a schema newer than ours is refused.
+//! - A corrupt file is set aside and a new one begun, and one that is removed is made again; a schema newer than ours is
+//!   refused.
 //!
 //! ```text
 //!  write ──► trouble? ──no──► database ──ok──► Durable
@@ -407,6 +408,8 @@ struct Waiting {
     /// The runs begun here: they tell whose project a journal entry that waits belongs to, and are
     /// written again when a corrupt database gave way to an empty one.
     begun: Vec<RunRecord>,
+    /// The file was removed, and whoever looks after the store does not know it yet.
+    removed: bool,
 }
 
 impl Store {
@@ -806,6 +809,29 @@ impl Store {
         Ok(found)
     }
 
+    /// Whether the database was removed since this was asked last. It is made again with what was begun here; what else is
+    /// known of it is to be [put back](Self::put_back).
+    pub async fn was_removed(&self) -> bool {
+        let _turn = self.shared.turn.lock().await;
+        self.shared.notice_removed().await;
+        std::mem::take(&mut self.shared.waiting().removed)
+    }
+
+    /// Writes histories as they are known from elsewhere.
+    pub async fn put_back(&self, histories: &[RunHistory]) -> Result<(), StoreError> {
+        for RunHistory { run, iterations } in histories {
+            let begun = |one: &RunRecord| one.run == run.run;
+            if !self.shared.waiting().begun.iter().any(begun) {
+                let record = Write::Run(Box::new(run.clone()));
+                let _written = self.write(record, "the run").await?;
+            }
+            for iteration in iterations {
+                let _written = self.put_iteration(&run.run, iteration).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Why writes wait in memory now, if they do.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
@@ -845,6 +871,7 @@ impl Store {
     async fn write(&self, write: Write, what: &'static str) -> Result<Written, StoreError> {
         let shared = &self.shared;
         let _turn = shared.turn.lock().await;
+        shared.notice_removed().await;
         // Only the journal is worth a try in trouble: a reboot waits for it.
         let urgent = matches!(write, Write::Journal(_));
         if shared.is_in_trouble() && !(urgent && shared.flush().await) {
@@ -959,6 +986,18 @@ impl Shared {
         }
     }
 
+    /// Gives up connections to a file that is not there any more. The caller holds the turn.
+    async fn notice_removed(&self) {
+        let Some(db) = self.db() else { return };
+        let Some(path) = db.removed() else { return };
+        let reason = format!("{} was removed", path.display());
+        tracing::error!(%reason, "the database is made again");
+        self.waiting().begin_again(Some(reason));
+        self.set_db(None);
+        db.close().await;
+        self.wake.notify_one();
+    }
+
     /// Gives up connections that fail again and again.
     async fn drop_suspect(&self) {
         if !self.waiting().is_suspect() {
@@ -983,9 +1022,7 @@ impl Shared {
                 Ok(OpenedDb { db, set_aside }) => {
                     self.set_db(Some(db));
                     if set_aside.is_some() {
-                        let mut waiting = self.waiting();
-                        let begun = waiting.begun.clone();
-                        waiting.pending.begin_again(begun);
+                        self.waiting().begin_again(None);
                     }
                 }
                 Err(error) => {
@@ -1009,6 +1046,15 @@ impl Drop for Shared {
 }
 
 impl Waiting {
+    /// An empty database takes the place of the one before, which was removed for this reason if there is one.
+    fn begin_again(&mut self, removed: Option<String>) {
+        let begun = self.begun.clone();
+        self.pending.begin_again(begun);
+        if removed.is_some() {
+            (self.removed, self.trouble) = (true, removed);
+        }
+    }
+
     fn failed(&mut self, error: &DbError) {
         self.trouble = Some(chain(error));
         let weight = match error {

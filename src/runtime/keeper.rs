@@ -31,6 +31,8 @@ use crate::{
     transcript::SessionId,
 };
 
+use super::recovery;
+
 /// How many writes may wait; the core asks for a handful a second.
 const JOBS_IN_FLIGHT: usize = 1024;
 
@@ -39,6 +41,9 @@ const EARLIER_ITERATIONS: u32 = 200;
 
 /// How often a store in trouble is looked at: it tries again once a second.
 const MEND_CHECK: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether the database is still there.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Something to keep.
 #[derive(Debug)]
@@ -82,6 +87,8 @@ pub struct Keeper {
     pub project: Project,
     /// The last iteration whose transition was measured.
     pub measured: Option<IterationId>,
+    /// The newest state of the newest iteration.
+    pub newest: Option<Box<Iteration>>,
 }
 
 impl Keeper {
@@ -108,6 +115,11 @@ impl Keeper {
         let mut known = None;
         let mut last_step: HashMap<Uuid, Step> = HashMap::new();
         loop {
+            if self.store.was_removed().await
+                && let Some(what) = self.put_back().await
+            {
+                tracing::warn!(what, "the history is not whole again");
+            }
             let now = self.store.trouble();
             if now.is_some() != known.is_some() {
                 known.clone_from(&now);
@@ -119,6 +131,7 @@ impl Keeper {
                 job = jobs.recv() => job,
                 // The store mends itself between two writes.
                 () = tokio::time::sleep(MEND_CHECK), if known.is_some() => continue,
+                () = tokio::time::sleep(LOOK), if known.is_none() => continue,
             };
             let Some(job) = job else { return };
             let trouble = match job {
@@ -195,9 +208,25 @@ impl Keeper {
         trouble
     }
 
+    /// Fills a database that was removed with what is known of this project.
+    async fn put_back(&self) -> Option<String> {
+        let project = self.files.as_ref().map(RunDir::project);
+        let histories = match project {
+            Some(Ok(files)) => recovery::from_records(&files, &self.project),
+            Some(Err(_)) | None => Vec::new(),
+        };
+        let put = self.store.put_back(&histories).await;
+        let newest = match &self.newest {
+            Some(newest) => said(self.store.put_iteration(&self.run, newest).await),
+            None => None,
+        };
+        put.err().map(|error| told(&error)).or(newest)
+    }
+
     async fn write(&mut self, job: Job) -> Option<String> {
         match job {
             Job::Iteration(iteration, meta) => {
+                self.newest = Some(iteration.clone());
                 let stored = said(self.store.put_iteration(&self.run, &iteration).await);
                 let filed = self
                     .files

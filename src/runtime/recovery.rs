@@ -5,9 +5,9 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     lineage::{
-        EndReason, Lineage, Project, RunEnd, RunId,
-        files::{PrivateDir, RunDir},
-        store::{HistoryOf, RunHistory, Store},
+        EndReason, Iteration, Lineage, Meta, ProcessStamp, Project, RunEnd, RunId,
+        files::{META, PrivateDir, RunDir, runs},
+        store::{HistoryOf, RunHistory, RunRecord, Store},
     },
     transcript::SessionId,
 };
@@ -16,6 +16,57 @@ use super::keeper::told;
 
 /// How many runs back one that was left open is looked for: each start closes those before it.
 const RUNS_BACK: u32 = 16;
+
+/// How many runs are read back from their records.
+const RUNS_READ: usize = 1000;
+
+/// The largest record of a run that is read, in bytes.
+const META_LIMIT: usize = 8 << 20;
+
+/// The agent and the version of a run of which only its `meta.json` is left.
+const NOT_KNOWN: &str = "not known";
+
+/// What the runs' `meta.json` know of the project's history, oldest run first: for a database that was removed. One that
+/// cannot be read is left out.
+pub fn from_records(files: &PrivateDir, project: &Project) -> Vec<RunHistory> {
+    let mut found = runs(files).unwrap_or_default();
+    found.drain(..found.len().saturating_sub(RUNS_READ));
+    let read = |run: &RunId| -> Option<RunHistory> {
+        let bytes = RunDir::find(files, run)
+            .ok()??
+            .read(META, META_LIMIT)
+            .ok()??;
+        let meta: Meta = serde_json::from_slice(&bytes).ok()?;
+        let iterations: Vec<Iteration> = meta.iterations.into_iter().map(Iteration::from).collect();
+        let last = iterations.last();
+        Some(RunHistory {
+            run: RunRecord {
+                run: run.clone(),
+                project: project.clone(),
+                process: ProcessStamp {
+                    pid: 0,
+                    start_time: String::new(),
+                },
+                agent: NOT_KNOWN.to_owned(),
+                version: NOT_KNOWN.to_owned(),
+                task: meta.task,
+                started_at: meta
+                    .started_at
+                    .or(iterations.first().map(|one| one.started_at))
+                    .unwrap_or_else(|| run.started()),
+                // No supervisor goes on with it.
+                ended_at: last
+                    .map(|one| one.ended_at.unwrap_or(one.started_at))
+                    .or(Some(run.started())),
+                end_reason: last
+                    .and_then(|one| one.end_reason)
+                    .or(Some(EndReason::Crash)),
+            },
+            iterations,
+        })
+    };
+    found.iter().filter_map(read).collect()
+}
 
 /// Closes the runs of the project that were left open, but for `kept` (its reboot goes on); says so of the
 /// last, with the command that resumes its session if it has anything to resume.

@@ -280,7 +280,7 @@ fn a_second_supervisor_is_told_who_holds_the_project() {
     assert_eq!(exit.code, 1);
     let pid = first.terminal.pid().as_raw_nonzero().to_string();
     let flat = second.screen().replace('\n', "");
-    assert!(flat.contains(&format!("process {pid}")), "{flat}");
+    assert!(flat.contains(&format!("running here (pid {pid}")), "{flat}");
     assert!(flat.contains("pitstop ctl stop"), "{flat}");
     assert_eq!(first.status()["agent"]["state"], "idle");
 }

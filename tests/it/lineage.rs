@@ -1081,6 +1081,62 @@ async fn a_full_disk_queues_what_is_written_and_takes_it_once_there_is_room() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_removed_beneath_us_is_made_again_and_takes_what_is_put_back() {
+    let place = Place::sqlite();
+    let ours = project("ours");
+    let (earlier, run) = (run_at(0), run_at(1));
+    let store = place.open().await;
+    durable(store.begin_run(&record(&run, &ours)).await);
+    assert!(!store.was_removed().await);
+    std::fs::remove_dir_all(place.file().parent().unwrap()).unwrap();
+    let iteration = full_iteration(&run);
+    let written = store.put_iteration(&run, &iteration).await.unwrap();
+    assert!(matches!(written, Written::Queued(_)), "nothing is lost");
+    assert!(
+        store
+            .trouble()
+            .is_some_and(|why| why.contains("was removed"))
+    );
+    assert!(store.was_removed().await);
+    assert!(!store.was_removed().await, "it is said once");
+    let known = pitstop::lineage::store::RunHistory {
+        run: record(&earlier, &ours),
+        iterations: vec![full_iteration(&earlier)],
+    };
+    store.put_back(&[known]).await.unwrap();
+    until("it is made again", || async { store.trouble().is_none() }).await;
+    store.close().await;
+    let history = HistoryOf::Project(ours);
+    let found = place.open().await.history(&history, 5).await.unwrap();
+    let runs: Vec<_> = found
+        .iter()
+        .map(|one| (&one.run.run, one.iterations.len()))
+        .collect();
+    assert_eq!(runs, [(&run, 1), (&earlier, 1)]);
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_named_with_the_cause() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let url = format!("postgres://me:s3cret@127.0.0.1:{port}/fleet");
+    let target = StoreTarget::new(Some(&url), Path::new("/unused")).unwrap();
+    let options = StoreOptions {
+        patience: Duration::from_secs(2),
+        ..StoreOptions::new(target)
+    };
+    let opened = Store::open(options).await.unwrap();
+    let [StoreWarning::InMemory { reason }] = &opened.warnings[..] else {
+        panic!("{:?}", opened.warnings);
+    };
+    let place = format!("postgres://127.0.0.1:{port}/fleet: ");
+    assert!(reason.starts_with(&place), "{reason}");
+    assert!(reason.contains("refused"), "{reason}");
+    assert!(!reason.contains("s3cret"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_destroyed_beneath_us_is_set_aside_and_the_run_goes_on_in_a_new_one() {
     let place = Place::sqlite();
     fill(&place).await;

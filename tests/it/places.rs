@@ -7,6 +7,10 @@ use std::{
     time::Duration,
 };
 
+use pitstop::lineage::{
+    Project, process,
+    store::{HistoryOf, RunHistory, Store, StoreOptions, StoreTarget},
+};
 use rustix::process::Pid;
 use serde_json::Value;
 
@@ -214,4 +218,40 @@ fn an_unattended_run_outlives_its_runtime_directory() {
     bar(&launch.the_home().path("run"));
     let code = run.wait_for_exit(SOON * 3);
     assert_eq!(code, Some(0), "{}", run.lines().join("\n"));
+}
+
+/// The project's runs in the database, newest first.
+fn history(launch: &Launch) -> Vec<RunHistory> {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let target = StoreTarget::new(None, &state(launch, "")).expect("a target");
+        let opened = Store::open(StoreOptions::new(target)).await;
+        let store = opened.expect("a store").store;
+        let project = Project::new(launch.project(), &process::host_name());
+        let found = store.history(&HistoryOf::Project(project), 5).await;
+        store.close().await;
+        found.expect("a history")
+    })
+}
+
+#[test]
+fn a_database_that_is_removed_is_made_again_from_what_the_runs_know() {
+    let launch = demo();
+    let first = launch.start();
+    a_turn(&first, 1);
+    drop(first);
+    let second = launch.start();
+    a_turn(&second, 1);
+    for end in ["", "-wal", "-shm"] {
+        // The last two may not be there.
+        let _ = fs::remove_file(state(&launch, &format!("pitstop.db{end}")));
+    }
+    second.wait_for_log("pitstop.db was removed", SOON);
+    second.terminal.wait_for_text("well again", SOON);
+    drop(second);
+    let known = history(&launch);
+    let turns: Vec<usize> = known.iter().map(|run| run.iterations.len()).collect();
+    assert_eq!(turns, [1, 1], "both runs are known");
+    assert_eq!(known[0].run.agent, "pitstop demo");
+    assert!(known.iter().all(|run| run.run.ended_at.is_some()));
 }

@@ -19,7 +19,8 @@ use std::{
 use chrono::{DateTime, Utc};
 use rustix::{fs::FlockOperation, io::Errno};
 use sqlx::{
-    Column, ConnectOptions, Decode, PgPool, Row, SqlitePool, Type, TypeInfo, ValueRef,
+    Column, ConnectOptions, Connection as _, Decode, PgPool, Row, SqlitePool, Type, TypeInfo,
+    ValueRef,
     pool::PoolOptions,
     postgres::{PgConnectOptions, PgRow},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSynchronous},
@@ -103,8 +104,36 @@ pub(super) enum Patience {
 /// An open database.
 #[derive(Clone, Debug)]
 pub(super) enum Db {
-    Sqlite { pool: SqlitePool, busy: Duration },
-    Postgres { pool: PgPool, busy: Duration },
+    Sqlite {
+        pool: SqlitePool,
+        busy: Duration,
+        file: DbFile,
+    },
+    Postgres {
+        pool: PgPool,
+        busy: Duration,
+        /// Where it is, for errors.
+        place: String,
+    },
+}
+
+/// The file that was opened: connections to one that is removed go on as if nothing were, and all they write is lost.
+#[derive(Clone, Debug)]
+pub(super) struct DbFile {
+    path: PathBuf,
+    /// Its device and inode.
+    id: (u64, u64),
+}
+
+impl DbFile {
+    fn at(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let found = path.symlink_metadata().ok()?;
+        Some(Self {
+            path: path.to_owned(),
+            id: (found.dev(), found.ino()),
+        })
+    }
 }
 
 /// A database that was opened, and the corrupt one that was set aside for it.
@@ -134,10 +163,12 @@ impl From<sqlx::Error> for DbError {
     fn from(error: sqlx::Error) -> Self {
         let code = match &error {
             sqlx::Error::Database(database) => database.code().unwrap_or_default(),
+            sqlx::Error::PoolTimedOut => {
+                return Self::Trouble("no connection came about in time".to_owned());
+            }
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
             | sqlx::Error::Protocol(_)
-            | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
             | sqlx::Error::BeginFailed => return Self::Trouble(error.to_string()),
@@ -239,7 +270,9 @@ impl Db {
             .max_lifetime(None)
             .connect_with(options)
             .await?;
-        let db = Self::Sqlite { pool, busy };
+        let file = DbFile::at(&path)
+            .ok_or_else(|| DbError::Trouble(format!("{} was removed", path.display())))?;
+        let db = Self::Sqlite { pool, busy, file };
         let ready = async {
             if size <= CHECKED_BYTES {
                 db.check().await?;
@@ -257,16 +290,23 @@ impl Db {
 
     /// Connects to the server named by `url` and migrates its schema.
     pub(super) async fn open_postgres(url: &str, busy: Duration) -> Result<OpenedDb, DbError> {
+        let place = postgres_place(url);
+        let named = |error| naming(&place, error);
         let options = postgres_options(url)
             .map_err(|error| DbError::Trouble(error.to_string()))?
             .application_name("pitstop")
             .disable_statement_logging();
+        // A pool only says that its time was up: the first connection is made without it, for the cause.
+        let first = tokio::time::timeout(busy, options.connect()).await;
+        let first = first.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut));
+        drop(first.map_err(|error| named(error.into()))?.close().await);
         let pool = PoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(busy)
             .connect_with(options)
-            .await?;
-        let db = Self::Postgres { pool, busy };
+            .await
+            .map_err(|error| named(error.into()))?;
+        let db = Self::Postgres { pool, busy, place };
         match db.migrate().await {
             Ok(()) => Ok(OpenedDb {
                 db,
@@ -372,6 +412,7 @@ impl Db {
         tokio::time::timeout(limit, self.execute_patiently(statement, patience))
             .await
             .unwrap_or_else(|_| Err(DbError::Trouble(format!("no answer within {limit:?}"))))
+            .map_err(|error| self.named(error))
     }
 
     async fn execute_patiently(
@@ -380,7 +421,7 @@ impl Db {
         patience: Patience,
     ) -> Result<(), DbError> {
         match self {
-            Self::Sqlite { pool, busy } => {
+            Self::Sqlite { pool, busy, .. } => {
                 let mut connection = pool.acquire().await?;
                 let wait = match patience {
                     Patience::Full => *busy,
@@ -410,6 +451,25 @@ impl Db {
         tokio::time::timeout(limit, self.query_patiently(statement))
             .await
             .unwrap_or_else(|_| Err(DbError::Trouble(format!("no answer within {limit:?}"))))
+            .map_err(|error| self.named(error))
+    }
+
+    fn named(&self, error: DbError) -> DbError {
+        match self {
+            Self::Postgres { place, .. } => naming(place, error),
+            Self::Sqlite { .. } => error,
+        }
+    }
+
+    /// The path of the file, if it is gone or another one is there.
+    pub(super) fn removed(&self) -> Option<&Path> {
+        match self {
+            Self::Sqlite { file, .. } => {
+                let there = DbFile::at(&file.path).is_some_and(|found| found.id == file.id);
+                (!there).then_some(&file.path)
+            }
+            Self::Postgres { .. } => None,
+        }
     }
 
     async fn query_patiently(&self, statement: Statement) -> Result<Vec<Cells>, DbError> {
@@ -484,6 +544,16 @@ pub(super) fn postgres_place(url: &str) -> String {
             options.get_database().unwrap_or_default()
         ),
         Err(_) => "postgres".to_owned(),
+    }
+}
+
+/// Names the server in its trouble.
+fn naming(place: &str, error: DbError) -> DbError {
+    match error {
+        DbError::Trouble(reason) if !reason.starts_with(place) => {
+            DbError::Trouble(format!("{place}: {reason}"))
+        }
+        error => error,
     }
 }
 
