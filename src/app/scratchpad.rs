@@ -104,8 +104,10 @@ pub fn signalled(model: &mut Model, text: &str) -> Vec<Effect> {
     take(model, Author::Agent, merged)
 }
 
-/// A text is in force from now on; what the human is editing is merged with it.
+/// A text is in force from now on; what the human is editing is merged with it. Whoever wrote it, control characters of it do
+/// not go on into the file: shown in a terminal they would act.
 fn take(model: &mut Model, by: Author, text: String) -> Vec<Effect> {
+    let text = clean::typed(&text);
     if text == model.notes.text {
         return if model.notes.disk == text {
             Vec::new()
@@ -141,6 +143,7 @@ fn take(model: &mut Model, by: Author, text: String) -> Vec<Effect> {
 /// A person's text is in force from now on.
 fn put(model: &mut Model, text: String) -> Vec<Effect> {
     let notes = &mut model.notes;
+    let text = clean::typed(&text);
     notes.human.edited(&notes.text, &text);
     notes.foreign = None;
     notes.text = text;
@@ -256,7 +259,7 @@ fn restore_saved(model: &mut Model) -> Vec<Effect> {
     notes.foreign = None;
     // The session that goes on from it was given this one.
     notes.agent_base = text;
-    let effects = take(model, Author::Human, merged);
+    let effects = take(model, Author::Human, &merged);
     checkpoint::return_to_sources(model);
     effects
 }

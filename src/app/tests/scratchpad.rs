@@ -429,3 +429,33 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn no_control_character_goes_on_into_the_file_whoever_wrote_it() {
+    const RAW: &str = "kept\ta\r\n\u{1b}]0;evil\u{7}\u{9b}2Jb\0c\u{7f}\n";
+    const CLEAN: &str = "kept\ta\n]0;evil2Jbc\n";
+    let ways: [fn(&mut Bench) -> Vec<Effect>; 4] = [
+        |bench| signal(bench, RAW),
+        |bench| edit(bench, RAW),
+        |bench| on_disk(bench, RAW),
+        |bench| {
+            agent_wrote(bench);
+            on_disk(bench, RAW)
+        },
+    ];
+    for (number, way) in ways.into_iter().enumerate() {
+        let mut bench = Bench::new();
+        let effects = way(&mut bench);
+        let written = effects.iter().rev().find_map(|effect| match effect {
+            Effect::WriteScratchpad { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let written = written.unwrap_or_else(|| panic!("way {number} writes nothing"));
+        let raw = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
+        assert!(!written.contains(raw), "way {number}: {written:?}");
+        assert!(
+            written.contains(CLEAN.trim_end()),
+            "way {number}: {written:?}"
+        );
+    }
+}
