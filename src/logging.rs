@@ -18,9 +18,10 @@ use std::{
     fs::File,
     io::{self, Write},
     path::{Path, PathBuf},
+    time::{Instant, SystemTime},
 };
 
-use chrono::{NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use rustix::fs::{Mode, OFlags};
 use tracing::level_filters::LevelFilter;
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
@@ -51,6 +52,11 @@ const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// Lines in flight between us and the writing thread; more are dropped rather than waited for.
 const LINES_IN_FLIGHT: usize = 4_096;
+
+/// So many lines are taken at once, and so many a second after that: what a busy session says, and far less than a flood, which
+/// would fill the day's file and keep the cause of whatever comes after it out.
+const BURST: f64 = 2_000.0;
+const LINES_A_SECOND: f64 = 10.0;
 
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]
@@ -99,7 +105,11 @@ pub fn subscriber(
     filter: Option<&str>,
 ) -> Result<(impl tracing::Subscriber + Send + Sync + use<>, LogGuard), LogError> {
     ensure_private_dir(directory)?;
-    let file = DailyFile::open(directory, log.keep_days, || Utc::now().date_naive())?;
+    // Whoever asks for more lines wants all of them.
+    let rate = filter.is_none().then(|| Rate::new(Instant::now()));
+    let file = DailyFile::open(directory, log.keep_days, rate, || {
+        DateTime::<Utc>::from(SystemTime::now()).date_naive()
+    })?;
     let (writer, worker) = NonBlockingBuilder::default()
         .buffered_lines_limit(LINES_IN_FLIGHT)
         .lossy(true)
@@ -185,10 +195,47 @@ struct DailyFile<C> {
     day: NaiveDate,
     file: Option<File>,
     written: u64,
+    rate: Option<Rate>,
+}
+
+/// How many lines may come yet.
+#[derive(Debug)]
+struct Rate {
+    left: f64,
+    at: Instant,
+    left_out: u64,
+}
+
+impl Rate {
+    fn new(now: Instant) -> Self {
+        Self {
+            left: BURST,
+            at: now,
+            left_out: 0,
+        }
+    }
+
+    /// Whether a line may come now, and how many were left out before it.
+    fn admits(&mut self, now: Instant) -> Option<u64> {
+        let since = now.duration_since(self.at).as_secs_f64();
+        self.at = now;
+        self.left = (self.left + since * LINES_A_SECOND).min(BURST);
+        if self.left < 1.0 {
+            self.left_out += 1;
+            return None;
+        }
+        self.left -= 1.0;
+        Some(std::mem::take(&mut self.left_out))
+    }
 }
 
 impl<C: Fn() -> NaiveDate> DailyFile<C> {
-    fn open(directory: &Path, keep_days: u32, today: C) -> Result<Self, LogError> {
+    fn open(
+        directory: &Path,
+        keep_days: u32,
+        rate: Option<Rate>,
+        today: C,
+    ) -> Result<Self, LogError> {
         let day = today();
         let path = directory.join(file_name(day));
         let (file, written) = open_file(&path).map_err(|source| LogError::File { path, source })?;
@@ -199,9 +246,26 @@ impl<C: Fn() -> NaiveDate> DailyFile<C> {
             day,
             file: Some(file),
             written,
+            rate,
         };
         this.prune();
         Ok(this)
+    }
+
+    /// Adds a line, as long as the day's file has room.
+    fn add(&mut self, line: &[u8]) {
+        const FULL: &[u8] = b"(the log of this day is full: no more of it is kept)\n";
+        if self.written >= MAX_DAY_BYTES {
+            return;
+        }
+        let Some(file) = &mut self.file else { return };
+        if file.write_all(line).is_ok() {
+            self.written += line.len() as u64;
+        }
+        if self.written >= MAX_DAY_BYTES {
+            // It is the last one: whether it can be written makes no difference.
+            let _ = file.write_all(FULL);
+        }
     }
 
     fn turn_page(&mut self) {
@@ -239,11 +303,13 @@ impl<C: Fn() -> NaiveDate> DailyFile<C> {
 impl<C: Fn() -> NaiveDate> Write for DailyFile<C> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.turn_page();
-        if let Some(file) = &mut self.file
-            && self.written < MAX_DAY_BYTES
-            && file.write_all(bytes).is_ok()
-        {
-            self.written += bytes.len() as u64;
+        match self.rate.as_mut().map(|rate| rate.admits(Instant::now())) {
+            Some(None) => {}
+            None | Some(Some(0)) => self.add(bytes),
+            Some(Some(lines)) => {
+                self.add(format!("({lines} lines were left out: too many at once)\n").as_bytes());
+                self.add(bytes);
+            }
         }
         Ok(bytes.len())
     }
@@ -377,7 +443,7 @@ mod tests {
         }
         std::fs::write(path.join("notes.log"), "mine").expect("written");
         let now = Cell::new(day("2026-01-04"));
-        let mut file = DailyFile::open(path, 3, || now.get()).expect("a log");
+        let mut file = DailyFile::open(path, 3, None, || now.get()).expect("a log");
         file.write_all(b"fourth\n").expect("never fails");
         now.set(day("2026-01-05"));
         file.write_all(b"fifth\n").expect("never fails");
@@ -408,12 +474,39 @@ mod tests {
     }
 
     #[test]
+    fn a_flood_leaves_room_for_what_comes_after_it() {
+        let home = tempfile::tempdir().expect("a directory");
+        let rate = Some(Rate::new(Instant::now()));
+        let mut file = DailyFile::open(home.path(), 7, rate, || day("2026-01-01")).expect("a log");
+        for _ in 0..100_000 {
+            file.write_all(b"again\n").expect("taken");
+        }
+        if let Some(rate) = &mut file.rate {
+            rate.left = 1.0;
+        }
+        file.write_all(b"the cause\n").expect("taken");
+        let text = read_all(home.path());
+        // Some come in the time that this takes.
+        let lines = text.lines().count();
+        assert!((2_000..20_000).contains(&lines), "{lines}");
+        assert!(text.ends_with("the cause\n"));
+        assert!(text.contains("lines were left out: too many at once)"));
+
+        let mut rate = Rate::new(Instant::now());
+        let later = Instant::now() + std::time::Duration::from_secs(1);
+        while rate.admits(later).is_some() {}
+        assert_eq!(rate.admits(later), None);
+        let later = later + std::time::Duration::from_secs(1);
+        assert_eq!((rate.admits(later), rate.admits(later)), (Some(2), Some(0)));
+    }
+
+    #[test]
     fn a_day_takes_no_more_than_its_share() {
         let home = tempfile::tempdir().expect("a directory");
         let path = home.path().join(file_name(day("2026-01-01")));
         let full = File::create(&path).expect("created");
         full.set_len(MAX_DAY_BYTES).expect("grown");
-        let mut file = DailyFile::open(home.path(), 7, || day("2026-01-01")).expect("a log");
+        let mut file = DailyFile::open(home.path(), 7, None, || day("2026-01-01")).expect("a log");
         file.write_all(b"too much\n").expect("never fails");
         assert_eq!(path.metadata().expect("there").len(), MAX_DAY_BYTES);
     }
@@ -441,7 +534,7 @@ mod tests {
         ensure_private_dir(&directory).expect("made");
         let link = directory.join(file_name(day("2026-01-01")));
         std::os::unix::fs::symlink(&target, link).expect("linked");
-        let opened = DailyFile::open(&directory, 7, || day("2026-01-01"));
+        let opened = DailyFile::open(&directory, 7, None, || day("2026-01-01"));
         assert!(opened.is_err());
         assert_eq!(target.metadata().expect("there").len(), 0);
     }
