@@ -9,9 +9,9 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::Poll,
+    time::SystemTime,
 };
 
-use chrono::Utc;
 use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
@@ -54,7 +54,8 @@ use crate::{
         keeper::Keeper,
         paint::Abilities,
         places::{self, Endpoint, Places, Watch},
-        recovery,
+        prepare::{DESCRIPTORS_AT_START, can_open},
+        recovery, wall,
     },
     scratchpad,
     transcript::SessionId,
@@ -183,6 +184,7 @@ fn host_agent(
             USAGE,
         ));
     }
+    can_start()?;
     // It is loaded while we get ready. Without one the agent is started all the same, as it is where something else comes
     // first.
     let standby = (order.is_none() && restored.is_none())
@@ -259,6 +261,24 @@ fn host_agent(
     outcome
 }
 
+/// Whether the system gives what nothing goes without.
+fn can_start() -> Result<(), Failure> {
+    if SystemTime::now() < SystemTime::UNIX_EPOCH {
+        return Err(Failure::new(
+            "the system's clock stands before 1970",
+            "set it: runs, their files and usage limits are told apart by the time",
+            FAILED,
+        ));
+    }
+    can_open(DESCRIPTORS_AT_START).map_err(|error| {
+        Failure::new(
+            format!("no {DESCRIPTORS_AT_START} files can be opened: {error}"),
+            "raise the limit, for example by `ulimit -n 1024`",
+            FAILED,
+        )
+    })
+}
+
 /// Where we run and how.
 struct Here {
     /// The process that becomes the agent.
@@ -293,7 +313,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     } = here;
     let signals = Signals::new().map_err(|error| Failure::of(&error))?;
     let speech = order.as_ref().and_then(Order::speech);
-    let now = Utc::now();
+    let now = wall();
     let own = process::stamp(std::process::id())
         .ok_or_else(|| Failure::new("cannot see our own process", "is /proc mounted?", FAILED))?;
     let random = *Uuid::new_v4().as_bytes();

@@ -366,7 +366,7 @@ impl Shell {
                 Recording::create(
                     &directory.path().join(RECORDING),
                     size,
-                    chrono::Utc::now().timestamp(),
+                    super::wall().timestamp(),
                     self.model.config.recording.max_size,
                 )
                 .map_err(|error| told(&error))
@@ -649,7 +649,7 @@ impl Shell {
     }
 
     fn told(&self, news: &RunNews) {
-        let now = chrono::Utc::now();
+        let now = super::wall();
         tracing::info!(news = %crate::clean::one_line(&news.to_string()), "run");
         self.front.tell(news, now, self.model.run().as_str());
     }
@@ -846,7 +846,7 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) -> bool {
     let (done, closed) = tokio::sync::oneshot::channel();
     if keeper
-        .send(Job::Close(chrono::Utc::now(), reason, done))
+        .send(Job::Close(super::wall(), reason, done))
         .await
         .is_ok()
     {

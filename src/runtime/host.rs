@@ -368,11 +368,15 @@ fn read_in_background(
     Ok(())
 }
 
+/// The most columns and rows that are drawn: beyond any screen. A terminal that reports more is drawn on so far, for memory
+/// that is asked for by a number is to have a bound.
+const MOST: (u16, u16) = (1000, 500);
+
 /// The size of the host terminal in cells: columns, rows.
 #[must_use]
 pub fn size() -> (u16, u16) {
     match crossterm::terminal::size() {
-        Ok((columns, rows)) if columns > 0 && rows > 0 => (columns, rows),
+        Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.min(MOST.0), rows.min(MOST.1)),
         _ => (80, 24),
     }
 }

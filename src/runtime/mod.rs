@@ -34,7 +34,7 @@ pub mod listen;
 pub mod outward;
 pub mod paint;
 pub mod places;
-mod prepare;
+pub mod prepare;
 pub mod recovery;
 pub mod resizing;
 pub mod summary;
@@ -48,10 +48,10 @@ use std::{
     io,
     path::PathBuf,
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use ratatui::layout::Rect;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -528,6 +528,12 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     Ok((code, model))
 }
 
+/// The time by the system's clock. A clock that is set before 1970 while we run is no reason to end, as it is for `Utc::now`.
+#[must_use]
+pub fn wall() -> DateTime<Utc> {
+    SystemTime::now().into()
+}
+
 /// A hook as those hear of it who listen to events.
 fn hook_news(event: &str, parsed: &AgentEvent) -> News {
     let call = match parsed {
@@ -560,7 +566,7 @@ impl Shell {
     fn at(&self) -> At {
         At {
             since_start: self.started.elapsed(),
-            wall: Utc::now(),
+            wall: wall(),
         }
     }
 

@@ -40,6 +40,9 @@ use super::{Shell, agent::AgentPlan, keeper::told};
 /// How long the files may take: a disk that hangs must not leave the reboot waiting for ever.
 const FILES_LIMIT: Duration = Duration::from_secs(10);
 
+/// How many files must be free to be opened when the supervisor starts: its own, the first agent's, and a reboot's.
+pub const DESCRIPTORS_AT_START: usize = 40;
+
 /// How many files must be free to be opened: the terminal of the new agent, its recording, pipes and threads' own.
 const DESCRIPTORS: usize = 24;
 
@@ -123,7 +126,7 @@ fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Res
             .and_then(|directory| directory.write_private(HANDOFF, text.as_bytes()))
             .map_err(|error| format!("the handoff cannot be written: {}", told(&error)))?;
     }
-    descriptors().map_err(|error| {
+    can_open(DESCRIPTORS).map_err(|error| {
         format!(
             "no {DESCRIPTORS} files can be opened for the new session (ulimit -n): {}",
             told(&error)
@@ -131,9 +134,9 @@ fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Res
     })
 }
 
-/// Whether enough files can be opened.
-fn descriptors() -> io::Result<()> {
-    let opened: io::Result<Vec<File>> = (0..DESCRIPTORS).map(|_| File::open("/dev/null")).collect();
+/// Whether so many files can be opened.
+pub fn can_open(files: usize) -> io::Result<()> {
+    let opened: io::Result<Vec<File>> = (0..files).map(|_| File::open("/dev/null")).collect();
     opened.map(drop)
 }
 

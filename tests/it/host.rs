@@ -823,3 +823,78 @@ fn live_no_file_of_the_users_is_written_but_by_the_client() {
     );
     assert!(Path::new(PITSTOP).exists());
 }
+
+#[test]
+fn a_host_terminal_that_reports_an_absurd_size_is_drawn_on_as_far_as_a_screen_goes() {
+    let supervisor = demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    for size in [30_000, u16::MAX] {
+        let frames = supervisor.terminal.reads().len();
+        supervisor.terminal.report_size(size, size);
+        supervisor.wait_until(
+            "it is drawn",
+            || supervisor.terminal.reads().len() > frames,
+            SOON,
+        );
+        supervisor.wait_for_state("idle", SOON);
+    }
+    let pid = supervisor.terminal.pid().as_raw_nonzero();
+    let memory = fs::read_to_string(format!("/proc/{pid}/statm")).expect("its memory");
+    let pages: u64 = memory
+        .split(' ')
+        .nth(1)
+        .expect("the second")
+        .parse()
+        .expect("a number");
+    assert!(pages * 4 < 1_000_000, "{pages} pages");
+    supervisor.terminal.report_size(140, 45);
+    supervisor.wait_for_state("idle", SOON);
+}
+
+#[test]
+fn with_too_few_files_to_open_it_says_what_to_do() {
+    for limit in [8, 10, 12, 24, 40] {
+        let mut supervisor = demo().after(&format!("ulimit -n {limit}")).start();
+        supervisor.check_nothing();
+        let exit = supervisor.wait_for_exit(SOON);
+        assert_eq!((exit.code, exit.signal), (1, None), "{limit}");
+        supervisor
+            .terminal
+            .wait_for_text("raise the limit, for example by `ulimit -n 1024`", SOON);
+    }
+}
+
+/// A library that sets the clock of a process back to 1969.
+const BEFORE_1970: &str = "
+#include <time.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *time) {
+    int done = syscall(SYS_clock_gettime, id, time);
+    if (id == CLOCK_REALTIME) time->tv_sec = -86400;
+    return done;
+}
+";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_clock_before_1970_is_an_error() {
+    let launch = demo();
+    let (source, library) = (
+        launch.the_home().path("clock.c"),
+        launch.the_home().path("clock.so"),
+    );
+    fs::write(&source, BEFORE_1970).expect("written");
+    let built = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(built.expect("a C compiler").success());
+    let mut supervisor = launch.env("LD_PRELOAD", &library).start();
+    supervisor.check_nothing();
+    let exit = supervisor.wait_for_exit(SOON);
+    assert_eq!((exit.code, exit.signal), (1, None));
+    supervisor
+        .terminal
+        .wait_for_text("the system's clock stands before 1970", SOON);
+}

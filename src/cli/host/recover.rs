@@ -16,7 +16,7 @@ use crate::{
         process, roll,
         store::{HistoryOf, Opened, Store, StoreError, StoreOptions},
     },
-    runtime::{agent::AgentPlan, recovery, trim},
+    runtime::{agent::AgentPlan, recovery, trim, wall},
     transcript::{SessionId, Tokens, tail::find_prompt},
 };
 
@@ -150,7 +150,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
     let closed = |step, outcome: &str| {
         Effect::Journal(Box::new(JournalEntry {
             step,
-            at: Utc::now(),
+            at: wall(),
             outcome: Some(outcome.to_owned()),
             ..entry.clone()
         }))

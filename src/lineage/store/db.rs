@@ -13,7 +13,7 @@ use std::{
     fs::File,
     path::{Path, PathBuf},
     str::FromStr,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use chrono::{DateTime, Utc};
@@ -237,7 +237,7 @@ impl Db {
                 set_aside: None,
             }),
             Err(DbError::Corrupt(reason)) => {
-                let kept = set_aside(path, Utc::now())
+                let kept = set_aside(path, SystemTime::now().into())
                     .map_err(|error| DbError::Trouble(format!("{reason}; {error}")))?;
                 tracing::error!(%reason, kept = %kept.display(), "the database is corrupt and was set aside");
                 Ok(OpenedDb {
@@ -354,7 +354,7 @@ impl Db {
                     sqlx::raw_sql(sql).execute(&mut *change).await?;
                     sqlx::query(WRITE_VERSION)
                         .bind(version)
-                        .bind(moment::text(Utc::now()))
+                        .bind(moment::text(SystemTime::now().into()))
                         .execute(&mut *change)
                         .await?;
                 }
@@ -374,7 +374,7 @@ impl Db {
                     sqlx::raw_sql(sql).execute(&mut *change).await?;
                     sqlx::query(WRITE_VERSION)
                         .bind(version)
-                        .bind(moment::text(Utc::now()))
+                        .bind(moment::text(SystemTime::now().into()))
                         .execute(&mut *change)
                         .await?;
                 }

@@ -402,6 +402,13 @@ impl Terminal {
             .expect("a pty can be resized");
     }
 
+    /// Reports another size than it has; the program gets SIGWINCH.
+    pub fn report_size(&self, columns: u16, rows: u16) {
+        self.master
+            .resize(size(columns, rows))
+            .expect("a pty can be resized");
+    }
+
     /// The program's process id.
     pub fn pid(&self) -> Pid {
         self.pid
