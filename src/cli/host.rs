@@ -376,6 +376,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         project: project.clone(),
         files: None,
         runtime_dir: paths.runtime_dir().to_owned(),
+        state_dir: paths.state_dir().to_owned(),
         config_dir: agent_config_dir(who.kind, &paths),
     };
     plan.env.extend(leading);

@@ -49,6 +49,8 @@ pub struct AgentPlan {
     pub files: Option<RunDir>,
     /// Where settings go when the project cannot be written.
     pub runtime_dir: PathBuf,
+    /// Where the supervisor keeps its own things of the user's.
+    pub state_dir: PathBuf,
     /// The agent's own configuration directory, below which transcripts may be read.
     pub config_dir: Option<PathBuf>,
 }

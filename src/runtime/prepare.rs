@@ -2,7 +2,7 @@
 //! all of it off the loop.
 //!
 //! ```text
-//!   loop ── Prepare ───────► directories, settings, handoff.md, program, descriptors ──► pre_reboot ── Prepared ──► loop
+//!   loop ── Prepare ──► directories, settings, handoff.md, program, descriptors, disks ──► pre_reboot ── Prepared ──► loop
 //!        ── RunPostReboot ─► post_reboot ── Troubled, if it fails ──► loop
 //! ```
 
@@ -45,6 +45,10 @@ pub const DESCRIPTORS_AT_START: usize = 40;
 
 /// How many files must be free to be opened: the terminal of the new agent, its recording, pipes and threads' own.
 const DESCRIPTORS: usize = 24;
+
+/// How much room a disk must have, in bytes: each step of a reboot is journaled with the handoff, and the agent writes that into
+/// its transcript.
+const ROOM: u64 = 256 * 1024;
 
 /// How long after its end what it has said is read.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -131,7 +135,30 @@ fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Res
             "no {DESCRIPTORS} files can be opened for the new session (ulimit -n): {}",
             told(&error)
         )
-    })
+    })?;
+    has_room(&plan.state_dir, "pitstop's state", ROOM)?;
+    match &plan.config_dir {
+        Some(agents) => has_room(agents, "the agent's transcripts", ROOM),
+        None => Ok(()),
+    }
+}
+
+/// Whether the disk of a directory has so much room, as far as that can be known. It is not tried by writing: in the agent's own
+/// directory nothing is written.
+fn has_room(directory: &Path, whose: &str, bytes: u64) -> Result<(), String> {
+    let Ok(disk) = rustix::fs::statvfs(directory) else {
+        return Ok(());
+    };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    if free >= bytes {
+        return Ok(());
+    }
+    Err(format!(
+        "the disk of {whose} is full: {} KiB are free in {}, {} KiB are needed",
+        free / 1024,
+        directory.display(),
+        bytes / 1024
+    ))
 }
 
 /// Whether so many files can be opened.
@@ -288,6 +315,21 @@ mod tests {
             Duration::from_secs(20),
         )
         .await
+    }
+
+    #[test]
+    fn a_disk_with_too_little_room_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path();
+        assert_eq!(has_room(path, "pitstop's state", 1), Ok(()));
+        let said = has_room(path, "pitstop's state", u64::MAX).unwrap_err();
+        assert!(
+            said.starts_with("the disk of pitstop's state is full: "),
+            "{said}"
+        );
+        assert!(said.contains(path.to_str().unwrap()), "{said}");
+        // What is not there yet may be made there.
+        assert_eq!(has_room(&path.join("no"), "it", u64::MAX), Ok(()));
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! Before the old agent is touched: what the new one needs is there and the user's own command has agreed; else the reboot is
 //! refused with the reason, and the agent goes on.
 
-use std::fs;
+use std::{env, fs, io::Write as _, path::PathBuf};
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::Value;
@@ -159,5 +159,37 @@ fn without_its_directory_or_descriptors_a_reboot_is_refused_and_the_agent_goes_o
     let before = prlimit(Some(pid), Resource::Nofile, few).expect("a limit");
     is_refused(&supervisor, "files can be opened for the new session");
     prlimit(Some(pid), Resource::Nofile, before).expect("a limit");
+    goes_ahead(&supervisor, 2);
+}
+
+#[test]
+#[ignore = "needs PITSTOP_TEST_SMALL_DISK=<a directory on a file system of about 1 MiB>"]
+fn with_the_state_s_disk_full_a_reboot_is_refused_and_the_agent_goes_on() {
+    let disk = PathBuf::from(env::var("PITSTOP_TEST_SMALL_DISK").expect("the small disk"));
+    let home = tempfile::tempdir_in(&disk).expect("a directory");
+    let launch = Launch::manual_demo(NOTES).env("XDG_STATE_HOME", home.path());
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    let before = supervisor.status();
+    let agent = supervisor.agent_pid();
+
+    let ballast = home.path().join("ballast");
+    let mut filler = fs::File::create(&ballast).expect("a file");
+    while filler.write_all(&[0; 1024]).is_ok() {}
+    approve(&supervisor);
+    // There is no log on a full disk.
+    supervisor
+        .terminal
+        .wait_for_text("the reboot is refused", SOON);
+    let status = supervisor.wait_for_phase("idle", SOON);
+    let reason = status["reboot"]["reason"].as_str().unwrap_or_default();
+    assert!(
+        reason.starts_with("the disk of pitstop's state is full: 0 KiB are free"),
+        "{reason}"
+    );
+    same_agent(&supervisor, &before, agent);
+
+    drop(filler);
+    fs::remove_file(&ballast).expect("removed");
     goes_ahead(&supervisor, 2);
 }
