@@ -75,7 +75,7 @@ fn held(holder: Option<&Holder>) -> String {
             holder.run,
             moment::text(holder.since)
         ),
-        None => "another pitstop is just starting here".to_owned(),
+        None => "pitstop is already running here, or just starting".to_owned(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where pitstop keeps its own things: one supervisor a project, and what happens when these places vanish.
 
 use std::{
-    fs,
+    env, fs,
+    io::Write as _,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     time::Duration,
@@ -15,6 +16,7 @@ use rustix::process::Pid;
 use serde_json::Value;
 
 use crate::kit::{
+    messages_api::Answer,
     supervisor::{Launch, SOON, Supervisor, group_members, key},
     terminal::Exit,
 };
@@ -116,9 +118,8 @@ fn bar(directory: &Path) {
     fs::write(directory, "").expect("a file");
 }
 
-#[test]
-fn a_runtime_directory_that_is_removed_is_made_again_and_hooks_arrive_again() {
-    let supervisor = demo().start();
+fn a_removed_runtime_directory_is_made_again(launch: &Launch) {
+    let supervisor = launch.start();
     a_turn(&supervisor, 1);
     let agent = supervisor.agent_pid();
     // As the system does at logout.
@@ -129,6 +130,38 @@ fn a_runtime_directory_that_is_removed_is_made_again_and_hooks_arrive_again() {
     a_turn(&supervisor, 2);
     assert_eq!(supervisor.agent_pid(), agent);
     a_second_is_refused(&supervisor, &supervisor.launch, "already running here");
+}
+
+#[test]
+fn a_runtime_directory_that_is_removed_is_made_again_and_hooks_arrive_again() {
+    a_removed_runtime_directory_is_made_again(&demo());
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_real_client_s_hooks_arrive_again_once_the_runtime_directory_is_made_again() {
+    let launch = Launch::live().agent_args(["--model", "claude-sonnet-4-5"]);
+    launch
+        .api()
+        .answer([Answer::text("Understood."), Answer::text("Understood.")]);
+    a_removed_runtime_directory_is_made_again(&launch);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_real_client_goes_on_when_the_run_s_directory_was_removed() {
+    let launch = Launch::live().agent_args(["--model", "claude-sonnet-4-5"]);
+    launch
+        .api()
+        .answer([Answer::text("Understood."), Answer::text("Understood.")]);
+    let supervisor = launch.start();
+    a_turn(&supervisor, 1);
+    fs::remove_dir_all(launch.project().join(".pitstop")).expect("removed");
+    supervisor
+        .terminal
+        .wait_for_text("the run's directory was removed: made again", SOON);
+    // Its settings are gone and there again: its hooks are in force.
+    a_turn(&supervisor, 2);
 }
 
 #[test]
@@ -254,4 +287,23 @@ fn a_database_that_is_removed_is_made_again_from_what_the_runs_know() {
     assert_eq!(turns, [1, 1], "both runs are known");
     assert_eq!(known[0].run.agent, "pitstop demo");
     assert!(known.iter().all(|run| run.run.ended_at.is_some()));
+}
+
+#[test]
+#[ignore = "needs PITSTOP_TEST_SMALL_DISK=<a directory on a file system of about 1 MiB>"]
+fn with_the_state_s_disk_full_at_the_start_one_gets_in_and_a_second_does_not() {
+    let disk = PathBuf::from(env::var("PITSTOP_TEST_SMALL_DISK").expect("the small disk"));
+    let home = tempfile::tempdir_in(&disk).expect("a directory");
+    let mut filler = fs::File::create(home.path().join("ballast")).expect("a file");
+    while filler.write_all(&[0; 1024]).is_ok() {}
+    // The demo keeps its own sessions there.
+    let launch = Launch::generic("sh -c 'echo READY; cat'").env("XDG_STATE_HOME", home.path());
+    let first = launch.start();
+    first.terminal.wait_for_text("READY", SOON);
+    let agent = first.agent_pid();
+    let mut second = launch.start();
+    second.check_nothing();
+    assert_eq!(second.wait_for_exit(SOON).code, 1);
+    second.terminal.wait_for_text("already running here", SOON);
+    assert!(!group_members(agent).is_empty(), "the agent goes on");
 }
