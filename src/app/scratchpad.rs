@@ -49,7 +49,7 @@ pub fn read(model: &mut Model, disk: Option<String>) -> Vec<Effect> {
                 disk.clone_into(&mut notes.agent_base);
                 notes.human = foreign.human;
                 let text = notes.human.kept(&foreign.before, &notes.text);
-                take(model, Author::Agent, text)
+                take(model, Author::Agent, &text)
             }
             foreign => {
                 notes.foreign = foreign;
@@ -76,7 +76,7 @@ pub fn read(model: &mut Model, disk: Option<String>) -> Vec<Effect> {
     } else {
         Author::Human
     };
-    take(model, by, text)
+    take(model, by, &text)
 }
 
 /// The agent's hook says that it wrote the file: what is read now is the agent's.
@@ -101,13 +101,13 @@ pub fn signalled(model: &mut Model, text: &str) -> Vec<Effect> {
     if merged == notes.text {
         return Vec::new();
     }
-    take(model, Author::Agent, merged)
+    take(model, Author::Agent, &merged)
 }
 
 /// A text is in force from now on; what the human is editing is merged with it. Whoever wrote it, control characters of it do
 /// not go on into the file: shown in a terminal they would act.
-fn take(model: &mut Model, by: Author, text: String) -> Vec<Effect> {
-    let text = clean::typed(&text);
+fn take(model: &mut Model, by: Author, text: &str) -> Vec<Effect> {
+    let text = clean::typed(text);
     if text == model.notes.text {
         return if model.notes.disk == text {
             Vec::new()
@@ -141,9 +141,9 @@ fn take(model: &mut Model, by: Author, text: String) -> Vec<Effect> {
 }
 
 /// A person's text is in force from now on.
-fn put(model: &mut Model, text: String) -> Vec<Effect> {
+fn put(model: &mut Model, text: &str) -> Vec<Effect> {
     let notes = &mut model.notes;
-    let text = clean::typed(&text);
+    let text = clean::typed(text);
     notes.human.edited(&notes.text, &text);
     notes.foreign = None;
     notes.text = text;
@@ -284,7 +284,7 @@ fn take_versions(model: &mut Model, mut versions: Versions) -> Vec<Effect> {
         let text = human.kept(&last.text, &text);
         notes.human = human;
         model.notice("the scratchpad of last time could not be saved then: it is back");
-        return take(model, Author::Human, text);
+        return take(model, Author::Human, &text);
     }
     notes.human = HumanLines::since(Some(&last), &notes.text);
     if last.text == notes.text || now.iter().len() > 0 {
@@ -319,7 +319,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
 pub fn save(model: &mut Model) -> Vec<Effect> {
     let text = model.notes.editor.as_ref().map(Editor::text);
     match text {
-        Some(text) if text != model.notes.text => put(model, text),
+        Some(text) if text != model.notes.text => put(model, &text),
         _ if model.notes.unsaved.is_some() => write(model),
         _ => Vec::new(),
     }
@@ -330,7 +330,7 @@ pub fn write_over(model: &mut Model, base: &str, text: &str) -> Vec<Effect> {
     let mut typed = HumanLines::default();
     typed.edited(base, text);
     let merged = merge(base, text, &model.notes.text);
-    put(model, typed.kept(text, &merged))
+    put(model, &typed.kept(text, &merged))
 }
 
 /// Saves and leaves the editor.
@@ -374,5 +374,5 @@ pub fn restore(model: &mut Model) -> Vec<Effect> {
         "version {} of the scratchpad is back",
         version.number
     ));
-    put(model, version.text)
+    put(model, &version.text)
 }

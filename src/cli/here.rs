@@ -86,6 +86,7 @@ impl Here {
     }
 
     /// The supervisor that holds the lock of this project, if one does.
+    #[must_use]
     pub fn holder(&self) -> Option<Holder> {
         holder_of(&self.paths, &self.directory)
     }
@@ -134,6 +135,7 @@ impl Here {
 }
 
 /// The supervisor that holds the lock of the project in this directory, if one does and that can be seen.
+#[must_use]
 pub fn holder_of(paths: &Paths, project: &Path) -> Option<Holder> {
     let hash = load::paths::project_hash(project).ok()?;
     lock::holder(paths.state_dir(), &hash).ok().flatten()

@@ -630,10 +630,9 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let over = |one: &ProcessStamp| !process::alive(one);
     let agents = PrivateDir::open_again(own_files.path()).and_then(|files| roll::read(&files));
     let all_gone = agents.is_ok_and(|signed| signed.iter().all(over));
-    if kept && all_gone && model.reboot.attempt.is_none() {
-        if let Some(lock) = lock {
-            lock.leave_in_order();
-        }
+    let in_order = kept && all_gone && model.reboot.attempt.is_none();
+    if let Some(lock) = lock.filter(|_| in_order) {
+        lock.leave_in_order();
     }
     if speech.is_none() {
         farewell(&model, who.kind);

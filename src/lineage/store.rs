@@ -812,8 +812,11 @@ impl Store {
     /// Whether the database was removed since this was asked last. It is made again with what was begun here; what else is
     /// known of it is to be [put back](Self::put_back).
     pub async fn was_removed(&self) -> bool {
-        let _turn = self.shared.turn.lock().await;
-        self.shared.notice_removed().await;
+        // A server that is silent holds the turn for long: it is not waited for without need.
+        if self.shared.db().is_some_and(|db| db.removed().is_some()) {
+            let _turn = self.shared.turn.lock().await;
+            self.shared.notice_removed().await;
+        }
         std::mem::take(&mut self.shared.waiting().removed)
     }
 

@@ -7,7 +7,7 @@
 //!   every second ──► look ──► Event::PlacesChecked, if anything was made again or cannot be ──► loop
 //! ```
 
-use std::{path::Path, time::Duration};
+use std::{ffi::OsStr, path::Path, time::Duration};
 
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -254,14 +254,14 @@ pub fn write_secrets(
     paths: &Paths,
     hash: &str,
     socket: &Path,
-    status_line: Option<&std::ffi::OsStr>,
+    status_line: Option<&OsStr>,
 ) -> Result<Secrets, ApiError> {
-    let mut first = None;
-    for dir in paths.runtime_dirs() {
-        match Secrets::create(dir, hash, socket, status_line) {
-            Err(error @ ApiError::Io { .. }) => first = first.or(Some(error)),
-            created => return created,
-        }
-    }
-    Err(first.expect("there is a runtime directory"))
+    let usual = Secrets::create(paths.runtime_dir(), hash, socket, status_line);
+    // Only a disk that is full or read-only is no reason to refuse.
+    let Err(refused @ ApiError::Io { .. }) = usual else {
+        return usual;
+    };
+    let mut others = paths.runtime_dirs().skip(1);
+    let other = others.find_map(|dir| Secrets::create(dir, hash, socket, status_line).ok());
+    other.ok_or(refused)
 }

@@ -28,6 +28,7 @@ const NOT_KNOWN: &str = "not known";
 
 /// What the runs' `meta.json` know of the project's history, oldest run first: for a database that was removed. One that
 /// cannot be read is left out.
+#[must_use]
 pub fn from_records(files: &PrivateDir, project: &Project) -> Vec<RunHistory> {
     let mut found = runs(files).unwrap_or_default();
     found.drain(..found.len().saturating_sub(RUNS_READ));
