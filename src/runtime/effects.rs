@@ -401,7 +401,16 @@ impl Shell {
             tracing::warn!(%error, "the session's settings are not there again");
         }
         if self.recording.take().is_some() {
-            self.record(iteration, self.screen.size());
+            let size = self.screen.size();
+            self.record(iteration, size);
+            // What was drawn before is in the file that was removed: the text of it makes the rest readable.
+            let text = self.screen.tail_text(usize::from(size.rows()));
+            let drawn = format!("\x1b[H\x1b[2J{}", text.replace('\n', "\r\n"));
+            if let Some((begun, recording)) = &mut self.recording
+                && let Err(error) = recording.output(begun.elapsed(), drawn.as_bytes())
+            {
+                recording_failed(&error);
+            }
         }
         // The watch went with the directory.
         for file in [self.agent.scratchpad.clone(), self.paths.project_config()] {

@@ -187,9 +187,10 @@ fn where_no_runtime_directory_can_be_made_the_state_directory_serves() {
 #[test]
 fn what_is_removed_of_the_project_s_own_files_is_made_again() {
     const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nfeeds are parsed\n";
-    let supervisor = demo().notes(NOTES).start();
+    let launch = demo().notes(NOTES);
+    let supervisor = launch.start();
     a_turn(&supervisor, 1);
-    let files = supervisor.launch.project().join(".pitstop");
+    let files = launch.project().join(".pitstop");
     fs::remove_dir_all(&files).expect("removed");
     supervisor
         .terminal
@@ -201,7 +202,7 @@ fn what_is_removed_of_the_project_s_own_files_is_made_again() {
     let has = |name: &str| run.join(name).exists();
     let all = || has("meta.json") && has("iteration-1/settings.json");
     supervisor.wait_until("its record and settings are back", all, SOON);
-    supervisor.wait_until("it is recorded", || has("iteration-1/pane.cast"), SOON);
+    let recording = run.join("iteration-1/pane.cast");
     // An edit of the file is seen again.
     fs::write(files.join("scratchpad.md"), format!("{NOTES}by hand\n")).expect("written");
     supervisor.wait_until(
@@ -209,6 +210,9 @@ fn what_is_removed_of_the_project_s_own_files_is_made_again() {
         || supervisor.handoff_text().contains("by hand"),
         SOON,
     );
+    drop(supervisor);
+    let cast = fs::read_to_string(recording).expect("a recording");
+    assert!(cast.contains("Understood."), "what was drawn is in it");
 }
 
 #[test]
