@@ -138,7 +138,12 @@ impl Failure {
 
     /// Tells the person; gives the exit code.
     fn tell(&self) -> i32 {
-        complain(&self.error, &self.hint);
+        if host::is_stalled() {
+            // It would never return.
+            tracing::error!(error = self.error, "the terminal has stalled");
+        } else {
+            complain(&self.error, &self.hint);
+        }
         self.code
     }
 }
@@ -749,6 +754,5 @@ fn farewell(model: &Model, kind: AgentKind) {
         let session = model.session;
         text = format!("{text}to go on: pitstop -- --resume {session}\n");
     }
-    // Nobody is left to be told that even this could not be written.
-    let _ = super::out::print(&text);
+    host::last_words(&text);
 }

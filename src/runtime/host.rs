@@ -5,23 +5,27 @@
 //!   stdout ◄── what it takes at once ◄────── one frame at a time ◄── loop
 //!     ▲─────── writer thread ◄── the rest ◄──────┘                (a slow terminal never stops the loop)
 //! ```
+//!
+//! No write here ever waits in the kernel: where there is no room it is waited for with a limit. So [`restore`] always
+//! returns, whoever holds what and however long the terminal has stalled.
 
 use std::{
-    io::{self, Write},
-    os::fd::{AsFd, OwnedFd},
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc as std_mpsc,
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::{
-    event::{PollFd, PollFlags, poll},
+    event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, OFlags},
     io::Errno,
+    termios::{OptionalActions, Termios, tcgetattr, tcsetattr},
 };
 use tokio::sync::mpsc;
 
@@ -78,16 +82,152 @@ impl HostKeys {
     }
 }
 
-static ENTERED: AtomicBool = AtomicBool::new(false);
+/// Ends a sequence that a frame was cut in, and a link that it had begun.
+const CUT: &str = "\x18\x1b]8;;\x1b\\";
 
-/// Gives the host terminal back as it was; harmless when it was not taken.
-pub fn restore() {
-    if ENTERED.swap(false, Ordering::SeqCst) {
-        let mut out = io::stdout().lock();
-        // The terminal may be gone: there is nobody left to tell.
-        let _ = out.write_all(LEAVE.as_bytes());
-        let _ = out.flush();
-        let _ = crossterm::terminal::disable_raw_mode();
+/// How long the terminal has to take [`LEAVE`], and the last words likewise.
+const LEAVE_LIMIT: Duration = Duration::from_millis(500);
+
+/// How long the last frame may take before it is cut.
+const SETTLE_LIMIT: Duration = Duration::from_millis(250);
+
+/// How soon the writer notices that its frame is not wanted any more.
+const WRITER_PATIENCE: Duration = Duration::from_millis(50);
+
+/// The most bytes of a write to a terminal that could only be opened so that writes wait: one that has any room has this
+/// much.
+const WAITING_CHUNK: usize = 256;
+
+/// How often the terminal was taken and given back: it is ours while this is odd.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+/// The terminal as it was found.
+static FOUND: OnceLock<Found> = OnceLock::new();
+
+/// Held during one write of a frame, which never waits: what a frame has left to say must not follow [`LEAVE`].
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// How many frames are not whole on the terminal yet.
+static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
+
+/// The terminal did not take all of [`LEAVE`].
+static STALLED: AtomicBool = AtomicBool::new(false);
+
+struct Found {
+    /// The terminal opened once more, so that a write does not wait; `None` where it cannot be.
+    direct: Option<OwnedFd>,
+    line: Termios,
+}
+
+impl Found {
+    /// Writes what there is room for now.
+    fn write(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
+        let Some(direct) = &self.direct else {
+            if !has_room(self.out(), Duration::ZERO) {
+                return Err(Errno::AGAIN);
+            }
+            return rustix::io::write(self.out(), &bytes[..bytes.len().min(WAITING_CHUNK)]);
+        };
+        rustix::io::write(direct, bytes)
+    }
+
+    fn out(&self) -> BorrowedFd<'_> {
+        match &self.direct {
+            Some(direct) => direct.as_fd(),
+            None => rustix::stdio::stdout(),
+        }
+    }
+
+    /// Writes as much as finds room within `limit`; whether that is all.
+    fn write_within(&self, mut bytes: &[u8], limit: Duration) -> bool {
+        let end = Instant::now() + limit;
+        while !bytes.is_empty() {
+            match self.write(bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let left = end.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return false;
+                    }
+                    has_room(self.out(), left);
+                }
+                // The terminal is gone: there is nothing to restore.
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+}
+
+/// Waits until the terminal has room; whether it has.
+fn has_room(terminal: BorrowedFd<'_>, limit: Duration) -> bool {
+    let limit = Timespec::try_from(limit).ok();
+    let mut out = [PollFd::new(&terminal, PollFlags::OUT)];
+    matches!(poll(&mut out, limit.as_ref()), Ok(1..))
+}
+
+/// Makes the terminal ours, raw; gives the number of this taking.
+fn take() -> io::Result<u64> {
+    if FOUND.get().is_none() {
+        let found = Found {
+            direct: without_waits(),
+            line: tcgetattr(rustix::stdio::stdin())?,
+        };
+        let _ = FOUND.set(found);
+    }
+    if let Some(found) = FOUND.get() {
+        let mut raw = found.line.clone();
+        raw.make_raw();
+        tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw)?;
+    }
+    Ok(TAKEN.fetch_add(1, Ordering::SeqCst) + 1)
+}
+
+/// Whether the terminal is ours, in whatever taking.
+fn is_taken() -> bool {
+    TAKEN.load(Ordering::SeqCst) % 2 == 1
+}
+
+/// Gives the host terminal back as it was; harmless when it was not taken. False if it did not take all of what that needs
+/// within half a second: then nothing else should be written to it.
+pub fn restore() -> bool {
+    let taken = TAKEN.load(Ordering::SeqCst);
+    let ours = taken % 2 == 1
+        && TAKEN
+            .compare_exchange(taken, taken + 1, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok();
+    let Some(found) = FOUND.get().filter(|_| ours) else {
+        return !STALLED.load(Ordering::SeqCst);
+    };
+    // Needs no room, so it comes first.
+    let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &found.line);
+    let end = Instant::now() + WRITER_PATIENCE;
+    let mut writing = WRITING.try_lock();
+    while writing.is_err() && Instant::now() < end {
+        thread::yield_now();
+        writing = WRITING.try_lock();
+    }
+    let cut = if IN_FLIGHT.load(Ordering::SeqCst) > 0 {
+        CUT
+    } else {
+        ""
+    };
+    let whole = found.write_within(format!("{cut}{LEAVE}").as_bytes(), LEAVE_LIMIT);
+    STALLED.store(!whole, Ordering::SeqCst);
+    whole
+}
+
+/// Whether the terminal had stalled when it was given back: a message to it would not return.
+#[must_use]
+pub fn is_stalled() -> bool {
+    STALLED.load(Ordering::SeqCst)
+}
+
+/// Writes a text to the terminal that was given back, if it takes it within half a second.
+pub fn last_words(text: &str) {
+    if let Some(found) = FOUND.get().filter(|_| !is_stalled() && !is_taken()) {
+        found.write_within(text.as_bytes(), LEAVE_LIMIT);
     }
 }
 
@@ -99,9 +239,11 @@ pub fn restore_on_panic() {
     std::panic::set_hook(Box::new(move |panic| {
         tracing::error!(%panic, "panic");
         if thread::current().name() == Some("main") {
-            restore();
-            report(panic);
-        } else if !ENTERED.load(Ordering::SeqCst) {
+            // The report goes to a terminal that would not take it: the log has it.
+            if restore() {
+                report(panic);
+            }
+        } else if !is_taken() && !is_stalled() {
             report(panic);
         }
     }));
@@ -120,17 +262,17 @@ pub enum HostBytes {
 #[derive(Debug)]
 pub struct Host {
     pub(super) bytes: mpsc::Receiver<HostBytes>,
-    sender: mpsc::Sender<HostBytes>,
+    /// Keeps the channel open behind a reader that has ended.
+    _open: mpsc::Sender<HostBytes>,
     paused: Arc<Paused>,
     wake: OwnedFd,
-    /// The terminal opened anew, so that a write does not wait; `None` where it cannot be.
-    direct: Option<OwnedFd>,
-    frames: std_mpsc::Sender<Vec<u8>>,
+    /// The number of the taking that it is held by.
+    taken: u64,
+    frames: std_mpsc::Sender<(u64, Vec<u8>)>,
     pub(super) written: mpsc::Receiver<()>,
     frame_in_flight: bool,
     /// Another program has the terminal.
     lent: bool,
-    writer: Option<thread::JoinHandle<()>>,
 }
 
 /// Whether the reader leaves the terminal's bytes to another program, and whether it has noticed.
@@ -143,18 +285,16 @@ struct Paused {
 impl Host {
     /// Takes the host terminal.
     pub fn enter() -> io::Result<Self> {
-        crossterm::terminal::enable_raw_mode()?;
-        ENTERED.store(true, Ordering::SeqCst);
+        let taken = take()?;
         let (sender, bytes) = mpsc::channel(READS_IN_FLIGHT);
-        let (frames, to_write) = std_mpsc::channel::<Vec<u8>>();
+        let (frames, to_write) = std_mpsc::channel::<(u64, Vec<u8>)>();
         let (done, written) = mpsc::channel(4);
-        let writer = thread::Builder::new()
+        thread::Builder::new()
             .name("host writer".to_owned())
             .spawn(move || {
-                while let Ok(frame) = to_write.recv() {
-                    let mut out = io::stdout().lock();
-                    // A terminal that is gone is noticed by the reader.
-                    let _ = out.write_all(&frame).and_then(|()| out.flush());
+                while let Ok((taken, frame)) = to_write.recv() {
+                    write_frame(taken, &frame);
+                    IN_FLIGHT.fetch_sub(1, Ordering::SeqCst);
                     if done.blocking_send(()).is_err() {
                         break;
                     }
@@ -165,15 +305,14 @@ impl Host {
         read_in_background(sender.clone(), Arc::clone(&paused), woken)?;
         let mut host = Self {
             bytes,
-            sender,
+            _open: sender,
             paused,
             wake,
-            direct: without_waits(),
+            taken,
             frames,
             written,
             frame_in_flight: false,
             lent: false,
-            writer: Some(writer),
         };
         host.write(format!("{ENTER}{QUERIES}").into_bytes());
         Ok(host)
@@ -192,9 +331,9 @@ impl Host {
             return;
         }
         if !self.frame_in_flight
-            && let Some(terminal) = &self.direct
+            && let Some(found) = FOUND.get()
             // The writer finds out about errors.
-            && let Ok(count) = rustix::io::write(terminal, &frame)
+            && let Ok(count) = found.write(&frame)
         {
             frame.drain(..count);
             if frame.is_empty() {
@@ -202,8 +341,9 @@ impl Host {
             }
         }
         self.frame_in_flight = true;
+        IN_FLIGHT.fetch_add(1, Ordering::SeqCst);
         // The writer only ends when we drop the channel.
-        let _ = self.frames.send(frame);
+        let _ = self.frames.send((self.taken, frame));
     }
 
     /// A frame is out.
@@ -234,8 +374,7 @@ impl Host {
         if !std::mem::take(&mut self.lent) {
             return Ok(());
         }
-        crossterm::terminal::enable_raw_mode()?;
-        ENTERED.store(true, Ordering::SeqCst);
+        self.taken = take()?;
         self.paused.wanted.store(false, Ordering::SeqCst);
         rustix::io::write(&self.wake, b"r")?;
         self.write(ENTER.as_bytes().to_vec());
@@ -244,8 +383,8 @@ impl Host {
 
     /// Waits for the frame in flight, but not for a terminal that has stopped.
     fn settle(&mut self) {
-        let limit = std::time::Instant::now() + Duration::from_millis(500);
-        while self.frame_in_flight && std::time::Instant::now() < limit {
+        let limit = Instant::now() + SETTLE_LIMIT;
+        while self.frame_in_flight && Instant::now() < limit {
             match self.written.try_recv() {
                 Ok(()) => self.frame_in_flight = false,
                 Err(mpsc::error::TryRecvError::Empty) => thread::sleep(Duration::from_millis(1)),
@@ -275,16 +414,33 @@ pub(super) fn stop() {
 
 impl Drop for Host {
     fn drop(&mut self) {
+        // The writer ends with its channel, after the frame that it may still hold.
         self.settle();
-        let (closed, _) = std_mpsc::channel();
-        self.frames = closed;
-        if let Some(writer) = self.writer.take()
-            && !self.frame_in_flight
-        {
-            let _ = writer.join();
-        }
-        let _ = &self.sender;
         restore();
+    }
+}
+
+/// Writes a frame as the terminal takes it, until the terminal is given back.
+fn write_frame(taken: u64, mut frame: &[u8]) {
+    let Some(found) = FOUND.get() else { return };
+    while !frame.is_empty() {
+        let written = {
+            let _writing: MutexGuard<'_, ()> =
+                WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+            if TAKEN.load(Ordering::SeqCst) != taken {
+                return;
+            }
+            found.write(frame)
+        };
+        match written {
+            Ok(count) => frame = &frame[count..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                has_room(found.out(), WRITER_PATIENCE);
+            }
+            // A terminal that is gone is noticed by the reader.
+            Err(_) => return,
+        }
     }
 }
 

@@ -48,6 +48,7 @@ use std::{
     io,
     path::PathBuf,
     sync::Arc,
+    task::Poll,
     time::{Duration, Instant, SystemTime},
 };
 
@@ -303,6 +304,8 @@ pub struct Signals {
     interrupt: Signal,
     winch: Signal,
     stop: Signal,
+    /// Those that nobody sends to have us end in order, but that would end us all the same, with the terminal in disorder.
+    deadly: Vec<(&'static str, Signal)>,
 }
 
 impl Signals {
@@ -317,6 +320,10 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             winch: signal(SignalKind::window_change())?,
             stop: signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
+            deadly: DEADLY
+                .into_iter()
+                .map(|(name, number)| Ok((name, signal(SignalKind::from_raw(number.as_raw()))?)))
+                .collect::<io::Result<_>>()?,
         })
     }
 
@@ -328,8 +335,30 @@ impl Signals {
             _ = self.interrupt.recv() => Woken::Signal("SIGINT"),
             _ = self.winch.recv() => Woken::Resized,
             _ = self.stop.recv() => Woken::Suspend,
+            name = any_of(&mut self.deadly) => Woken::Signal(name),
         }
     }
+}
+
+/// See [`Signals`].
+const DEADLY: [(&str, rustix::process::Signal); 6] = [
+    ("SIGQUIT", rustix::process::Signal::QUIT),
+    ("SIGUSR1", rustix::process::Signal::USR1),
+    ("SIGUSR2", rustix::process::Signal::USR2),
+    ("SIGALRM", rustix::process::Signal::ALARM),
+    ("SIGXCPU", rustix::process::Signal::XCPU),
+    ("SIGABRT", rustix::process::Signal::ABORT),
+];
+
+/// The name of the first of these signals that comes.
+async fn any_of(signals: &mut [(&'static str, Signal)]) -> &'static str {
+    std::future::poll_fn(|context| {
+        let mut came = signals
+            .iter_mut()
+            .filter_map(|(name, signal)| signal.poll_recv(context).is_ready().then_some(*name));
+        came.next().map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
 }
 
 async fn received(signal: Option<&mut Signal>) {
@@ -607,8 +636,8 @@ impl Shell {
 
     fn serve(&mut self, woken: Woken) {
         match woken {
-            // Ctrl-C in a program that has our terminal is meant for that.
-            Woken::Signal("SIGINT") if self.editing.is_some() => {}
+            // Ctrl-C and Ctrl-\ in a program that has our terminal are meant for that.
+            Woken::Signal("SIGINT" | "SIGQUIT") if self.editing.is_some() => {}
             Woken::Signal(signal) => self.signalled(signal),
             Woken::Resized => self.resized(),
             Woken::Suspend => self.suspend(),

@@ -96,6 +96,56 @@ fn a_signal_closes_the_record_and_restores_the_terminal() {
 }
 
 #[test]
+fn a_signal_that_ends_programs_does_not_leave_the_terminal_in_disorder() {
+    for signal in [
+        Signal::QUIT,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::XCPU,
+        Signal::ABORT,
+    ] {
+        let supervisor = Launch::generic("cat").start();
+        supervisor.terminal.wait_for_text("F10 quit", SOON);
+        supervisor.terminal.signal(signal);
+        check_clean(&supervisor, 130);
+    }
+}
+
+/// An agent of whose output no frame is like the one before.
+const FLOOD: &str = "sh -c \"while :; do seq 1000 99999999; done\"";
+
+#[test]
+fn a_terminal_that_stalls_while_output_flows_does_not_hold_up_the_end() {
+    let supervisor = Launch::generic(FLOOD).start();
+    let terminal = &supervisor.terminal;
+    terminal.wait_for_text("000", SOON);
+    terminal.stall(true);
+    supervisor.wait_until("the terminal is full", || terminal.is_full(), SOON);
+    terminal.signal(Signal::TERM);
+    let began = Instant::now();
+    assert_eq!(terminal.wait_for_end(LEAVE).code, 130);
+    println!("left after {:?}", began.elapsed());
+    assert!(terminal.has_its_settings_back());
+    assert!(supervisor.log().contains("SIGTERM"));
+    terminal.stall(false);
+    supervisor.wait_for_exit(SOON);
+}
+
+#[test]
+fn a_slow_terminal_is_restored_though_the_last_frame_is_cut() {
+    let supervisor = Launch::generic(FLOOD).start();
+    let terminal = &supervisor.terminal;
+    terminal.wait_for_text("000", SOON);
+    terminal.stall(true);
+    supervisor.wait_until("the terminal is full", || terminal.is_full(), SOON);
+    terminal.signal(Signal::TERM);
+    terminal.stall(false);
+    check_clean(&supervisor, 130);
+    assert!(supervisor.screen().contains("1 iteration in run"));
+}
+
+#[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn live_a_signal_closes_the_record_and_restores_the_terminal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {

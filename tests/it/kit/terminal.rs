@@ -26,7 +26,11 @@ use alacritty_terminal::{
     vte::ansi::{Color, Processor, Rgb},
 };
 use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
-use rustix::process::{Pid, Signal};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{Mode, OFlags},
+    process::{Pid, Signal},
+};
 
 /// Whether the terminal answers what programs ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +112,7 @@ struct Outer {
     reads: Vec<(Instant, usize)>,
     exit: Option<Exit>,
     read_to_end: bool,
+    stalled: bool,
 }
 
 struct Shared {
@@ -188,6 +193,7 @@ impl Terminal {
             reads: Vec::new(),
             exit: None,
             read_to_end: false,
+            stalled: false,
         };
         let shared = Arc::new(Shared {
             outer: Mutex::new(outer),
@@ -218,8 +224,13 @@ impl Terminal {
                 {
                     let _ = to_child.send(b"\x1bP>|kit(1)\x1b\\".to_vec());
                 }
-                lock(&reader_side.outer).take(&buffer[..count]);
+                let mut outer = lock(&reader_side.outer);
+                outer.take(&buffer[..count]);
                 reader_side.changed.notify_all();
+                while outer.stalled {
+                    let waited = reader_side.changed.wait(outer);
+                    outer = waited.unwrap_or_else(PoisonError::into_inner);
+                }
             }
             lock(&reader_side.outer).read_to_end = true;
             reader_side.changed.notify_all();
@@ -277,6 +288,28 @@ impl Terminal {
             outer.exit.clone().filter(|_| outer.read_to_end)
         })
         .unwrap_or_else(|| panic!("runs after {limit:?}; the screen:\n{}", self.screen_text()))
+    }
+
+    /// Waits until the program has ended, whether its output is read or not.
+    #[track_caller]
+    pub fn wait_for_end(&self, limit: Duration) -> Exit {
+        self.wait(limit, |outer| outer.exit.clone())
+            .unwrap_or_else(|| panic!("runs after {limit:?}; the screen:\n{}", self.screen_text()))
+    }
+
+    /// Reads nothing any more, as a terminal does that hangs, or reads on.
+    pub fn stall(&self, stalled: bool) {
+        lock(&self.shared.outer).stalled = stalled;
+        self.shared.changed.notify_all();
+    }
+
+    /// Whether there is no room for what is written to it.
+    pub fn is_full(&self) -> bool {
+        let name = self.master.tty_name().expect("a name");
+        let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let side = rustix::fs::open(name, flags, Mode::empty()).expect("the other side");
+        let mut room = [PollFd::new(&side, PollFlags::OUT)];
+        matches!(poll(&mut room, Some(&Timespec::default())), Ok(0))
     }
 
     fn wait<T>(&self, limit: Duration, found: impl Fn(&mut Outer) -> Option<T>) -> Option<T> {
@@ -430,6 +463,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
+        self.stall(false);
         self.kill();
     }
 }
