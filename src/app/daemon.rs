@@ -157,9 +157,13 @@ pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) 
         reboot::ended_as(model, session);
     }
     if let Some(left) = left {
-        model.trouble(format!(
+        let left = format!(
             "the session may go on in Claude Code's background: {left}; `claude stop` ends it"
-        ));
+        );
+        model.trouble(left.clone());
+        if model.quitting.is_some() {
+            model.left_running.push(left);
+        }
     }
     agent::gone(model, &held.exit, held.was_ending)
 }

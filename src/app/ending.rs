@@ -16,6 +16,7 @@ use std::time::Duration;
 use crate::api::wire::AgentState;
 
 use super::{
+    agent,
     effect::{Effect, Rung},
     event::TimerId,
     model::Model,
@@ -104,7 +105,13 @@ pub fn rung_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
         ending.hopeless = true;
     }
     model.trouble("the agent's process cannot be ended, not even by SIGKILL");
-    Vec::new()
+    let Some(quitting) = model.quitting else {
+        return Vec::new();
+    };
+    // Nothing better comes of waiting: the shell shows which process it is.
+    let mut effects = agent::close_iteration(model, quitting.reason);
+    effects.push(Effect::Quit(quitting.code));
+    effects
 }
 
 /// The turn was interrupted: SIGINT need not wait any longer.

@@ -448,6 +448,8 @@ pub struct Model {
     pub ending: Option<Ending>,
     /// Whether we are leaving.
     pub quitting: Option<Quitting>,
+    /// What lives on after quitting, a line each, for the shell.
+    pub left_running: Vec<String>,
     /// Makes handoffs.
     pub generator: Generator,
     /// Checkpoints on their way to disk that somebody waits for, with what to answer.
@@ -587,6 +589,7 @@ impl Model {
             tally: Tally::default(),
             ending: None,
             quitting: None,
+            left_running: Vec::new(),
             generator,
             saves: Vec::new(),
             store_trouble: None,

@@ -641,6 +641,10 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     }
     if speech.is_none() {
         farewell(&model, who.kind);
+    } else {
+        for left in &model.left_running {
+            eprintln!("warning: {}", clean::one_line(left));
+        }
     }
     Ok(code)
 }
@@ -753,6 +757,9 @@ fn farewell(model: &Model, kind: AgentKind) {
     if kind == AgentKind::Claude && model.agent.hooked {
         let session = model.session;
         text = format!("{text}to go on: pitstop -- --resume {session}\n");
+    }
+    for left in &model.left_running {
+        text = format!("{text}{}\n", clean::one_line(left));
     }
     host::last_words(&text);
 }

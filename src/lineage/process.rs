@@ -92,14 +92,29 @@ pub fn members_of_session(sid: u32) -> Vec<Member> {
     members(|seen| seen.session == sid)
 }
 
+/// The living processes that the process `pid` has started, and those that they have, in whatever group or session they
+/// are now.
+#[must_use]
+pub fn descendants(pid: u32) -> Vec<Member> {
+    let mut rest = system::all();
+    let mut known = vec![pid];
+    let mut found = Vec::new();
+    while let Some(parent) = known.pop() {
+        let (children, others) = rest.into_iter().partition(|seen| seen.parent == parent);
+        rest = others;
+        let children: Vec<Seen> = children;
+        known.extend(children.iter().map(|child| child.pid));
+        found.extend(children.into_iter().map(Seen::member));
+    }
+    found.sort_by_key(|member| member.stamp.pid);
+    found
+}
+
 fn members(belongs: impl Fn(&Seen) -> bool) -> Vec<Member> {
     let mut members: Vec<_> = system::all()
         .into_iter()
         .filter(belongs)
-        .map(|seen| Member {
-            stamp: seen.stamp(),
-            name: seen.name,
-        })
+        .map(Seen::member)
         .collect();
     members.sort_by_key(|member| member.stamp.pid);
     members
@@ -167,6 +182,7 @@ pub fn host_name() -> String {
 #[derive(Clone, Debug)]
 struct Seen {
     pid: u32,
+    parent: u32,
     group: u32,
     session: u32,
     start_time: String,
@@ -178,6 +194,13 @@ impl Seen {
         ProcessStamp {
             pid: self.pid,
             start_time: self.start_time.clone(),
+        }
+    }
+
+    fn member(self) -> Member {
+        Member {
+            stamp: self.stamp(),
+            name: self.name,
         }
     }
 }
@@ -228,6 +251,7 @@ mod system {
         }
         Some(Seen {
             pid,
+            parent: fields.get(1)?.parse().ok()?,
             group: fields.get(2)?.parse().ok()?,
             session: fields.get(3)?.parse().ok()?,
             start_time: format!("{}@{boot}", fields.get(19)?.parse::<u64>().ok()?),
@@ -260,7 +284,7 @@ mod system {
     fn ps(which: &[&str]) -> Vec<Seen> {
         let output = Command::new("ps")
             .args(which)
-            .args(["-o", "pid=,pgid=,stat=,lstart=,comm="])
+            .args(["-o", "pid=,ppid=,pgid=,stat=,lstart=,comm="])
             .env("LC_ALL", "C")
             .env("TZ", "UTC")
             .output();
@@ -276,11 +300,11 @@ mod system {
         }
     }
 
-    /// Reads `pid pgid stat Sat Nov 21 07:51:44 2026 name`.
+    /// Reads `pid ppid pgid stat Sat Nov 21 07:51:44 2026 name`.
     fn parse(line: &str) -> Option<Seen> {
         let fields: Vec<_> = line.split_ascii_whitespace().collect();
         let pid: u32 = fields.first()?.parse().ok()?;
-        if fields.get(2)?.starts_with('Z') {
+        if fields.get(3)?.starts_with('Z') {
             return None;
         }
         // `ps` shows no session number here; the call does.
@@ -291,10 +315,11 @@ mod system {
             .map_or(0, |sid| sid.as_raw_nonzero().get().unsigned_abs());
         Some(Seen {
             pid,
-            group: fields.get(1)?.parse().ok()?,
+            parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
             session,
-            start_time: fields.get(3..8)?.join(" "),
-            name: fields.get(8..)?.join(" "),
+            start_time: fields.get(4..9)?.join(" "),
+            name: fields.get(9..)?.join(" "),
         })
     }
 }

@@ -270,6 +270,9 @@ impl Shell {
 
     fn signal(&mut self, rung: Rung) {
         let Some(pty) = &self.pty else { return };
+        if self.model.quitting.is_some() {
+            self.remains.look(pty.pid());
+        }
         let signal = match rung {
             Rung::Interrupt => return,
             Rung::Exit => {

@@ -30,6 +30,7 @@ pub mod ground;
 pub mod host;
 mod hover;
 pub mod keeper;
+mod leaving;
 pub mod listen;
 pub mod outward;
 pub mod paint;
@@ -235,6 +236,7 @@ pub struct Shell {
     pointer: Pointer,
     pub(crate) recording: Option<(Instant, Recording)>,
     pub(crate) summaries: SideProcesses,
+    remains: leaving::Remains,
     editing: Option<editor::Editing>,
     flags: Flags,
     depth: Depth,
@@ -462,6 +464,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         pointer: Pointer::default(),
         recording: None,
         summaries: SideProcesses::default(),
+        remains: leaving::Remains::default(),
         editing: None,
         flags,
         depth,
@@ -532,14 +535,20 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         shell.serve(woken);
     };
     let Shell {
-        model,
+        mut model,
         pty,
         mut front,
         mut outward,
         summaries,
+        mut remains,
         editing,
         ..
     } = shell;
+    if pty.is_some()
+        && let Some(agent) = model.agent.process.clone()
+    {
+        remains.of(agent);
+    }
     drop(pty);
     if let Some(editing) = editing {
         editing.end().await;
@@ -554,6 +563,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     // Who waits for room in the channel must not be waited for.
     drop(answers);
     drop(summaries);
+    // The person has the terminal back meanwhile.
+    model.left_running.extend(remains.end().await);
     Ok((code, model))
 }
 
@@ -855,6 +866,9 @@ impl Shell {
             .map(|pty| effects::leftovers(&pty))
             .unwrap_or_default();
         if let Some(process) = self.model.agent.process.clone() {
+            if !leftovers.is_empty() {
+                self.remains.of(process.clone());
+            }
             self.keep(Job::AgentGone(process));
         }
         let exit = match (exit.code, exit.signal) {

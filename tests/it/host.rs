@@ -146,6 +146,35 @@ fn a_slow_terminal_is_restored_though_the_last_frame_is_cut() {
 }
 
 #[test]
+fn of_an_agents_group_nothing_is_left_and_what_has_left_it_is_named() {
+    let launch = Launch::generic("sh many.sh");
+    let script = "
+        (trap '' HUP INT TERM; exec sleep 1000) &
+        setsid sh -c 'trap \"\" HUP INT TERM; echo $$ >apart; exec sleep 1001' &
+        exec cat";
+    fs::write(launch.project().join("many.sh"), script).expect("written");
+    let supervisor = launch.start();
+    let apart = supervisor.launch.project().join("apart");
+    let pid = || fs::read_to_string(&apart).ok()?.trim().parse::<i32>().ok();
+    supervisor.wait_until("all are there", || pid().is_some(), SOON);
+    let runs = |command: &str| {
+        let all = processes_of(supervisor.launch.the_home());
+        all.iter().any(|one| one.command.starts_with(command))
+    };
+    let both = || runs("sleep 1000") && runs("sleep 1001");
+    supervisor.wait_until("they ignore signals", both, SOON);
+    supervisor.keys([key::F10]);
+    assert_eq!(supervisor.wait_for_exit(LEAVE).code, 0);
+    let apart = pid().expect("a number");
+    assert!(!runs("sleep 1000"), "it was in the agent's group");
+    let screen = supervisor.screen();
+    let flat = screen.replace('\n', "");
+    assert!(flat.contains(&format!("kill -9 {apart}")), "{screen}");
+    let apart = rustix::process::Pid::from_raw(apart).expect("a process");
+    let _ = rustix::process::kill_process(apart, Signal::KILL);
+}
+
+#[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn live_a_signal_closes_the_record_and_restores_the_terminal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {

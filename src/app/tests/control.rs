@@ -28,6 +28,23 @@ fn a_signal_leaves_no_time_for_questions() {
 }
 
 #[test]
+fn an_agent_that_nothing_ends_does_not_keep_a_person_here() {
+    let mut bench = Bench::new();
+    let mut effects = bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
+    for rung in [Rung::Hangup, Rung::Terminate, Rung::Kill] {
+        assert_eq!(signals(&effects), [rung]);
+        let timer = effects.iter().find_map(|effect| match effect {
+            Effect::SetTimer(id @ TimerId::EndRung(_), _) => Some(*id),
+            _ => None,
+        });
+        effects = bench.tell(Event::TimerFired(timer.expect("a deadline")));
+    }
+    assert!(effects.contains(&Effect::Quit(130)), "{effects:?}");
+    let ended = bench.model.lineage.iterations()[0].end_reason;
+    assert_eq!(ended, Some(EndReason::Shutdown));
+}
+
+#[test]
 fn whoever_gives_an_order_hears_what_follows_from_it() {
     let mut bench = Bench::new();
     let order = |bench: &mut Bench, control: Control| {

@@ -1,0 +1,99 @@
+//! What is left of the agents when we leave: their process groups are ended, and what lives on is named.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::{
+    clean,
+    lineage::{
+        ProcessStamp,
+        process::{self, Member, Rung},
+    },
+};
+
+/// The ladder for the rest of a group whose leader has ended: it knows already, by the end of its leader or by the signals
+/// that ended it.
+const LADDER: [Rung; 3] = [
+    Rung {
+        signal: Signal::HUP,
+        patience: Duration::from_millis(250),
+    },
+    Rung {
+        signal: Signal::TERM,
+        patience: Duration::from_millis(750),
+    },
+    Rung {
+        signal: Signal::KILL,
+        patience: Duration::from_secs(1),
+    },
+];
+
+/// What agents may leave behind.
+#[derive(Debug, Default)]
+pub(super) struct Remains {
+    /// The agents whose groups or sessions were not empty when they ended.
+    leaders: Vec<ProcessStamp>,
+    /// What the last agent had started when it was told to end.
+    family: Vec<Member>,
+}
+
+impl Remains {
+    /// An agent has left others in its group or session, or cannot be ended.
+    pub(super) fn of(&mut self, leader: ProcessStamp) {
+        if !self.leaders.contains(&leader) {
+            self.leaders.push(leader);
+        }
+    }
+
+    /// Looks at what an agent has started, while that can still be seen: its tools run in sessions of their own.
+    pub(super) fn look(&mut self, agent: u32) {
+        for member in process::descendants(agent) {
+            if !self.family.contains(&member) {
+                self.family.push(member);
+            }
+        }
+    }
+
+    /// Ends the groups of the agents; what lives on then, in a line for people.
+    pub(super) async fn end(self) -> Option<String> {
+        let Self { leaders, family } = self;
+        let pids: Vec<u32> = leaders.iter().map(|leader| leader.pid).collect();
+        let mut ends = tokio::task::JoinSet::new();
+        for leader in leaders {
+            ends.spawn_blocking(move || process::end_group(&leader, &LADDER));
+        }
+        for ended in ends.join_all().await {
+            tracing::info!(?ended, "the rest of an agent's process group");
+        }
+        let mut left: Vec<Member> = family
+            .into_iter()
+            .filter(|member| process::alive(&member.stamp))
+            .collect();
+        for member in pids.into_iter().flat_map(process::members_of_session) {
+            if !left.contains(&member) {
+                left.push(member);
+            }
+        }
+        named(&left)
+    }
+}
+
+fn named(left: &[Member]) -> Option<String> {
+    if left.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = left
+        .iter()
+        .map(|member| format!("{} ({})", member.stamp.pid, clean::one_line(&member.name)))
+        .collect();
+    let pids: Vec<String> = left
+        .iter()
+        .map(|member| member.stamp.pid.to_string())
+        .collect();
+    Some(format!(
+        "still running, started by the agent: {}; to end them: kill -9 {}",
+        names.join(", "),
+        pids.join(" ")
+    ))
+}
