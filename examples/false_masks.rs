@@ -6,7 +6,7 @@
 
 use std::{env, fs, path::Path, time::Instant};
 
-use pitstop::handoff::redact::secrets;
+use pitstop::redact::secrets;
 
 fn walk(path: &Path, sink: &mut impl FnMut(&Path, &str)) {
     if let Ok(entries) = fs::read_dir(path) {
@@ -28,9 +28,9 @@ fn main() {
             bytes += text.len();
             masks += found.len();
             for one in found {
-                let from = text.floor_char_boundary(one.start.saturating_sub(30));
-                let excerpt: String = text[from..one.end].chars().take(110).collect();
-                println!("{}: {excerpt:?}", path.display());
+                let from = text.floor_char_boundary(one.range.start.saturating_sub(30));
+                let excerpt: String = text[from..one.range.end].chars().take(110).collect();
+                println!("{}: {}: {excerpt:?}", path.display(), one.kind);
             }
         });
     }

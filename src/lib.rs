@@ -10,6 +10,7 @@
 //!
 //! - [`clock`]: the moment handed to the pure core
 //! - [`clean`]: the one display sanitizer
+//! - [`redact`]: masks secrets wherever something is stored or printed
 //! - [`transcript`]: what was said: Claude Code's record of a session
 //! - [`keymap`]: chords, actions and what key does what
 //! - [`scratchpad`]: the notes as text: sections, checklist, merge of two edits
@@ -43,6 +44,7 @@ pub mod keymap;
 pub mod lineage;
 pub mod logging;
 pub mod pane;
+pub mod redact;
 pub mod runtime;
 pub mod scratchpad;
 pub mod transcript;

@@ -13,13 +13,13 @@ use crate::{
     handoff::{
         Handoff, Marker, PreservedState,
         preserved::{Item, Origin, texts},
-        redact::redact,
     },
     lineage::{
         Cause, Way,
         checkpoint::{AutoSave, Checkpoint, SavedScratchpad},
         journal::{JournalEntry, Step},
     },
+    redact::redact,
     scratchpad::{HumanLines, MAX_BYTES},
     transcript::human::Said,
 };

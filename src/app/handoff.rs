@@ -3,8 +3,9 @@
 use crate::{
     breakpoint::git::GitState,
     clean,
-    handoff::{Handoff, Limits, Marker, PreservedState, Sources, quality, redact::redact, work},
+    handoff::{Handoff, Limits, Marker, PreservedState, Sources, quality, work},
     lineage::IterationId,
+    redact::redact,
     transcript::{Tokens, human::Said},
 };
 

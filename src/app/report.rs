@@ -15,11 +15,12 @@ use crate::{
     clean,
     config::RebootMode,
     guard::{Advice, Assessment, Level, Source, Threshold, assess},
-    handoff::{PreservedState, preserved::Item, redact::redact, tokens_of},
+    handoff::{PreservedState, preserved::Item, tokens_of},
     lineage::{
         Iteration,
         past::{MessageKind, PastSession},
     },
+    redact::redact,
     transcript::Tokens,
 };
 

@@ -18,14 +18,12 @@ use super::{
 };
 use crate::{
     config::load::paths::Paths,
-    handoff::{
-        redact::redact,
-        strategy::{ContextStrategy as _, RecentCommands},
-    },
+    handoff::strategy::{ContextStrategy as _, RecentCommands},
     lineage::{
         IterationId, Meta,
         files::{FilesError, META, PrivateDir, RECORDING, RunDir, runs},
     },
+    redact::redact,
     transcript::{
         SessionId,
         commands::{CommandLog, CommandReader, CommandRecord, OutputReader, cast},

@@ -8,12 +8,9 @@ use std::collections::BTreeMap;
 
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig};
 
-use super::{
-    Handoff, Marker, PreservedState, quality, redact::redact, sections, sections::CONTINUATION,
-    sendable,
-};
+use super::{Handoff, Marker, PreservedState, quality, sections, sections::CONTINUATION, sendable};
 use crate::{
-    clean,
+    clean, redact,
     scratchpad::{NO_NOTES, Parsed},
     transcript::work::WorkAtHand,
 };
@@ -193,7 +190,10 @@ impl Generator {
         };
         // A fault inside a section shows only when there is something to tell in it.
         let full = CUT_ORDER.iter().map(|(key, _)| *key);
-        let full = full.chain(KEPT).map(|key| (key, "-".to_owned()));
+        let full = full
+            .chain(KEPT)
+            .chain([MASKED])
+            .map(|key| (key, "-".to_owned()));
         generator.render(&values(&full.collect(), "marker", &["-".to_owned()]))?;
         let empty = generator.render(&values(&BTreeMap::new(), "marker", &[]))?;
         if !empty.trim_start().starts_with("marker") {
@@ -227,10 +227,18 @@ impl Generator {
             *body = if lost { "-".to_owned() } else { fit(body, max) };
             kept += body.len();
         }
+        let all: String = sections.values().map(String::as_str).collect();
+        sections.insert(MASKED, masked_note(&all));
         let mut left_out = Vec::new();
         let render = |sections: &BTreeMap<&'static str, String>, left_out: &[String]| {
-            self.render(&values(sections, &marker, left_out))
-                .map(|text| text.trim().to_owned())
+            let text = self.render(&values(sections, &marker, left_out))?;
+            let (text, note) = (text.trim(), &sections[MASKED]);
+            // A template of the user's own may have no place for it.
+            Ok(if text.contains(note.as_str()) {
+                text.to_owned()
+            } else {
+                format!("{text}\n\n{note}")
+            })
         };
         let mut size: usize = sections.values().map(String::len).sum();
         let mut text = None;
@@ -259,6 +267,14 @@ impl Generator {
             shorten(&mut sections, &mut left_out, max, &render)?;
             render(&sections, &left_out)?
         };
+        // What was left out has taken its masks with it: the note gets shorter, if anything.
+        let note = masked_note(&text);
+        let text = if note == sections[MASKED] {
+            text
+        } else {
+            sections.insert(MASKED, note);
+            render(&sections, &left_out)?
+        };
         // Everything in it is sendable already, but the template may be the user's.
         let text = sendable(&text);
         let warnings = quality::check(sources, &text, limits);
@@ -271,11 +287,23 @@ impl Generator {
     }
 }
 
+/// The section that says what was masked.
+const MASKED: &str = "masked";
+
+/// What is said of the secrets that are masked in a text; nothing where there are none.
+fn masked_note(text: &str) -> String {
+    redact::masks(text).map_or_else(String::new, |masks| {
+        format!("{masks}. Ask the user for one that you need.")
+    })
+}
+
 /// A section's body as it may be sent: no more than could ever be told of it, without controls, secrets masked. It
 /// happens before sizes are compared, so that what the preview shows is what is counted and sent.
 fn fit(body: &str, max: usize) -> String {
     let end = body.floor_char_boundary(max.saturating_add(1));
-    redact(&clean::typed(&body[..end])).trim_end().to_owned()
+    redact::redact(&clean::typed(&body[..end]))
+        .trim_end()
+        .to_owned()
 }
 
 /// Takes lines off the parts that may not be left out. Objective and pending items keep a fifth of the message each, the next
@@ -346,6 +374,7 @@ fn values(
         .map(|(key, _)| (*key, String::new()))
         .collect();
     values.extend(KEPT.map(|key| (key, String::new())));
+    values.insert(MASKED, String::new());
     values.extend(sections.iter().map(|(key, body)| (*key, body.clone())));
     values.insert("marker", marker.to_owned());
     values.insert("left_out", left_out.join("\n"));

@@ -6,7 +6,6 @@
 pub mod generate;
 pub mod preserved;
 pub mod quality;
-pub mod redact;
 pub mod sections;
 pub mod signal;
 pub mod strategy;

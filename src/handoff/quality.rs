@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 
 use super::{Limits, Sources, preserved::Item};
+use crate::redact;
 
 /// What the checks compare with. What is not known is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,7 @@ pub fn check(sources: &Sources<'_>, text: &str, limits: Limits) -> Vec<String> {
     if let Some(placeholder) = placeholder(text) {
         warnings.push(format!("a placeholder is not filled in: `{placeholder}`"));
     }
+    warnings.extend(redact::masks(text));
     if text.len() > limits.max_state_size {
         warnings.push(format!(
             "{} bytes: over max_state_size ({}) even with everything cut that may be",
@@ -89,7 +91,16 @@ pub fn check_edited(text: &str, ground: Ground<'_>) -> Vec<String> {
     let moved = head_moved(commits, ground);
     let placeholder = placeholder(body);
     let unfilled = placeholder.map(|one| format!("a placeholder is not filled in: `{one}`"));
-    moved.into_iter().chain(unfilled).collect()
+    let secrets = match redact::secrets(body).len() {
+        0 => None,
+        1 => {
+            Some("1 secret stands in your text: it is sent, and masked in what is kept".to_owned())
+        }
+        count => Some(format!(
+            "{count} secrets stand in your text: they are sent, and masked in what is kept"
+        )),
+    };
+    moved.into_iter().chain(unfilled).chain(secrets).collect()
 }
 
 /// The first line that begins with the id of a commit tells the head as it was.
@@ -252,6 +263,10 @@ mod tests {
         assert_eq!(
             check_edited("marker\n \n", Ground::default()),
             ["the handoff is empty"]
+        );
+        assert_eq!(
+            check_edited("marker\nA_PASSWORD=hunter2", Ground::default()),
+            ["1 secret stands in your text: it is sent, and masked in what is kept"]
         );
     }
 

@@ -16,11 +16,11 @@ use std::{
 use super::{
     IncludedFile, PreservedState, Sources,
     preserved::{Item, Severity, key, same},
-    redact::{MASK, redact},
     signal, work,
 };
 use crate::{
     clean,
+    redact::{MASK, redact},
     scratchpad::{Fact, Parsed, lines::list_item},
     transcript::work::WorkAtHand,
 };

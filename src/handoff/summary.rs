@@ -20,8 +20,7 @@ pub use fallback::fallback;
 pub use history::History;
 pub use sections::sections;
 
-use super::redact::redact;
-use crate::clean;
+use crate::{clean, redact::redact};
 
 /// The headings of a summary, in order (DESIGN 5).
 pub const SECTIONS: [&str; 7] = [

@@ -9,10 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Each room with the rooms it may use. `clock` and `clean` are words that everybody may use.
-const ROOMS: [(&str, &[&str]); 19] = [
+/// Each room with the rooms it may use. `clock`, `clean` and `redact` are words that everybody may use.
+const ROOMS: [(&str, &[&str]); 20] = [
     ("clock", &[]),
     ("clean", &[]),
+    ("redact", &[]),
     ("transcript", &[]),
     ("keymap", &[]),
     ("scratchpad", &[]),
@@ -110,7 +111,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
 ];
 
 /// Words that every room may use.
-const COMMON: [&str; 2] = ["clock", "clean"];
+const COMMON: [&str; 3] = ["clock", "clean", "redact"];
 
 /// Files and directories that may touch the world.
 const WORLD: [&str; 20] = [

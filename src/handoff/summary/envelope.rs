@@ -273,7 +273,7 @@ mod tests {
         assert!(why(&long.to_string()).len() < REASON_CAP + 10);
         let secret = json!({"type": "result", "is_error": true,
             "result": format!("bad key {}", token())});
-        assert!(why(&secret.to_string()).contains("[masked]"));
+        assert!(why(&secret.to_string()).contains("…[masked "));
         let deep = "[".repeat(100_000);
         why(&deep);
         let _ = outcome(&ran(b"\xff\xfe{\"type\":\"result\""));

@@ -314,7 +314,7 @@ mod tests {
         let body = format!("key {}\u{1b}[201~", token());
         let text = sections(&all(&body)).unwrap();
         assert!(
-            text.contains("…[masked]") && !text.contains("H8i9J0"),
+            text.contains("…[masked ") && !text.contains("H8i9J0"),
             "{text}"
         );
         assert!(!text.contains('\u{1b}'));

@@ -126,14 +126,43 @@ fn planted() -> Vec<(&'static str, String, String)> {
             HEX,
             16,
         );
+        for (kind, around) in COMMANDS {
+            plant(kind, around, "", ALNUM, 12);
+        }
     }
     found
 }
 
+/// Commands and variables that hold a password.
+const COMMANDS: [(&str, &str); 16] = [
+    ("PGPASSWORD", "PGPASSWORD={} psql -h db"),
+    ("behind another command", "cd /srv;PGPASSWORD={} psql"),
+    ("mysql", "mysql -h db -uroot -p{} shop"),
+    ("mysqldump", "$ /usr/bin/mysqldump -p'{}' shop > shop.sql"),
+    ("mariadb", "mariadb --host db -p{}"),
+    ("curl", "curl -su ada:{} https://example.org"),
+    ("curl -u", "curl -u ada:{} https://example.org"),
+    ("curl --user", "curl --user \"ada:{}\" https://example.org"),
+    ("sshpass", "sshpass -p {} ssh ada@host"),
+    ("sshpass attached", "sshpass -p'{}' ssh ada@host"),
+    ("redis-cli", "redis-cli -h cache -a {} ping"),
+    ("--password=", "tool --user ada --password={} --dry-run"),
+    ("--password", "tool --password {}"),
+    ("--password quoted", "tool --password \"{}\" --dry-run"),
+    (
+        "docker login",
+        "docker login -u ada -p {} registry.example.org",
+    ),
+    (
+        "docker login over lines",
+        "docker login \\\n  -u ada \\\n  -p {}",
+    ),
+];
+
 #[test]
 fn planted_secrets_are_masked() {
     let planted = planted();
-    assert_eq!(planted.len(), 120);
+    assert_eq!(planted.len(), 200);
     let missed: Vec<_> = planted
         .iter()
         .filter(|(_, text, rest)| redact(text).contains(rest.as_str()))
@@ -151,18 +180,18 @@ fn planted_secrets_are_masked() {
 fn a_mask_keeps_what_is_needed_to_recognise_the_secret() {
     let body = Lots(7).text(ALNUM, 36);
     for (raw, masked) in [
-        (format!("use ghp_{body} here"), "use ghp_…[masked] here"),
-        ("PASSWORD=hunter2\n".to_owned(), "PASSWORD=…[masked]\n"),
-        ("DB_PASS='correct-horse-9'".to_owned(), "DB_PASS='c…[masked]'"),
-        ("redis://:s3cr3tpw99@h/0".to_owned(), "redis://:s…[masked]@h/0"),
-        (format!("Authorization: Bearer {}", Lots(9).text(ALNUM, 20)), "Authorization: Bearer hwqY…[masked]"),
+        (format!("use ghp_{body} here"), "use ghp_…[masked GitHub token] here"),
+        ("PASSWORD=hunter2\n".to_owned(), "PASSWORD=…[masked password]\n"),
+        ("DB_PASS='correct-horse-9'".to_owned(), "DB_PASS='c…[masked password]'"),
+        ("redis://:s3cr3tpw99@h/0".to_owned(), "redis://:s…[masked password]@h/0"),
+        (format!("Authorization: Bearer {}", Lots(9).text(ALNUM, 20)), "Authorization: Bearer hwqY…[masked bearer token]"),
         ("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nQwErTy12\n-----END PRIVATE KEY-----\nnext".to_owned(),
-         "-----BEGIN PRIVATE KEY-----\nMIIE…[masked]\n-----END PRIVATE KEY-----\nnext"),
+         "-----BEGIN PRIVATE KEY-----\nMIIE…[masked private key]\n-----END PRIVATE KEY-----\nnext"),
     ] {
         let found = redact(&raw);
         let (found, masked) = (found.as_ref(), masked);
         if masked.contains("hwqY") {
-            assert!(found.starts_with("Authorization: Bearer ") && found.ends_with(MASK), "{found}");
+            assert!(found.starts_with("Authorization: Bearer ") && found.ends_with("[masked bearer token]"), "{found}");
         } else {
             assert_eq!(found, masked);
         }
@@ -199,6 +228,19 @@ fn ordinary_text_is_left_alone() {
         "PATH=/usr/local/bin:/usr/bin",
         "RUSTFLAGS=-Ctarget-cpu=native",
         "漢字 KEY=値 🚀",
+        "mysql -p shop",
+        "mysql -p$MYSQL_PASSWORD shop",
+        "curl -u ada https://example.org",
+        "curl -u \"$USER:$TOKEN\" https://example.org",
+        "sshpass -p <password> ssh host",
+        "sshpass -p \"$PASS\" ssh host",
+        "redis-cli -a \"$(cat key)\" ping",
+        "docker login -u ada --password-stdin registry.example.org",
+        "the --password option, and --password=…",
+        "give it --password or --password-file",
+        "`--password PASSWORD`, `--password <X>`, `--passwd=$X`",
+        "PWD=/home/ada bypass=true",
+        "cp -p mysql.cnf /etc",
     ] {
         assert_eq!(redact(text), text);
         assert!(matches!(redact(text), Cow::Borrowed(_)));
@@ -206,17 +248,86 @@ fn ordinary_text_is_left_alone() {
 }
 
 #[test]
-fn our_own_source_has_nothing_to_mask() {
-    fn walk(directory: &Path, sink: &mut impl FnMut(&Path, &str)) {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                walk(&path, sink);
-            } else if let Ok(text) = fs::read_to_string(&path) {
-                sink(&path, &text);
-            }
+fn masks_are_counted_by_kind() {
+    assert_eq!(masks("nothing here"), None);
+    assert_eq!(masks("a mask looks like …[masked so and so]"), None);
+    let text = redact("A_PASSWORD=hunter2 B_PASSWORD=hunter3 a://b:hunter4@c").into_owned();
+    assert_eq!(
+        masks(&text).as_deref(),
+        Some("3 secrets are masked: password (3)")
+    );
+    let text = format!("{text} ghp_{}", Lots(7).text(ALNUM, 36));
+    assert_eq!(
+        masks(&redact(&text)).as_deref(),
+        Some("4 secrets are masked: password (3), GitHub token")
+    );
+    let one = masks(&redact("TOKEN=abcdefgh")).expect("a mask");
+    assert_eq!(one, "1 secret is masked: secret");
+}
+
+#[test]
+fn json_stays_json() {
+    let secret = Lots(3).text(ALNUM, 32);
+    let value = serde_json::json!({
+        "text": format!("first\nPGPASSWORD=hunter2\t\"quoted\" {secret}"),
+        "db_password": secret,
+        "API_TOKEN": "quite-simple",
+        "list": ["postgres://ada:a\\nb@host", {"client_secret": secret}],
+        "count": 3, "plain": "PWD=/home é \\ \" end", "key": "F5",
+    });
+    for text in [
+        value.to_string(),
+        format!("{value:#}"),
+        format!("{value}\n{value}\n"),
+    ] {
+        let masked = json(&text).into_owned();
+        let lines = if text.ends_with('\n') {
+            masked.lines().next().expect("a line")
+        } else {
+            masked.as_str()
+        };
+        let read: serde_json::Value = serde_json::from_str(lines).expect("JSON");
+        assert_eq!(read["count"], 3);
+        assert_eq!(read["plain"], value["plain"]);
+        assert_eq!(read["key"], value["key"]);
+        for hidden in ["hunter2", "quite-simple", "a\\\\nb"] {
+            assert!(!masked.contains(hidden), "{hidden}: {masked}");
+        }
+        // Once, where neither a shape nor a name says what it is.
+        let shown = masked.matches(secret.as_str()).count();
+        assert_eq!(
+            shown,
+            text.lines().filter(|line| line.contains("quoted")).count(),
+            "{masked}"
+        );
+        assert_eq!(json(&masked), masked, "once is enough");
+    }
+    for text in [
+        "",
+        "{",
+        "\"",
+        "\"\\",
+        "{\"a\": \"\\x\"}",
+        "plain \"text\" here",
+        "[\"é\"]",
+    ] {
+        assert_eq!(json(text), text);
+    }
+}
+
+fn walk(directory: &Path, sink: &mut impl FnMut(&Path, &str)) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            walk(&path, sink);
+        } else if let Ok(text) = fs::read_to_string(&path) {
+            sink(&path, &text);
         }
     }
+}
+
+#[test]
+fn our_own_source_has_nothing_to_mask() {
     let mut masked = Vec::new();
     let mut bytes = 0;
     walk(
@@ -227,7 +338,7 @@ fn our_own_source_has_nothing_to_mask() {
             if !path.to_string_lossy().contains("redact") {
                 let found = secrets(text)
                     .into_iter()
-                    .map(|one| format!("{}: {}", path.display(), &text[one]));
+                    .map(|one| format!("{}: {}", path.display(), &text[one.range]));
                 masked.extend(found);
             }
         },
@@ -262,6 +373,11 @@ fn hostile_text_takes_linear_time() {
         "token:\"".repeat(unit / 7),
         "token: ".to_owned() + &"x".repeat(unit),
         " ".repeat(unit),
+        "curl ".repeat(unit / 5),
+        "mysql -p".repeat(unit / 8),
+        format!("curl{}", " -u".repeat(unit / 3)),
+        "--password ".repeat(unit / 11),
+        "\"\\".repeat(unit / 2),
         "漢".repeat(unit / 3),
     ] {
         let began = Instant::now();
@@ -271,15 +387,30 @@ fn hostile_text_takes_linear_time() {
         // Linear is tens of milliseconds unoptimised; quadratic is minutes.
         assert!(took.as_secs() < 20, "{start}: {took:?}");
         assert_eq!(redact(&masked), masked, "{start}");
+        let _ = json(&text);
+        assert!(began.elapsed().as_secs() < 40, "{start}: as JSON");
     }
 }
 
 proptest! {
     #[test]
-    fn masking_twice_changes_nothing(text in "(KEY|TOKEN|password|secret|=|: |\"|'|\n| |Bearer |://|@|:|-----BEGIN PRIVATE KEY-----|-----END PRIVATE KEY-----|sk-ant-|ghp_|eyJ|\\.|[A-Za-z0-9+/]{4,40}|…|\\[masked\\]|é|\\$|\\{|\\\\n){0,30}") {
+    fn masking_twice_changes_nothing(text in "(curl -u |mysql -p|sshpass -p |--password[= ]|PGPASSWORD=|KEY|TOKEN|password|secret|=|: |\"|'|\n| |Bearer |://|@|:|-----BEGIN PRIVATE KEY-----|-----END PRIVATE KEY-----|sk-ant-|ghp_|eyJ|\\.|[A-Za-z0-9+/]{4,40}|…|\\[masked\\]|é|\\$|\\{|\\\\n){0,30}") {
         let once = redact(&text).into_owned();
         let twice = redact(&once).into_owned();
         prop_assert_eq!(twice, once);
+    }
+
+    #[test]
+    fn any_names_and_texts_stay_json(
+        name in "(\\PC|é|\u{2028}|password|KEY|_){0,24}",
+        text in "(\\PC|\"|\\\\|é|\u{2028}|curl -u a:|--password |PASSWORD=|[a-z0-9]{1,9}){0,24}",
+    ) {
+        let value = serde_json::json!({&name: text, "list": [&text]});
+        let masked = json(&value.to_string()).into_owned();
+        let read: serde_json::Value = serde_json::from_str(&masked).expect("JSON");
+        prop_assert_eq!(read["list"][0].as_str().map(str::to_owned), Some(redact(&text).into_owned()));
+        prop_assert_eq!(json(&masked).into_owned(), masked);
+        let _ = (json(&text), named(&name, &text));
     }
 
     #[test]

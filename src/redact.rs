@@ -1,22 +1,45 @@
-//! Masks secrets by their shape: API keys, tokens, private keys, passwords in assignments and in URLs.
+//! Masks secrets by their shape: API keys, tokens, private keys, passwords in assignments, in URLs and in commands.
 //!
 //! A handoff is sent to a service and kept in files, and the notes, commits and outputs it is made of hold whatever
-//! somebody once pasted. A mask keeps the first few characters, so that a person recognises which key it was:
+//! was once pasted. So everything passes here where it is stored or printed: the database, the files of a run, the log, what is typed
+//! into a recording ([`typed`]), the answers of the API and standard output. What is a person's own is left as it is:
+//! what is typed to the agent, the scratchpad with its versions, an unsent prompt.
+//!
+//! A mask keeps the first few characters, so that a person recognises which key it was, and names the kind:
 //!
 //! ```text
-//! ghp_…[masked]      PASSWORD=h…[masked]      postgres://ada:t…[masked]@host/db
+//! ghp_…[masked GitHub token]      PASSWORD=h…[masked password]      postgres://ada:t…[masked password]@host/db
 //! ```
 //!
 //! It is a net, not a proof: a secret without a shape and without a name passes. What it must not do is spoil ordinary text,
 //! so a shape needs a length, and a value by a secret's name needs to look random or to stand in a `.env` line. Masking
 //! twice changes nothing, and time is linear in the text: every look to the side is bounded.
 
+mod commands;
+mod json;
+pub mod typed;
+
 use std::{borrow::Cow, ops::Range};
 
 use memchr::{memchr_iter, memchr2_iter, memmem};
 
-/// What stands for the hidden part.
-pub(super) const MASK: &str = "…[masked]";
+pub use json::{json, named};
+
+/// What begins the words for the hidden part; its kind and a bracket follow.
+pub const MASK: &str = "…[masked ";
+
+/// The kinds that have no row in [`TOKENS`].
+const KINDS: [&str; 7] = [
+    PASSWORD,
+    "private key",
+    "web token",
+    "bot token",
+    "bearer token",
+    "webhook",
+    "secret",
+];
+
+const PASSWORD: &str = "password";
 
 /// How many characters of a secret stay, if it is long enough.
 const KEPT: usize = 4;
@@ -61,68 +84,68 @@ impl Set {
     }
 }
 
-/// The tokens with a prefix of their own: the prefix, what may follow, and how much of it must.
-const TOKENS: [(&str, Set, usize); 60] = [
-    ("sk-ant-", Set::Url, 16),
-    ("sk-proj-", Set::Url, 20),
-    ("sk-svcacct-", Set::Url, 20),
-    ("sk-or-v1-", Set::Hex, 32),
-    ("sk-", Set::Url, 20),
-    ("sk_live_", Set::Alnum, 16),
-    ("sk_test_", Set::Alnum, 16),
-    ("rk_live_", Set::Alnum, 16),
-    ("rk_test_", Set::Alnum, 16),
-    ("whsec_", Set::Alnum, 20),
-    ("AKIA", Set::Upper, 16),
-    ("ASIA", Set::Upper, 16),
-    ("ghp_", Set::Alnum, 30),
-    ("gho_", Set::Alnum, 30),
-    ("ghu_", Set::Alnum, 30),
-    ("ghs_", Set::Alnum, 30),
-    ("ghr_", Set::Alnum, 30),
-    ("github_pat_", Set::Word, 30),
-    ("glpat-", Set::Url, 20),
-    ("glptt-", Set::Hex, 40),
-    ("gldt-", Set::Url, 20),
-    ("glsa_", Set::Word, 32),
-    ("xoxb-", Set::Url, 20),
-    ("xoxa-", Set::Url, 20),
-    ("xoxp-", Set::Url, 20),
-    ("xoxr-", Set::Url, 20),
-    ("xoxs-", Set::Url, 20),
-    ("xoxe-", Set::Url, 20),
-    ("xapp-", Set::Url, 20),
-    ("AIza", Set::Url, 35),
-    ("ya29.", Set::Url, 20),
-    ("GOCSPX-", Set::Url, 20),
-    ("hf_", Set::Alnum, 30),
-    ("npm_", Set::Alnum, 36),
-    ("pypi-", Set::Url, 50),
-    ("SG.", Set::Dotted, 40),
-    ("shpat_", Set::Hex, 32),
-    ("shpss_", Set::Hex, 32),
-    ("dop_v1_", Set::Hex, 64),
-    ("dckr_pat_", Set::Url, 20),
-    ("dapi", Set::Hex, 32),
-    ("key-", Set::Hex, 32),
-    ("SK", Set::Hex, 32),
-    ("hvs.", Set::Url, 24),
-    ("hvb.", Set::Url, 24),
-    ("ATATT3", Set::Url, 50),
-    ("lin_api_", Set::Alnum, 32),
-    ("ntn_", Set::Alnum, 40),
-    ("gsk_", Set::Alnum, 40),
-    ("xai-", Set::Alnum, 40),
-    ("pplx-", Set::Alnum, 40),
-    ("r8_", Set::Alnum, 37),
-    ("sbp_", Set::Hex, 40),
-    ("pscale_tkn_", Set::Url, 32),
-    ("PMAK-", Set::Url, 50),
-    ("NRAK-", Set::Alnum, 27),
-    ("sntrys_", Set::Dotted, 40),
-    ("EAACEdEose0cBA", Set::Alnum, 20),
-    ("AGE-SECRET-KEY-1", Set::Upper, 50),
-    ("HRKU-", Set::Url, 36),
+/// The tokens with a prefix of their own: the prefix, the kind, what may follow, and how much of it must.
+const TOKENS: [(&str, &str, Set, usize); 60] = [
+    ("sk-ant-", "Anthropic key", Set::Url, 16),
+    ("sk-proj-", "OpenAI key", Set::Url, 20),
+    ("sk-svcacct-", "OpenAI key", Set::Url, 20),
+    ("sk-or-v1-", "OpenRouter key", Set::Hex, 32),
+    ("sk-", "API key", Set::Url, 20),
+    ("sk_live_", "Stripe key", Set::Alnum, 16),
+    ("sk_test_", "Stripe key", Set::Alnum, 16),
+    ("rk_live_", "Stripe key", Set::Alnum, 16),
+    ("rk_test_", "Stripe key", Set::Alnum, 16),
+    ("whsec_", "Stripe secret", Set::Alnum, 20),
+    ("AKIA", "AWS key id", Set::Upper, 16),
+    ("ASIA", "AWS key id", Set::Upper, 16),
+    ("ghp_", "GitHub token", Set::Alnum, 30),
+    ("gho_", "GitHub token", Set::Alnum, 30),
+    ("ghu_", "GitHub token", Set::Alnum, 30),
+    ("ghs_", "GitHub token", Set::Alnum, 30),
+    ("ghr_", "GitHub token", Set::Alnum, 30),
+    ("github_pat_", "GitHub token", Set::Word, 30),
+    ("glpat-", "GitLab token", Set::Url, 20),
+    ("glptt-", "GitLab token", Set::Hex, 40),
+    ("gldt-", "GitLab token", Set::Url, 20),
+    ("glsa_", "Grafana token", Set::Word, 32),
+    ("xoxb-", "Slack token", Set::Url, 20),
+    ("xoxa-", "Slack token", Set::Url, 20),
+    ("xoxp-", "Slack token", Set::Url, 20),
+    ("xoxr-", "Slack token", Set::Url, 20),
+    ("xoxs-", "Slack token", Set::Url, 20),
+    ("xoxe-", "Slack token", Set::Url, 20),
+    ("xapp-", "Slack token", Set::Url, 20),
+    ("AIza", "Google key", Set::Url, 35),
+    ("ya29.", "Google token", Set::Url, 20),
+    ("GOCSPX-", "Google secret", Set::Url, 20),
+    ("hf_", "Hugging Face token", Set::Alnum, 30),
+    ("npm_", "npm token", Set::Alnum, 36),
+    ("pypi-", "PyPI token", Set::Url, 50),
+    ("SG.", "SendGrid key", Set::Dotted, 40),
+    ("shpat_", "Shopify token", Set::Hex, 32),
+    ("shpss_", "Shopify secret", Set::Hex, 32),
+    ("dop_v1_", "DigitalOcean token", Set::Hex, 64),
+    ("dckr_pat_", "Docker token", Set::Url, 20),
+    ("dapi", "Databricks token", Set::Hex, 32),
+    ("key-", "Mailgun key", Set::Hex, 32),
+    ("SK", "Twilio key", Set::Hex, 32),
+    ("hvs.", "Vault token", Set::Url, 24),
+    ("hvb.", "Vault token", Set::Url, 24),
+    ("ATATT3", "Atlassian token", Set::Url, 50),
+    ("lin_api_", "Linear key", Set::Alnum, 32),
+    ("ntn_", "Notion token", Set::Alnum, 40),
+    ("gsk_", "Groq key", Set::Alnum, 40),
+    ("xai-", "xAI key", Set::Alnum, 40),
+    ("pplx-", "Perplexity key", Set::Alnum, 40),
+    ("r8_", "Replicate token", Set::Alnum, 37),
+    ("sbp_", "Supabase token", Set::Hex, 40),
+    ("pscale_tkn_", "PlanetScale token", Set::Url, 32),
+    ("PMAK-", "Postman key", Set::Url, 50),
+    ("NRAK-", "New Relic key", Set::Alnum, 27),
+    ("sntrys_", "Sentry token", Set::Dotted, 40),
+    ("EAACEdEose0cBA", "Facebook token", Set::Alnum, 20),
+    ("AGE-SECRET-KEY-1", "age key", Set::Upper, 50),
+    ("HRKU-", "Heroku key", Set::Url, 36),
 ];
 
 /// The last word of a name whose value is a secret.
@@ -157,51 +180,121 @@ const PLACEHOLDERS: [&str; 12] = [
     "example",
 ];
 
+/// A secret in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secret {
+    /// Where it is, on character boundaries.
+    pub range: Range<usize>,
+    /// What it is, in words.
+    pub kind: &'static str,
+}
+
 /// Replaces the secrets in a text by masks.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
-    let found = secrets(text);
+    mask(text, secrets(text))
+}
+
+/// Puts masks in the place of secrets, which are in order and apart from one another.
+fn mask(text: &str, found: Vec<Secret>) -> Cow<'_, str> {
     if found.is_empty() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
-    for secret in found {
+    for Secret { range, kind } in found {
         // Short ones keep less: four characters of a password are half of it.
-        let length = secret.len();
+        let length = range.len();
         let kept = if length < 4 * KEPT { length / 8 } else { KEPT };
-        let kept = text.floor_char_boundary(secret.start + kept);
+        let kept = text.floor_char_boundary(range.start + kept);
         out.push_str(&text[done..kept]);
         out.push_str(MASK);
-        done = secret.end;
+        out.push_str(kind);
+        out.push(']');
+        done = range.end;
     }
     out.push_str(&text[done..]);
     Cow::Owned(out)
 }
 
-/// Where the secrets of a text are, in order and apart from one another, on character boundaries.
+/// How many masks a text holds, and of which kinds, in words: `2 secrets are masked: GitHub token, password`. `None` where it
+/// holds none.
 #[must_use]
-pub fn secrets(text: &str) -> Vec<Range<usize>> {
+pub fn masks(text: &str) -> Option<String> {
+    let known = TOKENS.iter().map(|(_, kind, ..)| *kind).chain(KINDS);
+    let mut kinds: Vec<&str> = known.collect();
+    kinds.dedup();
+    let mut found: Vec<(&str, usize)> = Vec::new();
+    for at in memmem::find_iter(text.as_bytes(), MASK) {
+        let rest = &text[at + MASK.len()..];
+        // A text may only look like a mask.
+        let kind = kinds.iter().copied().find(|kind| {
+            let behind = rest.strip_prefix(kind);
+            behind.is_some_and(|behind| behind.starts_with(']'))
+        });
+        let Some(kind) = kind else { continue };
+        match found.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, count)) => *count += 1,
+            None => found.push((kind, 1)),
+        }
+    }
+    let total: usize = found.iter().map(|(_, count)| count).sum();
+    let names: Vec<String> = found
+        .iter()
+        .map(|(kind, count)| match count {
+            1 => (*kind).to_owned(),
+            count => format!("{kind} ({count})"),
+        })
+        .collect();
+    let names = names.join(", ");
+    match total {
+        0 => None,
+        1 => Some(format!("1 secret is masked: {names}")),
+        total => Some(format!("{total} secrets are masked: {names}")),
+    }
+}
+
+/// The secrets of a text, in order and apart from one another.
+#[must_use]
+pub fn secrets(text: &str) -> Vec<Secret> {
     let bytes = text.as_bytes();
-    let mut found = Vec::new();
+    let mut found = Found::default();
     private_keys(text, &mut found);
     tokens(bytes, &mut found);
     urls(text, &mut found);
-    assignments(text, &mut found);
     bearers(bytes, &mut found);
-    found.sort_by_key(|one| (one.start, usize::MAX - one.end));
-    let mut apart: Vec<Range<usize>> = Vec::with_capacity(found.len());
+    assignments(text, &mut found);
+    commands::passwords(text, &mut found);
+    apart(found.0)
+}
+
+/// Puts secrets in order and joins those that overlap.
+fn apart(mut found: Vec<Secret>) -> Vec<Secret> {
+    found.sort_by_key(|one| (one.range.start, usize::MAX - one.range.end));
+    let mut apart: Vec<Secret> = Vec::with_capacity(found.len());
     for one in found {
         match apart.last_mut() {
-            Some(last) if one.start < last.end => last.end = last.end.max(one.end),
+            Some(last) if one.range.start < last.range.end => {
+                last.range.end = last.range.end.max(one.range.end);
+            }
             _ => apart.push(one),
         }
     }
     apart
 }
 
+/// What has been found so far.
+#[derive(Default)]
+struct Found(Vec<Secret>);
+
+impl Found {
+    fn add(&mut self, kind: &'static str, range: Range<usize>) {
+        self.0.push(Secret { range, kind });
+    }
+}
+
 /// The bodies of PEM private keys; one whose end is missing goes as far as its lines look like one.
-fn private_keys(text: &str, found: &mut Vec<Range<usize>>) {
+fn private_keys(text: &str, found: &mut Found) {
     const BEGIN: &str = "-----BEGIN ";
     let mut from = 0;
     for at in memmem::find_iter(text.as_bytes(), BEGIN) {
@@ -223,7 +316,7 @@ fn private_keys(text: &str, found: &mut Vec<Range<usize>>) {
             body + text[body..end].len() - text[body..end].trim_start_matches(is_break).len();
         let end = start + text[start..end].trim_end_matches(is_break).len();
         if end > start + 16 {
-            found.push(start..end);
+            found.add("private key", start..end);
         }
     }
 }
@@ -276,7 +369,7 @@ fn key_body_rest(bytes: &[u8]) -> usize {
 }
 
 /// Tokens with a prefix of their own, and JSON web tokens.
-fn tokens(bytes: &[u8], found: &mut Vec<Range<usize>>) {
+fn tokens(bytes: &[u8], found: &mut Found) {
     let mut runs = Runs { bytes, end: 0 };
     let mut at = 0;
     while at < bytes.len() {
@@ -289,11 +382,11 @@ fn tokens(bytes: &[u8], found: &mut Vec<Range<usize>>) {
         if stretch >= SHORTEST_TOKEN {
             while at < end {
                 let boundary = at == 0 || !Set::Word.has(bytes[at - 1]);
-                let length = boundary.then(|| token(&mut runs, at)).flatten();
-                if let Some(length) = length {
-                    found.push(at..at + length);
+                let token = boundary.then(|| token(&mut runs, at)).flatten();
+                if let Some((kind, length)) = token {
+                    found.add(kind, at..at + length);
                 }
-                at += length.unwrap_or(1);
+                at += token.map_or(1, |(_, length)| length);
             }
         }
         at = end.max(at) + 1;
@@ -338,23 +431,23 @@ impl Runs<'_> {
     }
 }
 
-/// The length of the token that begins here.
-fn token(runs: &mut Runs<'_>, at: usize) -> Option<usize> {
+/// The kind and the length of the token that begins here.
+fn token(runs: &mut Runs<'_>, at: usize) -> Option<(&'static str, usize)> {
     let bytes = &runs.bytes[at..];
     let first = *bytes.first()?;
     if !first.is_ascii_alphanumeric() {
         return None;
     }
     if bytes.starts_with(b"eyJ") {
-        return web_token(runs, at);
+        return web_token(runs, at).map(|length| ("web token", length));
     }
     if first.is_ascii_digit() {
-        return bot_token(bytes);
+        return bot_token(bytes).map(|length| ("bot token", length));
     }
     TOKENS
         .iter()
         .filter(|(prefix, ..)| bytes.starts_with(prefix.as_bytes()))
-        .find_map(|(prefix, set, least)| {
+        .find_map(|(prefix, kind, set, least)| {
             let body = runs.length(at + prefix.len(), *set);
             let end = prefix.len() + body;
             // A fixed alphabet means a fixed length: what is longer is something else.
@@ -364,7 +457,7 @@ fn token(runs: &mut Runs<'_>, at: usize) -> Option<usize> {
             } else {
                 body >= *least
             };
-            (whole && is_mixed(&bytes[prefix.len()..end], *set)).then_some(end)
+            (whole && is_mixed(&bytes[prefix.len()..end], *set)).then_some((*kind, end))
         })
 }
 
@@ -422,7 +515,7 @@ fn bot_token(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The passwords of `scheme://user:password@host`, and the paths of webhooks that are secrets themselves.
-fn urls(text: &str, found: &mut Vec<Range<usize>>) {
+fn urls(text: &str, found: &mut Found) {
     const HOOKS: [&str; 3] = [
         "hooks.slack.com/services/",
         "discord.com/api/webhooks/",
@@ -448,7 +541,7 @@ fn urls(text: &str, found: &mut Vec<Range<usize>>) {
                 .take_while(|byte| Set::Url.has(**byte) || **byte == b'/')
                 .count();
             if more > length.max(16) {
-                found.push(start + hook.len()..start + hook.len() + more);
+                found.add("webhook", start + hook.len()..start + hook.len() + more);
             }
             continue;
         }
@@ -460,7 +553,7 @@ fn urls(text: &str, found: &mut Vec<Range<usize>>) {
         };
         if is_value(password) && password.len() >= 3 {
             let from = start + user.len() + 1;
-            found.push(from..from + password.len());
+            found.add(PASSWORD, from..from + password.len());
         }
     }
 }
@@ -479,7 +572,7 @@ fn is_value(value: &str) -> bool {
 }
 
 /// Values that are given to a secret's name: `PASSWORD=…`, `"api_key": "…"`, `token: …`.
-fn assignments(text: &str, found: &mut Vec<Range<usize>>) {
+fn assignments(text: &str, found: &mut Found) {
     let bytes = text.as_bytes();
     let (mut stretch_end, mut nested) = (0, 0);
     for at in memchr2_iter(b'=', b':', bytes) {
@@ -514,7 +607,12 @@ fn assignments(text: &str, found: &mut Vec<Range<usize>>) {
                 looks_like_key(text_of)
             };
         if is_secret {
-            found.push(value);
+            let kind = if is_password_name(name) {
+                PASSWORD
+            } else {
+                "secret"
+            };
+            found.add(kind, value);
         }
     }
 }
@@ -524,6 +622,8 @@ fn name_before(text: &str, at: usize) -> Option<&str> {
     let start = text.ceil_char_boundary(at.saturating_sub(NAME_REACH));
     let head = text[start..at].trim_end_matches([' ', ':']);
     let head = head.strip_suffix(['"', '\'', '`']).unwrap_or(head);
+    // Quotes within quotes.
+    let head = head.trim_end_matches('\\');
     let length = head
         .bytes()
         .rev()
@@ -535,7 +635,7 @@ fn name_before(text: &str, at: usize) -> Option<&str> {
 
 /// Whether the last word of a name is one of a secret: `AWS_SECRET_ACCESS_KEY`, `api-key`, `dbPassword`.
 fn is_secret_name(name: &str) -> bool {
-    let tail_start = name.len().saturating_sub(24);
+    let tail_start = name.ceil_char_boundary(name.len().saturating_sub(24));
     let tail = &name[tail_start..];
     let word = tail.rsplit(['_', '-', '.']).next().unwrap_or_default();
     let is = |word: &str| NAMES.iter().any(|name| name.eq_ignore_ascii_case(word));
@@ -544,7 +644,31 @@ fn is_secret_name(name: &str) -> bool {
         .bytes()
         .rposition(|byte| byte.is_ascii_uppercase())
         .filter(|at| *at > 0 && word.as_bytes()[at - 1].is_ascii_lowercase());
-    is(word) || hump.is_some_and(|at| is(&word[at..]))
+    is(word) || hump.is_some_and(|at| is(&word[at..])) || is_password_name(word)
+}
+
+/// Whether a name ends in a word for a password, also without a sign before it: `PGPASSWORD`, `dbpasswd`.
+fn is_password_name(name: &str) -> bool {
+    const ENDINGS: [&str; 6] = [
+        "password",
+        "passwd",
+        "passwort",
+        "passphrase",
+        "pwd",
+        "pass",
+    ];
+    ENDINGS.iter().any(|ending| {
+        let at = name.len().checked_sub(ending.len());
+        // The short ones end other words too: `bypass`, `cwd` is none.
+        at.is_some_and(|at| {
+            name.as_bytes()[at..].eq_ignore_ascii_case(ending.as_bytes())
+                && (ending.len() > 4
+                    || at == 0
+                    || !name.as_bytes()[at - 1].is_ascii_alphabetic()
+                    || name.as_bytes()[at].is_ascii_uppercase()
+                        && name.as_bytes()[at - 1].is_ascii_lowercase())
+        })
+    })
 }
 
 /// Whether this is a `NAME=value` of a shell or an `.env` file: upper case, no blanks, at the start of its line.
@@ -560,9 +684,12 @@ fn is_env_line(text: &str, at: usize, name: &str) -> bool {
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(before, |end| &before[end + 1..]);
-    // Behind a blank it is an argument, as in `docker run -e NAME=value` or `NAME=value command`.
+    // Behind a blank it is an argument, as in `docker run -e NAME=value` or `NAME=value command`; behind a sign, another command.
     line.iter().all(u8::is_ascii_whitespace)
-        || matches!(line.last(), Some(b' ' | b'"' | b'\'' | b'`'))
+        || matches!(
+            line.last(),
+            Some(b' ' | b'"' | b'\'' | b'`' | b';' | b'&' | b'|' | b'(')
+        )
 }
 
 /// The value behind a `=` or `:`, without its quotes, and whether it has some.
@@ -580,12 +707,19 @@ fn value_behind(text: &str, from: usize) -> Option<(Range<usize>, bool)> {
         "Bearer ", "bearer ", "Basic ", "Token ", "token ", "ApiKey ",
     ]
     .iter()
-    .find(|scheme| rest.trim_start_matches(['"', '\'']).starts_with(**scheme));
-    let quote = rest
+    .find(|scheme| {
+        rest.trim_start_matches(['"', '\'', '\\'])
+            .starts_with(**scheme)
+    });
+    let bare = rest.trim_start_matches('\\');
+    let quote = bare
         .chars()
         .next()
         .filter(|c| matches!(c, '"' | '\'' | '`'));
-    start += quote.map_or(0, char::len_utf8) + scheme.map_or(0, |scheme| scheme.len());
+    if let Some(quote) = quote {
+        start += rest.len() - bare.len() + quote.len_utf8();
+    }
+    start += scheme.map_or(0, |scheme| scheme.len());
     let rest = &text[start.min(reach)..reach];
     let end = match quote {
         Some(quote) => rest.find([quote, '\n'])?,
@@ -595,9 +729,9 @@ fn value_behind(text: &str, from: usize) -> Option<(Range<usize>, bool)> {
             })
             .unwrap_or(rest.len()),
     };
-    let value = &rest[..end];
+    let value = rest[..end].trim_end_matches('\\');
     let plain = !value.contains(char::is_whitespace);
-    (plain && !value.is_empty()).then_some((start..start + end, quote.is_some()))
+    (plain && !value.is_empty()).then_some((start..start + value.len(), quote.is_some()))
 }
 
 /// Whether a value of an `.env` line is nothing to hide: a switch, a number, a path, code.
@@ -717,7 +851,7 @@ fn entropy(bytes: &[u8]) -> f64 {
 }
 
 /// `Bearer …` and `Basic …` wherever they stand.
-fn bearers(bytes: &[u8], found: &mut Vec<Range<usize>>) {
+fn bearers(bytes: &[u8], found: &mut Found) {
     for at in memchr_iter(b' ', bytes) {
         let head = &bytes[at.saturating_sub(6)..at];
         let bearer = head.eq_ignore_ascii_case(b"bearer");
@@ -742,7 +876,7 @@ fn bearers(bytes: &[u8], found: &mut Vec<Range<usize>>) {
             && (value.ends_with(b"=") || value.len().is_multiple_of(4))
             && distinct(value) >= 8;
         if value.len() >= 16 && (random || base64) {
-            found.push(at + 1..at + 1 + length);
+            found.add("bearer token", at + 1..at + 1 + length);
         }
     }
 }

@@ -1,0 +1,96 @@
+//! Masks the secrets in the texts of JSON, so that it stays JSON.
+
+use std::borrow::Cow;
+
+use super::{Secret, apart, is_secret_name, mask, redact, secrets};
+
+/// Replaces the secrets in the texts of one or more JSON values by masks; names stay. A name counts as the name of its text:
+/// `{"db_password": "…"}`. What is no JSON is left as it is, as far as it has no texts in quotes.
+#[must_use]
+pub fn json(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let mut done = 0;
+    let mut name: Option<Cow<'_, str>> = None;
+    let mut at = 0;
+    while let Some(begin) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found) {
+        let Some(end) = closing_quote(bytes, begin + 1) else {
+            break;
+        };
+        at = end + 1;
+        let Some(value) = unquoted(&text[begin..at]) else {
+            name = None;
+            continue;
+        };
+        let behind = bytes[at..]
+            .iter()
+            .position(|byte| !byte.is_ascii_whitespace());
+        if behind.is_some_and(|blanks| bytes[at + blanks] == b':') {
+            name = Some(value);
+            continue;
+        }
+        let name = name.take().filter(|_| follows_colon(bytes, begin));
+        let masked = match &name {
+            Some(name) => named(name, &value),
+            None => redact(&value),
+        };
+        if let Cow::Owned(masked) = masked {
+            out.push_str(&text[done..begin]);
+            // A text always becomes JSON.
+            out.push_str(&serde_json::to_string(&masked).unwrap_or_default());
+            done = at;
+        }
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+/// Replaces the secrets in a text by masks, also the one that only its name shows.
+#[must_use]
+pub fn named<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    let mut found = secrets(value);
+    if is_secret_name(name) && !value.contains(['"', '\n']) {
+        let head = format!("{name}=\"");
+        let whole = format!("{head}{value}\"");
+        let more = secrets(&whole).into_iter().filter_map(|one| {
+            let start = one.range.start.checked_sub(head.len())?;
+            let end = (one.range.end - head.len()).min(value.len());
+            Some(Secret {
+                range: start..end,
+                kind: one.kind,
+            })
+        });
+        found.extend(more);
+        found = apart(found);
+    }
+    mask(value, found)
+}
+
+fn closing_quote(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+fn unquoted(literal: &str) -> Option<Cow<'_, str>> {
+    let inner = &literal[1..literal.len() - 1];
+    if inner.contains('\\') {
+        return serde_json::from_str(literal).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inner))
+}
+
+fn follows_colon(bytes: &[u8], at: usize) -> bool {
+    let before = bytes[..at]
+        .iter()
+        .rposition(|byte| !byte.is_ascii_whitespace());
+    before.is_some_and(|before| bytes[before] == b':')
+}
