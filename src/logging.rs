@@ -7,7 +7,7 @@
 //! written is no reason to stop; the reason is handed back as a warning.
 //!
 //! Names of branches, files and models end up in log lines. Every line passes [`one_line`], so that
-//! reading the log in a terminal is safe.
+//! reading the log in a terminal is safe, and [`redact`], so that showing it to others is.
 
 #![allow(
     clippy::disallowed_methods,
@@ -37,6 +37,7 @@ use crate::{
         LogConfig, LogLevel,
         load::paths::{DirError, ensure_private_dir},
     },
+    redact::redact,
 };
 
 /// What the files' names start and end with; the date stands between.
@@ -181,7 +182,8 @@ impl Drop for Line {
             return;
         }
         let text = String::from_utf8_lossy(&self.bytes);
-        let line = format!("{}\n", one_line(text.trim_end_matches('\n')));
+        let masked = redact(text.trim_end_matches('\n'));
+        let line = format!("{}\n", one_line(&masked));
         // The channel refuses only when the writer is gone, at the very end.
         let _ = self.out.write_all(line.as_bytes());
     }
@@ -386,6 +388,25 @@ mod tests {
             "{text:?}"
         );
         assert!(!text.contains('\u{202e}'), "{text:?}");
+    }
+
+    #[test]
+    fn a_secret_does_not_reach_the_log() {
+        let home = tempfile::tempdir().expect("a directory");
+        let directory = home.path().join("log");
+        let (subscriber, guard) =
+            subscriber(&directory, &LogConfig::default(), None).expect("a log");
+        tracing::subscriber::with_default(subscriber, || {
+            // Whole ones would be found in this file.
+            let word = "wintermute7x9";
+            let command = format!("PGPASSWORD={word} psql");
+            let error = Some(format!("{{\"db_password\": \"{word}\"}}"));
+            tracing::warn!(command, ?error, "failed: sshpass -p {word}");
+        });
+        drop(guard);
+        let text = read_all(&directory);
+        assert!(!text.contains("mute"), "{text}");
+        assert!(text.contains("[masked password]"), "{text}");
     }
 
     #[test]

@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use crate::redact;
+
 /// How many events are kept for listeners who come back: minutes of a busy session.
 pub const KEPT: usize = 1024;
 
@@ -101,7 +103,9 @@ impl News {
     pub fn to_event(&self, id: Option<&str>) -> String {
         // JSON on one line holds no line break, so nothing in it can end the event or begin another.
         let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
-        format!("{id}event: {}\ndata: {}\n\n", self.kind.word(), self.data)
+        let data = self.data.to_string();
+        let data = redact::json(&data);
+        format!("{id}event: {}\ndata: {data}\n\n", self.kind.word())
     }
 }
 

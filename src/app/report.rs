@@ -20,7 +20,6 @@ use crate::{
         Iteration,
         past::{MessageKind, PastSession},
     },
-    redact::redact,
     transcript::Tokens,
 };
 
@@ -246,7 +245,7 @@ pub fn handoff(model: &Model) -> HandoffReport {
         generated_at: Some(model.now.wall),
         branch,
         head_commit: head,
-        next_step: crate::handoff::next_step(state, notes).map(|next| redact(&next).into_owned()),
+        next_step: crate::handoff::next_step(state, notes),
         continuation_prompt: Some(crate::handoff::continuation(state, notes)),
         session_id: Some(model.session.to_string()),
         kind: "present".to_owned(),
@@ -265,8 +264,7 @@ pub fn past_handoff(past: &PastSession) -> HandoffReport {
     let state = state.and_then(|state| PreservedState::deserialize(state).ok());
     let text = message.map_or("", |message| message.text);
     let mut report = report_of(text, &state.unwrap_or_default());
-    let task = past.task.as_ref().map(|task| redact(task).into_owned());
-    report.task_title = report.task_title.or(task);
+    report.task_title = report.task_title.or_else(|| past.task.clone());
     report.session_id = past.iteration.session_id.map(|id| id.to_string());
     report.generated_at = message.and_then(|message| message.at);
     let (kind, warning) = match message.map(|message| message.kind) {
@@ -297,27 +295,19 @@ pub fn past_handoff(past: &PastSession) -> HandoffReport {
 
 /// A message with the items of the state that it was made from.
 fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
-    // As in the message, secrets are masked; control characters are JSON's business.
-    let masked = |text: &str| redact(text).into_owned();
-    let items = |items: &[Item]| items.iter().map(|item| masked(item.as_str())).collect();
+    let items = |items: &[Item]| items.iter().map(|item| item.text.clone()).collect();
     HandoffReport {
         task_title: state
             .current_objective
             .as_ref()
-            .map(|item| masked(item.as_str())),
+            .map(|item| item.text.clone()),
         completed_items: items(&state.completed_items),
         remaining_items: items(&state.pending_items),
         blocking_issues: state
             .known_issues
             .iter()
             .filter(|issue| !issue.addressed)
-            .map(|issue| {
-                masked(&format!(
-                    "[{}] {}",
-                    issue.severity.word(),
-                    issue.description
-                ))
-            })
+            .map(|issue| format!("[{}] {}", issue.severity.word(), issue.description))
             .collect(),
         modified_files: items(&state.modified_files),
         created_files: items(&state.created_files),
@@ -325,8 +315,8 @@ fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
             .decisions
             .iter()
             .map(|decision| KeyDecision {
-                text: masked(&decision.description),
-                reason: Some(masked(&decision.rationale)).filter(|why| !why.is_empty()),
+                text: decision.description.clone(),
+                reason: Some(decision.rationale.clone()).filter(|why| !why.is_empty()),
                 decided_at: decision.timestamp,
             })
             .collect(),
@@ -337,7 +327,7 @@ fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
             .told()
             .map(|(field, text, origin)| SourcedItem {
                 field: field.to_owned(),
-                text: masked(&text),
+                text: text.into_owned(),
                 source: origin.word().to_owned(),
             })
             .collect(),

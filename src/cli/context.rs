@@ -1,7 +1,7 @@
 //! `pitstop context [--all] [--json]`: the shell commands of this project's sessions, with their output.
 //!
 //! It reads files only, so it needs no supervisor: the newest run's `meta.json` names the session, whose transcript lies
-//! in the agent's configuration directory; an agent without one has the recording of its pane. Secrets are masked.
+//! in the agent's configuration directory; an agent without one has the recording of its pane.
 
 use std::{
     fs::{self, File},
@@ -23,7 +23,6 @@ use crate::{
         IterationId, Meta,
         files::{FilesError, META, PrivateDir, RECORDING, RunDir, runs},
     },
-    redact::redact,
     transcript::{
         SessionId,
         commands::{CommandLog, CommandReader, CommandRecord, OutputReader, cast},
@@ -208,24 +207,23 @@ fn as_text(sessions: &[Session], heads: bool) -> String {
             .iter()
             .map(|one| (one.id.clone(), one.log.records(), &one.log as _))
             .collect();
-        return redact(&strategy.context_of_all(&sessions)).into_owned();
+        return strategy.context_of_all(&sessions);
     }
-    let text: String = sessions
+    sessions
         .iter()
         .map(|one| strategy.context(&one.log.records(), &one.log))
-        .collect();
-    redact(&text).into_owned()
+        .collect()
 }
 
 fn as_json(sessions: &[Session]) -> Value {
     let strategy = RecentCommands::default();
     let command = |log: &CommandLog, record: &CommandRecord| {
         json!({
-            "command": record.command.as_deref().map(redact),
+            "command": record.command,
             "exit": record.exit,
             "at": record.at,
             "duration_ms": record.duration.map(|duration| duration.as_millis() as u64),
-            "output": redact(&strategy.shortened(&log.read(record))),
+            "output": strategy.shortened(&log.read(record)),
         })
     };
     let sessions = sessions.iter().map(|one| {

@@ -46,6 +46,7 @@ use crate::{
     },
     logging,
     pane::pty::standby::Standby,
+    redact::redact,
     runtime::{
         self, Setup, Signals,
         agent::{AgentPlan, SHIM},
@@ -558,7 +559,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         tracing::warn!(warning);
         if speech.is_some() {
             // Before the first line of the run; nobody sees a footer.
-            eprintln!("warning: {}", clean::one_line(&warning));
+            eprintln!("warning: {}", clean::one_line(&redact(&warning)));
         }
         model.trouble(warning);
     }
@@ -643,7 +644,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         farewell(&model, who.kind);
     } else {
         for left in &model.left_running {
-            eprintln!("warning: {}", clean::one_line(left));
+            eprintln!("warning: {}", clean::one_line(&redact(left)));
         }
     }
     Ok(code)
@@ -761,5 +762,5 @@ fn farewell(model: &Model, kind: AgentKind) {
     for left in &model.left_running {
         text = format!("{text}{}\n", clean::one_line(left));
     }
-    host::last_words(&text);
+    host::last_words(&redact(&text));
 }

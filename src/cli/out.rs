@@ -12,6 +12,7 @@ use crate::api::wire::ErrorBody;
 pub use crate::clean::chain;
 use crate::clean::one_line;
 use crate::config::load::paths::secrets_file_here;
+use crate::redact;
 
 /// All went well.
 pub const OK: i32 = 0;
@@ -26,9 +27,14 @@ pub const NONE_RUNS: i32 = 3;
 /// explanation arrives.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 
-/// Prints text on standard output in one write; a reader that has gone away is no fault.
+/// Prints text or JSON on standard output in one write, its secrets masked; a reader that has gone away is no fault.
 #[must_use]
 pub fn print(text: &str) -> i32 {
+    let text = if text.starts_with(['{', '[']) {
+        redact::json(text)
+    } else {
+        redact::redact(text)
+    };
     let mut stdout = io::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
@@ -42,7 +48,7 @@ pub fn print(text: &str) -> i32 {
 
 /// Prints one error with its hint, if that is not empty, on standard error.
 pub fn complain(error: &str, hint: &str) {
-    let mut text = format!("error: {}\n", one_line(error));
+    let mut text = format!("error: {}\n", one_line(&redact::redact(error)));
     if !hint.is_empty() {
         writeln!(text, "hint: {}", one_line(hint)).expect("writing to a string cannot fail");
     }

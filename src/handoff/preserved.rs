@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     breakpoint::test_run::{self, TestOutcome},
+    redact,
     scratchpad::Parsed,
     transcript::{
         human::{HumanWords, KEPT_RULES, Said},
@@ -711,12 +712,15 @@ impl PreservedState {
         self.set_custom_from(key, value, Origin::Human);
     }
 
-    /// Keeps a value under a key; an empty value removes the key.
+    /// Keeps a value under a key; an empty value removes the key. A value that only its key shows to be a secret is masked
+    /// here, for nothing says so later.
     pub fn set_custom_from(&mut self, key: &str, value: &str, origin: Origin) {
         if value.is_empty() {
             self.custom.remove(key);
         } else if self.custom.len() < KEPT_ITEMS || self.custom.contains_key(key) {
-            self.custom.insert(key.to_owned(), Item::new(value, origin));
+            let value = redact::named(key, value);
+            self.custom
+                .insert(key.to_owned(), Item::new(&value, origin));
         }
     }
 

@@ -24,7 +24,10 @@ use rustix::{
     io::Errno,
 };
 
-use crate::lineage::{IterationId, Meta, RunId};
+use crate::{
+    lineage::{IterationId, Meta, RunId},
+    redact,
+};
 
 /// The name of our directory within a project.
 pub const PROJECT_DIR: &str = ".pitstop";
@@ -276,6 +279,11 @@ impl PrivateDir {
     /// Writes the state file `name`: a crash at any moment leaves the old file or the new, whole.
     pub fn write_private(&self, name: &str, bytes: &[u8]) -> Result<(), FilesError> {
         self.write_watched(name, bytes, &mut |_, _| Ok(()))
+    }
+
+    /// As [`PrivateDir::write_private`], for a text that repeats what was said elsewhere: its secrets are masked.
+    pub fn write_masked(&self, name: &str, text: &str) -> Result<(), FilesError> {
+        self.write_private(name, redact::redact(text).as_bytes())
     }
 
     /// As [`PrivateDir::write_private`]; `watch` is called at both edges of each step, and an error
@@ -547,9 +555,11 @@ impl RunDir {
         self.project()?.dir("runs")?.dir(self.run.as_str())
     }
 
-    /// Writes `meta.json`.
+    /// Writes `meta.json`, its secrets masked.
     pub fn write_meta(&self, meta: &Meta) -> Result<(), FilesError> {
-        self.dir()?.write_private(META, &meta.to_json())
+        let json = meta.to_json();
+        self.dir()?
+            .write_private(META, redact::json(&json).as_bytes())
     }
 
     /// The directory of one iteration, `iteration-N`, created where it is missing.
@@ -557,14 +567,9 @@ impl RunDir {
         self.dir()?.dir(&format!("iteration-{iteration}"))
     }
 
-    /// Writes one of an iteration's files, such as [`HANDOFF`].
-    pub fn write(
-        &self,
-        iteration: IterationId,
-        name: &str,
-        bytes: &[u8],
-    ) -> Result<(), FilesError> {
-        self.iteration(iteration)?.write_private(name, bytes)
+    /// Writes one of an iteration's texts, such as [`HANDOFF`], its secrets masked.
+    pub fn write(&self, iteration: IterationId, name: &str, text: &str) -> Result<(), FilesError> {
+        self.iteration(iteration)?.write_masked(name, text)
     }
 }
 
@@ -660,7 +665,7 @@ mod tests {
         let run = RunId::new(chrono::DateTime::UNIX_EPOCH, [1, 2, 3]);
         let run_dir = RunDir::open(&dir, &run).unwrap();
         run_dir
-            .write(IterationId::FIRST, HANDOFF, b"# Handoff")
+            .write(IterationId::FIRST, HANDOFF, "# Handoff")
             .unwrap();
 
         let pitstop = project.path().join(".pitstop");

@@ -644,10 +644,10 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// The bytes of the file: indented JSON with a final newline.
+    /// The text of the file: indented JSON with a final newline.
     #[must_use]
-    pub fn to_json(&self) -> Vec<u8> {
-        format!("{:#}\n", json(self)).into_bytes()
+    pub fn to_json(&self) -> String {
+        format!("{:#}\n", json(self))
     }
 }
 
@@ -1013,7 +1013,7 @@ mod tests {
             value.as_object().unwrap().keys().cloned().collect()
         };
         let value: serde_json::Value =
-            serde_json::from_slice(&lineage.meta(None, None).to_json()).unwrap();
+            serde_json::from_str(&lineage.meta(None, None).to_json()).unwrap();
         assert_eq!(
             names(&value),
             ["run_id", "started_at", "cost", "iterations"]
@@ -1041,7 +1041,7 @@ mod tests {
             evidence: "breaker no_change tripped".to_owned(),
         };
         let meta = lineage.meta(Some("build it"), Some((at(62), end)));
-        let value: serde_json::Value = serde_json::from_slice(&meta.to_json()).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&meta.to_json()).unwrap();
         assert_eq!(
             names(&value),
             [

@@ -1,7 +1,8 @@
 //! The pane's output over time, as an asciicast v2 file.
 //!
 //! One JSON line a chunk: `[seconds, "o", text]`, after a header line; `"i"` for input, which is recorded only where the user
-//! wants it, `"r"` for a change of size. The format is text, so a character cut by the end of a chunk waits for its
+//! wants it, line by line and with secrets masked, `"r"` for a change of size. Output is what the screen has shown, secrets
+//! included. The format is text, so a character cut by the end of a chunk waits for its
 //! rest, and bytes that are no UTF-8 become U+FFFD.
 //!
 //! ```text
@@ -24,6 +25,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{PaneSize, begun_character};
+use crate::redact::typed::Typed;
 
 /// Handed over in batches of this many bytes, so that a flood of small chunks costs few calls and wakes nobody.
 const BATCH: usize = 64 * 1024;
@@ -144,6 +146,8 @@ impl Recording {
             left: limit,
             carried: Vec::new(),
             carried_input: Vec::new(),
+            typed: Typed::default(),
+            typed_at: 0.0,
         };
         let ((batches, to_write), (tell, written)) = (channel(), channel());
         let start = |cast: CastFile| {
@@ -301,6 +305,10 @@ struct CastFile {
     carried: Vec<u8>,
     /// The same of input.
     carried_input: Vec<u8>,
+    /// Input whose line is not over: its secrets can be seen in whole lines only.
+    typed: Typed,
+    /// When the last of it was typed.
+    typed_at: f64,
 }
 
 impl CastFile {
@@ -317,7 +325,12 @@ impl CastFile {
             // Nobody listens when the rest is written.
             let _ = tell.send(());
         }
-        Ok(true)
+        let whole = match self.typed.finish() {
+            Some(text) => self.line(&(self.typed_at, "i", text))?,
+            None => true,
+        };
+        self.write()?;
+        Ok(whole)
     }
 
     fn write(&mut self) -> io::Result<()> {
@@ -369,7 +382,15 @@ impl CastFile {
         if whole.is_empty() {
             return Ok(true);
         }
-        self.line(&(seconds, code, String::from_utf8_lossy(whole)))
+        let text = String::from_utf8_lossy(whole);
+        if !input {
+            return self.line(&(seconds, code, text));
+        }
+        self.typed_at = seconds;
+        let Some(line) = self.typed.add(&text) else {
+            return Ok(true);
+        };
+        self.line(&(seconds, code, line))
     }
 
     /// False, and nothing of it, if there is no room for it.
@@ -437,6 +458,8 @@ mod tests {
         recording.output(Duration::from_millis(1750), b"h").unwrap();
         input(&mut recording, b"\xa4");
         recording.resize(Duration::from_secs(2), PaneSize::new(100, 30));
+        let enter = recording.input(Duration::from_millis(2500), b"\r");
+        enter.unwrap();
         recording.flush().unwrap().wait();
         assert_eq!(
             lines(&path),
@@ -444,10 +467,9 @@ mod tests {
                 json!({"version": 2, "width": 80, "height": 24, "timestamp": 1_700_000_000,
                        "env": {"TERM": "xterm-256color"}}),
                 json!([1.5, "o", "a\u{1b}[31m\"\\\r\n"]),
-                json!([1.75, "i", "h"]),
                 json!([1.75, "o", "h"]),
-                json!([1.75, "i", "ä"]),
                 json!([2.0, "r", "100x30"]),
+                json!([2.5, "i", "hä\r"]),
             ]
         );
         assert_eq!(

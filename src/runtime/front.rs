@@ -12,7 +12,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use crate::autopilot::RunNews;
+use crate::{autopilot::RunNews, redact};
 
 use super::{
     Woken,
@@ -160,8 +160,8 @@ impl Front {
     pub fn tell(&self, news: &RunNews, at: DateTime<Utc>, run: &str) {
         let Some(lines) = &self.lines else { return };
         let line = match lines.speech {
-            Speech::Lines => news.line(at),
-            Speech::Json => news.json_line(at, run),
+            Speech::Lines => redact::redact(&news.line(at)).into_owned(),
+            Speech::Json => redact::json(&news.json_line(at, run)).into_owned(),
         };
         if let Some(sender) = &lines.sender
             && sender.try_send(line).is_err()

@@ -264,7 +264,7 @@ impl Keeper {
     /// Writes a file beside an iteration's others.
     fn file(&self, iteration: IterationId, name: &str, text: &str) -> Option<String> {
         let files = self.files.as_ref()?;
-        let written = files.write(iteration, name, text.as_bytes());
+        let written = files.write(iteration, name, text);
         written.err().map(|error| told(&error))
     }
 }

@@ -33,6 +33,7 @@ use crate::{
     breakpoint::git,
     clean,
     lineage::files::HANDOFF,
+    redact,
 };
 
 use super::{Shell, agent::AgentPlan, keeper::told};
@@ -127,7 +128,7 @@ fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Res
     if let (Some(text), Some(files)) = (&preparation.handoff, &plan.files) {
         files
             .iteration(iteration)
-            .and_then(|directory| directory.write_private(HANDOFF, text.as_bytes()))
+            .and_then(|directory| directory.write_masked(HANDOFF, text))
             .map_err(|error| format!("the handoff cannot be written: {}", told(&error)))?;
     }
     can_open(DESCRIPTORS).map_err(|error| {
@@ -189,7 +190,8 @@ async fn run(
 ) -> Result<(), String> {
     let hook = about.hook;
     let failed = |why: &str| format!("[hooks] {hook} {why}");
-    let json = serde_json::to_vec(about).map_err(|error| failed(&told(&error)))?;
+    let json = serde_json::to_string(about).map_err(|error| failed(&told(&error)))?;
+    let json = redact::json(&json).into_owned();
     let child = Command::new("sh")
         .arg("-c")
         .arg(command)
@@ -210,7 +212,7 @@ async fn run(
     let give = async {
         if let Some(mut stdin) = stdin {
             // It need not read it.
-            let _ = stdin.write_all(&json).await;
+            let _ = stdin.write_all(json.as_bytes()).await;
         }
     };
     let (mut printed, mut complained) = (Vec::new(), Vec::new());

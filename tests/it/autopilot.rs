@@ -32,7 +32,7 @@ fn demo() -> Launch {
 }
 
 /// With an agent that plays these turns in each session.
-fn playing(launch: Launch, turns: &[&str]) -> Launch {
+pub(crate) fn playing(launch: Launch, turns: &[&str]) -> Launch {
     let script = launch.the_home().path("script");
     fs::write(&script, turns.join("\n")).expect("the script is written");
     launch.env("PITSTOP_DEMO_SCRIPT", script)

@@ -38,6 +38,7 @@ mod reboot;
 mod recovery;
 mod replay;
 mod scratchpad;
+mod secrets;
 mod session;
 mod submit;
 mod summary;

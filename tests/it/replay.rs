@@ -64,7 +64,8 @@ fn what_is_typed_is_recorded_only_where_that_is_wanted() {
         supervisor.wait_for_exit(SOON);
         let lines = fs::read_to_string(path).expect("a recording");
         let typed = |text: &str| lines.contains(&format!("\"i\",\"{text}\""));
-        assert_eq!((typed("ä"), typed("\\r")), (wanted, wanted), "{lines}");
+        assert_eq!(typed("ä\\r"), wanted, "{lines}");
+        assert!(wanted || !lines.contains("\"i\""), "{lines}");
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request as HttpRequest, State};
@@ -15,9 +16,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
-use axum::{Json, Router};
 use futures_util::StreamExt;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{timeout, timeout_at};
@@ -33,6 +33,7 @@ use crate::api::wire::{
     SaveBody, SayBody, TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, UsageQuery, field,
     is_event_name, is_sha, is_shallow,
 };
+use crate::redact;
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
 const PRESENT_SESSION: &str = "current";
@@ -136,6 +137,18 @@ impl From<FieldError> for Fault {
             field: Some(error.field.clone()),
             ..Self::bad(error.to_string())
         }
+    }
+}
+
+/// An answer in JSON, its secrets masked.
+struct Json<T>(T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        // Plain data with text keys always becomes JSON.
+        let text = serde_json::to_string(&self.0).unwrap_or_default();
+        let kind = [(header::CONTENT_TYPE, "application/json")];
+        (kind, redact::json(&text).into_owned()).into_response()
     }
 }
 

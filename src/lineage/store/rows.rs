@@ -17,6 +17,7 @@ use crate::{
         metrics::Total,
         moment,
     },
+    redact,
     transcript::{SessionId, Tokens},
 };
 
@@ -671,12 +672,14 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Every text that comes from elsewhere gets into the database by one of these three, without its secrets; what is looked
+/// for passes them too.
 fn text(value: &impl ToString) -> Bind {
-    Bind::Text(Some(value.to_string()))
+    maybe_text(Some(value.to_string()))
 }
 
 fn maybe_text(value: Option<impl ToString>) -> Bind {
-    Bind::Text(value.map(|value| value.to_string()))
+    Bind::Text(value.map(|value| redact::redact(&value.to_string()).into_owned()))
 }
 
 fn time(at: DateTime<Utc>) -> Bind {
@@ -693,5 +696,5 @@ fn maybe_number(value: Option<u64>) -> Bind {
 }
 
 fn json(value: &impl serde::Serialize) -> String {
-    lineage::json(value).to_string()
+    redact::json(&lineage::json(value).to_string()).into_owned()
 }
