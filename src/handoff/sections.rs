@@ -48,7 +48,7 @@ pub fn next_step(state: &PreservedState, notes: &Parsed) -> Option<String> {
         let objective = state.current_objective.as_ref();
         objective.is_some_and(|objective| same(&objective.text, text))
     };
-    let noted = notes.next.as_deref().filter(|next| !is_done(next));
+    let noted = notes.next.as_deref().filter(|step| !is_done(step));
     let open = state.pending_items.iter().map(Item::as_str);
     let mut steps = noted.into_iter().chain(open);
     let next = steps.find(|step| !is_objective(step))?;
@@ -167,11 +167,11 @@ impl Said {
     }
 
     fn has(&self, text: &str) -> bool {
-        let text = one_line(text);
-        if self.items.contains_key(&key(&text)) {
-            return true;
-        }
-        // Summaries clip what is long.
+        self.items.contains_key(&key(&one_line(text)))
+    }
+
+    /// Whether a line that a summary has clipped is said in full.
+    fn has_whole_of(&self, text: &str) -> bool {
         let head = text.strip_suffix('…').map(|head| key(head.trim_end()));
         head.is_some_and(|head| {
             head.len() >= CLIPPED && self.items.keys().any(|said| said.starts_with(&head))
@@ -318,12 +318,14 @@ fn summary(text: &str, said: &mut Said) -> String {
         }
     }
     Parsed::read(text).without(|fact| {
-        let is_said = said.covers(fact);
+        let Fact::Line(line) = fact else {
+            return said.covers(fact);
+        };
+        let text = list_item(line.trim()).map_or(line.trim(), |item| item.text);
+        let is_said = said.covers(fact) || said.has_whole_of(text);
         // A model may say it twice by itself.
-        if let Fact::Line(line) = fact
-            && let Some(item) = list_item(line.trim())
-        {
-            said.add(item.text);
+        if list_item(line.trim()).is_some() {
+            said.add(text);
         }
         is_said
     })

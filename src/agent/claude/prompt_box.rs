@@ -109,17 +109,15 @@ impl PromptBox {
             return Self::Absent;
         };
         let mark = mark_of(&first.text);
-        let present = match above {
-            Some(_) => mark.is_some(),
-            None => {
-                let texts = inside.iter().map(|row| row.text.as_str());
-                let mut texts = texts.skip_while(|text| text.trim().is_empty());
-                // Of a box that is one row too high, the rule alone is above the screen.
-                texts
-                    .next()
-                    .is_none_or(|text| is_further(text) || mark_of(text).is_some())
-                    && texts.all(is_further)
-            }
+        let present = if above.is_some() {
+            mark.is_some()
+        } else {
+            let texts = inside.iter().map(|row| row.text.as_str());
+            let mut texts = texts.skip_while(|text| text.trim().is_empty());
+            // Of a box that is one row too high, the rule alone is above the screen.
+            let first = texts.next();
+            first.is_none_or(|text| is_further(text) || mark_of(text).is_some())
+                && texts.all(is_further)
         };
         if !present {
             return Self::Absent;

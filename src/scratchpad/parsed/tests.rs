@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
-use super::*;
+use super::{titles::label, *};
+use crate::scratchpad::lines::heading;
 
 const NOTES: &str = "\
 # Scratchpad
@@ -380,6 +381,31 @@ fn the_template_says_nothing() {
     assert!(!Parsed::read("## Blockers\nnone\n").is_blank());
     assert_eq!(notes.without(|_| false), "");
     assert_eq!(notes.objective.or(notes.next), None);
+}
+
+/// The time grows with the length: with its square, one of these would take minutes.
+#[test]
+fn what_is_huge_is_read_at_once() {
+    for piece in [
+        "## Key Decisions\n- `a",
+        " | a",
+        " because",
+        "a:\n",
+        "- [ ] a\n  b\n",
+        "```\na\n",
+        "|a\n",
+    ] {
+        for start in [
+            "",
+            "## Key Decisions\n- `a",
+            "## Last Action\n",
+            "## Objective\n",
+        ] {
+            let text = format!("{start}{}", piece.repeat(250_000 / piece.len()));
+            let notes = Parsed::read(&text);
+            let _ = notes.without(|fact| matches!(fact, Fact::Line(_)));
+        }
+    }
 }
 
 /// Pieces of notes, so that most texts have sections, lists and fences.

@@ -1,0 +1,140 @@
+//! The headings by which the sections of the notes are known, however they are written.
+
+/// The sections that the notes have, by what is read from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Section {
+    /// The notes themselves.
+    Title,
+    Objective,
+    Understanding,
+    Plan,
+    Decisions,
+    Blockers,
+    LastAction,
+    Next,
+    /// Those of a summary of a session, which agents take over.
+    Other,
+}
+
+/// Their headings, in lower case.
+const TITLES: [(Section, &[&str]); 9] = [
+    (Section::Title, &["scratchpad", "notes"]),
+    (
+        Section::Objective,
+        &[
+            "objective",
+            "objectives",
+            "current objective",
+            "goal",
+            "goals",
+        ],
+    ),
+    (
+        Section::Understanding,
+        &["current understanding", "understanding"],
+    ),
+    (
+        Section::Plan,
+        &[
+            "current plan",
+            "plan",
+            "checklist",
+            "tasks",
+            "todo",
+            "to do",
+        ],
+    ),
+    (
+        Section::Decisions,
+        &[
+            "key decisions",
+            "key decision",
+            "decisions",
+            "decisions made",
+        ],
+    ),
+    (
+        Section::Blockers,
+        &[
+            "blockers",
+            "blocker",
+            "current blockers",
+            "blocking issues",
+            "known issues",
+            "open issues",
+        ],
+    ),
+    (Section::LastAction, &["last action", "last actions"]),
+    (
+        Section::Next,
+        &[
+            "next",
+            "next step",
+            "next steps",
+            "next action",
+            "next actions",
+            "next up",
+        ],
+    ),
+    (
+        Section::Other,
+        &[
+            "user intent",
+            "technical context",
+            "files & code",
+            "errors & fixes",
+            "pending tasks",
+            "current state",
+        ],
+    ),
+];
+
+/// The level of a line such as `**Blockers:**`: every heading ends its section.
+pub(super) const LABEL: usize = 7;
+
+/// The section with this heading, and what stands behind a colon on its line.
+pub(super) fn titled(words: &str) -> Option<(Section, &str)> {
+    if let Some(section) = section_of(words) {
+        return Some((section, ""));
+    }
+    let (title, rest) = words.split_once(':')?;
+    Some((section_of(title)?, rest.trim_matches(['*', '_', ' '])))
+}
+
+fn section_of(title: &str) -> Option<Section> {
+    let title = title.split(" (").next().unwrap_or_default();
+    let title = title
+        .trim_start_matches(|c: char| !c.is_alphabetic())
+        .trim_end_matches(|c: char| !c.is_alphanumeric());
+    by_title(title)
+}
+
+fn by_title(title: &str) -> Option<Section> {
+    let title = title.to_lowercase();
+    TITLES
+        .iter()
+        .find(|(_, titles)| titles.contains(&title.as_str()))
+        .map(|(section, _)| *section)
+}
+
+/// A line that is the head of a section without being a heading, and what stands behind it.
+pub(super) fn label(line: &str) -> Option<(Section, &str)> {
+    let mark = ["**", "__"].into_iter().find(|mark| line.starts_with(mark));
+    let Some(mark) = mark else {
+        let (title, rest) = line.split_once(':')?;
+        let rest = rest.strip_prefix(' ').or(rest.is_empty().then_some(rest))?;
+        return Some((by_title(title.trim())?, rest.trim()));
+    };
+    let (title, rest) = line[mark.len()..].split_once(mark)?;
+    let section = by_title(title.trim_end_matches(':').trim())?;
+    let behind = rest.strip_prefix(':').unwrap_or(rest);
+    let named = title.ends_with(':') || behind.len() < rest.len() || rest.is_empty();
+    named.then(|| (section, behind.trim()))
+}
+
+pub(super) fn is_rejection(title: &str) -> bool {
+    let title = title.to_lowercase();
+    ["reject", "alternative", "ruled out", "discarded"]
+        .iter()
+        .any(|word| title.contains(word))
+}
