@@ -48,9 +48,9 @@ pub fn next_step(state: &PreservedState, notes: &Parsed) -> Option<String> {
         let objective = state.current_objective.as_ref();
         objective.is_some_and(|objective| same(&objective.text, text))
     };
-    let noted = notes.next.as_deref().filter(|step| !is_done(step));
+    let hint = notes.next.as_deref().filter(|step| !is_done(step));
     let open = state.pending_items.iter().map(Item::as_str);
-    let mut steps = noted.into_iter().chain(open);
+    let mut steps = hint.into_iter().chain(open);
     let next = steps.find(|step| !is_objective(step))?;
     Some(one_line(next).into_owned())
 }
