@@ -1,7 +1,7 @@
 //! What was said and done, as sections of the message: each thing once, in as few words as say it.
 //!
-//! Some of them are read back by the session after this one ([`human`](crate::transcript::human),
-//! [`work`](crate::transcript::work)): that is how they stand through any number of reboots.
+//! Some of them are read back by the session after this one ([`crate::transcript::human`],
+//! [`crate::transcript::work`]): that is how they stand through any number of reboots.
 
 use std::fmt::Write as _;
 

@@ -230,18 +230,20 @@ pub fn plain_command(line: &str) -> String {
     let mut quote = None;
     let mut previous = ' ';
     for (at, c) in rest.char_indices() {
+        let ends = match c {
+            '|' | ';' | '>' | '\n' => true,
+            '&' => rest[at..].starts_with("&&"),
+            '<' => rest[at..].starts_with("<<"),
+            _ => false,
+        };
         match quote {
             Some(open) if c == open && previous != '\\' => quote = None,
-            Some(_) => {}
             None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
-            None if matches!(c, '|' | ';' | '>' | '\n')
-                || c == '&' && rest[at..].starts_with("&&")
-                || c == '<' && rest[at..].starts_with("<<") =>
-            {
+            None if ends => {
                 end = at;
                 break;
             }
-            None => {}
+            _ => {}
         }
         previous = c;
     }

@@ -210,10 +210,7 @@ fn is_rule(sentence: &str) -> bool {
         small.split_whitespace().collect::<Vec<_>>().join(" ")
     );
     let says = |word: &&str| small.contains(&format!(" {word} "));
-    WORDS.iter().any(|word| says(word))
-        || MORE.iter().any(|word| says(word))
-        || not_but(&small)
-        || limits(&small)
+    WORDS.iter().any(&says) || MORE.iter().any(&says) || not_but(&small) || limits(&small)
 }
 
 /// `not X but Y`.

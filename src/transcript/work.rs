@@ -2,7 +2,7 @@
 //!
 //! What is used next is mostly what was used last, and what was used again and again. So each file, identifier and
 //! reference has a worth: each time it stands somewhere it gains by where that is (in an edit more than in a tool's
-//! output), and half of what it gained is lost with every [`HALF_LIFE`] blocks of the conversation. An identifier belongs
+//! output), and half of what it gained is lost with every 24 blocks of the conversation. An identifier belongs
 //! to the files that it stood in.
 //!
 //! Memory is bounded whatever the transcript holds. The same lines give the same report.
@@ -746,12 +746,12 @@ fn stopped_at(told: &Value, changed: bool) -> Option<u64> {
 }
 
 /// The most worth entries; of equals the first by name.
-fn ranked<'a, T>(
-    entries: &'a HashMap<String, T>,
+fn ranked<T>(
+    entries: &HashMap<String, T>,
     now: u64,
     worth: impl Fn(&T) -> Worth,
     most: usize,
-) -> Vec<(&'a String, &'a T)> {
+) -> Vec<(&String, &T)> {
     let mut all: Vec<_> = entries
         .iter()
         .map(|(key, entry)| (worth(entry).rank(now), key, entry))
@@ -971,7 +971,9 @@ mod tests {
             })
             .collect();
         let mut one = Work::default();
-        flood.iter().for_each(|record| one.record(record));
+        for record in &flood {
+            one.record(record);
+        }
         assert!(one.names.len() <= KEPT + 1_000);
         assert_eq!(one.report(), work(&flood));
     }
