@@ -118,7 +118,7 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
         ("first_request", work::quoted(sources.first_request)),
         ("latest_request", work::quoted(sources.latest_request)),
         ("plan", work::plan(at_hand)),
-        ("work", work::files(at_hand)),
+        ("work", work::files(at_hand, !sources.git.is_empty())),
         ("failure", work::failure(at_hand)),
         ("tried", work::tried(at_hand)),
         ("commands", commands),

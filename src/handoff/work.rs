@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use crate::transcript::{
     human::{self, RULES_HEADING, Said, parse_rule, section},
     rules,
-    work::{CHANGED_MARK, Failure, FileAtHand, WorkAtHand},
+    work::{BRANCH, CHANGED_MARK, Failure, FileAtHand, WorkAtHand},
 };
 
 use super::{
@@ -67,17 +67,17 @@ pub fn quoted(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Files with what was touched in them, names of no file, references.
+/// Files with what was touched in them, names of no file, references; without the branch where git's section has it.
 #[must_use]
-pub fn files(work: &WorkAtHand) -> String {
+pub fn files(work: &WorkAtHand, git_is_told: bool) -> String {
     let mut out = String::new();
     for file in &work.files {
         let _ = writeln!(out, "{}", file_line(file));
     }
-    for (head, items) in [
-        ("Also named", &work.names),
-        ("References", &work.references),
-    ] {
+    let references = work.references.iter();
+    let references = references.filter(|one| !(git_is_told && one.starts_with(BRANCH)));
+    let references: Vec<String> = references.cloned().collect();
+    for (head, items) in [("Also named", &work.names), ("References", &references)] {
         if !items.is_empty() {
             let _ = writeln!(out, "- {head}: {}", one_line(&items.join(", ")));
         }

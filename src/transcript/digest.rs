@@ -31,6 +31,9 @@ pub const COMMANDS_REACH: u64 = 8 * 1024 * 1024;
 /// How far from the end of the file the work at hand is looked for, in bytes: hours of a conversation.
 const WORK_REACH: u64 = 8 * 1024 * 1024;
 
+/// The longest line that is read for the work and for the human's words, in bytes.
+const LINE_CAP: usize = 8 * 1024 * 1024;
+
 /// The most that is kept of what the assistant said until it is taken, in bytes.
 const SAID_CAP: usize = 4 * 1024 * 1024;
 
@@ -112,8 +115,10 @@ impl Digest {
         let todo = has(b"\"TodoWrite\"")
             || has(b"\"Task")
             || (!self.calls.is_empty() && has(b"\"tool_result\""));
-        let work = age.behind <= WORK_REACH && (has(b"\"user\"") || has(b"\"assistant\""));
-        let human = HumanWords::wants(line);
+        // Longer lines hold images and pasted files.
+        let short = line.len() <= LINE_CAP;
+        let work = short && age.behind <= WORK_REACH && (has(b"\"user\"") || has(b"\"assistant\""));
+        let human = short && HumanWords::wants(line);
         let before = self.commands.log().total();
         if commands || todo || work || human {
             for record in records(line) {

@@ -132,6 +132,9 @@ impl HumanWords {
         for rule in rules(own) {
             self.rule(said(rule));
         }
+        if says_nothing(own) {
+            return true;
+        }
         let whole = said(&ends(own));
         if self.first.is_none() {
             self.first = Some(whole);
@@ -203,6 +206,27 @@ pub fn parse_rule(item: &str) -> Said {
         text: text.trim().to_owned(),
         at,
     }
+}
+
+/// A prompt that only lets the agent go on: no request that would be worth a place in a handoff.
+fn says_nothing(prompt: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "continue",
+        "go",
+        "go ahead",
+        "go on",
+        "k",
+        "no",
+        "ok",
+        "okay",
+        "proceed",
+        "sure",
+        "thanks",
+        "y",
+        "yes",
+        "yes please",
+    ];
+    WORDS.contains(&rules::key(prompt).as_str())
 }
 
 /// A command of the client's own, or the note of an interruption.
@@ -282,6 +306,16 @@ mod tests {
         );
         assert_eq!(words.first.unwrap().text, "Build it. Never push to main.");
         assert_eq!(words.latest.unwrap().text, "Never push to main!");
+    }
+
+    #[test]
+    fn a_prompt_that_only_says_go_on_is_no_request() {
+        let mut words = HumanWords::default();
+        for prompt in ["Port the parser", "Now its tests", "Continue.", "yes"] {
+            words.prompt(prompt, None);
+        }
+        assert_eq!(words.first.unwrap().text, "Port the parser");
+        assert_eq!(words.latest.unwrap().text, "Now its tests");
     }
 
     #[test]

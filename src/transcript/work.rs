@@ -64,6 +64,8 @@ const PARAGRAPHS: usize = 4;
 pub const WORK_HEADING: &str = "## Work at hand";
 /// The heading of the commands.
 pub const COMMANDS_HEADING: &str = "## Commands";
+/// What stands before the name of a branch.
+pub const BRANCH: &str = "branch ";
 /// What stands behind the path of a file that was changed.
 pub const CHANGED_MARK: &str = " (changed)";
 
@@ -635,7 +637,7 @@ impl Work {
         }
         let mut references: Vec<String> = Vec::new();
         if !matches!(self.branch.as_str(), "" | "HEAD") {
-            references.push(format!("branch {}", self.branch));
+            references.push(format!("{BRANCH}{}", self.branch));
         }
         let known = ranked(&self.references, now, |worth| *worth, REFERENCES);
         references.extend(known.into_iter().map(|(reference, _)| reference.clone()));

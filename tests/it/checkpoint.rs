@@ -442,8 +442,8 @@ fn without_a_supervisor_the_notes_and_git_are_saved_and_found_again() {
         (&["restore", "nowhere"][..], 1, "there are some of"),
         (&["restore", "--at", "zz"], 2, "hex digits"),
         (&["restore", "--json"], 2, "--list"),
-        (&["save", "--tag", "two words"], 2, "tags of"),
-        (&["save", "--task", ""], 2, "1 to"),
+        (&["save", "--tag", "two words"], 2, "as tags[0]"),
+        (&["save", "--task", ""], 2, "some text as task"),
     ] {
         let output = run(args);
         assert_eq!(output.status.code(), Some(code), "{args:?} {output:?}");

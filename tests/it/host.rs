@@ -49,6 +49,12 @@ fn check_clean(supervisor: &Supervisor, code: u32) -> Exit {
 /// How the last run's only iteration ended, by `meta.json` and by the store.
 #[track_caller]
 fn check_record(launch: &Launch, reason: &str) {
+    check_ends(launch, reason, reason);
+}
+
+/// The only iteration has ended for one reason, the run for another.
+#[track_caller]
+fn check_ends(launch: &Launch, reason: &str, of_run: &str) {
     let output = launch
         .command(&["history", "--json"])
         .output()
@@ -67,7 +73,7 @@ fn check_record(launch: &Launch, reason: &str) {
         .join("meta.json");
     let meta: Value = serde_json::from_slice(&fs::read(meta).expect("meta.json")).expect("JSON");
     assert_eq!(meta["iterations"][0]["end_reason"], reason, "{meta:#}");
-    assert_eq!(meta["end"]["reason"], reason, "{meta:#}");
+    assert_eq!(meta["end"]["reason"], of_run, "{meta:#}");
     assert!(
         meta["end"]["exit_code"].is_u64() && meta["ended_at"].is_string(),
         "{meta:#}"
@@ -228,7 +234,7 @@ fn after_a_crash_of_the_agent_quitting_restores_the_terminal() {
     supervisor.wait_for_state("exited", SOON);
     supervisor.keys([key::F10]);
     check_clean(&supervisor, 0);
-    check_record(&supervisor.launch, "crash");
+    check_ends(&supervisor.launch, "crash", "shutdown");
 }
 
 #[test]

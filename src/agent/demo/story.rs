@@ -267,7 +267,8 @@ impl Story {
     /// names as done, else from the start.
     pub fn from_prompt(prompt: &str) -> Self {
         let state = prompt.split("demo_next").skip(1).filter_map(|rest| {
-            let digits = rest.trim_start_matches(|c: char| !c.is_ascii_digit() && c != '\n');
+            // Its value stands right behind it; the name alone says nothing.
+            let digits = rest.trim_start_matches([' ', '=', ':', '`', '*']);
             let end = digits
                 .find(|c: char| !c.is_ascii_digit())
                 .unwrap_or(digits.len());

@@ -464,8 +464,8 @@ pub(super) fn read_checkpoint_of(
     session: SessionId,
 ) -> Statement {
     Statement {
-        sql: "SELECT id, environment, task, context, next_steps, tags, state, created_at, run_id, \
-              iteration, session_id FROM checkpoints \
+        sql: "SELECT format, id, environment, task, context, next_steps, tags, state, created_at, \
+              run_id, iteration, session_id FROM checkpoints \
               WHERE project_hash = $1 AND host = $2 AND created_at >= $3 \
               AND ($4 IS NULL OR created_at <= $4) AND session_id = $5 AND format <= $6 \
               ORDER BY created_at DESC, id DESC LIMIT 1",
