@@ -14,7 +14,10 @@ pub mod work;
 
 use std::fmt;
 
-use crate::{clean, transcript::Tokens};
+use crate::{
+    clean,
+    transcript::{Tokens, prompts::HANDOFF},
+};
 
 pub use generate::{Generator, IncludedFile, Limits, Sources, TemplateError};
 pub use preserved::PreservedState;
@@ -38,7 +41,7 @@ impl Marker {
     /// The marker in the first line of a handoff, as [`fmt::Display`] wrote it.
     #[must_use]
     pub fn read(handoff: &str) -> Option<Self> {
-        let rest = handoff.lines().next()?.strip_prefix("pitstop handoff · ")?;
+        let rest = handoff.lines().next()?.strip_prefix(HANDOFF)?;
         let (rest, nonce) = rest.rsplit_once(" · ")?;
         let (run, iteration) = rest.rsplit_once(" · iteration ")?;
         Some(Self {
@@ -62,10 +65,7 @@ impl fmt::Display for Marker {
             iteration,
             nonce,
         } = self;
-        write!(
-            f,
-            "pitstop handoff · {run} · iteration {iteration} · {nonce}"
-        )
+        write!(f, "{HANDOFF}{run} · iteration {iteration} · {nonce}")
     }
 }
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::{
     prompts,
     rules::{self, rules},
+    words::ends,
 };
 
 /// The headings of the handoff's sections that hold the human's words.
@@ -135,7 +136,7 @@ impl HumanWords {
         if says_nothing(own) {
             return true;
         }
-        let whole = said(&ends(own));
+        let whole = said(&kept(own));
         if self.first.is_none() {
             self.first = Some(whole);
         } else if self
@@ -248,14 +249,12 @@ pub fn section<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// The start and the end of a prompt, with a mark where something is missing.
-fn ends(prompt: &str) -> String {
-    if prompt.len() <= PROMPT_CAP {
-        return prompt.to_owned();
-    }
-    let head = prompt.floor_char_boundary(PROMPT_CAP / 2);
-    let tail = prompt.ceil_char_boundary(prompt.len() - PROMPT_CAP / 2);
-    format!("{}\n…\n{}", &prompt[..head], &prompt[tail..])
+/// A prompt, or its start and its end with a mark where something is missing.
+fn kept(prompt: &str) -> String {
+    ends(prompt, PROMPT_CAP).map_or_else(
+        || prompt.to_owned(),
+        |(head, tail)| format!("{head}\n…\n{tail}"),
+    )
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Found by words alone, in English. One sentence too many costs a line of a handoff; one too few is a rule that the
 //! next session breaks. So a doubtful one counts.
 
-use super::words::own_lines;
+use super::words::{ends, own_lines};
 
 /// The longest sentence that counts, in bytes: longer ones are pasted text.
 const LONGEST: usize = 600;
@@ -118,7 +118,7 @@ const MORE: [&str; 30] = [
 /// The sentences of a prompt that rule, word for word, in the order in which they stand.
 #[must_use]
 pub fn rules(prompt: &str) -> Vec<&str> {
-    let (head, tail) = ends(prompt);
+    let (head, tail) = ends(prompt, 2 * SEARCHED).unwrap_or((prompt, ""));
     let mut found = Vec::new();
     for part in [head, tail] {
         for line in own_lines(part) {
@@ -131,16 +131,6 @@ pub fn rules(prompt: &str) -> Vec<&str> {
         }
     }
     found
-}
-
-/// The start and the end of a long text; all of a short one.
-fn ends(text: &str) -> (&str, &str) {
-    if text.len() <= 2 * SEARCHED {
-        return (text, "");
-    }
-    let head = text.floor_char_boundary(SEARCHED);
-    let tail = text.ceil_char_boundary(text.len() - SEARCHED);
-    (&text[..head], &text[tail..])
 }
 
 /// A line without the mark of a list in front.

@@ -38,6 +38,16 @@ fn after(open: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
     }
 }
 
+/// The start and the end of a text, half of `most` bytes each; none of a text that is no longer than that.
+#[must_use]
+pub fn ends(text: &str, most: usize) -> Option<(&str, &str)> {
+    (text.len() > most).then(|| {
+        let head = text.floor_char_boundary(most / 2);
+        let tail = text.ceil_char_boundary(text.len() - most / 2);
+        (&text[..head], &text[tail..])
+    })
+}
+
 /// Whether a line is a quotation.
 #[must_use]
 pub fn is_quotation(line: &str) -> bool {
@@ -65,6 +75,13 @@ mod tests {
         assert_eq!(own("a\n```rust\nb\n```\nc\n> d\n  > e\nf"), ["a", "c", "f"]);
         assert_eq!(own("~~~~\n```\na\n~~~\nb\n~~~~\nc"), ["c"]);
         assert_eq!(own("a\n```\nnever closed\nb"), ["a"]);
+    }
+
+    #[test]
+    fn of_a_long_text_the_ends_are_whole_characters() {
+        assert_eq!(ends("abcdef", 6), None);
+        assert_eq!(ends("abcdefg", 6), Some(("abc", "efg")));
+        assert_eq!(ends("aé漢字éa", 6), Some(("aé", "éa")));
     }
 
     #[test]

@@ -7,7 +7,10 @@
 //!
 //! Memory is bounded whatever the transcript holds. The same lines give the same report.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap, VecDeque},
+};
 
 use serde_json::Value;
 
@@ -16,7 +19,7 @@ use super::{
     human::section,
     prompts,
     waiting::Waiting,
-    words::own_lines,
+    words::{ends, own_lines},
 };
 
 /// After how many blocks (texts, calls, results) half of a worth is gone.
@@ -190,7 +193,6 @@ struct Call {
     /// By which a later call is known as the same.
     key: String,
     file: Option<String>,
-    is_shell: bool,
     is_search: bool,
     changes: bool,
 }
@@ -352,7 +354,6 @@ impl Work {
                 None => String::new(),
             },
             file: None,
-            is_shell: false,
             is_search: false,
             changes: false,
         };
@@ -377,7 +378,6 @@ impl Work {
                         self.commands.pop_front();
                     }
                 }
-                call.is_shell = true;
             }
             ("Grep" | "Glob", None) => {
                 self.mention(text("pattern"), worth::SOUGHT, None);
@@ -782,13 +782,10 @@ fn prune<T>(entries: &mut HashMap<String, T>, now: u64, worth: impl Fn(&T) -> Wo
 }
 
 /// The part of a text that is searched: all of it, or its start and its end.
-fn searched(text: &str) -> std::borrow::Cow<'_, str> {
-    if text.len() <= SEARCHED {
-        return text.into();
-    }
-    let head = text.floor_char_boundary(SEARCHED / 2);
-    let tail = text.ceil_char_boundary(text.len() - SEARCHED / 2);
-    format!("{}\n{}", &text[..head], &text[tail..]).into()
+fn searched(text: &str) -> Cow<'_, str> {
+    ends(text, SEARCHED).map_or(Cow::Borrowed(text), |(head, tail)| {
+        format!("{head}\n{tail}").into()
+    })
 }
 
 /// The start of a text in at most `cap` bytes, marked where something is missing.
