@@ -508,18 +508,25 @@ impl PreservedState {
         self.constraints.push(Constraint { said, origin });
     }
 
-    /// Takes in the rules of what the human said.
+    /// Takes in the rules of what the human said, in time that grows with their number only.
     pub fn feed_human(&mut self, words: &HumanWords) {
-        let have: HashSet<String> = self
+        let mut known: HashSet<String> = self
             .constraints
             .iter()
             .map(|have| rules::key(&have.said.text))
             .collect();
         for said in &words.rules {
-            if !have.contains(&rules::key(&said.text)) {
-                self.add_constraint(said.clone(), Origin::Human);
+            let key = rules::key(&said.text);
+            if key.is_empty() || self.withdrawn.contains(&key) || !known.insert(key) {
+                continue;
             }
+            self.constraints.push(Constraint {
+                said: said.clone(),
+                origin: Origin::Human,
+            });
         }
+        let over = self.constraints.len().saturating_sub(KEPT_RULES);
+        self.constraints.drain(..over);
     }
 
     /// Takes a rule out for good, as the human wants it.
@@ -902,6 +909,27 @@ mod tests {
         state.mark_completed("write tests");
         assert!(state.pending_items.is_empty());
         assert_eq!(state.completed_items, ["write tests"]);
+    }
+
+    #[test]
+    fn rules_taken_in_at_once_are_those_taken_in_one_by_one() {
+        let mut words = HumanWords::default();
+        for number in 0..300 {
+            words.prompt(&format!("Never do number {number}."), None);
+        }
+        let mut at_once = PreservedState::default();
+        for rule in ["Never do number 7!", "Never do that."] {
+            let text = rule.to_owned();
+            at_once.add_constraint(Said { text, at: None }, Origin::Signal);
+        }
+        at_once.withdrawn.insert(rules::key("Never do number 9."));
+        let mut one_by_one = at_once.clone();
+        for said in &words.rules {
+            one_by_one.add_constraint(said.clone(), Origin::Human);
+        }
+        at_once.feed_human(&words);
+        assert_eq!(at_once, one_by_one);
+        assert_eq!(at_once.constraints.len(), 300);
     }
 
     #[test]

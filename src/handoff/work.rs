@@ -3,7 +3,7 @@
 //! Some of them are read back by the session after this one ([`crate::transcript::human`],
 //! [`crate::transcript::work`]): that is how they stand through any number of reboots.
 
-use std::fmt::Write as _;
+use std::{collections::HashSet, fmt::Write as _};
 
 use crate::transcript::{
     human::{self, RULES_HEADING, Said, parse_rule, section},
@@ -34,16 +34,17 @@ pub fn take_edited_rules(state: &mut PreservedState, made: &str, body: &str) {
         let items = lines.filter_map(|line| line.strip_prefix("- "));
         items.map(parse_rule).collect()
     };
-    let (before, after) = (items(made), items(body));
     let key = |said: &Said| rules::key(&said.text);
-    let stays = |said: &Said| after.iter().any(|have| key(have) == key(said));
-    for gone in before.iter().filter(|said| !stays(said)) {
+    let (before, after) = (items(made), items(body));
+    let (known, stays): (HashSet<_>, HashSet<_>) = (
+        before.iter().map(key).collect(),
+        after.iter().map(key).collect(),
+    );
+    for gone in before.iter().filter(|said| !stays.contains(&key(said))) {
         state.withdraw_constraint(gone);
     }
-    for said in after {
-        if !before.iter().any(|have| key(have) == key(&said)) {
-            state.restate_constraint(said);
-        }
+    for said in after.into_iter().filter(|said| !known.contains(&key(said))) {
+        state.restate_constraint(said);
     }
 }
 
