@@ -148,18 +148,12 @@ const TOKENS: [(&str, &str, Set, usize); 60] = [
     ("HRKU-", "Heroku key", Set::Url, 36),
 ];
 
-/// The last word of a name whose value is a secret.
-const NAMES: [&str; 22] = [
+/// The last word of a name whose value is a secret; those of a password are in [`is_password_name`].
+const NAMES: [&str; 16] = [
     "key",
     "apikey",
     "token",
     "secret",
-    "password",
-    "passwd",
-    "passwort",
-    "passphrase",
-    "pwd",
-    "pass",
     "credential",
     "credentials",
     "authorization",
