@@ -41,27 +41,19 @@ pub fn draft(model: &mut Model) {
     }
     let closing = autopilot::closing(model);
     let objective = state.current_objective.as_ref();
-    let request = |said: &'_ Option<Said>| {
-        said.as_ref()
-            .map_or("", |said| said.text.as_str())
-            .to_owned()
-    };
-    let first_request = request(&model.requests.first);
-    let first_request = if objective.is_some_and(|objective| objective.text == first_request.trim())
-    {
-        ""
-    } else {
-        first_request.as_str()
-    };
-    let latest_request = &request(&model.requests.latest);
+    let is_objective =
+        |said: &&Said| objective.is_some_and(|objective| objective.text == said.text.trim());
+    let first_request = model.requests.first.as_ref();
+    let first_request = first_request.filter(|said| !is_objective(said));
+    let latest_request = model.requests.latest.as_ref();
     let sources = Sources {
         scratchpad: &model.notes.parsed,
         git: &git,
         closing: &closing,
         summary: summary.as_deref(),
         recent_commands: &model.commands,
-        first_request,
-        latest_request,
+        first_request: first_request.map_or("", |said| &said.text),
+        latest_request: latest_request.map_or("", |said| &said.text),
         work: Some(&model.work),
         included_files: &model.ground.included,
         include_tests: model.config.handoff.include_test_state,
