@@ -84,7 +84,7 @@ pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
         .config
         .map(|file| std::path::absolute(&file).unwrap_or(file));
     let code = match env::set_current_dir(place.project()) {
-        Ok(()) => host::run_demo(&host, &place),
+        Ok(()) => host::run_demo(&host, &place.env()),
         Err(error) => {
             complain(
                 &format!("cannot enter {}: {error}", place.project().display()),

@@ -67,7 +67,6 @@ mod recover;
 pub(super) mod who;
 
 use super::{
-    demo::Place,
     here::Environment,
     out::{chain, complain},
     run::Order,
@@ -155,9 +154,10 @@ pub fn run(args: &HostArgs, demo: bool) -> i32 {
     host_agent(args, demo, None, None, None).unwrap_or_else(|failure| failure.tell())
 }
 
-/// Hosts the demo in directories of its own, of which the current one is the project; returns the exit code.
-pub(super) fn run_demo(args: &HostArgs, place: &Place) -> i32 {
-    host_agent(args, true, None, None, Some(place)).unwrap_or_else(|failure| failure.tell())
+/// Hosts the demo in directories of its own, to which these variables lead and of which the current one is the project;
+/// returns the exit code.
+pub(super) fn run_demo(args: &HostArgs, env: &[(OsString, OsString)]) -> i32 {
+    host_agent(args, true, None, None, Some(env)).unwrap_or_else(|failure| failure.tell())
 }
 
 /// Hosts the agent for an autonomous run; returns the exit code.
@@ -176,7 +176,7 @@ fn host_agent(
     demo: bool,
     order: Option<Order>,
     restored: Option<Checkpoint>,
-    place: Option<&Place>,
+    own_places: Option<&[(OsString, OsString)]>,
 ) -> Result<i32, Failure> {
     let headless = order.as_ref().is_some_and(|order| order.speech().is_some());
     if !headless && (!std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()) {
@@ -205,7 +205,7 @@ fn host_agent(
                 FAILED,
             )
         })?;
-    let env = place.map_or_else(Vec::new, |place| place.env().to_vec());
+    let env = own_places.map_or_else(Vec::new, <[_]>::to_vec);
     let paths = Paths::of_process_with(&env, &project).map_err(|error| Failure::of(&error))?;
     let flags = args.flags();
     let mut loaded = load::load(&paths, &flags).map_err(|errors| {
@@ -220,7 +220,7 @@ fn host_agent(
             CONFIG_ERROR,
         )
     })?;
-    if place.is_some() {
+    if own_places.is_some() {
         // Its database is its own, and its door must not stand in the way of another's.
         loaded.config.store.url = None;
         loaded.config.api.listen = None;
