@@ -151,38 +151,25 @@ fn chain(
     let mut handed_over = None;
     for round in 0..REBOOTS {
         let mut log = Log::new(path(round), round);
+        let mut play = |number, prompt, announced| {
+            let played = Turn {
+                agent,
+                round,
+                number,
+                prompt,
+                sentences,
+            };
+            turn(&mut product, &mut log, &played, announced)
+        };
         if let Some(handoff) = handed_over.take() {
-            turn(
-                &mut product,
-                &mut log,
-                &Turn {
-                    agent,
-                    round,
-                    number: 0,
-                    prompt: handoff,
-                    sentences,
-                },
-                false,
-            )?;
+            play(0, handoff, false)?;
         }
         for number in 0..prompts {
             let prompt = match first.get(number).filter(|_| round == 0) {
                 Some(prompt) => prompt.clone(),
                 None => format!("Go on with part {} of step {}.", number + 1, round + 1),
             };
-            let number = number + 1;
-            turn(
-                &mut product,
-                &mut log,
-                &Turn {
-                    agent,
-                    round,
-                    number,
-                    prompt,
-                    sentences,
-                },
-                true,
-            )?;
+            play(number + 1, prompt, true)?;
         }
         let handoff = product.reboot(&path(round + 1))?;
         let words = plain(&handoff);

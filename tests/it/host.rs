@@ -121,14 +121,22 @@ fn a_signal_that_ends_programs_does_not_leave_the_terminal_in_disorder() {
 /// An agent of whose output no frame is like the one before.
 const FLOOD: &str = "sh -c \"while :; do seq 1000 99999999; done\"";
 
-#[test]
-fn a_terminal_that_stalls_while_output_flows_does_not_hold_up_the_end() {
+/// A supervisor that is told to end while its terminal takes no more of a flood.
+#[track_caller]
+fn ended_while_stalled() -> Supervisor {
     let supervisor = Launch::generic(FLOOD).start();
     let terminal = &supervisor.terminal;
     terminal.wait_for_text("000", SOON);
     terminal.stall(true);
     supervisor.wait_until("the terminal is full", || terminal.is_full(), SOON);
     terminal.signal(Signal::TERM);
+    supervisor
+}
+
+#[test]
+fn a_terminal_that_stalls_while_output_flows_does_not_hold_up_the_end() {
+    let supervisor = ended_while_stalled();
+    let terminal = &supervisor.terminal;
     let began = Instant::now();
     assert_eq!(terminal.wait_for_end(LEAVE).code, 130);
     println!("left after {:?}", began.elapsed());
@@ -140,13 +148,8 @@ fn a_terminal_that_stalls_while_output_flows_does_not_hold_up_the_end() {
 
 #[test]
 fn a_slow_terminal_is_restored_though_the_last_frame_is_cut() {
-    let supervisor = Launch::generic(FLOOD).start();
-    let terminal = &supervisor.terminal;
-    terminal.wait_for_text("000", SOON);
-    terminal.stall(true);
-    supervisor.wait_until("the terminal is full", || terminal.is_full(), SOON);
-    terminal.signal(Signal::TERM);
-    terminal.stall(false);
+    let supervisor = ended_while_stalled();
+    supervisor.terminal.stall(false);
     check_clean(&supervisor, 130);
     assert!(supervisor.screen().contains("1 iteration in run"));
 }
