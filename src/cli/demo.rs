@@ -22,6 +22,8 @@ use clap::Args;
 use rustix::fs::FlockOperation;
 use uuid::Uuid;
 
+use crate::lineage::lock;
+
 use super::{
     host::{self, HostArgs},
     out::{self, complain},
@@ -188,11 +190,7 @@ fn locked(root: &Path) -> io::Result<Option<File>> {
         Err(error) => return Err(error.into()),
     }
     // The process that had it before may have removed it.
-    let same = fs::symlink_metadata(root).is_ok_and(|now| {
-        open.metadata()
-            .is_ok_and(|then| (now.dev(), now.ino()) == (then.dev(), then.ino()))
-    });
-    Ok(same.then_some(open))
+    Ok(lock::is_at(&open, root).then_some(open))
 }
 
 /// Removes what this user's demos have left that were killed.

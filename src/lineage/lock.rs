@@ -215,8 +215,9 @@ pub fn holder(state: &Path, project_hash: &str) -> Result<Option<Holder>, FilesE
     Ok(holder.filter(|holder| process::alive(&holder.process)))
 }
 
-/// Whether this very file lies at the path.
-fn is_at(file: &File, path: &Path) -> bool {
+/// Whether this very file or directory lies at the path, and no other in its place.
+#[must_use]
+pub fn is_at(file: &File, path: &Path) -> bool {
     let lies = path.symlink_metadata();
     let ours = file.metadata();
     lies.is_ok_and(|lies| {
