@@ -800,7 +800,11 @@ fn pitstop_context_masks_secrets() {
     let launch = demo(&["$ echo PASSWORD=correct-horse\tUnderstood."]);
     let supervisor = started(&launch);
     supervisor.prompt("look");
-    let told = |handoff: &Value| handoff["text"].as_str().unwrap().contains("## Commands");
+    // The reply stands behind the command's result, without which it has not run.
+    let told = |handoff: &Value| {
+        let text = handoff["text"].as_str().unwrap();
+        text.contains("## Commands") && text.contains("> Understood.")
+    };
     let handoff = wait_for_handoff(&supervisor, "the command", told);
     assert!(!handoff.to_string().contains("correct-horse"));
     for args in [
