@@ -1,15 +1,12 @@
 //! `pitstop exec-agent ROLL PROGRAM ARGS…`: becomes the agent, after making sure that it dies with us, or that the next
-//! start finds it. `pitstop exec-agent`: is told the rest later, see [`standby`].
+//! start finds it.
 //!
 //! Hidden: only our own panes start it. The wish to be told of the parent's death survives `exec`, and asking for
 //! it here, in a process of its own, needs no code between `fork` and `exec`.
 
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
 
-use crate::{
-    lineage::{process, roll},
-    pane::pty::standby,
-};
+use crate::lineage::{process, roll};
 
 /// The code of a shell for a command that cannot be run.
 const CANNOT_RUN: i32 = 127;
@@ -18,28 +15,12 @@ const CANNOT_RUN: i32 = 127;
 #[must_use]
 pub fn run(args: &[OsString]) -> i32 {
     die_with_parent();
-    if !args.is_empty() {
-        return become_agent(args, |_| {});
-    }
-    match standby::await_order() {
-        Ok(Some(order)) => become_agent(&order.args, |agent| {
-            agent.env_clear().envs(order.env.iter().cloned());
-            agent.current_dir(&order.cwd);
-        }),
-        // The supervisor then starts one the plain way, or none.
-        Ok(None) | Err(_) => CANNOT_RUN,
-    }
-}
-
-fn become_agent(args: &[OsString], prepare: impl FnOnce(&mut Command)) -> i32 {
     let [roll, program, args @ ..] = args else {
         eprintln!("error: expected a roll to sign and a program to run");
         return CANNOT_RUN;
     };
     sign(Path::new(roll));
-    let mut agent = Command::new(program);
-    prepare(agent.args(args));
-    let error = agent.exec();
+    let error = Command::new(program).args(args).exec();
     eprintln!("error: cannot run {}: {error}", program.display());
     CANNOT_RUN
 }

@@ -12,7 +12,7 @@ use std::{
     time::SystemTime,
 };
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
         server::{self, Desk, Feed, Secrets},
     },
     app::{
-        self, Event, Model,
+        self, Model,
         model::{Beginning, Identity},
     },
     clean,
@@ -37,7 +37,7 @@ use crate::{
     },
     handoff::Generator,
     lineage::{
-        EndReason, Lineage, ProcessStamp, Project, RunId,
+        EndReason, Lineage, Project, RunId,
         checkpoint::Checkpoint,
         files::{PrivateDir, RunDir},
         lock::{Holder, Lock, LockError},
@@ -45,11 +45,10 @@ use crate::{
         store::{CrashPoint, RunRecord, StoreOptions, StoreTarget},
     },
     logging,
-    pane::pty::standby::Standby,
     redact::redact,
     runtime::{
         self, Setup, Signals,
-        agent::{AgentPlan, SHIM},
+        agent::AgentPlan,
         effects::{self, SCRATCHPAD, draw_lots},
         front, host,
         keeper::Keeper,
@@ -72,7 +71,7 @@ use super::{
     run::Order,
     template,
 };
-use recover::{StoreStart, recover, sweep_roll};
+use recover::{Found, StoreStart, recover, sweep_roll};
 use who::{Who, agent_config_dir, agent_env, has_todo_tools, who};
 
 /// The name of the demo agent in the records of runs.
@@ -83,8 +82,6 @@ const CONFIG_ERROR: i32 = EXIT_CODE as i32;
 const FAILED: i32 = 1;
 /// The command line asks for something that cannot be.
 const USAGE: i32 = 2;
-/// How long the record of a run that has broken may take to be there.
-const RECORD_LIMIT: std::time::Duration = std::time::Duration::from_secs(1);
 /// We panicked: the code of every Rust program that does.
 const PANICKED: i32 = 101;
 
@@ -191,11 +188,6 @@ fn host_agent(
         ));
     }
     can_start()?;
-    // It is loaded while we get ready. Without one the agent is started all the same, as it is where something else comes
-    // first.
-    let standby = (order.is_none() && restored.is_none())
-        .then(|| env::current_exe().and_then(|exe| Standby::start(&exe, &[SHIM])))
-        .and_then(Result::ok);
     let project = env::current_dir()
         .and_then(|here| here.canonicalize())
         .map_err(|error| {
@@ -250,7 +242,6 @@ fn host_agent(
         .build()
         .map_err(|error| Failure::of(&error))?;
     let here = Here {
-        standby,
         project,
         paths,
         flags,
@@ -287,8 +278,6 @@ fn can_start() -> Result<(), Failure> {
 
 /// Where we run and how.
 struct Here {
-    /// The process that becomes the agent.
-    standby: Option<Standby>,
     project: PathBuf,
     paths: Paths,
     flags: Flags,
@@ -306,7 +295,6 @@ struct Here {
 /// Takes the project, finishes what a dead supervisor left, runs the loop, closes everything.
 async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let Here {
-        standby,
         project,
         paths,
         flags,
@@ -365,7 +353,6 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         options,
         project: Project::new(&project, &process::host_name()),
         files: Arc::clone(&files),
-        left: lock.left().map(|holder| holder.run.clone()),
         at: now,
     };
 
@@ -389,31 +376,32 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     if let Some(order) = order.as_ref().filter(|_| who.kind == AgentKind::Demo) {
         plan.env.extend(order.demo_env());
     }
-    // Where nothing waits to be taken up the agent does not wait for the database: it is found by its own signature.
-    let (mut lineage, mut unfinished, mut died, mut opened) =
-        (Lineage::new(run.clone()), None, None, None);
-    let swept = sweep_roll(&own_files, &mut warnings).await;
+    sweep_roll(&own_files, &mut warnings).await;
     match roll::begin(&own_files) {
         Ok(roll) => plan.roll = roll,
         Err(error) => warnings.push(chain(&error)),
     }
-    let signs = !plan.roll.as_os_str().is_empty();
-    if !(signs && lock.follows_order()) || swept {
-        // Whoever restores a checkpoint has chosen how to go on.
-        let instead = restored
-            .is_some()
-            .then_some("a checkpoint was restored instead");
-        let found = start
-            .open(instead, |session| plan.can_resume(session))
-            .await
-            .map_err(|error| Failure::of(&error))?;
-        warnings.extend(found.warnings);
-        if let Some(entry) = &found.unfinished {
+    // Whoever restores a checkpoint has chosen how to go on.
+    let instead = restored
+        .is_some()
+        .then_some("a checkpoint was restored instead");
+    let Found {
+        store,
+        warnings: found,
+        unfinished,
+        died,
+    } = start
+        .open(instead, |session| plan.can_resume(session))
+        .await
+        .map_err(|error| Failure::of(&error))?;
+    warnings.extend(found);
+    let lineage = match &unfinished {
+        Some(entry) => {
             run = entry.run.clone();
-            lineage = recovery::recorded(&found.store, &run, now).await;
+            recovery::recorded(&store, &run, now).await
         }
-        (unfinished, died, opened) = (found.unfinished, found.died, Some(found.store));
-    }
+        None => Lineage::new(run.clone()),
+    };
     plan.files = match RunDir::open(&files, &run) {
         Ok(directory) => Some(directory),
         Err(error) => {
@@ -432,6 +420,10 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         ended_at: None,
         end_reason: None,
     };
+    // Before there is anything of the run's that could be lost: the next start finds what a killed one left by its record.
+    if let Err(error) = store.begin_run(&record).await {
+        warnings.push(chain(&error));
+    }
 
     let listening = places::bind(&paths, &hash).map_err(|error| Failure::of(&error))?;
     let socket = listening.file().map(|file| file.path().to_owned());
@@ -473,47 +465,15 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         },
         answers.0.clone(),
     );
-    let (refuse, refused) = oneshot::channel();
-    let (opens, mut record_kept) = watch::channel(());
-    let (silence, silent) = watch::channel(());
-    let told = answers.0.clone();
-    let opening = async move {
-        let tell = async |what| drop(told.send(Event::Troubled { what }).await);
-        let store = if let Some(store) = opened {
-            store
-        } else {
-            runtime::first_word(silent).await;
-            match start
-                .open(Some("a new run was begun instead"), |_| false)
-                .await
-            {
-                Ok(found) => {
-                    for what in found.warnings {
-                        tell(what).await;
-                    }
-                    found.store
-                }
-                Err(error) => {
-                    // Whoever waited for this has ended by itself, or ends now.
-                    let _ = refuse.send(Failure::of(&error));
-                    return None;
-                }
-            }
-        };
-        if let Err(error) = store.begin_run(&record).await {
-            tell(chain(&error)).await;
-        }
-        drop(opens);
-        Some(Keeper {
-            store,
-            files: RunDir::open(&start.files, &record.run).ok(),
-            run: record.run,
-            project: record.project,
-            measured: None,
-            newest: None,
-        })
+    let keeper = Keeper {
+        store,
+        files: RunDir::open(&files, &run).ok(),
+        run,
+        project: start.project,
+        measured: None,
+        newest: None,
     };
-    let keeper = Keeper::start(opening, answers.0.clone());
+    let keeper = keeper.start(answers.0.clone());
 
     let identity = Identity {
         version: env!("CARGO_PKG_VERSION"),
@@ -589,9 +549,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         model,
         first,
         agent: plan,
-        standby,
         keeper: keeper.clone(),
-        silence,
         answers,
         calls,
         feed,
@@ -603,20 +561,10 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         speech,
         task,
     };
-    let running = survive(Box::pin(runtime::run(setup)));
-    let ran = tokio::select! {
-        biased;
-        ran = running => ran,
-        Ok(failure) = refused => {
-            host::restore();
-            watch_places.close().await;
-            return Err(failure);
-        }
-    };
+    let ran = survive(Box::pin(runtime::run(setup))).await;
     host::restore();
     let Some(ran) = ran else {
-        // The run's record stays open: the next start closes it and says how to go on. It must be there for that.
-        let _ = tokio::time::timeout(RECORD_LIMIT, record_kept.changed()).await;
+        // The run's record stays open: the next start closes it and says how to go on.
         watch_places.close().await;
         return Err(Failure::new(
             "pitstop has broken; this is a fault of its own",
@@ -627,19 +575,12 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     let _ = stop_doors.send(true);
     let quitting = ran.as_ref().ok().and_then(|(_, model)| model.quitting);
     let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
-    let kept = effects::close(&keeper, reason).await;
-    let lock = watch_places.close().await;
+    effects::close(&keeper, reason).await;
+    watch_places.close().await;
     if let Some(port) = port {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(300), port).await;
     }
     let (code, model) = ran.map_err(|error| Failure::of(&error))?;
-    let over = |one: &ProcessStamp| !process::alive(one);
-    let agents = PrivateDir::open_again(own_files.path()).and_then(|files| roll::read(&files));
-    let all_gone = agents.is_ok_and(|signed| signed.iter().all(over));
-    let in_order = kept && all_gone && model.reboot.attempt.is_none();
-    if let Some(lock) = lock.filter(|_| in_order) {
-        lock.leave_in_order();
-    }
     if speech.is_none() {
         farewell(&model, who.kind);
     } else {

@@ -1,9 +1,8 @@
 //! One supervisor per project: an advisory lock that the kernel lets go when its holder dies.
 //!
 //! The lock is on the open file, not on its existence: the file stays for good (removing it would
-//! let two starters lock two different files). It names its holder for the message, or says that the last one
-//! left nothing undone: [`Lock::follows_order`]. It lies in the user's state directory: what is in the project is
-//! removed by a `git clean`.
+//! let two starters lock two different files). It names its holder for the message. It lies in the user's
+//! state directory: what is in the project is removed by a `git clean`.
 
 use std::{
     fs::File,
@@ -28,10 +27,6 @@ pub const LOCK: &str = "lock";
 /// How often, and after which pause, the lock of a dead holder is tried again: two seconds in all.
 const DEAD_HOLDER_TRIES: u32 = 200;
 const DEAD_HOLDER_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
-
-/// What the file says when nothing was left undone. An empty one does not say so: it may be a holder's that was
-/// killed while it wrote.
-const IN_ORDER: &[u8] = b"left in order\n";
 
 /// More than any holder writes about itself.
 const HOLDER_BYTES: u64 = 4 * 1024;
@@ -86,16 +81,6 @@ pub struct Lock {
     path: PathBuf,
     holder: Holder,
     on_network: bool,
-    before: Before,
-}
-
-/// What the last holder left.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Before {
-    /// Nothing to do.
-    Order,
-    /// Nobody knows: there was none, or it died.
-    Unknown(Option<Holder>),
 }
 
 impl Lock {
@@ -130,10 +115,6 @@ impl Lock {
                 }
             }
         }
-        let before = match read_text(&mut file) {
-            Some(text) if text == IN_ORDER => Before::Order,
-            text => Before::Unknown(text.and_then(|text| parse(&text))),
-        };
         let written = serde_json::to_vec(holder)
             .map_err(std::io::Error::other)
             .and_then(|text| write(&mut file, &text));
@@ -146,7 +127,6 @@ impl Lock {
             file,
             path,
             holder: holder.clone(),
-            before,
         })
     }
 
@@ -156,35 +136,8 @@ impl Lock {
             return Ok(false);
         }
         let dir = self.path.parent().unwrap_or(Path::new("/"));
-        let mut again = Self::acquire(&PrivateDir::open_again(dir)?, &self.holder)?;
-        // What is to be looked at after the last holder is known since the start.
-        std::mem::swap(&mut again.before, &mut self.before);
-        *self = again;
+        *self = Self::acquire(&PrivateDir::open_again(dir)?, &self.holder)?;
         Ok(true)
-    }
-
-    /// Whether the last holder [left in order](Self::leave_in_order): then nothing of its work waits to be taken
-    /// up.
-    #[must_use]
-    pub fn follows_order(&self) -> bool {
-        self.before == Before::Order
-    }
-
-    /// The last holder, when it is known and did not leave in order.
-    #[must_use]
-    pub const fn left(&self) -> Option<&Holder> {
-        match &self.before {
-            Before::Order => None,
-            Before::Unknown(holder) => holder.as_ref(),
-        }
-    }
-
-    /// Lets the lock go with the word that nothing was left undone. One that is only dropped says that its
-    /// holder's work must be looked at.
-    pub fn leave_in_order(mut self) {
-        if let Err(error) = write(&mut self.file, IN_ORDER) {
-            tracing::warn!(%error, "could not write that the project was left in order");
-        }
     }
 
     /// Whether the lock lies on a network file system, where it may not keep other machines out:
@@ -227,14 +180,10 @@ pub fn is_at(file: &File, path: &Path) -> bool {
 
 /// What the file says of its holder; `None` while it is being written, or when it is nonsense.
 fn read(file: &mut File) -> Option<Holder> {
-    parse(&read_text(file)?)
-}
-
-fn read_text(file: &mut File) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     file.seek(SeekFrom::Start(0)).ok()?;
     file.take(HOLDER_BYTES).read_to_end(&mut text).ok()?;
-    Some(text)
+    parse(&text)
 }
 
 fn parse(text: &[u8]) -> Option<Holder> {
@@ -299,31 +248,6 @@ mod tests {
         assert_eq!(holder(), Some(me()));
         drop(lock);
         Lock::acquire(&dir, &me()).unwrap();
-    }
-
-    #[test]
-    fn the_next_holder_knows_whether_the_last_one_left_in_order() {
-        let state = tempfile::tempdir().unwrap();
-        let dir = PrivateDir::open_beside(state.path(), "0123").unwrap();
-        let first = Lock::acquire(&dir, &me()).unwrap();
-        assert!(!first.follows_order(), "there was none");
-        assert_eq!(first.left(), None);
-        first.leave_in_order();
-        assert_eq!(holder(state.path(), "0123").unwrap(), None);
-        let second = Lock::acquire(&dir, &me()).unwrap();
-        assert!(second.follows_order());
-        assert_eq!(second.left(), None);
-        // As one that is killed, or panics.
-        drop(second);
-        let third = Lock::acquire(&dir, &me()).unwrap();
-        assert!(!third.follows_order());
-        assert_eq!(third.left(), Some(&me()));
-        drop(third);
-        let fourth = Lock::acquire(&dir, &me()).unwrap();
-        assert!(
-            !fourth.follows_order(),
-            "nobody has looked after the second"
-        );
     }
 
     #[test]

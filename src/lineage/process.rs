@@ -120,6 +120,18 @@ fn members(belongs: impl Fn(&Seen) -> bool) -> Vec<Member> {
     members
 }
 
+/// Whether this process ignores any of these signals. `None` where that cannot be known: only Linux shows it.
+#[must_use]
+pub fn ignores(signals: &[Signal]) -> Option<bool> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+    let ignored = |signal: &Signal| mask & (1 << (signal.as_raw() - 1)) != 0;
+    Some(signals.iter().any(ignored))
+}
+
 /// Ends the process group led by `leader`, rung by rung, and waits; blocks up to the sum of the
 /// ladder's patience.
 ///
@@ -399,7 +411,7 @@ mod tests {
         assert!(members_of_group(leader.pid).len() >= 3);
         let reaper = thread::spawn(move || child.wait());
         // Under `nohup` the children ignore SIGHUP from the start.
-        let ignored = crate::pane::pty::standby::ignores(&[Signal::HUP]) == Some(true);
+        let ignored = ignores(&[Signal::HUP]) == Some(true);
         let works = if ignored { Signal::TERM } else { Signal::HUP };
         assert_eq!(end_group(&leader, &ladder(2_000)), Ended::By(works));
         assert_eq!(members_of_group(leader.pid), []);

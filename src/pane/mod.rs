@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The room owns everything between the child's bytes and plain cells, and between a key and the
-//! child's bytes. It refuses to know who the child is. Only `pty` (with `standby`) and `recording` touch the world.
+//! child's bytes. It refuses to know who the child is. Only `pty` and `recording` touch the world.
 
 pub mod copy;
 pub mod input;

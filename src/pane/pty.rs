@@ -18,8 +18,6 @@
 //! - The dead child is left unreaped until [`Pty::release`], so that its process group's number
 //!   cannot pass to somebody else while we may still signal it.
 
-pub mod standby;
-
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -38,7 +36,6 @@ use rustix::termios::{Action, QueueSelector};
 use tokio::sync::mpsc;
 
 use super::{PaneSize, PaneSpec};
-use standby::{Ordered, Standby};
 
 /// The most bytes of one read and of one message. The loop takes a message whole: at 40 MB/s a key waits for
 /// less than half a millisecond.
@@ -213,91 +210,50 @@ pub fn spawn(
     iteration: u64,
     messages: &mpsc::Sender<PtyMessage>,
 ) -> Result<Pty, PtyError> {
-    open(spec, None)?.start(iteration, messages)
-}
-
-/// A PTY, and a standby that may be on its way to be the program on it. Dropped, it is ended.
-pub struct Opened {
-    spec: PaneSpec,
-    pair: PtyPair,
-    bytes: Arc<File>,
-    terminal: Option<PathBuf>,
-    ordered: Option<Ordered>,
-}
-
-/// The first half of [`spawn`]: a standby that suits is told to become the program, instead of a new process, and is waited
-/// for only until it can hear that.
-pub fn open(spec: PaneSpec, standby: Option<Standby>) -> Result<Opened, PtyError> {
     // portable-pty would silently start in the home directory instead.
     if !spec.cwd.is_dir() {
-        return Err(PtyError::Directory(spec.cwd.clone()));
+        return Err(PtyError::Directory(spec.cwd));
     }
-    let pair = native_pty_system()
+    let PtyPair { master, slave } = native_pty_system()
         .openpty(pty_size(spec.size))
         .map_err(|error| PtyError::Open(error.into()))?;
-    let bytes = Arc::new(without_waits(pair.master.as_ref())?);
-    let terminal = pair.master.tty_name();
-    let ordered = standby
-        .zip(terminal.as_deref())
-        .and_then(|(standby, terminal)| standby.order(&spec, terminal));
-    Ok(Opened {
-        spec,
-        pair,
+    let bytes = Arc::new(without_waits(master.as_ref())?);
+    let failed = |source| PtyError::Spawn {
+        program: spec.program.to_string_lossy().into_owned(),
+        source,
+    };
+    let mut child = slave
+        .spawn_command(command(&spec))
+        .map_err(|error| failed(error.into()))?;
+    // Our own copy would keep the terminal open behind the child's back.
+    drop(slave);
+    let pid = child
+        .process_id()
+        .and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+    let Some(pid) = pid else {
+        let _ = child.kill();
+        return Err(failed("it has no process id".into()));
+    };
+    let pty = Pty {
+        terminal: master.tty_name(),
+        master,
         bytes,
-        terminal,
-        ordered,
+        queue: Arc::default(),
+        life: Arc::new(Mutex::new(Life {
+            child,
+            exited: false,
+            released: false,
+            reaped: false,
+        })),
+        closing: Arc::default(),
+        pid,
+    };
+    pty.start_threads(&Sender {
+        iteration,
+        messages: messages.clone(),
     })
-}
-
-impl Opened {
-    /// The second half of [`spawn`].
-    pub fn start(
-        self,
-        iteration: u64,
-        messages: &mpsc::Sender<PtyMessage>,
-    ) -> Result<Pty, PtyError> {
-        let failed = |source| PtyError::Spawn {
-            program: self.spec.program.to_string_lossy().into_owned(),
-            source,
-        };
-        let mut child = match self.ordered.and_then(Ordered::child) {
-            Some(child) => Box::new(child),
-            None => self
-                .pair
-                .slave
-                .spawn_command(command(&self.spec))
-                .map_err(|error| failed(error.into()))?,
-        };
-        // Our own copy would keep the terminal open behind the child's back.
-        drop(self.pair.slave);
-        let pid = child
-            .process_id()
-            .and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-        let Some(pid) = pid else {
-            let _ = child.kill();
-            return Err(failed("it has no process id".into()));
-        };
-        let pty = Pty {
-            terminal: self.terminal,
-            master: self.pair.master,
-            bytes: self.bytes,
-            queue: Arc::default(),
-            life: Arc::new(Mutex::new(Life {
-                child,
-                exited: false,
-                released: false,
-                reaped: false,
-            })),
-            closing: Arc::default(),
-            pid,
-        };
-        pty.start_threads(&Sender {
-            iteration,
-            messages: messages.clone(),
-        })
-        .inspect_err(|_| drop(pty.signal(Signal::Kill)))?;
-        Ok(pty)
-    }
+    .inspect_err(|_| drop(pty.signal(Signal::Kill)))?;
+    Ok(pty)
 }
 
 /// Our side of the terminal, so that reading and writing never wait.

@@ -10,14 +10,11 @@ use crate::{
     agent::{self, AgentKind, Launch, Start, claude},
     app::effect::StartAgent,
     lineage::{IterationId, files::RunDir},
-    pane::{
-        PaneSize, PaneSpec,
-        pty::{self, Opened, standby::Standby},
-    },
+    pane::{PaneSize, PaneSpec},
     transcript::{SessionId, tail::holds_conversation},
 };
 
-use super::{client_settings::ClientSettings, keeper::told};
+use super::client_settings::ClientSettings;
 
 /// The hidden subcommand by which agents are started: it makes them die with us and signs the roll, then becomes them.
 pub const SHIM: &str = "exec-agent";
@@ -136,18 +133,6 @@ impl AgentPlan {
             start.session
         };
         (session, Start::Fresh)
-    }
-
-    /// Opens a pane of this size for what [`spec`](Self::spec) says.
-    pub(super) fn open(
-        &self,
-        start: &StartAgent,
-        size: PaneSize,
-        no_compaction: bool,
-        standby: Option<Standby>,
-    ) -> io::Result<Opened> {
-        let spec = self.spec(start, size, no_compaction)?;
-        pty::open(spec, standby).map_err(|error| io::Error::other(told(&error)))
     }
 
     /// Whether the session has a conversation on disk. One that cannot be read is taken to have.

@@ -306,13 +306,9 @@ impl Shell {
         self.begun = Some((start.session, before));
         let size = layout::layout(&self.model).pane_size();
         let no_compaction = self.model.agent.holds_compaction;
-        let opened = self
-            .opened
-            .take()
-            .unwrap_or_else(|| self.agent.open(start, size, no_compaction, None));
-        let spawned = opened.and_then(|opened| {
-            opened
-                .start(iteration.get(), &self.pane_messages)
+        let spec = self.agent.spec(start, size, no_compaction);
+        let spawned = spec.and_then(|spec| {
+            pty::spawn(spec, iteration.get(), &self.pane_messages)
                 .map_err(|error| std::io::Error::other(told(&error)))
         });
         let palette = self.palette;
@@ -464,14 +460,7 @@ impl Shell {
         let events = self.events.clone();
         let directory = self.agent.project.clone();
         let commits = self.model.config.handoff.git_history_count;
-        let silence = self
-            .silence
-            .as_ref()
-            .map(tokio::sync::watch::Sender::subscribe);
         tokio::spawn(async move {
-            if let Some(silence) = silence {
-                super::first_word(silence).await;
-            }
             let facts = git::facts(&directory, commits).await;
             // The loop is gone, then.
             let _ = events.send(Event::Read(ReadEvent::Git(facts))).await;
@@ -854,8 +843,8 @@ fn is_dark(Rgb(red, green, blue): Rgb) -> bool {
 /// How long the keeper may take to write everything when we leave.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Has everything written and the database closed; whether that was done.
-pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) -> bool {
+/// Has everything written and the database closed.
+pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) {
     let (done, closed) = tokio::sync::oneshot::channel();
     if keeper
         .send(Job::Close(super::wall(), reason, done))
@@ -863,10 +852,9 @@ pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) -
         .is_ok()
     {
         match tokio::time::timeout(CLOSE_LIMIT, closed).await {
-            Ok(Ok(0)) => return true,
+            Ok(Ok(0)) => {}
             Ok(Ok(lost)) => tracing::error!(lost, "records could not be written"),
             _ => tracing::error!("the store could not be closed in time"),
         }
     }
-    false
 }

@@ -92,19 +92,11 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Starts the task; its answers go to `events`. What is to be kept waits until the keeper itself is there; if
-    /// none comes, nothing is kept.
+    /// Starts the task; its answers go to `events`.
     #[must_use]
-    pub fn start(
-        opening: impl Future<Output = Option<Self>> + Send + 'static,
-        events: mpsc::Sender<Event>,
-    ) -> mpsc::Sender<Job> {
+    pub fn start(self, events: mpsc::Sender<Event>) -> mpsc::Sender<Job> {
         let (sender, jobs) = mpsc::channel(JOBS_IN_FLIGHT);
-        tokio::spawn(async move {
-            if let Some(keeper) = opening.await {
-                keeper.keep(jobs, events).await;
-            }
-        });
+        tokio::spawn(self.keep(jobs, events));
         sender
     }
 

@@ -57,7 +57,7 @@ use chrono::{DateTime, Utc};
 use ratatui::layout::Rect;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, oneshot},
 };
 
 use crate::{
@@ -80,14 +80,10 @@ use crate::{
     clock::At,
     config::load::{self, Flags, paths::Paths},
     guard::pane_text::PaneText,
-    lineage::notes::VersionFile,
+    lineage::{notes::VersionFile, process::ignores},
     pane::{
-        PaneSize,
         input::{Decoder, HostInput, HostReply},
-        pty::{
-            self, Opened, PaneExit, Pty, PtyMessage, PtyNews,
-            standby::{Standby, ignores},
-        },
+        pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
         recording::Recording,
         screen::{CursorShape, DrawnRow, Screen},
     },
@@ -123,14 +119,6 @@ const ECHO_FRAME_TIME: Duration = Duration::from_micros(500);
 /// How long a lone Escape may be the beginning of a longer key.
 const ESCAPE_TIME: Duration = Duration::from_millis(25);
 
-/// How long the agent is left alone with the machine while it starts: what nobody waits for (the database, git) comes
-/// after its first word, or after this time. Claude Code takes longer for its first word, and by then nothing has been
-/// said that could be lost.
-const FIRST_WORD_TIME: Duration = Duration::from_millis(40);
-
-/// How long the way of that first word to the eye is left free: the host terminal has yet to draw it.
-const FIRST_SIGHT_TIME: Duration = Duration::from_millis(10);
-
 /// How many answers may wait for the loop.
 pub const ANSWERS_IN_FLIGHT: usize = 256;
 
@@ -160,12 +148,8 @@ pub struct Setup {
     pub first: Vec<Effect>,
     /// How agents are started.
     pub agent: AgentPlan,
-    /// The process that becomes the first of them.
-    pub standby: Option<Standby>,
     /// The owner of everything kept.
     pub keeper: mpsc::Sender<Job>,
-    /// Gone as soon as the agent has said something, or has ended: see [`first_word`].
-    pub silence: watch::Sender<()>,
     /// Answers from tasks.
     pub answers: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
     /// What reaches us through the doors.
@@ -194,13 +178,7 @@ pub struct Shell {
     pub(crate) screen: Screen,
     pub(crate) pty: Option<Pty>,
     pub(crate) agent: Arc<AgentPlan>,
-    /// The first agent's pane, if it was opened before the loop was ready.
-    opened: Option<io::Result<Opened>>,
     pub(crate) keeper: mpsc::Sender<Job>,
-    /// There until the agent has said something.
-    pub(crate) silence: Option<watch::Sender<()>>,
-    /// The agent has said something.
-    spoken: bool,
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) follower: Worker<Poke>,
     pub(crate) transcript: Option<PathBuf>,
@@ -293,8 +271,6 @@ enum Woken {
     Call(Call),
     Pane(PtyMessage),
     Changed(PathBuf),
-    /// The agent's first word can be seen.
-    Started,
     Timer,
 }
 
@@ -372,13 +348,6 @@ async fn received(signal: Option<&mut Signal>) {
     }
 }
 
-/// Waits until the agent's first word can be seen, but not long. The sender is the loop's [`Setup::silence`].
-pub async fn first_word(mut silence: watch::Receiver<()>) {
-    // It changes only by being dropped.
-    let _ = tokio::time::timeout(FIRST_WORD_TIME, silence.changed()).await;
-    tokio::time::sleep(FIRST_SIGHT_TIME).await;
-}
-
 /// Runs the supervisor until it is told to leave; returns the exit code and the model as it was last.
 pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let (pane_messages, mut pane) = pty::channel();
@@ -386,9 +355,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         mut model,
         first,
         agent,
-        standby,
         keeper,
-        silence,
         answers,
         mut calls,
         feed,
@@ -403,19 +370,6 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     // Nobody sees panels.
     model.zoomed |= speech.is_some();
     let size = layout(&model).pane_size();
-    let silent = silence.subscribe();
-    // The agent loads while we get ready. What the session to be resumed holds is looked at before.
-    let opened = match first.as_slice() {
-        [Effect::Start(start), ..] if !start.resume => {
-            let no_compaction = model.agent.holds_compaction;
-            Some(agent.open(start, size, no_compaction, standby))
-        }
-        _ => {
-            // Nobody will want it.
-            drop(standby);
-            None
-        }
-    };
     let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
     let follower = Worker::new("transcript", follower::follow, events.clone());
@@ -425,18 +379,13 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         Some(speech) => Front::headless(speech)?,
     };
     let canvas = Canvas::new(model.host, abilities);
-    // The start of an agent makes one.
-    let size = opened.as_ref().map_or(size, |_| PaneSize::new(1, 1));
     let screen = effects::new_screen(size, &model.config.ui);
     let mut shell = Shell {
         model,
         screen,
         pty: None,
         agent: Arc::new(agent),
-        opened,
         keeper,
-        silence: Some(silence),
-        spoken: false,
         events,
         follower,
         transcript: None,
@@ -499,9 +448,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     for effect in first {
         shell.obey(effect);
     }
-    let mut starting = true;
-    let started = first_word(silent);
-    tokio::pin!(started);
+    shell.watch_files();
     let mut calls_closed = false;
     let code = loop {
         if let Some(code) = shell.quit {
@@ -510,9 +457,6 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         // Not only when nothing else is ready: a flood from the child must not hold up a deadline.
         shell.timers();
         shell.draw_if_due();
-        if shell.spoken {
-            shell.silence = None;
-        }
         let wake_at = shell.next_deadline();
         let woken = tokio::select! {
             biased;
@@ -522,11 +466,6 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
             call = calls.recv(), if !calls_closed => {
                 let Some(call) = call else { calls_closed = true; continue };
                 Woken::Call(call)
-            }
-            // Once, and not only when a flood from the child is over.
-            () = &mut started, if starting => {
-                starting = false;
-                Woken::Started
             }
             Some(message) = pane.recv() => Woken::Pane(message),
             Some(path) = shell.watcher.changed.recv() => Woken::Changed(path),
@@ -673,7 +612,6 @@ impl Shell {
             Woken::Call(call) => self.called(call),
             Woken::Pane(message) => self.pane(message),
             Woken::Changed(path) => self.changed(&path),
-            Woken::Started => self.watch_files(),
             // The loop looks at the clock each time round.
             Woken::Timer => {}
         }
@@ -839,7 +777,6 @@ impl Shell {
     /// The pane's process or its output.
     fn pane(&mut self, message: PtyMessage) {
         let PtyMessage { iteration, news } = message;
-        self.spoken = true;
         let current = iteration == self.model.iteration.get();
         match news {
             PtyNews::Output(bytes) if current => self.output(&bytes),

@@ -114,7 +114,7 @@ const ROOMS: [(&str, &[&str]); 20] = [
 const COMMON: [&str; 3] = ["clock", "clean", "redact"];
 
 /// Files and directories that may touch the world.
-const WORLD: [&str; 20] = [
+const WORLD: [&str; 19] = [
     "main.rs",
     "logging.rs",
     "cli/",
@@ -130,7 +130,6 @@ const WORLD: [&str; 20] = [
     "lineage/process.rs",
     "lineage/roll.rs",
     "pane/pty.rs",
-    "pane/pty/standby.rs",
     "pane/recording.rs",
     "api/server",
     "api/client.rs",
@@ -160,7 +159,7 @@ const DOORS: [(&str, &[&str]); 15] = [
     ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
     ("filedescriptor", &["pane/pty.rs"]),
-    ("portable_pty", &["pane/pty.rs", "pane/pty/standby.rs"]),
+    ("portable_pty", &["pane/pty.rs"]),
     ("sqlx", &["lineage/store/db.rs"]),
     (
         "axum",

@@ -597,56 +597,45 @@ fn an_agent_that_ignores_every_signal_is_swept_at_the_next_start() {
     supervisor.wait_for_log("was still alive and was ended", SOON);
 }
 
-/// What the last supervisor of a project wrote into its lock.
-fn lock_of(launch: &Launch) -> String {
-    let projects = fs::read_dir(launch.the_home().path("state/pitstop/projects"));
-    let project = projects.expect("projects").next().expect("one");
-    fs::read_to_string(project.expect("a directory").path().join("lock")).expect("a lock")
-}
-
 #[test]
 fn an_agent_that_the_database_never_heard_of_is_swept_at_the_next_start() {
-    let launch = Launch::generic(
-        "sh -c \"[ -e deaf ] && trap '' HUP INT TERM; echo READY; while :; do sleep 1; done\"",
-    );
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("READY", SOON);
-    drop(supervisor);
-    assert_eq!(lock_of(&launch), "left in order\n");
-
-    // From here on nobody gets into the database, and the agent does not wait for that.
-    let gate = launch.the_home().path("state/pitstop/opening.lock");
-    let gate = fs::File::open(gate).expect("the gate of the database");
-    rustix::fs::flock(&gate, rustix::fs::FlockOperation::LockExclusive).expect("the gate");
-    fs::write(launch.project().join("deaf"), "").expect("a file");
-    let supervisor = launch.start();
+    let launch =
+        Launch::generic("sh -c \"trap '' HUP INT TERM; echo READY; while :; do sleep 1; done\"");
+    // Nothing listens there: what the run has to record stays in memory and goes with it.
+    let nowhere = "store.url=\"postgres://nobody@127.0.0.1:1/nothing\"";
+    let supervisor = launch.clone().set(nowhere).start();
     supervisor.terminal.wait_for_text("READY", SOON);
     let agent = supervisor.agent_pid();
-    let launch = supervisor.kill();
+    let _ = supervisor.kill();
     assert!(
         !group_members(agent).is_empty(),
         "it outlives its supervisor"
     );
-    drop(gate);
 
     let supervisor = launch.start();
     supervisor.terminal.wait_for_text("READY", SOON);
     assert!(group_members(agent).is_empty(), "it was ended first");
     assert_ne!(supervisor.agent_pid(), agent);
     supervisor.wait_for_log("was still alive and was ended", SOON);
-    supervisor.wait_for_log("ended without notice, before its record was begun", SOON);
 }
 
 #[test]
-fn whoever_left_in_order_is_not_waited_for_and_whoever_died_is() {
-    let launch = demo();
+fn the_record_of_a_run_is_there_before_its_agent() {
+    let launch = Launch::generic(
+        "sh -c \"[ -e deadly ] && kill -9 $PPID; echo READY; while :; do sleep 1; done\"",
+    );
     let supervisor = launch.start();
-    one_turn(&supervisor);
-    let launch = supervisor.kill();
-    assert_ne!(lock_of(&launch), "left in order\n");
-    let supervisor = launch.start();
-    supervisor.wait_for_log("ended without notice", SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.terminal.wait_for_text("READY", SOON);
     drop(supervisor);
-    assert_eq!(lock_of(&launch), "left in order\n");
+    // The first thing that the next agent does is to kill its supervisor.
+    let deadly = launch.project().join("deadly");
+    fs::write(&deadly, "").expect("a file");
+    let supervisor = launch.start();
+    let exit = supervisor.wait_for_exit(SOON);
+    assert!(exit.signal.is_some(), "it died: {exit:?}");
+    let launch = supervisor.kill();
+    fs::remove_file(deadly).expect("removed");
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("READY", SOON);
+    supervisor.wait_for_log("ended without notice: nothing had been said", SOON);
 }

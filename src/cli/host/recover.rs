@@ -10,11 +10,11 @@ use crate::{
     cli::out::chain,
     handoff::{Handoff, Marker},
     lineage::{
-        Cause, ProcessStamp, Project, RebootRecord, RunId, Way,
+        Cause, ProcessStamp, Project, RebootRecord, Way,
         files::PrivateDir,
         journal::{self, Evidence, JournalEntry, Recovery, Step},
         process, roll,
-        store::{HistoryOf, Opened, Store, StoreError, StoreOptions},
+        store::{Opened, Store, StoreError, StoreOptions},
     },
     runtime::{agent::AgentPlan, recovery, trim, wall},
     transcript::{SessionId, Tokens, tail::find_prompt},
@@ -25,8 +25,6 @@ pub(super) struct StoreStart {
     pub options: StoreOptions,
     pub project: Project,
     pub files: Arc<PrivateDir>,
-    /// The run of a supervisor that died.
-    pub left: Option<RunId>,
     /// When the run begins.
     pub at: DateTime<Utc>,
 }
@@ -70,10 +68,6 @@ impl StoreStart {
         let (project, files) = (&self.project, &self.files);
         let died =
             recovery::close_dead_runs(&store, project, kept, files, can_resume, self.at).await;
-        let died = match died {
-            None if kept.is_none() => self.unknown(&store).await,
-            died => died,
-        };
         Ok(Found {
             store,
             warnings,
@@ -81,28 +75,17 @@ impl StoreStart {
             died,
         })
     }
-
-    /// What to say of a supervisor that died before the database knew of its run.
-    async fn unknown(&self, store: &Store) -> Option<String> {
-        let of = HistoryOf::Run(self.left.clone()?);
-        let runs = store.history(&of, 1).await.ok()?;
-        runs.is_empty()
-            .then(|| "the last run ended without notice, before its record was begun".to_owned())
-    }
 }
 
-/// Ends agents that have signed the roll and still live; whether there were any.
-pub(super) async fn sweep_roll(files: &PrivateDir, warnings: &mut Vec<String>) -> bool {
+/// Ends agents that have signed the roll and still live.
+pub(super) async fn sweep_roll(files: &PrivateDir, warnings: &mut Vec<String>) {
     let signed = roll::read(files).unwrap_or_else(|error| {
         warnings.push(chain(&error));
         Vec::new()
     });
-    let mut swept = false;
     for agent in signed.into_iter().filter(process::alive) {
         end(agent, warnings).await;
-        swept = true;
     }
-    swept
 }
 
 /// Ends an agent with its group.
