@@ -1,4 +1,4 @@
-//! `pitstop exec-agent ROLL PROGRAM ARGS…`: becomes the agent, after making sure that it dies with us, or that the next
+//! `pitstop exec-agent REGISTRY PROGRAM ARGS…`: becomes the agent, after making sure that it dies with us, or that the next
 //! start finds it.
 //!
 //! Hidden: only our own panes start it. The wish to be told of the parent's death survives `exec`, and asking for
@@ -6,7 +6,7 @@
 
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
 
-use crate::lineage::{process, roll};
+use crate::lineage::{agent_registry, process};
 
 /// The code of a shell for a command that cannot be run.
 const CANNOT_RUN: i32 = 127;
@@ -15,11 +15,11 @@ const CANNOT_RUN: i32 = 127;
 #[must_use]
 pub fn run(args: &[OsString]) -> i32 {
     die_with_parent();
-    let [roll, program, args @ ..] = args else {
-        eprintln!("error: expected a roll to sign and a program to run");
+    let [registry, program, args @ ..] = args else {
+        eprintln!("error: expected a registry and a program to run");
         return CANNOT_RUN;
     };
-    sign(Path::new(roll));
+    register(Path::new(registry));
     let error = Command::new(program).args(args).exec();
     eprintln!("error: cannot run {}: {error}", program.display());
     CANNOT_RUN
@@ -44,18 +44,18 @@ fn die_with_parent() {
 #[cfg(not(target_os = "linux"))]
 fn die_with_parent() {}
 
-/// Before it is the agent: see [`roll`]. An agent is worth more than its line: one that cannot be written stops nothing,
-/// and the database gets to know it too.
-fn sign(roll: &Path) {
+/// Before it is the agent: see [`agent_registry`]. An agent is worth more than its line: one that cannot be written stops
+/// nothing, and the database records the agent too.
+fn register(registry: &Path) {
     // There was no room for one, and the person has been told.
-    if roll.as_os_str().is_empty() {
+    if registry.as_os_str().is_empty() {
         return;
     }
-    let signed = match process::stamp(std::process::id()) {
-        Some(stamp) => roll::sign(roll, &stamp),
+    let registered = match process::stamp(std::process::id()) {
+        Some(stamp) => agent_registry::register(registry, &stamp),
         None => Err(std::io::Error::other("cannot see our own process")),
     };
-    if let Err(error) = signed {
+    if let Err(error) = registered {
         eprintln!("warning: the agent may outlive pitstop: {error}");
     }
 }

@@ -37,11 +37,11 @@ use crate::{
     },
     handoff::Generator,
     lineage::{
-        EndReason, Lineage, Project, RunId,
+        EndReason, Lineage, Project, RunId, agent_registry,
         checkpoint::Checkpoint,
         files::{PrivateDir, RunDir},
         lock::{Holder, Lock, LockError},
-        process, roll,
+        process,
         store::{CrashPoint, RunRecord, StoreOptions, StoreTarget},
     },
     logging,
@@ -71,7 +71,7 @@ use super::{
     run::Order,
     template,
 };
-use recover::{Found, StoreStart, recover, sweep_roll};
+use recover::{Found, StoreStart, recover, sweep_registered};
 use who::{Who, agent_config_dir, agent_env, has_todo_tools, who};
 
 /// The name of the demo agent in the records of runs.
@@ -365,7 +365,7 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
         exe: who.exe,
         observe: PathBuf::new(),
         scratchpad: files.path().join(SCRATCHPAD),
-        roll: PathBuf::new(),
+        registry: PathBuf::new(),
         project: project.clone(),
         files: None,
         runtime_dir: paths.runtime_dir().to_owned(),
@@ -376,9 +376,9 @@ async fn supervise(here: Here, who: Who) -> Result<i32, Failure> {
     if let Some(order) = order.as_ref().filter(|_| who.kind == AgentKind::Demo) {
         plan.env.extend(order.demo_env());
     }
-    sweep_roll(&own_files, &mut warnings).await;
-    match roll::begin(&own_files) {
-        Ok(roll) => plan.roll = roll,
+    sweep_registered(&own_files, &mut warnings).await;
+    match agent_registry::begin(&own_files) {
+        Ok(registry) => plan.registry = registry,
         Err(error) => warnings.push(chain(&error)),
     }
     // Whoever restores a checkpoint has chosen how to go on.

@@ -5,9 +5,10 @@
 //! lock that keeps a second supervisor out, and the private files all of it is kept in. It does
 //! not decide when to reboot (`guard`, `breakpoint`) nor carry one out (`app`, `runtime`).
 //!
-//! Pure: this file, [`checkpoint`], [`journal`], [`metrics`] and [`past`]. Touching the world: [`files`], [`lock`],
-//! [`process`] and [`store`].
+//! Pure: this file, [`checkpoint`], [`journal`], [`metrics`] and [`past`]. Touching the world: [`agent_registry`],
+//! [`files`], [`lock`], [`process`] and [`store`].
 
+pub mod agent_registry;
 pub mod checkpoint;
 pub mod files;
 pub mod journal;
@@ -17,7 +18,6 @@ pub mod notes;
 pub mod past;
 mod phrase;
 pub mod process;
-pub mod roll;
 pub mod store;
 
 use std::{collections::BTreeMap, fmt, num::NonZeroU64, path::Path, str::FromStr};

@@ -16,7 +16,7 @@ use crate::{
 
 use super::client_settings::ClientSettings;
 
-/// The hidden subcommand by which agents are started: it makes them die with us and signs the roll, then becomes them.
+/// The hidden subcommand by which agents are started: it makes them die with us and registers them, then becomes them.
 pub const SHIM: &str = "exec-agent";
 
 /// How agents are started, the same for every iteration.
@@ -38,8 +38,8 @@ pub struct AgentPlan {
     pub observe: PathBuf,
     /// The scratchpad file.
     pub scratchpad: PathBuf,
-    /// Where it signs before it is started.
-    pub roll: PathBuf,
+    /// The file in which it registers before it is started.
+    pub registry: PathBuf,
     /// The project.
     pub project: PathBuf,
     /// The run's directory in the project.
@@ -84,7 +84,11 @@ impl AgentPlan {
             user_append,
         };
         let line = agent::command_line(&launch).map_err(io::Error::other)?;
-        let mut args = vec![OsString::from(SHIM), self.roll.clone().into(), line.program];
+        let mut args = vec![
+            OsString::from(SHIM),
+            self.registry.clone().into(),
+            line.program,
+        ];
         args.extend(line.args);
         let env = self.variables(no_compaction);
         Ok(PaneSpec {

@@ -18,7 +18,7 @@ use crate::{
     autopilot::RunNews,
     breakpoint::git,
     config::{UiConfig, load::paths::project_hash},
-    lineage::{EndReason, files::PrivateDir, notes::VersionFile, process, roll},
+    lineage::{EndReason, agent_registry, files::PrivateDir, notes::VersionFile, process},
     pane::{
         ColourScheme, HostPalette, MouseTracking, PaneSize, Rgb,
         input::{self, HostInput, HostReply},
@@ -380,7 +380,7 @@ impl Shell {
     fn make_files_again(&mut self, made: MadeAgain) {
         if made.lock {
             if let Some(process) = &self.model.agent.process
-                && let Err(error) = roll::sign(&self.agent.roll, process)
+                && let Err(error) = agent_registry::register(&self.agent.registry, process)
             {
                 tracing::warn!(%error, "the agent is not registered");
             }

@@ -25,9 +25,9 @@ use crate::{
     },
     config::load::paths::Paths,
     lineage::{
+        agent_registry,
         files::{PrivateDir, RunDir},
         lock::Lock,
-        roll,
     },
 };
 
@@ -169,7 +169,7 @@ impl Places {
             Ok(false) => {}
             Ok(true) => {
                 looked.made.lock = true;
-                self.begin_roll();
+                self.begin_registry();
             }
             Err(error) => looked.missing.push(told(&error)),
         }
@@ -194,17 +194,17 @@ impl Places {
         looked
     }
 
-    /// The list of agents lay beside the lock.
-    fn begin_roll(&mut self) {
+    /// The registry of agents lay beside the lock.
+    fn begin_registry(&mut self) {
         let Some(agents) = &mut self.agents else {
             return;
         };
         let begun = PrivateDir::open_again(agents.path()).and_then(|again| {
             *agents = again;
-            if agents.path().join(roll::ROLL).is_file() {
+            if agents.path().join(agent_registry::REGISTRY).is_file() {
                 return Ok(());
             }
-            roll::begin(agents).map(drop)
+            agent_registry::begin(agents).map(drop)
         });
         if let Err(error) = begun {
             tracing::warn!(error = told(&error), "agents cannot be registered");

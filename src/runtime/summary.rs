@@ -200,7 +200,7 @@ fn command(plan: &AgentPlan, settings: &SummaryConfig, session_model: Option<&st
     let mut command = Command::new(&plan.exe);
     command
         .arg(SHIM)
-        .arg(&plan.roll)
+        .arg(&plan.registry)
         .arg(&plan.program)
         .args(&plan.lead_args)
         .args(question::arguments(asked))

@@ -10,10 +10,10 @@ use crate::{
     cli::out::chain,
     handoff::{Handoff, Marker},
     lineage::{
-        Cause, ProcessStamp, Project, RebootRecord, Way,
+        Cause, ProcessStamp, Project, RebootRecord, Way, agent_registry,
         files::PrivateDir,
         journal::{self, Evidence, JournalEntry, Recovery, Step},
-        process, roll,
+        process,
         store::{Opened, Store, StoreError, StoreOptions},
     },
     runtime::{agent::AgentPlan, recovery, trim, wall},
@@ -77,13 +77,13 @@ impl StoreStart {
     }
 }
 
-/// Ends agents that have signed the roll and still live.
-pub(super) async fn sweep_roll(files: &PrivateDir, warnings: &mut Vec<String>) {
-    let signed = roll::read(files).unwrap_or_else(|error| {
+/// Ends registered agents that still live.
+pub(super) async fn sweep_registered(files: &PrivateDir, warnings: &mut Vec<String>) {
+    let registered = agent_registry::read(files).unwrap_or_else(|error| {
         warnings.push(chain(&error));
         Vec::new()
     });
-    for agent in signed.into_iter().filter(process::alive) {
+    for agent in registered.into_iter().filter(process::alive) {
         end(agent, warnings).await;
     }
 }
