@@ -27,6 +27,7 @@
 //! - [`ui`]: the views, one file per panel
 //! - [`runtime`]: the imperative shell
 //! - [`logging`]: the log file
+//! - [`supervisor`]: the life of a supervisor, from the project's lock to its last line
 //! - [`cli`]: one file per subcommand
 
 pub mod agent;
@@ -47,5 +48,6 @@ pub mod pane;
 pub mod redact;
 pub mod runtime;
 pub mod scratchpad;
+pub mod supervisor;
 pub mod transcript;
 pub mod ui;

@@ -20,6 +20,7 @@ use crate::{
         checkpoint::{Checkpoint, MAX_BYTES},
         store::{Checkpoints, HistoryOf, Store, StoreError},
     },
+    supervisor::program::DEMO,
 };
 
 /// The command line is at fault.
@@ -139,7 +140,7 @@ async fn is_of_the_demo(store: &Store, checkpoint: &Checkpoint) -> Result<bool, 
         return Ok(false);
     };
     let runs = store.history(&HistoryOf::Run(run.clone()), 1).await?;
-    Ok(runs.first().is_some_and(|one| one.run.agent == host::DEMO))
+    Ok(runs.first().is_some_and(|one| one.run.agent == DEMO))
 }
 
 /// Which checkpoints are meant.

@@ -125,11 +125,6 @@ impl Order {
         self.args.headless.then_some(speech)
     }
 
-    /// The task as it was read.
-    pub(super) fn task(&self) -> &str {
-        &self.task
-    }
-
     /// What the scripted agent is told by its environment.
     pub(super) fn demo_env(&self) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = vec![("PITSTOP_DEMO_AUTO".into(), "0".into())];
@@ -310,12 +305,12 @@ mod tests {
         std::fs::write(&file, "port it\n").unwrap();
         let order = parse(&["--task", file.to_str().unwrap()]).unwrap();
         assert_eq!(
-            (order.task(), order.file.as_deref()),
+            (order.task.as_str(), order.file.as_deref()),
             ("port it\n", Some(&*file))
         );
         let order = parse(&["--task", "fix src/a.rs and b.rs"]).unwrap();
         assert_eq!(
-            (order.task(), &order.file),
+            (order.task.as_str(), &order.file),
             ("fix src/a.rs and b.rs", &None)
         );
     }

@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::host::who::{claude_config_dir, demo_dir};
+use crate::supervisor::program::{claude_config_dir, demo_dir};
 use crate::{agent::claude::project_slug, config::load::paths::Paths, transcript::SessionId};
 
 /// Where agents keep transcripts, each in its `projects`: Claude Code first, then the demo.

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    host::who::demo_dir,
     out::{self, columns, complain, tokens},
     sessions::{self, Kept},
 };
@@ -26,6 +25,7 @@ use crate::{
     },
     guard::{Room, reading::WindowEvidence, threshold::Threshold},
     runtime::trim::{CopyError, Surveyed},
+    supervisor::program::demo_dir,
     transcript::{
         SessionId, Tokens,
         trim::{LEVELS, Survey, TARGET_PERCENT, TrimPlan, TrimSettings, Written},

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Each room with the rooms it may use. `clock`, `clean` and `redact` are words that everybody may use.
-const ROOMS: [(&str, &[&str]); 20] = [
+const ROOMS: [(&str, &[&str]); 21] = [
     ("clock", &[]),
     ("clean", &[]),
     ("redact", &[]),
@@ -88,6 +88,26 @@ const ROOMS: [(&str, &[&str]); 20] = [
         ],
     ),
     (
+        "supervisor",
+        &[
+            "transcript",
+            "keymap",
+            "scratchpad",
+            "pane",
+            "agent",
+            "breakpoint",
+            "guard",
+            "handoff",
+            "lineage",
+            "autopilot",
+            "config",
+            "api",
+            "app",
+            "ui",
+            "runtime",
+        ],
+    ),
+    (
         "cli",
         &[
             "transcript",
@@ -106,6 +126,7 @@ const ROOMS: [(&str, &[&str]); 20] = [
             "ui",
             "logging",
             "runtime",
+            "supervisor",
         ],
     ),
 ];
@@ -114,7 +135,7 @@ const ROOMS: [(&str, &[&str]); 20] = [
 const COMMON: [&str; 3] = ["clock", "clean", "redact"];
 
 /// Files and directories that may touch the world.
-const WORLD: [&str; 19] = [
+const WORLD: [&str; 20] = [
     "main.rs",
     "logging.rs",
     "cli/",
@@ -134,6 +155,7 @@ const WORLD: [&str; 19] = [
     "api/server",
     "api/client.rs",
     "runtime/",
+    "supervisor/",
 ];
 
 /// What touching the world looks like.

@@ -17,14 +17,11 @@ use crate::{
         claude::{self, limits::CompactionSettings},
     },
     api::wire::{StatusReport, TodoList},
-    cli::{
-        here::Here,
-        host::who::{
-            agent_config_dir, agent_env, claude_config_dir, demo_dir, find_program, has_todo_tools,
-        },
-        out::tokens,
-    },
+    cli::{here::Here, out::tokens},
     runtime::{agent::transcript_in, client_settings::ClientSettings},
+    supervisor::program::{
+        agent_config_dir, agent_env, claude_config_dir, demo_dir, find_program, has_todo_tools,
+    },
     transcript::Tokens,
 };
 

@@ -1,13 +1,13 @@
 //! What a dead supervisor left behind: agents that still live, and a reboot that is half done.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::{
     app::{self, Effect, Model, reboot},
-    cli::out::chain,
+    clean::chain,
     handoff::{Handoff, Marker},
     lineage::{
         Cause, ProcessStamp, Project, RebootRecord, Way, agent_registry,
@@ -32,7 +32,7 @@ pub(super) struct StoreStart {
 /// The store, and what the last supervisor left in it.
 pub(super) struct Found {
     pub store: Store,
-    /// What the human must be told.
+    /// What the human must be shown.
     pub warnings: Vec<String>,
     /// A reboot that waits to be finished or rolled back.
     pub unfinished: Option<JournalEntry>,
@@ -77,15 +77,23 @@ impl StoreStart {
     }
 }
 
-/// Ends registered agents that still live.
-pub(super) async fn sweep_registered(files: &PrivateDir, warnings: &mut Vec<String>) {
-    let registered = agent_registry::read(files).unwrap_or_else(|error| {
+/// Ends registered agents that still live: also those that the database has never heard of.
+pub(super) async fn end_registered(state: &PrivateDir, warnings: &mut Vec<String>) {
+    let registered = agent_registry::read(state).unwrap_or_else(|error| {
         warnings.push(chain(&error));
         Vec::new()
     });
     for agent in registered.into_iter().filter(process::alive) {
         end(agent, warnings).await;
     }
+}
+
+/// Begins the registry of this run's agents; without room for one they are only in the database.
+pub(super) fn begin_registry(state: &PrivateDir, warnings: &mut Vec<String>) -> PathBuf {
+    agent_registry::begin(state).unwrap_or_else(|error| {
+        warnings.push(chain(&error));
+        PathBuf::new()
+    })
 }
 
 /// Ends an agent with its group.

@@ -6,78 +6,94 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Failure, HostArgs, USAGE};
 use crate::{
     agent::{self, AgentKind, claude},
     config::{Config, load::paths::Paths},
 };
 
-/// The agent cannot be run (DESIGN 8).
-const NO_AGENT: i32 = 5;
+use super::StartError;
+
+/// The name of the demo agent in the records of runs.
+pub const DEMO: &str = "pitstop demo";
 
 /// What the demo is asked to do at its start.
 const DEMO_TASK: &str = "Build tidepool, a small command-line feed reader, with tests and a README";
 
-/// Whom we host.
-pub(super) struct Who {
-    pub(super) kind: AgentKind,
-    pub(super) program: PathBuf,
-    pub(super) lead_args: Vec<OsString>,
-    pub(super) args: Vec<String>,
-    pub(super) shown: String,
-    pub(super) exe: PathBuf,
-    pub(super) prompt: Option<String>,
+/// Which agent is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Claude Code, or what `[agent] command` names.
+    Claude,
+    /// The built-in scripted agent.
+    Demo,
+    /// Any other program, as a command line.
+    Command(String),
 }
 
-/// Decides it, or says why nothing can be hosted.
-pub(super) fn who(args: &HostArgs, demo: bool, config: &Config) -> Result<Who, Failure> {
-    let exe = env::current_exe().map_err(|error| Failure::of(&error))?;
-    let mut all = config.agent.args.clone();
-    all.extend(args.args.iter().cloned());
-    if demo {
-        return Ok(Who {
-            kind: AgentKind::Demo,
-            program: exe.clone(),
-            lead_args: vec!["demo-agent".into()],
-            prompt: args.args.is_empty().then(|| DEMO_TASK.to_owned()),
-            args: args.args.clone(),
-            shown: super::DEMO.to_owned(),
-            exe,
-        });
-    }
-    let (kind, mut words) = match &args.agent {
-        None => (AgentKind::Claude, vec![config.agent.command.clone()]),
-        Some(command) => (AgentKind::Generic, split_words(command)),
+/// The agent that is hosted.
+#[derive(Clone, Debug)]
+pub struct Hosted {
+    /// What it is.
+    pub kind: AgentKind,
+    /// Its program, in full.
+    pub program: PathBuf,
+    /// Arguments of ours before all others.
+    pub lead_args: Vec<OsString>,
+    /// The user's arguments.
+    pub args: Vec<String>,
+    /// Variables to set for it.
+    pub env: Vec<(OsString, OsString)>,
+    /// Its name, for people and records.
+    pub shown: String,
+    /// The `pitstop` executable.
+    pub exe: PathBuf,
+    /// What it is asked at its start.
+    pub prompt: Option<String>,
+}
+
+/// Finds the agent, with these arguments after those of the configuration.
+pub fn find(
+    wanted: &Wanted,
+    args: &[String],
+    config: &Config,
+    paths: &Paths,
+) -> Result<Hosted, StartError> {
+    let exe = env::current_exe()?;
+    let (kind, mut words) = match wanted {
+        Wanted::Demo => {
+            return Ok(Hosted {
+                kind: AgentKind::Demo,
+                program: exe.clone(),
+                lead_args: vec!["demo-agent".into()],
+                prompt: args.is_empty().then(|| DEMO_TASK.to_owned()),
+                args: args.to_vec(),
+                env: agent_env(AgentKind::Demo, config, paths),
+                shown: DEMO.to_owned(),
+                exe,
+            });
+        }
+        Wanted::Claude => (AgentKind::Claude, vec![config.agent.command.clone()]),
+        Wanted::Command(command) => (AgentKind::Generic, split_words(command)),
     };
     if words.is_empty() {
-        return Err(Failure::new(
-            "expected a command after --agent, found nothing",
-            "",
-            USAGE,
-        ));
+        return Err(StartError::NoCommand);
     }
     let name = words.remove(0);
-    let program = find_program(OsStr::new(&name)).ok_or_else(|| {
-        Failure::new(
-            format!("expected the agent `{name}` in the PATH, found no such program"),
-            "install Claude Code (npm install -g @anthropic-ai/claude-code), set [agent] command, or see how \
-             pitstop works without it: pitstop demo",
-            NO_AGENT,
-        )
-    })?;
+    let Some(program) = find_program(OsStr::new(&name)) else {
+        return Err(StartError::NoAgent(name));
+    };
+    let mut all = config.agent.args.clone();
+    all.extend(args.iter().cloned());
     if kind == AgentKind::Claude && claude::prints(&all) {
-        return Err(Failure::new(
-            "expected an interactive agent, found -p among its arguments",
-            "`claude -p` needs no pane: run it without pitstop",
-            USAGE,
-        ));
+        return Err(StartError::NotInteractive);
     }
     words.extend(all);
-    Ok(Who {
+    Ok(Hosted {
         kind,
         program,
         lead_args: Vec::new(),
         args: words,
+        env: agent_env(kind, config, paths),
         shown: name,
         exe,
         prompt: None,
@@ -107,7 +123,8 @@ fn split_words(command: &str) -> Vec<String> {
 /// The program of this name in the `PATH`, or at this path; always absolute.
 ///
 /// Symbolic links are kept: the shims of tool managers are links to one program that goes by the name it is called by.
-pub(in crate::cli) fn find_program(name: &OsStr) -> Option<PathBuf> {
+#[must_use]
+pub fn find_program(name: &OsStr) -> Option<PathBuf> {
     let runs = |path: &Path| {
         path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
     };
@@ -124,11 +141,8 @@ pub(in crate::cli) fn find_program(name: &OsStr) -> Option<PathBuf> {
 
 /// Variables for the agent: the name of our terminal, what the user set, and for the demo a directory of its own, so that it leaves the
 /// user's files alone.
-pub(in crate::cli) fn agent_env(
-    kind: AgentKind,
-    config: &Config,
-    paths: &Paths,
-) -> Vec<(OsString, OsString)> {
+#[must_use]
+pub fn agent_env(kind: AgentKind, config: &Config, paths: &Paths) -> Vec<(OsString, OsString)> {
     let names = if kind == AgentKind::Claude {
         claude::TERMINAL_NAME
     } else {
@@ -184,7 +198,8 @@ impl TodoTools {
 }
 
 /// Whether the client has its to-do tools switched on.
-pub(in crate::cli) fn has_todo_tools(config: &Config) -> bool {
+#[must_use]
+pub fn has_todo_tools(config: &Config) -> bool {
     matches!(
         TodoTools::now(config),
         TodoTools::Ours | TodoTools::Theirs(true)
@@ -192,12 +207,14 @@ pub(in crate::cli) fn has_todo_tools(config: &Config) -> bool {
 }
 
 /// Where the demo keeps what Claude Code keeps in its own directory.
-pub(in crate::cli) fn demo_dir(paths: &Paths) -> PathBuf {
+#[must_use]
+pub fn demo_dir(paths: &Paths) -> PathBuf {
     paths.state_dir().join("demo")
 }
 
 /// The agent's own configuration directory.
-pub(in crate::cli) fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
+#[must_use]
+pub fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
     match kind {
         AgentKind::Generic => None,
         AgentKind::Demo => Some(demo_dir(paths)),
@@ -206,7 +223,8 @@ pub(in crate::cli) fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option
 }
 
 /// Where Claude Code keeps its settings and transcripts.
-pub(in crate::cli) fn claude_config_dir() -> Option<PathBuf> {
+#[must_use]
+pub fn claude_config_dir() -> Option<PathBuf> {
     env::var_os("CLAUDE_CONFIG_DIR")
         .filter(|dir| !dir.is_empty())
         .map(PathBuf::from)

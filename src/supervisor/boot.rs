@@ -1,0 +1,368 @@
+//! The steps of a supervisor's life, in their order.
+
+use std::{
+    env, io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    task::Poll,
+    time::{Duration, SystemTime},
+};
+
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::{
+    agent::claude,
+    app::{
+        self, Effect, Model,
+        model::{Beginning, Identity},
+    },
+    clean::{self, chain},
+    clock::At,
+    lineage::{
+        EndReason, Lineage, Project, RunId,
+        files::{PrivateDir, RunDir},
+        journal::JournalEntry,
+        process,
+        store::{CrashPoint, RunRecord, StoreOptions, StoreTarget},
+    },
+    redact::redact,
+    runtime::{
+        self, Setup, Signals,
+        agent::AgentPlan,
+        effects::{self, SCRATCHPAD, draw_lots},
+        front, host,
+        keeper::{Job, Keeper},
+        paint::Abilities,
+        prepare::{DESCRIPTORS_AT_START, can_open},
+        recovery,
+    },
+    transcript::SessionId,
+    ui::Depth,
+};
+
+use super::{
+    Start, StartError, Work,
+    claim::{self, Claim},
+    doors::{DoorPlan, Doors},
+    farewell,
+    program::{agent_config_dir, has_todo_tools},
+    recover::{self, StoreStart},
+};
+
+/// Whether the system gives what nothing goes without.
+pub fn check_system() -> Result<(), StartError> {
+    if SystemTime::now() < SystemTime::UNIX_EPOCH {
+        return Err(StartError::Clock);
+    }
+    can_open(DESCRIPTORS_AT_START).map_err(StartError::Descriptors)
+}
+
+/// Supervises the agent until it is over; returns the exit code.
+pub fn run(start: Start) -> Result<i32, StartError> {
+    host::restore_on_panic();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let outcome = runtime.block_on(supervise(start));
+    // Tasks that still run (a git question, a store that hangs) must not keep us.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn supervise(mut start: Start) -> Result<i32, StartError> {
+    let signals = Signals::new()?;
+    let mut warnings = std::mem::take(&mut start.warnings);
+
+    let claim = claim::take_lock(&start.project, &start.paths, &mut warnings)?;
+    claim::ask_socket(&start.paths, &claim.hash)?;
+    let files = claim::project_files(&start.project, &start.paths, &claim.hash, &mut warnings)?;
+    let notes = claim::read_scratchpad(&files)?;
+
+    let mut plan = agent_plan(&start, &files);
+    recover::end_registered(&claim.state, &mut warnings).await;
+    plan.registry = recover::begin_registry(&claim.state, &mut warnings);
+    let kept = open_store(&start, &claim, &files, &plan, &mut warnings).await?;
+    plan.files = run_directory(&files, &kept.keeper.run, &mut warnings);
+
+    let at = claim.at;
+    let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
+    let door_plan = DoorPlan {
+        paths: &start.paths,
+        listen: start.config.api.listen,
+        status_line: plan.user_status_line(),
+        run: plan.files.clone(),
+        events: answers.0.clone(),
+    };
+    let doors = Doors::open(claim, door_plan).await?;
+    plan.observe = doors.observe;
+    let keeper = kept.keeper.start(answers.0.clone());
+
+    let (kind, speech) = (start.agent.kind, start.work.speech());
+    let mut model = Model::new(Beginning {
+        identity: identity(&start),
+        config: start.config,
+        lineage: kept.lineage,
+        session: first_session(&plan),
+        lots: draw_lots(),
+        notes,
+        generator: start.generator,
+        host: speech.map_or_else(host::size, |_| front::HEADLESS),
+        now: At {
+            since_start: Duration::ZERO,
+            wall: at,
+        },
+    });
+    show(&mut model, warnings, kept.died, speech.is_some());
+    let task = start.work.task().and_then(|task| task.file.clone());
+    let unfinished = kept.unfinished.as_deref();
+    let first = first_effects(
+        &mut model,
+        &plan,
+        start.work,
+        unfinished,
+        start.agent.prompt,
+    );
+    let setup = Setup {
+        model,
+        first,
+        agent: plan,
+        keeper: keeper.clone(),
+        answers,
+        calls: doors.calls,
+        feed: doors.feed,
+        paths: start.paths,
+        flags: start.flags,
+        depth: depth(),
+        abilities: Abilities::of(variable),
+        signals,
+        speech,
+        task,
+    };
+    let ran = survive(Box::pin(runtime::run(setup))).await;
+    host::restore();
+    let (code, model) = close(ran, &keeper, doors.doors).await?;
+    if speech.is_none() {
+        farewell::on_terminal(&model, kind);
+    } else {
+        farewell::headless(&model);
+    }
+    Ok(code)
+}
+
+/// How the agent is started, as far as it is known before the run is.
+fn agent_plan(start: &Start, files: &PrivateDir) -> AgentPlan {
+    let agent = &start.agent;
+    AgentPlan {
+        kind: agent.kind,
+        program: agent.program.clone(),
+        lead_args: agent.lead_args.clone(),
+        user_args: agent.args.clone(),
+        env: agent.env.clone(),
+        exe: agent.exe.clone(),
+        observe: PathBuf::new(),
+        scratchpad: files.path().join(SCRATCHPAD),
+        registry: PathBuf::new(),
+        project: start.project.clone(),
+        files: None,
+        runtime_dir: start.paths.runtime_dir().to_owned(),
+        state_dir: start.paths.state_dir().to_owned(),
+        config_dir: agent_config_dir(agent.kind, &start.paths),
+    }
+}
+
+/// The store, and what the last supervisor left in it.
+struct Kept {
+    keeper: Keeper,
+    /// The iterations of the run so far.
+    lineage: Lineage,
+    /// A reboot that waits to be finished or rolled back: its run goes on.
+    unfinished: Option<Box<JournalEntry>>,
+    /// How to go on with a run that ended without notice.
+    died: Option<String>,
+}
+
+/// Opens the database, closes there what dead supervisors left, and records the run.
+async fn open_store(
+    start: &Start,
+    claim: &Claim,
+    files: &Arc<PrivateDir>,
+    plan: &AgentPlan,
+    warnings: &mut Vec<String>,
+) -> Result<Kept, StartError> {
+    let target = StoreTarget::new(start.config.store.url.as_deref(), start.paths.state_dir())?;
+    let options = StoreOptions {
+        crash: crash_point(),
+        ..StoreOptions::new(target)
+    };
+    let project = Project::new(&start.project, &process::host_name());
+    let store_start = StoreStart {
+        options,
+        project: project.clone(),
+        files: Arc::clone(files),
+        at: claim.at,
+    };
+    // A person who restores a checkpoint has chosen how to go on.
+    let instead = matches!(start.work, Work::Restore(_));
+    let instead = instead.then_some("a checkpoint was restored instead");
+    let found = store_start
+        .open(instead, |session| plan.can_resume(session))
+        .await?;
+    warnings.extend(found.warnings);
+    let store = found.store;
+    let (run, lineage) = match &found.unfinished {
+        Some(entry) => {
+            let lineage = recovery::recorded(&store, &entry.run, claim.at).await;
+            (entry.run.clone(), lineage)
+        }
+        None => (claim.run.clone(), Lineage::new(claim.run.clone())),
+    };
+    let record = RunRecord {
+        run: run.clone(),
+        project: project.clone(),
+        process: claim.process.clone(),
+        agent: start.agent.shown.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        task: start.work.task().map(|task| task.plan.task.clone()),
+        started_at: claim.at,
+        ended_at: None,
+        end_reason: None,
+    };
+    // Before there is anything of the run's that could be lost: the next start finds what a killed one left by its record.
+    if let Err(error) = store.begin_run(&record).await {
+        warnings.push(chain(&error));
+    }
+    let keeper = Keeper {
+        store,
+        files: RunDir::open(files, &run).ok(),
+        run,
+        project,
+        measured: None,
+        newest: None,
+    };
+    Ok(Kept {
+        keeper,
+        lineage,
+        unfinished: found.unfinished.map(Box::new),
+        died: found.died,
+    })
+}
+
+/// Where the process is to kill itself, for tests of what is recovered.
+fn crash_point() -> Option<CrashPoint> {
+    env::var("PITSTOP_CRASH_AT").ok()?.parse().ok()
+}
+
+/// The run's directory in the project.
+fn run_directory(
+    files: &Arc<PrivateDir>,
+    run: &RunId,
+    warnings: &mut Vec<String>,
+) -> Option<RunDir> {
+    RunDir::open(files, run)
+        .inspect_err(|error| warnings.push(chain(error)))
+        .ok()
+}
+
+fn identity(start: &Start) -> Identity {
+    Identity {
+        version: env!("CARGO_PKG_VERSION"),
+        pid: std::process::id(),
+        project: start.project.display().to_string(),
+        environment: start.environment.clone(),
+        agent_kind: start.agent.kind.word(),
+        agent_command: start.agent.shown.clone(),
+        todo_tools: has_todo_tools(&start.config),
+    }
+}
+
+/// The session of the first agent: the one that the user named, or a new one.
+fn first_session(plan: &AgentPlan) -> SessionId {
+    match claude::user_session(&plan.user_args) {
+        claude::UserSession::Named(session) if plan.kind.tells() => session,
+        _ => SessionId::new(Uuid::new_v4()),
+    }
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_default()
+}
+
+/// The colours of the host terminal.
+fn depth() -> Depth {
+    Depth::of(
+        &variable("NO_COLOR"),
+        &variable("COLORTERM"),
+        &variable("TERM"),
+        &variable("TERM_PROGRAM"),
+    )
+}
+
+/// Shows what was found at the start.
+fn show(model: &mut Model, warnings: Vec<String>, died: Option<String>, headless: bool) {
+    for warning in warnings {
+        tracing::warn!(warning);
+        if headless {
+            // Before the first line of the run: there is no footer.
+            eprintln!("warning: {}", clean::one_line(&redact(&warning)));
+        }
+        model.trouble(warning);
+    }
+    if let Some(died) = died {
+        tracing::warn!(died);
+        model.notice(died);
+    }
+}
+
+/// What the loop does first: finishes a reboot, or begins with what is asked for.
+fn first_effects(
+    model: &mut Model,
+    plan: &AgentPlan,
+    work: Work,
+    unfinished: Option<&JournalEntry>,
+    prompt: Option<String>,
+) -> Vec<Effect> {
+    let recovered = unfinished.map(|entry| recover::recover(model, plan, entry));
+    match (work, recovered) {
+        (Work::Run(task), recovered) => {
+            app::autopilot::begin(model, task.plan, task.file.is_some(), recovered)
+        }
+        (_, Some(recovered)) => recovered,
+        (Work::Restore(checkpoint), None) => app::checkpoint::restore(model, &checkpoint),
+        (Work::Session, None) => app::agent::begin(model, false, None, prompt),
+    }
+}
+
+/// Runs a future to its end; `None` when it panics, which the panic hook has reported.
+async fn survive<T>(mut future: Pin<Box<impl Future<Output = T>>>) -> Option<T> {
+    std::future::poll_fn(|context| {
+        // Nothing of it is used after a panic.
+        let poll = AssertUnwindSafe(|| future.as_mut().poll(context));
+        match catch_unwind(poll) {
+            Ok(poll) => poll.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
+    })
+    .await
+}
+
+/// Has everything written, closes the doors, and lets the lock go last.
+async fn close(
+    ran: Option<io::Result<(i32, Model)>>,
+    keeper: &mpsc::Sender<Job>,
+    doors: Doors,
+) -> Result<(i32, Model), StartError> {
+    let Some(ran) = ran else {
+        // The run's record stays open: the next start closes it and says how to go on.
+        doors.close().await;
+        return Err(StartError::Broken);
+    };
+    let quitting = ran.as_ref().ok().and_then(|(_, model)| model.quitting);
+    let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
+    effects::close(keeper, reason).await;
+    doors.close().await;
+    Ok(ran?)
+}

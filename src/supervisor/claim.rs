@@ -1,0 +1,129 @@
+//! The project is ours: its lock, its directories, and no other supervisor that answers.
+
+use std::{path::Path, sync::Arc};
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::{
+    api::client::is_answered,
+    clean::chain,
+    config::load::paths::{Paths, project_hash},
+    lineage::{
+        ProcessStamp, RunId,
+        files::PrivateDir,
+        lock::{Holder, Lock, LockError},
+        process,
+    },
+    runtime::{effects::SCRATCHPAD, wall},
+    scratchpad,
+};
+
+use super::StartError;
+
+/// A project that no other supervisor has.
+pub(super) struct Claim {
+    pub lock: Lock,
+    /// The project's own directory in the user's state directory.
+    pub state: PrivateDir,
+    /// The project's name in sockets and in the state directory.
+    pub hash: String,
+    /// Our process.
+    pub process: ProcessStamp,
+    /// The run that begins.
+    pub run: RunId,
+    /// When it begins.
+    pub at: DateTime<Utc>,
+}
+
+/// Takes the project's lock for a new run.
+pub(super) fn take_lock(
+    project: &Path,
+    paths: &Paths,
+    warnings: &mut Vec<String>,
+) -> Result<Claim, StartError> {
+    let at = wall();
+    let process = process::stamp(std::process::id()).ok_or(StartError::NoProcess)?;
+    let random = *Uuid::new_v4().as_bytes();
+    let run = RunId::new(at, [random[0], random[1], random[2]]);
+    let holder = Holder {
+        process: process.clone(),
+        since: at,
+        run: run.clone(),
+    };
+    let hash = project_hash(project)?;
+    let (lock, state) = lock_in(paths, &hash, &holder, warnings)?;
+    Ok(Claim {
+        lock,
+        state,
+        hash,
+        process,
+        run,
+        at,
+    })
+}
+
+/// Takes the lock in the user's state directory; where that takes no files, in the runtime directory.
+fn lock_in(
+    paths: &Paths,
+    hash: &str,
+    holder: &Holder,
+    warnings: &mut Vec<String>,
+) -> Result<(Lock, PrivateDir), StartError> {
+    let take = |files: PrivateDir| Ok((Lock::acquire(&files, holder)?, files));
+    let taken = PrivateDir::open_beside(paths.state_dir(), hash)
+        .map_err(LockError::from)
+        .and_then(take);
+    let taken = match taken {
+        Err(LockError::Files(error)) if error.is_unwritable() || error.is_disk_trouble() => {
+            warnings.push(chain(&error));
+            PrivateDir::open_path(&paths.runtime_dir().join(hash))
+                .map_err(LockError::from)
+                .and_then(take)
+        }
+        taken => taken,
+    };
+    taken.map_err(|error| match error {
+        LockError::Held(_) => StartError::Locked(error),
+        error => StartError::Lock(error),
+    })
+}
+
+/// Removing the lock does not end the supervisor that held it, and its agent is no leftover: its socket is asked.
+pub(super) fn ask_socket(paths: &Paths, hash: &str) -> Result<(), StartError> {
+    let mut sockets = paths.control_sockets(hash);
+    match sockets.find(|one| is_answered(one)) {
+        Some(socket) => Err(StartError::Answered(socket)),
+        None => Ok(()),
+    }
+}
+
+/// The project's `.pitstop`; where the project cannot be written, a directory of the user's own in its place.
+pub(super) fn project_files(
+    project: &Path,
+    paths: &Paths,
+    hash: &str,
+    warnings: &mut Vec<String>,
+) -> Result<Arc<PrivateDir>, StartError> {
+    let error = match PrivateDir::open_project(project) {
+        Ok(files) => return Ok(Arc::new(files)),
+        Err(error) if error.is_unwritable() => error,
+        Err(error) => return Err(StartError::ProjectFiles(error)),
+    };
+    let files = PrivateDir::open_beside(paths.state_dir(), hash)?;
+    warnings.push(format!(
+        "notes and runs are kept in {}: {}",
+        files.path().display(),
+        chain(&error)
+    ));
+    Ok(Arc::new(files))
+}
+
+/// The scratchpad, made where there is none. One that is a link, or not ours, is refused before anything is started.
+pub(super) fn read_scratchpad(files: &PrivateDir) -> Result<String, StartError> {
+    if let Some(bytes) = files.read(SCRATCHPAD, scratchpad::MAX_BYTES)? {
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    files.write_private(SCRATCHPAD, scratchpad::TEMPLATE.as_bytes())?;
+    Ok(scratchpad::TEMPLATE.to_owned())
+}

@@ -1,0 +1,130 @@
+//! The doors: the control socket with its tokens, and the port on loopback, if one is configured.
+
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
+
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
+use uuid::Uuid;
+
+use crate::{
+    api::{Call, Desk, Feed, Listening, Secrets, bind_loopback, serve},
+    app::Event,
+    config::load::paths::Paths,
+    lineage::files::{PrivateDir, RunDir},
+    runtime::places::{self, Endpoint, Places, Watch},
+};
+
+use super::{StartError, claim::Claim};
+
+/// How many calls may wait for the loop.
+const CALLS_IN_FLIGHT: usize = 1024;
+
+/// How long the port may take to close.
+const CLOSE_LIMIT: Duration = Duration::from_millis(300);
+
+/// The doors, opened.
+pub(super) struct Opened {
+    /// What reaches us.
+    pub calls: mpsc::Receiver<Call>,
+    /// Where it is published what happens.
+    pub feed: Feed,
+    /// The file with the right to report, for hooks.
+    pub observe: PathBuf,
+    /// To close them.
+    pub doors: Doors,
+}
+
+/// Open doors, and the places that are looked after, the project's lock among them.
+pub(super) struct Doors {
+    port: Option<JoinHandle<()>>,
+    stop: watch::Sender<bool>,
+    places: Watch,
+}
+
+/// How the doors are opened.
+pub(super) struct DoorPlan<'a> {
+    pub paths: &'a Paths,
+    /// Where the port listens, if there is to be one.
+    pub listen: Option<SocketAddr>,
+    /// The user's own status line command.
+    pub status_line: Option<String>,
+    /// The run's directory.
+    pub run: Option<RunDir>,
+    /// Where it is reported that something of this was removed.
+    pub events: mpsc::Sender<Event>,
+}
+
+impl Doors {
+    pub async fn open(claim: Claim, plan: DoorPlan<'_>) -> Result<Opened, StartError> {
+        let Claim {
+            lock, state, hash, ..
+        } = claim;
+        let listening = places::bind(plan.paths, &hash)?;
+        let socket = listening.file().map(|file| file.path().to_owned());
+        let socket = socket.ok_or(StartError::SocketIsPort)?;
+        let status_line = plan.status_line.map(OsString::from);
+        let secrets = places::write_secrets(plan.paths, &hash, &socket, status_line.as_deref())?;
+        let observe = secrets.observe_file().to_owned();
+        let (calls_in, calls) = mpsc::channel(CALLS_IN_FLIGHT);
+        let mark = Uuid::new_v4().simple().to_string();
+        let feed = Feed::new(mark.get(..8).unwrap_or(&mark));
+        let desk = Desk::new(calls_in, feed.clone());
+        let (stop, stopped) = watch::channel(false);
+        let port = match plan.listen {
+            Some(address) => {
+                let listening = bind_loopback(address).await?;
+                Some(open_port(listening, &secrets, &desk, stopped))
+            }
+            None => None,
+        };
+        let endpoint = Endpoint::open(listening, secrets.keys(), desk.clone())
+            .ok_or(StartError::SocketIsPort)?;
+        let places = Places {
+            lock,
+            endpoint,
+            secrets,
+            desk,
+            paths: plan.paths.clone(),
+            hash,
+            agents: PrivateDir::open_again(state.path()).ok(),
+            run: plan.run,
+        };
+        Ok(Opened {
+            calls,
+            feed,
+            observe,
+            doors: Self {
+                port,
+                stop,
+                places: Watch::start(places, plan.events),
+            },
+        })
+    }
+
+    /// Closes them, and lets the project's lock go.
+    pub async fn close(self) {
+        let _ = self.stop.send(true);
+        self.places.close().await;
+        if let Some(port) = self.port {
+            let _ = tokio::time::timeout(CLOSE_LIMIT, port).await;
+        }
+    }
+}
+
+fn open_port(
+    listening: Listening,
+    secrets: &Secrets,
+    desk: &Desk,
+    mut stopped: watch::Receiver<bool>,
+) -> JoinHandle<()> {
+    let (keys, desk) = (secrets.keys(), desk.clone());
+    tokio::spawn(async move {
+        let stop = async move {
+            // A sender that is gone means the same.
+            let _ = stopped.wait_for(|stop| *stop).await;
+        };
+        serve(listening, keys, desk, stop).await;
+    })
+}

@@ -1,0 +1,146 @@
+//! Why nothing could be supervised, or why it ended: each with what to do about it, and the exit code.
+
+use std::{io, path::PathBuf};
+
+use crate::{
+    api::ApiError,
+    clean::chain,
+    config::{error::EXIT_CODE, load::paths::PathsError},
+    lineage::{files::FilesError, lock::LockError, store::StoreError},
+    runtime::prepare::DESCRIPTORS_AT_START,
+};
+
+/// Something failed.
+const FAILED: i32 = 1;
+/// The command line asks for something that cannot be.
+const USAGE: i32 = 2;
+/// The configuration has faults.
+const CONFIG_ERROR: i32 = EXIT_CODE as i32;
+/// The agent cannot be run.
+const NO_AGENT: i32 = 5;
+/// We panicked: the code of every Rust program that does.
+const PANICKED: i32 = 101;
+
+/// Why nothing could be supervised, or why it ended.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no terminal to draw on.
+    #[error("expected a terminal on standard input and output, found a file or a pipe")]
+    NoTerminal {
+        /// Whether an autonomous run was asked for, which can do without.
+        run: bool,
+    },
+    /// Times before 1970 cannot be told apart.
+    #[error("the system's clock stands before 1970")]
+    Clock,
+    /// The limit of open files is too low.
+    #[error("no {DESCRIPTORS_AT_START} files can be opened: {0}")]
+    Descriptors(io::Error),
+    /// The project is not known.
+    #[error("cannot find the current directory: {0}")]
+    Directory(io::Error),
+    /// The faults themselves have been shown.
+    #[error("the configuration has faults")]
+    Configuration,
+    /// The template of the handoff cannot be used.
+    #[error("{0}")]
+    Template(String),
+    /// `--agent` with nothing behind it.
+    #[error("expected a command after --agent, found nothing")]
+    NoCommand,
+    /// The agent's program is not there.
+    #[error("expected the agent `{0}` in the PATH, found no such program")]
+    NoAgent(String),
+    /// The agent would end by itself.
+    #[error("expected an interactive agent, found -p among its arguments")]
+    NotInteractive,
+    /// A process is known by its number and start time.
+    #[error("cannot see our own process")]
+    NoProcess,
+    /// Another supervisor holds the project's lock.
+    #[error("{}", chain(.0))]
+    Locked(LockError),
+    /// Another supervisor answers, though the lock was removed.
+    #[error("pitstop is already running here: it answers on {}", .0.display())]
+    Answered(PathBuf),
+    /// The project's directory of ours cannot be used.
+    #[error("{}", chain(.0))]
+    ProjectFiles(FilesError),
+    /// A file cannot be used.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// The lock cannot be used.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The database cannot be used by this version, or is none.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The control socket, the tokens or the port cannot be made.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// The control socket has no file.
+    #[error("the control socket is a port")]
+    SocketIsPort,
+    /// Where things lie is not known.
+    #[error(transparent)]
+    Paths(#[from] PathsError),
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The loop has panicked.
+    #[error("pitstop has broken; this is a fault of its own")]
+    Broken,
+}
+
+impl StartError {
+    /// What to do about it; empty where the error says all.
+    #[must_use]
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::NoTerminal { run: true } => "add --headless to run without one",
+            Self::NoTerminal { run: false } => {
+                "run pitstop in a terminal; `pitstop status --json` is for scripts"
+            }
+            Self::Clock => "set it: runs, their files and usage limits are told apart by the time",
+            Self::Descriptors(_) => "raise the limit, for example by `ulimit -n 1024`",
+            Self::Configuration => "`pitstop check` shows them again",
+            Self::Template(_) => "mend it, or remove it to use the built-in one",
+            Self::NoAgent(_) => {
+                "install Claude Code (npm install -g @anthropic-ai/claude-code), set [agent] command, or see how \
+                 pitstop works without it: pitstop demo"
+            }
+            Self::NotInteractive => "`claude -p` needs no pane: run it without pitstop",
+            Self::NoProcess => "is /proc mounted?",
+            Self::Locked(_) | Self::Answered(_) => {
+                "one pitstop a project: use that one (`pitstop status`, `pitstop ctl stop`), or another directory"
+            }
+            Self::ProjectFiles(_) => {
+                "pitstop keeps its files in .pitstop of the project and follows no links there: move it away"
+            }
+            Self::Broken => {
+                "start it again: it finds what this one left and names the session; the log has the report"
+            }
+            Self::Directory(_)
+            | Self::NoCommand
+            | Self::Files(_)
+            | Self::Lock(_)
+            | Self::Store(_)
+            | Self::Api(_)
+            | Self::SocketIsPort
+            | Self::Paths(_)
+            | Self::Io(_) => "",
+        }
+    }
+
+    /// The exit code.
+    #[must_use]
+    pub const fn code(&self) -> i32 {
+        match self {
+            Self::NoTerminal { .. } | Self::NoCommand | Self::NotInteractive => USAGE,
+            Self::Configuration | Self::Template(_) => CONFIG_ERROR,
+            Self::NoAgent(_) => NO_AGENT,
+            Self::Broken => PANICKED,
+            _ => FAILED,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What is printed when a supervisor has ended.
+
+use crate::{
+    agent::AgentKind,
+    app::{Model, autopilot},
+    clean,
+    redact::redact,
+    runtime::host,
+};
+
+/// What a person who has left wants to know: how to go on.
+pub(super) fn on_terminal(model: &Model, kind: AgentKind) {
+    let iterations = model.lineage.iterations().len();
+    let plural = if iterations == 1 { "" } else { "s" };
+    let mut text = format!(
+        "pitstop: {iterations} iteration{plural} in run {}\n",
+        model.run()
+    );
+    if let Some(report) = autopilot::report(model) {
+        let why = report.why.unwrap_or_default();
+        text = format!("{text}the run is over: {}\n", clean::one_line(&why));
+    }
+    if kind == AgentKind::Claude && model.agent.hooked {
+        let session = model.session;
+        text = format!("{text}to go on: pitstop -- --resume {session}\n");
+    }
+    for left in &model.left_running {
+        text = format!("{text}{}\n", clean::one_line(left));
+    }
+    host::last_words(&redact(&text));
+}
+
+/// What a script must know: the run's own lines have said the rest.
+pub(super) fn headless(model: &Model) {
+    for left in &model.left_running {
+        eprintln!("warning: {}", clean::one_line(&redact(left)));
+    }
+}
