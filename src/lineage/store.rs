@@ -110,7 +110,8 @@ impl std::fmt::Debug for StoreTarget {
     }
 }
 
-/// Where the process kills itself, to show that a reboot is recovered: `PITSTOP_CRASH_AT`.
+/// Where the process kills itself, to show that a reboot is recovered: `PITSTOP_CRASH_AT`, in builds with
+/// debug assertions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrashPoint {
     /// At the journal write of this step.

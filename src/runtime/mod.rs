@@ -238,8 +238,6 @@ pub struct Shell {
     drawn_revision: u64,
     drawn_at: Option<Instant>,
     next_call: u64,
-    /// For tests of what a panic leaves behind: `PITSTOP_PANIC_AT=draw` breaks the second frame.
-    panics: bool,
     estimate_due: Option<Instant>,
     /// When the prompt box is looked at.
     prompt_box_due: Option<Instant>,
@@ -436,7 +434,6 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         drawn_revision: 0,
         drawn_at: None,
         next_call: 0,
-        panics: std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw"),
         estimate_due: None,
         prompt_box_due: None,
         prompt_box_asked: false,
@@ -1102,11 +1099,16 @@ impl Shell {
         last.map_or(now, |at| at + time)
     }
 
+    /// For tests of what a panic leaves behind: `PITSTOP_PANIC_AT=draw` breaks the second frame.
+    #[cfg(debug_assertions)]
+    fn panic_if_asked(&self) {
+        let asked = std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw");
+        assert!(!asked || self.drawn_at.is_none(), "PITSTOP_PANIC_AT=draw");
+    }
+
     fn draw(&mut self, frame: Frame) {
-        assert!(
-            !self.panics || self.drawn_at.is_none(),
-            "PITSTOP_PANIC_AT=draw"
-        );
+        #[cfg(debug_assertions)]
+        self.panic_if_asked();
         self.model.now = self.at();
         let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
         let damage = if alone.is_some() {

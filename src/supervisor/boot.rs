@@ -252,8 +252,14 @@ async fn open_store(
 }
 
 /// Where the process is to kill itself, for tests of what is recovered.
+#[cfg(debug_assertions)]
 fn crash_point() -> Option<CrashPoint> {
     env::var("PITSTOP_CRASH_AT").ok()?.parse().ok()
+}
+
+#[cfg(not(debug_assertions))]
+const fn crash_point() -> Option<CrashPoint> {
+    None
 }
 
 /// The run's directory in the project.

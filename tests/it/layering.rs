@@ -435,3 +435,65 @@ fn imports_in_groups_are_seen() {
         "vte"
     ));
 }
+
+/// The variables by which tests break or steer the program.
+const TEST_SWITCHES: [&str; 3] = ["PITSTOP_DEMO_", "PITSTOP_CRASH_AT", "PITSTOP_PANIC_AT"];
+
+/// Those of these names that a user's demo needs.
+const OF_THE_DEMO: [&str; 3] = [
+    "PITSTOP_DEMO_DIR",
+    "PITSTOP_DEMO_PROMISE",
+    "PITSTOP_DEMO_AUTO",
+];
+
+/// The switches for tests that a text holds.
+fn test_switches(text: &str) -> Vec<String> {
+    let named = |at: usize| -> String {
+        let rest = text[at..].chars();
+        rest.take_while(|c| c.is_ascii_uppercase() || *c == '_')
+            .collect()
+    };
+    let all = TEST_SWITCHES
+        .iter()
+        .flat_map(|name| text.match_indices(name));
+    all.map(|(at, _)| named(at))
+        .filter(|name| !OF_THE_DEMO.iter().any(|own| name.starts_with(own)))
+        .collect()
+}
+
+#[test]
+fn switches_for_tests_stand_only_where_a_release_build_leaves_them_out() {
+    const GUARD: &str = "#[cfg(debug_assertions)]";
+    let sources = sources();
+    let door = &sources["agent/demo/mod.rs"];
+    assert!(door.contains(&format!("{GUARD}\nmod switches;")));
+    for (file, code) in &sources {
+        if file == "agent/demo/switches.rs" {
+            continue;
+        }
+        let mut rest = String::new();
+        let mut lines = code.lines();
+        while let Some(line) = lines.next() {
+            if line.trim() != GUARD {
+                rest.push_str(line);
+                rest.push('\n');
+                continue;
+            }
+            // What stands behind the guard is a statement, or a block that ends with a brace at its own margin.
+            let end = line.replace(GUARD, "}");
+            let first = lines.next().unwrap_or_default();
+            if !first.ends_with(';') {
+                lines.by_ref().find(|line| *line == end);
+            }
+        }
+        assert_eq!(test_switches(&rest), [""; 0], "{file}");
+    }
+}
+
+#[test]
+#[ignore = "needs PITSTOP_RELEASE, the path of a release build"]
+fn a_release_build_has_no_switches_for_tests() {
+    let path = std::env::var_os("PITSTOP_RELEASE").expect("PITSTOP_RELEASE");
+    let text = String::from_utf8_lossy(&fs::read(path).expect("a program")).into_owned();
+    assert_eq!(test_switches(&text), [""; 0]);
+}

@@ -4,28 +4,15 @@
 //! takes the flags `--session-id --resume --settings --append-system-prompt --model -p` and ends by the
 //! same keys and signals. What it says is a story of its own making; it needs no account.
 //!
-//! The environment controls it, for tests and for `pitstop demo`:
+//! The environment controls it:
 //!
 //! | variable | effect |
 //! |---|---|
 //! | `PITSTOP_DEMO_DIR` | config directory in place of `CLAUDE_CONFIG_DIR` or `~/.claude` |
-//! | `PITSTOP_DEMO_USAGE` | context after each turn, tokens with commas between; not used after a handoff |
-//! | `PITSTOP_DEMO_PACE_MS` | pause between steps, milliseconds (300) |
-//! | `PITSTOP_DEMO_REPLY` | the text of every reply, in place of the story |
-//! | `PITSTOP_DEMO_SUMMARY` | what `-p` says when a summary is asked for; `fail`: an overloaded service; `hang`: nothing, until it is killed |
-//! | `PITSTOP_DEMO_SCRIPT` | file with a line a turn: steps with tabs between; `$ CMD` runs CMD, `! WORD` fails the turn with that error, `\n` breaks a line |
-//! | `PITSTOP_DEMO_GROWTH` | how much each turn adds to the context, tokens (a twentieth of the window) |
-//! | `PITSTOP_DEMO_ITEMS` | how many items the plan has (24) |
 //! | `PITSTOP_DEMO_PROMISE` | what it says when the last item is done |
 //! | `PITSTOP_DEMO_AUTO` | `0`: waits for a prompt after each turn |
-//! | `PITSTOP_DEMO_STUBBORN` | `1`: ignores `/exit`, SIGINT, SIGHUP and SIGTERM |
-//! | `PITSTOP_DEMO_EXIT_MS` | pause before the end, milliseconds |
-//! | `PITSTOP_DEMO_CRASH` | dies in that turn (from 1), with its modes left on |
-//! | `PITSTOP_DEMO_GRANDCHILD` | `1`: leaves a process behind that holds the terminal for a minute |
-//! | `PITSTOP_DEMO_HOOKS` | `0`: calls neither hooks nor status line |
-//! | `PITSTOP_DEMO_OWN_ID` | `1`: ignores `--session-id`, as some versions of the client do |
-//! | `PITSTOP_DEMO_COMPACT` | compacts by itself from that context on, tokens, unless `DISABLE_AUTO_COMPACT` is set |
-//! | `PITSTOP_DEMO_DIALOG` | `start`: a trust dialog first; `turn`: a permission dialog in each turn |
+//!
+//! Builds with debug assertions have more of them, for tests: `switches.rs`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -52,6 +39,8 @@ mod keyboard;
 mod record;
 mod session;
 mod story;
+#[cfg(debug_assertions)]
+mod switches;
 mod terminal;
 mod turn;
 mod view;
@@ -64,6 +53,12 @@ const RESERVE: u64 = 20_000;
 
 /// How far below the usable window prompts are refused, tokens.
 const REFUSED_BELOW: u64 = 3_000;
+
+/// The pause between two steps.
+const PACE: Duration = Duration::from_millis(300);
+
+/// How many items the plan has.
+const ITEMS: u64 = 24;
 
 /// How many steps of a turn a summary takes.
 const SUMMARY_PACES: u32 = 8;
@@ -99,11 +94,8 @@ struct Control {
     promise: Option<String>,
     auto: bool,
     stubborn: bool,
-    exit_pause: Duration,
     crash: Option<usize>,
-    grandchild: bool,
     hooks: bool,
-    own_id: bool,
     compact: Option<u64>,
     dialog: String,
 }
@@ -164,43 +156,30 @@ fn settings(given: &str) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("Error: Invalid settings: {error}"))
 }
 
+/// The value of a variable that is set to something.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 fn control() -> Result<Control, String> {
-    let text = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    let number = |name: &str| text(name).and_then(|value| value.parse::<u64>().ok());
-    let is = |name: &str, value: &str| text(name).as_deref() == Some(value);
-    let home_config = || Some(Path::new(&text("HOME")?).join(".claude"));
-    let script = text("PITSTOP_DEMO_SCRIPT").map_or(Ok(String::new()), |path| {
-        fs::read_to_string(&path).map_err(|error| format!("Error: {path}: {error}"))
-    })?;
-    Ok(Control {
-        config_dir: text("PITSTOP_DEMO_DIR")
-            .or_else(|| text("CLAUDE_CONFIG_DIR"))
+    let home_config = || Some(Path::new(&variable("HOME")?).join(".claude"));
+    let control = Control {
+        config_dir: variable("PITSTOP_DEMO_DIR")
+            .or_else(|| variable("CLAUDE_CONFIG_DIR"))
             .map(PathBuf::from)
             .or_else(home_config)
             .ok_or("Error: no config directory: HOME is not set")?,
         cwd: env::current_dir().map_err(|error| format!("Error: {error}"))?,
-        usage: text("PITSTOP_DEMO_USAGE")
-            .iter()
-            .flat_map(|list| list.split(','))
-            .filter_map(|n| n.trim().parse().ok())
-            .collect(),
-        pace: Duration::from_millis(number("PITSTOP_DEMO_PACE_MS").unwrap_or(300)),
-        reply: text("PITSTOP_DEMO_REPLY"),
-        summary: text("PITSTOP_DEMO_SUMMARY"),
-        script: script.lines().map(str::to_owned).collect(),
-        growth: number("PITSTOP_DEMO_GROWTH"),
-        items: number("PITSTOP_DEMO_ITEMS").unwrap_or(24),
-        promise: text("PITSTOP_DEMO_PROMISE"),
-        auto: !is("PITSTOP_DEMO_AUTO", "0"),
-        stubborn: is("PITSTOP_DEMO_STUBBORN", "1"),
-        exit_pause: Duration::from_millis(number("PITSTOP_DEMO_EXIT_MS").unwrap_or(0)),
-        crash: number("PITSTOP_DEMO_CRASH").map(|turn| turn as usize),
-        grandchild: is("PITSTOP_DEMO_GRANDCHILD", "1"),
-        hooks: !is("PITSTOP_DEMO_HOOKS", "0"),
-        own_id: is("PITSTOP_DEMO_OWN_ID", "1"),
-        compact: number("PITSTOP_DEMO_COMPACT").filter(|_| !is("DISABLE_AUTO_COMPACT", "1")),
-        dialog: text("PITSTOP_DEMO_DIALOG").unwrap_or_default(),
-    })
+        pace: PACE,
+        items: ITEMS,
+        promise: variable("PITSTOP_DEMO_PROMISE"),
+        auto: variable("PITSTOP_DEMO_AUTO").as_deref() != Some("0"),
+        hooks: true,
+        ..Control::default()
+    };
+    #[cfg(debug_assertions)]
+    let control = switches::read(control)?;
+    Ok(control)
 }
 
 /// The id, the transcript's path and the context in use that a session starts with.
@@ -213,8 +192,9 @@ fn opening(options: &Options, control: &Control) -> Result<(SessionId, PathBuf, 
         let context = record::context_of(&path(id)).ok_or_else(unknown)?;
         return Ok((id, path(id), context));
     }
-    let named = options.session.filter(|_| !control.own_id);
-    let id = named.unwrap_or_else(|| SessionId::new(Uuid::new_v4()));
+    let id = options
+        .session
+        .unwrap_or_else(|| SessionId::new(Uuid::new_v4()));
     if path(id).exists() {
         return Err(format!("Error: Session ID {id} is already in use."));
     }

@@ -2,9 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    io,
-    os::unix::process::CommandExt as _,
-    process::{self, Command},
+    io, process,
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread,
     time::{Duration, Instant},
@@ -102,10 +100,6 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
     catch_signals(&incoming)?;
     let terminal = Terminal::open()?;
     read_input(incoming.clone());
-    if control.grandchild {
-        // Its own process group, so that only who closes the terminal is rid of it.
-        Command::new("sleep").arg("60").process_group(0).spawn()?;
-    }
     let resumed = if options.resume.is_some() {
         record::conversation(&path)
     } else {
@@ -575,7 +569,6 @@ impl Session {
     /// Ends the session: the hooks are told, the terminal is given back.
     fn close(mut self, reason: &str, terminal: Terminal) {
         self.tell("SessionEnd", "", json!({ "reason": reason }));
-        thread::sleep(self.control.exit_pause);
         // A terminal that is gone takes no farewell.
         let farewell = format!("Resume this session with:\r\n--resume {}\r\n", self.id);
         let _ = self.canvas.clear().and_then(|()| write_all(&farewell));
