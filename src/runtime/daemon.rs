@@ -94,7 +94,7 @@ impl Shell {
         };
         if let Err(error) = spawn(end) {
             let (holds, left) = (None, Some(format!("no thread to end it: {error}")));
-            self.tell(Event::Read(ReadEvent::MovedEnded { holds, left }));
+            self.post(Event::Read(ReadEvent::MovedEnded { holds, left }));
         }
     }
 }

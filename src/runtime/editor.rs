@@ -51,7 +51,7 @@ impl Shell {
                 tracing::warn!(%error, "the editor failed");
                 self.editor_left();
                 let text = None;
-                self.tell(Event::Read(ReadEvent::EditorClosed { document, text }));
+                self.post(Event::Read(ReadEvent::EditorClosed { document, text }));
             }
         }
     }

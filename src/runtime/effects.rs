@@ -68,7 +68,7 @@ pub(super) fn new_screen(size: PaneSize, ui: &UiConfig) -> Screen {
 
 impl Shell {
     /// Does what the core orders.
-    pub(super) fn obey(&mut self, effect: Effect) {
+    pub(super) fn run_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Forward(input) => self.forward(&input),
             Effect::Type(bytes) => {
@@ -83,7 +83,7 @@ impl Shell {
             Effect::ScrollPane(scroll) => self.screen.scroll(scroll),
             Effect::CopyMode(order) => {
                 let news = self.screen.copy(&order);
-                self.tell(Event::Pane(PaneEvent::CopyMode(news)));
+                self.post(Event::Pane(PaneEvent::CopyMode(news)));
             }
             Effect::FocusPane(focused) => {
                 if let Some(bytes) = keys::encode_focus(focused, &self.screen.modes()) {
@@ -238,7 +238,7 @@ impl Shell {
         if !end.is_empty() {
             self.write_pane(end.to_vec());
         }
-        self.tell(Event::Pane(PaneEvent::InputCancelled { bytes }));
+        self.post(Event::Pane(PaneEvent::InputCancelled { bytes }));
     }
 
     /// What the user does to the layout the child hears of at once, and of the window's sizes some.
@@ -328,7 +328,7 @@ impl Shell {
             Ok(pty) => pty,
             Err(error) => {
                 let why = format!("the agent cannot be started: {}", told(&error));
-                self.tell(Event::Pane(PaneEvent::SpawnFailed { iteration, why }));
+                self.post(Event::Pane(PaneEvent::SpawnFailed { iteration, why }));
                 return;
             }
         };
@@ -344,7 +344,7 @@ impl Shell {
         if let Some(path) = self.agent.transcript_of(start.session) {
             self.follow(start.session, path.to_string_lossy().into_owned());
         }
-        self.tell(Event::Pane(PaneEvent::Spawned {
+        self.post(Event::Pane(PaneEvent::Spawned {
             iteration,
             process,
             lots: draw_lots(),
@@ -493,7 +493,7 @@ impl Shell {
             .screen
             .tail_text(usize::from(self.screen.size().rows()));
         if let Some(words) = words_on_screen(&text) {
-            self.tell(Event::Read(ReadEvent::ClientWords(words)));
+            self.post(Event::Read(ReadEvent::ClientWords(words)));
         }
     }
 
@@ -527,7 +527,7 @@ impl Shell {
 
     fn read_scratchpad(&mut self) {
         match self.scratchpad_on_disk() {
-            Ok(text) => self.tell(Event::Read(ReadEvent::Scratchpad(text))),
+            Ok(text) => self.post(Event::Read(ReadEvent::Scratchpad(text))),
             Err(error) => {
                 tracing::warn!(error, "the scratchpad cannot be read");
                 self.model
@@ -564,7 +564,7 @@ impl Shell {
                 ReadEvent::ScratchpadNotSaved(error)
             }
         };
-        self.tell(Event::Read(news));
+        self.post(Event::Read(news));
     }
 
     /// Opens the versions of the scratchpad, once; gives the number of the newest one that is there.
@@ -579,12 +579,12 @@ impl Shell {
             Ok((file, versions)) => {
                 self.versions = Some(file);
                 let last = versions.last().map_or(0, |last| last.number);
-                self.tell(Event::Read(ReadEvent::Versions(versions)));
+                self.post(Event::Read(ReadEvent::Versions(versions)));
                 last
             }
             Err(error) => {
                 tracing::warn!(error, "the versions of the scratchpad cannot be opened");
-                self.tell(Event::Read(ReadEvent::VersionsUnreadable));
+                self.post(Event::Read(ReadEvent::VersionsUnreadable));
                 0
             }
         }
@@ -635,7 +635,7 @@ impl Shell {
         match read {
             Ok(Some(bytes)) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
-                self.tell(Event::Read(ReadEvent::Draft(text)));
+                self.post(Event::Read(ReadEvent::Draft(text)));
             }
             Ok(None) => {}
             Err(error) => tracing::warn!(error, "no unsent prompt can be looked for"),
@@ -646,7 +646,7 @@ impl Shell {
     fn read_task(&mut self) {
         let Some(path) = &self.task else { return };
         let task = super::task::read(path);
-        self.tell(Event::Read(ReadEvent::Task(task)));
+        self.post(Event::Read(ReadEvent::Task(task)));
     }
 
     fn told(&self, news: &RunNews) {
@@ -713,7 +713,7 @@ impl Shell {
         });
         if let Err(why) = sent {
             let plan = Err(why.to_owned());
-            self.tell(Event::Read(ReadEvent::TrimPlanned { ask, plan }));
+            self.post(Event::Read(ReadEvent::TrimPlanned { ask, plan }));
         }
     }
 
@@ -732,7 +732,7 @@ impl Shell {
         });
         if let Err(why) = sent {
             let made = Err(why.to_owned());
-            self.tell(Event::Read(ReadEvent::Trimmed { ask, made }));
+            self.post(Event::Read(ReadEvent::Trimmed { ask, made }));
         }
     }
 

@@ -57,7 +57,7 @@ impl Shell {
     pub(super) fn look_under_pointer(&mut self) {
         let target = self.pointer.at.and_then(|at| self.link_at(at));
         if target != self.model.hovered {
-            self.tell(Event::Pane(PaneEvent::LinkHovered { target }));
+            self.post(Event::Pane(PaneEvent::LinkHovered { target }));
         }
     }
 

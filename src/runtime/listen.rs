@@ -82,7 +82,7 @@ impl Shell {
             self.listening.text_due = None;
             let signals = signal::parse_pane(&self.screen.settled_text(LINES));
             let iteration = self.model.iteration;
-            self.tell(Event::Read(ReadEvent::PaneSignals { iteration, signals }));
+            self.post(Event::Read(ReadEvent::PaneSignals { iteration, signals }));
         }
     }
 
@@ -109,7 +109,7 @@ impl Shell {
         {
             self.marked(mark);
         }
-        self.tell(Event::Pane(PaneEvent::Screen(fact)));
+        self.post(Event::Pane(PaneEvent::Screen(fact)));
     }
 
     fn marked(&mut self, mark: Mark) {

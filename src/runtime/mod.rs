@@ -1,4 +1,4 @@
-//! The imperative shell: one loop that waits, drains, updates, obeys and draws.
+//! The imperative shell: one loop that waits, drains, updates, runs effects and draws.
 //!
 //! ```text
 //!   signals ─┐
@@ -45,7 +45,7 @@ pub mod watcher;
 pub mod worker;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     io,
     path::PathBuf,
     sync::Arc,
@@ -180,6 +180,10 @@ pub struct Shell {
     pub(crate) agent: Arc<AgentPlan>,
     pub(crate) keeper: mpsc::Sender<Job>,
     pub(crate) events: mpsc::Sender<Event>,
+    /// Events that the core has not seen yet, in order.
+    queue: VecDeque<Event>,
+    /// The queue is being emptied: what comes in waits its turn.
+    draining: bool,
     pub(crate) follower: Worker<Poke>,
     pub(crate) transcript: Option<PathBuf>,
     /// The session that was started last, and how much of its transcript was there before, in bytes.
@@ -385,6 +389,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         agent: Arc::new(agent),
         keeper,
         events,
+        queue: VecDeque::new(),
+        draining: false,
         follower,
         transcript: None,
         begun: None,
@@ -443,7 +449,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         shown: PaneText::default(),
     };
     for effect in first {
-        shell.obey(effect);
+        shell.run_effect(effect);
     }
     shell.watch_files();
     let mut calls_closed = false;
@@ -546,8 +552,21 @@ impl Shell {
         }
     }
 
-    /// Takes one event to the core and obeys.
-    pub(crate) fn tell(&mut self, event: Event) {
+    /// Hands an event to the core, behind those that wait. One that an effect brings waits until the effects around it have
+    /// been run: running an effect never calls back into the core.
+    pub(crate) fn post(&mut self, event: Event) {
+        self.queue.push_back(event);
+        if std::mem::replace(&mut self.draining, true) {
+            return;
+        }
+        while let Some(event) = self.queue.pop_front() {
+            self.update(event);
+        }
+        self.draining = false;
+    }
+
+    /// Takes one event to the core and runs what it orders.
+    fn update(&mut self, event: Event) {
         let at = self.at();
         let key = matches!(event, Event::Host(HostEvent::Input(HostInput::Key { .. })));
         let before = Glimpse::of(&self.model);
@@ -576,7 +595,7 @@ impl Shell {
         }
         let scrolled = self.screen.scroll_offset();
         for effect in effects {
-            self.obey(effect);
+            self.run_effect(effect);
         }
         self.dirty |= self.screen.scroll_offset() != scrolled;
     }
@@ -604,7 +623,7 @@ impl Shell {
                         .observe
                         .clone_from(&seen.observe);
                 }
-                self.tell(event);
+                self.post(event);
             }
             Woken::Call(call) => self.called(call),
             Woken::Pane(message) => self.pane(message),
@@ -623,11 +642,11 @@ impl Shell {
             }
             if self.front.has_terminal() && app::autopilot::goes_headless(&mut self.model) {
                 self.front.lose_terminal();
-                self.tell(Event::TerminalLost);
+                self.post(Event::TerminalLost);
                 return;
             }
         }
-        self.tell(Event::ShutdownAsked { signal });
+        self.post(Event::ShutdownAsked { signal });
     }
 
     fn resized(&mut self) {
@@ -637,7 +656,7 @@ impl Shell {
         }
         self.canvas.renew((columns, rows));
         self.window_resizes = true;
-        self.tell(Event::Host(HostEvent::Resized { columns, rows }));
+        self.post(Event::Host(HostEvent::Resized { columns, rows }));
         self.window_resizes = false;
     }
 
@@ -675,7 +694,7 @@ impl Shell {
             return;
         }
         if !self.points(&input) {
-            self.tell(Event::Host(HostEvent::Input(input)));
+            self.post(Event::Host(HostEvent::Input(input)));
         }
     }
 
@@ -720,7 +739,7 @@ impl Shell {
                     Ok(parsed) => {
                         self.feed.publish(hook_news(&event, &parsed));
                         refusal = compaction::refusal(&self.model, &parsed);
-                        self.tell(Event::Agent(parsed));
+                        self.post(Event::Agent(parsed));
                     }
                     Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
                 }
@@ -732,7 +751,7 @@ impl Shell {
             Request::StatusLine { body } => {
                 match parse_status_line(&body) {
                     Ok(line) => {
-                        self.tell(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
+                        self.post(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
                     }
                     Err(error) => tracing::warn!(%error, "a status line payload was ignored"),
                 }
@@ -742,14 +761,14 @@ impl Shell {
                 self.next_call += 1;
                 let call = CallId(self.next_call);
                 self.calls_open.insert(call, reply);
-                self.tell(Event::ControlAsked { call, control });
+                self.post(Event::ControlAsked { call, control });
                 return;
             }
             Request::Reported(report) => {
                 self.next_call += 1;
                 let call = CallId(self.next_call);
                 self.calls_open.insert(call, reply);
-                self.tell(Event::Reported { call, report });
+                self.post(Event::Reported { call, report });
                 return;
             }
             Request::Metrics => Reply::Metrics(Box::new(tally::metrics(&self.model))),
@@ -810,9 +829,9 @@ impl Shell {
             (code, None) => Exit::Code(code.and_then(|code| u32::try_from(code).ok()).unwrap_or(1)),
         };
         let iteration = self.model.iteration;
-        self.tell(Event::Pane(PaneEvent::Exited { iteration, exit }));
+        self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
         if !leftovers.is_empty() {
-            self.tell(Event::Pane(PaneEvent::LeftoversFound {
+            self.post(Event::Pane(PaneEvent::LeftoversFound {
                 processes: leftovers,
             }));
         }
@@ -847,17 +866,17 @@ impl Shell {
         }
         let pastes = self.screen.modes().bracketed_paste;
         if pastes != self.model.agent.takes_pastes {
-            self.tell(Event::Pane(PaneEvent::PasteModeSet { on: pastes }));
+            self.post(Event::Pane(PaneEvent::PasteModeSet { on: pastes }));
         }
         let mouse = self.screen.modes().mouse != crate::pane::MouseTracking::None;
         if mouse != self.model.agent.takes_mouse {
-            self.tell(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
+            self.post(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
         }
         if let Some(text) = &self.watch_for
             && self.screen.tail_text(200).contains(text.as_str())
         {
             self.watch_for = None;
-            self.tell(Event::Pane(PaneEvent::MarkerSeen));
+            self.post(Event::Pane(PaneEvent::MarkerSeen));
         }
     }
 
@@ -868,7 +887,7 @@ impl Shell {
             .as_ref()
             .is_some_and(|pty| pty.try_write(bytes).is_err());
         if refused {
-            self.tell(Event::Pane(PaneEvent::InputRefused));
+            self.post(Event::Pane(PaneEvent::InputRefused));
         }
         !refused
     }
@@ -898,7 +917,7 @@ impl Shell {
     fn reload_config(&mut self) {
         match load::load(&self.paths, &self.flags) {
             Ok(loaded) if loaded.config != self.model.config => {
-                self.tell(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
+                self.post(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
                 let keeps = self.model.config.ui.keep_scrollback;
                 self.screen.set_keeps_scrollback(keeps);
                 self.choose_theme();
@@ -910,7 +929,7 @@ impl Shell {
                     .first()
                     .map_or_else(String::new, crate::config::error::Fault::line);
                 let what = format!("the configuration is not taken, the old one stays: {first}");
-                self.tell(Event::Troubled { what });
+                self.post(Event::Troubled { what });
             }
         }
     }
@@ -978,7 +997,7 @@ impl Shell {
         self.listened(now);
         if self.notes_due.is_some_and(|due| due <= now) {
             self.notes_due = None;
-            self.obey(Effect::ReadScratchpad);
+            self.run_effect(Effect::ReadScratchpad);
         }
         let due: Vec<TimerId> = self
             .timers
@@ -988,7 +1007,7 @@ impl Shell {
             .collect();
         for id in due {
             self.timers.remove(&id);
-            self.tell(Event::TimerFired(id));
+            self.post(Event::TimerFired(id));
         }
     }
 
@@ -1010,7 +1029,7 @@ impl Shell {
         let follows = self.model.saying.is_some() || self.model.reboot.attempt.is_some();
         let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
         if asked || (seen != *known && (follows || !alike)) {
-            self.tell(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
+            self.post(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
             self.poke_transcript();
         }
     }
@@ -1036,7 +1055,7 @@ impl Shell {
             source,
             at,
         };
-        self.tell(Event::Read(ReadEvent::Estimate(reading)));
+        self.post(Event::Read(ReadEvent::Estimate(reading)));
     }
 
     /// Forgets what was counted for the estimate: a new iteration begins.

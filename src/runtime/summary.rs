@@ -175,7 +175,7 @@ impl Shell {
         };
         if let Err(error) = self.summaries.start(errand) {
             let why = format!("no thread for it: {error}");
-            self.tell(Event::Read(ReadEvent::Condensed { id, text: Err(why) }));
+            self.post(Event::Read(ReadEvent::Condensed { id, text: Err(why) }));
         }
     }
 }
