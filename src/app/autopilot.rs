@@ -33,7 +33,7 @@ use super::{
 };
 
 pub use hold::{
-    goes_headless, headless, hold, person_typed, resume, say, stopped, takes_over, toggle,
+    headless, hold, outlives_terminal, person_typed, resume, say, stopped, takes_over, toggle,
 };
 pub use told::report;
 pub use turn::{figure_observed, figures_in, reads_task, task_read, turn_ended, turn_failed};

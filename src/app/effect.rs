@@ -194,6 +194,54 @@ pub enum Effect {
     Quit(i32),
 }
 
+/// What one event has the shell do, in order.
+///
+/// They are run or taken out, never dropped: an order that nobody carries out would leave the core waiting for its answer.
+#[derive(Debug, Default)]
+#[must_use = "an effect that is not run is lost"]
+pub struct Effects(Vec<Effect>);
+
+impl Effects {
+    /// Adds one behind the others.
+    pub fn push(&mut self, effect: Effect) {
+        self.0.push(effect);
+    }
+}
+
+impl Extend<Effect> for Effects {
+    fn extend<T: IntoIterator<Item = Effect>>(&mut self, effects: T) {
+        self.0.extend(effects);
+    }
+}
+
+impl std::ops::Deref for Effects {
+    type Target = [Effect];
+
+    fn deref(&self) -> &[Effect] {
+        &self.0
+    }
+}
+
+impl IntoIterator for Effects {
+    type Item = Effect;
+    type IntoIter = std::vec::IntoIter<Effect>;
+
+    fn into_iter(mut self) -> Self::IntoIter {
+        std::mem::take(&mut self.0).into_iter()
+    }
+}
+
+impl Drop for Effects {
+    fn drop(&mut self) {
+        // `let _ =` silences `must_use`, but not this.
+        debug_assert!(
+            self.0.is_empty() || std::thread::panicking(),
+            "effects were dropped: {:?}",
+            self.0
+        );
+    }
+}
+
 /// The agent process to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartAgent {
@@ -308,6 +356,17 @@ impl Rung {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[should_panic(expected = "effects were dropped")]
+    fn an_effect_cannot_be_dropped_unseen() {
+        let mut effects = Effects::default();
+        effects.push(Effect::Bell);
+        assert_eq!(effects.into_iter().next(), Some(Effect::Bell));
+        let mut effects = Effects::default();
+        effects.push(Effect::Bell);
+        drop(effects);
+    }
 
     #[test]
     fn every_rung_leads_to_a_kill_of_the_group() {

@@ -1,8 +1,8 @@
-//! The pure core: [`update`] takes what happened and says what to do.
+//! The pure core: [`Core::update`] takes what happened and says what to do.
 //!
-//! It has no clock, file, socket, thread or randomness. One loop owns the [`Model`] and calls [`update`]
-//! with one event after the other; late answers name the iteration, session or epoch they were asked in, and
-//! are dropped when that is over.
+//! It has no clock, file, socket, thread or randomness. The [`Model`] belongs to the [`Core`]; one loop calls
+//! [`Core::update`] with one event after the other, and everything else only looks at the model. Late answers name the
+//! iteration, session or epoch they were asked in, and are dropped when that is over.
 
 pub mod activity;
 pub mod agent;
@@ -41,7 +41,7 @@ pub mod tally;
 pub mod todo;
 pub mod trim;
 
-pub use effect::Effect;
+pub use effect::{Effect, Effects};
 pub use event::Event;
 pub use model::Model;
 
@@ -52,7 +52,55 @@ use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 /// The exit code of a supervisor that a signal ended (DESIGN 8).
 const INTERRUPTED: i32 = 130;
 
-/// Takes in one event: one line per event, naming the feature that answers it.
+/// The model, and the only way to change it: by an event.
+#[derive(Debug)]
+pub struct Core {
+    model: Model,
+}
+
+impl Core {
+    /// Takes a model over.
+    #[must_use]
+    pub const fn new(model: Model) -> Self {
+        Self { model }
+    }
+
+    /// As [`Core::new`], where there is no terminal: no panel is seen.
+    #[must_use]
+    pub const fn headless(mut model: Model) -> Self {
+        model.zoomed = true;
+        Self::new(model)
+    }
+
+    /// The model as it is.
+    #[must_use]
+    pub const fn view(&self) -> &Model {
+        &self.model
+    }
+
+    /// Time has passed, and nothing has happened: ages and notices are shown as they are now.
+    pub const fn set_time(&mut self, at: At) {
+        self.model.now = at;
+    }
+
+    /// Takes in what happened at this time; gives what to do.
+    pub fn update(&mut self, at: At, event: Event) -> Effects {
+        let mut effects = Effects::default();
+        effects.extend(update(&mut self.model, at, event));
+        effects
+    }
+
+    /// The model as it was last, and what the agents have left running.
+    #[must_use]
+    pub fn end(self, left_running: Option<String>) -> Model {
+        let mut model = self.model;
+        model.left_running.extend(left_running);
+        model
+    }
+}
+
+/// What [`Core::update`] does, for tests and benchmarks, whose models are their own: one line per event, naming the feature
+/// that answers it.
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
     let before = tally::mark(model);

@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
 use crate::{
     agent::claude::limits::words_on_screen,
     app::{
-        Effect, Event,
+        Effect, Effects, Event,
         effect::{Rung, StartAgent},
         event::{Ground, Lots, MadeAgain, PaneEvent, ReadEvent},
         layout,
@@ -67,7 +67,13 @@ pub(super) fn new_screen(size: PaneSize, ui: &UiConfig) -> Screen {
 }
 
 impl Shell {
-    /// Does what the core orders.
+    /// Does what the core orders, in order.
+    pub(super) fn run_effects(&mut self, effects: Effects) {
+        for effect in effects {
+            self.run_effect(effect);
+        }
+    }
+
     pub(super) fn run_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Forward(input) => self.forward(&input),
@@ -162,8 +168,8 @@ impl Shell {
     pub(super) fn keep(&mut self, job: Job) {
         if self.keeper.try_send(job).is_err() {
             tracing::error!("the store does not keep up: a record is lost");
-            self.model
-                .trouble("the store does not keep up: a record was not kept");
+            let what = "the store does not keep up: a record was not kept".to_owned();
+            self.post(Event::Troubled { what });
         }
     }
 
@@ -172,7 +178,7 @@ impl Shell {
         if let HostInput::Mouse { event, .. } = input {
             let ours =
                 modes.mouse == MouseTracking::None || event.modifiers.contains(KeyModifiers::SHIFT);
-            let area = layout::layout(&self.model).pane_inner();
+            let area = layout::layout(self.core.view()).pane_inner();
             let column = event
                 .column
                 .saturating_sub(area.x)
@@ -214,7 +220,7 @@ impl Shell {
 
     /// Records what the human sends to the agent, where they want that. The mouse is not recorded.
     fn record_input(&mut self, bytes: &[u8]) {
-        if !self.model.config.recording.record_input || bytes.is_empty() {
+        if !self.core.view().config.recording.record_input || bytes.is_empty() {
             return;
         }
         let Some((begun, recording)) = &mut self.recording else {
@@ -270,7 +276,7 @@ impl Shell {
 
     fn signal(&mut self, rung: Rung) {
         let Some(pty) = &self.pty else { return };
-        if self.model.quitting.is_some() {
+        if self.core.view().quitting.is_some() {
             self.remains.look(pty.pid());
         }
         let signal = match rung {
@@ -304,8 +310,8 @@ impl Shell {
             .flatten()
             .map_or(0, |path| length(&path));
         self.begun = Some((start.session, before));
-        let size = layout::layout(&self.model).pane_size();
-        let no_compaction = self.model.agent.holds_compaction;
+        let size = layout::layout(self.core.view()).pane_size();
+        let no_compaction = self.core.view().agent.holds_compaction;
         let spec = self.agent.spec(start, size, no_compaction);
         let spawned = spec.and_then(|spec| {
             pty::spawn(spec, iteration.get(), &self.pane_messages)
@@ -313,7 +319,7 @@ impl Shell {
         });
         let palette = self.palette;
         self.resizing.forget();
-        self.screen = new_screen(size, &self.model.config.ui);
+        self.screen = new_screen(size, &self.core.view().config.ui);
         self.screen.set_palette(palette);
         if let Some(scheme) = self.scheme {
             self.screen.set_colour_scheme(scheme);
@@ -352,7 +358,7 @@ impl Shell {
     }
 
     fn record(&mut self, iteration: crate::lineage::IterationId, size: crate::pane::PaneSize) {
-        if !self.model.config.recording.enabled {
+        if !self.core.view().config.recording.enabled {
             return;
         }
         let Some(files) = &self.agent.files else {
@@ -366,7 +372,7 @@ impl Shell {
                     &directory.path().join(RECORDING),
                     size,
                     super::wall().timestamp(),
-                    self.model.config.recording.max_size,
+                    self.core.view().config.recording.max_size,
                 )
                 .map_err(|error| told(&error))
             });
@@ -379,7 +385,7 @@ impl Shell {
     /// Makes again what lay in places that were removed: where that fails, the next reboot makes it or says why not.
     fn make_files_again(&mut self, made: MadeAgain) {
         if made.lock {
-            if let Some(process) = &self.model.agent.process
+            if let Some(process) = &self.core.view().agent.process
                 && let Err(error) = agent_registry::register(&self.agent.registry, process)
             {
                 tracing::warn!(%error, "the agent is not registered");
@@ -394,8 +400,8 @@ impl Shell {
         if !made.files {
             return;
         }
-        let iteration = self.model.iteration;
-        let no_compaction = self.model.agent.holds_compaction;
+        let iteration = self.core.view().iteration;
+        let no_compaction = self.core.view().agent.holds_compaction;
         if let Err(error) = self.agent.write_settings(iteration, no_compaction) {
             tracing::warn!(%error, "the session's settings are not there again");
         }
@@ -432,7 +438,8 @@ impl Shell {
             None => Err("nothing is kept in this directory".to_owned()),
         };
         // One that was made with a larger limit is not read: what counts is what we can hold.
-        let limit = usize::try_from(self.model.config.recording.max_size).unwrap_or(usize::MAX);
+        let limit =
+            usize::try_from(self.core.view().config.recording.max_size).unwrap_or(usize::MAX);
         let limit = limit.min(RECORDING_LIMIT);
         let events = self.events.clone();
         tokio::task::spawn_blocking(move || {
@@ -459,7 +466,7 @@ impl Shell {
         }
         let events = self.events.clone();
         let directory = self.agent.project.clone();
-        let commits = self.model.config.handoff.git_history_count;
+        let commits = self.core.view().config.handoff.git_history_count;
         tokio::spawn(async move {
             let facts = git::facts(&directory, commits).await;
             // The loop is gone, then.
@@ -475,7 +482,7 @@ impl Shell {
         let events = self.events.clone();
         let settings = self
             .agent
-            .client_settings(self.model.agent.holds_compaction);
+            .client_settings(self.core.view().agent.holds_compaction);
         tokio::spawn(async move {
             let read = tokio::task::spawn_blocking(move || settings.read());
             if let Ok(Ok(found)) = tokio::time::timeout(GROUND_LIMIT, read).await {
@@ -530,8 +537,8 @@ impl Shell {
             Ok(text) => self.post(Event::Read(ReadEvent::Scratchpad(text))),
             Err(error) => {
                 tracing::warn!(error, "the scratchpad cannot be read");
-                self.model
-                    .trouble(format!("the scratchpad cannot be read: {error}"));
+                let what = format!("the scratchpad cannot be read: {error}");
+                self.post(Event::Troubled { what });
             }
         }
     }
@@ -595,14 +602,15 @@ impl Shell {
         let Some(file) = &mut self.versions else {
             return;
         };
-        if let Err(error) = file.add(&version, &self.model.notes.versions) {
+        if let Err(error) = file.add(&version, &self.core.view().notes.versions) {
             let error = told(&error);
             tracing::warn!(error, "a version of the scratchpad is not kept");
             // The file itself has it, unless that takes nothing either.
             if version.unsaved_over.is_some() {
-                self.model.trouble(format!(
+                let what = format!(
                     "the scratchpad is saved nowhere: {error}; copy what you need before you leave"
-                ));
+                );
+                self.post(Event::Troubled { what });
             }
         }
     }
@@ -652,18 +660,18 @@ impl Shell {
     fn told(&self, news: &RunNews) {
         let now = super::wall();
         tracing::info!(news = %crate::clean::one_line(&news.to_string()), "run");
-        self.front.tell(news, now, self.model.run().as_str());
+        self.front.tell(news, now, self.core.view().run().as_str());
     }
 
     /// Calls a person by the host terminal: OSC 777 where it is known to be the form understood, else OSC 9, and the bell.
     fn call_person(&mut self, why: &str) {
         use crate::config::Notifications;
-        let how = self.model.config.ui.notifications;
+        let how = self.core.view().config.ui.notifications;
         if how == Notifications::Off || !self.front.has_terminal() {
             return;
         }
         // Who looks at the terminal sees what it shows.
-        if how == Notifications::Desktop && self.model.host_focused != Some(true) {
+        if how == Notifications::Desktop && self.core.view().host_focused != Some(true) {
             self.outward.notify("pitstop", why);
         }
         self.outward.bell();
@@ -752,8 +760,8 @@ impl Shell {
     /// Puts a text on the host's clipboard with the next frame; an earlier one that waits gives way.
     fn store_clipboard(&mut self, text: &str) {
         if !self.outward.store_clipboard(text) {
-            self.model
-                .trouble("the text is too large for the terminal's clipboard");
+            let what = "the text is too large for the terminal's clipboard".to_owned();
+            self.post(Event::Troubled { what });
         }
     }
 

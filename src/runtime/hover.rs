@@ -56,23 +56,23 @@ impl Shell {
     /// Tells the core what the pointer stands on, if that has changed: by a move, or because the text has.
     pub(super) fn look_under_pointer(&mut self) {
         let target = self.pointer.at.and_then(|at| self.link_at(at));
-        if target != self.model.hovered {
+        if target != self.core.view().hovered {
             self.post(Event::Pane(PaneEvent::LinkHovered { target }));
         }
     }
 
     fn link_at(&self, (column, row): (u16, u16)) -> Option<String> {
-        if ui::pane_covered(&self.model) {
+        if ui::pane_covered(self.core.view()) {
             return None;
         }
-        let (column, row) = layout(&self.model).cell_of_pane(column, row)?;
+        let (column, row) = layout(self.core.view()).cell_of_pane(column, row)?;
         let target = self.screen.link_at(column, row)?;
         extra::may_pass(&target, &self.hostname).then_some(target)
     }
 
     /// Whether the child is to hear of moves without a button.
     fn child_follows(&self) -> bool {
-        self.screen.modes().mouse == MouseTracking::Motion && input::has_pane(&self.model)
+        self.screen.modes().mouse == MouseTracking::Motion && input::has_pane(self.core.view())
     }
 
     /// Notes whether a frame shows a link that may be passed on: by all its cells, or where the last one showed none by
@@ -91,7 +91,8 @@ impl Shell {
 
     /// What the host terminal is to be told about moves, if that has changed.
     pub(super) fn follow_pointer(&mut self) -> &'static [u8] {
-        let follow = (self.pointer.links && !ui::pane_covered(&self.model)) || self.child_follows();
+        let follow =
+            (self.pointer.links && !ui::pane_covered(self.core.view())) || self.child_follows();
         if follow == self.pointer.followed {
             return b"";
         }

@@ -56,7 +56,7 @@ impl Shell {
     pub(super) fn listen(&mut self) {
         let now = Instant::now();
         if self.agent.kind.tells() {
-            if self.transcript.is_none() && !self.model.agent.hooked {
+            if self.transcript.is_none() && !self.core.view().agent.hooked {
                 let due = self.listening.seek_due.unwrap_or(now + SEEK_TIME);
                 self.listening.seek_due = Some(due.min(now + SEEK_TIME));
                 self.listening.seek_pause = SEEK_TIME;
@@ -81,17 +81,17 @@ impl Shell {
         if due {
             self.listening.text_due = None;
             let signals = signal::parse_pane(&self.screen.settled_text(LINES));
-            let iteration = self.model.iteration;
+            let iteration = self.core.view().iteration;
             self.post(Event::Read(ReadEvent::PaneSignals { iteration, signals }));
         }
     }
 
     /// Hooks may be switched off; the id of the session is ours, unless the client ignores it.
     fn seek_transcript(&mut self, now: Instant) {
-        if self.transcript.is_some() || self.model.agent.hooked || self.pty.is_none() {
+        if self.transcript.is_some() || self.core.view().agent.hooked || self.pty.is_none() {
             return;
         }
-        let session = self.model.session;
+        let session = self.core.view().session;
         if let Some(path) = self.agent.transcript_of(session) {
             tracing::info!("no hook has come: the transcript was found by the session's id");
             self.follow(session, path.to_string_lossy().into_owned());
@@ -127,7 +127,7 @@ impl Shell {
             .map(|(_, recording)| recording.path().to_owned());
         if let Some((path, flushing)) = path.zip(self.flush_recording()) {
             self.follower
-                .send(Poke::Recorded(self.model.iteration, path, flushing));
+                .send(Poke::Recorded(self.core.view().iteration, path, flushing));
         }
     }
 }

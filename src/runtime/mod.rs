@@ -3,7 +3,7 @@
 //! ```text
 //!   signals ─┐
 //!   keys    ─┤   in this order of urgency       ┌─► effects ──► the world, whose answers are events
-//!   answers ─┼─► loop ─► app::update(model) ────┤
+//!   answers ─┼─► loop ─► core.update()     ────┤
 //!   calls   ─┤             │                    └─► (nothing)
 //!   bytes   ─┤             ▼
 //!   timers  ─┘          draw once, if anything changed and the last frame is out
@@ -71,7 +71,7 @@ use crate::{
         wire::{News, NewsKind, Reply, Request},
     },
     app::{
-        self, Effect, Event, Model, compaction,
+        self, Core, Effect, Event, Model, compaction,
         event::{CallId, Exit, HostEvent, PaneEvent, ReadEvent, TimerId},
         layout::{Layout, layout},
         news::Glimpse,
@@ -172,9 +172,9 @@ pub struct Setup {
     pub task: Option<PathBuf>,
 }
 
-/// The loop's own state: everything that is not the model.
+/// The loop's own state, and the core that it feeds.
 pub struct Shell {
-    pub(crate) model: Model,
+    pub(crate) core: Core,
     pub(crate) screen: Screen,
     pub(crate) pty: Option<Pty>,
     pub(crate) agent: Arc<AgentPlan>,
@@ -354,7 +354,7 @@ async fn received(signal: Option<&mut Signal>) {
 pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let (pane_messages, mut pane) = pty::channel();
     let Setup {
-        mut model,
+        model,
         first,
         agent,
         keeper,
@@ -369,9 +369,12 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         speech,
         task,
     } = setup;
-    // Nobody sees panels.
-    model.zoomed |= speech.is_some();
-    let size = layout(&model).pane_size();
+    let core = match speech {
+        None => Core::new(model),
+        Some(_) => Core::headless(model),
+    };
+    let model = core.view();
+    let size = layout(model).pane_size();
     let theme = Theme::new(model.config.ui.theme, depth, true);
     let (events, mut answers) = answers;
     let follower = Worker::new("transcript", follower::follow, events.clone());
@@ -383,7 +386,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let canvas = Canvas::new(model.host, abilities);
     let screen = effects::new_screen(size, &model.config.ui);
     let mut shell = Shell {
-        model,
+        core,
         screen,
         pty: None,
         agent: Arc::new(agent),
@@ -477,7 +480,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         shell.serve(woken);
     };
     let Shell {
-        mut model,
+        core,
         pty,
         mut front,
         mut outward,
@@ -487,7 +490,7 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         ..
     } = shell;
     if pty.is_some()
-        && let Some(agent) = model.agent.process.clone()
+        && let Some(agent) = core.view().agent.process.clone()
     {
         remains.of(agent);
     }
@@ -506,8 +509,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     drop(answers);
     drop(summaries);
     // The person has the terminal back meanwhile.
-    model.left_running.extend(remains.end().await);
-    Ok((code, model))
+    let left_running = remains.end().await;
+    Ok((code, core.end(left_running)))
 }
 
 /// The time by the system's clock. A clock that is set before 1970 while we run is no reason to end, as it is for `Utc::now`.
@@ -569,11 +572,11 @@ impl Shell {
     fn update(&mut self, event: Event) {
         let at = self.at();
         let key = matches!(event, Event::Host(HostEvent::Input(HostInput::Key { .. })));
-        let before = Glimpse::of(&self.model);
-        let blocked = key.then(|| app::reboot::blocked_by(&self.model));
-        let prefixed = self.model.prefixed;
-        let effects = app::update(&mut self.model, at, event);
-        for news in before.news(&self.model, &effects) {
+        let before = Glimpse::of(self.core.view());
+        let blocked = key.then(|| app::reboot::blocked_by(self.core.view()));
+        let prefixed = self.core.view().prefixed;
+        let effects = self.core.update(at, event);
+        for news in before.news(self.core.view(), &effects) {
             self.feed.publish(news);
         }
         let echoes = |effect: &Effect| matches!(effect, Effect::Forward(_));
@@ -582,10 +585,10 @@ impl Shell {
             self.echo_until = Some(now + ECHO_TIME);
             // What is typed into the pane seldom changes anything beside it.
             let unchanged = blocked.is_some_and(|blocked| {
-                blocked == app::reboot::blocked_by(&self.model)
-                    && prefixed == self.model.prefixed
-                    && before == Glimpse::of(&self.model)
-                    && self.model.reboot.attempt.is_none()
+                blocked == app::reboot::blocked_by(self.core.view())
+                    && prefixed == self.core.view().prefixed
+                    && before == Glimpse::of(self.core.view())
+                    && self.core.view().reboot.attempt.is_none()
             });
             if !unchanged {
                 self.typed_due.get_or_insert(now + FRAME_TIME);
@@ -594,9 +597,7 @@ impl Shell {
             self.dirty = true;
         }
         let scrolled = self.screen.scroll_offset();
-        for effect in effects {
-            self.run_effect(effect);
-        }
+        self.run_effects(effects);
         self.dirty |= self.screen.scroll_offset() != scrolled;
     }
 
@@ -636,11 +637,11 @@ impl Shell {
     /// A signal asks us to end. A run that is to go on without its terminal loses only that.
     fn signalled(&mut self, signal: &'static str) {
         if signal == "SIGHUP" {
-            if !self.front.has_terminal() && self.model.config.autopilot.keep_running {
+            if !self.front.has_terminal() && self.core.view().config.autopilot.keep_running {
                 tracing::info!("SIGHUP: the run goes on, there is no terminal to lose");
                 return;
             }
-            if self.front.has_terminal() && app::autopilot::goes_headless(&mut self.model) {
+            if self.front.has_terminal() && app::autopilot::outlives_terminal(self.core.view()) {
                 self.front.lose_terminal();
                 self.post(Event::TerminalLost);
                 return;
@@ -650,8 +651,8 @@ impl Shell {
     }
 
     fn resized(&mut self) {
-        let (columns, rows) = self.front.size(self.model.host);
-        if self.model.host == (columns, rows) {
+        let (columns, rows) = self.front.size(self.core.view().host);
+        if self.core.view().host == (columns, rows) {
             return;
         }
         self.canvas.renew((columns, rows));
@@ -669,7 +670,7 @@ impl Shell {
 
     /// Draws everything anew: somebody else has drawn on the host terminal.
     pub(crate) fn redraw(&mut self) {
-        self.canvas.renew(self.model.host);
+        self.canvas.renew(self.core.view().host);
         self.outward.raw(self.host_keys.request());
         self.pointer = Pointer::default();
         self.cursor_shape = None;
@@ -724,21 +725,21 @@ impl Shell {
     /// Chooses the colours anew: by the user's wish, and by whether the host terminal is dark.
     pub(crate) fn choose_theme(&mut self) {
         let dark = self.scheme != Some(crate::pane::ColourScheme::Light);
-        self.theme = Theme::new(self.model.config.ui.theme, self.depth, dark);
+        self.theme = Theme::new(self.core.view().config.ui.theme, self.depth, dark);
         self.dirty = true;
     }
 
     /// Something reached us through a door.
     fn called(&mut self, call: Call) {
         let Call { request, reply } = call;
-        self.model.now = self.at();
+        self.core.set_time(self.at());
         let answer = match request {
             Request::Hook { event, body } => {
                 let mut refusal = None;
                 match parse_hook(&event, &body) {
                     Ok(parsed) => {
                         self.feed.publish(hook_news(&event, &parsed));
-                        refusal = compaction::refusal(&self.model, &parsed);
+                        refusal = compaction::refusal(self.core.view(), &parsed);
                         self.post(Event::Agent(parsed));
                     }
                     Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
@@ -755,7 +756,7 @@ impl Shell {
                     }
                     Err(error) => tracing::warn!(%error, "a status line payload was ignored"),
                 }
-                Reply::StatusLine(report::status_line(&self.model))
+                Reply::StatusLine(report::status_line(self.core.view()))
             }
             Request::Control(control) => {
                 self.next_call += 1;
@@ -771,20 +772,20 @@ impl Shell {
                 self.post(Event::Reported { call, report });
                 return;
             }
-            Request::Metrics => Reply::Metrics(Box::new(tally::metrics(&self.model))),
-            Request::Status => Reply::Status(Box::new(report::status(&self.model))),
-            Request::History => Reply::History(report::history(&self.model)),
+            Request::Metrics => Reply::Metrics(Box::new(tally::metrics(self.core.view()))),
+            Request::Status => Reply::Status(Box::new(report::status(self.core.view()))),
+            Request::History => Reply::History(report::history(self.core.view())),
             Request::Handoff { session } => match session.map(|id| id.parse().map_err(|_| id)) {
-                Some(Ok(session)) if session != self.model.session => {
+                Some(Ok(session)) if session != self.core.view().session => {
                     self.keep(Job::FindHandoff(session, reply));
                     return;
                 }
                 Some(Err(id)) => Reply::NotFound {
                     why: report::no_session(&id),
                 },
-                _ => Reply::Handoff(Box::new(report::handoff(&self.model))),
+                _ => Reply::Handoff(Box::new(report::handoff(self.core.view()))),
             },
-            Request::Usage(query) => Reply::Usage(report::usage(&self.model, query)),
+            Request::Usage(query) => Reply::Usage(report::usage(self.core.view(), query)),
         };
         // Whoever asked may have gone away.
         let _ = reply.send(answer);
@@ -793,7 +794,7 @@ impl Shell {
     /// The pane's process or its output.
     fn pane(&mut self, message: PtyMessage) {
         let PtyMessage { iteration, news } = message;
-        let current = iteration == self.model.iteration.get();
+        let current = iteration == self.core.view().iteration.get();
         match news {
             PtyNews::Output(bytes) if current => self.output(&bytes),
             PtyNews::Stopped(_) if current => {
@@ -818,7 +819,7 @@ impl Shell {
             .take()
             .map(|pty| effects::leftovers(&pty))
             .unwrap_or_default();
-        if let Some(process) = self.model.agent.process.clone() {
+        if let Some(process) = self.core.view().agent.process.clone() {
             if !leftovers.is_empty() {
                 self.remains.of(process.clone());
             }
@@ -828,7 +829,7 @@ impl Shell {
             (_, Some(signal)) => Exit::Signal(signal.to_string()),
             (code, None) => Exit::Code(code.and_then(|code| u32::try_from(code).ok()).unwrap_or(1)),
         };
-        let iteration = self.model.iteration;
+        let iteration = self.core.view().iteration;
         self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
         if !leftovers.is_empty() {
             self.post(Event::Pane(PaneEvent::LeftoversFound {
@@ -865,11 +866,11 @@ impl Shell {
             self.screen_fact(fact);
         }
         let pastes = self.screen.modes().bracketed_paste;
-        if pastes != self.model.agent.takes_pastes {
+        if pastes != self.core.view().agent.takes_pastes {
             self.post(Event::Pane(PaneEvent::PasteModeSet { on: pastes }));
         }
         let mouse = self.screen.modes().mouse != crate::pane::MouseTracking::None;
-        if mouse != self.model.agent.takes_mouse {
+        if mouse != self.core.view().agent.takes_mouse {
             self.post(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
         }
         if let Some(text) = &self.watch_for
@@ -916,9 +917,9 @@ impl Shell {
 
     fn reload_config(&mut self) {
         match load::load(&self.paths, &self.flags) {
-            Ok(loaded) if loaded.config != self.model.config => {
+            Ok(loaded) if loaded.config != self.core.view().config => {
                 self.post(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
-                let keeps = self.model.config.ui.keep_scrollback;
+                let keeps = self.core.view().config.ui.keep_scrollback;
                 self.screen.set_keeps_scrollback(keeps);
                 self.choose_theme();
             }
@@ -1024,9 +1025,10 @@ impl Shell {
             .map(|DrawnRow { text, solid }| Row { text, solid })
             .collect();
         let seen = PromptBox::read(&rows, text.cursor);
-        let known = &self.model.agent.prompt_box;
+        let known = &self.core.view().agent.prompt_box;
         let asked = std::mem::take(&mut self.prompt_box_asked);
-        let follows = self.model.saying.is_some() || self.model.reboot.attempt.is_some();
+        let follows =
+            self.core.view().saying.is_some() || self.core.view().reboot.attempt.is_some();
         let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
         if asked || (seen != *known && (follows || !alike)) {
             self.post(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
@@ -1037,7 +1039,7 @@ impl Shell {
     /// Whether nothing better can be known: a program that tells nothing, or one whose transcript has gone. For a
     /// client that has not spoken yet no figure is truer than the few words on its screen.
     fn wants_estimate(&self) -> bool {
-        !self.agent.kind.tells() || self.model.transcript_lost
+        !self.agent.kind.tells() || self.core.view().transcript_lost
     }
 
     /// Estimates usage from the pane's text, where nothing better is known.
@@ -1088,9 +1090,9 @@ impl Shell {
 
     /// Where the pane is, if its cells can be drawn without the rest.
     fn drawn_alone(&self) -> Option<Rect> {
-        let now = layout(&self.model);
+        let now = layout(self.core.view());
         (self.drawn_layout.as_ref() == Some(&now))
-            .then(|| crate::ui::pane_alone(&now, &self.model, &self.screen))
+            .then(|| crate::ui::pane_alone(&now, self.core.view(), &self.screen))
             .flatten()
     }
 
@@ -1128,7 +1130,7 @@ impl Shell {
     fn draw(&mut self, frame: Frame) {
         #[cfg(debug_assertions)]
         self.panic_if_asked();
-        self.model.now = self.at();
+        self.core.set_time(self.at());
         let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
         let damage = if alone.is_some() {
             self.screen.take_damage()
@@ -1137,7 +1139,7 @@ impl Shell {
             Vec::new()
         };
         self.note_links(&damage, alone.is_none());
-        let (model, screen, theme) = (&self.model, &self.screen, &self.theme);
+        let (model, screen, theme) = (self.core.view(), &self.screen, &self.theme);
         let cells = if let Some(pane) = alone {
             let cursor = crate::ui::cursor(model, screen).map(placed);
             let looks = (theme.depth, self.hostname.as_str());
@@ -1174,7 +1176,7 @@ impl Shell {
     /// The host's cursor has the child's shape.
     fn cursor_shape(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let Some(cursor) = crate::ui::cursor(&self.model, &self.screen) else {
+        let Some(cursor) = crate::ui::cursor(self.core.view(), &self.screen) else {
             return bytes;
         };
         // DECSCUSR: the blinking form of a shape is the one before its steady form.

@@ -65,8 +65,8 @@ impl Shell {
     pub(super) fn prepare(&self, preparation: Preparation) {
         let events = self.events.clone();
         let plan = Arc::clone(&self.agent);
-        let no_compaction = self.model.agent.holds_compaction;
-        let hooks = &self.model.config.hooks;
+        let no_compaction = self.core.view().agent.holds_compaction;
+        let hooks = &self.core.view().config.hooks;
         let (command, limit) = (hooks.pre_reboot.clone(), hooks.timeout);
         tokio::spawn(async move {
             let reboot = preparation.reboot;
@@ -95,7 +95,7 @@ impl Shell {
 
     /// Runs the user's `post_reboot`. Its failure changes nothing any more.
     pub(super) fn run_post_reboot(&self, about: RebootResult) {
-        let hooks = &self.model.config.hooks;
+        let hooks = &self.core.view().config.hooks;
         let Some(command) = hooks.post_reboot.clone() else {
             return;
         };

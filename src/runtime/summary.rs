@@ -159,14 +159,18 @@ struct Ask {
 impl Shell {
     /// Reads the transcript and, if wanted, has a model write a summary of it.
     pub(super) fn summarize(&mut self, id: SummaryId, ask: bool) {
-        let settings = &self.model.config.summary;
+        let settings = &self.core.view().config.summary;
         let errand = Errand {
             id,
-            iteration: self.model.iteration,
+            iteration: self.core.view().iteration,
             transcript: self.transcript.clone(),
-            warmup: self.model.config.reboot.warmup_prompt.clone(),
+            warmup: self.core.view().config.reboot.warmup_prompt.clone(),
             ask: ask.then(|| Ask {
-                command: command(&self.agent, settings, self.model.agent.model_id.as_deref()),
+                command: command(
+                    &self.agent,
+                    settings,
+                    self.core.view().agent.model_id.as_deref(),
+                ),
                 timeout: settings.timeout,
             }),
             events: self.events.clone(),

@@ -161,22 +161,20 @@ pub fn say(model: &mut Model, text: String) -> Result<Vec<Effect>, String> {
     Ok(Vec::new())
 }
 
-/// The terminal is gone and the run goes on without it.
-pub fn goes_headless(model: &mut Model) -> bool {
+/// Whether the run goes on without the terminal, should that be lost now.
+#[must_use]
+pub fn outlives_terminal(model: &Model) -> bool {
     let keeps = model.config.autopilot.keep_running && model.quitting.is_none();
-    let Some(run) = &mut model.autopilot else {
-        return false;
-    };
-    if !keeps || run.pilot.is_over() {
-        return false;
-    }
-    run.pilot.plan.attended = false;
-    model.overlay = None;
-    true
+    let run = model.autopilot.as_ref();
+    keeps && run.is_some_and(|run| !run.pilot.is_over())
 }
 
 /// What follows from the loss of the terminal: whatever waits for a person will not be answered.
 pub fn headless(model: &mut Model) -> Vec<Effect> {
+    if let Some(run) = &mut model.autopilot {
+        run.pilot.plan.attended = false;
+    }
+    model.overlay = None;
     model.notice("the terminal is gone: the run goes on headless");
     // An editor has gone with it.
     model.external = None;

@@ -628,13 +628,13 @@ fn a_lost_terminal_ends_what_waits_for_a_person() {
     keep_timers(bench.since_start, &effects, &mut timers);
     bench.pass(MINUTE, &mut timers);
     assert!(matches!(bench.phase(), Phase::Tripped(_)));
-    assert!(autopilot::goes_headless(&mut bench.model));
+    assert!(autopilot::outlives_terminal(&bench.model));
     bench.tell(Event::TerminalLost);
     assert_eq!(bench.model.quitting.map(|one| one.code), Some(4));
 
     let mut bench = run(plan());
     assert!(
-        !autopilot::goes_headless(&mut bench.model),
+        !autopilot::outlives_terminal(&bench.model),
         "only where it is wanted"
     );
 }
