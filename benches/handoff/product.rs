@@ -256,6 +256,7 @@ impl Product {
                 let text = text.ok_or_else(|| "nothing was said yet".to_owned());
                 Event::Read(ReadEvent::Condensed { id, text })
             }
+            Effect::KeepDraft(text) => Event::Read(ReadEvent::DraftKept(text)),
             Effect::ReadPromptBox => Event::Pane(PaneEvent::PromptBoxSeen(
                 self.model.agent.prompt_box.clone(),
             )),

@@ -2,7 +2,7 @@
 //! box, unsent.
 //!
 //! ```text
-//! old session: prompt box read ─► kept on disk ─► the agent ends
+//! old session: prompt box read ─► kept on disk ─► prompt box read again, and alike ─► the agent ends
 //! new session: prompt box empty ─► typed, without an Enter ─► the box shows it ─► taken off the disk
 //! ```
 //!
@@ -49,20 +49,57 @@ fn is_ours(model: &Model) -> bool {
     !model.agent.typed_at.is_some_and(by_person) && model.agent.prompt_box.holds_start_of(text)
 }
 
-/// The old session is about to end: what its prompt box holds goes over.
-pub fn take(model: &mut Model) -> Vec<Effect> {
-    match unsent(model) {
-        Unsent::Text(text) => {
-            model.unsent = Some(text.clone());
-            vec![Effect::KeepDraft(Some(text))]
-        }
-        // One that is waiting to be put back already goes over to the session after.
-        Unsent::Nothing => Vec::new(),
-        Unsent::Unreadable => {
-            model.trouble("your unsent prompt could not be read, and goes with the session");
-            Vec::new()
+/// How far a draft is on its way to the disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OnDisk {
+    /// There is none.
+    #[default]
+    Nothing,
+    /// This one is being written.
+    Ordered(String),
+    /// This one is there.
+    Kept(String),
+}
+
+/// Has what the prompt box holds written to disk, before anything is done to the session that it stands in. `None` once it is
+/// there.
+pub fn keep(model: &Model, on_disk: &mut OnDisk) -> Option<Vec<Effect>> {
+    let Unsent::Text(text) = unsent(model) else {
+        return None;
+    };
+    match on_disk {
+        OnDisk::Kept(kept) if *kept == text => None,
+        OnDisk::Ordered(ordered) if *ordered == text => Some(Vec::new()),
+        _ => {
+            *on_disk = OnDisk::Ordered(text.clone());
+            Some(vec![Effect::KeepDraft(Some(text))])
         }
     }
+}
+
+/// The old session is about to end: what its prompt box holds goes over.
+pub fn take(model: &mut Model, on_disk: OnDisk) -> Vec<Effect> {
+    match unsent(model) {
+        Unsent::Text(text) => {
+            model.unsent = Some(text);
+            Vec::new()
+        }
+        // One that is waiting to be put back already goes over to the session after.
+        Unsent::Nothing => forget(model, on_disk),
+        Unsent::Unreadable => {
+            model.trouble("your unsent prompt could not be read, and goes with the session");
+            forget(model, on_disk)
+        }
+    }
+}
+
+/// A draft that was kept for the next session stays in the old one, or was submitted there.
+pub fn forget(model: &Model, on_disk: OnDisk) -> Vec<Effect> {
+    if on_disk == OnDisk::Nothing {
+        return Vec::new();
+    }
+    // One from before has its place on disk again.
+    vec![Effect::KeepDraft(model.unsent.clone())]
 }
 
 /// One was left by a pitstop that did not come to put it back.

@@ -74,7 +74,8 @@ pub enum Effect {
     },
     /// Read the scratchpad.
     ReadScratchpad,
-    /// Keep the unsent prompt on disk, or take it off; `ReadEvent::Draft` gives it to the next start.
+    /// Keep the unsent prompt on disk, or take it off: `ReadEvent::DraftKept` comes back. `ReadEvent::Draft` gives it to the next
+    /// start.
     KeepDraft(Option<String>),
     /// Read the agent's prompt box off its screen now: `PaneEvent::PromptBoxSeen` comes back.
     ReadPromptBox,

@@ -202,6 +202,8 @@ pub enum ReadEvent {
     ScratchpadNotSaved(String),
     /// An unsent prompt that was kept.
     Draft(String),
+    /// This unsent prompt is on disk, or as much of it as the disk takes; `None`: there is none any more.
+    DraftKept(Option<String>),
     /// Earlier versions of the scratchpad.
     Versions(Versions),
     /// Versions of the scratchpad cannot be read.

@@ -209,6 +209,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
             draft::found(model, text);
             Vec::new()
         }
+        ReadEvent::DraftKept(text) => reboot::draft_kept(model, text.as_deref()),
         ReadEvent::Versions(versions) => scratchpad::versions_read(model, versions),
         ReadEvent::VersionsUnreadable => scratchpad::no_versions(model),
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),

@@ -39,7 +39,7 @@ use crate::{
 
 use super::{
     activity, autopilot,
-    draft::{self, Unsent},
+    draft::{self, OnDisk, Unsent},
     effect::Effect,
     event::{Exit, TimerId},
     external,
@@ -55,7 +55,7 @@ pub use automatic::{
 pub use banner::{Banner, banner};
 use prepare::Prepared;
 pub use prepare::prepared;
-pub use steps::advance;
+pub use steps::{advance, draft_kept};
 use steps::{end_attempt, enter};
 
 /// The word for a document in `$EDITOR`, which blocks a reboot that the person at it has not asked for.
@@ -164,6 +164,8 @@ pub struct Attempt {
     prepared: Prepared,
     /// Whether the prompt box was looked at for the last time.
     looked: bool,
+    /// How far what it holds is on its way to the disk.
+    draft: OnDisk,
     old_gone: bool,
     started: bool,
     spawned: bool,
@@ -214,6 +216,7 @@ impl Attempt {
             drafted: false,
             prepared: Prepared::default(),
             looked: false,
+            draft: OnDisk::Nothing,
             old_gone: model.agent.state == AgentState::Exited,
             started: false,
             spawned: false,

@@ -76,6 +76,8 @@ pub(super) struct Bench {
     pub(super) model: Model,
     since_start: Duration,
     journal_answers: bool,
+    /// Whether unsent prompts are on disk at once.
+    draft_answers: bool,
     /// Whether orders to read the transcript are answered at once.
     reads: bool,
     /// Whether the prompt box shows at once what is typed.
@@ -142,6 +144,7 @@ impl Bench {
             model,
             since_start: Duration::ZERO,
             journal_answers: true,
+            draft_answers: true,
             reads: true,
             shows: true,
             in_box: String::new(),
@@ -192,6 +195,12 @@ impl Bench {
                             refused: self.missing.clone(),
                         }));
                         self.prepared.push(*preparation);
+                    }
+                    Effect::KeepDraft(text) => {
+                        if self.draft_answers {
+                            answers.push(Event::Read(ReadEvent::DraftKept(text.clone())));
+                        }
+                        done.push(Effect::KeepDraft(text));
                     }
                     Effect::ReadPromptBox => {
                         let seen = self.model.agent.prompt_box.clone();

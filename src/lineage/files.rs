@@ -304,6 +304,7 @@ impl PrivateDir {
         watch(WriteStep::WriteAside, Edge::After).map_err(stopped)?;
 
         watch(WriteStep::SyncFile, Edge::Before).map_err(stopped)?;
+        hold_sync();
         file.sync_all()
             .map_err(|source| FilesError::Io {
                 action: "sync",
@@ -320,6 +321,7 @@ impl PrivateDir {
         watch(WriteStep::Rename, Edge::After).map_err(stopped)?;
 
         watch(WriteStep::SyncDirectory, Edge::Before).map_err(stopped)?;
+        hold_sync();
         rustix::fs::fsync(&self.handle).map_err(|error| io_error("sync", &self.path, error))?;
         watch(WriteStep::SyncDirectory, Edge::After).map_err(stopped)
     }
@@ -584,6 +586,16 @@ pub fn runs(project: &PrivateDir) -> Result<Vec<RunId>, FilesError> {
         .iter()
         .filter_map(|name| name.parse().ok())
         .collect())
+}
+
+/// For tests of a slow disk: while the file that `PITSTOP_HOLD_SYNC` names is there, no sync returns. Not in release builds.
+fn hold_sync() {
+    #[cfg(debug_assertions)]
+    if let Some(file) = std::env::var_os("PITSTOP_HOLD_SYNC") {
+        while Path::new(&file).exists() {
+            std::thread::park_timeout(std::time::Duration::from_millis(2));
+        }
+    }
 }
 
 fn plain(name: &str) -> Result<&str, FilesError> {

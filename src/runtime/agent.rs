@@ -139,6 +139,15 @@ impl AgentPlan {
         (session, Start::Fresh)
     }
 
+    /// How much of the transcript of the session to be resumed is there, in bytes.
+    pub(super) fn transcript_length(&self, start: &StartAgent) -> u64 {
+        start
+            .resume
+            .then(|| self.transcript_of(start.session))
+            .flatten()
+            .map_or(0, |path| length(&path))
+    }
+
     /// Whether the session has a conversation on disk. One that cannot be read is taken to have.
     #[must_use]
     pub fn can_resume(&self, session: SessionId) -> bool {
@@ -234,6 +243,11 @@ impl AgentPlan {
     pub fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
         transcript_in(self.config_dir.as_ref()?, session)
     }
+}
+
+/// The length of a file, in bytes; 0 if there is none.
+pub(super) fn length(path: &Path) -> u64 {
+    path.symlink_metadata().map_or(0, |file| file.len())
 }
 
 /// The same, below this configuration directory.

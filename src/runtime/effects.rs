@@ -1,7 +1,8 @@
 //! One match: each effect to the room that does it.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -12,35 +13,41 @@ use crate::{
     app::{
         Effect, Effects, Event,
         effect::{Rung, StartAgent},
-        event::{Ground, Lots, MadeAgain, PaneEvent, ReadEvent},
+        event::{Exit, Ground, Lots, MadeAgain, PaneEvent, ReadEvent},
         layout,
     },
     autopilot::RunNews,
     breakpoint::git,
-    config::{UiConfig, load::paths::project_hash},
-    lineage::{EndReason, agent_registry, files::PrivateDir, notes::VersionFile, process},
+    config::UiConfig,
+    lineage::{EndReason, process},
     pane::{
-        ColourScheme, HostPalette, MouseTracking, PaneSize, Rgb,
+        ColourScheme, HostPalette, MouseTracking, PaneSize, PaneSpec, Rgb,
         input::{self, HostInput, HostReply},
         keys, pty,
         recording::{Flushing, Recording, RecordingError},
         replay::Cast,
         screen::{Screen, Scroll},
     },
-    scratchpad::{self, versions::Version},
     transcript::{SessionId, trim::TrimSettings},
 };
 
 use super::{
-    Shell, clipboard, follower::Poke, ground, keeper::Job, keeper::told, listen::Listening,
+    Shell, Starting,
+    agent::length,
+    clipboard,
+    files::{LEAVING, Order, Start, StartReady},
+    follower::Poke,
+    ground,
+    keeper::{Job, told},
+    listen::Listening,
     trim::Ask,
 };
 
 /// The scratchpad's name in `.pitstop`.
 pub const SCRATCHPAD: &str = "scratchpad.md";
 
-/// The unsent prompt's name among what is kept of a project in the state directory.
-const DRAFT: &str = "draft.md";
+/// Why an order for the disk cannot be given.
+const NO_THREAD: &str = "the thread for files is gone; the log may say why";
 
 /// The recording's name in its iteration's directory.
 const RECORDING: &str = "pane.cast";
@@ -97,7 +104,7 @@ impl Shell {
                 }
             }
             Effect::Signal(rung) => self.signal(rung),
-            Effect::Start(start) => self.start(&start),
+            Effect::Start(start) => self.start(start),
             Effect::Prepare(preparation) => self.prepare(*preparation),
             Effect::RunPostReboot(about) => self.run_post_reboot(*about),
             Effect::WatchPane(text) => self.watch_for = Some(text),
@@ -105,15 +112,20 @@ impl Shell {
             Effect::ReadClientSettings => self.read_client_settings(),
             Effect::ReadClientWords => self.read_client_words(),
             Effect::ReadGround { named, include } => self.read_ground(named, include),
-            Effect::ReadScratchpad => self.read_scratchpad(),
-            Effect::KeepDraft(text) => self.keep_draft(text.as_deref()),
+            Effect::ReadScratchpad => self.order(Order::ReadScratchpad),
+            Effect::KeepDraft(text) => self.order(Order::KeepDraft(text)),
             Effect::ReadPromptBox => {
                 self.prompt_box_asked = true;
                 self.look_at_prompt_box();
             }
-            Effect::KeepVersion(version) => self.keep_version(version),
+            Effect::KeepVersion(version) => {
+                let renumber = !self.versions_known;
+                self.order(Order::KeepVersion { version, renumber });
+            }
             Effect::ReadTask => self.read_task(),
-            Effect::WriteScratchpad { base, text } => self.write_scratchpad(&base, text),
+            Effect::WriteScratchpad { base, text } => {
+                self.order(Order::WriteScratchpad { base, text });
+            }
             Effect::ReadPast(run, iteration) => self.keep(Job::FindPast(run, iteration)),
             Effect::ReadRecording(iteration) => self.read_recording(iteration),
             Effect::OpenEditor { document, text } => self.open_editor(document, &text),
@@ -160,7 +172,15 @@ impl Shell {
             Effect::HostProgress(progress) => self.outward.progress(progress),
             Effect::Call(why) => self.call_person(&why),
             Effect::Tell(news) => self.told(&news),
-            Effect::Quit(code) => self.quit = Some(code),
+            Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
+        }
+    }
+
+    /// Has something done on the disk.
+    pub(super) fn order(&mut self, order: Order) {
+        if !self.files.send(order) {
+            let what = format!("files are neither read nor written: {NO_THREAD}");
+            self.post(Event::Troubled { what });
         }
     }
 
@@ -275,6 +295,11 @@ impl Shell {
     }
 
     fn signal(&mut self, rung: Rung) {
+        if self.starting.take().is_some() {
+            // It has not begun, so that it need not be ended.
+            let (iteration, exit) = (self.core.view().iteration, Exit::Code(0));
+            self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
+        }
         let Some(pty) = &self.pty else { return };
         if self.core.view().quitting.is_some() {
             self.remains.look(pty.pid());
@@ -301,22 +326,10 @@ impl Shell {
         }
     }
 
-    fn start(&mut self, start: &StartAgent) {
+    /// Clears the pane and has an agent started in it, once what it needs is written.
+    fn start(&mut self, start: StartAgent) {
         let iteration = start.iteration;
-        // Before there is anybody to add to it.
-        let before = start
-            .resume
-            .then(|| self.agent.transcript_of(start.session))
-            .flatten()
-            .map_or(0, |path| length(&path));
-        self.begun = Some((start.session, before));
         let size = layout::layout(self.core.view()).pane_size();
-        let no_compaction = self.core.view().agent.holds_compaction;
-        let spec = self.agent.spec(start, size, no_compaction);
-        let spawned = spec.and_then(|spec| {
-            pty::spawn(spec, iteration.get(), &self.pane_messages)
-                .map_err(|error| std::io::Error::other(told(&error)))
-        });
         let palette = self.palette;
         self.resizing.forget();
         self.screen = new_screen(size, &self.core.view().config.ui);
@@ -330,6 +343,44 @@ impl Shell {
         if let Some(path) = self.transcript.take() {
             self.watcher.forget_beside(&path);
         }
+        self.starting = Some(Starting {
+            iteration,
+            typed: Vec::new(),
+        });
+        let order = Order::Start(Start {
+            plan: Arc::clone(&self.agent),
+            start,
+            no_compaction: self.core.view().agent.holds_compaction,
+        });
+        if !self.files.send(order) {
+            self.starting = None;
+            let why = format!("the agent cannot be started: {NO_THREAD}");
+            self.post(Event::Pane(PaneEvent::SpawnFailed { iteration, why }));
+        }
+    }
+
+    /// What an agent needs is on disk: it is started, unless it was given up meanwhile. The process is this thread's own child:
+    /// with the death of the thread that has started it, it would be told that we are dead.
+    pub(super) fn start_ready(&mut self, ready: StartReady) {
+        let StartReady {
+            start,
+            before,
+            spec,
+        } = ready;
+        let (iteration, session) = (start.iteration, start.session);
+        let Some(Starting { typed, .. }) = self
+            .starting
+            .take_if(|starting| starting.iteration == iteration)
+        else {
+            return;
+        };
+        self.begun = Some((session, before));
+        let size = self.screen.size();
+        let spawned = spec.and_then(|spec| {
+            let spec = PaneSpec { size, ..spec };
+            pty::spawn(spec, iteration.get(), &self.pane_messages)
+                .map_err(|error| std::io::Error::other(told(&error)))
+        });
         let pty = match spawned {
             Ok(pty) => pty,
             Err(error) => {
@@ -344,11 +395,14 @@ impl Shell {
             start_time: String::new(),
         });
         self.pty = Some(pty);
-        self.record(iteration, size);
+        if !typed.is_empty() {
+            self.write_pane(typed);
+        }
+        self.record(iteration, self.screen.size());
         self.keep(Job::Agent(iteration, process.clone()));
         // A guess that serves where hooks are switched off; the first hook tells the true path.
-        if let Some(path) = self.agent.transcript_of(start.session) {
-            self.follow(start.session, path.to_string_lossy().into_owned());
+        if let Some(path) = self.agent.transcript_of(session) {
+            self.follow(session, path.to_string_lossy().into_owned());
         }
         self.post(Event::Pane(PaneEvent::Spawned {
             iteration,
@@ -384,26 +438,18 @@ impl Shell {
 
     /// Makes again what lay in places that were removed: where that fails, the next reboot makes it or says why not.
     fn make_files_again(&mut self, made: MadeAgain) {
-        if made.lock {
-            if let Some(process) = &self.core.view().agent.process
-                && let Err(error) = agent_registry::register(&self.agent.registry, process)
-            {
-                tracing::warn!(%error, "the agent is not registered");
-            }
-            let file = self
-                .kept_aside()
-                .and_then(|directory| VersionFile::open(directory).map_err(|error| told(&error)));
-            if let (Some(versions), Ok((file, _))) = (&mut self.versions, file) {
-                *versions = file;
-            }
-        }
+        let model = self.core.view();
+        let iteration = model.iteration;
+        let order = Order::MakeAgain {
+            plan: Arc::clone(&self.agent),
+            made,
+            process: model.agent.process.clone(),
+            iteration,
+            no_compaction: model.agent.holds_compaction,
+        };
+        self.order(order);
         if !made.files {
             return;
-        }
-        let iteration = self.core.view().iteration;
-        let no_compaction = self.core.view().agent.holds_compaction;
-        if let Err(error) = self.agent.write_settings(iteration, no_compaction) {
-            tracing::warn!(%error, "the session's settings are not there again");
         }
         if self.recording.take().is_some() {
             let size = self.screen.size();
@@ -508,7 +554,10 @@ impl Shell {
     fn read_ground(&self, named: Vec<String>, include: Vec<String>) {
         let events = self.events.clone();
         let project = self.agent.project.clone();
+        let caught_up = self.files.caught_up();
         tokio::spawn(async move {
+            // The handoff is made of the scratchpad too: what was to be read before is read before.
+            let _ = tokio::time::timeout(GROUND_LIMIT, caught_up).await;
             let look = move || ground::read(&project, &named, &include);
             let looked = tokio::task::spawn_blocking(look);
             let ground = match tokio::time::timeout(GROUND_LIMIT, looked).await {
@@ -525,136 +574,11 @@ impl Shell {
         });
     }
 
-    /// Where the scratchpad lies: `.pitstop`, or what stands in for it. A project that is gone is not made again.
-    fn project_dir(&self) -> Result<PrivateDir, String> {
-        let directory = self.agent.scratchpad.parent();
-        PrivateDir::open_again(directory.unwrap_or(&self.agent.project))
-            .map_err(|error| told(&error))
-    }
-
-    fn read_scratchpad(&mut self) {
-        match self.scratchpad_on_disk() {
-            Ok(text) => self.post(Event::Read(ReadEvent::Scratchpad(text))),
-            Err(error) => {
-                tracing::warn!(error, "the scratchpad cannot be read");
-                let what = format!("the scratchpad cannot be read: {error}");
-                self.post(Event::Troubled { what });
-            }
-        }
-    }
-
-    fn scratchpad_on_disk(&self) -> Result<Option<String>, String> {
-        let bytes = self
-            .project_dir()?
-            .read(SCRATCHPAD, scratchpad::MAX_BYTES)
-            .map_err(|error| told(&error))?;
-        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-    }
-
-    /// Writes the notes, unless somebody has written there meanwhile.
-    fn write_scratchpad(&mut self, base: &str, text: String) {
-        let written = self.project_dir().and_then(|directory| {
-            let disk = self.scratchpad_on_disk()?;
-            if disk.as_deref().unwrap_or_default() != base {
-                return Ok(Err(disk));
-            }
-            directory
-                .write_private(SCRATCHPAD, text.as_bytes())
-                .map_err(|error| told(&error))?;
-            Ok(Ok(text))
-        });
-        let news = match written {
-            Ok(Ok(text)) => ReadEvent::ScratchpadSaved(text),
-            Ok(Err(disk)) => ReadEvent::Scratchpad(disk),
-            Err(error) => {
-                tracing::warn!(error, "the scratchpad cannot be written");
-                ReadEvent::ScratchpadNotSaved(error)
-            }
-        };
-        self.post(Event::Read(news));
-    }
-
-    /// Opens the versions of the scratchpad, once; gives the number of the newest one that is there.
-    pub(super) fn open_versions(&mut self) -> u64 {
-        if self.versions.is_some() {
-            return 0;
-        }
-        let opened = self
-            .kept_aside()
-            .and_then(|directory| VersionFile::open(directory).map_err(|error| told(&error)));
-        match opened {
-            Ok((file, versions)) => {
-                self.versions = Some(file);
-                let last = versions.last().map_or(0, |last| last.number);
-                self.post(Event::Read(ReadEvent::Versions(versions)));
-                last
-            }
-            Err(error) => {
-                tracing::warn!(error, "the versions of the scratchpad cannot be opened");
-                self.post(Event::Read(ReadEvent::VersionsUnreadable));
-                0
-            }
-        }
-    }
-
-    fn keep_version(&mut self, mut version: Version) {
-        version.number += self.open_versions();
-        let Some(file) = &mut self.versions else {
-            return;
-        };
-        if let Err(error) = file.add(&version, &self.core.view().notes.versions) {
-            let error = told(&error);
-            tracing::warn!(error, "a version of the scratchpad is not kept");
-            // The file itself has it, unless that takes nothing either.
-            if version.unsaved_over.is_some() {
-                let what = format!(
-                    "the scratchpad is saved nowhere: {error}; copy what you need before you leave"
-                );
-                self.post(Event::Troubled { what });
-            }
-        }
-    }
-
-    /// The project's directory below the state directory: versions of the scratchpad and the unsent prompt.
-    fn kept_aside(&self) -> Result<PrivateDir, String> {
-        let hash = project_hash(&self.agent.project).map_err(|error| told(&error))?;
-        PrivateDir::open_beside(self.paths.state_dir(), &hash).map_err(|error| told(&error))
-    }
-
-    fn keep_draft(&mut self, text: Option<&str>) {
-        let kept = self.kept_aside().and_then(|directory| {
-            let done = match text {
-                Some(text) => directory.write_private(DRAFT, text.as_bytes()),
-                None => directory.remove(DRAFT),
-            };
-            done.map_err(|error| told(&error))
-        });
-        if let Err(error) = kept {
-            tracing::warn!(error, "the unsent prompt is not kept on disk");
-        }
-    }
-
-    /// Reads an unsent prompt that was not put back.
-    pub(super) fn read_draft(&mut self) {
-        let read = self.kept_aside().and_then(|directory| {
-            let bytes = directory.read(DRAFT, scratchpad::MAX_BYTES);
-            bytes.map_err(|error| told(&error))
-        });
-        match read {
-            Ok(Some(bytes)) => {
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                self.post(Event::Read(ReadEvent::Draft(text)));
-            }
-            Ok(None) => {}
-            Err(error) => tracing::warn!(error, "no unsent prompt can be looked for"),
-        }
-    }
-
     /// Reads the task again; a run whose task was given as text has none to read.
     fn read_task(&mut self) {
-        let Some(path) = &self.task else { return };
-        let task = super::task::read(path);
-        self.post(Event::Read(ReadEvent::Task(task)));
+        if let Some(path) = self.task.clone() {
+            self.order(Order::ReadTask(path));
+        }
     }
 
     fn told(&self, news: &RunNews) {
@@ -776,11 +700,6 @@ impl Shell {
 
 pub(super) fn recording_failed(error: &RecordingError) {
     tracing::warn!(error = told(error), "the pane is not recorded any more");
-}
-
-/// The length of a file, in bytes; 0 if there is none.
-fn length(path: &Path) -> u64 {
-    path.symlink_metadata().map_or(0, |file| file.len())
 }
 
 /// Random values for the next reboot.

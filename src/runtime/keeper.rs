@@ -204,7 +204,7 @@ impl Keeper {
     async fn put_back(&self) -> Option<String> {
         let project = self.files.as_ref().map(RunDir::project);
         let histories = match project {
-            Some(Ok(files)) => recovery::from_records(&files, &self.project),
+            Some(Ok(files)) => off_the_runtime(|| recovery::from_records(&files, &self.project)),
             Some(Err(_)) | None => Vec::new(),
         };
         let put = self.store.put_back(&histories).await;
@@ -223,7 +223,7 @@ impl Keeper {
                 let filed = self
                     .files
                     .as_ref()
-                    .and_then(|files| files.write_meta(&meta).err());
+                    .and_then(|files| off_the_runtime(|| files.write_meta(&meta)).err());
                 let measured = match &iteration.reboot {
                     Some(record) if self.measured != Some(iteration.iteration) => {
                         self.measured = Some(iteration.iteration);
@@ -256,9 +256,14 @@ impl Keeper {
     /// Writes a file beside an iteration's others.
     fn file(&self, iteration: IterationId, name: &str, text: &str) -> Option<String> {
         let files = self.files.as_ref()?;
-        let written = files.write(iteration, name, text);
+        let written = off_the_runtime(|| files.write(iteration, name, text));
         written.err().map(|error| told(&error))
     }
+}
+
+/// Does what waits for a disk, without holding up the other tasks of this thread.
+fn off_the_runtime<T>(work: impl FnOnce() -> T) -> T {
+    tokio::task::block_in_place(work)
 }
 
 /// Hands the runs of before to the loop.

@@ -24,6 +24,7 @@ pub mod clipboard;
 mod daemon;
 mod editor;
 pub mod effects;
+mod files;
 pub mod follower;
 pub mod front;
 pub mod ground;
@@ -78,9 +79,9 @@ use crate::{
         report, tally,
     },
     clock::At,
-    config::load::{self, Flags, paths::Paths},
+    config::load::{Flags, paths::Paths},
     guard::pane_text::PaneText,
-    lineage::{notes::VersionFile, process::ignores},
+    lineage::{IterationId, process::ignores},
     pane::{
         input::{Decoder, HostInput, HostReply},
         pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
@@ -93,6 +94,7 @@ use crate::{
 
 use agent::AgentPlan;
 use canvas::Canvas;
+use files::{Files, Order, StartReady};
 use follower::Poke;
 use front::{Front, Speech};
 use host::{HostBytes, HostKeys};
@@ -138,6 +140,9 @@ const ESTIMATE_LINES: usize = 500;
 /// How long the scratchpad must have stayed as it is before it is read: many programs write a file in place,
 /// and between the cut and the text it is empty, which an open editor would merge as a deletion of everything.
 const NOTES_SETTLE: Duration = Duration::from_millis(60);
+
+/// How much may be typed for an agent that is about to start, in bytes.
+const TYPED_AHEAD: usize = 64 * 1024;
 
 /// What the loop is started with.
 #[derive(Debug)]
@@ -192,8 +197,12 @@ pub struct Shell {
     pub(crate) trimmer: Worker<trim::Ask>,
     pub(crate) watcher: Watcher,
     pub(crate) paths: Paths,
-    /// Where versions of the scratchpad are kept, once that is open.
-    pub(crate) versions: Option<VersionFile>,
+    /// All disk work of the loop's own.
+    files: Files,
+    /// The core knows the versions of the scratchpad that are on disk.
+    versions_known: bool,
+    /// The agent that is about to start.
+    starting: Option<Starting>,
     pub(crate) front: Front,
     /// The file that holds the run's task.
     pub(crate) task: Option<PathBuf>,
@@ -206,7 +215,8 @@ pub struct Shell {
     pub(crate) palette: crate::pane::HostPalette,
     pub(crate) scheme: Option<crate::pane::ColourScheme>,
     pub(crate) watch_for: Option<String>,
-    pub(crate) quit: Option<i32>,
+    /// The exit code, and how long at most what is to be written first may take.
+    quit: Option<(i32, Instant)>,
     /// The child has refused a part of the paste that is coming in.
     pub(crate) paste_cut: bool,
     /// The sizes of the pane that the child has not been told yet.
@@ -220,7 +230,6 @@ pub struct Shell {
     pub(crate) summaries: SideProcesses,
     remains: leaving::Remains,
     editing: Option<editor::Editing>,
-    flags: Flags,
     depth: Depth,
     theme: Theme,
     hostname: String,
@@ -253,6 +262,13 @@ pub struct Shell {
     shown: PaneText,
 }
 
+/// An agent that is about to start: what it needs is being written.
+struct Starting {
+    iteration: IterationId,
+    /// What is typed for it meanwhile.
+    typed: Vec<u8>,
+}
+
 /// What is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Frame {
@@ -270,6 +286,10 @@ enum Woken {
     Host(HostBytes),
     Written,
     Answer(Event),
+    /// What the next agent needs is on disk.
+    StartReady(Box<StartReady>),
+    /// The disk has taken what it was given.
+    Kept,
     Call(Call),
     Pane(PtyMessage),
     Changed(PathBuf),
@@ -379,6 +399,14 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let (events, mut answers) = answers;
     let follower = Worker::new("transcript", follower::follow, events.clone());
     let trimmer = Worker::new("trim", trim::work, events.clone());
+    let (starts, mut start_ready) = mpsc::channel(4);
+    let places = files::Places {
+        scratchpad: agent.scratchpad.clone(),
+        project: agent.project.clone(),
+        paths: paths.clone(),
+        flags,
+    };
+    let files = Files::new(places, events.clone(), starts);
     let front = match speech {
         None => Front::terminal()?,
         Some(speech) => Front::headless(speech)?,
@@ -422,7 +450,6 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         summaries: SideProcesses::default(),
         remains: leaving::Remains::default(),
         editing: None,
-        flags,
         depth,
         theme,
         hostname: rustix::system::uname()
@@ -446,7 +473,9 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
         estimate_due: None,
         prompt_box_due: None,
         prompt_box_asked: false,
-        versions: None,
+        files,
+        versions_known: false,
+        starting: None,
         config_due: None,
         notes_due: None,
         shown: PaneText::default(),
@@ -457,8 +486,14 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     shell.watch_files();
     let mut calls_closed = false;
     let code = loop {
-        if let Some(code) = shell.quit {
-            break code;
+        if let Some((code, limit)) = shell.quit {
+            // What the last orders have brought may bring more.
+            while let Ok(event) = answers.try_recv() {
+                shell.serve(Woken::Answer(event));
+            }
+            if shell.files.is_idle() || Instant::now() >= limit {
+                break code;
+            }
         }
         // Not only when nothing else is ready: a flood from the child must not hold up a deadline.
         shell.timers();
@@ -469,6 +504,8 @@ pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
             woken = signals.next() => woken,
             woken = shell.front.next() => woken,
             Some(event) = answers.recv() => Woken::Answer(event),
+            Some(ready) = start_ready.recv() => Woken::StartReady(Box::new(ready)),
+            () = shell.files.progress(), if shell.quit.is_some() => Woken::Kept,
             call = calls.recv(), if !calls_closed => {
                 let Some(call) = call else { calls_closed = true; continue };
                 Woken::Call(call)
@@ -611,27 +648,40 @@ impl Shell {
             Woken::Host(HostBytes::Read(bytes)) => self.typed(&bytes),
             Woken::Host(HostBytes::Closed) => self.signalled("SIGHUP"),
             Woken::Written => self.front.frame_written(),
-            Woken::Answer(event) => {
-                if matches!(event, Event::Read(ReadEvent::Git(_))) {
-                    self.git_answered();
-                }
-                if matches!(event, Event::Read(ReadEvent::EditorClosed { .. })) {
-                    self.editor_left();
-                }
-                if let Event::PlacesChecked(seen) = &event {
-                    // The next session's hooks are given this path.
-                    Arc::make_mut(&mut self.agent)
-                        .observe
-                        .clone_from(&seen.observe);
-                }
-                self.post(event);
-            }
+            Woken::Answer(event) => self.answered(event),
             Woken::Call(call) => self.called(call),
             Woken::Pane(message) => self.pane(message),
             Woken::Changed(path) => self.changed(&path),
-            // The loop looks at the clock each time round.
-            Woken::Timer => {}
+            Woken::StartReady(ready) => self.start_ready(*ready),
+            // The loop looks at the clock, and whether it may end, each time round.
+            Woken::Timer | Woken::Kept => {}
         }
+    }
+
+    /// An answer of a task or a thread, which may concern the shell too.
+    fn answered(&mut self, event: Event) {
+        match &event {
+            Event::Read(ReadEvent::Git(_)) => self.git_answered(),
+            Event::Read(ReadEvent::EditorClosed { .. }) => self.editor_left(),
+            Event::Read(ReadEvent::Versions(_)) => self.versions_known = true,
+            Event::Read(ReadEvent::Config(config)) => {
+                if **config != self.core.view().config {
+                    self.post(event);
+                    let keeps = self.core.view().config.ui.keep_scrollback;
+                    self.screen.set_keeps_scrollback(keeps);
+                    self.choose_theme();
+                }
+                return;
+            }
+            Event::PlacesChecked(seen) => {
+                // The next session's hooks are given this path.
+                Arc::make_mut(&mut self.agent)
+                    .observe
+                    .clone_from(&seen.observe);
+            }
+            _ => {}
+        }
+        self.post(event);
     }
 
     /// A signal asks us to end. A run that is to go on without its terminal loses only that.
@@ -883,10 +933,15 @@ impl Shell {
 
     /// Writes to the child; a child that does not read is told of, not waited for. False if it was refused.
     pub(crate) fn write_pane(&mut self, bytes: Vec<u8>) -> bool {
-        let refused = self
-            .pty
-            .as_ref()
-            .is_some_and(|pty| pty.try_write(bytes).is_err());
+        let refused = match (&self.pty, &mut self.starting) {
+            (Some(pty), _) => pty.try_write(bytes).is_err(),
+            (None, Some(starting)) if starting.typed.len() + bytes.len() <= TYPED_AHEAD => {
+                starting.typed.extend(bytes);
+                false
+            }
+            (None, Some(_)) => true,
+            (None, None) => false,
+        };
         if refused {
             self.post(Event::Pane(PaneEvent::InputRefused));
         }
@@ -900,8 +955,8 @@ impl Shell {
             self.watcher.watch_beside(&file);
             self.changed(&file);
         }
-        self.open_versions();
-        self.read_draft();
+        self.order(Order::OpenVersions);
+        self.order(Order::ReadDraft);
     }
 
     /// A watched file has changed.
@@ -912,26 +967,6 @@ impl Shell {
             self.notes_due = Some(Instant::now() + NOTES_SETTLE);
         } else if self.paths.watched().iter().any(|watched| watched == path) {
             self.config_due = Some(Instant::now() + CONFIG_SETTLE);
-        }
-    }
-
-    fn reload_config(&mut self) {
-        match load::load(&self.paths, &self.flags) {
-            Ok(loaded) if loaded.config != self.core.view().config => {
-                self.post(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
-                let keeps = self.core.view().config.ui.keep_scrollback;
-                self.screen.set_keeps_scrollback(keeps);
-                self.choose_theme();
-            }
-            Ok(_) => {}
-            Err(errors) => {
-                let first = errors
-                    .faults
-                    .first()
-                    .map_or_else(String::new, crate::config::error::Fault::line);
-                let what = format!("the configuration is not taken, the old one stays: {first}");
-                self.post(Event::Troubled { what });
-            }
         }
     }
 
@@ -960,6 +995,7 @@ impl Shell {
             self.config_due,
             self.notes_due,
             self.listening.deadline(),
+            self.quit.map(|(_, limit)| limit),
         ]
         .into_iter()
         .flatten()
@@ -985,7 +1021,7 @@ impl Shell {
         }
         if self.config_due.is_some_and(|due| due <= now) {
             self.config_due = None;
-            self.reload_config();
+            self.order(Order::ReadConfig);
         }
         if self.estimate_due.is_some_and(|due| due <= now) {
             self.estimate_due = None;
@@ -998,7 +1034,7 @@ impl Shell {
         self.listened(now);
         if self.notes_due.is_some_and(|due| due <= now) {
             self.notes_due = None;
-            self.run_effect(Effect::ReadScratchpad);
+            self.order(Order::ReadScratchpad);
         }
         let due: Vec<TimerId> = self
             .timers

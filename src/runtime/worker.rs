@@ -1,30 +1,47 @@
 //! A thread for work that may block. It is started by the first order: many runs never have one.
 
-use std::{io, sync::mpsc as std_mpsc, thread};
+use std::{
+    fmt, io,
+    sync::{Arc, mpsc as std_mpsc},
+    thread,
+};
 
 use tokio::sync::mpsc;
 
 use crate::app::Event;
 
 /// What the thread does until nobody can send any more.
-type Work<T> = fn(&std_mpsc::Receiver<T>, &mpsc::Sender<Event>);
+type Work<T> = dyn Fn(&std_mpsc::Receiver<T>, &mpsc::Sender<Event>) + Send + Sync;
 
 /// Where orders for the thread go.
-#[derive(Debug)]
 pub struct Worker<T> {
     name: &'static str,
-    work: Work<T>,
+    work: Arc<Work<T>>,
     events: mpsc::Sender<Event>,
     orders: Option<std_mpsc::Sender<T>>,
+}
+
+impl<T> fmt::Debug for Worker<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_begun = self.orders.is_some();
+        f.debug_struct("Worker")
+            .field("name", &self.name)
+            .field("has_begun", &has_begun)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<T: Send + 'static> Worker<T> {
     /// A thread of this name that does `work` and tells `events` what comes of it.
     #[must_use]
-    pub const fn new(name: &'static str, work: Work<T>, events: mpsc::Sender<Event>) -> Self {
+    pub fn new(
+        name: &'static str,
+        work: impl Fn(&std_mpsc::Receiver<T>, &mpsc::Sender<Event>) + Send + Sync + 'static,
+        events: mpsc::Sender<Event>,
+    ) -> Self {
         Self {
             name,
-            work,
+            work: Arc::new(work),
             events,
             orders: None,
         }
@@ -46,7 +63,7 @@ impl<T: Send + 'static> Worker<T> {
 
     fn start(&self) -> io::Result<std_mpsc::Sender<T>> {
         let (sender, orders) = std_mpsc::channel();
-        let (work, events) = (self.work, self.events.clone());
+        let (work, events) = (Arc::clone(&self.work), self.events.clone());
         thread::Builder::new()
             .name(self.name.to_owned())
             .spawn(move || work(&orders, &events))?;

@@ -401,6 +401,43 @@ fn the_shell_only_looks_at_the_model() {
     );
 }
 
+/// What waits until the disk has taken something.
+const SYNCING: [&str; 6] = [
+    "write_private",
+    "write_masked",
+    "write_meta",
+    "write_settings",
+    "sync_all",
+    "VersionFile::",
+];
+
+/// The files of the shell that wait so, each on a thread or task of its own.
+const OFF_THE_LOOP: [&str; 6] = [
+    "runtime/agent.rs",
+    "runtime/files.rs",
+    "runtime/keeper.rs",
+    "runtime/prepare.rs",
+    "runtime/recovery.rs",
+    "runtime/trim.rs",
+];
+
+#[test]
+fn the_loop_waits_for_no_disk() {
+    let mut wrong = Vec::new();
+    for (file, code) in sources() {
+        if !file.starts_with("runtime/") || is_in(&file, &OFF_THE_LOOP) {
+            continue;
+        }
+        let found = SYNCING.iter().filter(|sign| code.contains(**sign));
+        wrong.extend(found.map(|sign| format!("{file}: {sign}")));
+    }
+    assert!(
+        wrong.is_empty(),
+        "keys wait for a disk:\n{}",
+        wrong.join("\n")
+    );
+}
+
 #[test]
 fn every_crate_has_its_one_door() {
     let mut wrong = Vec::new();

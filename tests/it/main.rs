@@ -40,6 +40,7 @@ mod replay;
 mod scratchpad;
 mod secrets;
 mod session;
+mod slow_disk;
 mod submit;
 mod summary;
 mod test_command;

@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::{
     kit::{
+        events::Events,
         messages_api::Answer,
         supervisor::{Launch, SOON, Supervisor, key},
     },
@@ -154,6 +155,30 @@ fn a_note_is_saved_as_soon_as_the_disk_takes_it() {
     supervisor
         .terminal
         .wait_for(|screen| !screen.contains("not saved"), SOON);
+}
+
+/// What the supervisor itself finds wrong is shown as anything else is.
+#[test]
+fn trouble_with_the_file_is_drawn_published_and_taken_down() {
+    let launch = Launch::manual_demo("- [ ] next\n");
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    let mut events = Events::of(launch.the_home());
+    let elsewhere = launch.the_home().path("elsewhere");
+    fs::rename(launch.scratchpad(), &elsewhere).expect("it is there");
+    std::os::unix::fs::symlink(&elsewhere, launch.scratchpad()).expect("a link");
+    let text = "the scratchpad cannot be read: expected no link";
+    supervisor.terminal.wait_for_text(text, SOON);
+    let is_it = |notice: &serde_json::Value| {
+        notice["text"]
+            .as_str()
+            .is_some_and(|one| one.starts_with(text))
+            && notice["bad"] == true
+    };
+    events.wait_for("notice", is_it, SOON);
+    supervisor
+        .terminal
+        .wait_for(|screen| !screen.contains(text), SOON);
 }
 
 #[test]

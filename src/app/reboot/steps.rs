@@ -13,7 +13,8 @@ use super::{
     prepare::{self, preparing},
 };
 use crate::app::{
-    agent, autopilot, checkpoint, draft,
+    agent, autopilot, checkpoint,
+    draft::{self, OnDisk},
     effect::{Effect, StartAgent},
     ending,
     event::TimerId,
@@ -125,8 +126,14 @@ fn waiting(model: &mut Model) -> Vec<Effect> {
         return vec![Effect::ReadPromptBox];
     }
     let reboots = attempt.kind.is_reboot();
-    // On disk before anything is done to the session that it stands in.
-    let mut effects = draft::take(model);
+    let mut on_disk = std::mem::take(&mut attempt.draft);
+    if let Some(effects) = draft::keep(model, &mut on_disk) {
+        if let Some(attempt) = &mut model.reboot.attempt {
+            attempt.draft = on_disk;
+        }
+        return effects;
+    }
+    let mut effects = draft::take(model, on_disk);
     effects.extend(enter(model, Step::Ending));
     if reboots {
         model.reboot.begun.push(model.now);
@@ -451,6 +458,21 @@ fn record(model: &Model) -> RebootRecord {
     record
 }
 
+/// The unsent prompt is on disk. The prompt box is read once more: the person may have typed on meanwhile.
+pub fn draft_kept(model: &mut Model, text: Option<&str>) -> Vec<Effect> {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return Vec::new();
+    };
+    match &attempt.draft {
+        OnDisk::Ordered(ordered) if text == Some(ordered.as_str()) => {
+            attempt.draft = OnDisk::Kept(ordered.clone());
+            attempt.looked = false;
+            advance(model)
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Closes the attempt, in the journal too.
 pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> Vec<Effect> {
     tally::reboot_ended(model, step, why);
@@ -467,7 +489,9 @@ pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> V
     }
     let mut effects = enter(model, step);
     effects.extend(hook);
-    model.reboot.attempt = None;
+    if let Some(attempt) = model.reboot.attempt.take() {
+        effects.extend(draft::forget(model, attempt.draft));
+    }
     model.ending = None;
     effects
 }

@@ -632,7 +632,7 @@ fn a_lost_terminal_ends_what_waits_for_a_person() {
     bench.tell(Event::TerminalLost);
     assert_eq!(bench.model.quitting.map(|one| one.code), Some(4));
 
-    let mut bench = run(plan());
+    let bench = run(plan());
     assert!(
         !autopilot::outlives_terminal(&bench.model),
         "only where it is wanted"

@@ -59,6 +59,50 @@ fn a_draft_goes_over_into_the_next_sessions_prompt_box_without_an_enter() {
     assert_eq!(bench.model.unsent, None);
 }
 
+/// The orders to keep a draft, or none.
+fn kept(effects: &[Effect]) -> Vec<Option<String>> {
+    let order = |effect: &Effect| match effect {
+        Effect::KeepDraft(text) => Some(text.clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(order).collect()
+}
+
+#[test]
+fn the_old_agent_is_ended_once_the_draft_is_on_disk_as_it_stands() {
+    let mut bench = Bench::new();
+    bench.draft_answers = false;
+    bench.prompt_box(holds("fix the"));
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(kept(&effects), [Some("fix the".to_owned())]);
+    assert_eq!(signals(&effects), []);
+    // Typed on meanwhile: what is on disk is not what stands there.
+    bench.prompt_box(holds(DRAFT));
+    let on_disk = |text: &str| Event::Read(ReadEvent::DraftKept(Some(text.to_owned())));
+    let effects = bench.tell(on_disk("fix the"));
+    assert_eq!(signals(&effects), []);
+    let effects = bench.tell(on_disk(DRAFT));
+    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(bench.model.unsent.as_deref(), Some(DRAFT));
+}
+
+#[test]
+fn a_draft_that_was_submitted_while_it_was_written_is_taken_off_the_disk() {
+    let mut bench = Bench::new();
+    bench.draft_answers = false;
+    bench.prompt_box(holds(DRAFT));
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.press(KeyCode::Enter);
+    let mut effects = bench.prompt_box(PromptBox::Empty);
+    effects.extend(bench.tell(Event::Read(ReadEvent::DraftKept(Some(DRAFT.to_owned())))));
+    assert_eq!(kept(&effects), [None]);
+    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(bench.model.unsent, None);
+}
+
 #[test]
 fn no_reboot_goes_over_a_draft_that_cannot_be_read() {
     let mut bench = Bench::new();

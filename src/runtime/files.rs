@@ -1,0 +1,572 @@
+//! Everything that the loop itself has to write to disk or read from it: the scratchpad with its versions, the unsent prompt,
+//! the settings of the next agent, the configuration, the task.
+//!
+//! ```text
+//!   loop ── Order ──► thread "files", one after the other ── Event ────► loop
+//!                                                         └─ StartReady ► loop
+//! ```
+//!
+//! A disk may take seconds for a sync, and the keys must not wait for it. Orders are carried out in the order in which they were
+//! given, and what comes of each is an event: what must be on disk before something else is done waits for that event.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, mpsc as std_mpsc},
+    time::Duration,
+};
+
+use tokio::sync::{mpsc, watch};
+
+use crate::{
+    app::{
+        Event,
+        effect::StartAgent,
+        event::{MadeAgain, ReadEvent},
+    },
+    config::{
+        error::Fault,
+        load::{
+            self, Flags,
+            paths::{Paths, project_hash},
+        },
+    },
+    lineage::{IterationId, ProcessStamp, agent_registry, files::PrivateDir, notes::VersionFile},
+    pane::{PaneSize, PaneSpec},
+    scratchpad::{
+        self,
+        versions::{Version, Versions},
+    },
+};
+
+use super::{agent::AgentPlan, effects::SCRATCHPAD, keeper::told, task, worker::Worker};
+
+/// The unsent prompt's name among what is kept of a project in the state directory.
+const DRAFT: &str = "draft.md";
+
+/// How long orders may take that are still to be carried out when we leave.
+pub(super) const LEAVING: Duration = Duration::from_secs(5);
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Read the scratchpad; `ReadEvent::Scratchpad` comes back.
+    ReadScratchpad,
+    /// Write the scratchpad, unless it is neither `base` nor what was written last.
+    WriteScratchpad {
+        /// What the core knew to be on disk.
+        base: String,
+        /// What shall be there.
+        text: String,
+    },
+    /// Open the versions of the scratchpad; `ReadEvent::Versions` comes back, once.
+    OpenVersions,
+    /// Keep a version of the scratchpad.
+    KeepVersion {
+        /// The version.
+        version: Version,
+        /// It was numbered without those that are on disk.
+        renumber: bool,
+    },
+    /// Read the unsent prompt; `ReadEvent::Draft` comes back if there is one.
+    ReadDraft,
+    /// Keep the unsent prompt, or take it off; `ReadEvent::DraftKept` comes back.
+    KeepDraft(Option<String>),
+    /// Read the task of the run; `ReadEvent::Task` comes back.
+    ReadTask(PathBuf),
+    /// Read the configuration; `ReadEvent::Config` comes back, or what is wrong with it.
+    ReadConfig,
+    /// Make what the start of an agent needs; [`StartReady`] comes back.
+    Start(Start),
+    /// Make again what lay in places that were removed.
+    MakeAgain {
+        /// How agents are started.
+        plan: Arc<AgentPlan>,
+        /// Which places.
+        made: MadeAgain,
+        /// The agent that runs, if one does.
+        process: Option<ProcessStamp>,
+        /// Whose settings.
+        iteration: IterationId,
+        /// Whether its client's own compaction is off.
+        no_compaction: bool,
+    },
+}
+
+/// The start of an agent.
+#[derive(Debug)]
+pub(super) struct Start {
+    /// How agents are started.
+    pub plan: Arc<AgentPlan>,
+    /// Which one.
+    pub start: StartAgent,
+    /// Whether the client's own compaction is off.
+    pub no_compaction: bool,
+}
+
+/// What the start of an agent needs is on disk.
+#[derive(Debug)]
+pub(super) struct StartReady {
+    /// Which agent.
+    pub start: StartAgent,
+    /// How much of the session's transcript was there before, in bytes.
+    pub before: u64,
+    /// What to run, in a pane of any size; or why it cannot be.
+    pub spec: io::Result<PaneSpec>,
+}
+
+/// Where things lie, the same for the whole run.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// The scratchpad.
+    pub scratchpad: PathBuf,
+    /// The project.
+    pub project: PathBuf,
+    /// The state directory and the configuration.
+    pub paths: Paths,
+    /// What the command line says about the configuration.
+    pub flags: Flags,
+}
+
+/// The loop's end of the thread.
+#[derive(Debug)]
+pub(super) struct Files {
+    worker: Worker<Order>,
+    sent: u64,
+    done: watch::Receiver<u64>,
+}
+
+impl Files {
+    /// The thread, which begins with the first order. Answers go to `events`, and those to [`Order::Start`] to `starts`.
+    pub fn new(
+        places: Places,
+        events: mpsc::Sender<Event>,
+        starts: mpsc::Sender<StartReady>,
+    ) -> Self {
+        let (tell_done, done) = watch::channel(0);
+        let work = move |orders: &std_mpsc::Receiver<Order>, events: &mpsc::Sender<Event>| {
+            let mut writer = Writer::new(places.clone(), events.clone());
+            for order in orders {
+                match order {
+                    // The loop is gone, then.
+                    Order::Start(start) => drop(starts.blocking_send(start.prepare())),
+                    order => writer.carry_out(order),
+                }
+                tell_done.send_modify(|done| *done += 1);
+            }
+        };
+        Self {
+            worker: Worker::new("files", work, events),
+            sent: 0,
+            done,
+        }
+    }
+
+    /// Gives an order; false if there is no thread to take it.
+    #[must_use]
+    pub fn send(&mut self, order: Order) -> bool {
+        let sent = self.worker.send(order);
+        self.sent += u64::from(sent);
+        sent
+    }
+
+    /// Whether every order was carried out, and its answer is on its way.
+    pub fn is_idle(&self) -> bool {
+        *self.done.borrow() >= self.sent
+    }
+
+    /// Waits until another order was carried out.
+    pub async fn progress(&mut self) {
+        if self.done.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Waits until all orders that were given by now are carried out.
+    pub fn caught_up(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (sent, mut done) = (self.sent, self.done.clone());
+        async move {
+            // A thread that has gone carries nothing out.
+            let _ = done.wait_for(|done| *done >= sent).await;
+        }
+    }
+}
+
+impl Start {
+    fn prepare(self) -> StartReady {
+        let Self {
+            plan,
+            start,
+            no_compaction,
+        } = self;
+        StartReady {
+            // Before there is anybody to add to it.
+            before: plan.transcript_length(&start),
+            // It has its size once it is opened.
+            spec: plan.spec(&start, PaneSize::new(1, 1), no_compaction),
+            start,
+        }
+    }
+}
+
+/// The thread's own.
+struct Writer {
+    places: Places,
+    events: mpsc::Sender<Event>,
+    /// Where versions of the scratchpad are kept, once that is open, and those that are there.
+    versions: Option<(VersionFile, Versions)>,
+    /// The number of the newest version that was on disk when they were opened.
+    newest: u64,
+    /// What was written into the scratchpad last, while nothing else was seen there. An order may have been given before the
+    /// core knew that the one before it is carried out: its `base` is older then.
+    written: Option<String>,
+}
+
+impl Writer {
+    const fn new(places: Places, events: mpsc::Sender<Event>) -> Self {
+        Self {
+            places,
+            events,
+            versions: None,
+            newest: 0,
+            written: None,
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        match order {
+            Order::ReadScratchpad => self.read_scratchpad(),
+            Order::WriteScratchpad { base, text } => self.write_scratchpad(&base, text),
+            Order::OpenVersions => self.open_versions(),
+            Order::KeepVersion { version, renumber } => self.keep_version(version, renumber),
+            Order::ReadDraft => self.read_draft(),
+            Order::KeepDraft(text) => self.keep_draft(text),
+            Order::ReadTask(path) => self.send(Event::Read(ReadEvent::Task(task::read(&path)))),
+            Order::ReadConfig => self.read_config(),
+            Order::MakeAgain {
+                plan,
+                made,
+                process,
+                iteration,
+                no_compaction,
+            } => {
+                if made.lock {
+                    self.make_lock_again(&plan, process.as_ref());
+                }
+                if made.files
+                    && let Err(error) = plan.write_settings(iteration, no_compaction)
+                {
+                    tracing::warn!(%error, "the session's settings are not there again");
+                }
+            }
+            Order::Start(_) => {}
+        }
+    }
+
+    fn send(&self, event: Event) {
+        // The loop is gone, then.
+        let _ = self.events.blocking_send(event);
+    }
+
+    /// Where the scratchpad lies: `.pitstop`, or what stands in for it. A project that is gone is not made again.
+    fn project_dir(&self) -> Result<PrivateDir, String> {
+        let directory = self.places.scratchpad.parent();
+        PrivateDir::open_again(directory.unwrap_or(&self.places.project))
+            .map_err(|error| told(&error))
+    }
+
+    /// The project's directory below the state directory: versions of the scratchpad and the unsent prompt.
+    fn kept_aside(&self) -> Result<PrivateDir, String> {
+        let hash = project_hash(&self.places.project).map_err(|error| told(&error))?;
+        PrivateDir::open_beside(self.places.paths.state_dir(), &hash).map_err(|error| told(&error))
+    }
+
+    fn scratchpad_on_disk(&self) -> Result<Option<String>, String> {
+        let bytes = self
+            .project_dir()?
+            .read(SCRATCHPAD, scratchpad::MAX_BYTES)
+            .map_err(|error| told(&error))?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// Somebody else has written what stands in the scratchpad: the core is to see it before anything is written over it.
+    fn seen(&mut self, disk: Option<&str>) {
+        if self.written.as_deref() != disk {
+            self.written = None;
+        }
+    }
+
+    fn read_scratchpad(&mut self) {
+        match self.scratchpad_on_disk() {
+            Ok(text) => {
+                self.seen(text.as_deref());
+                self.send(Event::Read(ReadEvent::Scratchpad(text)));
+            }
+            Err(error) => {
+                tracing::warn!(error, "the scratchpad cannot be read");
+                let what = format!("the scratchpad cannot be read: {error}");
+                self.send(Event::Troubled { what });
+            }
+        }
+    }
+
+    /// Writes the notes, unless somebody has written there meanwhile.
+    fn write_scratchpad(&mut self, base: &str, text: String) {
+        let written = self.project_dir().and_then(|directory| {
+            let disk = self.scratchpad_on_disk()?;
+            let there = disk.as_deref().unwrap_or_default();
+            if there != base && self.written.as_deref() != Some(there) {
+                return Ok(Err(disk));
+            }
+            directory
+                .write_private(SCRATCHPAD, text.as_bytes())
+                .map_err(|error| told(&error))?;
+            Ok(Ok(text))
+        });
+        let answer = match written {
+            Ok(Ok(text)) => {
+                self.written = Some(text.clone());
+                ReadEvent::ScratchpadSaved(text)
+            }
+            Ok(Err(disk)) => {
+                self.seen(disk.as_deref());
+                ReadEvent::Scratchpad(disk)
+            }
+            Err(error) => {
+                tracing::warn!(error, "the scratchpad cannot be written");
+                ReadEvent::ScratchpadNotSaved(error)
+            }
+        };
+        self.send(Event::Read(answer));
+    }
+
+    /// Opens the versions of the scratchpad, if they are not open.
+    fn open_versions(&mut self) {
+        if self.versions.is_some() {
+            return;
+        }
+        let opened = self
+            .kept_aside()
+            .and_then(|directory| VersionFile::open(directory).map_err(|error| told(&error)));
+        let answer = match opened {
+            Ok((file, versions)) => {
+                self.newest = versions.last().map_or(0, |last| last.number);
+                self.versions = Some((file, versions.clone()));
+                ReadEvent::Versions(versions)
+            }
+            Err(error) => {
+                tracing::warn!(error, "the versions of the scratchpad cannot be opened");
+                ReadEvent::VersionsUnreadable
+            }
+        };
+        self.send(Event::Read(answer));
+    }
+
+    fn keep_version(&mut self, mut version: Version, renumber: bool) {
+        self.open_versions();
+        let Some((file, versions)) = &mut self.versions else {
+            return;
+        };
+        if renumber {
+            version.number += self.newest;
+        }
+        versions.add(version.clone());
+        if let Err(error) = file.add(&version, versions) {
+            let error = told(&error);
+            tracing::warn!(error, "a version of the scratchpad is not kept");
+            // The file itself has it, unless that takes nothing either.
+            if version.unsaved_over.is_some() {
+                let what = format!(
+                    "the scratchpad is saved nowhere: {error}; copy what you need before you leave"
+                );
+                self.send(Event::Troubled { what });
+            }
+        }
+    }
+
+    fn keep_draft(&self, text: Option<String>) {
+        let kept = self.kept_aside().and_then(|directory| {
+            let done = match &text {
+                Some(text) => directory.write_private(DRAFT, text.as_bytes()),
+                None => directory.remove(DRAFT),
+            };
+            done.map_err(|error| told(&error))
+        });
+        if let Err(error) = kept {
+            tracing::warn!(error, "the unsent prompt is not kept on disk");
+        }
+        self.send(Event::Read(ReadEvent::DraftKept(text)));
+    }
+
+    /// Reads an unsent prompt that was not put back.
+    fn read_draft(&self) {
+        let read = self.kept_aside().and_then(|directory| {
+            let bytes = directory.read(DRAFT, scratchpad::MAX_BYTES);
+            bytes.map_err(|error| told(&error))
+        });
+        match read {
+            Ok(Some(bytes)) => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                self.send(Event::Read(ReadEvent::Draft(text)));
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(error, "no unsent prompt can be looked for"),
+        }
+    }
+
+    fn read_config(&self) {
+        self.send(match load::load(&self.places.paths, &self.places.flags) {
+            Ok(loaded) => Event::Read(ReadEvent::Config(Box::new(loaded.config))),
+            Err(errors) => {
+                let first = errors.faults.first().map_or_else(String::new, Fault::line);
+                let what = format!("the configuration is not taken, the old one stays: {first}");
+                Event::Troubled { what }
+            }
+        });
+    }
+
+    /// What lies beside the lock: where that fails, the next reboot makes it or says why not.
+    fn make_lock_again(&mut self, plan: &AgentPlan, process: Option<&ProcessStamp>) {
+        if let Some(process) = process
+            && let Err(error) = agent_registry::register(&plan.registry, process)
+        {
+            tracing::warn!(%error, "the agent is not registered");
+        }
+        let file = self
+            .kept_aside()
+            .and_then(|directory| VersionFile::open(directory).map_err(|error| told(&error)));
+        if let (Some((versions, _)), Ok((file, _))) = (&mut self.versions, file) {
+            *versions = file;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Bench {
+        _home: tempfile::TempDir,
+        scratchpad: PathBuf,
+        writer: Writer,
+        events: mpsc::Receiver<Event>,
+    }
+
+    fn bench() -> Bench {
+        let home = tempfile::tempdir().unwrap();
+        let variable = |_: &str| None;
+        let project = home.path().join("project");
+        std::fs::create_dir(&project).unwrap();
+        let paths = Paths::find(
+            &load::paths::Surroundings {
+                variable: &variable,
+                home: &|| Some(home.path().to_owned()),
+                is_directory: &|_| false,
+                uid: 1,
+            },
+            &project,
+        );
+        let scratchpad = project.join(".pitstop").join(SCRATCHPAD);
+        let (sender, events) = mpsc::channel(16);
+        let places = Places {
+            scratchpad: scratchpad.clone(),
+            project,
+            paths: paths.unwrap(),
+            flags: Flags::default(),
+        };
+        Bench {
+            _home: home,
+            scratchpad,
+            writer: Writer::new(places, sender),
+            events,
+        }
+    }
+
+    impl Bench {
+        fn write(&mut self, base: &str, text: &str) -> ReadEvent {
+            let (base, text) = (base.to_owned(), text.to_owned());
+            self.writer.carry_out(Order::WriteScratchpad { base, text });
+            self.answer()
+        }
+
+        fn answer(&mut self) -> ReadEvent {
+            match self.events.try_recv() {
+                Ok(Event::Read(answer)) => answer,
+                other => panic!("no answer: {other:?}"),
+            }
+        }
+
+        fn on_disk(&self) -> String {
+            std::fs::read_to_string(&self.scratchpad).unwrap()
+        }
+    }
+
+    fn saved(text: &str) -> ReadEvent {
+        ReadEvent::ScratchpadSaved(text.to_owned())
+    }
+
+    #[test]
+    fn an_order_given_before_the_last_one_was_answered_is_carried_out_all_the_same() {
+        let mut bench = bench();
+        assert_eq!(bench.write("", "one"), saved("one"));
+        assert_eq!(bench.write("", "two"), saved("two"));
+        // Reading what we wrote ourselves changes nothing.
+        bench.writer.carry_out(Order::ReadScratchpad);
+        assert_eq!(
+            bench.answer(),
+            ReadEvent::Scratchpad(Some("two".to_owned()))
+        );
+        assert_eq!(bench.write("one", "three"), saved("three"));
+        assert_eq!(bench.on_disk(), "three");
+    }
+
+    #[test]
+    fn what_somebody_else_has_written_is_shown_and_not_written_over() {
+        let mut bench = bench();
+        assert_eq!(bench.write("", "one"), saved("one"));
+        std::fs::write(&bench.scratchpad, "theirs").unwrap();
+        let theirs = ReadEvent::Scratchpad(Some("theirs".to_owned()));
+        for base in ["", "one"] {
+            assert_eq!(bench.write(base, "two"), theirs);
+        }
+        // What was ours before is theirs once they have put it back.
+        std::fs::write(&bench.scratchpad, "one").unwrap();
+        let one = ReadEvent::Scratchpad(Some("one".to_owned()));
+        assert_eq!(bench.write("theirs", "two"), one);
+        assert_eq!(bench.write("one", "two"), saved("two"));
+    }
+
+    #[test]
+    fn versions_from_before_those_on_disk_were_known_are_counted_behind_them() {
+        let mut bench = bench();
+        let version = |number| Version {
+            number,
+            at: chrono::DateTime::UNIX_EPOCH,
+            by: scratchpad::versions::Author::Human,
+            text: format!("text {number}"),
+            human: Vec::new(),
+            unsaved_over: None,
+        };
+        let keep = |number, renumber| Order::KeepVersion {
+            version: version(number),
+            renumber,
+        };
+        let numbers = |answer| match answer {
+            ReadEvent::Versions(versions) => {
+                versions.iter().map(|one| one.number).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        };
+        bench.writer.carry_out(keep(1, true));
+        bench.writer.carry_out(keep(2, true));
+        assert!(numbers(bench.answer()).is_empty());
+        bench.writer.versions = None;
+        bench.writer.carry_out(keep(1, true));
+        bench.writer.carry_out(keep(2, true));
+        bench.writer.carry_out(keep(5, false));
+        assert_eq!(numbers(bench.answer()), [1, 2]);
+        bench.writer.versions = None;
+        bench.writer.carry_out(Order::OpenVersions);
+        assert_eq!(numbers(bench.answer()), [1, 2, 3, 4, 5]);
+    }
+}
