@@ -145,6 +145,8 @@ pub enum Reply {
         /// The reason, for people, with what would have to be true.
         why: String,
     },
+    /// A field of the request is wrong, which only the loop can tell.
+    Wrong(FieldError),
     /// What was asked for does not exist.
     NotFound {
         /// The reason, for people.

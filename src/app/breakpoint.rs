@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use crate::{
     agent::ToolCall,
     api::wire::{
-        CommitBody, NewsKind, NotedReply, Reply, Report, SaveBody, SaveReply, TestBody, UsageQuery,
+        CommitBody, FieldError, NewsKind, NotedReply, Reply, Report, SaveBody, SaveReply, TestBody,
+        UsageQuery,
     },
     breakpoint::{
         Breakpoint, Merit, Signal,
@@ -107,12 +108,9 @@ struct Waiting {
 pub fn reported(model: &mut Model, call: CallId, report: Report) -> Vec<Effect> {
     let own = model.identity.environment.as_str();
     if let Some(named) = report.environment().filter(|named| *named != own) {
-        let why = format!(
-            "this supervisor saves under the environment `{}`, not `{}`",
-            clean::one_line(own),
-            clean::stripped(named, QUOTE_CAP)
-        );
-        return vec![Effect::Answer(call, Reply::Refused { why })];
+        let expected = format!("{:?} (this supervisor's)", clean::one_line(own));
+        let wrong = FieldError::text("environment", expected, named);
+        return vec![Effect::Answer(call, Reply::Wrong(wrong))];
     }
     let (reply, mut effects) = match report {
         Report::Commit(body) => commit_reported(model, body),

@@ -101,12 +101,13 @@ fn scripts_are_told_and_taken_note_of() {
         "/hooks/test-result",
         &json!({"environment": "q", "passed": true}),
     );
-    assert_eq!(status, 409);
-    assert!(
-        body["error"]
-            .as_str()
-            .unwrap()
-            .contains("saves under the environment `project`")
+    let error = r#"expected "project" (this supervisor's) as environment, found "q""#;
+    assert_eq!(
+        (status, body),
+        (
+            400,
+            json!({"error": error, "hint": "", "field": "environment"})
+        )
     );
     let (status, body) = get(
         home,

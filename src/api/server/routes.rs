@@ -701,6 +701,7 @@ fn tell(reply: Reply) -> Response {
         })
         .into_response(),
         Reply::Refused { why } => Fault::new(StatusCode::CONFLICT, why, "").into_response(),
+        Reply::Wrong(error) => Fault::from(error).into_response(),
         Reply::NotFound { why } => Fault::new(StatusCode::NOT_FOUND, why, "").into_response(),
         Reply::StatusLine(line) => Json(line).into_response(),
         Reply::Status(report) => Json(report).into_response(),

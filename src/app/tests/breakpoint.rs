@@ -498,8 +498,17 @@ fn a_report_for_another_environment_is_refused() {
         ..SaveBody::default()
     };
     let (reply, effects) = bench.report(Report::AutoSave(body));
-    let why = "this supervisor saves under the environment `p`, not `q`".to_owned();
-    assert_eq!((reply, effects), (Reply::Refused { why }, Vec::new()));
+    let Reply::Wrong(wrong) = reply else {
+        panic!("{reply:?}")
+    };
+    assert_eq!(
+        (wrong.field.as_str(), wrong.to_string().as_str()),
+        (
+            "environment",
+            r#"expected "p" (this supervisor's) as environment, found "q\u{1b}""#
+        )
+    );
+    assert_eq!(effects, []);
     let body = SaveBody {
         environment: Some("p".to_owned()),
         ..SaveBody::default()
