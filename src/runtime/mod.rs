@@ -341,13 +341,16 @@ impl Signals {
 }
 
 /// See [`Signals`].
-const DEADLY: [(&str, rustix::process::Signal); 6] = [
+const DEADLY: [(&str, rustix::process::Signal); 9] = [
     ("SIGQUIT", rustix::process::Signal::QUIT),
     ("SIGUSR1", rustix::process::Signal::USR1),
     ("SIGUSR2", rustix::process::Signal::USR2),
     ("SIGALRM", rustix::process::Signal::ALARM),
     ("SIGXCPU", rustix::process::Signal::XCPU),
     ("SIGABRT", rustix::process::Signal::ABORT),
+    ("SIGXFSZ", rustix::process::Signal::XFSZ),
+    ("SIGVTALRM", rustix::process::Signal::VTALARM),
+    ("SIGPROF", rustix::process::Signal::PROF),
 ];
 
 /// The name of the first of these signals that comes.

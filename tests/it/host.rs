@@ -110,6 +110,9 @@ fn a_signal_that_ends_programs_does_not_leave_the_terminal_in_disorder() {
         Signal::ALARM,
         Signal::XCPU,
         Signal::ABORT,
+        Signal::XFSZ,
+        Signal::VTALARM,
+        Signal::PROF,
     ] {
         let supervisor = Launch::generic("cat").start();
         supervisor.terminal.wait_for_text("F10 quit", SOON);
