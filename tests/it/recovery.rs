@@ -552,6 +552,111 @@ fn ten_kills_at_any_moment_leave_no_agent_and_the_next_start_says_so() {
     println!("10 of 10 kills: no agent left; the slowest took {slowest:?}");
 }
 
+/// How many kills a run of the whole suite has time for; `PITSTOP_TEST_KILLS` asks for more.
+const USUAL_KILLS: u32 = 4;
+
+#[test]
+fn killed_at_any_moment_of_a_reboot_its_handoff_arrives_once_or_not_at_all() {
+    let asked = std::env::var("PITSTOP_TEST_KILLS").ok();
+    let kills = asked.map_or(USUAL_KILLS, |count| count.parse().expect("a number"));
+    // The moments are shares of what a reboot takes here and now, so that a slow machine is killed in all of its steps, too.
+    let whole = a_whole_reboot();
+    // The same shares each time: a linear congruence.
+    let mut seed = 20_261_122_u32;
+    let mut share = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f64::from(seed >> 8) / f64::from(1 << 24)
+    };
+    let mut told = 0;
+    for kill in 1..=kills {
+        let moment = whole.mul_f64(share());
+        let again = (share() < 0.4)
+            .then_some(share())
+            .map(|one| whole.mul_f64(one));
+        let launch = demo();
+        let supervisor = launch.start();
+        let old = reboots(&supervisor);
+        // A moment is wanted here and no condition.
+        std::thread::park_timeout(moment);
+        supervisor.kill();
+        let step = open_reboot(&launch).map(|entry| entry.step);
+        if let Some(moment) = again {
+            let recovering = launch.start();
+            std::thread::park_timeout(moment);
+            recovering.kill();
+        }
+        println!("kill {kill}: after {moment:?} at {step:?}, in the recovery {again:?}");
+        let arrived = check_once_or_not_at_all(&launch, &old);
+        println!(
+            "kill {kill}: {}",
+            if arrived { "once" } else { "not at all" }
+        );
+        told += u32::from(arrived);
+    }
+    println!(
+        "{kills} kills: {told} handoffs arrived once, {} not at all",
+        kills - told
+    );
+}
+
+/// What a reboot takes that nothing disturbs, from its approval on.
+fn a_whole_reboot() -> Duration {
+    let supervisor = demo().start();
+    let old = reboots(&supervisor);
+    let began = Instant::now();
+    supervisor.wait_for_status(
+        |status| status["reboot"]["phase"] == "idle" && session_of(status) != old,
+        SOON,
+    );
+    began.elapsed()
+}
+
+/// One turn, and a reboot that is approved; the session before it.
+fn reboots(supervisor: &Supervisor) -> String {
+    one_turn(supervisor);
+    let old = session_of(&supervisor.status());
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    supervisor.keys([key::ENTER]);
+    old
+}
+
+/// What must hold at the start that follows a death at any moment; whether the handoff has arrived.
+#[track_caller]
+fn check_once_or_not_at_all(launch: &Launch, old: &str) -> bool {
+    let supervisor = launch.start();
+    let status = supervisor.wait_for_status(
+        |status| status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle",
+        SOON * 2,
+    );
+    let home = launch.the_home();
+    let session = session_of(&status);
+    let log = supervisor.log();
+    let taken_back = ["is resumed and the handoff is kept", "reboot rolled back"]
+        .iter()
+        .any(|words| log.contains(words));
+    let told = handoffs(home);
+    let count: usize = told.values().sum();
+    assert!(count <= 1, "told more than once: {told:?}\n{log}");
+    assert!(
+        count == 1 || session == old || taken_back,
+        "lost without a word: {told:?}\n{log}"
+    );
+    assert!(
+        count == 0 || session != old,
+        "told, and taken back: {told:?}\n{log}"
+    );
+    let alive = agents(home);
+    assert_eq!(alive.len(), 1, "one agent: {alive:#?}");
+    supervisor.wait_until(
+        "the journal is closed",
+        || open_reboot(launch).is_none(),
+        SOON,
+    );
+    check_history(&supervisor, &session);
+    count == 1
+}
+
 #[test]
 fn the_next_start_names_the_session_of_a_run_that_died() {
     // Wide enough for the whole hint.
