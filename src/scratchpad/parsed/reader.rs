@@ -86,6 +86,8 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn read(notes: &str) -> Parsed {
+        // Some editors begin a file with a mark of its byte order.
+        let notes = notes.strip_prefix('\u{feff}').unwrap_or(notes);
         let mut reader = Self::default();
         let lines: Vec<&str> = notes.lines().collect();
         for (line, (place, indent)) in lines.iter().zip(places(&lines)) {

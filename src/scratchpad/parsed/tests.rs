@@ -83,6 +83,14 @@ fn every_section_reaches_its_field() {
 }
 
 #[test]
+fn a_mark_of_the_byte_order_hides_no_section() {
+    let notes = "# Objective\nport it\n";
+    let marked = Parsed::read(&format!("\u{feff}{notes}"));
+    assert_eq!(marked.objective.as_deref(), Some("port it"));
+    assert_eq!(marked, Parsed::read(notes));
+}
+
+#[test]
 fn a_section_is_known_by_its_words() {
     for notes in [
         "## Objective\nShip it",
