@@ -24,6 +24,7 @@ use pitstop::config::load::paths::project_hash;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
+pub mod bad;
 mod events;
 mod openapi;
 mod table;

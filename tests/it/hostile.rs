@@ -30,13 +30,13 @@ const SHOWN: usize = 60;
 /// No input of a few megabytes may take longer, in a debug build on a crowded machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-struct Case {
+pub struct Case {
     name: String,
     input: Vec<u8>,
     expect: Vec<String>,
 }
 
-fn cases(file: &str) -> Vec<Case> {
+pub fn cases(file: &str) -> Vec<Case> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hostile");
     let text = fs::read_to_string(path.join(file)).unwrap();
     text.lines().map(case).collect()
@@ -88,7 +88,7 @@ fn settings() -> TrimSettings {
 }
 
 /// What the gauge, the handoff and the trim make of a transcript.
-fn transcript(bytes: &[u8]) -> Vec<String> {
+pub fn transcript(bytes: &[u8]) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("session.jsonl");
     fs::write(&path, bytes).unwrap();

@@ -5,6 +5,7 @@
 mod agent;
 mod api;
 mod autopilot;
+mod bad_inputs;
 mod breakpoint;
 mod checkpoint;
 mod client;
