@@ -742,6 +742,77 @@ fn a_full_window_of_the_real_client_reboots_by_itself() {
     a_full_window_reboots_by_itself(live_that("auto"));
 }
 
+/// The first turn of the new session is long, and passes the line again before it has ended: the breaker says so for as long as
+/// it holds, and the next reboot follows.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_long_first_turn_of_the_real_client_after_a_reboot_is_followed_by_the_next_reboot() {
+    let launch = live_that("auto").set("reboot.auto_delay=\"300ms\"");
+    let calls = (0..4).map(|number| Answer::shell(&format!("echo {number}")));
+    let answers = [Answer::text("The first session.")]
+        .into_iter()
+        .chain(calls);
+    launch.api().answer(answers);
+    launch
+        .api()
+        .report_usage([20_000, 60_000, 120_000, 155_000]);
+    let supervisor = started(&launch);
+    let status = supervisor.wait_for_iteration(2, SOON * 2);
+    let second = session_of(&status);
+    let status = supervisor.wait_for_status(
+        |status| status["agent"]["state"] == "idle" && status["context"]["level"] == "overflow",
+        SOON * 2,
+    );
+    assert_eq!(status["iteration"], 2, "{status:#}");
+    supervisor
+        .terminal
+        .wait_for_text("no reboot by itself: only 1 turn", SOON);
+    supervisor.prompt("carry on then");
+    let status = supervisor.wait_for_iteration(3, SOON * 2);
+    assert_ne!(session_of(&status), second);
+    let history = supervisor.history();
+    assert_eq!(iteration(&history, 3)["cause"], "threshold");
+    arrived(&supervisor, &session_of(&status));
+}
+
+#[test]
+fn a_conversation_that_is_cleared_in_the_demo_is_not_rebooted_any_more() {
+    cleared_while_announced(demo_that("auto"));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_conversation_that_is_cleared_in_the_real_client_is_not_rebooted_any_more() {
+    cleared_while_announced(live_that("auto"));
+}
+
+/// What was full is gone with the conversation.
+fn cleared_while_announced(launch: Launch) {
+    let supervisor = started(&launch.set("reboot.auto_delay=\"4s\""));
+    let status = supervisor.wait_for_phase("review", SOON);
+    let (old, agent) = (session_of(&status), supervisor.agent_pid());
+    supervisor.terminal.wait_for_text("Rebooting in", SOON);
+    supervisor.prompt("/clear");
+    let status = supervisor.wait_for_status(
+        |status| status["reboot"]["phase"] == "idle" && session_of(status) != old,
+        SOON,
+    );
+    let cleared = (session_of(&status), Instant::now());
+    supervisor.wait_until(
+        "its time is over",
+        || cleared.1.elapsed() > Duration::from_secs(6),
+        SOON,
+    );
+    let status = supervisor.status();
+    assert_eq!(status["reboot"]["phase"], "idle", "{status:#}");
+    assert_eq!(
+        (&status["iteration"], session_of(&status)),
+        (&json!(1), cleared.0)
+    );
+    assert_eq!(supervisor.agent_pid(), agent);
+    assert!(!supervisor.screen().contains("Rebooting in"));
+}
+
 #[test]
 fn a_review_that_a_person_opens_stops_an_automatic_reboot() {
     let supervisor = started(&demo_that("auto").set("reboot.auto_delay=\"2s\""));
