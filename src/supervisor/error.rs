@@ -114,6 +114,9 @@ impl StartError {
             Self::Locked(_) | Self::Answered(_) => {
                 "one pitstop a project: use that one (`pitstop status`, `pitstop ctl stop`), or another directory"
             }
+            Self::ProjectFiles(FilesError::Io { .. }) => {
+                "pitstop keeps notes and runs in .pitstop of the project: see that files can be written there"
+            }
             Self::ProjectFiles(_) => {
                 "pitstop keeps its files in .pitstop of the project and follows no links there: move it away"
             }
