@@ -41,6 +41,10 @@ use super::{Shell, agent::AgentPlan, keeper::told};
 /// How long the files may take: a disk that hangs must not leave the reboot waiting for ever.
 const FILES_LIMIT: Duration = Duration::from_secs(10);
 
+/// How much address space a start needs, in bytes. Threads and their heaps reserve far more than they use; with less, an
+/// allocation fails some time later, which ends the process at once and leaves the host terminal in disorder.
+pub const ADDRESS_SPACE: u64 = 1 << 30;
+
 /// How many files must be free to be opened when the supervisor starts: its own, the first agent's, and a reboot's.
 pub const DESCRIPTORS_AT_START: usize = 40;
 

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use rustix::process::{Resource, getrlimit};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -36,7 +37,7 @@ use crate::{
         front, host,
         keeper::{Job, Keeper},
         paint::Abilities,
-        prepare::{DESCRIPTORS_AT_START, can_open},
+        prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START, can_open},
         recovery,
     },
     transcript::SessionId,
@@ -56,6 +57,11 @@ use super::{
 pub fn check_system() -> Result<(), StartError> {
     if SystemTime::now() < SystemTime::UNIX_EPOCH {
         return Err(StartError::Clock);
+    }
+    if let Some(limit) = getrlimit(Resource::As).current
+        && limit < ADDRESS_SPACE
+    {
+        return Err(StartError::AddressSpace(limit >> 20));
     }
     can_open(DESCRIPTORS_AT_START).map_err(StartError::Descriptors)
 }

@@ -7,7 +7,7 @@ use crate::{
     clean::chain,
     config::{error::EXIT_CODE, load::paths::PathsError},
     lineage::{files::FilesError, lock::LockError, store::StoreError},
-    runtime::prepare::DESCRIPTORS_AT_START,
+    runtime::prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START},
 };
 
 /// Something failed.
@@ -33,6 +33,9 @@ pub enum StartError {
     /// Times before 1970 cannot be told apart.
     #[error("the system's clock stands before 1970")]
     Clock,
+    /// The limit of the address space, in MiB, is too low.
+    #[error("the address space is limited to {0} MiB, expected at least {least}", least = ADDRESS_SPACE >> 20)]
+    AddressSpace(u64),
     /// The limit of open files is too low.
     #[error("no {DESCRIPTORS_AT_START} files can be opened: {0}")]
     Descriptors(io::Error),
@@ -102,6 +105,7 @@ impl StartError {
                 "run pitstop in a terminal; `pitstop status --json` is for scripts"
             }
             Self::Clock => "set it: runs, their files and usage limits are told apart by the time",
+            Self::AddressSpace(_) => "raise the limit, for example by `ulimit -v unlimited`",
             Self::Descriptors(_) => "raise the limit, for example by `ulimit -n 1024`",
             Self::Configuration => "`pitstop check` shows them again",
             Self::Template(_) => "mend it, or remove it to use the built-in one",
