@@ -144,14 +144,23 @@ impl Secrets {
         let control_file = dir.join(format!("{}.control", self.project));
         let observe_file = dir.join(format!("{}.observe", self.project));
         let (keys, line) = (&self.keys.0, self.status_line.as_deref());
-        let control = write_secret(&control_file, socket, &keys.control, None)?;
-        let observe = write_secret(&observe_file, socket, &keys.observe, line)?;
+        let written =
+            write_secret(&control_file, socket, &keys.control, None).and_then(|control| {
+                let observe = write_secret(&observe_file, socket, &keys.observe, line)?;
+                Ok([observe, control])
+            });
+        let made = written.inspect_err(|_| {
+            // Half of them would keep clients from those in another directory.
+            for file in [&control_file, &observe_file] {
+                let _ = fs::remove_file(file);
+            }
+        })?;
         let place = Place {
             dir: dir.to_owned(),
             socket: socket.to_owned(),
             observe_file,
             control_file,
-            made: [observe, control],
+            made,
         };
         match known {
             Some(known) => self.places[known] = place,
