@@ -575,11 +575,12 @@ impl Screen {
 
     /// Forgets every mode a dead child left on, and its half-sent sequence; what it wrote stays.
     pub fn reset(&mut self) {
+        // A frame that it died in is part of that.
+        self.wait_no_more(None);
         self.processor = Processor::new();
         self.tap = Tap::default();
         self.cap = StringCap::default();
         self.held.clear();
-        self.waiting = None;
         self.end_frame();
         self.engine.reset_modes();
     }

@@ -341,6 +341,17 @@ fn a_dead_childs_modes_are_forgotten_and_its_text_kept() {
 }
 
 #[test]
+fn what_a_child_drew_in_the_frame_that_it_died_in_is_kept() {
+    let mut screen = screen(20, 3);
+    feed(&mut screen, "old\x1b[?2026h\r\nlast words\x1b[?1003h");
+    assert_eq!(screen.text(), "old");
+    screen.reset();
+    assert_eq!(screen.text(), "old\nlast words");
+    assert_eq!(screen.deadline(), None);
+    assert_eq!(screen.modes().mouse, Modes::default().mouse);
+}
+
+#[test]
 fn a_frame_is_shown_when_it_ends() {
     let mut screen = screen(20, 3);
     feed(&mut screen, "old");
