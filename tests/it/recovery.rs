@@ -1,9 +1,7 @@
 //! A supervisor that is killed at any moment: the next start finds, finishes or takes back what was left.
 
 use std::{
-    collections::BTreeMap,
     fs,
-    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,14 +12,13 @@ use pitstop::lineage::{
     process,
     store::{Store, StoreOptions, StoreTarget},
 };
-use serde_json::Value;
 
 use crate::{
     kit::{
-        home::Home,
+        home::{Home, handoffs},
         messages_api::Answer,
         supervisor::{
-            Launch, Process, SOON, Supervisor, group_members, key, processes_of, session_of,
+            Launch, SOON, Supervisor, agents, group_members, key, processes_of, session_of,
         },
     },
     trim::reboot::{choose_trim, fill, filled, removed, transcript},
@@ -56,52 +53,6 @@ fn one_turn(supervisor: &Supervisor) {
     supervisor.prompt("note the tide");
     supervisor.terminal.wait_for_text(REPLY, SOON);
     supervisor.wait_for_state("idle", SOON);
-}
-
-/// The transcripts of a home, of the demo or of the real client, with the handoffs each was told.
-fn handoffs(home: &Home) -> BTreeMap<String, usize> {
-    let demo = home.path("state/pitstop/demo/projects");
-    let of_demo = fs::read_dir(demo).into_iter().flatten().flatten();
-    let of_demo = of_demo
-        .flat_map(|dir| fs::read_dir(dir.path()).into_iter().flatten().flatten())
-        .map(|file| file.path());
-    home.transcripts()
-        .into_iter()
-        .chain(of_demo)
-        .map(|path| (stem(&path), told(&path)))
-        .collect()
-}
-
-fn stem(path: &Path) -> String {
-    path.file_stem()
-        .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
-}
-
-/// How many prompts of a transcript are handoffs.
-fn told(path: &Path) -> usize {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|line| line["type"] == "user")
-        .filter(|line| {
-            let content = &line["message"]["content"];
-            let text = content.as_str().or_else(|| content[0]["text"].as_str());
-            text.is_some_and(|text| text.starts_with("pitstop handoff"))
-        })
-        .count()
-}
-
-/// The living agents of a home; the supervisor itself is not one. A child of an agent looks like it until it becomes the
-/// program that it is to run.
-fn agents(home: &Home) -> Vec<Process> {
-    let is_agent = |one: &Process| {
-        one.group == one.pid
-            && (one.command.contains("demo-agent") || one.command.contains("--settings"))
-    };
-    let mut found: Vec<Process> = processes_of(home).into_iter().filter(is_agent).collect();
-    let pids: Vec<i32> = found.iter().map(|one| one.pid).collect();
-    found.retain(|one| !pids.contains(&one.parent));
-    found
 }
 
 /// The reboot that the journal of a home's project holds open.

@@ -4,9 +4,11 @@
 #![allow(dead_code)]
 
 use std::{
+    collections::BTreeMap,
     env,
     ffi::OsString,
-    fs, io,
+    fs,
+    io::{self, BufRead as _, BufReader, Read as _},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
@@ -16,6 +18,9 @@ use tempfile::TempDir;
 
 /// Any text does as a key for the stand-in API.
 const KEY: &str = "sk-ant-a-key-of-no-account-0123456789abcdef";
+
+/// No transcript of a test is larger, unless it is made so to see that it is not read.
+const MOST: u64 = 64 << 20;
 
 /// A home directory with a project in it, removed at the end.
 pub struct Home {
@@ -117,6 +122,47 @@ impl Home {
         files.sort();
         files
     }
+}
+
+/// The transcripts of a home, of the demo or of the real client, with the handoffs each was told.
+pub fn handoffs(home: &Home) -> BTreeMap<String, usize> {
+    let demo = home.path("state/pitstop/demo/projects");
+    let of_demo = fs::read_dir(demo).into_iter().flatten().flatten();
+    let of_demo = of_demo
+        .flat_map(|dir| fs::read_dir(dir.path()).into_iter().flatten().flatten())
+        .map(|file| file.path());
+    home.transcripts()
+        .into_iter()
+        .chain(of_demo)
+        .map(|path| (stem(&path), told(&path)))
+        .collect()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
+/// How many prompts of a transcript are handoffs.
+fn told(path: &Path) -> usize {
+    // What a fault has put in its place may be no file, and have no end.
+    if !path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+        return 0;
+    }
+    let Ok(file) = fs::File::open(path) else {
+        return 0;
+    };
+    let lines = BufReader::new(file.take(MOST)).split(b'\n');
+    lines
+        .map_while(Result::ok)
+        .filter_map(|line| serde_json::from_slice::<Value>(&line).ok())
+        .filter(|line| line["type"] == "user")
+        .filter(|line| {
+            let content = &line["message"]["content"];
+            let text = content.as_str().or_else(|| content[0]["text"].as_str());
+            text.is_some_and(|text| text.starts_with("pitstop handoff"))
+        })
+        .count()
 }
 
 /// What the real client needs to run with no account and to speak to the API at `base_url` alone.

@@ -228,6 +228,12 @@ impl Launch {
         self
     }
 
+    /// In a terminal that answers questions in this way.
+    pub fn answering(mut self, answers: Answers) -> Self {
+        self.answers = answers;
+        self
+    }
+
     /// In a terminal like xterm: light, and without the kitty keyboard protocol.
     pub fn xterm(mut self) -> Self {
         self.answers = Answers::Xterm;
@@ -834,6 +840,19 @@ pub fn group_members(group: Pid) -> Vec<Process> {
         .filter_map(|entry| look(entry.file_name().to_str()?.parse().ok()?))
         .filter(|one| one.group == group)
         .collect()
+}
+
+/// The living agents of a home; the supervisor itself is not one. A child of an agent looks like it until it becomes the
+/// program that it is to run.
+pub fn agents(home: &Home) -> Vec<Process> {
+    let is_agent = |one: &Process| {
+        one.group == one.pid
+            && (one.command.contains("demo-agent") || one.command.contains("--settings"))
+    };
+    let mut found: Vec<Process> = processes_of(home).into_iter().filter(is_agent).collect();
+    let pids: Vec<i32> = found.iter().map(|one| one.pid).collect();
+    found.retain(|one| !pids.contains(&one.parent));
+    found
 }
 
 fn kill_all(home: &Home) {

@@ -41,7 +41,17 @@ pub enum Answers {
     Xterm,
     /// As a mute one does.
     None,
+    /// All that, a second late.
+    Late,
+    /// All that, byte by byte.
+    Pieces,
 }
+
+/// How late [`Answers::Late`] is.
+const LATE: Duration = Duration::from_secs(1);
+
+/// How much a slow terminal reads, and how often: 20 KB a second.
+const SLOW: (usize, Duration) = (1024, Duration::from_millis(50));
 
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,9 +107,28 @@ impl EventListener for Replies {
             }
             _ => return,
         };
-        if self.answers != Answers::None {
-            // The program may be gone already.
-            let _ = self.to_child.send(reply.into_bytes());
+        reply_with(&self.to_child, self.answers, reply.into_bytes());
+    }
+}
+
+/// Sends an answer in the way of this terminal. The program may be gone already.
+fn reply_with(to_child: &Sender<Vec<u8>>, answers: Answers, reply: Vec<u8>) {
+    match answers {
+        Answers::None => {}
+        Answers::All | Answers::Xterm => {
+            let _ = to_child.send(reply);
+        }
+        Answers::Late => {
+            let to_child = to_child.clone();
+            thread::spawn(move || {
+                thread::sleep(LATE);
+                let _ = to_child.send(reply);
+            });
+        }
+        Answers::Pieces => {
+            for byte in reply {
+                let _ = to_child.send(vec![byte]);
+            }
         }
     }
 }
@@ -113,6 +142,7 @@ struct Outer {
     exit: Option<Exit>,
     read_to_end: bool,
     stalled: bool,
+    slow: bool,
 }
 
 struct Shared {
@@ -182,7 +212,7 @@ impl Terminal {
         let outer = Outer {
             term: Term::new(
                 Config {
-                    kitty_keyboard: spec.answers == Answers::All,
+                    kitty_keyboard: !matches!(spec.answers, Answers::Xterm | Answers::None),
                     ..Config::default()
                 },
                 &grid,
@@ -194,6 +224,7 @@ impl Terminal {
             exit: None,
             read_to_end: false,
             stalled: false,
+            slow: false,
         };
         let shared = Arc::new(Shared {
             outer: Mutex::new(outer),
@@ -214,15 +245,21 @@ impl Terminal {
         });
         let mut output = pair.master.try_clone_reader().expect("a reader");
         let reader_side = Arc::clone(&shared);
-        let version = (spec.answers != Answers::None).then(|| to_child.clone());
+        let (version, answers) = (to_child.clone(), spec.answers);
         thread::spawn(move || {
             let mut buffer = vec![0; 65536];
-            // Linux reports the last close of the other side as an error, EIO.
-            while let Ok(count @ 1..) = output.read(&mut buffer) {
-                if let Some(to_child) = &version
-                    && contains(&buffer[..count], b"\x1b[>0q")
-                {
-                    let _ = to_child.send(b"\x1bP>|kit(1)\x1b\\".to_vec());
+            loop {
+                let slow = lock(&reader_side.outer).slow;
+                let room = if slow { SLOW.0 } else { buffer.len() };
+                // Linux reports the last close of the other side as an error, EIO.
+                let Ok(count @ 1..) = output.read(&mut buffer[..room]) else {
+                    break;
+                };
+                if slow {
+                    thread::sleep(SLOW.1);
+                }
+                if contains(&buffer[..count], b"\x1b[>0q") {
+                    reply_with(&version, answers, b"\x1bP>|kit(1)\x1b\\".to_vec());
                 }
                 let mut outer = lock(&reader_side.outer);
                 outer.take(&buffer[..count]);
@@ -301,6 +338,11 @@ impl Terminal {
     pub fn stall(&self, stalled: bool) {
         lock(&self.shared.outer).stalled = stalled;
         self.shared.changed.notify_all();
+    }
+
+    /// Reads no more than 20 KB a second from now on, or as fast as it can.
+    pub fn slow(&self, slow: bool) {
+        lock(&self.shared.outer).slow = slow;
     }
 
     /// Whether there is no room for what is written to it.
