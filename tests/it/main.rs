@@ -18,6 +18,7 @@ mod context;
 mod copy;
 mod demo;
 mod doors;
+mod faults;
 mod feed;
 mod fidelity;
 mod fuzz;
