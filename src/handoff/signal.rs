@@ -11,7 +11,10 @@
 //! talk about signals and counts for nothing; tool output never comes here.
 
 use super::preserved::{Origin, PreservedState, Severity, named_files};
-use crate::transcript::{human::Said, words::Fences};
+use crate::transcript::{
+    human::Said,
+    words::{Fences, signal_word},
+};
 
 /// The longest one-line signal, in bytes: longer ones are text that happens to look like one.
 const LINE_LIMIT: usize = 2_000;
@@ -76,7 +79,7 @@ pub fn parse(message: &str) -> Vec<Signal> {
         }
         let outside = fences.is_outside(line);
         if let Some(lines) = &mut notes {
-            if outside && keyword(line).is_some_and(|(word, _)| word == "SIGNAL") {
+            if outside && signal_word(line).is_some_and(|(word, _)| word == "SIGNAL") {
                 signals.extend(scratchpad(&notes.take().unwrap_or_default()));
             } else {
                 lines.push(line);
@@ -86,7 +89,7 @@ pub fn parse(message: &str) -> Vec<Signal> {
         if !outside {
             continue;
         }
-        match keyword(line) {
+        match signal_word(line) {
             Some(("SCRATCHPAD", rest)) => notes = Some(vec![rest]),
             Some((word, rest)) if rest.len() <= LINE_LIMIT => signals.extend(one_line(word, rest)),
             _ => {}
@@ -121,62 +124,6 @@ fn scratchpad(lines: &[&str]) -> Option<Signal> {
     let text = lines.join("\n");
     let text = text.trim_matches('\n').trim_end();
     (!text.trim().is_empty()).then(|| Signal::Scratchpad(format!("{text}\n")))
-}
-
-/// The signal word that a line begins with and what follows it; marks around both are dropped.
-fn keyword(line: &str) -> Option<(&str, &str)> {
-    let mut rest = line.trim();
-    for bullet in ["- ", "* ", "+ ", "• "] {
-        rest = rest.strip_prefix(bullet).unwrap_or(rest).trim_start();
-    }
-    rest = without_number(rest);
-    for check in ["[ ] ", "[x] ", "[X] "] {
-        rest = rest.strip_prefix(check).unwrap_or(rest).trim_start();
-    }
-    let bold = rest.starts_with("**") || rest.starts_with("__");
-    let italic = (!bold).then(|| rest.chars().next().filter(|c| matches!(c, '*' | '_')));
-    rest = rest.trim_start_matches(['*', '_', '#', ' ']);
-    let end = rest.find(|c: char| !c.is_ascii_uppercase())?;
-    let (word, mut rest) = rest.split_at(end);
-    match word {
-        "STATE" => {
-            rest = rest
-                .trim_start_matches(['*', '_'])
-                .strip_prefix([' ', ':'])?
-                .trim_start_matches(':');
-        }
-        // The severity in brackets belongs to what follows.
-        "ISSUE" if rest.starts_with('[') => {}
-        "SCRATCHPAD" | "SIGNAL" | "OBJECTIVE" | "DECISION" | "CONSTRAINT" | "REJECTED"
-        | "ISSUE" | "RESOLVED" | "DONE" | "TODO" => {
-            rest = rest.trim_start_matches(['*', '_']).strip_prefix(':')?;
-        }
-        _ => return None,
-    }
-    if bold {
-        rest = rest
-            .trim_start_matches(['*', '_'])
-            .trim_end_matches("**")
-            .trim_end_matches("__");
-    }
-    // The mark that opened in front of the word closes behind the text.
-    if let Some(mark) = italic.flatten() {
-        rest = rest.strip_suffix(mark).unwrap_or(rest);
-    }
-    Some((word, rest.trim()))
-}
-
-/// The line without the number of a list's item: up to nine digits, as in Markdown, with a dot or a bracket.
-fn without_number(line: &str) -> &str {
-    let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let digits = line.len() - behind.len();
-    let item = behind
-        .strip_prefix(['.', ')'])
-        .and_then(|rest| rest.strip_prefix(' '));
-    match item {
-        Some(item) if (1..=9).contains(&digits) => item.trim_start(),
-        _ => line,
-    }
 }
 
 fn one_line(word: &str, rest: &str) -> Option<Signal> {
@@ -232,7 +179,7 @@ fn issue(rest: &str) -> Option<Signal> {
 /// Whether a line would count as a signal if the assistant said it.
 #[must_use]
 pub fn is_signal(line: &str) -> bool {
-    keyword(line).is_some()
+    signal_word(line).is_some()
 }
 
 impl PreservedState {

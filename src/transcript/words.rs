@@ -1,7 +1,7 @@
 //! An assistant's own words: what is left of its Markdown without code fences and quotations.
 //!
 //! What stands in a fence or in a quotation is talk about something and not said; signals (`handoff`) and the promise of
-//! an autonomous run (`autopilot`) count only outside of both.
+//! an autonomous run (`autopilot`) count only outside of both. Lines that are signals speak to pitstop, not to a reader.
 
 /// Follows the code fences of a text, line by line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,6 +62,85 @@ pub fn own_lines(message: &str) -> impl Iterator<Item = &str> {
         .filter(move |line| fences.is_outside(line) && !is_quotation(line))
 }
 
+/// The signal word that a line begins with and what follows it; marks around both are dropped.
+#[must_use]
+pub fn signal_word(line: &str) -> Option<(&str, &str)> {
+    let mut rest = line.trim();
+    for bullet in ["- ", "* ", "+ ", "• "] {
+        rest = rest.strip_prefix(bullet).unwrap_or(rest).trim_start();
+    }
+    rest = without_number(rest);
+    for check in ["[ ] ", "[x] ", "[X] "] {
+        rest = rest.strip_prefix(check).unwrap_or(rest).trim_start();
+    }
+    let bold = rest.starts_with("**") || rest.starts_with("__");
+    let italic = (!bold).then(|| rest.chars().next().filter(|c| matches!(c, '*' | '_')));
+    rest = rest.trim_start_matches(['*', '_', '#', ' ']);
+    let end = rest.find(|c: char| !c.is_ascii_uppercase())?;
+    let (word, mut rest) = rest.split_at(end);
+    match word {
+        "STATE" => {
+            rest = rest
+                .trim_start_matches(['*', '_'])
+                .strip_prefix([' ', ':'])?
+                .trim_start_matches(':');
+        }
+        // The severity in brackets belongs to what follows.
+        "ISSUE" if rest.starts_with('[') => {}
+        "SCRATCHPAD" | "SIGNAL" | "OBJECTIVE" | "DECISION" | "CONSTRAINT" | "REJECTED"
+        | "ISSUE" | "RESOLVED" | "DONE" | "TODO" => {
+            rest = rest.trim_start_matches(['*', '_']).strip_prefix(':')?;
+        }
+        _ => return None,
+    }
+    if bold {
+        rest = rest
+            .trim_start_matches(['*', '_'])
+            .trim_end_matches("**")
+            .trim_end_matches("__");
+    }
+    // The mark that opened in front of the word closes behind the text.
+    if let Some(mark) = italic.flatten() {
+        rest = rest.strip_suffix(mark).unwrap_or(rest);
+    }
+    Some((word, rest.trim()))
+}
+
+/// The line without the number of a list's item: up to nine digits, as in Markdown, with a dot or a bracket.
+fn without_number(line: &str) -> &str {
+    let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = line.len() - behind.len();
+    let item = behind
+        .strip_prefix(['.', ')'])
+        .and_then(|rest| rest.strip_prefix(' '));
+    match item {
+        Some(item) if (1..=9).contains(&digits) => item.trim_start(),
+        _ => line,
+    }
+}
+
+/// A message without its signals: the lines of one, and all notes up to `SIGNAL:` or the end.
+#[must_use]
+pub fn without_signals(message: &str) -> String {
+    let mut fences = Fences::default();
+    let mut in_notes = false;
+    let own = message.lines().filter(|line| {
+        let word = fences
+            .is_outside(line)
+            .then(|| signal_word(line))
+            .flatten()
+            .map(|(word, _)| word);
+        let was_in_notes = in_notes;
+        in_notes = match word {
+            Some("SIGNAL") => false,
+            Some("SCRATCHPAD") => true,
+            _ => in_notes,
+        };
+        word.is_none() && !was_in_notes
+    });
+    own.collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +172,16 @@ mod tests {
     #[test]
     fn backticks_closed_on_their_line_open_no_fence() {
         assert_eq!(own("```code``` and more\na"), ["```code``` and more", "a"]);
+    }
+
+    #[test]
+    fn signals_are_no_words_for_a_reader() {
+        let message = "Done with it.\n- DECISION: one | two\n\n```\nTODO: an example\n```\nSo much.\n\
+                       SCRATCHPAD:\n- [ ] a\n```\nSIGNAL:\n```\nSIGNAL:\nNext.\n**DONE:** x\nSCRATCHPAD:\nto the end";
+        assert_eq!(
+            without_signals(message),
+            "Done with it.\n\n```\nTODO: an example\n```\nSo much.\nNext."
+        );
+        assert_eq!(without_signals("TODO: x\nSTATE a=b"), "");
     }
 }

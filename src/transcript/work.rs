@@ -19,7 +19,7 @@ use super::{
     human::section,
     prompts,
     waiting::Waiting,
-    words::{ends, own_lines},
+    words::{ends, own_lines, without_signals},
 };
 
 /// After how many blocks (texts, calls, results) half of a worth is gone.
@@ -280,10 +280,15 @@ impl Work {
         };
         self.mention(text, by, None);
         if by_the_model {
-            if is_plan(text) {
-                self.plan = Some(clipped(text, PLAN_CAP));
+            // What it says by signals stands in sections of its own.
+            let text = without_signals(text);
+            if text.is_empty() {
+                return;
             }
-            self.texts.push_back(clipped(text, WORDS_CAP));
+            if is_plan(&text) {
+                self.plan = Some(clipped(&text, PLAN_CAP));
+            }
+            self.texts.push_back(clipped(&text, WORDS_CAP));
             if self.texts.len() > TEXTS {
                 self.texts.pop_front();
             }
@@ -959,6 +964,19 @@ mod tests {
         let report = work(&[said("- a\n- b\n- c"), said(plan), said("Now reading.")]);
         assert_eq!(report.plan.as_deref(), Some(plan));
         assert_eq!(report.last_words, ["- a\n- b\n- c", "Now reading."]);
+    }
+
+    #[test]
+    fn signals_are_neither_plan_nor_last_words() {
+        let report = work(&[
+            said(
+                "I'll go on with the parser.\n\nDONE: read it\n- TODO: test_parser\n- TODO: b\n- DECISION: c | d",
+            ),
+            said("SCRATCHPAD:\n## Next steps\n- a\n- b\n- c"),
+        ]);
+        assert_eq!(report.plan, None);
+        assert_eq!(report.last_words, ["I'll go on with the parser."]);
+        assert_eq!(report.names, ["test_parser"]);
     }
 
     #[test]
