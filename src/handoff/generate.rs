@@ -4,7 +4,7 @@
 //! it and never parsed. Cutting drops whole sections in order of worth, then lines of what is left, and
 //! never the objective, the items to do or the closing words (DESIGN 5).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig};
 
@@ -12,7 +12,10 @@ use super::{Handoff, Marker, PreservedState, quality, sections, sections::CONTIN
 use crate::{
     clean, redact,
     scratchpad::{NO_NOTES, Parsed},
-    transcript::work::WorkAtHand,
+    transcript::{
+        human::{RULES_HEADING, section},
+        work::WorkAtHand,
+    },
 };
 
 /// The template that is compiled in.
@@ -232,10 +235,12 @@ impl Generator {
         let mut left_out = Vec::new();
         let render = |sections: &BTreeMap<&'static str, String>, left_out: &[String]| {
             let text = self.render(&values(sections, &marker, left_out))?;
-            let (text, note) = (text.trim(), &sections[MASKED]);
+            let rules = sections.get("constraints").map_or("", String::as_str);
+            let text = with_rules(text.trim(), rules);
+            let note = &sections[MASKED];
             // A template of the user's own may have no place for it.
             Ok(if text.contains(note.as_str()) {
-                text.to_owned()
+                text
             } else {
                 format!("{text}\n\n{note}")
             })
@@ -295,6 +300,19 @@ fn masked_note(text: &str) -> String {
     redact::masks(text).map_or_else(String::new, |masks| {
         format!("{masks}. Ask the user for one that you need.")
     })
+}
+
+/// The message with the human's rules under the heading by which the next session finds them again: a template of the
+/// user's own may have no place for them, or another heading.
+fn with_rules(text: &str, rules: &str) -> String {
+    let known: HashSet<&str> = section(text, RULES_HEADING).into_iter().collect();
+    if rules.lines().all(|rule| known.contains(rule)) {
+        return text.to_owned();
+    }
+    match text.split_once(rules) {
+        Some((above, below)) => format!("{above}{RULES_HEADING}\n\n{rules}{below}"),
+        None => format!("{text}\n\n{RULES_HEADING}\n\n{rules}"),
+    }
 }
 
 /// A section's body as it may be sent: no more than could ever be told of it, without controls, secrets masked. It
@@ -387,6 +405,10 @@ fn values(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        handoff::preserved::Origin,
+        transcript::human::{HumanWords, Said},
+    };
 
     fn marker() -> Marker {
         Marker {
@@ -505,6 +527,33 @@ mod tests {
                 "{{{{ marker }}}}\n{{% if {section} %}}\n{{{{ nonsense }}}}\n{{% endif %}}"
             );
             assert_eq!(Generator::new(&template).unwrap_err().line, 3, "{section}");
+        }
+    }
+
+    #[test]
+    fn a_template_that_knows_no_rules_carries_them_all_the_same() {
+        let mut state = filled(1);
+        for rule in ["Never touch main.", "Only use tabs."] {
+            let said = Said {
+                text: rule.to_owned(),
+                at: None,
+            };
+            state.add_constraint(said, Origin::Human);
+        }
+        for template in [
+            "{{ marker }}\n\nGo on: {{ continuation }}",
+            "{{ marker }}\n\n## Rules\n\n{{ constraints }}\n\n## Go on\n\n{{ continuation }}",
+            DEFAULT_TEMPLATE,
+        ] {
+            let (generator, marker) = (Generator::new(template).unwrap(), marker());
+            let sources = Sources::new(&marker, &state);
+            let limits = Limits::default();
+            let text = generator.generate(&sources, limits).unwrap().text;
+            assert_eq!(text.matches("Never touch main.").count(), 1, "{text}");
+            let mut words = HumanWords::default();
+            words.prompt(&text, None);
+            let rules: Vec<_> = words.rules.iter().map(|one| one.text.as_str()).collect();
+            assert_eq!(rules, ["Never touch main.", "Only use tabs."], "{text}");
         }
     }
 
