@@ -68,7 +68,7 @@ fn main() {
         Some(Command::Ctl(args)) => ctl::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args, &cli.host.flags()),
         Some(Command::GitHook(args)) => git_hook::run(&args),
-        Some(Command::Handoff(args)) => handoff::run(&args),
+        Some(Command::Handoff(args)) => handoff::run(&args, &cli.host.flags()),
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
         Some(Command::Run(args)) => run::run(&args, &cli.host),
         Some(Command::Man(args)) => man::run(&args, Cli::command()),

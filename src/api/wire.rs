@@ -28,10 +28,10 @@ pub use body::{
     TAG_LIMIT, TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, is_tag,
 };
 pub use report::{
-    AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffReport, HistoryReport,
-    IterationReport, IterationTokens, KeyDecision, LinesReport, RebootReport, RunReport,
-    SourcedItem, StatusLineReply, StatusReport, TrimReport, UsageAction, UsageActionKind,
-    UsageQuery, UsageReply,
+    AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport,
+    HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport, MissingFact,
+    RebootReport, RunReport, SourcedItem, StatusLineReply, StatusReport, TrimReport, UsageAction,
+    UsageActionKind, UsageQuery, UsageReply,
 };
 
 pub use field::FieldError;

@@ -3,9 +3,11 @@
 use crate::{
     breakpoint::git::GitState,
     clean,
-    handoff::{Handoff, Limits, Marker, PreservedState, Sources, quality, work},
+    handoff::{
+        Check, Generator, Handoff, Limits, Marker, PreservedState, Sources, check,
+        check::with_missing, quality, work,
+    },
     lineage::IterationId,
-    redact::redact,
     transcript::{Tokens, human::Said},
 };
 
@@ -17,6 +19,41 @@ use super::{
 
 /// Drafts the message from everything that is known.
 pub fn draft(model: &mut Model) {
+    make(model);
+    compare(model);
+}
+
+/// Compares the message with what the session shows. One that is empty was meant to be: nothing is compared with it.
+fn compare(model: &mut Model) {
+    let text = &model.handoff.current().text;
+    model.handoff.check = if text.is_empty() {
+        Check::default()
+    } else {
+        check(text, &model.preserved, &model.work)
+    };
+    if model.handoff.check.is_complete() {
+        model.handoff.lists_missing = false;
+    }
+}
+
+/// Shows what the message misses in place of it, or the message again.
+pub fn toggle_missing(model: &mut Model) {
+    let listed = model.handoff.lists_missing;
+    model.handoff.lists_missing = !listed && !model.handoff.check.is_complete();
+    model.handoff.scroll = 0;
+}
+
+/// Adds what the message misses to it, as an edit of the human's.
+pub fn add_missing(model: &mut Model) {
+    let check = &model.handoff.check;
+    if check.is_complete() {
+        return;
+    }
+    let body = with_missing(model.handoff.current().body(), check);
+    take_edit(model, &body);
+}
+
+fn make(model: &mut Model) {
     model.notes.read();
     let state = preserve(model);
     let marker = Marker {
@@ -65,15 +102,12 @@ pub fn draft(model: &mut Model) {
     };
     match model.generator.generate(&sources, limits) {
         Ok(handoff) => model.handoff.generated = handoff,
-        // A user's template that fails only on some values: the notes must still get across.
+        // A user's template that fails only on some values: the message must still get across.
         Err(error) => {
-            let plain = format!("{marker}\n\n{}", model.notes.text);
-            model.handoff.generated = Handoff {
-                text: crate::handoff::sendable(&redact(&plain)),
-                marker,
-                left_out: Vec::new(),
-                warnings: vec![error.to_string()],
-            };
+            let plain = Generator::default().generate(&sources, limits);
+            let mut handoff = plain.expect("the compiled-in template takes any values");
+            handoff.warnings.insert(0, error.to_string());
+            model.handoff.generated = handoff;
         }
     }
     close(&mut model.handoff.generated, &closing);
@@ -226,12 +260,14 @@ pub fn take_edit(model: &mut Model, body: &str) {
         return;
     }
     model.handoff.edited = (edited.text != model.handoff.generated.text).then_some(edited);
+    compare(model);
     model.notice("the handoff is yours now: it is sent as you wrote it");
 }
 
 /// Keeps a body without a word about it: the message of a reboot that was taken back.
 pub fn keep(model: &mut Model, body: &str) {
     model.handoff.edited = Some(model.handoff.generated.edited(body));
+    compare(model);
 }
 
 /// A session has begun with the message: what the human did to the rules in it holds from now on.
@@ -245,6 +281,7 @@ pub fn leave_edit(model: &mut Model) {
 /// Drops the human's version.
 pub fn discard_edit(model: &mut Model) {
     if model.handoff.edited.take().is_some() {
+        compare(model);
         model.notice("your version of the handoff is dropped: it follows its sources again");
     }
 }

@@ -288,6 +288,14 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             handoff::discard_edit(model);
             Ok(Vec::new())
         }
+        KeyCode::Char('m') => {
+            handoff::toggle_missing(model);
+            Ok(Vec::new())
+        }
+        KeyCode::Char('+') => {
+            handoff::add_missing(model);
+            Ok(Vec::new())
+        }
         _ => {
             if let Some(scroll) = scrolled(model.handoff.scroll, key) {
                 model.handoff.scroll = scroll;
@@ -365,6 +373,8 @@ fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     match key.code {
         KeyCode::Char('e' | 'i') | KeyCode::Enter => handoff::edit(model),
         KeyCode::Char('x') => handoff::discard_edit(model),
+        KeyCode::Char('m') => handoff::toggle_missing(model),
+        KeyCode::Char('+') => handoff::add_missing(model),
         KeyCode::Char('p') => return paste_handoff(model),
         KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
         _ => {

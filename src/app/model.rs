@@ -12,7 +12,7 @@ use crate::{
     clock::At,
     config::{Config, RebootMode},
     guard::Guard,
-    handoff::{Generator, Handoff, Marker, PreservedState},
+    handoff::{Check, Generator, Handoff, Marker, PreservedState},
     keymap::Keymap,
     lineage::{
         EndReason, Iteration, IterationId, Lineage, ProcessStamp, RunId,
@@ -274,6 +274,10 @@ pub struct HandoffPanel {
     pub editor: Option<Editor>,
     /// The first line shown.
     pub scroll: u16,
+    /// What the message does not say of the session.
+    pub check: Check,
+    /// Whether that is listed in place of the message.
+    pub lists_missing: bool,
 }
 
 impl HandoffPanel {
@@ -564,6 +568,8 @@ impl Model {
                 edited: None,
                 editor: None,
                 scroll: 0,
+                check: Check::default(),
+                lists_missing: false,
             },
             history: HistoryPanel::default(),
             focus: Focus::default(),

@@ -496,6 +496,7 @@ fn open_review(model: &mut Model) -> Vec<Effect> {
     }
     model.overlay = Some(Overlay::Review);
     model.handoff.scroll = 0;
+    model.handoff.lists_missing = false;
     let mut effects = trim::survey(model);
     let drafted = model
         .reboot

@@ -6,16 +6,16 @@ use serde::Deserialize as _;
 
 use crate::{
     api::wire::{
-        AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffReport, HistoryReport,
-        IterationReport, IterationTokens, KeyDecision, LinesReport, RebootReport, SourcedItem,
-        StatusLineReply, StatusReport, TodoList, TrimReport, UsageAction, UsageActionKind,
-        UsageQuery, UsageReply,
+        AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport,
+        HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport, MissingFact,
+        RebootReport, SourcedItem, StatusLineReply, StatusReport, TodoList, TrimReport,
+        UsageAction, UsageActionKind, UsageQuery, UsageReply,
     },
     breakpoint::git::GitState,
     clean,
     config::RebootMode,
     guard::{Advice, Assessment, Level, Source, Threshold, assess},
-    handoff::{PreservedState, preserved::Item, tokens_of},
+    handoff::{Check, PreservedState, preserved::Item, tokens_of},
     lineage::{
         Iteration,
         past::{MessageKind, PastSession},
@@ -252,7 +252,28 @@ pub fn handoff(model: &Model) -> HandoffReport {
         left_out: handoff.left_out.clone(),
         warnings: handoff.warnings.clone(),
         todo_list: todo_list(model),
+        check: (!handoff.text.is_empty()).then(|| handoff_check(&model.handoff.check)),
         ..report_of(&handoff.text, state)
+    }
+}
+
+/// What a handoff does not say of its session.
+#[must_use]
+pub fn handoff_check(check: &Check) -> HandoffCheck {
+    HandoffCheck {
+        complete: check.is_complete(),
+        finding: check.to_string(),
+        rules: check.rules as u64,
+        missing_rules: check.missing_rules.iter().map(Check::rule).collect(),
+        facts: check.facts as u64,
+        missing_facts: check
+            .missing_facts
+            .iter()
+            .map(|fact| MissingFact {
+                class: fact.class().word().to_owned(),
+                text: fact.to_string(),
+            })
+            .collect(),
     }
 }
 

@@ -47,6 +47,7 @@ mod daemon;
 mod draft;
 mod external;
 mod feed;
+mod handoff;
 mod history;
 mod hookless;
 mod input;

@@ -4,7 +4,7 @@
 //! in the agent's configuration directory; an agent without one has the recording of its pane.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, Read as _},
     path::{Path, PathBuf},
 };
@@ -23,10 +23,7 @@ use crate::{
         IterationId, Meta,
         files::{FilesError, META, PrivateDir, RECORDING, RunDir, runs},
     },
-    transcript::{
-        SessionId,
-        commands::{CommandLog, CommandReader, CommandRecord, OutputReader, cast},
-    },
+    transcript::commands::{CommandLog, CommandReader, CommandRecord, OutputReader, cast},
 };
 
 /// The most that is read of a run's record, in bytes.
@@ -133,7 +130,7 @@ fn of_run(
     for iteration in meta.iterations.iter().rev() {
         let transcript = iteration
             .session_id
-            .and_then(|id| Some((id, transcript_of(places, id)?)));
+            .and_then(|id| Some((id, sessions::transcript_of(places, id)?)));
         if let Some((id, path)) = transcript {
             let id = id.to_string();
             // A resumed session is the same in several iterations.
@@ -164,17 +161,6 @@ fn recorded(run: &PrivateDir, iteration: IterationId) -> Result<Option<CommandLo
 
 fn limit() -> usize {
     RecentCommands::default().max_commands
-}
-
-/// The transcript of a session: looked for and not computed, because the client's rule may change.
-fn transcript_of(places: &[PathBuf], session: SessionId) -> Option<PathBuf> {
-    let name = format!("{session}.jsonl");
-    places
-        .iter()
-        .filter_map(|place| fs::read_dir(place.join("projects")).ok())
-        .flat_map(Iterator::flatten)
-        .map(|project| project.path().join(&name))
-        .find(|path| path.is_file())
 }
 
 fn from_transcript(id: String, path: &Path) -> Result<Session, ContextError> {

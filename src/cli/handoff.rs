@@ -1,26 +1,191 @@
-//! `pitstop handoff [--json]`: the message that the next session would be given now.
+//! `pitstop handoff [--check] [--json]`: the message that the next session would be given now, or what it does not say.
+//!
+//! The check needs no supervisor: without one it compares the newest session of this project that handed anything over, or saved
+//! a checkpoint, with its transcript.
+
+use std::path::Path;
 
 use clap::Args;
 
-use super::out;
-use crate::{api::wire::HandoffReport, clean};
+use super::{
+    here::Here,
+    out::{self, chain, complain},
+    sessions,
+};
+use crate::{
+    api::wire::{HandoffCheck, HandoffReport, MissingFact},
+    app::report::handoff_check,
+    clean,
+    config::load::Flags,
+    handoff::{PreservedState, check},
+    lineage::{
+        past::{MessageKind, PastSession},
+        store::{HistoryOf, Store, StoreError},
+    },
+    transcript::{
+        SessionId,
+        digest::Digest,
+        human::HumanWords,
+        tail::{Tail, TailError},
+        work::WorkAtHand,
+    },
+};
+
+/// How many of the newest runs are looked through for a handoff.
+const RUNS: u32 = 16;
 
 /// Prints the handoff as it would be sent now.
 #[derive(Args, Clone, Debug)]
 pub struct HandoffArgs {
+    /// Print what the handoff does not say of the session: rules of yours, and recent facts of the work; exit code 1 if anything
+    #[arg(long)]
+    pub check: bool,
     /// Print one JSON object, with the parts it was made of
     #[arg(long)]
     pub json: bool,
 }
 
-/// Runs the command; 0, or 3 if no supervisor runs here, or 1.
+/// Runs the command; 0, or 3 if no supervisor runs here, or 1. A check: 0 if nothing is missing, 1 if something is, or if it
+/// failed, 3 if no supervisor runs here and none ever did.
 #[must_use]
-pub fn run(args: &HandoffArgs) -> i32 {
-    match out::get::<HandoffReport>("/api/sessions/current/handoff") {
+pub fn run(args: &HandoffArgs, flags: &Flags) -> i32 {
+    if args.check {
+        return run_check(args, flags).unwrap_or_else(|code| code);
+    }
+    match out::get::<HandoffReport>(PRESENT) {
         Ok((_, json)) if args.json => out::print(&format!("{json}\n")),
         Ok((report, _)) => out::print(&describe(&report)),
         Err(code) => code,
     }
+}
+
+/// The present session's handoff.
+const PRESENT: &str = "/api/sessions/current/handoff";
+
+fn run_check(args: &HandoffArgs, flags: &Flags) -> Result<i32, i32> {
+    let found = match out::get_if_any::<HandoffReport>(PRESENT)? {
+        Some((report, _)) => report.check.ok_or_else(|| {
+            complain(
+                "there is no handoff to check",
+                "`[handoff] generate_handoff` is off",
+            );
+            out::FAILED
+        })?,
+        None => last_check(flags)?,
+    };
+    let text = if args.json {
+        let json = serde_json::to_string(&found).map_err(|error| fail(&error))?;
+        format!("{json}\n")
+    } else {
+        describe_check(&found)
+    };
+    let printed = out::print(&text);
+    Ok(if printed == out::OK && !found.complete {
+        out::FAILED
+    } else {
+        printed
+    })
+}
+
+fn fail(error: &dyn std::error::Error) -> i32 {
+    complain(&chain(error), "");
+    out::FAILED
+}
+
+/// The check of the newest session here of which a handoff is kept.
+fn last_check(flags: &Flags) -> Result<HandoffCheck, i32> {
+    let here = Here::find(flags)?;
+    if !here.has_store() {
+        return Err(out::none_runs());
+    }
+    let of = HistoryOf::Project(here.project.clone());
+    let past = here.with_store(async |store| last_handoff(store, &of).await)?;
+    let Some(past) = past else {
+        complain(
+            "no session of this project has handed anything over",
+            "start `pitstop` here; `pitstop save` keeps a checkpoint",
+        );
+        return Err(out::FAILED);
+    };
+    let session = past.iteration.session_id;
+    let places = sessions::places(Some(&here.paths));
+    let transcript = session.and_then(|id| sessions::transcript_of(&places, id));
+    let Some(transcript) = transcript else {
+        let id = session.map_or_else(
+            || "without an id".to_owned(),
+            |id: SessionId| id.to_string(),
+        );
+        complain(
+            &format!("the transcript of the session {id} is not there"),
+            "the agent has removed it: there is nothing to compare the handoff with",
+        );
+        return Err(out::FAILED);
+    };
+    let (work, words) = read(&transcript).map_err(|error| fail(&error))?;
+    let message = past.message();
+    let state = message.and_then(|message| message.state).cloned();
+    let state = state.and_then(|state| serde_json::from_value::<PreservedState>(state).ok());
+    let mut state = state.unwrap_or_default();
+    state.feed_human(&words);
+    let text = message.map_or("", |message| message.text);
+    Ok(handoff_check(&check(text, &state, &work)))
+}
+
+/// The newest session of which a handoff is kept.
+async fn last_handoff(store: &Store, of: &HistoryOf) -> Result<Option<PastSession>, StoreError> {
+    let mut runs = store.history(of, RUNS).await?;
+    runs.sort_by_key(|one| std::cmp::Reverse(one.run.started_at));
+    for run in runs {
+        for iteration in run.iterations.iter().rev() {
+            let past = store.past(&run.run.run, iteration.iteration).await?;
+            let kind = past
+                .as_ref()
+                .and_then(PastSession::message)
+                .map(|one| one.kind);
+            if matches!(kind, Some(MessageKind::Given | MessageKind::Saved)) {
+                return Ok(past);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// What a transcript shows of the work and of the human's words.
+fn read(path: &Path) -> Result<(WorkAtHand, HumanWords), TailError> {
+    let mut tail = Tail::open(path)?;
+    let mut digest = Digest::new(1);
+    // All of it is history: signals and commands are of no interest here.
+    let mut history = u64::MAX;
+    while tail.read_into(u64::MAX, &mut digest, &mut history)?.more {}
+    let work = digest.take_work().unwrap_or_default();
+    Ok((work, digest.take_human().unwrap_or_default()))
+}
+
+/// The check for people: the finding, and a list for each kind.
+fn describe_check(check: &HandoffCheck) -> String {
+    let mut text = format!("{}\n", clean::one_line(&check.finding));
+    let mut list = |title: &str, items: &mut dyn Iterator<Item = &String>| {
+        let mut items = items.peekable();
+        if items.peek().is_some() {
+            text.push_str(&format!("\n{title}:\n"));
+        }
+        for item in items {
+            text.push_str(&format!("- {}\n", clean::one_line(item)));
+        }
+    };
+    list("rules of yours", &mut check.missing_rules.iter());
+    for (class, title) in [
+        ("file", "files"),
+        ("identifier", "identifiers"),
+        ("reference", "references"),
+        ("command", "commands"),
+        ("failure", "failures"),
+    ] {
+        let of_class = |fact: &&MissingFact| fact.class == class;
+        let facts = check.missing_facts.iter().filter(of_class);
+        list(title, &mut facts.map(|fact| &fact.text));
+    }
+    text
 }
 
 /// The message as text that ends its last line; what it quotes cannot drive the terminal.
@@ -43,5 +208,24 @@ mod tests {
             ..HandoffReport::default()
         };
         assert_eq!(describe(&report), "# Plan\n\tdo\\u{1b}]0;x\\u{7}\n\nend\n");
+    }
+
+    #[test]
+    fn what_is_missing_is_listed_by_its_kind() {
+        let fact = |class: &str, text: &str| MissingFact {
+            class: class.to_owned(),
+            text: text.to_owned(),
+        };
+        let check = HandoffCheck {
+            finding: "1 rule of yours and 2 of 9 recent facts are not in it".to_owned(),
+            missing_rules: vec!["Never \u{1b}x.".to_owned()],
+            missing_facts: vec![fact("command", "cargo test"), fact("file", "src/a.rs")],
+            ..HandoffCheck::default()
+        };
+        assert_eq!(
+            describe_check(&check),
+            "1 rule of yours and 2 of 9 recent facts are not in it\n\nrules of yours:\n- Never \\u{1b}x.\n\n\
+             files:\n- src/a.rs\n\ncommands:\n- cargo test\n"
+        );
     }
 }

@@ -40,6 +40,17 @@ pub(super) fn of_project(places: &[PathBuf], project: &Path) -> Vec<Kept> {
     found
 }
 
+/// The transcript of a session: looked for and not computed, because the client's rule may change.
+pub(super) fn transcript_of(places: &[PathBuf], session: SessionId) -> Option<PathBuf> {
+    let name = format!("{session}.jsonl");
+    places
+        .iter()
+        .filter_map(|place| fs::read_dir(place.join("projects")).ok())
+        .flat_map(Iterator::flatten)
+        .map(|project| project.path().join(&name))
+        .find(|path| path.is_file())
+}
+
 fn kept(path: PathBuf) -> Option<Kept> {
     let name = path.file_name()?.to_str()?;
     let id = name.strip_suffix(".jsonl")?.parse().ok()?;

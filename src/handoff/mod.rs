@@ -3,6 +3,7 @@
 //! This room owns the facts that must survive ([`PreservedState`]) and the one message they become
 //! ([`Handoff`]). It is pure: what git, the scratchpad and the transcript say is handed in.
 
+pub mod check;
 pub mod generate;
 pub mod preserved;
 pub mod quality;
@@ -19,6 +20,7 @@ use crate::{
     transcript::{Tokens, prompts::HANDOFF},
 };
 
+pub use check::{Check, check};
 pub use generate::{Generator, IncludedFile, Limits, Sources, TemplateError};
 pub use preserved::PreservedState;
 pub use sections::{continuation, next_step};

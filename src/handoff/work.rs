@@ -17,6 +17,10 @@ use super::{
     sections::{fenced, joined, one_line},
 };
 
+/// How the lines of the work at hand begin that name no file.
+pub(super) const ALSO_NAMED: &str = "Also named";
+pub(super) const REFERENCES: &str = "References";
+
 /// A rule as an item of the list.
 #[must_use]
 pub(super) fn rule_line(rule: &Constraint) -> String {
@@ -78,7 +82,7 @@ pub fn files(work: &WorkAtHand, git_is_told: bool) -> String {
     let references = work.references.iter();
     let references = references.filter(|one| !(git_is_told && one.starts_with(BRANCH)));
     let references: Vec<String> = references.cloned().collect();
-    for (head, items) in [("Also named", &work.names), ("References", &references)] {
+    for (head, items) in [(ALSO_NAMED, &work.names), (REFERENCES, &references)] {
         if !items.is_empty() {
             let _ = writeln!(out, "- {head}: {}", one_line(&items.join(", ")));
         }
@@ -87,7 +91,7 @@ pub fn files(work: &WorkAtHand, git_is_told: bool) -> String {
 }
 
 /// `- path:12 (changed): name, name`
-fn file_line(file: &FileAtHand) -> String {
+pub(super) fn file_line(file: &FileAtHand) -> String {
     let mut line = format!("- {}", one_line(&file.path));
     if let Some(number) = file.line {
         let _ = write!(line, ":{number}");
@@ -112,28 +116,35 @@ pub fn commands(work: &WorkAtHand) -> String {
 /// The last failure, with the lines of its output that matter.
 #[must_use]
 pub fn failure(work: &WorkAtHand) -> String {
-    work.last_failure
-        .as_ref()
-        .map_or_else(String::new, |failure| {
-            let call = one_line(&failure.call);
-            match failure.lines.as_slice() {
-                [] => format!("`{call}`"),
-                lines => format!("`{call}`\n\n{}", fenced(&lines.join("\n"))),
-            }
-        })
+    let last = work.last_failure.as_ref();
+    last.map_or_else(String::new, failure_text)
+}
+
+pub(super) fn failure_text(failure: &Failure) -> String {
+    let call = one_line(&failure.call);
+    match failure.lines.as_slice() {
+        [] => format!("`{call}`"),
+        lines => format!("`{call}`\n\n{}", fenced(&lines.join("\n"))),
+    }
 }
 
 /// What else failed and has not worked since, a line each.
 #[must_use]
 pub fn tried(work: &WorkAtHand) -> String {
-    let line = |failure: &Failure| {
-        let call = one_line(&failure.call);
-        match failure.lines.first() {
-            Some(why) => format!("- `{call}`: {}", one_line(why)),
-            None => format!("- `{call}`"),
-        }
-    };
-    work.tried.iter().map(line).collect::<Vec<_>>().join("\n")
+    work.tried
+        .iter()
+        .map(tried_line)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// `- call: the first line of its output`
+pub(super) fn tried_line(failure: &Failure) -> String {
+    let call = one_line(&failure.call);
+    match failure.lines.first() {
+        Some(why) => format!("- `{call}`: {}", one_line(why)),
+        None => format!("- `{call}`"),
+    }
 }
 
 /// The latest plan of the agent.

@@ -50,6 +50,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     }
     // The message itself keeps at least half of the panel.
     let mut remarks = remarks(handoff, usize::from(inner.width), theme);
+    remarks.extend(missing(model, focused, usize::from(inner.width), theme));
     remarks.truncate(usize::from(inner.height / 2));
     let above = remarks.len() as u16;
     frame::rows(buf, inner, &remarks);
@@ -59,7 +60,10 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         ..inner
     };
     // The marker line is for machines; the review shows it too.
-    let shown = handoff.body().trim_start_matches('\n');
+    let list = listed(model);
+    let shown = list
+        .as_deref()
+        .unwrap_or_else(|| handoff.body().trim_start_matches('\n'));
     let rows = markdown::rows(shown, body.width, Marks::Kept, theme);
     let window = text::window(rows, model.handoff.scroll, body.height);
     frame::rows(buf, body, &window.rows);
@@ -101,4 +105,33 @@ pub(super) fn remarks(handoff: &Handoff, cells: usize, theme: &Theme) -> Vec<Lin
         lines.extend(text::wrap(&[(list, theme.dim)], &lead, cells));
     }
     lines
+}
+
+/// How much of the session is not in the message, if anything; and the keys for that, where they are ours.
+pub(super) fn missing(
+    model: &Model,
+    with_keys: bool,
+    cells: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let check = &model.handoff.check;
+    if check.is_complete() {
+        return Vec::new();
+    }
+    let keys = match (with_keys, model.handoff.lists_missing) {
+        (false, _) => "",
+        (true, false) => " (m lists, + adds)",
+        (true, true) => " (m message, + adds)",
+    };
+    let lead = text::Lead {
+        first: vec![("! ".to_owned(), theme.bad)],
+        rest: vec![("  ".to_owned(), theme.bad)],
+    };
+    text::wrap(&[(format!("{check}{keys}"), theme.bad)], &lead, cells)
+}
+
+/// What the message misses, while that is shown in place of it.
+pub(super) fn listed(model: &Model) -> Option<String> {
+    let panel = &model.handoff;
+    panel.lists_missing.then(|| panel.check.list())
 }

@@ -88,7 +88,10 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
         frame::foot(buf, area, &hints, "", theme);
         return;
     }
-    let message = &model.handoff.current().text;
+    let list = handoff::listed(model);
+    let message = list
+        .as_deref()
+        .unwrap_or_else(|| &model.handoff.current().text);
     let rows = markdown::rows(message, parts.body.width, Marks::Kept, theme);
     let window = text::window(rows, model.handoff.scroll, parts.body.height);
     frame::rows(buf, parts.body, &window.rows);
@@ -125,6 +128,8 @@ fn head(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
         lines.push(frame::row(text::fit(unsent, cells), theme.dim));
     } else {
         lines.extend(handoff::remarks(handoff, cells, theme));
+        let editing = model.handoff.editor.is_some();
+        lines.extend(handoff::missing(model, !editing, cells, theme));
     }
     lines.extend(unsent(model, cells, theme));
     lines.push(Line::styled("─".repeat(cells), theme.border));

@@ -114,7 +114,7 @@ fn a_project_without_sessions_says_so() {
 // What every command promises, in one table.
 
 /// A command: its words, its exit code where no supervisor runs and nothing is kept, and its code beside one.
-const COMMANDS: [(&[&str], i32, i32); 36] = [
+const COMMANDS: [(&[&str], i32, i32); 38] = [
     (&["--help"], 0, 0),
     (&["--version"], 0, 0),
     (&["help", "restore"], 0, 0),
@@ -126,6 +126,8 @@ const COMMANDS: [(&[&str], i32, i32); 36] = [
     (&["history", "--totals", "--json"], 3, 0),
     (&["handoff"], 3, 0),
     (&["handoff", "--json"], 3, 0),
+    (&["handoff", "--check"], 3, 0),
+    (&["handoff", "--check", "--json"], 3, 0),
     (&["ctl", "resume"], 3, 0),
     (&["ctl", "undo"], 3, 1),
     (&["check"], 0, 0),

@@ -777,6 +777,70 @@ fn the_user_s_own_template_wins_and_a_broken_one_is_refused() {
     assert!(told.contains("handoff template, line 4"), "{told}");
 }
 
+/// `pitstop handoff --check --json`: its exit code, and what it found.
+fn checked(launch: &Launch) -> (Option<i32>, Value) {
+    let output = launch
+        .command(&["handoff", "--check", "--json"])
+        .output()
+        .unwrap();
+    let json = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    (output.status.code(), json)
+}
+
+/// A template without the sections of the work loses it: the review says so, a key adds it, scripts get the same.
+#[test]
+fn what_the_handoff_misses_is_shown_and_added_by_key() {
+    let launch = demo(&["I changed src/parse.rs and read_all in it."]);
+    let template = launch.the_home().path("config/pitstop/handoff.md");
+    fs::create_dir_all(template.parent().unwrap()).unwrap();
+    fs::write(&template, "{{ marker }}\n\nMINE {{ continuation }}\n").unwrap();
+    let supervisor = started(&launch);
+    supervisor.prompt("Port it. Never touch main.");
+    let named = "3 of 3 recent facts are not in it";
+    let handoff = wait_for_handoff(&supervisor, "the facts are known", |handoff| {
+        handoff["check"]["finding"] == named && handoff["check"]["rules"] == 1
+    });
+    let text = handoff["text"].as_str().unwrap();
+    assert!(
+        text.contains("## What the human said\n\n- ") && text.contains(": Never touch main."),
+        "{text}"
+    );
+    let (code, found) = checked(&launch);
+    assert_eq!((code, &found), (Some(1), &handoff["check"]));
+    assert_eq!(
+        found["missing_facts"],
+        serde_json::json!([
+            { "class": "file", "text": "src/parse.rs" },
+            { "class": "identifier", "text": "read_all" },
+            { "class": "reference", "text": "branch main" },
+        ])
+    );
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    let line = format!("! {named} (m lists, + adds)");
+    supervisor.terminal.wait_for_text(&line, SOON);
+    supervisor.keys(["m"]);
+    supervisor.terminal.wait_for_text("## Identifiers", SOON);
+    supervisor.keys(["+"]);
+    wait_for_handoff(&supervisor, "all of it is there", |handoff| {
+        handoff["check"]["complete"] == true
+    });
+    assert_eq!(checked(&launch).0, Some(0));
+    let shown = supervisor.handoff_text();
+    supervisor.keys([key::ENTER]);
+    let status = supervisor.wait_for_iteration(2, SOON * 2);
+    assert_eq!(prompts(&supervisor, &session_of(&status)), [shown]);
+    supervisor.keys([key::F10]);
+    supervisor.wait_for_exit(SOON);
+    drop(supervisor);
+    // Without a supervisor: the newest session that handed over, against its transcript.
+    let output = launch.command(&["handoff", "--check"]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let whole = "nothing is missing: 1 rule of yours and 3 recent facts were looked for\n";
+    assert_eq!(told, whole);
+}
+
 /// Whoever wants no handoff gets none, and is told so before.
 #[test]
 fn without_a_handoff_the_next_session_starts_empty() {

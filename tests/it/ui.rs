@@ -14,10 +14,11 @@ use pitstop::{
         model::{Focus, Overlay},
     },
     config::ThemeName,
+    handoff::check::{Check, WorkFact},
     keymap::Action,
     lineage::IterationId,
     pane::{PaneSize, screen::Screen},
-    transcript::Tokens,
+    transcript::{Tokens, human::Said},
     ui::{self, Depth, Theme},
 };
 use proptest::prelude::*;
@@ -118,6 +119,28 @@ fn the_review_shows_the_whole_handoff_and_what_blocks() {
     press(&mut model, KeyCode::Enter);
     let shown = shot(&model);
     assert!(!shown.contains("review the handoff"), "{shown}");
+}
+
+#[test]
+fn the_review_says_what_the_handoff_misses_and_lists_it() {
+    let mut model = working((100, 30));
+    act(&mut model, Action::Reboot);
+    let said = |text: &str| Said {
+        text: text.to_owned(),
+        at: Some(at(0).wall),
+    };
+    model.handoff.check = Check {
+        rules: 5,
+        missing_rules: vec![said("Never touch the feeds that are live.")],
+        facts: 41,
+        missing_facts: vec![
+            WorkFact::Name("read_all".to_owned(), Some("src/parse.rs".to_owned())),
+            WorkFact::Command("cargo test".to_owned()),
+        ],
+    };
+    snapshot!("review_missing", &model);
+    press(&mut model, KeyCode::Char('m'));
+    snapshot!("review_missing_listed", &model);
 }
 
 /// A review whose trim is known: 20 % of 67 responses, or what no level brings below the line.

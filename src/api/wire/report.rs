@@ -313,6 +313,35 @@ pub struct HandoffReport {
     /// Whether the agent's to-do list is among the sources.
     #[serde(default)]
     pub todo_list: TodoList,
+    /// What it does not say of its session, where that is known.
+    #[serde(default)]
+    pub check: Option<HandoffCheck>,
+}
+
+/// What a handoff does not say of its session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandoffCheck {
+    /// Whether nothing is missing.
+    pub complete: bool,
+    /// The finding in one line.
+    pub finding: String,
+    /// How many rules of the human there are.
+    pub rules: u64,
+    /// Those that are missing, whole.
+    pub missing_rules: Vec<String>,
+    /// How many recent facts of the work there are.
+    pub facts: u64,
+    /// Those that are missing.
+    pub missing_facts: Vec<MissingFact>,
+}
+
+/// A recent fact of the work that is not in the handoff.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingFact {
+    /// `file`, `identifier`, `reference`, `command` or `failure`.
+    pub class: String,
+    /// What it is.
+    pub text: String,
 }
 
 /// Something that was decided.

@@ -1,0 +1,119 @@
+//! What a handoff does not say of its session: found, listed, added by key.
+
+use super::*;
+use crate::{
+    app::handoff::{draft, take_edit},
+    transcript::work::{FileAtHand, WorkAtHand},
+};
+
+const RULE: &str = "Never touch main.";
+
+/// A review of a session with a rule, a file with an identifier, and a command.
+fn reviewed() -> Bench {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, &format!("Port the parser. {RULE}"));
+    bench.turn_ended(OLD);
+    bench.model.work = WorkAtHand {
+        files: vec![FileAtHand {
+            path: "src/parse.rs".to_owned(),
+            names: vec!["read_all".to_owned()],
+            ..FileAtHand::default()
+        }],
+        commands: vec!["cargo test".to_owned()],
+        ..WorkAtHand::default()
+    };
+    draft(&mut bench.model);
+    bench.press(KeyCode::F(5));
+    bench.git();
+    assert_eq!(bench.step(), Some(Step::Review));
+    bench
+}
+
+fn body(bench: &Bench) -> String {
+    bench.model.handoff.current().body().to_owned()
+}
+
+/// Takes the rule and the identifier out.
+fn shortened(bench: &mut Bench) {
+    let body = body(bench);
+    let rule = body
+        .lines()
+        .find(|line| line.ends_with(&format!(": {RULE}")));
+    let rule = rule.expect("the rule in its list").to_owned();
+    let body = body.replace(&format!("{rule}\n"), "");
+    // The objective is the whole first prompt.
+    let body = body.replace(RULE, "…").replace(": read_all", "");
+    take_edit(&mut bench.model, &body);
+}
+
+fn finding(bench: &Bench) -> String {
+    bench.model.handoff.check.to_string()
+}
+
+#[test]
+fn what_an_edit_took_out_is_found_listed_and_added_by_key() {
+    let mut bench = reviewed();
+    let whole = "nothing is missing: 1 rule of yours and 3 recent facts were looked for";
+    assert_eq!(finding(&bench), whole);
+    bench.press(KeyCode::Char('m'));
+    assert!(
+        !bench.model.handoff.lists_missing,
+        "there is nothing to list"
+    );
+    bench.press(KeyCode::Char('+'));
+    assert!(bench.model.handoff.edited.is_none(), "nor to add");
+
+    shortened(&mut bench);
+    let part = "1 rule of yours and 1 of 3 recent facts are not in it";
+    assert_eq!(finding(&bench), part);
+    bench.press(KeyCode::Char('m'));
+    assert!(bench.model.handoff.lists_missing);
+    let list = bench.model.handoff.check.list();
+    assert!(
+        list.contains(RULE) && list.contains("- read_all (src/parse.rs)"),
+        "{list}"
+    );
+    assert!(!body(&bench).contains(RULE), "a look adds nothing");
+    bench.press(KeyCode::Char('+'));
+    assert_eq!(finding(&bench), whole);
+    assert!(!bench.model.handoff.lists_missing);
+    let body = body(&bench);
+    assert!(
+        body.contains(RULE) && body.contains("- src/parse.rs: read_all\n"),
+        "{body}"
+    );
+    assert!(
+        bench.model.handoff.edited.is_some(),
+        "it is an edit like any other"
+    );
+    bench.press(KeyCode::Char('x'));
+    assert!(bench.model.handoff.edited.is_none());
+    assert_eq!(finding(&bench), whole);
+}
+
+#[test]
+fn a_rule_that_was_taken_out_on_purpose_is_not_asked_for_again() {
+    let mut bench = reviewed();
+    shortened(&mut bench);
+    bench.git();
+    assert!(
+        !body(&bench).contains(RULE),
+        "it comes back by the key alone"
+    );
+    bench.press(KeyCode::Enter);
+    bench.exited(0);
+    bench.spawned(3);
+    assert!(bench.model.told.constraints.is_empty());
+    assert_eq!(bench.model.handoff.check.rules, 0);
+}
+
+#[test]
+fn where_no_handoff_is_wanted_none_is_compared() {
+    let mut config = Config::default();
+    config.handoff.generate_handoff = false;
+    let mut bench = Bench::with(config);
+    bench.prompted(OLD, RULE);
+    bench.git();
+    assert_eq!(bench.model.handoff.check, crate::handoff::Check::default());
+    assert_eq!(crate::app::report::handoff(&bench.model).check, None);
+}

@@ -1,0 +1,629 @@
+//! What of a session its handoff does not say: rules of the human, and recent facts of the work.
+//!
+//! Text is compared with text, without a model: a rule stands in the message if all its words do, in their order; a file, an
+//! identifier, a reference or a command if it stands there as it is. So a handoff that was edited, cut for size, or made by a
+//! template of the user's own shows what it has lost. What it says in other words counts as missing.
+
+use std::{borrow::Cow, collections::HashSet, fmt};
+
+use memchr::memmem;
+
+use super::{
+    PreservedState,
+    preserved::Origin,
+    sections::one_line,
+    work::{ALSO_NAMED, REFERENCES, failure_text, file_line, tried_line},
+};
+use crate::{
+    clean,
+    redact::redact,
+    transcript::{
+        human::{RULES_HEADING, Said, parse_rule, rule_line, section},
+        rules,
+        work::{BRANCH, COMMANDS_HEADING, Failure, FileAtHand, WORK_HEADING, WorkAtHand},
+    },
+};
+
+/// The heading of the last failure.
+const FAILURE_HEADING: &str = "## Last failure";
+/// The heading of what failed before.
+const TRIED_HEADING: &str = "## Tried and did not work";
+/// The heading before which sections are added.
+const CLOSING_HEADING: &str = "## Carry on";
+
+/// A kind of fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// A file that was read or changed.
+    File,
+    /// An identifier.
+    Name,
+    /// An issue, a commit, a branch or an address.
+    Reference,
+    /// A shell command.
+    Command,
+    /// A call that failed and has not worked since.
+    Failure,
+}
+
+impl Class {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 5] = [
+        Self::File,
+        Self::Name,
+        Self::Reference,
+        Self::Command,
+        Self::Failure,
+    ];
+
+    /// The word for one of it, for scripts.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Name => "identifier",
+            Self::Reference => "reference",
+            Self::Command => "command",
+            Self::Failure => "failure",
+        }
+    }
+
+    /// The heading of a list of it.
+    const fn title(self) -> &'static str {
+        match self {
+            Self::File => "Files",
+            Self::Name => "Identifiers",
+            Self::Reference => "References",
+            Self::Command => "Commands",
+            Self::Failure => "Failures",
+        }
+    }
+}
+
+/// A recent fact of the work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkFact {
+    /// A file, without its identifiers.
+    File(FileAtHand),
+    /// An identifier, with the path of its file where it belongs to one.
+    Name(String, Option<String>),
+    /// A reference.
+    Reference(String),
+    /// A command.
+    Command(String),
+    /// What failed last.
+    LastFailure(Failure),
+    /// What failed before.
+    Tried(Failure),
+}
+
+impl WorkFact {
+    /// What kind of fact it is.
+    #[must_use]
+    pub const fn class(&self) -> Class {
+        match self {
+            Self::File(_) => Class::File,
+            Self::Name(..) => Class::Name,
+            Self::Reference(_) => Class::Reference,
+            Self::Command(_) => Class::Command,
+            Self::LastFailure(_) | Self::Tried(_) => Class::Failure,
+        }
+    }
+
+    /// The facts of the work at hand, each file before its identifiers.
+    fn all(work: &WorkAtHand) -> impl Iterator<Item = Self> {
+        let of_file = |file: &FileAtHand| {
+            let path = file.path.clone();
+            let itself = Self::File(FileAtHand {
+                names: Vec::new(),
+                ..file.clone()
+            });
+            let names = file.names.clone().into_iter();
+            std::iter::once(itself)
+                .chain(names.map(move |name| Self::Name(name, Some(path.clone()))))
+        };
+        let names = work.names.iter().cloned();
+        work.files
+            .iter()
+            .flat_map(of_file)
+            .chain(names.map(|name| Self::Name(name, None)))
+            .chain(work.references.iter().cloned().map(Self::Reference))
+            .chain(work.commands.iter().cloned().map(Self::Command))
+            .chain(work.last_failure.iter().cloned().map(Self::LastFailure))
+            .chain(work.tried.iter().cloned().map(Self::Tried))
+    }
+
+    /// Whether the message says it.
+    fn is_in(&self, text: &str) -> bool {
+        match self {
+            Self::File(file) => stands(text, &file.path),
+            // Git's own section has the branch of now; the transcript's may be an earlier one.
+            Self::Reference(branch) if branch.starts_with(BRANCH) && names_a_branch(text) => true,
+            Self::Name(text_of, _) | Self::Reference(text_of) | Self::Command(text_of) => {
+                stands(text, text_of)
+            }
+            Self::LastFailure(failure) | Self::Tried(failure) => {
+                let line = failure.lines.first();
+                stands(text, &failure.call) && line.is_none_or(|line| stands(text, line))
+            }
+        }
+    }
+}
+
+/// As one line of a list: `name (src/a.rs)`.
+impl fmt::Display for WorkFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::File(file) => file_line(file).trim_start_matches("- ").to_owned(),
+            Self::Name(name, Some(file)) => format!("{name} ({file})"),
+            Self::Name(text, None) | Self::Reference(text) | Self::Command(text) => text.clone(),
+            Self::LastFailure(failure) | Self::Tried(failure) => {
+                tried_line(failure).trim_start_matches("- ").to_owned()
+            }
+        };
+        f.write_str(&masked(&text))
+    }
+}
+
+/// What a handoff says of what it should; see the top of this file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Check {
+    /// How many rules of the human there are.
+    pub rules: usize,
+    /// Those that the handoff does not have, whole, oldest first.
+    pub missing_rules: Vec<Said>,
+    /// How many recent facts of the work there are.
+    pub facts: usize,
+    /// Those that the handoff does not have.
+    pub missing_facts: Vec<WorkFact>,
+}
+
+impl Check {
+    /// Whether nothing is missing.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.missing_rules.is_empty() && self.missing_facts.is_empty()
+    }
+
+    /// The missing facts of a class.
+    pub fn missing(&self, class: Class) -> impl Iterator<Item = &WorkFact> {
+        let facts = self.missing_facts.iter();
+        facts.filter(move |fact| fact.class() == class)
+    }
+
+    /// Everything that is missing, as a document with a section for each class.
+    #[must_use]
+    pub fn list(&self) -> String {
+        let rules = self.missing_rules.iter().map(Self::rule).collect();
+        let facts = Class::ALL.map(|class| {
+            let facts = self.missing(class).map(ToString::to_string);
+            (class.title(), facts.collect())
+        });
+        let sections: [(&str, Vec<String>); 1] = [("Rules of yours", rules)];
+        let sections = sections.into_iter().chain(facts);
+        let sections = sections.filter(|(_, items)| !items.is_empty());
+        let section = |(title, items): (&str, Vec<String>)| {
+            let items: String = items.iter().map(|item| format!("\n- {item}")).collect();
+            format!("## {title}\n{items}")
+        };
+        sections.map(section).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// A missing rule as it is shown: with its date, secrets masked.
+    #[must_use]
+    pub fn rule(rule: &Said) -> String {
+        masked(rule_line(&one_lined(rule)).trim_start_matches("- "))
+    }
+}
+
+/// In one line: `2 rules of yours and 3 of 41 recent facts are not in it`.
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let (rules, facts) = (self.missing_rules.len(), self.missing_facts.len());
+        let mut parts = Vec::new();
+        if self.is_complete() {
+            let (rules, facts) = (self.rules, self.facts);
+            let (a, b) = (plural(rules), plural(facts));
+            return write!(
+                f,
+                "nothing is missing: {rules} rule{a} of yours and {facts} recent fact{b} were looked for"
+            );
+        }
+        if rules > 0 {
+            parts.push(format!("{rules} rule{} of yours", plural(rules)));
+        }
+        if facts > 0 {
+            let of = self.facts;
+            parts.push(format!("{facts} of {of} recent fact{}", plural(of)));
+        }
+        let verb = if rules + facts == 1 { "is" } else { "are" };
+        write!(f, "{} {verb} not in it", parts.join(" and "))
+    }
+}
+
+/// Compares a handoff with what the session shows.
+#[must_use]
+pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
+    let own = state.constraints.iter();
+    let own: Vec<&Said> = own
+        .filter(|rule| rule.origin == Origin::Human)
+        .map(|rule| &rule.said)
+        .collect();
+    let listed: HashSet<String> = section(text, RULES_HEADING)
+        .into_iter()
+        .filter_map(|line| line.strip_prefix("- "))
+        .map(|item| rules::key(&parse_rule(item).text))
+        .collect();
+    // Most rules are found in the list: the rest of the text is looked at for the others only.
+    let mut words = None;
+    let mut is_said = |rule: &Said| {
+        [Cow::Borrowed(rule.text.as_str()), redact(&rule.text)]
+            .iter()
+            .any(|text_of| {
+                let key = rules::key(text_of);
+                listed.contains(&key)
+                    || words
+                        .get_or_insert_with(|| format!(" {} ", rules::key(text)))
+                        .contains(&format!(" {key} "))
+            })
+    };
+    let facts: Vec<WorkFact> = WorkFact::all(work).collect();
+    Check {
+        rules: own.len(),
+        missing_rules: own
+            .into_iter()
+            .filter(|rule| !is_said(rule))
+            .cloned()
+            .collect(),
+        facts: facts.len(),
+        missing_facts: facts.into_iter().filter(|fact| !fact.is_in(text)).collect(),
+    }
+}
+
+/// The body of a handoff with everything that the check misses, each thing in its section. What stands there stays.
+#[must_use]
+pub fn with_missing(body: &str, check: &Check) -> String {
+    let mut lines: Vec<String> = body.lines().map(str::to_owned).collect();
+    let rules = check.missing_rules.iter();
+    add(
+        &mut lines,
+        RULES_HEADING,
+        rules.map(|rule| rule_line(&one_lined(rule))),
+    );
+    for fact in &check.missing_facts {
+        match fact {
+            WorkFact::File(file) => add(&mut lines, WORK_HEADING, [file_line(file)]),
+            WorkFact::Name(name, file) => {
+                let head = file.as_deref().unwrap_or(ALSO_NAMED);
+                add_to_line(&mut lines, head, name);
+            }
+            WorkFact::Reference(reference) => add_to_line(&mut lines, REFERENCES, reference),
+            WorkFact::Command(command) => {
+                let line = format!("- `{}`", one_line(command));
+                add(&mut lines, COMMANDS_HEADING, [line]);
+            }
+            WorkFact::LastFailure(failure) => {
+                let text = failure_text(failure);
+                add(&mut lines, FAILURE_HEADING, text.lines().map(str::to_owned));
+            }
+            WorkFact::Tried(failure) => add(&mut lines, TRIED_HEADING, [tried_line(failure)]),
+        }
+    }
+    masked(&lines.join("\n"))
+}
+
+/// Where the lines below a heading begin and where their last one ends.
+fn place(lines: &[String], heading: &str) -> Option<(usize, usize)> {
+    let start = lines.iter().position(|line| line.trim_end() == heading)? + 1;
+    let length = lines[start..]
+        .iter()
+        .take_while(|line| !line.starts_with("## "))
+        .count();
+    let body = &lines[start..start + length];
+    let said = body.iter().rposition(|line| !line.trim().is_empty());
+    Some((start, start + said.map_or(0, |last| last + 1)))
+}
+
+/// Adds lines at the end of a section, which is made in front of the closing words where it is not there.
+fn add(lines: &mut Vec<String>, heading: &str, new: impl IntoIterator<Item = String>) {
+    let mut new = new.into_iter().peekable();
+    if new.peek().is_none() {
+        return;
+    }
+    if let Some((start, end)) = place(lines, heading) {
+        let blank = (start == end).then(String::new);
+        lines.splice(end..end, blank.into_iter().chain(new));
+        return;
+    }
+    let closing = lines.iter().rposition(|line| line == CLOSING_HEADING);
+    let at = closing.unwrap_or(lines.len());
+    let before = [String::new(), heading.to_owned(), String::new()];
+    let skip = usize::from(at == 0 || lines[at - 1].trim().is_empty());
+    let whole = before.into_iter().skip(skip).chain(new);
+    lines.splice(at..at, whole.chain(closing.map(|_| String::new())));
+}
+
+/// Adds a word to the line of the work at hand that begins with `head`, which is made where it is not there.
+fn add_to_line(lines: &mut Vec<String>, head: &str, word: &str) {
+    let (head, word) = (one_line(head), one_line(word));
+    let is_it = |line: &String| {
+        let rest = line
+            .strip_prefix("- ")
+            .and_then(|line| line.strip_prefix(&*head));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', ' ']))
+    };
+    let found = place(lines, WORK_HEADING).and_then(|(start, end)| {
+        let at = lines[start..end].iter().position(is_it)?;
+        Some(start + at)
+    });
+    match found {
+        Some(at) => {
+            let link = if lines[at].contains(": ") { ", " } else { ": " };
+            lines[at].push_str(&format!("{link}{word}"));
+        }
+        None => add(lines, WORK_HEADING, [format!("- {head}: {word}")]),
+    }
+}
+
+/// Whether git's section has a branch.
+fn names_a_branch(text: &str) -> bool {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("- "));
+    lines.any(|line| line.starts_with(BRANCH))
+}
+
+/// A rule on one line, as the list has it.
+fn one_lined(rule: &Said) -> Said {
+    Said {
+        text: one_line(&rule.text).into_owned(),
+        at: rule.at,
+    }
+}
+
+/// As the message would have it.
+fn masked(text: &str) -> String {
+    redact(&clean::typed(text)).into_owned()
+}
+
+/// Whether something stands in a text as it is and not as a part of a longer word.
+pub(super) fn is_whole_in(text: &str, what: &str) -> bool {
+    let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let bytes = text.as_bytes();
+    !what.is_empty()
+        && memmem::find_iter(bytes, what).any(|at| {
+            let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+            let after = bytes.get(at + what.len());
+            !before.is_some_and(is_of_word) && !after.is_some_and(is_of_word)
+        })
+}
+
+/// The same of a text whose secrets are masked.
+fn stands(text: &str, what: &str) -> bool {
+    let what = one_line(what);
+    is_whole_in(text, &what) || {
+        let masked = masked(&what);
+        masked != *what && is_whole_in(text, &masked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handoff::{Generator, Handoff, Limits, Marker, Sources};
+
+    fn state() -> PreservedState {
+        let mut state = PreservedState::default();
+        state.set_objective("Build it");
+        for rule in ["Never touch main: it is live.", "Only use `tabs`."] {
+            let said = Said {
+                text: rule.to_owned(),
+                at: "2026-11-20T08:00:00Z".parse().ok(),
+            };
+            state.add_constraint(said, Origin::Human);
+        }
+        let said = Said {
+            text: "The agent's own.".to_owned(),
+            at: None,
+        };
+        state.add_constraint(said, Origin::Signal);
+        state
+    }
+
+    fn work() -> WorkAtHand {
+        let strings = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
+        let failure = |call: &str, line: &str| Failure {
+            call: call.to_owned(),
+            lines: strings(&[line]),
+            worked_later: false,
+        };
+        WorkAtHand {
+            files: vec![FileAtHand {
+                path: "src/a_b.rs".to_owned(),
+                changed: true,
+                line: Some(12),
+                names: strings(&["first_name", "secondName"]),
+            }],
+            names: strings(&["free_name"]),
+            references: strings(&["branch topic", "owner/name#12"]),
+            commands: strings(&["cargo test", "curl --password hunter2secret example.org"]),
+            last_failure: Some(failure("make all", "no rule for all")),
+            tried: vec![failure("make old", "no rule for old")],
+            ..WorkAtHand::default()
+        }
+    }
+
+    fn handoff(max: usize) -> Handoff {
+        let (state, work) = (state(), work());
+        let marker = Marker {
+            run: "r1".to_owned(),
+            iteration: 1,
+            nonce: "0a1b2c3d".to_owned(),
+        };
+        let sources = Sources {
+            work: Some(&work),
+            ..Sources::new(&marker, &state)
+        };
+        let limits = Limits {
+            max_state_size: max,
+        };
+        Generator::default().generate(&sources, limits).unwrap()
+    }
+
+    fn missing(check: &Check) -> Vec<String> {
+        check
+            .missing_facts
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn a_handoff_as_it_is_made_misses_nothing() {
+        let check = check(&handoff(50_000).text, &state(), &work());
+        assert_eq!(missing(&check), [""; 0]);
+        assert!(check.is_complete(), "{:?}", check.missing_rules);
+        assert_eq!((check.rules, check.facts), (2, 10));
+    }
+
+    #[test]
+    fn what_was_edited_away_is_named_by_class_and_comes_back_into_its_section() {
+        let made = handoff(50_000);
+        let edited = made
+            .body()
+            .replace("- 2026-11-20: Never touch main: it is live.\n", "")
+            .replace(": first_name, secondName", "")
+            .replace("branch topic, ", "")
+            .replace("- `cargo test`\n", "")
+            .replace("## Last failure", "## X")
+            .replace("no rule for all", "it failed");
+        let edited = made.edited(&edited);
+        let found = check(&edited.text, &state(), &work());
+        assert_eq!(
+            found.to_string(),
+            "1 rule of yours and 5 of 10 recent facts are not in it"
+        );
+        assert_eq!(found.missing_rules[0].text, "Never touch main: it is live.");
+        assert_eq!(
+            missing(&found),
+            [
+                "first_name (src/a_b.rs)",
+                "secondName (src/a_b.rs)",
+                "branch topic",
+                "cargo test",
+                "`make all`: no rule for all"
+            ]
+        );
+        assert!(found.list().starts_with(
+            "## Rules of yours\n\n- 2026-11-20: Never touch main: it is live.\n\n## Identifiers\n\n- first_name (src/a_b.rs)\n"
+        ));
+        let mended = made.edited(&with_missing(edited.body(), &found));
+        assert!(
+            check(&mended.text, &state(), &work()).is_complete(),
+            "{}",
+            mended.text
+        );
+        for part in [
+            "## What the human said\n\n- 2026-11-20: Only use `tabs`.\n- The agent's own.\n\
+             - 2026-11-20: Never touch main: it is live.\n\n",
+            "\n- src/a_b.rs:12 (changed): first_name, secondName\n",
+            "\n- References: owner/name#12, branch topic\n",
+            "it failed",
+            "\n\n## Last failure\n\n`make all`\n\n```\nno rule for all\n```\n\n## Carry on\n\n",
+        ] {
+            assert!(
+                mended.text.contains(part),
+                "{part} is not in {}",
+                mended.text
+            );
+        }
+    }
+
+    #[test]
+    fn a_message_of_a_person_s_own_gets_the_sections_it_lacks() {
+        let made = handoff(50_000);
+        let edited = made.edited("\nJust go on.");
+        let found = check(&edited.text, &state(), &work());
+        assert_eq!(
+            found.to_string(),
+            "2 rules of yours and 10 of 10 recent facts are not in it"
+        );
+        let mended = made.edited(&with_missing(edited.body(), &found));
+        assert!(
+            check(&mended.text, &state(), &work()).is_complete(),
+            "{}",
+            mended.text
+        );
+        assert!(
+            mended
+                .text
+                .contains("\nJust go on.\n\n## What the human said\n\n- 2026")
+        );
+        assert!(
+            mended
+                .text
+                .contains("\n\n## Work at hand\n\n- src/a_b.rs:12 (changed): first_name,")
+        );
+        assert!(!mended.text.contains("hunter2secret"));
+        // Nothing is added twice.
+        let again = check(&mended.text, &state(), &work());
+        assert_eq!(with_missing(mended.body(), &again), mended.body());
+    }
+
+    #[test]
+    fn a_rule_in_other_signs_and_a_fact_in_a_longer_word_are_told_apart() {
+        let text =
+            "you said: \"never touch MAIN, it is live\"; src/a_b.rs2 first_name2 x_free_name";
+        let found = check(text, &state(), &work());
+        assert_eq!(found.missing_rules.len(), 1);
+        assert_eq!(found.missing(Class::File).count(), 1);
+        assert_eq!(found.missing(Class::Name).count(), 3);
+    }
+
+    #[test]
+    fn the_branch_of_git_s_section_stands_for_the_transcript_s() {
+        let missing = |text| {
+            check(text, &state(), &work())
+                .missing(Class::Reference)
+                .count()
+        };
+        assert_eq!(missing("see owner/name#12"), 1);
+        assert_eq!(missing("## Git\n\n- branch other\n\nsee owner/name#12"), 0);
+    }
+
+    #[test]
+    fn what_was_cut_for_size_is_missing() {
+        let made = handoff(850);
+        assert!(!made.left_out.is_empty());
+        let found = check(&made.text, &state(), &work());
+        assert!(found.missing_rules.is_empty(), "rules are never left out");
+        assert!(!found.missing_facts.is_empty());
+    }
+
+    #[test]
+    fn it_says_how_many_in_plain_words() {
+        let rule = Said::default();
+        let fact = WorkFact::Command("x".to_owned());
+        for (rules, facts, line) in [
+            (
+                0,
+                0,
+                "nothing is missing: 3 rules of yours and 1 recent fact were looked for",
+            ),
+            (1, 0, "1 rule of yours is not in it"),
+            (0, 1, "1 of 1 recent fact is not in it"),
+            (
+                2,
+                1,
+                "2 rules of yours and 1 of 1 recent fact are not in it",
+            ),
+        ] {
+            let check = Check {
+                rules: 3,
+                missing_rules: vec![rule.clone(); rules],
+                facts: 1,
+                missing_facts: vec![fact.clone(); facts],
+            };
+            assert_eq!(check.to_string(), line);
+        }
+    }
+}
