@@ -14,7 +14,7 @@ use std::{borrow::Cow, time::Duration};
 use crate::{
     api::wire::AgentState,
     guard::Level,
-    handoff::summary::{Outcome, SummaryMade, SummarySource},
+    handoff::summary::{Outcome, SummaryMade, SummarySource, marks},
 };
 
 use super::{
@@ -243,6 +243,7 @@ pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) -> Vec<Effec
     } = outcome;
     match text {
         Ok(text) => {
+            let unfounded = marks(&text);
             model.summary.current = Some(Summary {
                 text,
                 made: SummaryMade {
@@ -253,8 +254,15 @@ pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) -> Vec<Effec
                 },
                 turns: order.turns,
             });
+            let marked = match unfounded {
+                0 => String::new(),
+                1 => "; 1 name or number in it is not found in the session, and marked".to_owned(),
+                count => format!(
+                    "; {count} names or numbers in it are not found in the session, and marked"
+                ),
+            };
             model.notice(format!(
-                "the summary is written, in {} s",
+                "the summary is written, in {} s{marked}",
                 duration_ms.div_ceil(1000)
             ));
         }

@@ -10,7 +10,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
 };
 
 use super::{
@@ -22,7 +22,11 @@ use crate::{
     clean,
     redact::{MASK, redact},
     scratchpad::{Fact, Parsed, lines::list_item},
-    transcript::work::WorkAtHand,
+    transcript::{
+        facts::{Fact as Name, each_fact},
+        rules,
+        work::WorkAtHand,
+    },
 };
 
 /// How many decisions, tests and resolved issues are named, the latest ones.
@@ -103,9 +107,11 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
     let decisions = decisions(state, &mut said);
     let issues = issues(state, &mut said);
     let scratchpad = unsaid(sources.scratchpad, &mut said);
-    let summary = summary(sources.summary.unwrap_or_default(), &mut said);
     let nothing = WorkAtHand::default();
     let at_hand = sources.work.unwrap_or(&nothing);
+    let summary = sources.summary.map_or_else(String::new, |text| {
+        summary(text, &Told::of(state, at_hand), &mut said)
+    });
     let commands = work::commands(at_hand);
     // Commands with their output are told where nothing else knows of any.
     let recent_commands = match commands.as_str() {
@@ -302,8 +308,60 @@ fn unsaid(notes: &Parsed, said: &mut Said) -> String {
     text
 }
 
+/// What a model says again in its own words: the human's rules, and the names of the work at hand.
+struct Told<'a> {
+    /// The words of each rule.
+    rules: Vec<BTreeSet<String>>,
+    facts: BTreeSet<&'a str>,
+}
+
+/// The most rules that a summary's items are compared with, the latest ones.
+const COMPARED_RULES: usize = 200;
+
+impl<'a> Told<'a> {
+    fn of(state: &PreservedState, work: &'a WorkAtHand) -> Self {
+        let latest = state.constraints.iter().rev().take(COMPARED_RULES);
+        let files = work.files.iter();
+        let facts = files
+            .flat_map(|file| std::iter::once(&file.path).chain(&file.names))
+            .chain(&work.names)
+            .chain(&work.references);
+        Self {
+            rules: latest.map(|rule| words(&rule.said.text)).collect(),
+            facts: facts.map(String::as_str).collect(),
+        }
+    }
+
+    /// Whether an item has four fifths of its words in common with a rule, or is a list of names that stand above.
+    fn has(&self, item: &str) -> bool {
+        let words = words(item);
+        let alike = |rule: &BTreeSet<String>| {
+            let common = rule.intersection(&words).count();
+            common > 2 && common * 5 >= rule.len().max(words.len()) * 4
+        };
+        self.rules.iter().any(alike) || self.has_names(item)
+    }
+
+    fn has_names(&self, item: &str) -> bool {
+        let (mut known, mut rest) = (true, item.to_owned());
+        each_fact(item, &mut |fact| {
+            let (Name::File(name) | Name::Name(name) | Name::Reference(name)) = fact;
+            known &= self.facts.contains(name);
+            rest = rest.replacen(name, "", 1);
+        });
+        let marks = ["(changed)", "(read)"];
+        let rest = marks.iter().fold(rest, |rest, mark| rest.replace(mark, ""));
+        known && rest.len() < item.len() && !rest.contains(char::is_alphabetic)
+    }
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    let key = rules::key(text);
+    key.split(' ').map(str::to_owned).collect()
+}
+
 /// What of the summary no section above has. Its secrets are masked already, so what is said is known by its mask, too.
-fn summary(text: &str, said: &mut Said) -> String {
+fn summary(text: &str, told: &Told<'_>, said: &mut Said) -> String {
     if text.contains(MASK) {
         let masked: Vec<_> = said
             .items
@@ -322,9 +380,10 @@ fn summary(text: &str, said: &mut Said) -> String {
             return said.covers(fact);
         };
         let text = list_item(line.trim()).map_or(line.trim(), |item| item.text);
-        let is_said = said.covers(fact) || said.has_whole_of(text);
-        // A model may say it twice by itself.
+        let mut is_said = said.covers(fact) || said.has_whole_of(text);
         if list_item(line.trim()).is_some() {
+            is_said |= told.has(text);
+            // A model may say it twice by itself.
             said.add(text);
         }
         is_said

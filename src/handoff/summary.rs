@@ -1,14 +1,15 @@
 //! The summary of a session: what a model is asked, what becomes of its answer, and what stands in for it (DESIGN 5).
 //!
 //! ```text
-//!  transcript ─► History ─┬─ prompt ─► claude -p ─► envelope ─► sections ─► the model's summary
-//!                         └─ fallback ──────────────────────────────────► the one made without a model
+//!  transcript ─► History ─┬─ prompt ─► claude -p ─► envelope ─► sections ─► evidence ─► the model's summary
+//!                         └─ fallback ────────────────────────────────────────────────► the one made without a model
 //! ```
 //!
 //! Both have the same seven sections. Everything here comes from outside: what a page or a tool once said may stand in it, so
 //! it is rebuilt heading by heading, without controls and with its secrets masked.
 
 mod envelope;
+mod evidence;
 mod fallback;
 mod history;
 mod sections;
@@ -16,6 +17,7 @@ mod sections;
 use serde::{Deserialize, Serialize};
 
 pub use envelope::{Ended, Ran, outcome};
+pub use evidence::{Evidence, marks};
 pub use fallback::fallback;
 pub use history::History;
 pub use sections::sections;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   loop ── Summarize ──► thread: transcript ─► History ── Condensed ──────────────────► loop
-//!        ── CancelSummary ──┐         └─ prompt ─► client ─► envelope ── Summarized ───► loop
+//!        ── CancelSummary ──┐         └─ prompt ─► client ─► envelope, evidence ── Summarized ─► loop
 //!                           └─► SIGTERM, SIGKILL to the group
 //! ```
 //!
@@ -44,7 +44,7 @@ use crate::{
         event::{ReadEvent, SummaryId},
     },
     config::SummaryConfig,
-    handoff::summary::{self, Ended, History, Ran},
+    handoff::summary::{self, Ended, Evidence, History, Ran},
     lineage::{IterationId, ProcessStamp, process},
     transcript::tail::read_pieces,
 };
@@ -219,7 +219,7 @@ fn command(plan: &AgentPlan, settings: &SummaryConfig, session_model: Option<&st
 }
 
 impl Errand {
-    fn run(self) {
+    fn run(mut self) {
         let read = self.read();
         let text = read.as_ref().map_err(Clone::clone).and_then(|history| {
             let text = summary::fallback(history);
@@ -230,7 +230,7 @@ impl Errand {
         if !self.tell(ReadEvent::Condensed { id, text }) {
             return;
         }
-        let (Some(ask), Ok(history), true) = (self.ask, read, worth) else {
+        let (Some(ask), Ok(history), true) = (self.ask.take(), read, worth) else {
             return;
         };
         let prompt = summary::prompt(&history);
@@ -248,7 +248,8 @@ impl Errand {
         if let Some(stamp) = stamp {
             let _ = self.keeper.try_send(Job::AgentGone(stamp));
         }
-        let outcome = summary::outcome(&ran);
+        let mut outcome = summary::outcome(&ran);
+        outcome.text = outcome.text.map(|text| self.compared(&text));
         tracing::info!(
             ended = ?ran.ended, ms = outcome.duration_ms, cost = outcome.cost_usd, bytes = ran.stdout.len(),
             "a summary was asked for"
@@ -257,6 +258,22 @@ impl Errand {
         let _ = self
             .events
             .blocking_send(Event::Read(ReadEvent::Summarized { id, outcome }));
+    }
+
+    /// The summary with a mark behind everything that stands nowhere in the transcript, all of which is read for it.
+    fn compared(&self, text: &str) -> String {
+        let mut evidence = Evidence::of(text);
+        let path = self.transcript.as_deref().unwrap_or(Path::new(""));
+        let read = read_pieces(path, u64::MAX, 0, |piece| {
+            evidence.push(piece) && !self.stop.load(Ordering::Relaxed)
+        });
+        match read {
+            Ok(()) => evidence.marked(),
+            Err(error) => {
+                let why = told(&error);
+                format!("(What it names could not be looked for in the session: {why})\n\n{text}")
+            }
+        }
     }
 
     /// False if nobody listens any more.

@@ -124,6 +124,42 @@ fn the_demo_s_own_summary_is_in_the_message_the_record_and_a_file() {
     assert_eq!(iteration(&supervisor, 2)["summary"], Value::Null);
 }
 
+/// What a model makes up is marked in the message, in the record and in the file; what it says again stands once.
+#[test]
+fn what_a_model_makes_up_is_marked() {
+    let answer = "## User Intent\n- Never touch main.\n## Technical Context\nIt holds 4711 rows.\n## Files & Code\n\
+        - `src/heron.rs`: count_herons counts\n- `src/egret.rs`: count_egrets counts\n## Errors & Fixes\nNone.\n\
+        ## Key Decisions\nNone.\n## Pending Tasks\nNone.\n## Current State\nDone.";
+    let launch = demo()
+        .env("PITSTOP_DEMO_REPLY", "src/heron.rs has count_herons now.")
+        .env("PITSTOP_DEMO_SUMMARY", answer);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("Count the herons. Never touch main.");
+    made(&supervisor, "model", "");
+    let message = handed_over(&supervisor);
+    for part in [
+        "\nIt holds 4711 (not found in the session) rows.\n",
+        "\n- `src/heron.rs`: count_herons counts\n",
+        "\n- `src/egret.rs` (not found in the session): count_egrets (not found in the session) counts\n",
+    ] {
+        assert!(message.contains(part), "{part} is not in {message}");
+    }
+    assert_eq!(
+        message.matches("\n- Never touch main").count(),
+        0,
+        "{message}"
+    );
+    assert!(message.contains(": Never touch main.\n"), "{message}");
+    let said = iteration(&supervisor, 1)["summary"].clone();
+    let file = kept(&supervisor, &supervisor.status(), 1, "summary.md");
+    assert_eq!(said, file);
+    assert!(
+        file.contains("4711 (not found in the session) rows"),
+        "{file}"
+    );
+}
+
 /// Of the same transcript the work at hand says what the summary without a model would.
 #[track_caller]
 fn without_the_fallback(message: &str) {

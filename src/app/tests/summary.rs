@@ -108,6 +108,28 @@ fn a_model_is_asked_once_at_the_warn_line() {
 }
 
 #[test]
+fn what_the_session_does_not_show_is_counted_when_the_summary_comes() {
+    for (text, said) in [
+        ("wise", "the summary is written, in 9 s"),
+        (
+            "a.rs (not found in the session)",
+            "in 9 s; 1 name or number in it is not found in the session, and marked",
+        ),
+        (
+            "a (not found in the session)\n(not found in the session: `b`)",
+            "; 2 names or numbers in it are not found in the session, and marked",
+        ),
+    ] {
+        let mut bench = asking();
+        let id = asked(&bench.used(WARN));
+        condensed(&mut bench, id, "plain");
+        answered(&mut bench, id, Ok(text));
+        let notice = &bench.model.notices.back().expect("a notice").text;
+        assert!(notice.ends_with(said), "{notice}");
+    }
+}
+
+#[test]
 fn a_line_crossed_in_a_turn_waits_for_its_end_but_not_for_ever() {
     let mut bench = asking();
     bench.prompted(OLD, "work");

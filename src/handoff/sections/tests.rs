@@ -1,7 +1,10 @@
 use chrono::DateTime;
 
 use super::*;
-use crate::handoff::{Generator, Limits, Marker, preserved::Origin, quality, signal as signals};
+use crate::{
+    handoff::{Generator, Limits, Marker, preserved::Origin, quality, signal as signals},
+    transcript::{human::Said as HumanSaid, work::FileAtHand},
+};
 
 const LIMITS: Limits = Limits {
     max_state_size: 50_000,
@@ -152,6 +155,61 @@ fn a_clipped_line_of_the_summary_is_known_by_its_start() {
     let summary = format!("### Pending Tasks\n\n- {} …\n", &long[..90].trim_end());
     let text = message(&format!("TODO: first\nTODO: {long}"), "", &summary);
     assert!(!text.contains("Summary of"), "{text}");
+}
+
+/// A model's summary beside what is known without it: each thing once, whatever the model lost or made up.
+#[test]
+fn what_a_model_lost_stands_and_what_it_says_again_does_not() {
+    let work = WorkAtHand {
+        files: vec![FileAtHand {
+            path: "src/parse.rs".to_owned(),
+            changed: true,
+            names: vec!["read_all".to_owned(), "skipBom".to_owned()],
+            ..FileAtHand::default()
+        }],
+        names: vec!["FEED_LIMIT".to_owned()],
+        ..WorkAtHand::default()
+    };
+    let mut state = PreservedState::default();
+    for rule in [
+        "Never touch main, because it is live.",
+        "Only use tabs in the parser.",
+        "At most 40 ms a row.",
+    ] {
+        let said = HumanSaid {
+            text: rule.to_owned(),
+            at: None,
+        };
+        state.add_constraint(said, Origin::Human);
+    }
+    let made_up = "- `src/made_up.rs` (not found in the session): the limits";
+    let kept = "- `src/parse.rs`: read_all skips the mark at the start of a file";
+    let summary = format!(
+        "### User Intent\n\n- Never touch main, because it is live\n- \"Only use tabs in parser\"\n\n\
+         ### Files & Code\n\n- `src/parse.rs` (changed): `read_all`, `skipBom`, 12\n- FEED_LIMIT\n{kept}\n{made_up}\n- src/other.rs"
+    );
+    let marker = marker();
+    let sources = Sources {
+        work: Some(&work),
+        summary: Some(&summary),
+        ..Sources::new(&marker, &state)
+    };
+    let text = Generator::default()
+        .generate(&sources, LIMITS)
+        .unwrap()
+        .text;
+    for once in [
+        "Never touch main",
+        "use tabs in",
+        "At most 40 ms a row.",
+        "skipBom",
+        "FEED_LIMIT",
+    ] {
+        assert_eq!(text.matches(once).count(), 1, "{once} in {text}");
+    }
+    let begin = "## Summary of the session before\n\n### Files & Code\n\n";
+    let end = format!("{begin}{kept}\n{made_up}\n- src/other.rs\n\n");
+    assert!(text.contains(&end), "{text}");
 }
 
 #[test]
