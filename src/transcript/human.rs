@@ -2,7 +2,8 @@
 //!
 //! | counts | does not count |
 //! |---|---|
-//! | prompts, also those that waited while the agent worked | what the client said (`isMeta`, an origin that is not `human`, tags) |
+//! | prompts, also those that waited while the agent worked, and what stands behind a command | what the client said (`isMeta`, an origin that is not `human`, tags) |
+//! | what was said when a call was refused | what a tool says that the human said |
 //! | what a handoff carried over: its objective and its list of the human's rules | the rest of a handoff, and the prompts of a run but for its task |
 //! | | a subagent's conversation, results of tools |
 
@@ -26,6 +27,10 @@ pub const FIRST_HEADING: &str = "## First request";
 pub const LATEST_HEADING: &str = "## Latest request";
 /// The heading of the list of rules.
 pub const RULES_HEADING: &str = "## What the human said";
+
+/// The client's stamp on the result of a call that the human refused, and what stands before their words in it.
+const REFUSED: &str = "user-rejected";
+const REFUSED_WITH: &str = "the user said:";
 
 /// The most of the first and of the latest prompt that is kept, in bytes: half at its start and half at its end.
 const PROMPT_CAP: usize = 8 * 1024;
@@ -64,7 +69,7 @@ impl HumanWords {
     #[must_use]
     pub fn wants(line: &[u8]) -> bool {
         let has = |mark: &[u8]| memchr::memmem::find(line, mark).is_some();
-        (has(b"\"user\"") && !has(b"\"tool_result\""))
+        (has(b"\"user\"") && (!has(b"\"tool_result\"") || has(REFUSED.as_bytes())))
             || has(b"\"queued_command\"")
             || has(b"\"enqueue\"")
     }
@@ -100,7 +105,7 @@ impl HumanWords {
             Value::String(text) => self.prompt(text, at),
             Value::Array(blocks) => {
                 if blocks.iter().any(|block| block["type"] == "tool_result") {
-                    return false;
+                    return self.refusal(record, blocks, at);
                 }
                 let mut any = false;
                 for block in blocks.iter().filter(|block| block["type"] == "text") {
@@ -112,6 +117,23 @@ impl HumanWords {
         }
     }
 
+    /// What the human said when they refused a call. The client writes it into the call's result, where any tool could
+    /// write the same; so it counts only with the client's own stamp.
+    fn refusal(&mut self, record: &Value, blocks: &[Value], at: Option<DateTime<Utc>>) -> bool {
+        if record["toolDenialKind"] != REFUSED {
+            return false;
+        }
+        let mut any = false;
+        for block in blocks.iter().filter(|block| block["is_error"] == true) {
+            let content = &block["content"];
+            let text = content.as_str().or_else(|| content[0]["text"].as_str());
+            if let Some((_, words)) = text.and_then(|text| text.split_once(REFUSED_WITH)) {
+                any |= self.prompt(words, at);
+            }
+        }
+        any
+    }
+
     /// Takes a prompt that was given at a moment; returns whether it held words of the human.
     pub fn prompt(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
         let prompt = prompt.trim();
@@ -119,9 +141,9 @@ impl HumanWords {
             self.carried(prompt);
             return true;
         }
-        if is_command(prompt) {
+        let Some(prompt) = without_command(prompt) else {
             return false;
-        }
+        };
         let Some(own) = prompts::of_human(prompt) else {
             return false;
         };
@@ -131,7 +153,7 @@ impl HumanWords {
             at,
         };
         for rule in rules(own) {
-            self.rule(said(rule));
+            self.rule(said(&rule));
         }
         if says_nothing(own) {
             return true;
@@ -211,7 +233,31 @@ pub fn parse_rule(item: &str) -> Said {
 
 /// A prompt that only lets the agent go on: no request that would be worth a place in a handoff.
 fn says_nothing(prompt: &str) -> bool {
-    const WORDS: [&str; 14] = [
+    const WORDS: [&str; 38] = [
+        "ja",
+        "ja bitte",
+        "nein",
+        "weiter",
+        "mach weiter",
+        "bitte weiter",
+        "danke",
+        "passt",
+        "genau",
+        "oui",
+        "non",
+        "continuez",
+        "vas y",
+        "d accord",
+        "merci",
+        "lgtm",
+        "looks good",
+        "do it",
+        "next",
+        "please continue",
+        "keep going",
+        "great",
+        "perfect",
+        "yep",
         "continue",
         "go",
         "go ahead",
@@ -227,16 +273,27 @@ fn says_nothing(prompt: &str) -> bool {
         "yes",
         "yes please",
     ];
-    WORDS.contains(&rules::key(prompt).as_str())
+    let key = rules::key(prompt);
+    // A number is a choice.
+    if !key.contains(char::is_alphabetic) {
+        return true;
+    }
+    WORDS.contains(&key.as_str())
 }
 
-/// A command of the client's own, or the note of an interruption.
-fn is_command(prompt: &str) -> bool {
-    let command = prompt.strip_prefix('/').is_some_and(|rest| {
-        let word = rest.split_whitespace().next().unwrap_or_default();
-        !word.is_empty() && !word.contains('/')
-    });
-    command || prompt.starts_with("[Request interrupted by user")
+/// What a person says in a prompt that may be a command; nothing of a command alone, nor of the note of an interruption.
+fn without_command(prompt: &str) -> Option<&str> {
+    if prompt.starts_with("[Request interrupted by user") {
+        return None;
+    }
+    let name = prompt.split_whitespace().next().unwrap_or_default();
+    match name.strip_prefix('/') {
+        // A path is no command.
+        Some(word) if !word.is_empty() && !word.contains('/') => {
+            prompts::said_behind_a_command(&prompt[name.len()..])
+        }
+        _ => Some(prompt),
+    }
 }
 
 /// The lines below a heading, up to the next one of its kind.
@@ -315,6 +372,36 @@ mod tests {
         }
         assert_eq!(words.first.unwrap().text, "Port the parser");
         assert_eq!(words.latest.unwrap().text, "Now its tests");
+    }
+
+    #[test]
+    fn what_was_said_when_a_call_was_refused_counts_with_the_client_s_stamp() {
+        let text = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n\
+                    Never edit that file.";
+        let result =
+            json!({ "type": "tool_result", "tool_use_id": "t", "is_error": true, "content": text });
+        let mut record = json!({ "type": "user", "message": { "content": [result] } });
+        let mut words = HumanWords::default();
+        // A tool of someone else's can say so, too.
+        assert!(!words.record(&record));
+        record["toolDenialKind"] = json!("user-rejected");
+        assert!(HumanWords::wants(record.to_string().as_bytes()));
+        assert!(words.record(&record));
+        assert_eq!(rules_of(&words), ["Never edit that file."]);
+    }
+
+    #[test]
+    fn the_words_behind_a_command_count() {
+        let mut words = HumanWords::default();
+        words.prompt("/fix the importer. Never touch b.rs", None);
+        words.prompt("/model opus", None);
+        words.prompt("/etc/hosts must never change, leave it", None);
+        words.prompt("2", None);
+        assert_eq!(
+            rules_of(&words),
+            ["Never touch b.rs", "/etc/hosts must never change, leave it"]
+        );
+        assert_eq!(words.first.unwrap().text, "the importer. Never touch b.rs");
     }
 
     #[test]

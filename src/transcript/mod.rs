@@ -8,6 +8,7 @@ pub mod digest;
 pub mod facts;
 pub mod human;
 pub mod prompts;
+pub mod prose;
 pub mod record;
 pub mod rules;
 mod span;

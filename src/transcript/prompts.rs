@@ -26,6 +26,12 @@ pub fn is_handoff(prompt: &str) -> bool {
     prompt.trim_start().starts_with(HANDOFF)
 }
 
+/// What the client begins the summary with that it goes on from; it marks the record since some version only.
+const COMPACTED: &str = "This session is being continued from a previous conversation";
+
+/// The client's tags whose names are one word, as those of HTML are, and of prompts that people mark up.
+const CLIENT_TAGS: [&str; 2] = ["tick", "channel"];
+
 /// What a person wrote of a prompt; none of it, if it is a handoff, a prompt that pitstop types by itself, or a text of the
 /// client's own: a command, a reminder, the news of a task in the background.
 #[must_use]
@@ -36,16 +42,45 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
     } else {
         Cow::Borrowed(prompt)
     };
-    let is_tag = text
-        .strip_prefix('<')
-        .is_some_and(|tag| tag.starts_with(|c: char| c.is_ascii_lowercase()));
-    if text.is_empty() || is_tag || is_handoff(&text) {
+    if text.is_empty() || is_handoff(&text) || text.starts_with(COMPACTED) {
         return None;
+    }
+    if is_clients_tag(&text) {
+        return arguments(&text).map(|own| Cow::Owned(own.to_owned()));
     }
     match task_in(&text) {
         Some(task) => (!task.is_empty()).then(|| Cow::Owned(task.to_owned())),
         None => Some(text),
     }
+}
+
+/// Whether a text begins with a tag of the client's own: `<task-notification>`, `<local-command-stdout>`. Those of people have
+/// names of one word: `<rules>`, `<div>`.
+fn is_clients_tag(text: &str) -> bool {
+    let Some(tag) = text.strip_prefix('<') else {
+        return false;
+    };
+    let end = tag
+        .find(|c: char| !(c.is_ascii_lowercase() || matches!(c, '-' | '_')))
+        .unwrap_or(tag.len());
+    let name = &tag[..end];
+    name.contains(['-', '_']) || CLIENT_TAGS.contains(&name)
+}
+
+/// What a person wrote behind the name of a command, where it is more than a word or two: `/fix never touch the schema`.
+fn arguments(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("<command-args>")?;
+    if !text.starts_with("<command-") {
+        return None;
+    }
+    said_behind_a_command(rest.split_once("</command-args>")?.0)
+}
+
+/// The words behind a command's name, if they say something: one or two are a choice or a name.
+#[must_use]
+pub fn said_behind_a_command(words: &str) -> Option<&str> {
+    let words = words.trim();
+    (words.split_whitespace().count() > 2).then_some(words)
 }
 
 /// The task in a prompt of an autonomous run, empty where it names none; none in any other text.
@@ -108,6 +143,10 @@ mod tests {
             "<task-notification>\n<task-id>a</task-id>\n</task-notification>",
             "<system-reminder>be good</system-reminder>",
             "<pasted_content id=\"1\">\npitstop handoff · r1 · iteration 1 · 0a\n</pasted_content>",
+            "<local-command-stdout>never</local-command-stdout>",
+            "<ide_opened_file>only this one</ide_opened_file>",
+            "<command-name>/model</command-name>\n<command-args>opus</command-args>",
+            "This session is being continued from a previous conversation that ran out of context. Never mind.",
             "  ",
         ] {
             assert_eq!(of_human(text), None, "{text}");
@@ -115,10 +154,26 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_behind_a_command_is_a_person_s() {
+        let text = "<command-message>fix</command-message>\n<command-name>/fix</command-name>\n\
+                    <command-args>the importer. Never touch b.rs</command-args>";
+        assert_eq!(
+            of_human(text).as_deref(),
+            Some("the importer. Never touch b.rs")
+        );
+    }
+
+    #[test]
     fn what_a_person_pastes_is_theirs() {
         let text = "<pasted_content id=\"1\" lines=\"5\">\nfix it\n</pasted_content>\nsoon";
         assert_eq!(of_human(text).as_deref(), Some("fix it\n\nsoon"));
-        for text in ["< 5 ms is the goal", "go on", "<5 ms"] {
+        for text in [
+            "< 5 ms is the goal",
+            "go on",
+            "<5 ms",
+            "<div> is broken",
+            "<rules>Never push.</rules>",
+        ] {
             assert_eq!(of_human(text).as_deref(), Some(text));
         }
     }

@@ -1,218 +1,390 @@
 //! Sentences by which a human rules: what must hold for the rest of the work, and is said once.
 //!
-//! Found by words alone, in English. One sentence too many costs a line of a handoff; one too few is a rule that the
-//! next session breaks. So a doubtful one counts.
+//! Found by words alone, in English, German and French; of another language no sentence is known as a rule. One sentence
+//! too many costs a line of a handoff; one too few is a rule that the next session breaks. So a doubtful one counts.
 
-use super::words::{ends, own_lines};
+use std::collections::HashSet;
+
+use super::{prose, words::ends};
 
 /// The longest sentence that counts, in bytes: longer ones are pasted text.
-const LONGEST: usize = 600;
+const LONGEST: usize = 1_000;
 
 /// Of a longer prompt only the start and the end are searched, in bytes each: what lies between was pasted.
-const SEARCHED: usize = 8 * 1024;
+const SEARCHED: usize = 32 * 1024;
 
-/// Words that rule, as they stand in a sentence of small letters, each between borders of words.
-const WORDS: [&str; 66] = [
-    "never",
+/// Words and phrases that rule, in small letters, each between borders of words.
+const ENGLISH: [&str; 116] = [
+    "a must",
+    "allowed",
     "always",
-    "only",
-    "must",
-    "mustn't",
-    "don't",
-    "dont",
-    "do not",
-    "doesn't",
-    "does not",
-    "shouldn't",
-    "should not",
-    "should",
+    "as long as",
+    "ask before",
+    "ask me",
+    "at least",
+    "at most",
+    "avoid",
+    "backwards compatible",
+    "because",
+    "before you",
+    "but no",
+    "by default",
+    "can not",
     "can't",
     "cannot",
-    "can not",
-    "won't",
-    "may not",
-    "not allowed",
-    "allowed to",
-    "forbidden",
-    "prohibited",
-    "no longer",
-    "avoid",
-    "without",
-    "prefer",
-    "preferred",
-    "preferably",
-    "rather",
-    "rather than",
-    "instead",
-    "instead of",
-    "because",
-    "since we",
-    "so that",
-    "reason",
-    "rejected",
-    "reject",
-    "decided",
-    "we decide",
-    "decision",
-    "we chose",
-    "we use",
-    "we'll use",
-    "let's use",
-    "use",
-    "stick to",
-    "stick with",
-    "keep",
-    "make sure",
-    "ensure",
-    "required",
-    "requires",
-    "require",
-    "requirement",
     "constraint",
-    "limit",
-    "at most",
-    "at least",
-    "no more than",
-    "no less than",
-    "not more than",
-    "less than",
-    "more than",
-    "within",
-    "unless",
-];
-
-/// More of them: what was tried, what counts, what has to stay as it is.
-const MORE: [&str; 30] = [
-    "except",
-    "under no circumstances",
-    "leave",
-    "do nothing",
-    "didn't work",
+    "decided",
+    "decision",
+    "default to",
     "did not work",
-    "does not work",
-    "doesn't work",
-    "tried",
-    "not an option",
-    "out of scope",
-    "ignore",
-    "important",
-    "remember",
-    "note that",
-    "i want",
-    "i'd like",
-    "i like",
-    "i don't want",
-    "we need",
-    "needs to",
+    "didn't work",
+    "do not",
+    "do nothing",
+    "does not",
+    "doesn't",
+    "don't",
+    "dont",
+    "ensure",
+    "exactly",
+    "except",
+    "forbidden",
+    "hands off",
     "has to",
     "have to",
-    "up to",
+    "i like",
+    "i want",
+    "i'd like",
+    "ignore",
+    "important",
+    "instead",
+    "keep",
+    "leave",
+    "less than",
+    "let's use",
+    "limit",
+    "make sure",
+    "mandatory",
+    "max",
     "maximum",
+    "may not",
+    "min",
     "minimum",
-    "before you",
-    "ask me",
+    "more than",
+    "must",
+    "must-have",
+    "mustn't",
+    "needs to",
+    "never",
+    "no less than",
+    "no longer",
+    "no matter",
+    "no more than",
+    "no new",
+    "no other",
+    "not an option",
+    "not more than",
+    "not to",
+    "note that",
+    "off limits",
+    "off-limits",
+    "only",
+    "or higher",
+    "or later",
+    "or newer",
+    "out of scope",
+    "prefer",
+    "preferably",
+    "preferred",
+    "prohibited",
+    "rather",
+    "reason",
+    "reject",
+    "rejected",
+    "remember",
+    "require",
+    "required",
+    "requirement",
+    "requires",
+    "should",
+    "shouldn't",
+    "since we",
+    "so that",
     "stay",
-    "backwards compatible",
+    "stick to",
+    "stick with",
+    "stop",
+    "strictly",
+    "tried",
+    "under no circumstances",
+    "unless",
+    "until",
+    "up to",
+    "use",
+    "we chose",
+    "we decide",
+    "we need",
+    "we use",
+    "we'll use",
+    "whatever you do",
+    "with no",
+    "within",
+    "without",
+    "won't",
+    "zero",
+];
+
+const GERMAN: [&str; 74] = [
+    "abgelehnt",
+    "anstatt",
+    "anstelle",
+    "auf keinen fall",
+    "ausschließlich",
+    "außer",
+    "beachte",
+    "behalte",
+    "benutze",
+    "bevorzuge",
+    "bleib",
+    "bleibt",
+    "damit",
+    "darf",
+    "darfst",
+    "denk daran",
+    "denn",
+    "dürfen",
+    "entschieden",
+    "erlaubt",
+    "frag",
+    "hat zu",
+    "höchstens",
+    "ich hätte gern",
+    "ich möchte",
+    "ich will",
+    "immer",
+    "kein",
+    "keine",
+    "keinem",
+    "keinen",
+    "keiner",
+    "keines",
+    "keinesfalls",
+    "lass",
+    "lasse",
+    "lieber",
+    "maximal",
+    "mindestens",
+    "muss",
+    "musst",
+    "muß",
+    "müssen",
+    "nicht",
+    "nichts",
+    "nie",
+    "niemals",
+    "nimm",
+    "nur",
+    "nutze",
+    "ohne",
+    "pflicht",
+    "soll",
+    "sollen",
+    "sollst",
+    "sollte",
+    "solange",
+    "sonst",
+    "sorge dafür",
+    "spätestens",
+    "statt",
+    "stattdessen",
+    "stell sicher",
+    "stelle sicher",
+    "verboten",
+    "vermeide",
+    "vermeiden",
+    "verwende",
+    "verwenden",
+    "verworfen",
+    "weil",
+    "wichtig",
+    "wir brauchen",
+    "zwingend",
+];
+
+const FRENCH: [&str; 60] = [
+    "afin",
+    "assure-toi",
+    "assurez-vous",
+    "attention",
+    "au lieu",
+    "au maximum",
+    "au minimum",
+    "au moins",
+    "au plus",
+    "aucun",
+    "aucune",
+    "conserve",
+    "conservez",
+    "doit",
+    "doivent",
+    "dois",
+    "décidé",
+    "faut",
+    "garde",
+    "gardez",
+    "il vaut mieux",
+    "impératif",
+    "impérativement",
+    "interdit",
+    "interdite",
+    "jamais",
+    "je préfère",
+    "je veux",
+    "je voudrais",
+    "laisse",
+    "laissez",
+    "moins de",
+    "n'oublie",
+    "n'oubliez",
+    "ne",
+    "obligatoire",
+    "on utilise",
+    "parce que",
+    "pas",
+    "plus de",
+    "plutôt",
+    "pour que",
+    "préfère",
+    "préférez",
+    "puisque",
+    "rejeté",
+    "rejetée",
+    "sans",
+    "sauf",
+    "seul",
+    "seule",
+    "seulement",
+    "tant que",
+    "toujours",
+    "uniquement",
+    "utilise",
+    "utilisez",
+    "veille à",
+    "éviter",
+    "évite",
 ];
 
 /// The sentences of a prompt that rule, word for word, in the order in which they stand.
 #[must_use]
-pub fn rules(prompt: &str) -> Vec<&str> {
+pub fn rules(prompt: &str) -> Vec<String> {
     let (head, tail) = ends(prompt, 2 * SEARCHED).unwrap_or((prompt, ""));
-    let mut found = Vec::new();
-    for part in [head, tail] {
-        for line in own_lines(part) {
-            let line = without_bullet(line.trim());
-            for sentence in sentences(line) {
-                if sentence.len() <= LONGEST && is_rule(sentence) && !found.contains(&sentence) {
-                    found.push(sentence);
-                }
-            }
-        }
-    }
+    let mut seen = HashSet::new();
+    let found = [head, tail].into_iter().flat_map(prose::sentences);
     found
-}
-
-/// A line without the mark of a list in front.
-fn without_bullet(line: &str) -> &str {
-    let rest = line.trim_start_matches(['-', '*', '+', '•', '#', ' ']);
-    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    if (1..=3).contains(&digits)
-        && let Some(behind) = rest[digits..]
-            .strip_prefix(". ")
-            .or_else(|| rest[digits..].strip_prefix(") "))
-    {
-        return behind.trim_start();
-    }
-    rest
-}
-
-/// Cuts behind a full stop, a question or an exclamation mark that a blank follows; not within code or brackets, and not
-/// behind a short abbreviation.
-fn sentences(line: &str) -> Vec<&str> {
-    const SHORT: [&str; 8] = [
-        "e.g.", "i.e.", "etc.", "vs.", "cf.", "approx.", "no.", "incl.",
-    ];
-    let mut found = Vec::new();
-    let (mut start, mut in_code) = (0, false);
-    let mut chars = line.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        if c == '`' {
-            in_code = !in_code;
-        }
-        let ends = matches!(c, '.' | '!' | '?' | '。' | '！' | '？');
-        if !ends || in_code {
-            continue;
-        }
-        let end = at + c.len_utf8();
-        let blank = chars.peek().is_none_or(|(_, next)| next.is_whitespace()) || !c.is_ascii();
-        let last = line[start..end].rsplit(char::is_whitespace).next();
-        let short = last.is_some_and(|word| SHORT.contains(&word.to_ascii_lowercase().as_str()));
-        if blank && !short {
-            found.push(line[start..end].trim());
-            start = end;
-        }
-    }
-    found.push(line[start..].trim());
-    found.retain(|sentence| !sentence.is_empty());
-    found
+        .filter(|sentence| sentence.len() <= LONGEST && is_rule(sentence))
+        .filter(|sentence| seen.insert(sentence.clone()))
+        .collect()
 }
 
 /// Whether a sentence rules.
 fn is_rule(sentence: &str) -> bool {
-    if sentence.len() < 8 || !sentence.contains(char::is_whitespace) || looks_printed(sentence) {
+    if sentence.len() < 8 || prose::looks_printed(sentence) {
         return false;
     }
-    let small: String = sentence
-        .to_lowercase()
-        .replace('’', "'")
-        .chars()
-        .map(|c| {
-            if c.is_alphanumeric() || c == '\'' {
-                c
-            } else {
-                ' '
-            }
-        })
-        .collect();
-    let small = format!(
-        " {} ",
-        small.split_whitespace().collect::<Vec<_>>().join(" ")
-    );
+    let small = said(sentence);
+    if !small.trim().contains(' ') || asks(sentence, &small) {
+        return false;
+    }
     let says = |word: &&str| small.contains(&format!(" {word} "));
-    WORDS.iter().any(&says) || MORE.iter().any(&says) || not_but(&small) || limits(&small)
+    let languages = [ENGLISH.as_slice(), &GERMAN, &FRENCH];
+    languages.into_iter().flatten().any(says)
+        || forbids(sentence, &small)
+        || not_but(&small)
+        || limits(sentence, &small)
 }
 
-/// `not X but Y`.
+/// The words of a sentence in small letters, a blank before and behind each. What is code (in backticks, or with marks inside
+/// of the word) says nothing.
+fn said(sentence: &str) -> String {
+    let mut out = String::from(" ");
+    for (number, part) in sentence.split('`').enumerate() {
+        // A backtick without its other half opens no code.
+        if number % 2 == 1 && sentence.matches('`').count() > number {
+            out.push_str("· ");
+            continue;
+        }
+        let part = part.to_lowercase().replace('’', "'");
+        let cut = |c: char| {
+            c.is_whitespace()
+                || matches!(c, ',' | ';' | '!' | '?' | '"' | '—' | '–' | '…' | '«' | '»')
+        };
+        for word in part.split(cut) {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+            // `only:all`, but not `a::b`.
+            let words = if word.contains("::") {
+                vec![word]
+            } else {
+                word.split(':').collect()
+            };
+            for word in words.into_iter().filter(|word| !word.is_empty()) {
+                let plain = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '-');
+                out.push_str(if word.chars().all(plain) {
+                    word
+                } else {
+                    number_of(word)
+                });
+                out.push(' ');
+            }
+        }
+    }
+    out
+}
+
+/// What stands for a word with marks inside: a number's digits before its unit (`1.5`, `10,000`), nothing of any other.
+fn number_of(word: &str) -> &str {
+    let start = word
+        .rfind(|c: char| !c.is_alphanumeric())
+        .map_or(0, |at| at + 1);
+    let is_number = word.starts_with(|c: char| c.is_ascii_digit());
+    if is_number { &word[start..] } else { "·" }
+}
+
+/// A question that wants to know something. One that asks for something (`could you`, `why not`) may rule.
+fn asks(sentence: &str, small: &str) -> bool {
+    const STARTS: [&str; 20] = [
+        "what", "why", "how", "where", "when", "which", "who", "is", "are", "was", "does", "did",
+        "warum", "wie", "wo", "wann", "welche", "pourquoi", "comment", "quel",
+    ];
+    let mut words = small.split_whitespace();
+    let (first, second) = (words.next().unwrap_or_default(), words.next());
+    sentence.ends_with('?')
+        && STARTS.contains(&first)
+        && !matches!(second, Some("don't" | "not" | "about" | "nicht" | "pas"))
+}
+
+/// `No emojis`, `in lib, not in bin`.
+fn forbids(sentence: &str, small: &str) -> bool {
+    let start = sentence.to_lowercase();
+    ["no ", "not ", "and no ", "zero "]
+        .iter()
+        .any(|no| start.starts_with(no))
+        || start.contains(", not ")
+        || small.contains(" and no ")
+}
+
+/// `not X but Y`, `nicht X, sondern Y`.
 fn not_but(small: &str) -> bool {
-    small
-        .find(" not ")
-        .is_some_and(|at| small[at..].contains(" but "))
+    [
+        (" not ", " but "),
+        (" nicht ", " sondern "),
+        (" pas ", " mais "),
+    ]
+    .iter()
+    .any(|(not, but)| small.find(not).is_some_and(|at| small[at..].contains(but)))
 }
 
 /// A number with a unit: a limit, mostly.
-fn limits(small: &str) -> bool {
-    const UNITS: [&str; 30] = [
+fn limits(sentence: &str, small: &str) -> bool {
+    const UNITS: [&str; 53] = [
         "ms",
         "s",
         "sec",
@@ -243,7 +415,36 @@ fn limits(small: &str) -> bool {
         "rows",
         "users",
         "usd",
+        "retries",
+        "sekunden",
+        "sekunde",
+        "minuten",
+        "stunden",
+        "tage",
+        "tagen",
+        "zeilen",
+        "zeichen",
+        "spalten",
+        "prozent",
+        "anfragen",
+        "nutzer",
+        "euro",
+        "secondes",
+        "heures",
+        "jours",
+        "octets",
+        "ko",
+        "mo",
+        "lignes",
+        "caractères",
+        "requêtes",
     ];
+    let share = sentence.char_indices().any(|(at, c)| {
+        matches!(c, '%' | '€')
+            && sentence[..at]
+                .trim_end()
+                .ends_with(|c: char| c.is_ascii_digit())
+    });
     let mut words = small.split_whitespace().peekable();
     while let Some(word) = words.next() {
         let unit = word.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -259,37 +460,7 @@ fn limits(small: &str) -> bool {
             return true;
         }
     }
-    false
-}
-
-/// Output that was pasted: a log line, a stack frame, a table.
-fn looks_printed(sentence: &str) -> bool {
-    // A stack frame: `at f (file:1:2)`.
-    if sentence.starts_with("at ") && sentence.contains('(') && sentence.contains(':') {
-        return true;
-    }
-    let starts = [
-        "error:",
-        "error[",
-        "warning:",
-        "thread '",
-        "traceback",
-        "$ ",
-        "> ",
-        "|",
-        "+++",
-        "---",
-        "@@ ",
-    ];
-    let small = sentence.to_ascii_lowercase();
-    if starts.iter().any(|start| small.starts_with(start)) {
-        return true;
-    }
-    let letters = sentence
-        .chars()
-        .filter(|c| c.is_alphabetic() || c.is_whitespace());
-    // Prose is letters; a line of a log is mostly not.
-    letters.count() * 10 < sentence.chars().count() * 6
+    share
 }
 
 /// What makes two sentences the same rule: letters and digits alone, in small letters.
@@ -339,6 +510,61 @@ mod tests {
         let prompt = "Fix this:\n```\nerror: you must not do that\n```\n> never say never\nerror: cannot find value `x`\n\
                       at Object.must (/a/b.js:1:2)\n|  12 | must | 44 |";
         assert!(rules(prompt).is_empty(), "{:?}", rules(prompt));
+    }
+
+    #[test]
+    fn german_and_french_rules_are_found_word_for_word() {
+        let prompt = "Bitte bau den Importer fertig. Fass das Schema niemals an, es ist live. Nimm SQLite statt \
+                      JSON, weil zwei Prozesse schreiben. Höchstens 200 ms pro Zeile! Nicht als Klasse, sondern als \
+                      Funktion. Die Datei ist groß, z. B. 3 Zeilen. Warum läuft das nicht?";
+        assert_eq!(
+            rules(prompt),
+            [
+                "Fass das Schema niemals an, es ist live.",
+                "Nimm SQLite statt JSON, weil zwei Prozesse schreiben.",
+                "Höchstens 200 ms pro Zeile!",
+                "Nicht als Klasse, sondern als Funktion.",
+                "Die Datei ist groß, z. B. 3 Zeilen.",
+            ]
+        );
+        let prompt = "Écris l’importateur. Ne touche jamais au schéma. N'utilise pas de threads. On préfère de \
+                      petits commits. Il faut rester sous 4 Mo. Merci beaucoup à toi.";
+        assert_eq!(
+            rules(prompt),
+            [
+                "Ne touche jamais au schéma.",
+                "N'utilise pas de threads.",
+                "On préfère de petits commits.",
+                "Il faut rester sous 4 Mo.",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_code_or_a_question_rules_nothing() {
+        for text in [
+            "What does `must_use` mean and where is only_once?",
+            "Rename must_not_be_null to may_be_null everywhere.",
+            "The module src/use/never.rs is broken.",
+            "Look at a::never::only first.",
+            "The field is read-only here.",
+            "Why does this not work?",
+            "Wie heißt das nicht mehr benutzte Modul?",
+            "There is no test yet",
+        ] {
+            assert!(rules(text).is_empty(), "{:?}", rules(text));
+        }
+        for text in [
+            "Why don't we use threads instead?",
+            "Can you make sure that it stays green?",
+            "No new dependencies, please.",
+            "Put it into lib, not into bin.",
+            "Coverage is at 80 % today.",
+            "Pages load in 1.5s on the old phone.",
+            "Rule:never push",
+        ] {
+            assert_eq!(rules(text), [text]);
+        }
     }
 
     #[test]

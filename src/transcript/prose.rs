@@ -1,0 +1,520 @@
+//! What a human wrote themselves of a prompt, sentence by sentence: without code fences and quotations, without the code, the
+//! logs and the tables that were pasted between the words, and with wrapped lines put together again.
+
+use std::borrow::Cow;
+
+use super::{facts::is_file, words::own_lines};
+
+/// A line that ends without a full stop and is at least this long goes on in the next one, in characters: editors wrap
+/// at 72 or 80. The second figure is for a next line that begins with a capital, as sentences do.
+const WRAPPED: (usize, usize) = (50, 62);
+
+/// A line indented by so many blanks below pasted code belongs to it.
+const INDENT: usize = 4;
+
+/// The sentences of a prompt, in the order in which they stand.
+#[must_use]
+pub fn sentences(prompt: &str) -> Vec<String> {
+    let lines = lines(prompt);
+    let mut found = Vec::new();
+    for line in joined(&lines) {
+        found.extend(split(&line).into_iter().map(str::to_owned));
+    }
+    found
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Blank,
+    Prose,
+    Pasted,
+}
+
+/// The lines of a prompt with what they are.
+fn lines(prompt: &str) -> Vec<(Kind, &str)> {
+    let mut in_diff = false;
+    // Some clients and editors leave a lone carriage return at a line's end.
+    let own = own_lines(prompt).flat_map(|line| line.trim_end_matches('\r').split('\r'));
+    let mut lines: Vec<(Kind, &str)> = own
+        .map(|line| {
+            if line.trim().is_empty() {
+                in_diff = false;
+                return (Kind::Blank, "");
+            }
+            let begins_diff = ["diff --git ", "@@ -", "--- a/", "+++ b/"];
+            in_diff = begins_diff.iter().any(|start| line.starts_with(start))
+                || in_diff && line.starts_with(['+', '-', ' ', '\\', '@']);
+            let pasted = in_diff || looks_printed(line.trim());
+            (if pasted { Kind::Pasted } else { Kind::Prose }, line)
+        })
+        .collect();
+    let margin = margin(&lines);
+    // Of each paragraph: what stands between pasted lines, or is indented below one, is pasted with them.
+    let (mut start, mut behind_paste) = (0, false);
+    while start < lines.len() {
+        let length = lines[start..].iter().take_while(|one| one.0 != Kind::Blank);
+        let end = start + length.count();
+        mark_pasted(&mut lines[start..end], margin, behind_paste);
+        if let Some(last) = lines[start..end].last() {
+            behind_paste = last.0 == Kind::Pasted;
+        }
+        start = end + 1;
+    }
+    lines
+}
+
+fn indent(line: &str) -> usize {
+    let blanks = line.chars().take_while(|c| c.is_whitespace());
+    blanks.map(|c| if c == '\t' { INDENT } else { 1 }).sum()
+}
+
+/// By how much every line but the first is indented: a prompt may come out of an indented text.
+fn margin(lines: &[(Kind, &str)]) -> usize {
+    let others = lines.iter().skip(1).filter(|one| one.0 != Kind::Blank);
+    others.map(|(_, line)| indent(line)).min().unwrap_or(0)
+}
+
+/// `behind_paste` says whether the paragraph before ended in pasted lines.
+fn mark_pasted(paragraph: &mut [(Kind, &str)], margin: usize, behind_paste: bool) {
+    // `key: value` below one another is a file of settings.
+    let settings = paragraph.iter().filter(|(_, line)| is_setting(line));
+    if settings.count() >= 2 {
+        for one in paragraph.iter_mut().filter(|(_, line)| is_setting(line)) {
+            one.0 = Kind::Pasted;
+        }
+    }
+    // A text of several paragraphs within code.
+    let within = |line: &str| indent(line) >= margin + INDENT && !is_said_item(line);
+    for one in paragraph.iter_mut().take_while(|one| within(one.1)) {
+        if behind_paste {
+            one.0 = Kind::Pasted;
+        }
+    }
+    let is_pasted = |one: &(Kind, &str)| one.0 == Kind::Pasted;
+    let first = paragraph.iter().position(is_pasted);
+    let last = paragraph.iter().rposition(is_pasted);
+    if let (Some(first), Some(last)) = (first, last) {
+        // Items of a list are said between examples, too.
+        for one in paragraph[first..=last].iter_mut() {
+            if !is_said_item(one.1) {
+                one.0 = Kind::Pasted;
+            }
+        }
+        for at in last + 1..paragraph.len() {
+            let line = paragraph[at].1;
+            if indent(line) < margin + 2 || is_said_item(line) {
+                break;
+            }
+            paragraph[at].0 = Kind::Pasted;
+        }
+        // A comment above code: `# never call this`, `-- only for tests`.
+        for at in (0..first).rev() {
+            let line = paragraph[at].1.trim_start();
+            if !["#", "--", ";"].iter().any(|mark| line.starts_with(mark)) {
+                break;
+            }
+            paragraph[at].0 = Kind::Pasted;
+        }
+    }
+}
+
+/// `key: value` of one word each.
+fn is_setting(line: &str) -> bool {
+    let line = line.trim().trim_start_matches("- ");
+    let Some((key, value)) = line.split_once(':') else {
+        return false;
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    key.chars().all(plain)
+        && key.starts_with(|c: char| c.is_ascii_lowercase())
+        && value.split_whitespace().count() <= 1
+}
+
+/// Whether a line is an item of a list, or a heading.
+fn is_item(line: &str) -> bool {
+    let line = line.trim_start();
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    line.starts_with(['-', '*', '+', '•', '–', '#'])
+        || (1..=3).contains(&digits) && line[digits..].starts_with(['.', ')'])
+}
+
+/// An item of a list that is no comment of code: `*` and `#` stand before those, too.
+fn is_said_item(line: &str) -> bool {
+    is_item(line) && !line.trim_start().starts_with(['*', '#'])
+}
+
+/// The prose, a line of text each: wrapped lines are one.
+fn joined(lines: &[(Kind, &str)]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    // The line before, if it is prose that may go on.
+    let mut before: Option<&str> = None;
+    for (kind, line) in lines {
+        if *kind != Kind::Prose {
+            before = None;
+            continue;
+        }
+        let goes_on = before.is_some_and(|before| {
+            let open = !before
+                .trim_end()
+                .ends_with(['.', '!', '?', ':', ';', '。', '！', '？']);
+            let least = if line.trim().starts_with(char::is_uppercase) {
+                WRAPPED.1
+            } else {
+                WRAPPED.0
+            };
+            let wrapped = before.chars().count() >= least;
+            let of_item = is_item(before) && indent(line) > indent(before);
+            open && (wrapped || of_item) && !is_item(line) && !before.starts_with('#')
+        });
+        match out.last_mut().filter(|_| goes_on) {
+            Some(last) => {
+                last.push(' ');
+                last.push_str(line.trim());
+            }
+            None => out.push(without_mark(line.trim()).to_owned()),
+        }
+        before = Some(line);
+    }
+    out
+}
+
+/// A line without the mark of a list in front.
+fn without_mark(line: &str) -> &str {
+    let rest = line.trim_start_matches(['-', '*', '+', '•', '–', '#', ' ']);
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    if (1..=3).contains(&digits)
+        && let Some(behind) = rest[digits..]
+            .strip_prefix(". ")
+            .or_else(|| rest[digits..].strip_prefix(") "))
+    {
+        return behind.trim_start();
+    }
+    rest
+}
+
+/// Cuts behind a full stop, a question or an exclamation mark that a blank follows; not within code, and not behind an
+/// abbreviation.
+fn split(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut start, mut in_code) = (0, false);
+    let mut chars = line.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if c == '`' {
+            in_code = !in_code;
+        }
+        let ends = matches!(c, '.' | '!' | '?' | '。' | '！' | '？');
+        if !ends || in_code {
+            continue;
+        }
+        let end = at + c.len_utf8();
+        let blank = chars.peek().is_none_or(|(_, next)| next.is_whitespace()) || !c.is_ascii();
+        if blank && !(c == '.' && is_abbreviation(&line[start..end], &line[end..])) {
+            found.push(line[start..end].trim());
+            start = end;
+        }
+    }
+    found.push(line[start..].trim());
+    found.retain(|sentence| !sentence.is_empty());
+    found
+}
+
+/// Whether the full stop at the end of `text` ends a word and no sentence.
+fn is_abbreviation(text: &str, behind: &str) -> bool {
+    /// English, German, French.
+    const SHORT: [&str; 38] = [
+        "approx", "art", "bspw", "bzw", "c.-à-d", "ca", "cf", "dr", "eg", "env", "etc", "evtl",
+        "ex", "fig", "ggf", "ie", "incl", "inkl", "max", "mio", "min", "mr", "mrs", "ms", "nr",
+        "no", "resp", "sec", "sog", "st", "std", "str", "u.s.w", "usw", "v", "vgl", "vs", "zzgl",
+    ];
+    let word = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let word = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let word = word.strip_suffix('.').unwrap_or(word).to_lowercase();
+    let goes_on = behind
+        .trim_start()
+        .starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
+    // `e.g.`, `z. B.`: letters that stand alone. A day in German: `am 3. Mai`.
+    let letters = word
+        .split('.')
+        .all(|part| part.chars().count() == 1 && part.chars().all(char::is_alphabetic));
+    letters
+        || SHORT.contains(&word.as_str()) && (goes_on || word != "no")
+        || (1..=2).contains(&word.len())
+            && word.bytes().all(|byte| byte.is_ascii_digit())
+            && is_month(behind)
+}
+
+fn is_month(behind: &str) -> bool {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mär", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez",
+    ];
+    MONTHS
+        .iter()
+        .any(|month| behind.trim_start().starts_with(month))
+}
+
+/// Whether a line was printed by a program or stands in a file of code, rather than being said.
+#[must_use]
+pub fn looks_printed(line: &str) -> bool {
+    // A stack frame: `at f (file:1:2)`.
+    if line.starts_with("at ") && line.contains('(') && line.contains(':') {
+        return true;
+    }
+    let small = line.to_ascii_lowercase();
+    let plain = without_code(line);
+    STARTS.iter().any(|start| small.starts_with(start))
+        || is_log(line)
+        || is_code(&plain)
+        || !is_mostly_letters(&plain)
+}
+
+/// What lines begin with that programs print, or that open a line of code, in small letters.
+const STARTS: [&str; 45] = [
+    "●",
+    "✓",
+    "✕",
+    "✗",
+    "×",
+    "error:",
+    "error[",
+    "warning:",
+    "[error]",
+    "[warn",
+    "[info]",
+    "[debug]",
+    "info:",
+    "debug:",
+    "fatal:",
+    "panic:",
+    "caused by:",
+    "thread '",
+    "traceback",
+    "goroutine ",
+    "npm err!",
+    "npm warn",
+    "file \"",
+    "e   ",
+    "--> ",
+    "= note:",
+    "= help:",
+    "$ ",
+    "> ",
+    "|",
+    "+++",
+    "---",
+    "@@ ",
+    "diff --git ",
+    "//",
+    "/*",
+    "*/",
+    "\"\"\"",
+    "'''",
+    "<!--",
+    "</",
+    "#!",
+    "#include",
+    "#[",
+    "import {",
+];
+
+/// A time of the day or a level of a log in front, or a place in a file.
+fn is_log(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let level = first.trim_matches(['[', ']', ':', '(', ')', '|']);
+    if matches!(
+        level,
+        "INFO" | "DEBUG" | "WARN" | "ERROR" | "TRACE" | "FATAL"
+    ) {
+        return true;
+    }
+    // `ValueError: must be positive`
+    let is_exception = |word: &str| word.len() > "Error:".len() && word.is_ascii();
+    if (first.ends_with("Error:") || first.ends_with("Exception:")) && is_exception(first) {
+        return true;
+    }
+    // `10:00:00`, at the most behind a date.
+    let is_time = |word: &str| {
+        let digits = word.matches(|c: char| c.is_ascii_digit()).count();
+        word.matches(':').count() >= 2 && digits >= 5
+    };
+    if line.split_whitespace().take(3).any(is_time) {
+        return true;
+    }
+    // `src/a.rs:12:5: error`
+    let mut parts = first.split(':');
+    let path = parts.next().unwrap_or_default();
+    let line_number = parts.next().unwrap_or_default();
+    is_file(path)
+        && !line_number.is_empty()
+        && line_number.bytes().all(|byte| byte.is_ascii_digit())
+        && parts.next().is_some()
+}
+
+/// A line of code or of data, by its ends: what people say does not end in a brace.
+fn is_code(line: &str) -> bool {
+    let symbols = line.contains(['(', ')', '{', '}', '=', '<', '>', '[', '"', '*']);
+    let open = line.matches('{').count() != line.matches('}').count();
+    let ends_open = open && line.ends_with(['{', '}', ',', ';', ')'])
+        || ["[", "(", "=>", "],", "];"]
+            .iter()
+            .any(|end| line.ends_with(end));
+    let keyed = line.starts_with(['"', '\'', '{']) && (line.contains("\":") || line.contains("':"));
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let opens = match first {
+        "def" | "func" | "fn" | "pub" | "elif" | "class" => symbols || line.ends_with(':'),
+        "from" => line.contains(" import "),
+        "import" => line.split_whitespace().count() <= 2 || line.contains(['"', '\'']),
+        "const" | "let" | "var" | "type" | "export" | "private" | "public" | "static"
+        | "return" | "raise" | "throw" | "assert" | "if" | "for" | "while" => {
+            line.contains(" = ")
+                || line.contains("=>")
+                || line.contains("()")
+                || line.ends_with('{')
+        }
+        _ => false,
+    };
+    // A comment behind code, `x = 1; // must stay`, and a compiler's message behind a place.
+    let commented = [
+        "; //",
+        ") //",
+        "} //",
+        "; #",
+        ")  #",
+        "): error",
+        "): warning",
+    ]
+    .iter()
+    .any(|mark| line.contains(mark));
+    let tag = line.starts_with('<')
+        && line[1..].starts_with(|c: char| c.is_ascii_alphabetic())
+        && line.ends_with('>');
+    let shell = is_shell_prompt(line);
+    ends_open || line.ends_with(';') && symbols || keyed || opens || commented || tag || shell
+}
+
+/// `user@host:~/project$ command`
+fn is_shell_prompt(line: &str) -> bool {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    first.contains('@') && first.contains(':') && first.ends_with(['$', '#', '%'])
+}
+
+/// Prose is letters; a line of a log is mostly not.
+fn is_mostly_letters(line: &str) -> bool {
+    let letters = line
+        .chars()
+        .filter(|c| c.is_alphabetic() || c.is_whitespace());
+    letters.count() * 10 >= line.chars().count() * 6
+}
+
+/// A line without what is named in backticks: code in a sentence makes no code of it.
+fn without_code(line: &str) -> Cow<'_, str> {
+    if line.matches('`').count() < 2 {
+        return Cow::Borrowed(line);
+    }
+    line.split('`').step_by(2).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapped_lines_are_one_sentence_and_items_are_their_own() {
+        let prompt = "Please port the whole importer to the new parser and never touch the\nold one. Thanks\n\
+                      - use tabs\n- only change the files below the directory of the\n  importer itself\nbye";
+        assert_eq!(
+            sentences(prompt),
+            [
+                "Please port the whole importer to the new parser and never touch the old one.",
+                "Thanks",
+                "use tabs",
+                "only change the files below the directory of the importer itself",
+                "bye",
+            ]
+        );
+    }
+
+    #[test]
+    fn abbreviations_end_no_sentence() {
+        for sentence in [
+            "Use short names, e.g. Foo, and never (i.e. not once) long ones.",
+            "Nimm kurze Namen, z. B. Foo bzw. Bar, d.h. nie lange.",
+            "Bis zum 3. Mai nichts ändern.",
+            "Utilise des noms courts, p. ex. Foo, c.-à-d. jamais longs.",
+        ] {
+            assert_eq!(sentences(sentence), [sentence]);
+        }
+        assert_eq!(
+            sentences("Is it? No. Then go on."),
+            ["Is it?", "No.", "Then go on."]
+        );
+    }
+
+    #[test]
+    fn pasted_code_and_logs_are_left_out() {
+        for pasted in [
+            "def run(self):\n    \"\"\"Always returns the same.\"\"\"\n    # never call this twice\n    return self._must",
+            "// Never call this directly\nfunc (s *Server) must() error {\n\treturn nil // only here\n}",
+            "2026-11-22 10:00:00 ERROR you must not do that\nYou should run the migrations first\n2026-11-22 10:00:01 INFO retry only once",
+            "Traceback (most recent call last):\n  File \"a.py\", line 3, in must\n    raise ValueError(\"must be positive\")",
+            "src/a.ts(3,4): error TS2322: must not be null;\nsrc/a.ts:12:5: error: cannot use it",
+            "{\n  \"required\": true,\n  \"only\": [\"never\"]\n}",
+            "restart: always\nuse: never",
+            "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-never this\n+always that",
+            "-- never drop this\nCREATE TABLE only (\n  id INT, -- must be unique\n  name TEXT\n);",
+            "web:\n  restart: always\n  command: [\"never\", \"only\"]\n  image: nginx",
+            "class A:\n    \"\"\"Stores rows.\n\n    Callers must never keep one.\n    \"\"\"",
+            "  ● adds › must never be null\n\n    > 11 |   only(1);\nnpm ERR! you must not",
+            "me@box:~/p$ make only\n<div class=\"never\">must</div>",
+            "const only = require('never');\nexport default function must() {",
+        ] {
+            let prompt = format!("Have a look:\n\n{pasted}\n\nIt is broken.");
+            assert_eq!(
+                sentences(&prompt),
+                ["Have a look:", "It is broken."],
+                "{pasted}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_said_around_a_paste_stands() {
+        let prompt = "Never change the API, but fix this:\nTraceback (most recent call last):\n  File \"a.py\", line 3\n\
+                      ValueError: no\nOnly touch a.py, please.";
+        let found = sentences(prompt);
+        assert_eq!(found[0], "Never change the API, but fix this:");
+        assert_eq!(found.last().unwrap(), "Only touch a.py, please.");
+    }
+
+    #[test]
+    fn an_indented_prompt_is_prose_and_line_ends_do_not_matter() {
+        let prompt = "Build it.\r\n    Never push.\r\n    Only use tabs.\r";
+        assert_eq!(
+            sentences(prompt),
+            ["Build it.", "Never push.", "Only use tabs."]
+        );
+        assert_eq!(sentences("Never a.\rOnly b."), ["Never a.", "Only b."]);
+    }
+
+    #[test]
+    fn names_of_code_in_backticks_make_no_sentence_code() {
+        let sentence = "Never call `a::<T>(b, c)` or `d(e)`;";
+        assert_eq!(
+            sentences(&format!("Use `x_y(1)`, not `z[2]`.\n{sentence}")).len(),
+            2
+        );
+        assert!(!looks_printed("The limit = 5 MB"));
+        assert!(!looks_printed("src/a.rs must never change"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_prompt_is_cut_into_its_own_words(text in "([a-zA-Z`.!?:;#*+ \n\r\t-]|never|e\\.g\\.|é|漢|\\{|\\}|```|@@ -|10:00:00){0,60}") {
+            for sentence in sentences(&text) {
+                for word in sentence.split_whitespace() {
+                    proptest::prop_assert!(text.contains(word));
+                }
+            }
+        }
+    }
+}
