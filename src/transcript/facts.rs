@@ -6,15 +6,141 @@ use std::collections::BTreeSet;
 /// The shortest identifier that counts, in bytes: shorter ones are words of any text.
 const SHORTEST_NAME: usize = 6;
 
-/// The longest name, path or reference that counts, in bytes.
-const LONGEST: usize = 200;
+/// The longest name, path or reference that counts, in bytes: paths of large repositories are long.
+const LONGEST: usize = 400;
+
+/// Files that have no ending, or one that other words have too.
+const WHOLE_NAMES: [&str; 16] = [
+    "BUILD.bazel",
+    "Brewfile",
+    "Containerfile",
+    "Dockerfile",
+    "Gemfile",
+    "Jenkinsfile",
+    "Justfile",
+    "Makefile",
+    "Pipfile",
+    "Procfile",
+    "Rakefile",
+    "Vagrantfile",
+    "go.mod",
+    "go.sum",
+    "justfile",
+    "py.typed",
+];
+
+/// Products whose names look like files, in small letters, without `.js`.
+const PRODUCTS: [&str; 18] = [
+    "alpine", "angular", "backbone", "chart", "d3", "day", "discord", "ember", "express", "moment",
+    "nest", "next", "node", "nuxt", "react", "solid", "three", "vue",
+];
+
+/// What stands before a number and is no tracker of issues, in small letters: `UTF-8`, `SHA-256`.
+const STANDARDS: [&str; 16] = [
+    "aes", "ansi", "ascii", "base", "cp", "ecma", "gpt", "http", "ieee", "iso", "md", "rfc", "rsa",
+    "sha", "ucs", "utf",
+];
+
+/// Short words with digits in them that are no ids: `linux-x64`, `test-e2e`.
+const MIXED: [&str; 27] = [
+    "a11y", "amd64", "arm64", "armv7", "b64", "e2e", "es2020", "es2022", "es6", "h264", "http2",
+    "i18n", "i386", "i686", "ipv4", "ipv6", "k8s", "l10n", "md5", "mp3", "mp4", "oauth2", "s390x",
+    "utf8", "win32", "x64", "x86",
+];
 
 /// The endings by which a bare word, without a directory, is taken for a file.
-const ENDINGS: [&str; 46] = [
-    "c", "cc", "cfg", "conf", "cpp", "cs", "css", "csv", "dart", "eex", "erl", "ex", "exs", "go",
-    "h", "heex", "hpp", "hs", "html", "ini", "java", "js", "json", "jsonl", "jsx", "kt", "lock",
-    "lua", "md", "mjs", "php", "py", "rb", "rs", "scala", "sh", "sql", "svelte", "swift", "toml",
-    "ts", "tsx", "txt", "vue", "yaml", "yml",
+const ENDINGS: [&str; 91] = [
+    "astro",
+    "bat",
+    "bzl",
+    "c",
+    "cc",
+    "cfg",
+    "cjs",
+    "clj",
+    "cljs",
+    "cmake",
+    "conf",
+    "cpp",
+    "cs",
+    "csproj",
+    "css",
+    "csv",
+    "cts",
+    "dart",
+    "dockerfile",
+    "eex",
+    "elm",
+    "erl",
+    "ex",
+    "exs",
+    "fsx",
+    "go",
+    "gql",
+    "gradle",
+    "graphql",
+    "groovy",
+    "h",
+    "hcl",
+    "heex",
+    "hpp",
+    "hs",
+    "htm",
+    "html",
+    "ini",
+    "ipynb",
+    "java",
+    "jl",
+    "js",
+    "json",
+    "jsonl",
+    "jsx",
+    "kt",
+    "kts",
+    "lock",
+    "lua",
+    "md",
+    "mdx",
+    "mjs",
+    "mk",
+    "ml",
+    "mli",
+    "mts",
+    "nim",
+    "nix",
+    "php",
+    "pl",
+    "prisma",
+    "proto",
+    "ps1",
+    "py",
+    "pyi",
+    "rb",
+    "rs",
+    "rst",
+    "sass",
+    "scala",
+    "scss",
+    "sh",
+    "sln",
+    "sol",
+    "sql",
+    "svelte",
+    "svg",
+    "swift",
+    "tex",
+    "tf",
+    "tfvars",
+    "toml",
+    "ts",
+    "tsx",
+    "txt",
+    "vue",
+    "xml",
+    "yaml",
+    "yml",
+    "zig",
+    "zsh",
 ];
 
 /// Something that a text names.
@@ -30,14 +156,27 @@ pub enum Fact<'a> {
 
 /// Hands everything that a text names to `sink`, in the order in which it stands there, as often as it stands there.
 pub fn each_fact<'a>(text: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
-    for word in text.split(|c: char| !is_of_a_word(c)) {
-        each_of_word(word, sink);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !is_of_a_word(c)).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(end);
+        // `response.json()` calls, `app.cs(12)` names a line.
+        let called = behind.strip_prefix('(');
+        let called = called.is_some_and(|args| !args.starts_with(|c: char| c.is_ascii_digit()));
+        let is_call = called && !word.contains('/') && is_file(word);
+        if !is_call {
+            each_of_word(word, sink);
+        }
+        let mut behind = behind.chars();
+        behind.next();
+        rest = behind.as_str();
     }
 }
 
-/// Characters above ASCII belong to words of prose: they end no name in its middle.
+/// Letters above ASCII belong to words of prose: they end no name in its middle. Scripts without blanks between their words
+/// (Chinese, Japanese, Korean) do.
 fn is_of_a_word(c: char) -> bool {
-    !c.is_ascii() && c.is_alphanumeric()
+    !c.is_ascii() && c < '\u{2e80}' && c.is_alphanumeric()
         || c.is_ascii_alphanumeric()
         || matches!(
             c,
@@ -48,7 +187,15 @@ fn is_of_a_word(c: char) -> bool {
 fn each_of_word<'a>(word: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
     let word = word.trim_end_matches(['.', ':', '!', '?', '=', '-', '#', '/', '&', '+']);
     let word = word.trim_start_matches([':', '=', '-', '!', '?', '&', '+', '%']);
-    if word.len() < 4 || !word.is_ascii() {
+    if word.len() < 4 {
+        return;
+    }
+    if !word.is_ascii() {
+        let path = word.split(':').next().unwrap_or(word);
+        let path = path.strip_prefix("./").unwrap_or(path);
+        if path.len() <= LONGEST && is_file(path) {
+            sink(Fact::File(path));
+        }
         return;
     }
     if let Some(at) = word.find("://") {
@@ -102,9 +249,16 @@ fn each_of_piece<'a>(piece: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
 #[must_use]
 pub fn is_file(piece: &str) -> bool {
     let name = piece.rsplit('/').next().unwrap_or(piece);
+    if WHOLE_NAMES.contains(&name) {
+        return !piece.contains("//");
+    }
     let Some((stem, ending)) = name.rsplit_once('.') else {
         return false;
     };
+    let is_product = ending == "js" && PRODUCTS.contains(&stem.to_ascii_lowercase().as_str());
+    if is_product && !piece.contains('/') || matches!(stem, "self" | "this") {
+        return false;
+    }
     // `.ex` is an ending, `.gitignore` a file.
     if stem.is_empty() && (!piece.contains('/') || ENDINGS.binary_search(&ending).is_ok()) {
         return false;
@@ -113,6 +267,15 @@ pub fn is_file(piece: &str) -> bool {
         return false;
     }
     if piece.contains('/') {
+        if ENDINGS.binary_search(&ending).is_ok() {
+            return true;
+        }
+        // `gopkg.in/yaml.v3`, `github.com/owner/name.git` are modules and addresses.
+        let host = piece.split('/').next().unwrap_or_default();
+        let is_host = host.trim_start_matches('.').contains('.');
+        if is_host || ending.strip_prefix('v').is_some_and(is_number) {
+            return false;
+        }
         let letters = ending.bytes().all(|byte| byte.is_ascii_alphanumeric());
         return (1..=8).contains(&ending.len())
             && letters
@@ -154,11 +317,14 @@ fn is_commit(word: &str) -> bool {
         && word.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// `owner/name#12`, `ABC-123`, `name-x1y`, `name-abc.3`; `#12` alone is too short to say of what.
 fn is_issue(word: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if let Some((place, number)) = word.split_once('#') {
-        return digits(number) && place.contains('/');
+        return is_number(number) && place.contains('/');
     }
     let Some((prefix, rest)) = word.rsplit_once('-') else {
         return false;
@@ -166,7 +332,8 @@ fn is_issue(word: &str) -> bool {
     let letters = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic());
     let upper = prefix.bytes().all(|byte| byte.is_ascii_uppercase());
     if upper && (2..=10).contains(&prefix.len()) && letters(prefix) {
-        return digits(rest) && rest.len() <= 6;
+        let standard = STANDARDS.contains(&prefix.to_ascii_lowercase().as_str());
+        return is_number(rest) && rest.len() <= 6 && !standard;
     }
     let prefix_is_plain =
         (2..=24).contains(&prefix.len()) && prefix.bytes().all(|b| b.is_ascii_lowercase());
@@ -175,12 +342,14 @@ fn is_issue(word: &str) -> bool {
         && id
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    let numbered = digits(sub) && sub.len() <= 3;
+    // `name-abc.3`, but not `ubuntu-22.04` and `api-v2.1`.
+    let is_version = is_number(id.strip_prefix('v').unwrap_or(id));
+    let numbered = is_number(sub) && sub.len() <= 3;
     let mixed = sub.is_empty()
         && id.len() >= 3
         && id.bytes().any(|b| b.is_ascii_digit())
         && id.bytes().any(|b| b.is_ascii_lowercase());
-    prefix_is_plain && id_is_short && (numbered || mixed)
+    prefix_is_plain && id_is_short && !is_version && (numbered || mixed) && !MIXED.contains(&id)
 }
 
 /// The identifiers of a text, each once.
@@ -195,20 +364,32 @@ pub fn names(text: &str) -> BTreeSet<&str> {
     names
 }
 
-/// What a command line does, without where it stood and where its output went: `cd` in front, variables, pipes and
-/// redirections go. Of several commands it is the first.
+/// Commands that only set the shell up for the next one.
+const SET_UP: [&str; 8] = [
+    ".", "cd", "export", "nvm", "pushd", "set", "source", "unset",
+];
+
+/// What a command line does, without where it stood and where its output went: comments and what sets the shell up in front,
+/// variables, pipes and redirections go. Of several commands it is the first.
 #[must_use]
 pub fn plain_command(line: &str) -> String {
     let mut rest = line.trim();
     loop {
         let before = rest;
-        if let Some(behind) = rest.strip_prefix("cd ") {
-            let end = behind
+        // Comments stand above commands, and the shell is set up before them.
+        let first = rest.split_whitespace().next().unwrap_or_default();
+        if first.starts_with('#') {
+            rest = rest
+                .split_once('\n')
+                .map_or("", |(_, behind)| behind.trim_start());
+        }
+        if SET_UP.contains(&first) {
+            let end = rest
                 .find("&&")
                 .map(|at| at + 2)
-                .or_else(|| behind.find(['\n', ';']).map(|at| at + 1));
+                .or_else(|| rest.find(['\n', ';']).map(|at| at + 1));
             if let Some(end) = end {
-                rest = behind[end..].trim_start();
+                rest = rest[end..].trim_start();
             }
         }
         let word = rest.split_whitespace().next().unwrap_or_default();
@@ -308,6 +489,51 @@ mod tests {
     }
 
     #[test]
+    fn files_of_other_projects_are_known_and_what_looks_like_files_is_not() {
+        use Fact::File;
+        assert_eq!(
+            facts(
+                "nb/explore.ipynb api/v1/user.proto go.mod Dockerfile deploy/Makefile tsconfig.json x.mts"
+            ),
+            [
+                File("nb/explore.ipynb"),
+                File("api/v1/user.proto"),
+                File("go.mod"),
+                File("Dockerfile"),
+                File("deploy/Makefile"),
+                File("tsconfig.json"),
+                File("x.mts"),
+            ]
+        );
+        assert_eq!(
+            facts("Node.js Next.js gopkg.in/yaml.v3 response.json() self.lock github.com/a/b.git"),
+            []
+        );
+        assert_eq!(
+            facts("请看src/main.rs文件 docs/übersicht.md Program.cs(12,5)"),
+            [
+                File("src/main.rs"),
+                File("docs/übersicht.md"),
+                File("Program.cs")
+            ]
+        );
+        let long = format!("packages/{}/src/index.ts", "a-long-name/".repeat(20));
+        let long = long.replace("//", "/");
+        assert_eq!(facts(&long), [File(&long)]);
+    }
+
+    #[test]
+    fn versions_standards_and_platforms_are_no_references() {
+        assert_eq!(
+            facts(
+                "UTF-8 SHA-256 ISO-8601 ubuntu-22.04 node-20.1 api-v2.1 release-v10 linux-x64 test-e2e"
+            ),
+            []
+        );
+        assert_eq!(facts("PROJ-8"), [Fact::Reference("PROJ-8")]);
+    }
+
+    #[test]
     fn a_command_is_plain_without_its_place_and_its_pipes() {
         for (line, plain) in [
             ("cd /a/b && mix test 2>&1 | tail -5", "mix test"),
@@ -317,6 +543,12 @@ mod tests {
                 "git commit -m \"a | b\"",
             ),
             ("cat <<'EOF'\nx\nEOF", "cat"),
+            (
+                "# run them\nsource .venv/bin/activate && pytest -q | tail",
+                "pytest -q",
+            ),
+            ("set -e; export A=1; npm test", "npm test"),
+            ("source env.sh", "source env.sh"),
             ("", ""),
         ] {
             assert_eq!(plain_command(line), plain, "{line}");

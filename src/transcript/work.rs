@@ -34,6 +34,11 @@ const SEARCHED: usize = 256 * 1024;
 /// How many files an identifier is known to stand in, the strongest ones.
 const HOMES: usize = 4;
 
+/// How many directories above the session's own a file may lie to be named from there, and how deep that directory must lie
+/// at least: a package of a repository has others beside it.
+const UPWARDS: usize = 2;
+const DEEP: usize = 4;
+
 /// The most calls that wait for their result.
 const CALLS: usize = 256;
 
@@ -264,14 +269,21 @@ impl Work {
 
     fn text(&mut self, text: &str, by_the_model: bool) {
         let text = text.trim();
-        let is_tag = text.starts_with('<') || text.starts_with("[Request interrupted");
-        if text.is_empty() || !by_the_model && is_tag {
+        if text.is_empty() {
             return;
         }
         if !by_the_model && prompts::is_handoff(text) {
             self.carried(text);
             return;
         }
+        let own = if by_the_model {
+            Some(Cow::Borrowed(text))
+        } else {
+            prompts::of_human(text).filter(|own| !own.starts_with("[Request interrupted"))
+        };
+        let Some(text) = own.as_deref() else {
+            return;
+        };
         self.blocks += 1;
         let by = if by_the_model {
             worth::SAID
@@ -347,10 +359,16 @@ impl Work {
         let input = &block["input"];
         let tool = block["name"].as_str().unwrap_or_default();
         let text = |key: &str| input[key].as_str().unwrap_or_default();
-        let file = ["file_path", "notebook_path"]
+        let named = ["file_path", "notebook_path"]
             .into_iter()
-            .find_map(|key| input[key].as_str())
-            .map(|path| self.relative(path));
+            .find_map(|key| input[key].as_str());
+        // Tools of others name their file in other ways.
+        let others = ["path", "relative_path", "filePath"].into_iter();
+        let of_others = || {
+            let mut paths = others.filter_map(|key| input[key].as_str());
+            paths.find(|path| tool.starts_with("mcp__") && facts::is_file(path))
+        };
+        let file = named.or_else(of_others).map(|path| self.relative(path));
         let command = plain_command(text("command"));
         let mut call = Call {
             key: match &file {
@@ -371,6 +389,9 @@ impl Work {
             }
             (_, Some(path)) => {
                 self.touch(&path, worth::NEARBY);
+                if tool.starts_with("mcp__") {
+                    self.mention_all(input, Some(&path));
+                }
                 call.file = Some(path);
             }
             ("Bash" | "PowerShell", None) => {
@@ -396,9 +417,9 @@ impl Work {
                 if !text("plan").trim().is_empty() {
                     self.plan = Some(clipped(text("plan"), PLAN_CAP));
                 }
-                self.mention_all(input);
+                self.mention_all(input, None);
             }
-            _ => self.mention_all(input),
+            _ => self.mention_all(input, None),
         }
         if let Some(id) = block["id"].as_str() {
             self.calls.insert(id, call);
@@ -447,6 +468,8 @@ impl Work {
                 .join("\n"),
             _ => String::new(),
         };
+        // Colours stand before names without a blank.
+        let output = crate::clean::without_escapes(&output);
         let failed = block["is_error"] == true;
         let Some(call) = call else {
             self.mention(&output, worth::PRINTED, None);
@@ -515,11 +538,19 @@ impl Work {
     }
 
     /// Every text of a call's input.
-    fn mention_all(&mut self, value: &Value) {
+    fn mention_all(&mut self, value: &Value, home: Option<&str>) {
         match value {
-            Value::String(text) => self.mention(text, worth::RUN, None),
-            Value::Array(values) => values.iter().for_each(|value| self.mention_all(value)),
-            Value::Object(fields) => fields.values().for_each(|value| self.mention_all(value)),
+            Value::String(text) => self.mention(text, worth::RUN, home),
+            Value::Array(values) => {
+                for value in values {
+                    self.mention_all(value, home);
+                }
+            }
+            Value::Object(fields) => {
+                for value in fields.values() {
+                    self.mention_all(value, home);
+                }
+            }
             _ => {}
         }
     }
@@ -537,7 +568,7 @@ impl Work {
                 Fact::File(path) => {
                     let path = self.relative(path);
                     // What lies outside of the project is seldom what the work is about.
-                    let by = if path.starts_with('/') {
+                    let by = if path.starts_with('/') || path.starts_with("../") {
                         by / 8.0
                     } else {
                         by / 2.0
@@ -587,13 +618,27 @@ impl Work {
         file.worth.gain(self.blocks, by);
     }
 
+    /// A path as seen from the session's directory, if it lies below it or beside it in the same repository.
     fn relative(&self, path: &str) -> String {
-        let below = path
-            .strip_prefix(self.directory.as_str())
-            .and_then(|rest| rest.strip_prefix('/'))
-            .filter(|_| !self.directory.is_empty());
-        let path = below.unwrap_or(path);
-        path.strip_prefix("./").unwrap_or(path).to_owned()
+        let path = path.strip_prefix("./").unwrap_or(path);
+        if self.directory.is_empty() || !path.starts_with('/') {
+            return path.to_owned();
+        }
+        let mut base = self.directory.as_str();
+        for up in 0..=UPWARDS {
+            // A home or a root is no repository.
+            if base.matches('/').count() < if up == 0 { 1 } else { DEEP } {
+                break;
+            }
+            let below = path
+                .strip_prefix(base)
+                .and_then(|rest| rest.strip_prefix('/'));
+            if let Some(below) = below {
+                return "../".repeat(up) + below;
+            }
+            base = base.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+        path.to_owned()
     }
 
     /// Keeps what is remembered within its bound.
@@ -671,16 +716,13 @@ impl Work {
         }
     }
 
-    /// Of the commands that do the same (their first two words) the latest stands for all.
+    /// Of the commands that do the same the latest stands for all.
     fn latest_commands(&self) -> Vec<String> {
         let mut kinds = BTreeSet::new();
         self.commands
             .iter()
             .rev()
-            .filter(|command| {
-                let kind: Vec<&str> = command.split(' ').take(2).collect();
-                kinds.insert(kind)
-            })
+            .filter(|command| kinds.insert(kind(command)))
             .take(SHOWN_COMMANDS)
             .cloned()
             .collect()
@@ -716,6 +758,22 @@ impl Work {
     }
 }
 
+/// What a command does: its program and the first word behind it, without options. `python -m pytest` and `npm run build` are
+/// known by the word behind.
+fn kind(command: &str) -> Vec<&str> {
+    const RUNNERS: [&str; 5] = ["-m", "compose", "exec", "run", "run-script"];
+    let words = command.split(' ').enumerate();
+    let told = words.filter(|(at, word)| *at == 0 || !word.starts_with('-') || *word == "-m");
+    let mut kind = Vec::new();
+    for (at, word) in told {
+        kind.push(word);
+        if at > 0 && !RUNNERS.contains(&word) {
+            break;
+        }
+    }
+    kind
+}
+
 /// Whether a text is a plan: it speaks of what comes, and lists it.
 fn is_plan(text: &str) -> bool {
     let is_item = |line: &&str| {
@@ -726,7 +784,14 @@ fn is_plan(text: &str) -> bool {
             || digits.len() < line.len() && digits.starts_with(". ")
     };
     let small = text.to_lowercase();
+    // The agent answers in the human's language.
     let speaks = [
+        "ich werde",
+        "nächste",
+        "schritt",
+        "je vais",
+        "prochain",
+        "étape",
         "i'll",
         "i will",
         "let me",
@@ -805,7 +870,11 @@ fn clipped(text: &str, cap: usize) -> String {
 
 /// Of an output the lines that say what went wrong; without any its last lines.
 fn lines_that_matter(output: &str) -> Vec<String> {
-    const MARKS: [&str; 14] = [
+    const MARKS: [&str; 18] = [
+        "✕",
+        "✗",
+        "fehler",
+        "erreur",
         "error",
         "fail",
         "panic",
@@ -821,8 +890,7 @@ fn lines_that_matter(output: &str) -> Vec<String> {
         "traceback",
         "doesn't want",
     ];
-    let plain = crate::clean::without_escapes(output);
-    let lines = plain
+    let lines = output
         .lines()
         .map(str::trim_end)
         .filter(|line| !line.trim().is_empty());
@@ -908,6 +976,93 @@ mod tests {
         );
         assert_eq!(second.names, ["read_all"]);
         assert_eq!(report.references, ["branch topic"]);
+    }
+
+    #[test]
+    fn a_file_beside_the_session_s_directory_is_named_from_there() {
+        let mut work = Work::default();
+        work.record(&json!({ "type": "user", "cwd": "/home/me/git/mono/packages/web", "message": { "content": "go" } }));
+        for (path, named) in [
+            ("/home/me/git/mono/packages/web/src/a.ts", "src/a.ts"),
+            (
+                "/home/me/git/mono/packages/shared/src/b.ts",
+                "../shared/src/b.ts",
+            ),
+            ("/home/me/git/mono/libs/c.ts", "../../libs/c.ts"),
+            ("/home/me/other/d.ts", "/home/me/other/d.ts"),
+            ("./e.ts", "e.ts"),
+        ] {
+            assert_eq!(work.relative(path), named);
+        }
+    }
+
+    #[test]
+    fn notebooks_servers_tools_and_results_of_blocks_belong_to_their_file() {
+        let blocks = json!([{ "type": "text", "text": "\u{1b}[31mdef load_frame():\u{1b}[0m" }]);
+        let mut shown = result("3", "", false, &json!({}));
+        shown["message"]["content"][0]["content"] = blocks;
+        let report = work(&[
+            call(
+                "1",
+                "NotebookEdit",
+                &json!({ "notebook_path": "/p/nb/explore.ipynb", "new_source": "df = read_frame()" }),
+            ),
+            result("1", "ok", false, &json!({})),
+            call(
+                "2",
+                "mcp__files__write",
+                &json!({ "path": "src/main.go", "content": "func handleUpload() {}" }),
+            ),
+            result("2", "ok", false, &json!({})),
+            call("3", "Read", &json!({ "file_path": "/p/app/load.py" })),
+            shown,
+        ]);
+        let files: Vec<_> = report
+            .files
+            .iter()
+            .map(|file| (file.path.as_str(), file.changed, file.names.clone()))
+            .collect();
+        let names = |name: &str| vec![name.to_owned()];
+        assert!(
+            files.contains(&("nb/explore.ipynb", true, names("read_frame"))),
+            "{files:?}"
+        );
+        assert!(
+            files.contains(&("src/main.go", false, names("handleUpload"))),
+            "{files:?}"
+        );
+        assert!(
+            files.contains(&("app/load.py", false, names("load_frame"))),
+            "{files:?}"
+        );
+    }
+
+    #[test]
+    fn commands_of_other_runners_are_not_taken_for_the_same() {
+        let lines = [
+            "source .venv/bin/activate && python -m pytest -q",
+            "python -m mypy src",
+            "npm run build",
+            "npm run test -- --watch=false",
+            "pnpm --filter web test",
+            "go test ./a",
+            "go test ./b",
+        ];
+        let records: Vec<Value> = lines
+            .iter()
+            .map(|line| call("1", "Bash", &json!({ "command": line })))
+            .collect();
+        assert_eq!(
+            work(&records).commands,
+            [
+                "go test ./b",
+                "pnpm --filter web test",
+                "npm run test -- --watch=false",
+                "npm run build",
+                "python -m mypy src",
+                "python -m pytest -q",
+            ]
+        );
     }
 
     #[test]
