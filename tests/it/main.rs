@@ -42,6 +42,7 @@ mod replay;
 mod scratchpad;
 mod secrets;
 mod session;
+mod shared_transcripts;
 mod slow_disk;
 mod submit;
 mod summary;

@@ -128,6 +128,89 @@ pub(crate) fn reboot(supervisor: &Supervisor) -> (String, String) {
     (shown, got)
 }
 
+/// What a human rules in a first prompt of one line, and at the end of a long one.
+const RULES: [&str; 3] = [
+    "Never delete a file below ~/feeds.",
+    "We use SQLite because two write.",
+    "Only ever talk to the staging server, the other one is live.",
+];
+
+/// A prompt of 900 bytes whose last sentence rules.
+fn long_prompt() -> String {
+    let mut text = "A word on the feeds.".to_owned();
+    for number in 1.. {
+        let sentence = format!(" Feed {number} of the list has dates of its own kind.");
+        if text.len() + sentence.len() + 1 + RULES[2].len() > 900 {
+            break;
+        }
+        text.push_str(&sentence);
+    }
+    let gap = " ".repeat(900 - text.len() - RULES[2].len());
+    text + &gap + RULES[2]
+}
+
+/// Rules that the human gave once stand in the message of each of three reboots, and in what the last session is asked.
+fn rules_stand_through_three_reboots(launch: &Launch) {
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    take_a_turn(&supervisor, &RULES[..2].join(" "));
+    let long = long_prompt();
+    assert_eq!(long.len(), 900);
+    let output = |supervisor: &Supervisor| {
+        let history = supervisor.history();
+        history["iterations"][0]["tokens"]["output"].as_u64()
+    };
+    let before = output(&supervisor);
+    supervisor.keys([long.as_str()]);
+    supervisor.wait_until(
+        "the long prompt is in the box",
+        || {
+            let screen = supervisor.screen();
+            screen.contains("one is live.") || screen.contains("[Pasted text")
+        },
+        SOON,
+    );
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_until("its turn is counted", || output(&supervisor) > before, SOON);
+    supervisor.wait_for_state("idle", SOON);
+    for round in 1..=3 {
+        let (shown, got) = reboot(&supervisor);
+        supervisor.wait_for_state("idle", SOON);
+        assert_eq!(got, shown);
+        for rule in RULES {
+            let stands = got
+                .lines()
+                .any(|line| line.starts_with("- ") && line.ends_with(rule));
+            assert!(stands, "reboot {round}, {rule}: {got}");
+        }
+        take_a_turn(&supervisor, &format!("go on with part {round}"));
+    }
+    if launch.has_api() {
+        let session = session_of(&supervisor.status());
+        let calls = launch.api().main_calls();
+        let of_last = |call: &&Value| call["metadata"]["user_id"].to_string().contains(&session);
+        let last = calls
+            .iter()
+            .rfind(of_last)
+            .expect("a call of the last session");
+        let said = user_texts(last).join("\n");
+        for rule in RULES {
+            assert!(said.contains(rule), "{rule}");
+        }
+    }
+}
+
+#[test]
+fn rules_stand_through_three_reboots_of_the_demo() {
+    rules_stand_through_three_reboots(&demo());
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn rules_stand_through_three_reboots_of_the_real_client() {
+    rules_stand_through_three_reboots(&live());
+}
+
 fn iteration(history: &Value, number: usize) -> Value {
     history["iterations"][number - 1].clone()
 }

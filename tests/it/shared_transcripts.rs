@@ -1,0 +1,322 @@
+//! Every parser of transcripts over real sessions: below `PITSTOP_TRANSCRIPTS`, else `../shared/transcripts` beside the
+//! repository, where the bench of the handoff looks, too. As they are, and torn.
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use pitstop::{
+    handoff::{
+        signal,
+        summary::{self, History},
+    },
+    transcript::{
+        Tokens,
+        digest::Digest,
+        human::HumanWords,
+        tail::{Tail, find_prompt, holds_conversation, read_pieces, scan_all},
+        trim::{self, TrimSettings},
+        usage::Usage,
+    },
+};
+use serde_json::Value;
+
+const SETTINGS: TrimSettings = TrimSettings {
+    compact_line: Tokens(100_000),
+    max_recent_messages: 4,
+};
+
+fn sessions() -> Vec<(String, Vec<u8>)> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
+    let place = env::var_os("PITSTOP_TRANSCRIPTS").map_or(beside, PathBuf::from);
+    let mut files = Vec::new();
+    find(&place, &mut files);
+    files.sort();
+    assert!(!files.is_empty(), "no sessions at {}", place.display());
+    let name = |path: &Path| path.strip_prefix(&place).unwrap().display().to_string();
+    files
+        .iter()
+        .map(|path| (name(path), bytes_of(path)))
+        .collect()
+}
+
+fn find(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            find(&path, files);
+        } else if name.ends_with(".jsonl") || name.ends_with(".jsonl.gz") {
+            files.push(path);
+        }
+    }
+}
+
+/// `gzip` stands on every system that the tests run on, and saves a dependency.
+fn bytes_of(file: &Path) -> Vec<u8> {
+    if file.extension().is_none_or(|end| end != "gz") {
+        return fs::read(file).unwrap();
+    }
+    let out = Command::new("gzip").arg("-dc").arg(file).output().unwrap();
+    assert!(out.status.success(), "gzip cannot read {}", file.display());
+    out.stdout
+}
+
+/// What a reader that knows nothing of ours makes of a file.
+#[derive(Default)]
+struct Plainly {
+    records: Vec<Value>,
+    /// The numbers of the lines that are no record, from 1.
+    broken: Vec<usize>,
+}
+
+impl Plainly {
+    fn read(bytes: &[u8]) -> Self {
+        let mut plainly = Self::default();
+        for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            match serde_json::from_slice::<Value>(line) {
+                Ok(record) if record.is_object() => plainly.records.push(record),
+                _ => plainly.broken.push(number + 1),
+            }
+        }
+        plainly
+    }
+
+    fn compactions(&self) -> u64 {
+        let is_boundary =
+            |record: &&Value| record["type"] == "system" && record["subtype"] == "compact_boundary";
+        self.records.iter().filter(is_boundary).count() as u64
+    }
+
+    /// The figure of the last call of the main chain, if nothing was compacted behind it.
+    fn used(&self) -> Option<Tokens> {
+        let mut used = None;
+        for record in &self.records {
+            if record["subtype"] == "compact_boundary" {
+                used = None;
+            }
+            let message = &record["message"];
+            let genuine = record["type"] == "assistant"
+                && record["isSidechain"] != true
+                && record["isApiErrorMessage"] != true
+                && message["model"] != "<synthetic>";
+            let count = |key: &str| message["usage"][key].as_u64().unwrap_or(0);
+            let sum = count("input_tokens")
+                + count("cache_creation_input_tokens")
+                + count("cache_read_input_tokens")
+                + count("output_tokens");
+            if genuine && sum > 0 {
+                used = Some(Tokens(sum));
+            }
+        }
+        used
+    }
+
+    /// All that stands in records that may be a human's, blanks as one.
+    fn prompts(&self) -> String {
+        let mut all = String::new();
+        for record in &self.records {
+            let is_prompt = record["type"] == "user" && record["isMeta"] != true;
+            let waited = record["type"] == "queue-operation" || record["type"] == "attachment";
+            if is_prompt || waited {
+                texts(record, &mut all);
+            }
+        }
+        joined(&all)
+    }
+}
+
+/// The texts of a record that no tool has answered.
+fn texts(value: &Value, out: &mut String) {
+    match value {
+        Value::String(text) => {
+            out.push_str(text);
+            out.push('\n');
+        }
+        Value::Array(values) => values.iter().for_each(|value| texts(value, out)),
+        Value::Object(fields) if value["type"] != "tool_result" => {
+            let fields = fields.iter().filter(|(key, _)| *key != "toolUseResult");
+            fields.for_each(|(_, value)| texts(value, out));
+        }
+        _ => {}
+    }
+}
+
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Has every parser read a file; what they find is looked at by those who call this.
+struct Read {
+    digest: Digest,
+    human: HumanWords,
+    records: u64,
+    broken: u64,
+}
+
+fn read_by_all(path: &Path, portion: u64) -> Read {
+    let mut tail = Tail::open(path).unwrap();
+    let (mut digest, mut history) = (Digest::new(10), 0);
+    let (mut human, mut records) = (HumanWords::default(), 0);
+    loop {
+        let report = tail.read_into(portion, &mut digest, &mut history).unwrap();
+        records += report.records;
+        if let Some(words) = digest.take_human() {
+            human = words;
+        }
+        for said in digest.take_said() {
+            let _ = signal::parse(&said);
+        }
+        digest.take_ran();
+        if !report.more {
+            break;
+        }
+    }
+    let mut whole = History::default();
+    read_pieces(path, u64::MAX / 2, 0, |piece| {
+        whole.push(piece);
+        true
+    })
+    .unwrap();
+    let whole = whole.finished();
+    assert!(!whole.is_empty() || summary::fallback(&whole).is_none());
+    assert!(summary::prompt(&whole).contains("<history>"));
+    find_prompt(path, "0a1b2c3d").unwrap();
+    holds_conversation(path).unwrap();
+    // A subagent's own file has nothing that could be resumed.
+    let bytes = fs::read(path).unwrap();
+    if let Ok(plan) = trim::plan(bytes.as_slice(), &SETTINGS) {
+        assert!(
+            plan.levels
+                .iter()
+                .all(|level| level.tokens_after <= level.tokens_before)
+        );
+    }
+    Read {
+        broken: tail.faults().broken,
+        digest,
+        human,
+        records,
+    }
+}
+
+#[test]
+#[ignore = "needs the sessions of PITSTOP_TRANSCRIPTS or ../shared/transcripts"]
+fn every_line_of_the_shared_sessions_is_read_as_it_stands() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("session.jsonl");
+    let (mut records, mut broken) = (0, 0);
+    for (name, mut bytes) in sessions() {
+        let plainly = Plainly::read(&bytes);
+        records += plainly.records.len();
+        broken += plainly.broken.len();
+        if !plainly.broken.is_empty() {
+            eprintln!("{name}: no record in lines {:?}", plainly.broken);
+        }
+        if !bytes.ends_with(b"\n") {
+            bytes.push(b'\n');
+        }
+        fs::write(&path, &bytes).unwrap();
+        let scan = scan_all(&path).unwrap();
+        assert_eq!(scan.records(), plainly.records.len() as u64, "{name}");
+        assert_eq!(scan.faults().broken, plainly.broken.len() as u64, "{name}");
+        assert_eq!(scan.faults().skipped(), scan.faults().broken, "{name}");
+        assert_eq!(scan.faults().joined, 0, "{name}");
+        assert_eq!(scan.compactions(), plainly.compactions(), "{name}");
+        assert_eq!(scan.last().map(Usage::context), plainly.used(), "{name}");
+        let mut read = read_by_all(&path, 64 * 1024);
+        assert_eq!(read.records, scan.records(), "{name}");
+        assert_eq!(read.broken, scan.faults().broken, "{name}");
+        // No rule comes out of what a tool or the client has said.
+        let prompts = plainly.prompts();
+        for rule in &read.human.rules {
+            assert!(
+                prompts.contains(&joined(&rule.text)),
+                "{name}: {}",
+                rule.text
+            );
+        }
+        // Every file that is named stands in the session.
+        let work = read.digest.take_work().unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        for file in &work.files {
+            let bare = file.path.rsplit('/').next().unwrap();
+            assert!(text.contains(bare), "{name}: {}", file.path);
+        }
+        let commands: BTreeSet<_> = work.commands.iter().collect();
+        assert_eq!(commands.len(), work.commands.len(), "{name}");
+    }
+    eprintln!("{records} records, {broken} lines that are none");
+    assert!(records > 0);
+}
+
+/// Numbers that look like chance and are the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+}
+
+/// The lines of a file, some of them cut, with runs of NUL bytes in them, or run together; and how many whole lines were
+/// left as they were.
+fn torn(bytes: &[u8], chance: &mut Chance) -> (Vec<u8>, u64) {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut untouched = 0;
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let at = chance.below(line.len());
+        match chance.below(16) {
+            0 | 1 => out.extend_from_slice(&line[..at]),
+            2 | 3 => {
+                out.extend_from_slice(&line[..at]);
+                let length = 1 + chance.below(5_000);
+                out.resize(out.len() + length, 0);
+                out.extend_from_slice(&line[at..]);
+            }
+            4 => out.extend_from_slice(&line[at..]),
+            // Torn, and the next line behind it without a line's end.
+            5 => {
+                out.extend_from_slice(&line[..at]);
+                continue;
+            }
+            _ => {
+                let whole = serde_json::from_slice::<Value>(line).is_ok_and(|one| one.is_object());
+                untouched += u64::from(whole && out.last().is_none_or(|last| *last == b'\n'));
+                out.extend_from_slice(line);
+            }
+        }
+        out.push(b'\n');
+    }
+    (out, untouched)
+}
+
+#[test]
+#[ignore = "needs the sessions of PITSTOP_TRANSCRIPTS or ../shared/transcripts"]
+fn the_shared_sessions_are_read_however_they_are_torn() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("session.jsonl");
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    for (name, bytes) in sessions() {
+        for _ in 0..2 {
+            let (torn, untouched) = torn(&bytes, &mut chance);
+            fs::write(&path, &torn).unwrap();
+            let portion = 1 + chance.below(200_000) as u64;
+            let read = read_by_all(&path, portion.max(4_096));
+            assert!(
+                read.records >= untouched,
+                "{name}: {} of {untouched}",
+                read.records
+            );
+        }
+    }
+}
