@@ -717,13 +717,6 @@ impl Screen {
         self.engine.cell_pixels = (width.max(1), height.max(1));
     }
 
-    /// Answers from now on what stands in a rectangle of the screen (DECRQCRA), so that a public conformance suite can
-    /// read it. Only the suite's runner asks for this (`examples/conformance.rs`): a program in a pane must not be
-    /// able to read what it did not write.
-    pub fn answer_checksums(&mut self) {
-        self.engine.checksums = true;
-    }
-
     /// Whether any cell may be a link.
     #[must_use]
     pub fn has_links(&self) -> bool {

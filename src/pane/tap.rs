@@ -112,40 +112,12 @@ pub(super) struct Control {
     /// What is to be done.
     pub function: Function,
     /// With what.
-    pub numbers: [u16; 8],
+    pub numbers: [u16; 2],
 }
 
 /// The control functions that we add to the engine's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
-    /// DECRQCRA.
-    Checksum,
-    /// DECFRA.
-    Fill,
-    /// DECERA.
-    Erase,
-    /// DECSERA.
-    EraseSelectively,
-    /// DECCRA.
-    Copy,
-    /// DECIC.
-    InsertColumns,
-    /// DECDC.
-    DeleteColumns,
-    /// SL.
-    ShiftLeft,
-    /// SR.
-    ShiftRight,
-    /// DECBI.
-    BackIndex,
-    /// DECFI.
-    ForwardIndex,
-    /// DECSCA.
-    Protect,
-    /// DECSED.
-    EraseDisplay,
-    /// DECSEL.
-    EraseLine,
     /// DECSLRM, of the same form as SCOSC; its final byte is the last one consumed.
     SideMargins,
     /// HPR; its final byte is the last one consumed.
@@ -170,8 +142,6 @@ pub(super) enum Setting {
     Rendition,
     /// `SP q`.
     CursorStyle,
-    /// `" q`.
-    Protection,
     /// `r`.
     Rows,
     /// `s`.
@@ -455,14 +425,8 @@ impl Perform for Watch {
         self.end(signal);
     }
 
-    fn esc_dispatch(&mut self, intermediates: &[u8], _ignore: bool, byte: u8) {
-        let function = match (intermediates, byte) {
-            ([], b'6') => Some(Function::BackIndex),
-            ([], b'9') => Some(Function::ForwardIndex),
-            _ => None,
-        };
-        let numbers = [0; 8];
-        self.end(function.map(|function| Signal::Control(Control { function, numbers })));
+    fn esc_dispatch(&mut self, _intermediates: &[u8], _ignore: bool, _byte: u8) {
+        self.end(None);
     }
 
     fn osc_dispatch(&mut self, params: &[&[u8]], bell_terminated: bool) {
@@ -508,7 +472,6 @@ impl Perform for Watch {
                 Signal::SettingQuery(match question.body.as_slice() {
                     b"m" => Setting::Rendition,
                     b" q" => Setting::CursorStyle,
-                    b"\"q" => Setting::Protection,
                     b"r" => Setting::Rows,
                     b"s" => Setting::Sides,
                     b"t" => Setting::PageLength,
@@ -543,7 +506,7 @@ fn csi_signal(params: &Params, intermediates: &[u8], action: char) -> Option<Sig
         ([b'?'], 'h') if frame() => Some(Signal::FrameBegin),
         ([b'?'], 'l') if frame() => Some(Signal::FrameEnd),
         _ => function(intermediates, action).map(|function| {
-            let mut numbers = [0; 8];
+            let mut numbers = [0; 2];
             for (number, param) in numbers.iter_mut().zip(params.iter()) {
                 *number = param.first().copied().unwrap_or(0);
             }
@@ -554,18 +517,6 @@ fn csi_signal(params: &Params, intermediates: &[u8], action: char) -> Option<Sig
 
 fn function(intermediates: &[u8], action: char) -> Option<Function> {
     Some(match (intermediates, action) {
-        ([b'*'], 'y') => Function::Checksum,
-        ([b'$'], 'x') => Function::Fill,
-        ([b'$'], 'z') => Function::Erase,
-        ([b'$'], '{') => Function::EraseSelectively,
-        ([b'$'], 'v') => Function::Copy,
-        ([b'\''], '}') => Function::InsertColumns,
-        ([b'\''], '~') => Function::DeleteColumns,
-        ([b' '], '@') => Function::ShiftLeft,
-        ([b' '], 'A') => Function::ShiftRight,
-        ([b'"'], 'q') => Function::Protect,
-        ([b'?'], 'J') => Function::EraseDisplay,
-        ([b'?'], 'K') => Function::EraseLine,
         ([], 's') => Function::SideMargins,
         ([], 'a') => Function::MoveRight,
         ([], 'e') => Function::MoveDown,

@@ -112,8 +112,6 @@ pub(super) struct Engine {
     pub(super) scheme: Option<ColourScheme>,
     pub(super) cell_pixels: (u16, u16),
     pub(super) links: Links,
-    /// What stands on the screen may be asked: see [`super::Screen::answer_checksums`].
-    pub(super) checksums: bool,
 }
 
 /// The kitty keyboard flags of one screen with those pushed below them.
@@ -176,7 +174,6 @@ impl Engine {
             scheme: None,
             cell_pixels: (8, 16),
             links: Links::default(),
-            checksums: false,
         };
         engine.forget_margins();
         engine

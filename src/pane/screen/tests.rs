@@ -134,7 +134,6 @@ fn every_question_has_its_exact_answer() {
         ("\x1bP$q*|\x1b\\", "\x1bP1$r24*|\x1b\\"),
         ("\x1bP$q$}\x1b\\", "\x1bP1$r0$}\x1b\\"),
         ("\x1bP$q$~\x1b\\", "\x1bP1$r0$~\x1b\\"),
-        ("\x1b[1\"q\x1b[m\x1bP$q\"q\x1b\\", "\x1bP1$r1\"q\x1b\\"),
         ("\x1bP$qz\x1b\\", "\x1bP0$r\x1b\\"),
         ("\x1b[?6h\x1b[?6$p", "\x1b[?6;1$y"),
         ("\x1b[?45h\x1b[?45$p", "\x1b[?45;1$y"),
@@ -978,24 +977,13 @@ fn resizing_keeps_the_text() {
 /// Margins, and what moves and changes the cells between them.
 fn function() -> impl Strategy<Value = Vec<u8>> {
     let small = || 0_u16..14;
-    let rectangle = (small(), small(), small(), small());
     prop_oneof![
         (small(), small()).prop_map(|(a, b)| format!("\x1b[?69h\x1b[{a};{b}s")),
         (small(), small()).prop_map(|(a, b)| format!("\x1b[{a};{b}r")),
         (small(), small()).prop_map(|(a, b)| format!("\x1b[{a};{b}H")),
-        (rectangle, prop::sample::select(vec!["$z", "${"]))
-            .prop_map(|((a, b, c, d), end)| format!("\x1b[{a};{b};{c};{d}{end}")),
-        (small(), small(), small()).prop_map(|(a, b, c)| format!("\x1b[37;{a};{b};{c}$x")),
-        prop::collection::vec(small(), 8).prop_map(|numbers| {
-            let numbers: Vec<String> = numbers.iter().map(u16::to_string).collect();
-            format!("\x1b[{}$v", numbers.join(";"))
-        }),
-        (
-            small(),
-            "('\\}|'~| @| A|\"q|\\?J|\\?K|@|P|L|M|S|T|X|I|Z|a|e|b|A|B|C|D|E|F|G|d)"
-        )
+        (small(), "(@|P|L|M|S|T|X|I|Z|a|e|b|A|B|C|D|E|F|G|d)")
             .prop_map(|(count, end)| format!("\x1b[{count}{end}")),
-        "(\x1b6|\x1b9|\x1b7|\x1b8|\x1bD|\x1bM|\x1bE|\x1b#8|\x1b\\[4h|\x1b\\[4l)",
+        "(\x1b7|\x1b8|\x1bD|\x1bM|\x1bE|\x1b#8|\x1b\\[4h|\x1b\\[4l)",
     ]
     .prop_map(String::into_bytes)
 }

@@ -5,7 +5,6 @@ use alacritty_terminal::term::cell::{Cell, Flags};
 use vte::ansi::{self, Color};
 
 use super::Engine;
-use super::area::PROTECTED;
 use crate::pane::tap::Setting;
 use crate::pane::{ColourScheme, MouseTracking, Rgb};
 
@@ -89,11 +88,6 @@ impl Engine {
                 rendition(&self.term.grid().cursor.template)
             ),
             Setting::CursorStyle => format!("\x1bP1$r{} q\x1b\\", self.cursor_style_number()),
-            Setting::Protection => {
-                let template = &self.term.grid().cursor.template;
-                let protected = u8::from(template.flags.contains(PROTECTED));
-                format!("\x1bP1$r{protected}\"q\x1b\\")
-            }
             Setting::Rows => {
                 let (top, bottom) = (self.margins.top + 1, self.margins.bottom + 1);
                 format!("\x1bP1$r{top};{bottom}r\x1b\\")

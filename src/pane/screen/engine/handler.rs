@@ -9,7 +9,6 @@ use vte::ansi::{
 };
 
 use super::answers::ATTRIBUTES_REPLY;
-use super::area::PROTECTED;
 use super::{Engine, Links, MOUSE_MODES, TITLE_DEPTH, TITLE_LIMIT};
 use crate::clean::stripped;
 use crate::pane::Rgb;
@@ -121,12 +120,6 @@ impl Handler for Engine {
     #[inline]
     fn terminal_attribute(&mut self, attribute: Attr) {
         match attribute {
-            Attr::Reset => {
-                // Protection is no rendition.
-                let kept = self.term.grid().cursor.template.flags & PROTECTED;
-                self.term.terminal_attribute(attribute);
-                self.term.grid_mut().cursor.template.flags |= kept;
-            }
             // SGR 21: the parser reads it as the Linux console once did, ECMA-48 and xterm as this.
             Attr::CancelBold => self.term.terminal_attribute(Attr::DoubleUnderline),
             other => self.term.terminal_attribute(other),

@@ -1,4 +1,4 @@
-//! Margins, rectangles, protection, and what else the engine does not do by itself.
+//! Margins, and what else the engine does not do by itself.
 
 use alacritty_terminal::term::cell::Flags;
 
@@ -37,35 +37,9 @@ fn place(bytes: &str) -> (u16, u16) {
 }
 
 #[test]
-fn rectangles_are_filled_erased_and_copied() {
-    all_show(&[
-        ("\x1b[88;2;2;3;4$x", "abcde fXXXj kXXXo pqrst uvwxy"),
-        ("\x1b[7;2;2;3;4$x", "abcde fghij klmno pqrst uvwxy"),
-        ("\x1b[2;2;3;4$z", "abcde f...j k...o pqrst uvwxy"),
-        ("\x1b[4;4;3;3$z", "abcde fghij klmno pqrst uvwxy"),
-        ("\x1b[2;2;99;99$z", "abcde f k p u"),
-        ("\x1b[1;1;2;2;1;4;4;1$v", "abcde fghij klmno pqrab uvwfg"),
-        ("\x1b[1;1;3;3;1;2;2;1$v", "abcde fabcj kfgho pklmt uvwxy"),
-        ("\x1b[2;2;4;4;1;1;1;1$v", "ghide lmnij qrsno pqrst uvwxy"),
-        (
-            "\x1b[1;1;2;2;1;6;8;1$v",
-            "abcde fghij klmno pqrst uvwxy .......a",
-        ),
-    ]);
-}
-
-#[test]
-fn the_origin_moves_rectangles_and_places() {
+fn the_origin_moves_places() {
     let origin = format!("{SIDES}\x1b[2;4r\x1b[?6h");
     all_show(&[
-        (
-            &format!("{origin}\x1b[88;1;1;2;2$x"),
-            "abcde fXXij kXXno pqrst uvwxy",
-        ),
-        (
-            &format!("{origin}\x1b[88;1;1;9;9$x"),
-            "abcde fXXXj kXXXo pXXXt uvwxy",
-        ),
         (
             &format!("{origin}\x1b[2;2HX"),
             "abcde fghij klXno pqrst uvwxy",
@@ -157,24 +131,6 @@ fn text_wraps_and_scrolls_between_the_margins() {
             "abcde fghij kXlmo pqrst uvwxy",
         ),
         (
-            &format!("{all}\x1b[3;3H\x1b['}}"),
-            "abcde fg.hj kl.mo pq.rt uvwxy",
-        ),
-        (
-            &format!("{all}\x1b[3;3H\x1b['~"),
-            "abcde fgi.j kln.o pqs.t uvwxy",
-        ),
-        (
-            &format!("{all}\x1b[3;2H\x1b6"),
-            "abcde f.ghj k.lmo p.qrt uvwxy",
-        ),
-        (
-            &format!("{all}\x1b[3;4H\x1b9"),
-            "abcde fhi.j kmn.o prs.t uvwxy",
-        ),
-        (&format!("{all}\x1b[ @"), "abcde fhi.j kmn.o prs.t uvwxy"),
-        (&format!("{all}\x1b[2 A"), "abcde f..gj k..lo p..qt uvwxy"),
-        (
             &format!("{all}\x1b[3;2Hz\x1b[5b"),
             "abcde fghij kzzzo pzzzt uvwxy",
         ),
@@ -231,25 +187,6 @@ fn side_margins_are_only_set_where_they_are_allowed() {
 }
 
 #[test]
-fn what_is_protected_stays_when_erased_selectively() {
-    let text = "\x1b[2J\x1b[H\x1b[1\"qab\x1b[m\x1b[31mc\x1b[2\"qde";
-    for (bytes, rows) in [
-        ("\x1b[?2J", "abc"),
-        ("\x1b[?2K", "abc"),
-        ("\x1b[2G\x1b[?K", "abc"),
-        ("\x1b[4G\x1b[?1K", "abc e"),
-        ("\x1b[1;1;1;8${", "abc"),
-        ("\x1b[1;1;1;8$z", ""),
-        ("\x1b[2J", ""),
-        ("\x1b[H\x1b[4X", "    e"),
-    ] {
-        assert_eq!(shown(&format!("{text}{bytes}")), rows, "{bytes:?}");
-    }
-    assert_eq!(shown("\x1b[3;3H\x1b[?J"), "abcde\nfghij\nkl");
-    assert_eq!(shown("\x1b[3;3H\x1b[?1J"), "\n\n   no\npqrst\nuvwxy");
-}
-
-#[test]
 fn the_first_row_goes_too_when_all_above_the_second_is_erased() {
     assert_eq!(shown("\x1b[2;2H\x1b[1J"), "\n  hij\nklmno\npqrst\nuvwxy");
 }
@@ -283,10 +220,8 @@ fn the_screens_share_a_cursor_or_keep_their_own_by_the_mode() {
 #[test]
 fn half_a_wide_character_never_stays() {
     for bytes in [
-        "\x1b[H日本\x1b[1;2;1;2$z",
-        "\x1b[H日本\x1b[1;2;1;3;1;3;3;1$v",
         "\x1b[H日本\x1b[?69h\x1b[2;3s\x1b[S",
-        "\x1b[H日本\x1b[?69h\x1b[2;6s\x1b[ @",
+        "\x1b[H日本\x1b[?69h\x1b[2;6s\x1b[1;2H\x1b[P",
         "\x1b[?69h\x1b[1;3s\x1b[H日本語",
         "\x1b[H日本\x1b[?69h\x1b[1;3s\x1b[H\x1b[@",
     ] {
@@ -320,19 +255,4 @@ fn a_wide_character_that_does_not_fit_wraps_or_is_left_out() {
     let mut narrow = screen(8, 6);
     feed(&mut narrow, "\x1b[?69h\x1b[2;3s\x1b[1;2Ha日b");
     assert_eq!(narrow.text(), " a\n 日\n b");
-}
-
-#[test]
-fn a_checksum_is_told_to_a_conformance_suite_alone() {
-    let mut screen = screen(8, 6);
-    feed(&mut screen, "AB");
-    let question = "\x1b[7;1;1;1;1;2*y";
-    assert_eq!(replies(&mut screen, question), Vec::<String>::new());
-    screen.answer_checksums();
-    assert_eq!(replies(&mut screen, question), ["\x1bP7!~FF7D\x1b\\"]);
-    // Not even a reset of the child's takes that away or gives it.
-    assert_eq!(
-        replies(&mut screen, "\x1bc\x1b[7;1;1;1;1;1*y"),
-        ["\x1bP7!~FFE0\x1b\\"]
-    );
 }
