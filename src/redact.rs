@@ -13,39 +13,30 @@
 //!
 //! It is a net, not a proof: a secret without a shape and without a name passes. What it must not do is spoil ordinary text,
 //! so a shape needs a length, and a value by a secret's name needs to look random or to stand in a `.env` line. Masking
-//! twice changes nothing, and time is linear in the text: every look to the side is bounded.
+//! twice changes nothing, and time is linear in the text.
 
-mod commands;
 mod json;
+mod patterns;
 pub mod typed;
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
-use memchr::{memchr_iter, memchr2_iter, memmem};
+use memchr::memmem;
+use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 
 pub use json::{json, named};
+use patterns::{HEX, PARTS, PATTERNS, Pattern, TOKENS, UPPER};
 
 /// What begins the words for the hidden part; its kind and a bracket follow.
 pub const MASK: &str = "…[masked ";
 
-/// The kinds that have no row in [`TOKENS`].
-const KINDS: [&str; 7] = [
-    PASSWORD,
-    "private key",
-    "web token",
-    "bot token",
-    "bearer token",
-    "webhook",
-    "secret",
-];
-
 const PASSWORD: &str = "password";
+
+/// The kind of what only its name shows.
+const SECRET: &str = "secret";
 
 /// How many characters of a secret stay, if it is long enough.
 const KEPT: usize = 4;
-
-/// The longest token that is followed, in bytes: web tokens hold whole user profiles.
-const REACH: usize = 16 * 1024;
 
 /// The longest value that can be a password or a key, in bytes.
 const VALUE_REACH: usize = 512;
@@ -55,98 +46,6 @@ const NESTED: usize = 16;
 
 /// The longest name of an assignment, in bytes.
 const NAME_REACH: usize = 80;
-
-/// Characters that the body of a token may hold.
-#[derive(Clone, Copy)]
-enum Set {
-    Hex,
-    /// Upper-case letters and digits.
-    Upper,
-    Alnum,
-    /// And `_`.
-    Word,
-    /// And `_` and `-`.
-    Url,
-    /// And `.` as well.
-    Dotted,
-}
-
-impl Set {
-    const fn has(self, byte: u8) -> bool {
-        match self {
-            Self::Hex => byte.is_ascii_hexdigit(),
-            Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
-            Self::Alnum => byte.is_ascii_alphanumeric(),
-            Self::Word => byte.is_ascii_alphanumeric() || byte == b'_',
-            Self::Url => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
-            Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
-        }
-    }
-}
-
-/// The tokens with a prefix of their own: the prefix, the kind, what may follow, and how much of it must.
-const TOKENS: [(&str, &str, Set, usize); 60] = [
-    ("sk-ant-", "Anthropic key", Set::Url, 16),
-    ("sk-proj-", "OpenAI key", Set::Url, 20),
-    ("sk-svcacct-", "OpenAI key", Set::Url, 20),
-    ("sk-or-v1-", "OpenRouter key", Set::Hex, 32),
-    ("sk-", "API key", Set::Url, 20),
-    ("sk_live_", "Stripe key", Set::Alnum, 16),
-    ("sk_test_", "Stripe key", Set::Alnum, 16),
-    ("rk_live_", "Stripe key", Set::Alnum, 16),
-    ("rk_test_", "Stripe key", Set::Alnum, 16),
-    ("whsec_", "Stripe secret", Set::Alnum, 20),
-    ("AKIA", "AWS key id", Set::Upper, 16),
-    ("ASIA", "AWS key id", Set::Upper, 16),
-    ("ghp_", "GitHub token", Set::Alnum, 30),
-    ("gho_", "GitHub token", Set::Alnum, 30),
-    ("ghu_", "GitHub token", Set::Alnum, 30),
-    ("ghs_", "GitHub token", Set::Alnum, 30),
-    ("ghr_", "GitHub token", Set::Alnum, 30),
-    ("github_pat_", "GitHub token", Set::Word, 30),
-    ("glpat-", "GitLab token", Set::Url, 20),
-    ("glptt-", "GitLab token", Set::Hex, 40),
-    ("gldt-", "GitLab token", Set::Url, 20),
-    ("glsa_", "Grafana token", Set::Word, 32),
-    ("xoxb-", "Slack token", Set::Url, 20),
-    ("xoxa-", "Slack token", Set::Url, 20),
-    ("xoxp-", "Slack token", Set::Url, 20),
-    ("xoxr-", "Slack token", Set::Url, 20),
-    ("xoxs-", "Slack token", Set::Url, 20),
-    ("xoxe-", "Slack token", Set::Url, 20),
-    ("xapp-", "Slack token", Set::Url, 20),
-    ("AIza", "Google key", Set::Url, 35),
-    ("ya29.", "Google token", Set::Url, 20),
-    ("GOCSPX-", "Google secret", Set::Url, 20),
-    ("hf_", "Hugging Face token", Set::Alnum, 30),
-    ("npm_", "npm token", Set::Alnum, 36),
-    ("pypi-", "PyPI token", Set::Url, 50),
-    ("SG.", "SendGrid key", Set::Dotted, 40),
-    ("shpat_", "Shopify token", Set::Hex, 32),
-    ("shpss_", "Shopify secret", Set::Hex, 32),
-    ("dop_v1_", "DigitalOcean token", Set::Hex, 64),
-    ("dckr_pat_", "Docker token", Set::Url, 20),
-    ("dapi", "Databricks token", Set::Hex, 32),
-    ("key-", "Mailgun key", Set::Hex, 32),
-    ("SK", "Twilio key", Set::Hex, 32),
-    ("hvs.", "Vault token", Set::Url, 24),
-    ("hvb.", "Vault token", Set::Url, 24),
-    ("ATATT3", "Atlassian token", Set::Url, 50),
-    ("lin_api_", "Linear key", Set::Alnum, 32),
-    ("ntn_", "Notion token", Set::Alnum, 40),
-    ("gsk_", "Groq key", Set::Alnum, 40),
-    ("xai-", "xAI key", Set::Alnum, 40),
-    ("pplx-", "Perplexity key", Set::Alnum, 40),
-    ("r8_", "Replicate token", Set::Alnum, 37),
-    ("sbp_", "Supabase token", Set::Hex, 40),
-    ("pscale_tkn_", "PlanetScale token", Set::Url, 32),
-    ("PMAK-", "Postman key", Set::Url, 50),
-    ("NRAK-", "New Relic key", Set::Alnum, 27),
-    ("sntrys_", "Sentry token", Set::Dotted, 40),
-    ("EAACEdEose0cBA", "Facebook token", Set::Alnum, 20),
-    ("AGE-SECRET-KEY-1", "age key", Set::Upper, 50),
-    ("HRKU-", "Heroku key", Set::Url, 36),
-];
 
 /// The last word of a name whose value is a secret; those of a password are in [`is_password_name`].
 const NAMES: [&str; 16] = [
@@ -168,10 +67,54 @@ const NAMES: [&str; 16] = [
     "accesstoken",
 ];
 
+/// The endings of a name whose value is a password.
+const PASSWORD_NAMES: [&str; 6] = [
+    "password",
+    "passwd",
+    "passwort",
+    "passphrase",
+    "pwd",
+    "pass",
+];
+
 /// Values that people write where a password goes.
 const PLACEHOLDERS: [&str; 12] = [
     "password", "passwd", "pass", "pwd", "pw", "secret", "token", "key", "changeme", "xxx", "xxxx",
     "example",
+];
+
+/// Words that follow the name of an option in prose.
+const PROSE: [&str; 30] = [
+    "a",
+    "an",
+    "and",
+    "argument",
+    "as",
+    "by",
+    "can",
+    "file",
+    "flag",
+    "for",
+    "from",
+    "if",
+    "in",
+    "is",
+    "must",
+    "of",
+    "on",
+    "only",
+    "option",
+    "or",
+    "parameter",
+    "prompt",
+    "stdin",
+    "takes",
+    "the",
+    "to",
+    "value",
+    "was",
+    "when",
+    "with",
 ];
 
 /// A secret in a text.
@@ -215,14 +158,16 @@ fn mask(text: &str, found: Vec<Secret>) -> Cow<'_, str> {
 /// holds none.
 #[must_use]
 pub fn masks(text: &str) -> Option<String> {
-    let known = TOKENS.iter().map(|(_, kind, ..)| *kind).chain(KINDS);
-    let mut kinds: Vec<&str> = known.collect();
-    kinds.dedup();
+    let kinds = || {
+        let patterns = PATTERNS.iter().map(|pattern| pattern.kind);
+        let tokens = TOKENS.iter().map(|(_, kind, ..)| *kind);
+        patterns.chain(tokens).chain([SECRET])
+    };
     let mut found: Vec<(&str, usize)> = Vec::new();
     for at in memmem::find_iter(text.as_bytes(), MASK) {
         let rest = &text[at + MASK.len()..];
         // A text may only look like a mask.
-        let kind = kinds.iter().copied().find(|kind| {
+        let kind = kinds().find(|kind| {
             let behind = rest.strip_prefix(kind);
             behind.is_some_and(|behind| behind.starts_with(']'))
         });
@@ -248,18 +193,109 @@ pub fn masks(text: &str) -> Option<String> {
     }
 }
 
+/// All tokens in one expression: a text is read once, however many there are. Their lengths are no part of it, for counted
+/// repetitions make it take long to compile.
+static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+    let tokens = TOKENS.map(|(prefix, _, set, _)| {
+        let end = if is_exact(prefix, set) { r"\b" } else { "" };
+        format!("{}{set}+{end}", regex::escape(prefix))
+    });
+    expression(&format!(r"\b(?:{})", tokens.join("|")))
+});
+
+/// Whether a token has a fixed length.
+fn is_exact(prefix: &str, set: &str) -> bool {
+    [HEX, UPPER].contains(&set) && prefix != "AGE-SECRET-KEY-1"
+}
+
+/// The expressions of [`PATTERNS`], in their order: that of the command, if there is one, and that of the secret.
+static SHAPES: LazyLock<Vec<(Option<Regex>, Regex)>> = LazyLock::new(|| {
+    let compiled = PATTERNS.iter().map(|pattern| {
+        let regex = PARTS
+            .iter()
+            .fold(pattern.regex.to_owned(), |regex, (name, part)| {
+                regex.replace(name, part)
+            });
+        // A command ends with its line, unless that ends in a backslash, or where another begins.
+        let command = (!pattern.command.is_empty()).then(|| {
+            let name = pattern.command;
+            expression(&format!(r"\b(?:{name})(?:[^\n|;\\]|\\(?s:.))*"))
+        });
+        (command, expression(&regex))
+    });
+    compiled.collect()
+});
+
+/// The last word of a secret's name, and the sign that gives it a value.
+static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+    let words = [NAMES.as_slice(), &PASSWORD_NAMES].concat().join("|");
+    expression(&format!(r#"(?i:{words})\\*["'`]?[ :]{{0,16}}?[=:]"#))
+});
+
+/// A `NAME=` of a shell or an `.env` file: upper case, no blanks, at the start of its line. Behind a blank it is an argument, as in
+/// `docker run -e NAME=value` or `NAME=value command`; behind a sign, another command.
+static VARIABLE: LazyLock<Regex> =
+    LazyLock::new(|| expression(r#"(?m:^|[\s"'`;&|(])[A-Z0-9_]{2,80}="#));
+
+/// Over bytes, for classes of all characters make large automata. Every secret begins behind an ASCII character and ends before
+/// one, so none is cut within a character.
+fn expression(text: &str) -> Regex {
+    RegexBuilder::new(text)
+        .unicode(false)
+        .build()
+        .expect("the expressions are constants, and a test compiles them all")
+}
+
 /// The secrets of a text, in order and apart from one another.
 #[must_use]
 pub fn secrets(text: &str) -> Vec<Secret> {
-    let bytes = text.as_bytes();
-    let mut found = Found::default();
-    private_keys(text, &mut found);
-    tokens(bytes, &mut found);
-    urls(text, &mut found);
-    bearers(bytes, &mut found);
+    let mut found = Vec::new();
+    tokens(text, &mut found);
+    for (pattern, (command, shape)) in PATTERNS.iter().zip(&*SHAPES) {
+        let Some(command) = command else {
+            values(text, 0..text.len(), pattern, shape, &mut found);
+            continue;
+        };
+        for command in command.find_iter(text.as_bytes()) {
+            values(text, command.range(), pattern, shape, &mut found);
+        }
+    }
     assignments(text, &mut found);
-    commands::passwords(text, &mut found);
-    apart(found.0)
+    apart(found)
+}
+
+/// The secrets of one shape that begin in a part of the text.
+fn values(
+    text: &str,
+    part: Range<usize>,
+    pattern: &Pattern,
+    shape: &Regex,
+    found: &mut Vec<Secret>,
+) {
+    // A sign in quotes that would end a command does not end the value.
+    let reach = text.floor_char_boundary((part.end + VALUE_REACH).min(text.len()));
+    let mut at = part.start;
+    while let Some(one) = shape.captures_at(&text.as_bytes()[..reach], at) {
+        let Some(value) = last_group(&one) else { break };
+        if value.start() >= part.end {
+            break;
+        }
+        let is_secret = text.get(value.range()).is_some_and(pattern.is_secret);
+        found.extend(is_secret.then(|| Secret {
+            range: value.range(),
+            kind: pattern.kind,
+        }));
+        // What is none may hold one. The bound keeps the time linear.
+        at = if is_secret || value.len() > VALUE_REACH {
+            value.end()
+        } else {
+            value.start()
+        };
+    }
+}
+
+fn last_group<'a>(captures: &Captures<'a>) -> Option<Match<'a>> {
+    captures.iter().flatten().last()
 }
 
 /// Puts secrets in order and joins those that overlap.
@@ -277,200 +313,50 @@ fn apart(mut found: Vec<Secret>) -> Vec<Secret> {
     apart
 }
 
-/// What has been found so far.
-#[derive(Default)]
-struct Found(Vec<Secret>);
-
-impl Found {
-    fn add(&mut self, kind: &'static str, range: Range<usize>) {
-        self.0.push(Secret { range, kind });
-    }
-}
-
-/// The bodies of PEM private keys; one whose end is missing goes as far as its lines look like one.
-fn private_keys(text: &str, found: &mut Found) {
-    const BEGIN: &str = "-----BEGIN ";
-    let mut from = 0;
-    for at in memmem::find_iter(text.as_bytes(), BEGIN) {
-        if at < from {
-            continue;
-        }
-        let label = &text[at + BEGIN.len()..];
-        let label = &label[..label.floor_char_boundary(60)];
-        let Some(length) = label.find("PRIVATE KEY").filter(|length| *length < 30) else {
-            continue;
-        };
-        let Some(dashes) = label[length..].find("-----") else {
-            continue;
-        };
-        let body = at + BEGIN.len() + length + dashes + 5;
-        let end = body + key_body(&text.as_bytes()[body..]);
-        from = end;
-        let start =
-            body + text[body..end].len() - text[body..end].trim_start_matches(is_break).len();
-        let end = start + text[start..end].trim_end_matches(is_break).len();
-        if end > start + 16 {
-            found.add("private key", start..end);
-        }
-    }
-}
-
-/// Line ends, also as they are written inside strings.
-fn is_break(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '\\' | 'n' | 'r')
-}
-
-/// The length of base64 with line ends and PEM headers, up to the dashes that end it or something else.
-fn key_body(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .position(|byte| {
-            !(byte.is_ascii_alphanumeric()
-                || byte.is_ascii_whitespace()
-                || matches!(byte, b'+' | b'/' | b'=' | b'\\' | b':' | b',' | b'|' | b'>'))
-        })
-        .map_or(bytes.len(), |end| {
-            // Headers (`Proc-Type: 4,ENCRYPTED`, `DEK-Info: …-CBC,…`) hold a single dash.
-            let dash = bytes[end] == b'-' && bytes.get(end + 1) != Some(&b'-');
-            if dash {
-                end + 1 + key_body_rest(&bytes[end + 1..])
-            } else {
-                end
-            }
-        })
-}
-
-/// As [`key_body`], over the few dashes of the headers.
-fn key_body_rest(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    for _ in 0..8 {
-        let rest = &bytes[at..];
-        let stop = rest.iter().position(|byte| {
-            !(byte.is_ascii_alphanumeric()
-                || byte.is_ascii_whitespace()
-                || matches!(byte, b'+' | b'/' | b'=' | b'\\' | b':' | b','))
+/// Tokens with a prefix of their own.
+fn tokens(text: &str, found: &mut Vec<Secret>) {
+    for one in TOKEN.find_iter(text.as_bytes()) {
+        let kind = TOKENS.iter().find_map(|(prefix, kind, set, least)| {
+            let body = one.as_bytes().strip_prefix(prefix.as_bytes())?;
+            let exact = body.len() == *least;
+            let whole = exact || body.len() > *least && !is_exact(prefix, set);
+            (whole && is_mixed(body, set)).then_some(*kind)
         });
-        let Some(stop) = stop else {
-            return bytes.len();
-        };
-        at += stop;
-        if bytes[at] != b'-' || bytes.get(at + 1) == Some(&b'-') {
-            return at;
-        }
-        at += 1;
+        found.extend(kind.map(|kind| Secret {
+            range: one.range(),
+            kind,
+        }));
     }
-    at
-}
-
-/// Tokens with a prefix of their own, and JSON web tokens.
-fn tokens(bytes: &[u8], found: &mut Found) {
-    let mut runs = Runs { bytes, end: 0 };
-    let mut at = 0;
-    while at < bytes.len() {
-        let stretch = bytes[at..]
-            .iter()
-            .position(|byte| !IN_TOKEN[usize::from(*byte)])
-            .unwrap_or(bytes.len() - at);
-        let end = at + stretch;
-        // Most words are shorter than any token.
-        if stretch >= SHORTEST_TOKEN {
-            while at < end {
-                let boundary = at == 0 || !Set::Word.has(bytes[at - 1]);
-                let token = boundary.then(|| token(&mut runs, at)).flatten();
-                if let Some((kind, length)) = token {
-                    found.add(kind, at..at + length);
-                }
-                at += token.map_or(1, |(_, length)| length);
-            }
-        }
-        at = end.max(at) + 1;
-    }
-}
-
-/// No token of those we know is shorter, in bytes.
-const SHORTEST_TOKEN: usize = 20;
-
-/// The characters that tokens are made of; a table, because every byte of a text is looked up.
-static IN_TOKEN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        table[byte] = Set::Dotted.has(byte as u8) || byte as u8 == b':';
-        byte += 1;
-    }
-    table
-};
-
-/// Measures runs of characters. The runs that can hold the start of another token are measured once.
-struct Runs<'a> {
-    bytes: &'a [u8],
-    /// Where the last run of [`Set::Url`] ended.
-    end: usize,
-}
-
-impl Runs<'_> {
-    fn length(&mut self, from: usize, set: Set) -> usize {
-        let rest = self.bytes.get(from..).unwrap_or_default();
-        match set {
-            Set::Url => {
-                if from >= self.end {
-                    self.end = from + run(rest, set);
-                }
-                self.end - from
-            }
-            Set::Dotted => run(&rest[..rest.len().min(128)], set),
-            // They hold no boundary at which another token could begin.
-            Set::Hex | Set::Upper | Set::Alnum | Set::Word => run(rest, set),
-        }
-    }
-}
-
-/// The kind and the length of the token that begins here.
-fn token(runs: &mut Runs<'_>, at: usize) -> Option<(&'static str, usize)> {
-    let bytes = &runs.bytes[at..];
-    let first = *bytes.first()?;
-    if !first.is_ascii_alphanumeric() {
-        return None;
-    }
-    if bytes.starts_with(b"eyJ") {
-        return web_token(runs, at).map(|length| ("web token", length));
-    }
-    if first.is_ascii_digit() {
-        return bot_token(bytes).map(|length| ("bot token", length));
-    }
-    TOKENS
-        .iter()
-        .filter(|(prefix, ..)| bytes.starts_with(prefix.as_bytes()))
-        .find_map(|(prefix, kind, set, least)| {
-            let body = runs.length(at + prefix.len(), *set);
-            let end = prefix.len() + body;
-            // A fixed alphabet means a fixed length: what is longer is something else.
-            let exact = matches!(set, Set::Hex | Set::Upper) && *prefix != "AGE-SECRET-KEY-1";
-            let whole = if exact {
-                body == *least && !bytes.get(end).is_some_and(|byte| Set::Word.has(*byte))
-            } else {
-                body >= *least
-            };
-            (whole && is_mixed(&bytes[prefix.len()..end], *set)).then_some((*kind, end))
-        })
-}
-
-/// The length of the run of characters of a set, at most [`REACH`].
-fn run(bytes: &[u8], set: Set) -> usize {
-    let reach = &bytes[..bytes.len().min(REACH)];
-    reach
-        .iter()
-        .position(|byte| !set.has(*byte))
-        .unwrap_or(reach.len())
 }
 
 /// Whether a token's body looks random: words with dashes have one kind of letters, and samples repeat one letter.
-fn is_mixed(body: &[u8], set: Set) -> bool {
+fn is_mixed(body: &[u8], set: &str) -> bool {
     let body = &body[..body.len().min(64)];
     let digits = body.iter().filter(|byte| byte.is_ascii_digit()).count();
     let has = |class: fn(&u8) -> bool| body.iter().any(class);
     let cases = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
-    distinct(body) >= 8 && (digits >= 2 || cases || matches!(set, Set::Upper))
+    distinct(body) >= 8 && (digits >= 2 || cases || set == UPPER)
+}
+
+/// Whether the value of a header looks random.
+fn is_random(value: &str) -> bool {
+    switches(value.as_bytes()) >= 2 && distinct(value.as_bytes()) >= 8
+}
+
+/// Whether the value of a header is a name and a password in base64.
+fn is_base64(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    bytes.iter().any(u8::is_ascii_uppercase)
+        && bytes.iter().any(u8::is_ascii_lowercase)
+        && (value.ends_with('=') || value.len().is_multiple_of(4))
+        && distinct(bytes) >= 8
+}
+
+/// Whether a word goes on with a sentence on an option instead of being its value.
+fn is_prose(word: &str) -> bool {
+    let bare = word.trim_end_matches(['.', ',', ':', ';', '?', '!']);
+    PROSE.contains(&bare)
+        || bare.len() < word.len() && bare.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 /// How many different bytes there are.
@@ -480,76 +366,6 @@ fn distinct(bytes: &[u8]) -> u32 {
         seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
     }
     seen.iter().map(|part| part.count_ones()).sum()
-}
-
-/// `eyJ….eyJ….…`: header and body are JSON objects in base64.
-fn web_token(runs: &mut Runs<'_>, at: usize) -> Option<usize> {
-    let body_at = at + runs.length(at, Set::Url) + 1;
-    let rest = runs.bytes.get(body_at - 1..)?;
-    if body_at - at < 13 || !rest.starts_with(b".eyJ") {
-        return None;
-    }
-    let sign_at = body_at + runs.length(body_at, Set::Url) + 1;
-    if sign_at - body_at < 13 || runs.bytes.get(sign_at - 1) != Some(&b'.') {
-        return None;
-    }
-    Some(sign_at + runs.length(sign_at, Set::Url) - at)
-}
-
-/// `123456789:AA…`: a chat bot's token.
-fn bot_token(bytes: &[u8]) -> Option<usize> {
-    let digits = bytes
-        .iter()
-        .take(12)
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
-    let body = bytes.get(digits..)?.strip_prefix(b":AA")?;
-    let length = run(body, Set::Url);
-    ((8..=10).contains(&digits) && length == 33).then_some(digits + 3 + length)
-}
-
-/// The passwords of `scheme://user:password@host`, and the paths of webhooks that are secrets themselves.
-fn urls(text: &str, found: &mut Found) {
-    const HOOKS: [&str; 3] = [
-        "hooks.slack.com/services/",
-        "discord.com/api/webhooks/",
-        "discordapp.com/api/webhooks/",
-    ];
-    for at in memmem::find_iter(text.as_bytes(), "://") {
-        let start = at + 3;
-        let reach = text.floor_char_boundary((start + 512).min(text.len()));
-        let rest = &text[start..reach];
-        let end = rest
-            .find(|c: char| {
-                c.is_whitespace()
-                    || matches!(
-                        c,
-                        '/' | '"' | '\'' | '`' | '<' | '>' | '?' | '#' | '|' | ')'
-                    )
-            })
-            .unwrap_or(rest.len());
-        if let Some(hook) = HOOKS.iter().find(|hook| rest.starts_with(**hook)) {
-            let length = run(&rest.as_bytes()[hook.len()..], Set::Dotted);
-            let more = rest.as_bytes()[hook.len()..]
-                .iter()
-                .take_while(|byte| Set::Url.has(**byte) || **byte == b'/')
-                .count();
-            if more > length.max(16) {
-                found.add("webhook", start + hook.len()..start + hook.len() + more);
-            }
-            continue;
-        }
-        let Some((user, password)) = rest[..end]
-            .rsplit_once('@')
-            .and_then(|(login, _)| login.split_once(':'))
-        else {
-            continue;
-        };
-        if is_value(password) && password.len() >= 3 {
-            let from = start + user.len() + 1;
-            found.add(PASSWORD, from..from + password.len());
-        }
-    }
 }
 
 /// Whether this could be a secret at all, and is not a placeholder, a variable or a mask.
@@ -566,65 +382,64 @@ fn is_value(value: &str) -> bool {
 }
 
 /// Values that are given to a secret's name: `PASSWORD=…`, `"api_key": "…"`, `token: …`.
-fn assignments(text: &str, found: &mut Found) {
-    let bytes = text.as_bytes();
+fn assignments(text: &str, found: &mut Vec<Secret>) {
+    for one in VARIABLE.find_iter(text.as_bytes()) {
+        let name = name_at(text, one.end() - 2);
+        let secret = is_secret_name(name);
+        let value = value_behind(text, one.end()).filter(|(value, _)| {
+            let value = &text[value.clone()];
+            is_value(value)
+                && if secret {
+                    value.len() >= 4 && !is_plain(value)
+                } else {
+                    looks_like_key(value)
+                }
+        });
+        found.extend(value.map(|(range, _)| named_secret(name, range)));
+    }
     let (mut stretch_end, mut nested) = (0, 0);
-    for at in memchr2_iter(b'=', b':', bytes) {
-        let Some(name) = name_before(text, at) else {
-            continue;
-        };
-        let (secret, env) = (is_secret_name(name), is_env_line(text, at, name));
-        if !secret && !env {
+    for one in NAMED.find_iter(text.as_bytes()) {
+        let name = name_at(text, one.start());
+        if !is_secret_name(name) {
             continue;
         }
-        if at >= stretch_end {
+        if one.end() > stretch_end {
             nested = 0;
         }
         nested += 1;
         if nested > NESTED {
             continue;
         }
-        let Some((value, quoted)) = value_behind(text, at + 1) else {
+        let Some((value, quoted)) = value_behind(text, one.end()) else {
             continue;
         };
         stretch_end = stretch_end.max(value.end);
-        if value.len() > VALUE_REACH {
-            continue;
-        }
-        let text_of = &text[value.clone()];
-        let is_secret = is_value(text_of)
-            && if secret && env {
-                text_of.len() >= 4 && !is_plain(text_of)
-            } else if secret {
-                looks_random(text_of, quoted)
-            } else {
-                looks_like_key(text_of)
-            };
-        if is_secret {
-            let kind = if is_password_name(name) {
-                PASSWORD
-            } else {
-                "secret"
-            };
-            found.add(kind, value);
-        }
+        let is = value.len() <= VALUE_REACH
+            && is_value(&text[value.clone()])
+            && looks_random(&text[value.clone()], quoted);
+        found.extend(is.then(|| named_secret(name, value)));
     }
 }
 
-/// The name in front of a `=` or `:`, which may be quoted and have a blank behind it.
-fn name_before(text: &str, at: usize) -> Option<&str> {
-    let start = text.ceil_char_boundary(at.saturating_sub(NAME_REACH));
-    let head = text[start..at].trim_end_matches([' ', ':']);
-    let head = head.strip_suffix(['"', '\'', '`']).unwrap_or(head);
-    // Quotes within quotes.
-    let head = head.trim_end_matches('\\');
-    let length = head
-        .bytes()
-        .rev()
-        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
-        .count();
-    let name = &head[head.len() - length..];
-    (!name.is_empty()).then_some(name)
+fn named_secret(name: &str, range: Range<usize>) -> Secret {
+    let kind = if is_password_name(name) {
+        PASSWORD
+    } else {
+        SECRET
+    };
+    Secret { range, kind }
+}
+
+/// The whole name that stands here.
+fn name_at(text: &str, word: usize) -> &str {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let bytes = text.as_bytes();
+    let count = |bytes: &mut dyn Iterator<Item = &u8>| {
+        bytes.take_while(|b| is_name(b)).take(NAME_REACH).count()
+    };
+    let start = word - count(&mut bytes[..word].iter().rev());
+    let end = word + count(&mut bytes[word..].iter());
+    &text[start..end]
 }
 
 /// Whether the last word of a name is one of a secret: `AWS_SECRET_ACCESS_KEY`, `api-key`, `dbPassword`.
@@ -643,15 +458,7 @@ fn is_secret_name(name: &str) -> bool {
 
 /// Whether a name ends in a word for a password, also without a sign before it: `PGPASSWORD`, `dbpasswd`.
 fn is_password_name(name: &str) -> bool {
-    const ENDINGS: [&str; 6] = [
-        "password",
-        "passwd",
-        "passwort",
-        "passphrase",
-        "pwd",
-        "pass",
-    ];
-    ENDINGS.iter().any(|ending| {
+    PASSWORD_NAMES.iter().any(|ending| {
         let at = name.len().checked_sub(ending.len());
         // The short ones end other words too: `bypass`, `cwd` is none.
         at.is_some_and(|at| {
@@ -663,27 +470,6 @@ fn is_password_name(name: &str) -> bool {
                         && name.as_bytes()[at - 1].is_ascii_lowercase())
         })
     })
-}
-
-/// Whether this is a `NAME=value` of a shell or an `.env` file: upper case, no blanks, at the start of its line.
-fn is_env_line(text: &str, at: usize, name: &str) -> bool {
-    let upper = name
-        .bytes()
-        .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
-    if !upper || name.len() < 2 || text.as_bytes()[at] != b'=' || !text[..at].ends_with(name) {
-        return false;
-    }
-    let before = &text.as_bytes()[at.saturating_sub(name.len() + 16)..at - name.len()];
-    let line = before
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(before, |end| &before[end + 1..]);
-    // Behind a blank it is an argument, as in `docker run -e NAME=value` or `NAME=value command`; behind a sign, another command.
-    line.iter().all(u8::is_ascii_whitespace)
-        || matches!(
-            line.last(),
-            Some(b' ' | b'"' | b'\'' | b'`' | b';' | b'&' | b'|' | b'(')
-        )
 }
 
 /// The value behind a `=` or `:`, without its quotes, and whether it has some.
@@ -842,37 +628,6 @@ fn entropy(bytes: &[u8]) -> f64 {
             -share * share.log2()
         })
         .sum()
-}
-
-/// `Bearer …` and `Basic …` wherever they stand.
-fn bearers(bytes: &[u8], found: &mut Found) {
-    for at in memchr_iter(b' ', bytes) {
-        let head = &bytes[at.saturating_sub(6)..at];
-        let bearer = head.eq_ignore_ascii_case(b"bearer");
-        let basic = head.ends_with(b"Basic");
-        if !bearer && !basic {
-            continue;
-        }
-        let body = &bytes[at + 1..(at + 1 + REACH).min(bytes.len())];
-        let set = |byte: &u8| {
-            byte.is_ascii_alphanumeric()
-                || matches!(byte, b'_' | b'-' | b'.' | b'~' | b'+' | b'/' | b'=')
-        };
-        let length = body
-            .iter()
-            .position(|byte| !set(byte))
-            .unwrap_or(body.len());
-        let value = &body[..length];
-        let random = switches(value) >= 2 && distinct(value) >= 8;
-        let base64 = basic
-            && value.iter().any(u8::is_ascii_uppercase)
-            && value.iter().any(u8::is_ascii_lowercase)
-            && (value.ends_with(b"=") || value.len().is_multiple_of(4))
-            && distinct(value) >= 8;
-        if value.len() >= 16 && (random || base64) {
-            found.add("bearer token", at + 1..at + 1 + length);
-        }
-    }
 }
 
 #[cfg(test)]

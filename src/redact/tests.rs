@@ -177,6 +177,35 @@ fn planted_secrets_are_masked() {
 }
 
 #[test]
+fn every_token_is_masked_and_what_is_shorter_or_of_one_letter_is_not() {
+    for (prefix, kind, set, least) in patterns::TOKENS {
+        let class = Regex::new(set).unwrap();
+        let letter = |c: &char| class.is_match(&[*c as u8]);
+        let alphabet: String = (' '..='~').filter(letter).collect();
+        let body = Lots(11).text(&alphabet, least);
+        let masked = redact(&format!("({prefix}{body})")).into_owned();
+        assert!(masked.ends_with(&format!("{MASK}{kind}])")), "{masked}");
+        let only = alphabet.chars().find(char::is_ascii_alphabetic).unwrap();
+        for other in [only.to_string().repeat(least), body[..least / 3].to_owned()] {
+            let text = format!("({prefix}{other})");
+            assert_eq!(redact(&text), text);
+        }
+    }
+}
+
+#[test]
+fn every_pattern_masks_its_example_and_leaves_its_counter_example() {
+    for pattern in &patterns::PATTERNS {
+        let secret = Lots(12).text(ALNUM, 32);
+        let masked = redact(&pattern.example.replace('§', &secret)).into_owned();
+        let mask = format!("{MASK}{}]", pattern.kind);
+        assert!(masked.contains(&mask), "{masked}");
+        assert!(!masked.contains(&secret[8..]), "{masked}");
+        assert_eq!(redact(pattern.counter), pattern.counter);
+    }
+}
+
+#[test]
 fn a_mask_keeps_what_is_needed_to_recognise_the_secret() {
     let body = Lots(7).text(ALNUM, 36);
     for (raw, masked) in [

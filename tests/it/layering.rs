@@ -208,7 +208,7 @@ const DOORS: [(&str, &[&str]); 15] = [
     ),
     ("notify", &["runtime/watcher.rs"]),
     ("jiff", &["autopilot/patience.rs"]),
-    ("regex", &["pane/screen/copy/search.rs"]),
+    ("regex", &["pane/screen/copy/search.rs", "redact.rs"]),
     ("minijinja", &["handoff/generate.rs"]),
     ("clap_complete", &["cli/completions.rs"]),
     ("clap_mangen", &["cli/man.rs"]),
