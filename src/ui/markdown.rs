@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use pulldown_cmark::{Event, Options, Parser, TagEnd};
 use ratatui::{
     style::{Modifier, Style},
     text::Line,
@@ -67,7 +68,7 @@ impl Iterator for Rows<'_> {
                 let (number, line) = self.lines.next()?;
                 (number, line, true)
             };
-            let cut = boundary(rest, PIECE);
+            let cut = rest.floor_char_boundary(PIECE);
             let (now, later) = rest.split_at(cut);
             if !later.is_empty() {
                 self.piece = Some((number, later));
@@ -181,27 +182,8 @@ impl Rows<'_> {
     }
 
     fn inline(&self, text: &str, base: Style) -> Vec<(String, Style)> {
-        let mut inline = Inline {
-            text,
-            at: 0,
-            base,
-            code: self.theme.code,
-            keep: self.marks == Marks::Kept,
-            bold: false,
-            italic: false,
-            strike: false,
-            plain: String::new(),
-            runs: Vec::new(),
-        };
-        inline.read();
-        inline.runs
+        inline(text, base, self.theme.code, self.marks)
     }
-}
-
-/// The last place up to `limit` bytes at which a text can be cut.
-fn boundary(text: &str, limit: usize) -> usize {
-    let mut places = (0..=limit.min(text.len())).rev();
-    places.find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 fn blanks(count: usize) -> Vec<(String, Style)> {
@@ -211,127 +193,58 @@ fn blanks(count: usize) -> Vec<(String, Style)> {
     vec![(" ".repeat(count), Style::new())]
 }
 
-/// Emphasis and code within a line.
-struct Inline<'a> {
-    text: &'a str,
-    at: usize,
-    base: Style,
-    code: Style,
-    keep: bool,
-    bold: bool,
-    italic: bool,
-    strike: bool,
-    plain: String,
-    runs: Vec<(String, Style)>,
+/// Emphasis and code within a line; everything else stands as it is written.
+fn inline(text: &str, base: Style, code: Style, marks: Marks) -> Vec<(String, Style)> {
+    let mut runs: Vec<(String, Style)> = Vec::new();
+    let mut push = |text: &str, style: Style| match runs.last_mut() {
+        Some((last, before)) if *before == style => last.push_str(text),
+        _ if text.is_empty() => {}
+        _ => runs.push((text.to_owned(), style)),
+    };
+    // What lies between the parser's texts is a mark, or something that is no matter of style.
+    let between = |text: &str| match marks {
+        Marks::Rendered => text.trim_matches(['*', '_', '~', '\\']).to_owned(),
+        Marks::Kept => text.to_owned(),
+    };
+    let mut styles = vec![base];
+    let mut done = 0;
+    for (event, range) in Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH).into_offset_iter() {
+        let style = styles.last().copied().unwrap_or(base);
+        let reached = match event {
+            Event::End(_) => range.end,
+            _ => range.start,
+        };
+        push(&between(text.get(done..reached).unwrap_or_default()), style);
+        done = done.max(reached);
+        match event {
+            Event::Start(tag) => {
+                let on = attribute(tag.to_end());
+                styles.push(on.map_or(style, |on| style.add_modifier(on)));
+            }
+            Event::End(_) => {
+                styles.pop();
+            }
+            event => {
+                match event {
+                    Event::Code(inside) if marks == Marks::Rendered => push(&inside, code),
+                    Event::Code(_) => push(&text[range.clone()], code),
+                    _ => push(&text[range.clone()], style),
+                }
+                done = range.end;
+            }
+        }
+    }
+    push(text.get(done..).unwrap_or_default(), base);
+    runs
 }
 
-impl Inline<'_> {
-    fn read(&mut self) {
-        while let Some(c) = self.text[self.at..].chars().next() {
-            let taken = match c {
-                '`' => self.code(),
-                '\\' => self.escape(),
-                '*' | '_' | '~' => self.emphasis(c),
-                _ => false,
-            };
-            if !taken {
-                self.plain.push(c);
-                self.at += c.len_utf8();
-            }
-        }
-        self.flush();
-    }
-
-    fn flush(&mut self) {
-        if self.plain.is_empty() {
-            return;
-        }
-        let mut style = self.base;
-        for (on, attribute) in [
-            (self.bold, Modifier::BOLD),
-            (self.italic, Modifier::ITALIC),
-            (self.strike, Modifier::CROSSED_OUT),
-        ] {
-            if on {
-                style = style.add_modifier(attribute);
-            }
-        }
-        self.runs.push((std::mem::take(&mut self.plain), style));
-    }
-
-    fn code(&mut self) -> bool {
-        let rest = &self.text[self.at..];
-        let run = rest.bytes().take_while(|byte| *byte == b'`').count();
-        let (marks, after) = rest.split_at(run);
-        let Some(end) = after.find(marks) else {
-            self.plain.push_str(marks);
-            self.at += run;
-            return true;
-        };
-        let inside = if self.keep {
-            &rest[..run + end + run]
-        } else {
-            after[..end].trim()
-        };
-        let inside = inside.to_owned();
-        self.flush();
-        self.runs.push((inside, self.code));
-        self.at += run + end + run;
-        true
-    }
-
-    fn escape(&mut self) -> bool {
-        let next = self.text[self.at + 1..].chars().next();
-        match next.filter(char::is_ascii_punctuation) {
-            Some(next) if !self.keep => {
-                self.plain.push(next);
-                self.at += 2;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn emphasis(&mut self, mark: char) -> bool {
-        let rest = &self.text[self.at..];
-        let double = rest[1..].starts_with(mark);
-        let count = if double { 2 } else { 1 };
-        let before = self.text[..self.at].chars().next_back();
-        let after = rest[count..].chars().next();
-        // Names such as `max_state_size` and sums such as `a * b` are no emphasis.
-        let inner = mark == '_'
-            && before.is_some_and(char::is_alphanumeric)
-            && after.is_some_and(char::is_alphanumeric);
-        if inner || (mark == '~' && !double) {
-            return false;
-        }
-        let on = match (mark, double) {
-            ('~', _) => self.strike,
-            (_, true) => self.bold,
-            (_, false) => self.italic,
-        };
-        let opens = !on
-            && after.is_some_and(|c| !c.is_whitespace())
-            && rest[count..].contains(&rest[..count]);
-        let closes = on && before.is_some_and(|c| !c.is_whitespace());
-        if !opens && !closes {
-            return false;
-        }
-        let marks = rest[..count].to_owned();
-        if closes && self.keep {
-            self.plain.push_str(&marks);
-        }
-        self.flush();
-        match (mark, double) {
-            ('~', _) => self.strike = opens,
-            (_, true) => self.bold = opens,
-            (_, false) => self.italic = opens,
-        }
-        if opens && self.keep {
-            self.plain.push_str(&marks);
-        }
-        self.at += count;
-        true
+/// The attribute of a kind of emphasis.
+fn attribute(tag: TagEnd) -> Option<Modifier> {
+    match tag {
+        TagEnd::Strong => Some(Modifier::BOLD),
+        TagEnd::Emphasis => Some(Modifier::ITALIC),
+        TagEnd::Strikethrough => Some(Modifier::CROSSED_OUT),
+        _ => None,
     }
 }
 

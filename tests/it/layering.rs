@@ -177,7 +177,7 @@ const WORLDLY: [&str; 14] = [
 ];
 
 /// Each crate with the files that may use it.
-const DOORS: [(&str, &[&str]); 15] = [
+const DOORS: [(&str, &[&str]); 16] = [
     ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
     ("filedescriptor", &["pane/pty.rs"]),
@@ -207,6 +207,7 @@ const DOORS: [(&str, &[&str]); 15] = [
         ],
     ),
     ("notify", &["runtime/watcher.rs"]),
+    ("pulldown_cmark", &["ui/markdown.rs"]),
     ("jiff", &["autopilot/patience.rs"]),
     ("regex", &["pane/screen/copy/search.rs", "redact.rs"]),
     ("minijinja", &["handoff/generate.rs"]),
