@@ -1,7 +1,8 @@
 //! The endpoints as data: what the server routes, what the `OpenAPI` description tells, what the tests walk through.
 
 /// What a bearer may do; the greater right includes the lesser.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Right {
     /// Report what was seen, read figures: all that the hosted agent's hooks get.
     Observe,
@@ -12,16 +13,14 @@ pub enum Right {
 impl Right {
     /// The word for it, as in the `OpenAPI` description's security schemes.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Observe => "observe",
-            Self::Control => "control",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 
 /// The methods that are served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Method {
     /// Asks, and changes nothing.
     Get,
@@ -32,16 +31,13 @@ pub enum Method {
 impl Method {
     /// The method as HTTP spells it.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 
 /// One endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::VariantArray)]
 pub enum Endpoint {
     /// A hook of the hosted agent.
     Hook,
@@ -73,21 +69,7 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// All of them.
-    pub const ALL: [Self; 13] = [
-        Self::Hook,
-        Self::StatusLine,
-        Self::Usage,
-        Self::AutoSave,
-        Self::GitCommit,
-        Self::TestResult,
-        Self::Metrics,
-        Self::Status,
-        Self::History,
-        Self::Events,
-        Self::Handoff,
-        Self::Say,
-        Self::Order,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Its path, with `{names}` for what varies.
     #[must_use]

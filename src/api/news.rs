@@ -19,7 +19,8 @@ use crate::redact;
 pub const KEPT: usize = 1024;
 
 /// What kind of thing happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum NewsKind {
     /// The whole status: the first event of every stream, and after every [`NewsKind::Gap`].
     Status,
@@ -51,40 +52,12 @@ pub enum NewsKind {
 
 impl NewsKind {
     /// All of them.
-    pub const ALL: [Self; 13] = [
-        Self::Status,
-        Self::Gap,
-        Self::Hook,
-        Self::Agent,
-        Self::Session,
-        Self::Context,
-        Self::Level,
-        Self::Mode,
-        Self::Reboot,
-        Self::Commit,
-        Self::Tests,
-        Self::Checkpoint,
-        Self::Notice,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The event's name in the stream.
     #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Gap => "gap",
-            Self::Hook => "hook",
-            Self::Agent => "agent",
-            Self::Session => "session",
-            Self::Context => "context",
-            Self::Level => "level",
-            Self::Mode => "mode",
-            Self::Reboot => "reboot",
-            Self::Commit => "commit",
-            Self::Tests => "tests",
-            Self::Checkpoint => "checkpoint",
-            Self::Notice => "notice",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 

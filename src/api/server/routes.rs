@@ -66,13 +66,11 @@ pub(super) struct Shop {
 }
 
 pub(super) fn router(shop: &Shop) -> Router {
-    let routed = Endpoint::ALL
-        .into_iter()
-        .fold(Router::new(), |router, one| {
-            let gate = (shop.clone(), one);
-            let method = handler(one).route_layer(from_fn_with_state(gate, enter));
-            router.route(one.path(), method)
-        });
+    let routed = Endpoint::ALL.iter().fold(Router::new(), |router, &one| {
+        let gate = (shop.clone(), one);
+        let method = handler(one).route_layer(from_fn_with_state(gate, enter));
+        router.route(one.path(), method)
+    });
     routed
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
