@@ -77,7 +77,7 @@ pub const READ_LIMIT: Duration = Duration::from_secs(5);
 const CONNECTION_LIMIT: Duration = Duration::from_secs(15);
 
 /// The most connections of one door at a time; each may hold a body, so this bounds the memory. Twice the 64 that must be
-/// served without a refusal (RELIABILITY D2): a client may be back before its last connection has been cleared away.
+/// served without a refusal: a client may be back before its last connection has been cleared away.
 pub const CONNECTION_COUNT: usize = 128;
 
 /// How many of these are kept free for hooks and the status line while others wait for the loop.

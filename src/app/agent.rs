@@ -659,7 +659,7 @@ pub fn transcript_read(
     }
     effects.extend(trim::grown(model));
     effects.extend(reboot::advance(model));
-    // The hook is the proof; the transcript is the second witness (DESIGN 6).
+    // The hook is the proof; the transcript is the second witness.
     if let Some(prompt) = prompt {
         effects.extend(reboot::prompt_seen(model, &prompt));
     }

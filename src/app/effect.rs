@@ -313,7 +313,7 @@ pub struct RebootResult {
     pub took_ms: Option<u64>,
 }
 
-/// The rungs of the ladder by which an agent is ended, mildest first (DESIGN 6).
+/// The rungs of the ladder by which an agent is ended, mildest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
     /// Escape, to stop the running turn.

@@ -1,4 +1,4 @@
-//! Which rectangle the pane and each panel get at a given size (DESIGN 1).
+//! Which rectangle the pane and each panel get at a given size.
 //!
 //! ```text
 //! ≥ 132 columns    pane left, four panels right

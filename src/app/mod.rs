@@ -49,7 +49,7 @@ use crate::clock::At;
 
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 
-/// The exit code of a supervisor that a signal ended (DESIGN 8).
+/// The exit code of a supervisor that a signal ended.
 const INTERRUPTED: i32 = 130;
 
 /// The model, and the only way to change it: by an event.

@@ -1,4 +1,4 @@
-//! The reboot as a state machine (DESIGN 6).
+//! The reboot as a state machine.
 //!
 //! ```text
 //!            key ────────────────┐

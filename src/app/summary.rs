@@ -1,4 +1,4 @@
-//! The summary in the handoff: when it is written, by whom, and which one counts (DESIGN 5).
+//! The summary in the handoff: when it is written, by whom, and which one counts.
 //!
 //! ```text
 //!  warn ──► order ──► transcript read ──► the one without a model ──┐

@@ -115,7 +115,7 @@ pub enum End {
 }
 
 impl End {
-    /// The exit code (DESIGN 8).
+    /// The exit code.
     #[must_use]
     pub const fn code(&self) -> i32 {
         match self {

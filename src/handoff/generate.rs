@@ -2,7 +2,7 @@
 //!
 //! The template (`assets/handoff.md`, or the user's own) only places finished sections; values are data to
 //! it and never parsed. Cutting drops whole sections in order of worth, then lines of what is left, and
-//! never the objective, the items to do or the closing words (DESIGN 5).
+//! never the objective, the items to do or the closing words.
 
 use std::collections::{BTreeMap, HashSet};
 

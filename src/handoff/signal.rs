@@ -1,4 +1,4 @@
-//! Signal lines in assistant text: how the agent says what must survive (DESIGN 4).
+//! Signal lines in assistant text: how the agent says what must survive.
 //!
 //! ```text
 //! SCRATCHPAD:            everything up to a line `SIGNAL:` or the end replaces the scratchpad

@@ -37,7 +37,7 @@ pub trait ContextStrategy {
     }
 }
 
-/// The last shell commands with their output (DESIGN 5).
+/// The last shell commands with their output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecentCommands {
     /// How many commands are told.

@@ -1,4 +1,4 @@
-//! The summary of a session: what a model is asked, what becomes of its answer, and what stands in for it (DESIGN 5).
+//! The summary of a session: what a model is asked, what becomes of its answer, and what stands in for it.
 //!
 //! ```text
 //!  transcript ─► History ─┬─ prompt ─► claude -p ─► envelope ─► sections ─► evidence ─► the model's summary
@@ -24,7 +24,7 @@ pub use sections::sections;
 
 use crate::{clean, redact::redact};
 
-/// The headings of a summary, in order (DESIGN 5).
+/// The headings of a summary, in order.
 pub const SECTIONS: [&str; 7] = [
     "User Intent",
     "Technical Context",

@@ -30,7 +30,7 @@ use crate::{
 };
 
 words! {
-    /// The steps of a reboot, in order (DESIGN section 6).
+    /// The steps of a reboot, in order.
     Step, "a reboot step", {
         /// A reboot was asked for.
         Armed = "armed",

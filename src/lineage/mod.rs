@@ -233,7 +233,7 @@ words! {
 }
 
 words! {
-    /// What asked for a reboot (DESIGN section 6, triggers).
+    /// What asked for a reboot.
     Cause, "the cause of a reboot", {
         /// A key.
         Key = "key",
@@ -263,7 +263,7 @@ words! {
 }
 
 words! {
-    /// How the next iteration gets its context (DESIGN section 6, ways).
+    /// How the next iteration gets its context.
     Way, "a way to reboot (fresh or trim)", {
         /// A new session that is told the handoff.
         Fresh = "fresh",
@@ -305,7 +305,7 @@ pub struct TrimRecord {
     pub tokens_after: Tokens,
 }
 
-/// How one reboot went: the `FreshContextResult` of DESIGN section 6.
+/// How one reboot went, as the API and the history report it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RebootRecord {
     /// The session that ended, where the agent has sessions.

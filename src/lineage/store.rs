@@ -61,7 +61,7 @@ pub const FILE: &str = "pitstop.db";
 /// How long a write waits for another process's lock before it is queued.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often a database in trouble is tried again: within the five seconds of RELIABILITY C2.
+/// How often a database in trouble is tried again: often enough that a database that is back is in use within five seconds.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// How many tries in vain make the connections suspect: the file may have been damaged or replaced

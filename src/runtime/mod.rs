@@ -851,7 +851,7 @@ impl Shell {
         match news {
             PtyNews::Output(bytes) if current => self.output(&bytes),
             PtyNews::Stopped(_) if current => {
-                // The child leads its session: nobody else could continue it (RELIABILITY A3, Ctrl+Z).
+                // The child leads its session: nobody else could continue it.
                 if let Some(pty) = &self.pty {
                     let _ = pty.signal(pty::Signal::Continue);
                 }

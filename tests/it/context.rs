@@ -28,7 +28,7 @@ const WALK: [(u64, &str, f64); 3] = [
 
 /// A status line command of the user's own that notes when it ran and what it was given.
 ///
-/// It is also how the test knows when the client itself drew its line: ours runs it (DESIGN 9).
+/// It is also how the test knows when the client itself drew its line: ours runs it.
 fn own_status_line(launch: &Launch, config_dir: &Path) {
     let script = launch.the_home().path("line.sh");
     let text = "#!/bin/sh\nread -r line\nprintf '%s %s\\n' \"$(date +%s%N)\" \"$line\" >>\"$HOME/lines\"\necho 'my own line'\n";

@@ -17,7 +17,7 @@ use crate::kit::{
     terminal::Exit,
 };
 
-/// How long a supervisor that is told to go may take (RELIABILITY C2), with a margin for a debug build on a
+/// How long a supervisor that is told to go may take, with a margin for a debug build on a
 /// shared machine.
 const LEAVE: Duration = Duration::from_secs(6);
 

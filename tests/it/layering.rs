@@ -482,6 +482,55 @@ fn the_map_names_every_room() {
     assert_eq!(rooms.len(), ROOMS.len());
 }
 
+/// The documents that a comment cites, by a path from the root or by a name in capitals.
+fn cited(line: &str) -> impl Iterator<Item = &str> {
+    let is_outside = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));
+    let comment = line.trim_start().strip_prefix("//").unwrap_or_default();
+    let words = comment
+        .split(is_outside)
+        .map(|word| word.trim_end_matches('.'));
+    words.filter(|word| {
+        let first = word.split('.').next().unwrap_or_default();
+        let capitals =
+            first.len() > 3 && first.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+        let document = word.ends_with(".md") && (capitals || word.starts_with("docs/"));
+        document || ["DESIGN", "HOUSE", "RELIABILITY"].contains(word)
+    })
+}
+
+#[test]
+fn comments_cite_only_documents_of_the_repository() {
+    fn walk(directory: &Path, wrong: &mut Vec<String>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, wrong);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+                let missing = text
+                    .lines()
+                    .flat_map(cited)
+                    .filter(|one| !root.join(one).exists());
+                wrong.extend(missing.map(|one| format!("{}: {one}", path.display())));
+            }
+        }
+    }
+    let mut wrong = Vec::new();
+    for directory in ["src", "tests", "benches", "examples", "fuzz/fuzz_targets"] {
+        walk(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join(directory),
+            &mut wrong,
+        );
+    }
+    assert!(
+        wrong.is_empty(),
+        "not in the repository:\n{}",
+        wrong.join("\n")
+    );
+    assert!(cited("/// As in DESIGN 6, and in docs/none.md.").eq(["DESIGN", "docs/none.md"]));
+}
+
 #[test]
 fn imports_in_groups_are_seen() {
     let code = "use crate::{\n    app::{Model, layout},\n    clean, pane::screen::Screen,\n};\nlet x = crate::guard::assess();";

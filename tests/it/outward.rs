@@ -94,7 +94,7 @@ fn notifications_progress_title_and_clipboard_reach_the_host() {
     assert!(screen.contains("“my title”"), "{screen}");
 }
 
-/// The 13 things that programs say to more than their grid (RELIABILITY A2), and what of each reaches the host: nothing
+/// The 13 things that programs say to more than their grid, and what of each reaches the host: nothing
 /// of the last two, because where the shell stands and where its prompts are is true of the pane's rows alone.
 const OUTPUTS: [(&str, Option<&str>); 13] = [
     (

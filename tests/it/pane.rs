@@ -520,7 +520,7 @@ fn the_pane_shows_cell_by_cell_what_a_bare_terminal_would() {
     }
 }
 
-/// The 28 questions that programs ask their terminal (RELIABILITY A2), and how each answer begins.
+/// The 28 questions that programs ask their terminal, and how each answer begins.
 const QUESTIONS: [(&str, &str); 28] = [
     (r"\033[c", "\x1b[?62;"),
     (r"\033[>c", "\x1b[>1;"),
@@ -623,7 +623,7 @@ fn a_frame_that_is_never_finished_shows_all_the_same() {
     supervisor.terminal.wait_for_text("UNFINISHED", SOON);
     let took = pressed.elapsed();
     eprintln!("shown after {took:?}");
-    // 150 ms are the frame's; RELIABILITY A3 allows 250 in all.
+    // 150 ms are the frame's; 250 in all are not felt as a delay.
     assert!(
         took > Duration::from_millis(140),
         "a frame was shown before its end: {took:?}"

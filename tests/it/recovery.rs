@@ -27,7 +27,7 @@ use crate::{
 /// What the demo says in these tests, to be waited for.
 const REPLY: &str = "The tide is noted.";
 
-/// How long an agent may outlive its supervisor (RELIABILITY E4).
+/// How long an agent may outlive its supervisor.
 const ORPHAN_LIMIT: Duration = Duration::from_secs(5);
 
 /// What becomes of a reboot that was cut short.
