@@ -91,8 +91,16 @@ pub(super) struct Pattern {
     /// What a regular expression cannot judge.
     pub(super) is_secret: fn(&str) -> bool,
     /// A text with a secret, where `§` stands for one.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for the test that walks the table")
+    )]
     pub(super) example: &'static str,
     /// A text without one.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for the test that walks the table")
+    )]
     pub(super) counter: &'static str,
 }
 
