@@ -55,8 +55,9 @@ use super::{
     keeper::{Job, told},
 };
 
-/// How much of a transcript is read at its end, in bytes: far more than a summary can hold, and soon read.
-const TAIL_READ: u64 = 48 * 1024 * 1024;
+/// How much of a transcript is read at its end, in bytes: far more than a summary can hold, and read in well under 300 ms,
+/// for which a person waits who looks at a handoff.
+const TAIL_READ: u64 = 16 * 1024 * 1024;
 
 /// How much is read at its start, where the task stands, in bytes.
 const HEAD_READ: u64 = 2 * 1024 * 1024;
@@ -306,7 +307,11 @@ fn is_settled(path: &Path) -> bool {
 }
 
 /// Reads a transcript: all of it, or of a very long one its start and its end.
-fn read_history(path: &Path, warmup: Option<&str>, stop: &AtomicBool) -> Result<History, String> {
+pub fn read_history(
+    path: &Path,
+    warmup: Option<&str>,
+    stop: &AtomicBool,
+) -> Result<History, String> {
     let mut history = History::with_own_prompts(warmup.map(str::to_owned));
     let read = read_pieces(path, HEAD_READ, TAIL_READ, |piece| {
         history.push(piece);

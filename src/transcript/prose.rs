@@ -164,7 +164,12 @@ fn joined(lines: &[(Kind, &str)]) -> Vec<String> {
             };
             let wrapped = before.chars().count() >= least;
             let of_item = is_item(before) && indent(line) > indent(before);
-            open && (wrapped || of_item) && !is_item(line) && !before.starts_with('#')
+            // Those who begin a sentence with a capital would begin the next one with it.
+            let small = line.trim().starts_with(char::is_lowercase)
+                && out
+                    .last()
+                    .is_some_and(|out| out.starts_with(char::is_uppercase));
+            open && (wrapped || of_item || small) && !is_item(line) && !before.starts_with('#')
         });
         match out.last_mut().filter(|_| goes_on) {
             Some(last) => {

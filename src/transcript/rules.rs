@@ -133,7 +133,7 @@ const ENGLISH: [&str; 116] = [
     "zero",
 ];
 
-const GERMAN: [&str; 74] = [
+const GERMAN: [&str; 75] = [
     "abgelehnt",
     "anstatt",
     "anstelle",
@@ -145,6 +145,7 @@ const GERMAN: [&str; 74] = [
     "benutze",
     "bevorzuge",
     "bleib",
+    "bleiben",
     "bleibt",
     "damit",
     "darf",
@@ -210,7 +211,7 @@ const GERMAN: [&str; 74] = [
     "zwingend",
 ];
 
-const FRENCH: [&str; 60] = [
+const FRENCH: [&str; 62] = [
     "afin",
     "assure-toi",
     "assurez-vous",
@@ -258,6 +259,8 @@ const FRENCH: [&str; 60] = [
     "puisque",
     "rejeté",
     "rejetée",
+    "reste",
+    "restent",
     "sans",
     "sauf",
     "seul",
