@@ -10,6 +10,7 @@
 //!
 //! - [`clock`]: the moment handed to the pure core
 //! - [`clean`]: the one display sanitizer
+//! - [`private_file`]: opens files where others may have put something else
 //! - [`redact`]: masks secrets wherever something is stored or printed
 //! - [`transcript`]: what was said: Claude Code's record of a session
 //! - [`keymap`]: chords, actions and what key does what
@@ -45,6 +46,7 @@ pub mod keymap;
 pub mod lineage;
 pub mod logging;
 pub mod pane;
+pub mod private_file;
 pub mod redact;
 pub mod runtime;
 pub mod scratchpad;

@@ -22,7 +22,7 @@ use std::{
 };
 
 use chrono::{DateTime, NaiveDate, Utc};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use tracing::level_filters::LevelFilter;
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
@@ -37,6 +37,7 @@ use crate::{
         LogConfig, LogLevel,
         load::paths::{DirError, ensure_private_dir},
     },
+    private_file,
     redact::redact,
 };
 
@@ -332,18 +333,10 @@ fn day_of(name: &str) -> Option<NaiveDate> {
 
 /// Opens a log file for appending, and says how long it is; no link is followed.
 fn open_file(path: &Path) -> io::Result<(File, u64)> {
-    let flags = OFlags::WRONLY
-        | OFlags::CREATE
-        | OFlags::APPEND
-        | OFlags::NOFOLLOW
-        | OFlags::CLOEXEC
-        | OFlags::NONBLOCK;
-    let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(io::Error::other("expected a regular file"));
-    }
-    Ok((file, meta.len()))
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND;
+    let file = private_file::open(path, flags)?;
+    let length = file.metadata()?.len();
+    Ok((file, length))
 }
 
 #[cfg(test)]

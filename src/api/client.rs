@@ -14,8 +14,7 @@
 )]
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
@@ -25,11 +24,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 pub use crate::agent::claude::OBSERVE_VARIABLE;
+use crate::private_file::{self, OpenError};
 
 /// The largest secrets file read, in bytes: two short lines and a command.
 const FILE_LIMIT: u64 = 64 * 1024;
@@ -217,24 +217,22 @@ fn read_private(path: &Path) -> Result<Vec<u8>, ClientError> {
         path: path.to_owned(),
         found,
     };
-    // Without NONBLOCK, opening a FIFO that somebody planted would wait for a writer.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(file) => File::from(file),
-        Err(Errno::NOENT | Errno::NOTDIR) => {
+    let file = match private_file::open(path, OFlags::RDONLY) {
+        Ok(file) => file,
+        Err(OpenError::Link) => return Err(bad("it is a link")),
+        Err(OpenError::NotRegular) => return Err(bad("it is no regular file")),
+        Err(OpenError::Io(error))
+            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+        {
             return Err(ClientError::NobodyThere {
                 path: path.to_owned(),
             });
         }
-        Err(Errno::LOOP | Errno::MLINK) => return Err(bad("it is a link")),
-        Err(errno) => return Err(ClientError::io("open the secrets file")(errno.into())),
+        Err(OpenError::Io(error)) => return Err(ClientError::io("open the secrets file")(error)),
     };
     let metadata = file
         .metadata()
         .map_err(ClientError::io("examine the secrets file"))?;
-    if !metadata.is_file() {
-        return Err(bad("it is no regular file"));
-    }
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(bad("it belongs to somebody else"));
     }

@@ -15,7 +15,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Mode, OFlags};
+use rustix::{
+    fs::{Mode, OFlags},
+    io::Errno,
+};
+
+use crate::private_file::{self, OpenError};
 
 use super::{
     Config,
@@ -195,36 +200,27 @@ fn read_project(paths: &Paths) -> Result<Option<String>, Fault> {
             None,
         )
     };
-    let no_link = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let directory = OFlags::RDONLY | OFlags::DIRECTORY | no_link;
-    let found =
-        rustix::fs::open(paths.project_dir(), directory, Mode::empty()).and_then(|parent| {
-            rustix::fs::openat(
-                parent,
-                "config.toml",
-                OFlags::RDONLY | no_link,
-                Mode::empty(),
-            )
-        });
-    let file = match found {
-        Ok(descriptor) => File::from(descriptor),
-        Err(rustix::io::Errno::NOENT) => return Ok(None),
-        Err(rustix::io::Errno::LOOP) => return Err(refused("a link")),
-        // Linux says so of a link, too, when a directory is asked for.
-        Err(rustix::io::Errno::NOTDIR) => return Err(refused("a link or a file as its directory")),
+    let directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = match rustix::fs::open(paths.project_dir(), directory, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP) => return Err(refused("a link")),
+        // Linux reports a link so, too, when a directory is asked for.
+        Err(Errno::NOTDIR) => return Err(refused("a link or a file as its directory")),
         Err(error) => return Err(refused(&io::Error::from(error).to_string())),
     };
-    let meta = file
-        .metadata()
-        .map_err(|error| refused(&error.to_string()))?;
-    if !meta.is_file() {
-        return Err(refused("something else"));
+    let file = match private_file::open_at(directory, "config.toml".as_ref(), OFlags::RDONLY) {
+        Ok(file) => file,
+        Err(error) if error.is_absent() => return Ok(None),
+        Err(OpenError::Link) => return Err(refused("a link")),
+        Err(OpenError::NotRegular) => return Err(refused("something else")),
+        Err(OpenError::Io(error)) => return Err(refused(&error.to_string())),
+    };
+    match private_file::other_owner(&file) {
+        Ok(None) => read_text(file, &path).map(Some),
+        Ok(Some(owner)) => Err(refused(&format!("one of user {owner}"))),
+        Err(error) => Err(refused(&error.to_string())),
     }
-    let us = rustix::process::geteuid().as_raw();
-    if meta.uid() != us {
-        return Err(refused(&format!("one of user {}", meta.uid())));
-    }
-    read_text(file, &path).map(Some)
 }
 
 /// Opens a file for reading without waiting for a pipe's other end.

@@ -14,11 +14,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 
-use crate::lineage::{
-    ProcessStamp,
-    files::{FilesError, PrivateDir},
+use crate::{
+    lineage::{
+        ProcessStamp,
+        files::{FilesError, PrivateDir},
+    },
+    private_file,
 };
 
 /// The registry's name in its directory.
@@ -55,10 +58,9 @@ pub fn register(path: &Path, process: &ProcessStamp) -> io::Result<()> {
     let mut line = vec![b'\n'];
     serde_json::to_writer(&mut line, process)?;
     line.push(b'\n');
-    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let registry = rustix::fs::open(path, flags | OFlags::NONBLOCK, Mode::empty())?;
+    let mut registry = private_file::open(path, OFlags::WRONLY | OFlags::APPEND)?;
     // One write: two that register at once do not mix.
-    std::fs::File::from(registry).write_all(&line)
+    registry.write_all(&line)
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use rustix::{
 
 use crate::{
     lineage::{IterationId, Meta, RunId},
+    private_file::{self, OpenError},
     redact,
 };
 
@@ -348,9 +349,7 @@ impl PrivateDir {
     /// Reads the file `name` of at most `limit` bytes; `None` when there is none.
     pub fn read(&self, name: &str, limit: usize) -> Result<Option<Vec<u8>>, FilesError> {
         let path = self.path.join(plain(name)?);
-        // NONBLOCK: a FIFO planted under the name must not hang the supervisor.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-        let Some(file) = absent_is_none(self.open_file(name, &path, flags))? else {
+        let Some(file) = absent_is_none(self.open_file(name, &path, OFlags::RDONLY))? else {
             return Ok(None);
         };
         let mut bytes = Vec::new();
@@ -384,25 +383,25 @@ impl PrivateDir {
     }
 
     fn open_file(&self, name: &str, path: &Path, flags: OFlags) -> Result<File, FilesError> {
-        let handle = rustix::fs::openat(
-            &self.handle,
-            name,
-            flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-            PRIVATE_FILE,
-        )
-        .map_err(|error| match error {
-            Errno::LOOP => FilesError::Link(path.to_owned()),
-            error => io_error("open", path, error),
-        })?;
-        let stat = rustix::fs::fstat(&handle).map_err(|error| io_error("look at", path, error))?;
-        if !FileType::from_raw_mode(stat.st_mode).is_file() {
-            return Err(FilesError::Kind {
+        let failed = |action, source| FilesError::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        };
+        let opened = private_file::open_at(&self.handle, name.as_ref(), flags);
+        let file = opened.map_err(|error| match error {
+            OpenError::Link => FilesError::Link(path.to_owned()),
+            OpenError::NotRegular => FilesError::Kind {
                 path: path.to_owned(),
                 expected: "file",
-            });
+            },
+            OpenError::Io(source) => failed("open", source),
+        })?;
+        let owner = private_file::other_owner(&file);
+        match owner.map_err(|source| failed("look at", source))? {
+            None => Ok(file),
+            Some(found) => Err(other_owner(path, found)),
         }
-        check_owner(&stat, path)?;
-        Ok(File::from(handle))
     }
 
     /// Removes the file `name`; it is no error when there is none.
@@ -617,15 +616,18 @@ fn is_link(above: &OwnedFd, name: &str) -> bool {
 }
 
 fn check_owner(stat: &Stat, path: &Path) -> Result<(), FilesError> {
-    let expected = rustix::process::geteuid().as_raw();
-    if stat.st_uid == expected {
+    if stat.st_uid == rustix::process::geteuid().as_raw() {
         return Ok(());
     }
-    Err(FilesError::Owner {
+    Err(other_owner(path, stat.st_uid))
+}
+
+fn other_owner(path: &Path, found: u32) -> FilesError {
+    FilesError::Owner {
         path: path.to_owned(),
-        expected,
-        found: stat.st_uid,
-    })
+        expected: rustix::process::geteuid().as_raw(),
+        found,
+    }
 }
 
 fn create_above(path: &Path) -> Result<(), FilesError> {

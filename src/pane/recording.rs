@@ -13,18 +13,20 @@
 //! A recording is a convenience: a disk that stalls is not waited for until much waits for it, and when it fails (disk
 //! full, or hanging), that is told once, and the pane goes on.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::OFlags;
 use serde::Serialize;
 use serde_json::json;
 
 use super::{PaneSize, begun_character};
+use crate::private_file::{self, OpenError};
 use crate::redact::typed::Typed;
 
 /// Handed over in batches of this many bytes, so that a flood of small chunks costs few calls and wakes nobody.
@@ -408,28 +410,25 @@ impl CastFile {
 }
 
 fn open_private(path: &Path) -> Result<File, RecordingError> {
-    let failed = |error: rustix::io::Errno| RecordingError::Create {
+    let failed = |source: io::Error| RecordingError::Create {
         path: path.to_owned(),
-        source: error.into(),
+        source,
     };
-    let mode = Mode::RUSR | Mode::WUSR;
-    // Without NONBLOCK a named pipe in its place would hold us until somebody reads it.
-    let flags =
-        OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, mode).map_err(failed)?;
-    let status = rustix::fs::fstat(&file).map_err(failed)?;
-    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-        return Err(RecordingError::NoFile(path.to_owned()));
-    }
+    let opened = private_file::open(path, OFlags::WRONLY | OFlags::CREATE);
+    let file = opened.map_err(|error| match error {
+        OpenError::NotRegular => RecordingError::NoFile(path.to_owned()),
+        error => failed(error.into()),
+    })?;
     // It may have been there before, open to others, and be longer than the new one.
-    rustix::fs::fchmod(&file, mode).map_err(failed)?;
-    rustix::fs::ftruncate(&file, 0).map_err(failed)?;
-    Ok(file.into())
+    let private = Permissions::from_mode(0o600);
+    file.set_permissions(private).map_err(failed)?;
+    file.set_len(0).map_err(failed)?;
+    Ok(file)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 

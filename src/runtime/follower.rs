@@ -1,12 +1,6 @@
 //! Follows the transcript, and the recording of an agent that has none, on a thread that may block, and tells what they say.
 
-use std::{
-    fs::File,
-    io::Read as _,
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
-    sync::mpsc as std_mpsc,
-};
+use std::{fs::File, io::Read as _, path::PathBuf, sync::mpsc as std_mpsc};
 
 use rustix::fs::OFlags;
 use tokio::sync::mpsc;
@@ -19,6 +13,7 @@ use crate::{
     handoff::{signal, strategy::RecentCommands},
     lineage::{IterationId, TokenTotals},
     pane::recording::Flushing,
+    private_file,
     transcript::{
         SessionId, Tokens,
         commands::{CommandLog, cast::CastReader},
@@ -234,7 +229,7 @@ struct Recorded {
 
 impl Recorded {
     fn new(iteration: IterationId, path: PathBuf) -> Self {
-        let file = open_plain(&path)
+        let file = private_file::open(&path, OFlags::RDONLY)
             .inspect_err(|error| tracing::warn!(%error, "the recording cannot be read"))
             .ok();
         Self {
@@ -278,19 +273,6 @@ impl Recorded {
             );
         }
     }
-}
-
-/// Opens a file of ours that nobody has put a link in the place of.
-fn open_plain(path: &Path) -> std::io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    if file.metadata()?.is_file() {
-        return Ok(file);
-    }
-    Err(std::io::Error::other("expected a regular file"))
 }
 
 fn lost(events: &mpsc::Sender<Event>, session: SessionId, error: &dyn std::error::Error) {

@@ -6,7 +6,6 @@
 
 use std::{
     ffi::OsStr,
-    fs::File,
     io::Read as _,
     path::{Component, Path},
     time::{Duration, Instant},
@@ -14,7 +13,7 @@ use std::{
 
 use rustix::{
     fd::OwnedFd,
-    fs::{CWD, FileType, Mode, OFlags},
+    fs::{CWD, Mode, OFlags},
     io::Errno,
 };
 
@@ -22,6 +21,7 @@ use crate::{
     app::event::Ground,
     clean,
     handoff::{IncludedFile, generate::FILE_CAP},
+    private_file::{self, OpenError},
 };
 
 /// How many files are included at most: as many would fill any handoff.
@@ -104,17 +104,14 @@ fn included(project: &Path, name: &str) -> Result<IncludedFile, String> {
         let flags = common | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         at = open(&at, part, flags)?;
     }
-    // A pipe without a writer would hold us without NONBLOCK.
-    let flags = common | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = open(&at, file, flags)?;
-    let status = rustix::fs::fstat(&file).map_err(|error| error.to_string())?;
-    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-        return Err("expected a regular file".to_owned());
-    }
+    let file = private_file::open_at(&at, file, OFlags::RDONLY).map_err(|error| match error {
+        OpenError::Link => "links are not followed".to_owned(),
+        error if error.is_absent() => "it is not there".to_owned(),
+        error => error.to_string(),
+    })?;
     // A little over the cap, so that it is known that there is more.
     let mut bytes = Vec::new();
-    File::from(file)
-        .take(FILE_CAP as u64 + 1024)
+    file.take(FILE_CAP as u64 + 1024)
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
     if bytes.contains(&0) {

@@ -16,17 +16,19 @@
 
 use std::{
     cell::{Cell, RefCell},
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, ErrorKind},
     os::unix::{
         ffi::OsStrExt,
-        fs::{FileExt, MetadataExt, OpenOptionsExt},
+        fs::{FileExt, MetadataExt},
     },
     path::{Path, PathBuf},
 };
 
 use memchr::{memmem, memrchr2};
 use rustix::fs::OFlags;
+
+use crate::private_file::{self, OpenError};
 
 use super::{
     digest::{Age, Digest},
@@ -637,26 +639,18 @@ pub(crate) fn open_ours(path: &Path) -> Result<Option<File>, TailError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(failed("find", source)),
     }
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)
-    {
+    let file = match private_file::open(path, OFlags::RDONLY) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(failed("open", source)),
+        Err(error) if error.is_absent() => return Ok(None),
+        Err(OpenError::Link) => return refused("a symbolic link"),
+        Err(OpenError::NotRegular) => return refused("no regular file"),
+        Err(OpenError::Io(source)) => return Err(failed("open", source)),
     };
-    let held = file
-        .metadata()
-        .map_err(|source| failed("look at", source))?;
-    if !held.is_file() {
-        return refused("no regular file");
+    match private_file::other_owner(&file) {
+        Ok(None) => Ok(Some(file)),
+        Ok(Some(_)) => refused("a file of another user"),
+        Err(source) => Err(failed("look at", source)),
     }
-    if held.uid() != rustix::process::geteuid().as_raw() {
-        return refused("a file of another user");
-    }
-    Ok(Some(file))
 }
 
 fn path_bytes(path: &Path) -> &[u8] {

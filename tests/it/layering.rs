@@ -10,10 +10,11 @@ use std::{
 };
 
 /// Each room with the rooms it may use. `clock`, `clean` and `redact` are words that everybody may use.
-const ROOMS: [(&str, &[&str]); 21] = [
+const ROOMS: [(&str, &[&str]); 22] = [
     ("clock", &[]),
     ("clean", &[]),
     ("redact", &[]),
+    ("private_file", &[]),
     ("transcript", &[]),
     ("keymap", &[]),
     ("scratchpad", &[]),
@@ -132,10 +133,11 @@ const ROOMS: [(&str, &[&str]); 21] = [
 ];
 
 /// Words that every room may use.
-const COMMON: [&str; 3] = ["clock", "clean", "redact"];
+const COMMON: [&str; 4] = ["clock", "clean", "redact", "private_file"];
 
 /// Files and directories that may touch the world.
-const WORLD: [&str; 20] = [
+const WORLD: [&str; 21] = [
+    "private_file.rs",
     "main.rs",
     "logging.rs",
     "cli/",

@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 
 use super::{
     paths::{DirError, Paths, ensure_private_dir, hex},
@@ -25,6 +25,7 @@ use super::{
 use crate::{
     clean::one_line,
     config::{error::Fault, file, schema::Voter},
+    private_file,
 };
 
 /// The largest record that is read, in bytes; some six thousand projects.
@@ -167,15 +168,14 @@ fn read_record(paths: &Paths) -> Result<Vec<String>, TrustError> {
         path: path.clone(),
         source,
     };
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = match rustix::fs::open(&path, flags, Mode::empty()) {
-        Ok(descriptor) => File::from(descriptor),
-        Err(rustix::io::Errno::NOENT) => return Ok(Vec::new()),
+    let file = match private_file::open(&path, OFlags::RDONLY) {
+        Ok(file) => file,
+        Err(error) if error.is_absent() => return Ok(Vec::new()),
         Err(error) => return Err(failed(error.into())),
     };
     let meta = file.metadata().map_err(failed)?;
     let (owner, mode) = (meta.uid(), meta.mode() & 0o777);
-    if !meta.is_file() || owner != rustix::process::geteuid().as_raw() || mode & 0o022 != 0 {
+    if owner != rustix::process::geteuid().as_raw() || mode & 0o022 != 0 {
         return Err(TrustError::Unsafe { path, owner, mode });
     }
     let mut text = String::new();
