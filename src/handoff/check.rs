@@ -203,7 +203,8 @@ impl Check {
         let sections = sections.into_iter().chain(facts);
         let sections = sections.filter(|(_, items)| !items.is_empty());
         let section = |(title, items): (&str, Vec<String>)| {
-            let items: String = items.iter().map(|item| format!("\n- {item}")).collect();
+            let add = |text: String, item: &String| text + "\n- " + item;
+            let items = items.iter().fold(String::new(), add);
             format!("## {title}\n{items}")
         };
         sections.map(section).collect::<Vec<_>>().join("\n\n")

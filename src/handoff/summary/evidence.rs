@@ -307,7 +307,7 @@ fn with_commas(number: &str) -> String {
     let whole = number.find('.').unwrap_or(number.len());
     let mut out = String::new();
     for (at, c) in number.char_indices() {
-        if at > 0 && at < whole && (whole - at) % 3 == 0 {
+        if at > 0 && at < whole && (whole - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(c);
