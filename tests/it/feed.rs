@@ -829,6 +829,9 @@ fn what_the_handoff_misses_is_shown_and_added_by_key() {
     let shown = supervisor.handoff_text();
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(2, SOON * 2);
+    // Proven to have arrived, and its turn over: quitting asks while one runs.
+    supervisor.wait_for_phase("idle", SOON);
+    supervisor.wait_for_state("idle", SOON);
     assert_eq!(prompts(&supervisor, &session_of(&status)), [shown]);
     supervisor.keys([key::F10]);
     supervisor.wait_for_exit(SOON);
