@@ -95,17 +95,16 @@ fn mark_pasted(paragraph: &mut [(Kind, &str)], margin: usize, behind_paste: bool
     let last = paragraph.iter().rposition(is_pasted);
     if let (Some(first), Some(last)) = (first, last) {
         // Items of a list are said between examples, too.
-        for one in paragraph[first..=last].iter_mut() {
+        for one in &mut paragraph[first..=last] {
             if !is_said_item(one.1) {
                 one.0 = Kind::Pasted;
             }
         }
-        for at in last + 1..paragraph.len() {
-            let line = paragraph[at].1;
-            if indent(line) < margin + 2 || is_said_item(line) {
+        for one in &mut paragraph[last + 1..] {
+            if indent(one.1) < margin + 2 || is_said_item(one.1) {
                 break;
             }
-            paragraph[at].0 = Kind::Pasted;
+            one.0 = Kind::Pasted;
         }
         // A comment above code: `# never call this`, `-- only for tests`.
         for at in (0..first).rev() {

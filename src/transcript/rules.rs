@@ -14,7 +14,7 @@ const LONGEST: usize = 1_000;
 const SEARCHED: usize = 32 * 1024;
 
 /// Words and phrases that rule, in small letters, each between borders of words.
-const ENGLISH: [&str; 116] = [
+const ENGLISH: [&str; 121] = [
     "a must",
     "allowed",
     "always",
@@ -33,6 +33,7 @@ const ENGLISH: [&str; 116] = [
     "can't",
     "cannot",
     "constraint",
+    "deadline",
     "decided",
     "decision",
     "default to",
@@ -62,6 +63,7 @@ const ENGLISH: [&str; 116] = [
     "less than",
     "let's use",
     "limit",
+    "limited",
     "make sure",
     "mandatory",
     "max",
@@ -94,7 +96,9 @@ const ENGLISH: [&str; 116] = [
     "out of scope",
     "prefer",
     "preferably",
+    "preference",
     "preferred",
+    "prefers",
     "prohibited",
     "rather",
     "reason",
@@ -120,6 +124,7 @@ const ENGLISH: [&str; 116] = [
     "until",
     "up to",
     "use",
+    "wants",
     "we chose",
     "we decide",
     "we need",
@@ -301,6 +306,7 @@ fn is_rule(sentence: &str) -> bool {
     let languages = [ENGLISH.as_slice(), &GERMAN, &FRENCH];
     languages.into_iter().flatten().any(says)
         || forbids(sentence, &small)
+        || labelled(sentence)
         || not_but(&small)
         || limits(sentence, &small)
 }
@@ -362,6 +368,16 @@ fn asks(sentence: &str, small: &str) -> bool {
     sentence.ends_with('?')
         && STARTS.contains(&first)
         && !matches!(second, Some("don't" | "not" | "about" | "nicht" | "pas"))
+}
+
+/// A label in capitals in front, `FACT: …`, `OPEN QUESTION: …`: what a person marks so is to be kept.
+fn labelled(sentence: &str) -> bool {
+    let Some((label, rest)) = sentence.split_once(": ") else {
+        return false;
+    };
+    let capitals = |c: char| c.is_uppercase() || c == ' ';
+    let length = label.chars().count();
+    (3..=24).contains(&length) && label.chars().all(capitals) && rest.contains(' ')
 }
 
 /// `No emojis`, `in lib, not in bin`.
@@ -565,6 +581,8 @@ mod tests {
             "Coverage is at 80 % today.",
             "Pages load in 1.5s on the old phone.",
             "Rule:never push",
+            "FACT: The database runs in the south.",
+            "Anna prefers short answers.",
         ] {
             assert_eq!(rules(text), [text]);
         }
