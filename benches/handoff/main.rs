@@ -4,6 +4,7 @@
 //! cargo bench --bench handoff                               the tables, as Markdown
 //! PITSTOP_TRANSCRIPTS=DIR cargo bench --bench handoff       over other sessions
 //! PITSTOP_HANDOFF_SHOW=DIR cargo bench --bench handoff      also writes every text and its facts to DIR
+//! PITSTOP_HANDOFF_LARGE=100 cargo bench --bench handoff     time and memory in a session of 100 MB instead
 //! ```
 //!
 //! Sessions are cut where the client compacted them and in their middle. What stands before a cut and is used in the
@@ -12,6 +13,7 @@
 mod chain;
 mod corpus;
 mod facts;
+mod large;
 mod measure;
 mod product;
 mod rivals;
@@ -37,6 +39,9 @@ const SHOW: &str = "PITSTOP_HANDOFF_SHOW";
 /// Where another program's session lies that is rebooted instead; see `kit.py`.
 const KIT: &str = "PITSTOP_HANDOFF_KIT";
 
+/// How many megabytes of a session are handed over instead, to see what that costs; see `large.rs`.
+const LARGE: &str = "PITSTOP_HANDOFF_LARGE";
+
 /// The texts that are compared, in the order of the table.
 const RIVALS: [&str; 5] = [
     "pitstop's handoff",
@@ -61,6 +66,9 @@ struct Row {
 fn main() -> Outcome<()> {
     if let Some(place) = env::var_os(KIT) {
         return chain::foreign(Path::new(&place));
+    }
+    if let Ok(megabytes) = env::var(LARGE) {
+        return large::run(&megabytes);
     }
     facts::check()?;
     match corpus::place() {

@@ -7,7 +7,7 @@ use std::{
     error::Error,
     fs,
     path::{Path, PathBuf},
-    sync::mpsc as std_mpsc,
+    sync::{atomic::AtomicBool, mpsc as std_mpsc},
     time::Duration,
 };
 
@@ -24,13 +24,13 @@ use pitstop::{
     breakpoint::git::GitState,
     clock::At,
     config::Config,
-    handoff::{
-        Generator,
-        summary::{self, History},
-    },
+    handoff::{Generator, summary},
     lineage::{Lineage, ProcessStamp, RunId},
     pane::input::HostInput,
-    runtime::follower::{Poke, follow},
+    runtime::{
+        follower::{Poke, follow},
+        summary::read_history,
+    },
     transcript::SessionId,
 };
 use tokio::sync::mpsc;
@@ -51,6 +51,13 @@ pub struct Product {
     resumes: bool,
     ending: bool,
     started: Option<StartAgent>,
+    follower: Option<Follower>,
+}
+
+/// The product's follower on a thread of its own, which goes on for as long as this is held.
+struct Follower {
+    poke: std_mpsc::Sender<Poke>,
+    events: mpsc::Receiver<Event>,
 }
 
 fn session(number: u128) -> SessionId {
@@ -111,6 +118,7 @@ impl Product {
             resumes,
             ending: false,
             started: None,
+            follower: None,
         };
         app::agent::begin(&mut product.model, resumes, None, None);
         product.begin_session()?;
@@ -184,6 +192,47 @@ impl Product {
             .map_err(|_| "the follower has panicked".into())
     }
 
+    /// Has what is new in the transcript read by a follower that stays.
+    pub fn follow_on(&mut self) -> Outcome<()> {
+        let mut follower = match self.follower.take() {
+            Some(follower) => {
+                follower.poke.send(Poke::Grown)?;
+                follower
+            }
+            None => {
+                let (poke, pokes) = std_mpsc::channel();
+                let (told, events) = mpsc::channel(1_024);
+                poke.send(Poke::Follow(
+                    session(self.number),
+                    self.transcript.clone(),
+                    0,
+                ))?;
+                std::thread::spawn(move || follow(&pokes, &told));
+                Follower { poke, events }
+            }
+        };
+        // The last report of a reading has reached the end of the file.
+        loop {
+            let event = follower.events.blocking_recv();
+            let event = event.ok_or("the follower has gone")?;
+            let whole = match &event {
+                Event::Read(ReadEvent::Transcript { facts, .. }) => facts.whole,
+                _ => false,
+            };
+            self.tell(event)?;
+            if whole {
+                break;
+            }
+        }
+        self.follower = Some(follower);
+        Ok(())
+    }
+
+    /// Closes the review.
+    pub fn put_off(&mut self) -> Outcome<()> {
+        self.press(KeyCode::Esc)
+    }
+
     /// The handoff as it would be sent now: a person asks for a reboot and looks at it.
     pub fn handoff(&mut self) -> Outcome<String> {
         self.press(KeyCode::F(5))?;
@@ -250,9 +299,8 @@ impl Product {
             }),
             Effect::WriteScratchpad { text, .. } => Event::Read(ReadEvent::ScratchpadSaved(text)),
             Effect::Summarize { id, .. } => {
-                let mut history = History::default();
-                history.push(&fs::read(&self.transcript)?);
-                let text = summary::fallback(&history.finished());
+                let history = read_history(&self.transcript, None, &AtomicBool::new(false))?;
+                let text = summary::fallback(&history);
                 let text = text.ok_or_else(|| "nothing was said yet".to_owned());
                 Event::Read(ReadEvent::Condensed { id, text })
             }
