@@ -57,7 +57,7 @@ use super::{
 
 /// How much of a transcript is read at its end, in bytes: far more than a summary can hold, and read in well under 300 ms,
 /// for which a person waits who looks at a handoff.
-const TAIL_READ: u64 = 16 * 1024 * 1024;
+const TAIL_READ: u64 = 8 * 1024 * 1024;
 
 /// How much is read at its start, where the task stands, in bytes.
 const HEAD_READ: u64 = 2 * 1024 * 1024;
