@@ -91,7 +91,7 @@ impl Trial {
         println!("answered in {:?}", began.elapsed());
     }
 
-    /// A reboot goes ahead: the new session is told the handoff once, with the person's line.
+    /// A reboot goes ahead: the new session gets the handoff once, with the person's line.
     #[track_caller]
     fn reboots(&self) {
         let before = self.supervisor.status();
@@ -157,6 +157,9 @@ impl Trial {
         assert_eq!(fs::read_to_string(&self.own).expect("the user's"), OWN);
         let log = self.supervisor.log();
         assert!(!log.contains("panic"), "{log}");
+        // The title that hostile files set in these tests.
+        let drawn = terminal.output();
+        assert!(!String::from_utf8_lossy(&drawn).contains("]0;owned"));
     }
 
     /// Goes on with the work, over a reboot, to its end.
@@ -192,14 +195,14 @@ fn through(command: &str) -> String {
 
 /// A mount namespace of its own, in which this was done before.
 fn in_namespace(commands: &str) -> String {
-    // As root there may be no user namespaces, and as anybody else there is no other way.
+    // As root there may be no user namespaces, and as another user there is no other way.
     let unshare = "unshare $([ \"$(id -u)\" = 0 ] && echo -m || echo -rm)";
     through(&format!(
         "{unshare} /bin/sh -c '{commands} && exec \"$0\" \"$@\"'"
     ))
 }
 
-/// Whether a shell can run this here; if not, the test is told to be skipped.
+/// Whether a shell can run this here; if not, it prints why the test is skipped.
 fn can(what: &str, commands: &str) -> bool {
     let output = Command::new("/bin/sh").args(["-c", commands]).output();
     let can = output.is_ok_and(|output| output.status.success());

@@ -33,7 +33,7 @@ fn shell(commands: &str) -> Launch {
 
 #[test]
 #[ignore = "a fault of `cargo run --example faults`"]
-fn killed_it_is_told_and_can_be_resumed() {
+fn killed_that_is_said_and_the_work_goes_on() {
     let trial = Trial::begin(&demo());
     let supervisor = &trial.supervisor;
     let session = supervisor.status()["session_id"].clone();
@@ -72,7 +72,7 @@ fn that_stops_itself_is_continued() {
 
 #[test]
 #[ignore = "a fault of `cargo run --example faults`"]
-fn that_exits_at_once_is_told() {
+fn that_exits_at_once_leaves_its_last_words() {
     let supervisor = shell("echo LAST WORDS; exit 7").start();
     supervisor.terminal.wait_for_text("LAST WORDS", SOON);
     supervisor.wait_for_state("exited", SOON);

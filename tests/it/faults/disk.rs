@@ -260,6 +260,7 @@ fn limited(limit: &str) {
     };
     supervisor.wait_until("it works, or has ended", || works() || over(), SOON);
     if works() {
+        supervisor.wait_for_state("idle", SOON);
         supervisor.keys([key::F10]);
     }
     let exit = supervisor.wait_for_exit(SOON);

@@ -182,7 +182,7 @@ fn its_socket_taken_by_a_stale_one_or_a_file() {
     drop(UnixListener::bind(&socket).expect("a socket"));
     Trial::begin(&launch).ends();
     // What is no socket is never removed.
-    fs::write(&socket, "somebody's").expect("a file");
+    fs::write(&socket, "a user's").expect("a file");
     let mut refused = launch.start();
     refused.check_nothing();
     let exit = refused.wait_for_exit(SOON);
@@ -190,7 +190,7 @@ fn its_socket_taken_by_a_stale_one_or_a_file() {
     let screen = refused.screen();
     assert!(screen.contains("something that is no socket"), "{screen}");
     assert!(refused.terminal.has_its_settings_back());
-    assert_eq!(fs::read_to_string(&socket).expect("a file"), "somebody's");
+    assert_eq!(fs::read_to_string(&socket).expect("a file"), "a user's");
 }
 
 /// Sets up a repository, spoils it, and works in it.

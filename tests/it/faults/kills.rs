@@ -35,7 +35,7 @@ fn kill(supervisor: Supervisor) -> Launch {
     launch
 }
 
-/// It rests, with one agent and no session that was told a handoff twice.
+/// It rests, with one agent and no session that got a handoff twice.
 #[track_caller]
 fn check_rest(supervisor: &Supervisor) {
     supervisor.wait_for_status(
@@ -45,8 +45,8 @@ fn check_rest(supervisor: &Supervisor) {
     let home = supervisor.launch.the_home();
     let alive = agents(home);
     assert_eq!(alive.len(), 1, "one agent: {alive:#?}");
-    let told = handoffs(home);
-    assert!(told.values().all(|count| *count <= 1), "{told:#?}");
+    let counts = handoffs(home);
+    assert!(counts.values().all(|count| *count <= 1), "{counts:#?}");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn at_random_moments_of_a_reboot_and_of_its_recovery() {
     for round in 0..10 {
         let supervisor = launch.start();
         check_rest(&supervisor);
-        let told = handoffs(launch.the_home()).values().sum::<usize>();
+        let before = handoffs(launch.the_home()).values().sum::<usize>();
         supervisor.prompt("go on");
         supervisor.wait_for_state("idle", SOON);
         supervisor.keys([key::F5]);
@@ -74,7 +74,7 @@ fn at_random_moments_of_a_reboot_and_of_its_recovery() {
         let supervisor = launch.start();
         check_rest(&supervisor);
         let now = handoffs(launch.the_home()).values().sum::<usize>();
-        assert!(now <= told + 1, "{told} before, {now} after");
+        assert!(now <= before + 1, "{before} before, {now} after");
         launch = kill(supervisor);
     }
     let trial = Trial::begin(&launch);
