@@ -51,6 +51,7 @@ mod handoff;
 mod history;
 mod hookless;
 mod input;
+mod promises;
 mod reboot;
 mod say;
 mod scratchpad;
