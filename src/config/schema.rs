@@ -401,4 +401,108 @@ mod tests {
             ]
         );
     }
+
+    /// Keys whose values bear no relation to those of other keys: lines must rise, chords must not meet.
+    fn free_keys() -> Vec<&'static Key> {
+        let bound = |key: &Key| {
+            let lines = key.table == "guard" && !matches!(key.rule, Flag(_));
+            lines || key.table == "keys" || ["window", "reserve"].contains(&key.name)
+        };
+        KEYS.iter().filter(|key| !bound(key)).collect()
+    }
+
+    /// The n-th value that a key may have, as it is written.
+    fn value(rule: &Rule, n: u64) -> String {
+        const TEXTS: [&str; 6] = [
+            "",
+            "x",
+            "a b",
+            "ls -l",
+            "127.0.0.1:7433",
+            "sqlite:/tmp/x.db",
+        ];
+        let fitting = |is: &fn(&str) -> bool| -> Vec<&str> {
+            TEXTS.into_iter().filter(|text| is(text)).collect()
+        };
+        let one = |texts: &[&str]| format!("{:?}", texts[n as usize % texts.len()]);
+        match rule {
+            Flag(_) => (n % 2 == 0).to_string(),
+            Whole(least, most, _) | Size(least, most, _) => {
+                (least + n % (most - least + 1)).to_string()
+            }
+            Number(least, most, _) => {
+                format!(
+                    "{:.4}",
+                    least + (most - least) * (n % 1_000) as f64 / 1_000.0
+                )
+            }
+            Time(least, most, _) => {
+                let [least, most] = [least, most].map(|time| time.as_millis() as u64);
+                format!("\"{}ms\"", least + n % (most - least + 1))
+            }
+            OneOf(words) => format!("{:?}", words[n as usize % words.len()].0),
+            Text(_, is, _) => one(&fitting(is)),
+            Texts(_, is, _) => {
+                let texts = fitting(is);
+                format!("[{}]", one(&texts))
+            }
+            Pairs(_) => format!("{{ A = \"{n}\" }}"),
+            Rule::Chord(_) | Rule::Triggers(_) => unreachable!("no free key"),
+        }
+    }
+
+    /// A value that a key may not have.
+    fn wrong(rule: &Rule) -> String {
+        match rule {
+            Whole(_, most, _) | Size(_, most, _) => (most + 1).to_string(),
+            Number(_, most, _) => format!("{:.1}", most + 1.0),
+            Time(_, most, _) => format!("\"{}ms\"", most.as_millis() + 1),
+            OneOf(_) | Flag(_) => "\"no such word\"".to_owned(),
+            _ => "7".to_owned(),
+        }
+    }
+
+    fn written(values: &BTreeMap<(&str, &str), String>) -> String {
+        let mut text = String::new();
+        let mut last = "";
+        for ((table, name), value) in values {
+            if *table != last {
+                text.push_str(&format!("[{table}]\n"));
+                last = table;
+            }
+            text.push_str(&format!("{name} = {value}\n"));
+        }
+        text
+    }
+
+    proptest::proptest! {
+        /// Nothing that is set is without effect: another value makes another configuration, whatever else is set, and what
+        /// a key may not have is refused with its line.
+        #[test]
+        fn each_key_has_its_effect_or_is_refused_with_its_line(
+            picks in proptest::collection::vec((0..1_000_usize, 0..u64::MAX), 1..12),
+            other in 0..u64::MAX,
+        ) {
+            let keys = free_keys();
+            let mut values = BTreeMap::new();
+            for (place, n) in &picks {
+                let key = keys[place % keys.len()];
+                values.insert((key.table, key.name), value(&key.rule, *n));
+            }
+            let key = keys[picks[0].0 % keys.len()];
+            let mut with = |value: String| {
+                values.insert((key.table, key.name), value);
+                let text = written(&values);
+                (Config::from_toml("config.toml", &text), text)
+            };
+            let [one, two] = [picks[0].1, other].map(|n| value(&key.rule, n));
+            let [(first, text), (second, _)] = [one.clone(), two.clone()].map(&mut with);
+            let [first, second] = [first, second].map(|found| found.unwrap_or_else(|errors| panic!("{errors}\n{text}")));
+            proptest::prop_assert_eq!(one == two, first == second, "{} and {} in\n{}", one, two, text);
+            let (refused, text) = with(wrong(&key.rule));
+            let told = refused.expect_err(&text).render(crate::config::error::Style::Plain);
+            let line = format!("{} = ", key.name);
+            proptest::prop_assert!(told.contains(&line), "{} in\n{}", told, text);
+        }
+    }
 }
