@@ -495,7 +495,8 @@ fn cited(line: &str) -> impl Iterator<Item = &str> {
         let first = word.split('.').next().unwrap_or_default();
         let capitals =
             first.len() > 3 && first.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-        let document = word.ends_with(".md") && (capitals || word.starts_with("docs/"));
+        let document =
+            word.strip_suffix(".md").is_some() && (capitals || word.starts_with("docs/"));
         document || ["DESIGN", "HOUSE", "RELIABILITY"].contains(word)
     })
 }

@@ -64,7 +64,7 @@ fn every_described_operation_is_served() {
 #[test]
 fn rights_are_described_as_they_are_checked() {
     for (_, path, operation) in operations(&description()) {
-        let endpoint = Endpoint::ALL.into_iter().find(|one| one.path() == path);
+        let endpoint = Endpoint::ALL.iter().find(|one| one.path() == path);
         let security: BTreeSet<String> = operation["security"]
             .as_array()
             .unwrap()

@@ -7,7 +7,7 @@ use pitstop::pane::{ColourScheme, HostPalette, PaneSize, Rgb, screen::Screen};
 use super::Input;
 
 /// The forms of a reply: `#` is a number, `@` a version, `&` numbers with `;` and `:`, `%` a colour's part of four hexadecimal digits.
-const FORMS: [&str; 42] = [
+const FORMS: [&str; 41] = [
     "\x1b[?62;22c",
     "\x1b[>1;100;0c",
     "\x1bP!|00000000\x1b\\",
@@ -45,7 +45,6 @@ const FORMS: [&str; 42] = [
     "\x1bP1$r#;#s\x1b\\",
     "\x1bP1$r#t\x1b\\",
     "\x1bP1$r#*|\x1b\\",
-    "\x1bP1$r#\"q\x1b\\",
     "\x1bP1$r0$}\x1b\\",
     "\x1bP1$r0$~\x1b\\",
     "\x1b]#;rgb:%/%/%",
