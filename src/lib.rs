@@ -11,6 +11,7 @@
 //! - [`clock`]: the moment handed to the pure core
 //! - [`clean`]: the one display sanitizer
 //! - [`private_file`]: opens files where others may have put something else
+//! - [`format`]: figures for people
 //! - [`redact`]: masks secrets wherever something is stored or printed
 //! - [`transcript`]: what was said: Claude Code's record of a session
 //! - [`keymap`]: chords, actions and what key does what
@@ -40,6 +41,7 @@ pub mod clean;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod format;
 pub mod guard;
 pub mod handoff;
 pub mod keymap;

@@ -45,7 +45,7 @@ pub use effect::{Effect, Effects};
 pub use event::Event;
 pub use model::Model;
 
-use crate::clock::At;
+use crate::{clock::At, format};
 
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 
@@ -184,10 +184,8 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
             Vec::new()
         }
         PaneEvent::InputCancelled { bytes } => {
-            let size = bytes.div_ceil(1024);
-            model.notice(format!(
-                "{size} KiB that the agent had not read were dropped"
-            ));
+            let size = format::bytes(bytes as u64);
+            model.notice(format!("{size} that the agent had not read were dropped"));
             Vec::new()
         }
         PaneEvent::LeftoversFound { processes } => {

@@ -8,6 +8,7 @@ use super::out::{self, columns, complain, duration, tokens};
 use crate::api::wire::{HistoryReport, IterationReport};
 use crate::app::report::iteration_report;
 use crate::config::load::Flags;
+use crate::format;
 use crate::lineage::EndReason;
 use crate::lineage::metrics::Total;
 use crate::lineage::store::{HistoryOf, RunHistory};
@@ -202,9 +203,7 @@ fn fields(iteration: &IterationReport) -> Vec<String> {
         } else {
             duration(transition)
         },
-        iteration
-            .handoff_bytes
-            .map_or_else(none, |bytes| format!("{bytes} B")),
+        iteration.handoff_bytes.map_or_else(none, format::bytes),
         iteration
             .cost_usd
             .map_or_else(none, |cost| format!("${cost:.2}")),
@@ -250,9 +249,9 @@ mod tests {
         };
         assert_eq!(
             describe(&report),
-            "#  session   began by  ended by     lasted      tokens                      reboot  handoff  cost\n\
-             1  01234567  start     user reboot  3 min 20 s  20.0k → 155.0k (compacted)  –       –        $1.50\n\
-             2  s\\u{1b}2  key       running      900 ms      –                           420 ms  3100 B   –\n"
+            "#  session   began by  ended by     lasted      tokens                  reboot  handoff  cost\n\
+             1  01234567  start     user reboot  3 min 20 s  20k → 155k (compacted)  –       –        $1.50\n\
+             2  s\\u{1b}2  key       running      900 ms      –                       420 ms  3.1 KB   –\n"
         );
     }
 

@@ -12,6 +12,7 @@ use crate::api::wire::ErrorBody;
 pub use crate::clean::chain;
 use crate::clean::one_line;
 use crate::config::load::paths::secrets_file_here;
+pub use crate::format::{duration, tokens};
 use crate::redact;
 
 /// All went well.
@@ -82,27 +83,6 @@ pub fn columns(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Tokens for people: `873`, `12.3k`, `128k`, `1.2M`.
-#[must_use]
-pub fn tokens(count: u64) -> String {
-    match count {
-        0..1_000 => count.to_string(),
-        1_000..999_950 => format!("{:.1}k", count as f64 / 1e3),
-        _ => format!("{:.2}M", count as f64 / 1e6),
-    }
-}
-
-/// A duration in milliseconds for people: `40 ms`, `2.5 s`, `3 min 20 s`, `2 h 5 min`.
-#[must_use]
-pub fn duration(ms: u64) -> String {
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
-        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms / 1_000 % 60),
-        _ => format!("{} h {} min", ms / 3_600_000, ms / 60_000 % 60),
-    }
 }
 
 /// Asks the supervisor of the project we stand in.
@@ -191,18 +171,5 @@ mod tests {
             columns(&[row("漢字", "1"), row("abc", "2"), row("", "")]),
             "漢字  1\nabc   2\n\n"
         );
-    }
-
-    #[test]
-    fn figures_are_rounded_for_people() {
-        let shown: Vec<_> = [0, 999, 1_000, 128_449, 999_949, 999_950, 1_234_567]
-            .map(tokens)
-            .into();
-        assert_eq!(
-            shown,
-            ["0", "999", "1.0k", "128.4k", "999.9k", "1.00M", "1.23M"]
-        );
-        let shown: Vec<_> = [40, 2_599, 200_000, 7_500_000].map(duration).into();
-        assert_eq!(shown, ["40 ms", "2.5 s", "3 min 20 s", "2 h 5 min"]);
     }
 }

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     config::{load::Flags, parse_duration},
+    format,
     lineage::{
         RunId,
         files::{FilesError, PrivateDir, runs},
@@ -228,7 +229,11 @@ fn as_text(pruned: &Pruned, dry_run: bool) -> String {
         row("runs", pruned.runs.len().to_string()),
         row(
             "recordings",
-            format!("{} directories, {}", pruned.directories, size(pruned.bytes)),
+            format!(
+                "{} directories, {}",
+                pruned.directories,
+                format::bytes(pruned.bytes)
+            ),
         ),
         row("checkpoints", pruned.checkpoints.to_string()),
         row("dead sockets", pruned.leftovers.to_string()),
@@ -239,15 +244,6 @@ fn as_text(pruned: &Pruned, dry_run: bool) -> String {
         "forgotten\n"
     });
     text
-}
-
-/// Bytes for people.
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_024 => format!("{bytes} B"),
-        1_024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1_024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
-    }
 }
 
 fn as_json(pruned: &Pruned, dry_run: bool) -> String {

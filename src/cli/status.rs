@@ -239,8 +239,8 @@ mod tests {
              supervisor  pitstop 0.1.0 · pid 42 · mode ask\n\
              agent       claude 2.1.197 · idle\n\
              iteration   3 · session s-3\n\
-             context     128.4k of 180.0k usable · 71.3 % · critical · status line · 2.0 s ago\n\
-             client      compacts at 167.0k, by --autocompact\n\
+             context     128.4k of 180k usable · 71.3 % · critical · status line · 2.0 s ago\n\
+             client      compacts at 167k, by --autocompact\n\
              reboot      waiting · threshold · waits for turn, typing\n\
              cost        $4.12 · $0.31 a turn · about $0.04 in a fresh session\n\
              cache       warm\n"

@@ -31,7 +31,7 @@ use crate::{
         event::ReadEvent,
     },
     breakpoint::git,
-    clean,
+    clean, format,
     lineage::files::HANDOFF,
     redact,
 };
@@ -159,10 +159,10 @@ fn has_room(directory: &Path, whose: &str, bytes: u64) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the disk of {whose} is full: {} KiB are free in {}, {} KiB are needed",
-        free / 1024,
+        "the disk of {whose} is full: {} are free in {}, {} are needed",
+        format::bytes(free),
         directory.display(),
-        bytes / 1024
+        format::bytes(bytes)
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Text in cells: figures for people, fitting, wrapping, and windows on long documents.
 
-use std::{borrow::Cow, collections::VecDeque, time::Duration};
+use std::{borrow::Cow, collections::VecDeque};
 
 use ratatui::{
     style::Style,
@@ -9,85 +9,28 @@ use ratatui::{
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::{clean, transcript::Tokens};
+use crate::{clean, format, transcript::Tokens};
+
+pub(super) use crate::format::{ago, dollars, short, span};
 
 /// The width of a text in cells.
 pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Tokens for people: `950`, `128.4k`, `153k`, `1M`, `1.25M`.
+/// Tokens for people.
 pub(super) fn tokens(Tokens(count): Tokens) -> String {
-    match count {
-        0..1_000 => count.to_string(),
-        // From here on the rounded figure would read `1000k`.
-        1_000..999_950 => format!("{}k", decimals(count as f64 / 1e3, 1)),
-        _ => format!("{}M", decimals(count as f64 / 1e6, 2)),
-    }
+    format::tokens(count)
 }
 
-/// Bytes for people: `950 B`, `12.4 KB`, `1.2 MB`.
-pub(super) fn bytes(count: usize) -> String {
-    match count {
-        0..1_000 => format!("{count} B"),
-        1_000..999_950 => format!("{} KB", decimals(count as f64 / 1e3, 1)),
-        _ => format!("{} MB", decimals(count as f64 / 1e6, 1)),
-    }
-}
-
-/// Tokens where a glance is enough: `950`, `19k`, `1.25M`.
+/// Tokens where a glance is enough.
 pub(super) fn rough(Tokens(count): Tokens) -> String {
-    match count {
-        10_000..999_500 => format!("{}k", (count + 500) / 1_000),
-        _ => tokens(Tokens(count)),
-    }
+    format::rough_tokens(count)
 }
 
-fn decimals(value: f64, places: usize) -> String {
-    let text = format!("{value:.places$}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// A span of time for people: `45s`, `12m`, `2h03m`, `3d4h`.
-pub(super) fn span(time: Duration) -> String {
-    let seconds = time.as_secs();
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{minutes}m"),
-        3_600..86_400 => format!("{hours}h{:02}m", minutes % 60),
-        _ => format!("{days}d{}h", hours % 24),
-    }
-}
-
-/// An age for people: `now`, `2 s ago`, `<1 min ago`, `3 min ago`, `2 h ago`. It changes by the second in the first ten
-/// alone, see `app::control::age_tick`.
-pub(super) fn ago(age: Duration) -> String {
-    match age.as_secs() {
-        0 => "now".to_owned(),
-        seconds @ 1..10 => format!("{seconds} s ago"),
-        10..60 => "<1 min ago".to_owned(),
-        seconds @ 60..3_600 => format!("{} min ago", seconds / 60),
-        seconds => format!("{} h ago", seconds / 3_600),
-    }
-}
-
-/// A short time for people: `412 ms`, `1.2 s`.
-pub(super) fn short(milliseconds: u64) -> String {
-    match milliseconds {
-        0..1_000 => format!("{milliseconds} ms"),
-        1_000..60_000 => format!("{:.1} s", milliseconds as f64 / 1e3),
-        _ => span(Duration::from_millis(milliseconds)),
-    }
-}
-
-/// US dollars; an absurd figure from outside stays short.
-pub(super) fn dollars(cost: f64) -> String {
-    if cost.abs() < 1e6 {
-        format!("${cost:.2}")
-    } else {
-        format!("${cost:.1e}")
-    }
+/// Bytes for people.
+pub(super) fn bytes(count: usize) -> String {
+    format::bytes(count as u64)
 }
 
 /// How often the client compacted its context; nothing if it never did.
@@ -297,44 +240,6 @@ mod tests {
             &Lead::default(),
             cells,
         ))
-    }
-
-    #[test]
-    fn figures_are_short_and_exact_enough() {
-        let cases = [
-            (950, "950"),
-            (1_000, "1k"),
-            (128_400, "128.4k"),
-            (180_000, "180k"),
-            (999_949, "999.9k"),
-            (999_950, "1M"),
-            (1_250_000, "1.25M"),
-        ];
-        for (count, shown) in cases {
-            assert_eq!(tokens(Tokens(count)), shown);
-        }
-        assert_eq!(
-            (bytes(12), bytes(12_440)),
-            ("12 B".into(), "12.4 KB".into())
-        );
-        let times = [0, 45, 60, 7_380, 273_600].map(|seconds| span(Duration::from_secs(seconds)));
-        assert_eq!(times, ["0s", "45s", "1m", "2h03m", "3d4h"]);
-        let ages = [0, 2, 10, 59, 200, 8_000].map(|seconds| ago(Duration::from_secs(seconds)));
-        assert_eq!(
-            ages,
-            [
-                "now",
-                "2 s ago",
-                "<1 min ago",
-                "<1 min ago",
-                "3 min ago",
-                "2 h ago"
-            ]
-        );
-        assert_eq!(
-            (short(412), short(1_240)),
-            ("412 ms".into(), "1.2 s".into())
-        );
     }
 
     #[test]

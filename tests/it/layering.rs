@@ -10,11 +10,12 @@ use std::{
 };
 
 /// Each room with the rooms it may use. `clock`, `clean` and `redact` are words that everybody may use.
-const ROOMS: [(&str, &[&str]); 22] = [
+const ROOMS: [(&str, &[&str]); 23] = [
     ("clock", &[]),
     ("clean", &[]),
     ("redact", &[]),
     ("private_file", &[]),
+    ("format", &[]),
     ("transcript", &[]),
     ("keymap", &[]),
     ("scratchpad", &[]),
@@ -133,7 +134,7 @@ const ROOMS: [(&str, &[&str]); 22] = [
 ];
 
 /// Words that every room may use.
-const COMMON: [&str; 4] = ["clock", "clean", "redact", "private_file"];
+const COMMON: [&str; 5] = ["clock", "clean", "redact", "private_file", "format"];
 
 /// Files and directories that may touch the world.
 const WORLD: [&str; 21] = [

@@ -184,7 +184,7 @@ fn with_the_state_s_disk_full_a_reboot_is_refused_and_the_agent_goes_on() {
     let status = supervisor.wait_for_phase("idle", SOON);
     let reason = status["reboot"]["reason"].as_str().unwrap_or_default();
     assert!(
-        reason.starts_with("the disk of pitstop's state is full: 0 KiB are free"),
+        reason.starts_with("the disk of pitstop's state is full: 0 B are free"),
         "{reason}"
     );
     same_agent(&supervisor, &before, agent);

@@ -327,12 +327,14 @@ mod tests {
         };
         assert_eq!(
             words(&[]),
-            "with a window of 200.0k it acts when the service refuses; \
-             with a window of 1.00M it compacts at 967.0k, by its default"
+            "with a window of 200k it acts when the service refuses; \
+             with a window of 1M it compacts at 967k, by its default"
         );
-        assert!(words(&[("DISABLE_COMPACT", "1")]).starts_with(
-            "with a window of 200.0k it refuses prompts at 177.0k, by DISABLE_COMPACT; "
-        ));
+        assert!(
+            words(&[("DISABLE_COMPACT", "1")]).starts_with(
+                "with a window of 200k it refuses prompts at 177k, by DISABLE_COMPACT; "
+            )
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use super::{ANSWER_LIMIT, Check, State};
 use crate::{
     cli::{here::Here, leftovers, out::chain},
+    format,
     lineage::{
         files::PrivateDir,
         process,
@@ -115,7 +116,7 @@ pub(super) fn store(here: &Here, kept: &Kept) -> Check {
             let schema = health.schema.unwrap_or_default();
             let size = match &here.target {
                 StoreTarget::Sqlite(file) => std::fs::metadata(file)
-                    .map(|metadata| format!(", {:.1} MiB", metadata.len() as f64 / 1_048_576.0))
+                    .map(|metadata| format!(", {}", format::bytes(metadata.len())))
                     .unwrap_or_default(),
                 StoreTarget::Postgres(_) => String::new(),
             };

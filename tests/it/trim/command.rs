@@ -57,12 +57,12 @@ fn a_dry_run_prints_the_table_and_writes_nothing() {
     let text = String::from_utf8(output.stdout).unwrap();
     let expected = "\
 level  responses  tokens before  after
-0 %    0          150.0k         150.0k
-10 %   1          150.0k         140.0k
-20 %   2          150.0k         130.0k
-50 %   5          150.0k         100.1k  ← the first below 122.4k
-100 %  10         150.0k         50.2k
-122.4k is 80 % of the compact line (153.0k of a window of 200.0k)
+0 %    0          150k           150k
+10 %   1          150k           140k
+20 %   2          150k           130k
+50 %   5          150k           100.1k  ← the first below 122.4k
+100 %  10         150k           50.2k
+122.4k is 80 % of the compact line (153k of a window of 200k)
 ";
     assert_eq!(text, expected);
     assert!(output.status.success());
@@ -82,7 +82,7 @@ fn without_a_session_the_newest_of_the_directory_is_taken_and_named() {
     let text = String::from_utf8(output.stdout).unwrap();
     let head = format!("the newest session here: {OLD}, written last at ");
     assert!(text.starts_with(&head), "{text}");
-    assert!(text.contains("50 %   5          150.0k"), "{text}");
+    assert!(text.contains("50 %   5          150k"), "{text}");
     assert_eq!(entries(&transcript), 2);
     let told = told(&run(&launch, &["trim", "--json"]));
     assert_eq!(told["transcript"], json!(transcript));
