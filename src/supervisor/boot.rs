@@ -150,7 +150,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     };
     let ran = survive(Box::pin(runtime::run(setup))).await;
     host::restore();
-    let (code, model) = close(ran, &keeper, doors.doors).await?;
+    let (code, model) = Box::pin(close(ran, &keeper, doors.doors)).await?;
     if speech.is_none() {
         farewell::on_terminal(&model, kind);
     } else {
