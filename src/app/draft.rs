@@ -78,7 +78,7 @@ pub fn keep(model: &Model, on_disk: &mut OnDisk) -> Option<Vec<Effect>> {
 }
 
 /// The old session is about to end: what its prompt box holds goes over.
-pub fn take(model: &mut Model, on_disk: OnDisk) -> Vec<Effect> {
+pub fn take(model: &mut Model, on_disk: &OnDisk) -> Vec<Effect> {
     match unsent(model) {
         Unsent::Text(text) => {
             model.unsent = Some(text);
@@ -94,8 +94,8 @@ pub fn take(model: &mut Model, on_disk: OnDisk) -> Vec<Effect> {
 }
 
 /// A draft that was kept for the next session stays in the old one, or was submitted there.
-pub fn forget(model: &Model, on_disk: OnDisk) -> Vec<Effect> {
-    if on_disk == OnDisk::Nothing {
+pub fn forget(model: &Model, on_disk: &OnDisk) -> Vec<Effect> {
+    if *on_disk == OnDisk::Nothing {
         return Vec::new();
     }
     // One from before has its place on disk again.

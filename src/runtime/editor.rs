@@ -42,11 +42,11 @@ impl Editing {
 impl Shell {
     /// Lends the host terminal to `$EDITOR` with the text in a file of its own. That it is left comes back as an answer.
     pub(super) fn open_editor(&mut self, document: Document, text: &str) {
-        if self.editing.is_some() {
+        if self.terminal.editing.is_some() {
             return;
         }
         match self.start_editor(document, text) {
-            Ok(editing) => self.editing = Some(editing),
+            Ok(editing) => self.terminal.editing = Some(editing),
             Err(error) => {
                 tracing::warn!(%error, "the editor failed");
                 self.editor_left();
@@ -64,7 +64,7 @@ impl Shell {
         file.write_all(text.as_bytes())?;
         file.flush()?;
         let editor = chosen();
-        self.front.lend()?;
+        self.terminal.front.lend()?;
         let child = Command::new("sh")
             .arg("-c")
             .arg(line(&editor))
@@ -83,8 +83,8 @@ impl Shell {
 
     /// The editor has been left, or was never there: the host terminal is ours again.
     pub(super) fn editor_left(&mut self) {
-        self.editing = None;
-        if let Err(error) = self.front.take_back() {
+        self.terminal.editing = None;
+        if let Err(error) = self.terminal.front.take_back() {
             tracing::warn!(%error, "the terminal cannot be taken back");
         }
         self.redraw();

@@ -18,26 +18,26 @@ use crate::{
     },
     autopilot::RunNews,
     breakpoint::git,
-    config::UiConfig,
     lineage::{EndReason, process},
     pane::{
-        ColourScheme, HostPalette, MouseTracking, PaneSize, PaneSpec, Rgb,
-        input::{self, HostInput, HostReply},
+        MouseTracking, PaneSize, PaneSpec,
+        input::{self, HostInput},
         keys, pty,
         recording::{Flushing, Recording, RecordingError},
         replay::Cast,
-        screen::{Screen, Scroll},
+        screen::Scroll,
     },
     transcript::{SessionId, trim::TrimSettings},
 };
 
 use super::{
-    Shell, Starting,
+    Shell,
     agent::length,
     clipboard,
     files::{LEAVING, Order, Start, StartReady},
     follower::Poke,
     ground,
+    hosted::{Starting, new_screen},
     keeper::{Job, told},
     listen::Listening,
     trim::Ask,
@@ -66,13 +66,6 @@ const REDRAW_TIME: Duration = Duration::from_secs(1);
 /// How many lines the wheel moves.
 const WHEEL_LINES: i32 = 3;
 
-/// An empty screen as the user wants them.
-pub(super) fn new_screen(size: PaneSize, ui: &UiConfig) -> Screen {
-    let mut screen = Screen::new(size, ui.scrollback_lines);
-    screen.set_keeps_scrollback(ui.keep_scrollback);
-    screen
-}
-
 impl Shell {
     /// Does what the core orders, in order.
     pub(super) fn run_effects(&mut self, effects: Effects) {
@@ -88,18 +81,18 @@ impl Shell {
                 self.write_pane(bytes);
             }
             Effect::Paste(pieces) => {
-                let modes = self.screen.modes();
+                let modes = self.pane.screen.modes();
                 let pasted = |piece: &String| keys::encode_paste(piece.as_bytes(), &modes);
                 self.write_pane(pieces.iter().flat_map(pasted).collect());
             }
             Effect::ResizePane(size) => self.resize_pane(size),
-            Effect::ScrollPane(scroll) => self.screen.scroll(scroll),
+            Effect::ScrollPane(scroll) => self.pane.screen.scroll(scroll),
             Effect::CopyMode(order) => {
-                let news = self.screen.copy(&order);
+                let news = self.pane.screen.copy(&order);
                 self.post(Event::Pane(PaneEvent::CopyMode(news)));
             }
             Effect::FocusPane(focused) => {
-                if let Some(bytes) = keys::encode_focus(focused, &self.screen.modes()) {
+                if let Some(bytes) = keys::encode_focus(focused, &self.pane.screen.modes()) {
                     self.write_pane(bytes.to_vec());
                 }
             }
@@ -107,7 +100,7 @@ impl Shell {
             Effect::Start(start) => self.start(start),
             Effect::Prepare(preparation) => self.prepare(*preparation),
             Effect::RunPostReboot(about) => self.run_post_reboot(*about),
-            Effect::WatchPane(text) => self.watch_for = Some(text),
+            Effect::WatchPane(text) => self.pane.watch_for = Some(text),
             Effect::ReadGit => self.read_git(),
             Effect::ReadClientSettings => self.read_client_settings(),
             Effect::ReadClientWords => self.read_client_words(),
@@ -115,11 +108,11 @@ impl Shell {
             Effect::ReadScratchpad => self.order(Order::ReadScratchpad),
             Effect::KeepDraft(text) => self.order(Order::KeepDraft(text)),
             Effect::ReadPromptBox => {
-                self.prompt_box_asked = true;
+                self.pane.prompt_box_asked = true;
                 self.look_at_prompt_box();
             }
             Effect::KeepVersion(version) => {
-                let renumber = !self.versions_known;
+                let renumber = !self.files.versions_known;
                 self.order(Order::KeepVersion { version, renumber });
             }
             Effect::ReadTask => self.read_task(),
@@ -148,28 +141,28 @@ impl Shell {
             Effect::Summarize { id, ask } => self.summarize(id, ask),
             Effect::FindMoved { from } => self.find_moved(from),
             Effect::EndMoved { sessions, limit } => self.end_moved(sessions, limit),
-            Effect::CancelSummary => self.summaries.cancel(),
+            Effect::CancelSummary => self.services.summaries.cancel(),
             Effect::SaveSummary { iteration, text } => self.keep(Job::Summary(iteration, text)),
             Effect::SaveCheckpoint(checkpoint) => self.keep(Job::Checkpoint(checkpoint)),
             Effect::SetTimer(id, after) => {
                 self.timers.insert(id, Instant::now() + after);
             }
             Effect::Answer(call, reply) => {
-                if let Some(asked) = self.calls_open.remove(&call) {
+                if let Some(asked) = self.calls.open.remove(&call) {
                     // Whoever asked may have gone away.
                     let _ = asked.send(reply);
                 }
             }
-            Effect::Publish(news) => self.feed.publish(*news),
+            Effect::Publish(news) => self.calls.feed.publish(*news),
             Effect::Copy(text) => {
                 self.store_clipboard(&text);
                 clipboard::give_to_system(text, &self.events);
             }
             Effect::StoreClipboard(text) => self.store_clipboard(&text),
-            Effect::Bell => self.outward.bell(),
-            Effect::Notify { title, body } => self.outward.notify(&title, &body),
-            Effect::HostTitle(title) => self.outward.title(&title),
-            Effect::HostProgress(progress) => self.outward.progress(progress),
+            Effect::Bell => self.terminal.outward.bell(),
+            Effect::Notify { title, body } => self.terminal.outward.notify(&title, &body),
+            Effect::HostTitle(title) => self.terminal.outward.title(&title),
+            Effect::HostProgress(progress) => self.terminal.outward.progress(progress),
             Effect::Call(why) => self.call_person(&why),
             Effect::Tell(news) => self.told(&news),
             Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
@@ -186,7 +179,7 @@ impl Shell {
 
     /// Hands something to the keeper. Its queue holds minutes of writes: full, it means a store that hangs.
     pub(super) fn keep(&mut self, job: Job) {
-        if self.keeper.try_send(job).is_err() {
+        if self.services.keeper.try_send(job).is_err() {
             tracing::error!("the store does not keep up: a record is lost");
             let what = "the store does not keep up: a record was not kept".to_owned();
             self.post(Event::Troubled { what });
@@ -194,7 +187,7 @@ impl Shell {
     }
 
     fn forward(&mut self, input: &HostInput) {
-        let modes = self.screen.modes();
+        let modes = self.pane.screen.modes();
         if let HostInput::Mouse { event, .. } = input {
             let ours =
                 modes.mouse == MouseTracking::None || event.modifiers.contains(KeyModifiers::SHIFT);
@@ -209,8 +202,10 @@ impl Shell {
                 .min(area.height.saturating_sub(1));
             if ours && !modes.alternate_screen {
                 match event.kind {
-                    MouseEventKind::ScrollUp => self.screen.scroll(Scroll::Lines(WHEEL_LINES)),
-                    MouseEventKind::ScrollDown => self.screen.scroll(Scroll::Lines(-WHEEL_LINES)),
+                    MouseEventKind::ScrollUp => self.pane.screen.scroll(Scroll::Lines(WHEEL_LINES)),
+                    MouseEventKind::ScrollDown => {
+                        self.pane.screen.scroll(Scroll::Lines(-WHEEL_LINES));
+                    }
                     _ => {}
                 }
             } else if ours && modes.mouse != MouseTracking::None {
@@ -226,15 +221,15 @@ impl Shell {
             {
                 self.cancel_input();
             }
-            HostInput::PasteStart => self.paste_cut = false,
+            HostInput::PasteStart => self.pane.paste_cut = false,
             // A text with holes is worse than one cut off, so nothing goes behind the first refusal.
-            HostInput::PasteChunk(_) if self.paste_cut => return,
+            HostInput::PasteChunk(_) if self.pane.paste_cut => return,
             _ => {}
         }
         let bytes = input::forward(input, &modes, self.asked_for_keys());
         self.record_input(&bytes);
         if !bytes.is_empty() && !self.write_pane(bytes) {
-            self.paste_cut = true;
+            self.pane.paste_cut = true;
         }
     }
 
@@ -243,7 +238,7 @@ impl Shell {
         if !self.core.view().config.recording.record_input || bytes.is_empty() {
             return;
         }
-        let Some((begun, recording)) = &mut self.recording else {
+        let Some((begun, recording)) = &mut self.pane.recording else {
             return;
         };
         if let Err(error) = recording.input(begun.elapsed(), bytes) {
@@ -254,13 +249,13 @@ impl Shell {
     /// Ctrl-C overtakes what a child has not read: whoever presses it does not want to wait behind a paste of megabytes,
     /// or for ever.
     fn cancel_input(&mut self) {
-        let Some(pty) = &self.pty else { return };
+        let Some(pty) = &self.pane.pty else { return };
         if pty.queued_bytes() < CANCELLED_FROM {
             return;
         }
         let bytes = pty.cancel_writes();
         // The end mark of the paste was among what waited.
-        let end = keys::paste_end(&self.screen.modes());
+        let end = keys::paste_end(&self.pane.screen.modes());
         if !end.is_empty() {
             self.write_pane(end.to_vec());
         }
@@ -269,9 +264,9 @@ impl Shell {
 
     /// What the user does to the layout the child hears of at once, and of the window's sizes some.
     fn resize_pane(&mut self, size: PaneSize) {
-        if !self.window_resizes {
-            self.resizing.forget();
-        } else if !self.resizing.ask(size, Instant::now()) {
+        if !self.terminal.window_resizes {
+            self.pane.resizing.forget();
+        } else if !self.pane.resizing.ask(size, Instant::now()) {
             return;
         }
         self.set_pane_size(size);
@@ -279,15 +274,15 @@ impl Shell {
 
     /// Grid and terminal change together; the child hears of it only when something has changed.
     pub(super) fn set_pane_size(&mut self, size: PaneSize) {
-        if self.screen.size() == size {
+        if self.pane.screen.size() == size {
             return;
         }
-        self.screen.resize(size);
-        self.screen.expect_redraw(Instant::now() + REDRAW_TIME);
-        if let Some((begun, recording)) = &mut self.recording {
+        self.pane.screen.resize(size);
+        self.pane.screen.expect_redraw(Instant::now() + REDRAW_TIME);
+        if let Some((begun, recording)) = &mut self.pane.recording {
             recording.resize(begun.elapsed(), size);
         }
-        if let Some(pty) = &self.pty
+        if let Some(pty) = &self.pane.pty
             && let Err(error) = pty.resize(size)
         {
             tracing::warn!(error = told(&error), "the pane keeps its size");
@@ -295,14 +290,14 @@ impl Shell {
     }
 
     fn signal(&mut self, rung: Rung) {
-        if self.starting.take().is_some() {
+        if self.pane.starting.take().is_some() {
             // It has not begun, so that it need not be ended.
             let (iteration, exit) = (self.core.view().iteration, Exit::Code(0));
             self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
         }
-        let Some(pty) = &self.pty else { return };
+        let Some(pty) = &self.pane.pty else { return };
         if self.core.view().quitting.is_some() {
-            self.remains.look(pty.pid());
+            self.pane.remains.look(pty.pid());
         }
         let signal = match rung {
             Rung::Interrupt => return,
@@ -330,30 +325,30 @@ impl Shell {
     fn start(&mut self, start: StartAgent) {
         let iteration = start.iteration;
         let size = layout::layout(self.core.view()).pane_size();
-        let palette = self.palette;
-        self.resizing.forget();
-        self.screen = new_screen(size, &self.core.view().config.ui);
-        self.screen.set_palette(palette);
-        if let Some(scheme) = self.scheme {
-            self.screen.set_colour_scheme(scheme);
+        let palette = self.terminal.palette;
+        self.pane.resizing.forget();
+        self.pane.screen = new_screen(size, &self.core.view().config.ui);
+        self.pane.screen.set_palette(palette);
+        if let Some(scheme) = self.terminal.scheme {
+            self.pane.screen.set_colour_scheme(scheme);
         }
-        self.watch_for = None;
-        self.listening = Listening::default();
+        self.pane.watch_for = None;
+        self.pane.listening = Listening::default();
         self.restart_estimate();
-        if let Some(path) = self.transcript.take() {
-            self.watcher.forget_beside(&path);
+        if let Some(path) = self.services.transcript.take() {
+            self.services.watcher.forget_beside(&path);
         }
-        self.starting = Some(Starting {
+        self.pane.starting = Some(Starting {
             iteration,
             typed: Vec::new(),
         });
         let order = Order::Start(Start {
             plan: Arc::clone(&self.agent),
-            start,
+            agent: start,
             no_compaction: self.core.view().agent.holds_compaction,
         });
         if !self.files.send(order) {
-            self.starting = None;
+            self.pane.starting = None;
             let why = format!("the agent cannot be started: {NO_THREAD}");
             self.post(Event::Pane(PaneEvent::SpawnFailed { iteration, why }));
         }
@@ -369,16 +364,17 @@ impl Shell {
         } = ready;
         let (iteration, session) = (start.iteration, start.session);
         let Some(Starting { typed, .. }) = self
+            .pane
             .starting
             .take_if(|starting| starting.iteration == iteration)
         else {
             return;
         };
-        self.begun = Some((session, before));
-        let size = self.screen.size();
+        self.services.begun = Some((session, before));
+        let size = self.pane.screen.size();
         let spawned = spec.and_then(|spec| {
             let spec = PaneSpec { size, ..spec };
-            pty::spawn(spec, iteration.get(), &self.pane_messages)
+            pty::spawn(spec, iteration.get(), &self.pane.messages)
                 .map_err(|error| std::io::Error::other(told(&error)))
         });
         let pty = match spawned {
@@ -394,11 +390,11 @@ impl Shell {
             pid: pty.pid(),
             start_time: String::new(),
         });
-        self.pty = Some(pty);
+        self.pane.pty = Some(pty);
         if !typed.is_empty() {
             self.write_pane(typed);
         }
-        self.record(iteration, self.screen.size());
+        self.record(iteration, self.pane.screen.size());
         self.keep(Job::Agent(iteration, process.clone()));
         // A guess that serves where hooks are switched off; the first hook tells the true path.
         if let Some(path) = self.agent.transcript_of(session) {
@@ -431,7 +427,7 @@ impl Shell {
                 .map_err(|error| told(&error))
             });
         match opened {
-            Ok(recording) => self.recording = Some((Instant::now(), recording)),
+            Ok(recording) => self.pane.recording = Some((Instant::now(), recording)),
             Err(error) => tracing::warn!(error, "the pane is not recorded"),
         }
     }
@@ -451,13 +447,13 @@ impl Shell {
         if !made.files {
             return;
         }
-        if self.recording.take().is_some() {
-            let size = self.screen.size();
+        if self.pane.recording.take().is_some() {
+            let size = self.pane.screen.size();
             self.record(iteration, size);
             // What was drawn before is in the file that was removed: the text of it makes the rest readable.
-            let text = self.screen.tail_text(usize::from(size.rows()));
+            let text = self.pane.screen.tail_text(usize::from(size.rows()));
             let drawn = format!("\x1b[H\x1b[2J{}", text.replace('\n', "\r\n"));
-            if let Some((begun, recording)) = &mut self.recording
+            if let Some((begun, recording)) = &mut self.pane.recording
                 && let Err(error) = recording.output(begun.elapsed(), drawn.as_bytes())
             {
                 recording_failed(&error);
@@ -465,14 +461,14 @@ impl Shell {
         }
         // The watch went with the directory.
         for file in [self.agent.scratchpad.clone(), self.paths.project_config()] {
-            self.watcher.forget_beside(&file);
-            self.watcher.watch_beside(&file);
+            self.services.watcher.forget_beside(&file);
+            self.services.watcher.watch_beside(&file);
         }
     }
 
     /// Sends what is recorded on its way to the file; `None` if nothing is recorded any more.
     pub(super) fn flush_recording(&mut self) -> Option<Flushing> {
-        let (_, recording) = self.recording.as_mut()?;
+        let (_, recording) = self.pane.recording.as_mut()?;
         recording.flush().inspect_err(recording_failed).ok()
     }
 
@@ -506,8 +502,8 @@ impl Shell {
 
     /// One question to git at a time: its answer serves all who asked.
     fn read_git(&mut self) {
-        if std::mem::replace(&mut self.git_running, true) {
-            self.git_asked = true;
+        if std::mem::replace(&mut self.services.git_running, true) {
+            self.services.git_asked = true;
             return;
         }
         let events = self.events.clone();
@@ -543,8 +539,9 @@ impl Shell {
     /// What stands at the end of the screen, however far a person has scrolled up.
     fn read_client_words(&mut self) {
         let text = self
+            .pane
             .screen
-            .tail_text(usize::from(self.screen.size().rows()));
+            .tail_text(usize::from(self.pane.screen.size().rows()));
         if let Some(words) = words_on_screen(&text) {
             self.post(Event::Read(ReadEvent::ClientWords(words)));
         }
@@ -584,26 +581,28 @@ impl Shell {
     fn told(&self, news: &RunNews) {
         let now = super::wall();
         tracing::info!(news = %crate::clean::one_line(&news.to_string()), "run");
-        self.front.tell(news, now, self.core.view().run().as_str());
+        self.terminal
+            .front
+            .tell(news, now, self.core.view().run().as_str());
     }
 
     /// Calls a person by the host terminal: OSC 777 where it is known to be the form understood, else OSC 9, and the bell.
     fn call_person(&mut self, why: &str) {
         use crate::config::Notifications;
         let how = self.core.view().config.ui.notifications;
-        if how == Notifications::Off || !self.front.has_terminal() {
+        if how == Notifications::Off || !self.terminal.front.has_terminal() {
             return;
         }
         // Who looks at the terminal sees what it shows.
         if how == Notifications::Desktop && self.core.view().host_focused != Some(true) {
-            self.outward.notify("pitstop", why);
+            self.terminal.outward.notify("pitstop", why);
         }
-        self.outward.bell();
+        self.terminal.outward.bell();
     }
 
     pub(super) fn follow(&mut self, session: SessionId, path: String) {
         let path = PathBuf::from(path);
-        if self.transcript.as_ref() == Some(&path) {
+        if self.services.transcript.as_ref() == Some(&path) {
             self.poke_transcript();
             return;
         }
@@ -615,23 +614,25 @@ impl Shell {
             );
             return;
         }
-        if let Some(old) = self.transcript.replace(path.clone()) {
-            self.watcher.forget_beside(&old);
+        if let Some(old) = self.services.transcript.replace(path.clone()) {
+            self.services.watcher.forget_beside(&old);
         }
-        self.watcher.watch_beside(&path);
+        self.services.watcher.watch_beside(&path);
         // Of the session that was started, all is news that was not there at the start; of another one that the agent
         // turns to, all that comes from now on.
-        let history = match self.begun {
+        let history = match self.services.begun {
             Some((begun, before)) if begun == session => before,
             _ => length(&path),
         };
-        self.follower.send(Poke::Follow(session, path, history));
+        self.services
+            .follower
+            .send(Poke::Follow(session, path, history));
     }
 
     /// The transcript of a session: the one that is followed, if it is that session's.
     fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
         let name = format!("{session}.jsonl");
-        let followed = self.transcript.clone();
+        let followed = self.services.transcript.clone();
         followed
             .filter(|path| path.file_name().is_some_and(|one| *one == *name))
             .or_else(|| self.agent.transcript_of(session))
@@ -676,14 +677,14 @@ impl Shell {
         let path = self
             .transcript_of(session)
             .ok_or("the session has no transcript yet")?;
-        let sent = self.trimmer.send(ask(path));
+        let sent = self.services.trimmer.send(ask(path));
         sent.then_some(())
             .ok_or("the thread that trims is gone; the log may say why")
     }
 
     /// Puts a text on the host's clipboard with the next frame; an earlier one that waits gives way.
     fn store_clipboard(&mut self, text: &str) {
-        if !self.outward.store_clipboard(text) {
+        if !self.terminal.outward.store_clipboard(text) {
             let what = "the text is too large for the terminal's clipboard".to_owned();
             self.post(Event::Troubled { what });
         }
@@ -691,8 +692,8 @@ impl Shell {
 
     /// A git question has been answered: the next may be asked.
     pub(super) fn git_answered(&mut self) {
-        self.git_running = false;
-        if std::mem::take(&mut self.git_asked) {
+        self.services.git_running = false;
+        if std::mem::take(&mut self.services.git_asked) {
             self.read_git();
         }
     }
@@ -725,53 +726,11 @@ pub(super) fn leftovers(pty: &pty::Pty) -> Vec<String> {
         .collect()
 }
 
-/// The host terminal told a colour: the child's questions are answered with it, and our theme follows.
-pub(super) fn learn_colour(shell: &mut Shell, reply: &HostReply) {
-    match reply {
-        HostReply::Colour { which, rgb } => {
-            use crate::pane::input::HostColour;
-            match which {
-                HostColour::Foreground => shell.palette.foreground = Some(*rgb),
-                HostColour::Background => {
-                    shell.palette.background = Some(*rgb);
-                    let scheme = if is_dark(*rgb) {
-                        ColourScheme::Dark
-                    } else {
-                        ColourScheme::Light
-                    };
-                    set_scheme(shell, scheme);
-                }
-                HostColour::Cursor => shell.palette.cursor = Some(*rgb),
-                HostColour::Palette(index) => {
-                    if let Some(slot) = shell.palette.colours.get_mut(usize::from(*index)) {
-                        *slot = Some(*rgb);
-                    }
-                }
-            }
-            let palette: HostPalette = shell.palette;
-            shell.screen.set_palette(palette);
-        }
-        HostReply::ColourScheme(scheme) => set_scheme(shell, *scheme),
-        _ => {}
-    }
-}
-
-fn set_scheme(shell: &mut Shell, scheme: ColourScheme) {
-    shell.scheme = Some(scheme);
-    shell.screen.set_colour_scheme(scheme);
-    shell.choose_theme();
-}
-
-/// By the luminance of ITU-R BT.601, as terminals judge it.
-fn is_dark(Rgb(red, green, blue): Rgb) -> bool {
-    299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue) < 128_000
-}
-
 /// How long the keeper may take to write everything when we leave.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Has everything written and the database closed.
-pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) {
+/// Has everything written and the database closed; whether that was done.
+pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) -> bool {
     let (done, closed) = tokio::sync::oneshot::channel();
     if keeper
         .send(Job::Close(super::wall(), reason, done))
@@ -779,9 +738,10 @@ pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) {
         .is_ok()
     {
         match tokio::time::timeout(CLOSE_LIMIT, closed).await {
-            Ok(Ok(0)) => {}
+            Ok(Ok(0)) => return true,
             Ok(Ok(lost)) => tracing::error!(lost, "records could not be written"),
             _ => tracing::error!("the store could not be closed in time"),
         }
     }
+    false
 }

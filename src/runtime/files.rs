@@ -13,7 +13,7 @@ use std::{
     io,
     path::PathBuf,
     sync::{Arc, mpsc as std_mpsc},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::sync::{mpsc, watch};
@@ -99,7 +99,7 @@ pub(super) struct Start {
     /// How agents are started.
     pub plan: Arc<AgentPlan>,
     /// Which one.
-    pub start: StartAgent,
+    pub agent: StartAgent,
     /// Whether the client's own compaction is off.
     pub no_compaction: bool,
 }
@@ -134,6 +134,12 @@ pub(super) struct Files {
     worker: Worker<Order>,
     sent: u64,
     done: watch::Receiver<u64>,
+    /// The core knows the versions of the scratchpad that are on disk.
+    pub versions_known: bool,
+    /// When the configuration is to be read again.
+    pub config_due: Option<Instant>,
+    /// When the scratchpad is to be read again.
+    pub notes_due: Option<Instant>,
 }
 
 impl Files {
@@ -159,6 +165,9 @@ impl Files {
             worker: Worker::new("files", work, events),
             sent: 0,
             done,
+            versions_known: false,
+            config_due: None,
+            notes_due: None,
         }
     }
 
@@ -178,7 +187,7 @@ impl Files {
     /// Waits until another order was carried out.
     pub async fn progress(&mut self) {
         if self.done.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
@@ -196,7 +205,7 @@ impl Start {
     fn prepare(self) -> StartReady {
         let Self {
             plan,
-            start,
+            agent: start,
             no_compaction,
         } = self;
         StartReady {

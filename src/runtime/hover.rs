@@ -36,17 +36,17 @@ impl Shell {
     /// Notes where an input leaves the pointer; true if it is a move that nobody else has asked for.
     pub(super) fn points(&mut self, input: &HostInput) -> bool {
         let HostInput::Mouse { event, .. } = input else {
-            self.pointer.at = None;
+            self.terminal.pointer.at = None;
             return false;
         };
         match event.kind {
             MouseEventKind::Moved => {
                 let at = (event.column, event.row);
-                self.pointer.at = self.pointer.followed.then_some(at);
+                self.terminal.pointer.at = self.terminal.pointer.followed.then_some(at);
                 !self.child_follows()
             }
             MouseEventKind::Drag(_) => {
-                self.pointer.at = None;
+                self.terminal.pointer.at = None;
                 false
             }
             _ => false,
@@ -55,7 +55,7 @@ impl Shell {
 
     /// Tells the core what the pointer stands on, if that has changed: by a move, or because the text has.
     pub(super) fn look_under_pointer(&mut self) {
-        let target = self.pointer.at.and_then(|at| self.link_at(at));
+        let target = self.terminal.pointer.at.and_then(|at| self.link_at(at));
         if target != self.core.view().hovered {
             self.post(Event::Pane(PaneEvent::LinkHovered { target }));
         }
@@ -66,13 +66,13 @@ impl Shell {
             return None;
         }
         let (column, row) = layout(self.core.view()).cell_of_pane(column, row)?;
-        let target = self.screen.link_at(column, row)?;
-        extra::may_pass(&target, &self.hostname).then_some(target)
+        let target = self.pane.screen.link_at(column, row)?;
+        extra::may_pass(&target, &self.terminal.hostname).then_some(target)
     }
 
     /// Whether the child is to hear of moves without a button.
     fn child_follows(&self) -> bool {
-        self.screen.modes().mouse == MouseTracking::Motion && input::has_pane(self.core.view())
+        self.pane.screen.modes().mouse == MouseTracking::Motion && input::has_pane(self.core.view())
     }
 
     /// Notes whether a frame shows a link that may be passed on: by all its cells, or where the last one showed none by
@@ -80,27 +80,27 @@ impl Shell {
     pub(super) fn note_links(&mut self, damage: &[Patch], whole: bool) {
         let rows = match damage {
             [] if !whole => return,
-            [first, .., last] | [first @ last] if !whole && !self.pointer.links => {
+            [first, .., last] | [first @ last] if !whole && !self.terminal.pointer.links => {
                 first.rows.start..last.rows.end
             }
             _ => 0..u16::MAX,
         };
-        let passes = |target: &str| extra::may_pass(target, &self.hostname);
-        self.pointer.links = self.screen.shows_link(rows, passes);
+        let passes = |target: &str| extra::may_pass(target, &self.terminal.hostname);
+        self.terminal.pointer.links = self.pane.screen.shows_link(rows, passes);
     }
 
     /// What the host terminal is to be told about moves, if that has changed.
     pub(super) fn follow_pointer(&mut self) -> &'static [u8] {
-        let follow =
-            (self.pointer.links && !ui::pane_covered(self.core.view())) || self.child_follows();
-        if follow == self.pointer.followed {
+        let follow = (self.terminal.pointer.links && !ui::pane_covered(self.core.view()))
+            || self.child_follows();
+        if follow == self.terminal.pointer.followed {
             return b"";
         }
-        self.pointer.followed = follow;
+        self.terminal.pointer.followed = follow;
         if follow {
             return FOLLOW;
         }
-        self.pointer.at = None;
+        self.terminal.pointer.at = None;
         LEAVE_ALONE
     }
 }

@@ -56,31 +56,35 @@ impl Shell {
     pub(super) fn listen(&mut self) {
         let now = Instant::now();
         if self.agent.kind.tells() {
-            if self.transcript.is_none() && !self.core.view().agent.hooked {
-                let due = self.listening.seek_due.unwrap_or(now + SEEK_TIME);
-                self.listening.seek_due = Some(due.min(now + SEEK_TIME));
-                self.listening.seek_pause = SEEK_TIME;
+            if self.services.transcript.is_none() && !self.core.view().agent.hooked {
+                let due = self.pane.listening.seek_due.unwrap_or(now + SEEK_TIME);
+                self.pane.listening.seek_due = Some(due.min(now + SEEK_TIME));
+                self.pane.listening.seek_pause = SEEK_TIME;
             }
             return;
         }
-        if self.listening.is_shell {
+        if self.pane.listening.is_shell {
             return;
         }
-        let since = self.listening.text_due.map_or(now, |(since, _)| since);
+        let since = self.pane.listening.text_due.map_or(now, |(since, _)| since);
         let due = (now + SETTLE).min(since + SETTLE_LIMIT);
-        self.listening.text_due = Some((since, due));
+        self.pane.listening.text_due = Some((since, due));
     }
 
     /// Does what is due.
     pub(super) fn listened(&mut self, now: Instant) {
-        if self.listening.seek_due.is_some_and(|due| due <= now) {
-            self.listening.seek_due = None;
+        if self.pane.listening.seek_due.is_some_and(|due| due <= now) {
+            self.pane.listening.seek_due = None;
             self.seek_transcript(now);
         }
-        let due = self.listening.text_due.is_some_and(|(_, due)| due <= now);
+        let due = self
+            .pane
+            .listening
+            .text_due
+            .is_some_and(|(_, due)| due <= now);
         if due {
-            self.listening.text_due = None;
-            let signals = signal::parse_pane(&self.screen.settled_text(LINES));
+            self.pane.listening.text_due = None;
+            let signals = signal::parse_pane(&self.pane.screen.settled_text(LINES));
             let iteration = self.core.view().iteration;
             self.post(Event::Read(ReadEvent::PaneSignals { iteration, signals }));
         }
@@ -88,7 +92,10 @@ impl Shell {
 
     /// Hooks may be switched off; the id of the session is ours, unless the client ignores it.
     fn seek_transcript(&mut self, now: Instant) {
-        if self.transcript.is_some() || self.core.view().agent.hooked || self.pty.is_none() {
+        if self.services.transcript.is_some()
+            || self.core.view().agent.hooked
+            || self.pane.pty.is_none()
+        {
             return;
         }
         let session = self.core.view().session;
@@ -97,9 +104,9 @@ impl Shell {
             self.follow(session, path.to_string_lossy().into_owned());
             return;
         }
-        let pause = self.listening.seek_pause;
-        self.listening.seek_due = Some(now + pause);
-        self.listening.seek_pause = (pause * 2).min(SEEK_LIMIT);
+        let pause = self.pane.listening.seek_pause;
+        self.pane.listening.seek_due = Some(now + pause);
+        self.pane.listening.seek_pause = (pause * 2).min(SEEK_LIMIT);
     }
 
     /// The emulator saw something that is no cell.
@@ -114,19 +121,21 @@ impl Shell {
 
     fn marked(&mut self, mark: Mark) {
         if matches!(mark, Mark::OutputStart) {
-            self.listening.is_shell = true;
-            self.listening.text_due = None;
+            self.pane.listening.is_shell = true;
+            self.pane.listening.text_due = None;
         }
         let ended = matches!(mark, Mark::CommandEnd(_) | Mark::PromptStart);
         if !ended {
             return;
         }
         let path = self
+            .pane
             .recording
             .as_ref()
             .map(|(_, recording)| recording.path().to_owned());
         if let Some((path, flushing)) = path.zip(self.flush_recording()) {
-            self.follower
+            self.services
+                .follower
                 .send(Poke::Recorded(self.core.view().iteration, path, flushing));
         }
     }

@@ -164,7 +164,7 @@ impl Shell {
         let errand = Errand {
             id,
             iteration: self.core.view().iteration,
-            transcript: self.transcript.clone(),
+            transcript: self.services.transcript.clone(),
             warmup: self.core.view().config.reboot.warmup_prompt.clone(),
             ask: ask.then(|| Ask {
                 command: command(
@@ -175,10 +175,10 @@ impl Shell {
                 timeout: settings.timeout,
             }),
             events: self.events.clone(),
-            keeper: self.keeper.clone(),
+            keeper: self.services.keeper.clone(),
             stop: Arc::default(),
         };
-        if let Err(error) = self.summaries.start(errand) {
+        if let Err(error) = self.services.summaries.start(errand) {
             let why = format!("no thread for it: {error}");
             self.post(Event::Read(ReadEvent::Condensed { id, text: Err(why) }));
         }

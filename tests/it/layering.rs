@@ -205,7 +205,7 @@ const DOORS: [(&str, &[&str]); 16] = [
             "ui/",
             "app/layout.rs",
             "runtime/canvas.rs",
-            "runtime/mod.rs",
+            "runtime/terminal.rs",
             "runtime/paint.rs",
         ],
     ),

@@ -133,7 +133,7 @@ fn waiting(model: &mut Model) -> Vec<Effect> {
         }
         return effects;
     }
-    let mut effects = draft::take(model, on_disk);
+    let mut effects = draft::take(model, &on_disk);
     effects.extend(enter(model, Step::Ending));
     if reboots {
         model.reboot.begun.push(model.now);
@@ -490,7 +490,7 @@ pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> V
     let mut effects = enter(model, step);
     effects.extend(hook);
     if let Some(attempt) = model.reboot.attempt.take() {
-        effects.extend(draft::forget(model, attempt.draft));
+        effects.extend(draft::forget(model, &attempt.draft));
     }
     model.ending = None;
     effects

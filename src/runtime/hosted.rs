@@ -1,0 +1,268 @@
+//! The hosted agent: its process, its screen, and what is read off that.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use crate::{
+    agent::claude::prompt_box::{PromptBox, Row},
+    app::{
+        Event,
+        event::{Exit, PaneEvent, ReadEvent},
+    },
+    config::UiConfig,
+    guard::pane_text::PaneText,
+    lineage::IterationId,
+    pane::{
+        PaneSize,
+        pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
+        recording::Recording,
+        screen::{DrawnRow, Screen},
+    },
+    transcript::Tokens,
+};
+
+use super::{Shell, effects, keeper::Job, leaving::Remains, listen::Listening, resizing::Resizing};
+
+/// How much may be typed for an agent that is about to start, in bytes.
+const TYPED_AHEAD: usize = 64 * 1024;
+
+/// How often the pane's text is taken for an estimate, where nothing better is known.
+const ESTIMATE_TIME: Duration = Duration::from_secs(1);
+
+/// How long after output the agent's prompt box is read off its screen: at most so often.
+const PROMPT_BOX_TIME: Duration = Duration::from_millis(50);
+
+/// How many lines of the pane are looked through for it: what an agent says within a second.
+const ESTIMATE_LINES: usize = 500;
+
+/// The pane's insides.
+pub(super) struct Hosted {
+    pub screen: Screen,
+    pub pty: Option<Pty>,
+    /// What the process and its output say goes here.
+    pub messages: mpsc::Sender<PtyMessage>,
+    /// The agent that is about to start.
+    pub starting: Option<Starting>,
+    pub recording: Option<(Instant, Recording)>,
+    /// The sizes of the pane that the child has not been told yet.
+    pub resizing: Resizing,
+    /// The child has refused a part of the paste that is coming in.
+    pub paste_cut: bool,
+    /// The text that is looked for on the screen.
+    pub watch_for: Option<String>,
+    /// What ended agents have left running.
+    pub remains: Remains,
+    pub listening: Listening,
+    /// What the pane has shown, for the estimate.
+    pub shown: PaneText,
+    pub estimate_due: Option<Instant>,
+    /// When the prompt box is looked at.
+    pub prompt_box_due: Option<Instant>,
+    /// Whether the model asked for what it holds, even if that is nothing new.
+    pub prompt_box_asked: bool,
+}
+
+impl Hosted {
+    /// One in which nothing runs yet.
+    pub fn new(screen: Screen, messages: mpsc::Sender<PtyMessage>) -> Self {
+        Self {
+            screen,
+            pty: None,
+            messages,
+            starting: None,
+            recording: None,
+            resizing: Resizing::default(),
+            paste_cut: false,
+            watch_for: None,
+            remains: Remains::default(),
+            listening: Listening::default(),
+            shown: PaneText::default(),
+            estimate_due: None,
+            prompt_box_due: None,
+            prompt_box_asked: false,
+        }
+    }
+}
+
+/// An agent that is about to start: what it needs is being written.
+pub(super) struct Starting {
+    pub iteration: IterationId,
+    /// What is typed for it meanwhile.
+    pub typed: Vec<u8>,
+}
+
+/// An empty screen as the user wants them.
+pub(super) fn new_screen(size: PaneSize, ui: &UiConfig) -> Screen {
+    let mut screen = Screen::new(size, ui.scrollback_lines);
+    screen.set_keeps_scrollback(ui.keep_scrollback);
+    screen
+}
+
+impl Shell {
+    /// The pane's process or its output.
+    pub(super) fn pane_message(&mut self, message: PtyMessage) {
+        let PtyMessage { iteration, news } = message;
+        let current = iteration == self.core.view().iteration.get();
+        match news {
+            PtyNews::Output(bytes) if current => self.output(&bytes),
+            PtyNews::Stopped(_) if current => {
+                // The child leads its session: nobody else could continue it.
+                if let Some(pty) = &self.pane.pty {
+                    let _ = pty.signal(pty::Signal::Continue);
+                }
+            }
+            PtyNews::Exited(exit) if current => self.exited(exit),
+            PtyNews::Output(_)
+            | PtyNews::OutputEnded
+            | PtyNews::Stopped(_)
+            | PtyNews::Exited(_) => {}
+        }
+    }
+
+    pub(super) fn exited(&mut self, exit: PaneExit) {
+        self.pane.screen.reset();
+        self.pane.recording = None;
+        let leftovers = self
+            .pane
+            .pty
+            .take()
+            .map(|pty| effects::leftovers(&pty))
+            .unwrap_or_default();
+        if let Some(process) = self.core.view().agent.process.clone() {
+            if !leftovers.is_empty() {
+                self.pane.remains.of(process.clone());
+            }
+            self.keep(Job::AgentGone(process));
+        }
+        let exit = match (exit.code, exit.signal) {
+            (_, Some(signal)) => Exit::Signal(signal.to_string()),
+            (code, None) => Exit::Code(code.and_then(|code| u32::try_from(code).ok()).unwrap_or(1)),
+        };
+        let iteration = self.core.view().iteration;
+        self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
+        if !leftovers.is_empty() {
+            self.post(Event::Pane(PaneEvent::LeftoversFound {
+                processes: leftovers,
+            }));
+        }
+    }
+
+    pub(super) fn output(&mut self, bytes: &[u8]) {
+        self.pane.screen.feed(bytes, Instant::now());
+        if let Some((begun, recording)) = &mut self.pane.recording
+            && let Err(error) = recording.output(begun.elapsed(), bytes)
+        {
+            effects::recording_failed(&error);
+        }
+        self.after_feed();
+        self.listen();
+        if self.agent.kind.tells() {
+            self.pane
+                .prompt_box_due
+                .get_or_insert_with(|| Instant::now() + PROMPT_BOX_TIME);
+        }
+        if self.wants_estimate() {
+            self.pane
+                .estimate_due
+                .get_or_insert_with(|| Instant::now() + ESTIMATE_TIME);
+        }
+    }
+
+    /// What the emulator has to say after bytes or after a frame's time was up.
+    pub(super) fn after_feed(&mut self) {
+        for reply in self.pane.screen.take_replies() {
+            self.write_pane(reply);
+        }
+        for fact in self.pane.screen.take_facts() {
+            self.screen_fact(fact);
+        }
+        let pastes = self.pane.screen.modes().bracketed_paste;
+        if pastes != self.core.view().agent.takes_pastes {
+            self.post(Event::Pane(PaneEvent::PasteModeSet { on: pastes }));
+        }
+        let mouse = self.pane.screen.modes().mouse != crate::pane::MouseTracking::None;
+        if mouse != self.core.view().agent.takes_mouse {
+            self.post(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
+        }
+        if let Some(text) = &self.pane.watch_for
+            && self.pane.screen.tail_text(200).contains(text.as_str())
+        {
+            self.pane.watch_for = None;
+            self.post(Event::Pane(PaneEvent::MarkerSeen));
+        }
+    }
+
+    /// Writes to the child; a child that does not read is told of, not waited for. False if it was refused.
+    pub(super) fn write_pane(&mut self, bytes: Vec<u8>) -> bool {
+        let refused = match (&self.pane.pty, &mut self.pane.starting) {
+            (Some(pty), _) => pty.try_write(bytes).is_err(),
+            (None, Some(starting)) if starting.typed.len() + bytes.len() <= TYPED_AHEAD => {
+                starting.typed.extend(bytes);
+                false
+            }
+            (None, Some(_)) => true,
+            (None, None) => false,
+        };
+        if refused {
+            self.post(Event::Pane(PaneEvent::InputRefused));
+        }
+        !refused
+    }
+
+    /// Reads the agent's prompt box off its screen. Its text is followed only while something waits for it: a person who types
+    /// there changes it with each key.
+    pub(super) fn look_at_prompt_box(&mut self) {
+        let Some(text) = self.pane.screen.drawn_text() else {
+            self.pane.prompt_box_due = Some(Instant::now() + PROMPT_BOX_TIME);
+            return;
+        };
+        let rows: Vec<Row> = text
+            .rows
+            .into_iter()
+            .map(|DrawnRow { text, solid }| Row { text, solid })
+            .collect();
+        let seen = PromptBox::read(&rows, text.cursor);
+        let known = &self.core.view().agent.prompt_box;
+        let asked = std::mem::take(&mut self.pane.prompt_box_asked);
+        let follows =
+            self.core.view().saying.is_some() || self.core.view().reboot.attempt.is_some();
+        let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
+        if asked || (seen != *known && (follows || !alike)) {
+            self.post(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
+            self.poke_transcript();
+        }
+    }
+
+    /// Whether nothing better can be known: a program that tells nothing, or one whose transcript has gone. For a
+    /// client that has not spoken yet no figure is truer than the few words on its screen.
+    pub(super) fn wants_estimate(&self) -> bool {
+        !self.agent.kind.tells() || self.core.view().transcript_lost
+    }
+
+    /// Estimates usage from the pane's text, where nothing better is known.
+    pub(super) fn estimate(&mut self) {
+        if !self.wants_estimate() {
+            return;
+        }
+        self.pane
+            .shown
+            .look(&self.pane.screen.settled_text(ESTIMATE_LINES));
+        let used: Tokens = crate::guard::reading::estimate(self.pane.shown.characters(), 0);
+        let at = self.at();
+        let source = crate::guard::Source::Estimate;
+        let reading = crate::guard::Reading {
+            used,
+            window: None,
+            source,
+            at,
+        };
+        self.post(Event::Read(ReadEvent::Estimate(reading)));
+    }
+
+    /// Forgets what was counted for the estimate: a new iteration begins.
+    pub(super) fn restart_estimate(&mut self) {
+        self.pane.shown = PaneText::default();
+        self.pane.estimate_due = None;
+    }
+}

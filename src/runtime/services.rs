@@ -1,0 +1,202 @@
+//! What works beside the loop (the database, the transcript, git, the watched files, side processes), and what comes through the
+//! doors.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    agent::{AgentEvent, parse_hook, parse_status_line},
+    api::{
+        Call, Feed,
+        wire::{News, NewsKind, Reply, Request},
+    },
+    app::{Event, compaction, event::CallId, report, tally},
+    transcript::SessionId,
+};
+
+use super::{
+    Shell,
+    files::Order,
+    follower::{self, Poke},
+    keeper::Job,
+    summary::SideProcesses,
+    trim::{self, Ask},
+    watcher::Watcher,
+    worker::Worker,
+};
+
+/// How long a changed configuration must rest before it is read: an editor that cuts the file short first would
+/// else have its empty half-way state taken for a wish for the defaults.
+const CONFIG_SETTLE: Duration = Duration::from_millis(150);
+
+/// How long the scratchpad must have stayed as it is before it is read: many programs write a file in place,
+/// and between the cut and the text it is empty, which an open editor would merge as a deletion of everything.
+const NOTES_SETTLE: Duration = Duration::from_millis(60);
+
+/// Tasks and threads, and what each is about.
+pub(super) struct Services {
+    pub keeper: mpsc::Sender<Job>,
+    pub follower: Worker<Poke>,
+    /// The transcript that is followed.
+    pub transcript: Option<PathBuf>,
+    /// The session that was started last, and how much of its transcript was there before, in bytes.
+    pub begun: Option<(SessionId, u64)>,
+    pub trimmer: Worker<Ask>,
+    pub watcher: Watcher,
+    pub summaries: SideProcesses,
+    /// Git is being asked.
+    pub git_running: bool,
+    /// It is to be asked once more.
+    pub git_asked: bool,
+}
+
+impl Services {
+    /// Those that answer to `events`; threads begin with their first order.
+    pub fn new(keeper: mpsc::Sender<Job>, events: &mpsc::Sender<Event>) -> Self {
+        Self {
+            keeper,
+            follower: Worker::new("transcript", follower::follow, events.clone()),
+            transcript: None,
+            begun: None,
+            trimmer: Worker::new("trim", trim::work, events.clone()),
+            watcher: Watcher::default(),
+            summaries: SideProcesses::default(),
+            git_running: false,
+            git_asked: false,
+        }
+    }
+}
+
+/// Those who ask and listen at the doors.
+pub(super) struct Calls {
+    pub feed: Feed,
+    /// The calls that wait for an answer of the core's.
+    pub open: HashMap<CallId, oneshot::Sender<Reply>>,
+    /// The number of the last one.
+    pub last: u64,
+}
+
+impl Calls {
+    /// Nobody has called yet.
+    pub fn new(feed: Feed) -> Self {
+        Self {
+            feed,
+            open: HashMap::new(),
+            last: 0,
+        }
+    }
+}
+
+/// A hook as those hear of it who listen to events.
+fn hook_news(event: &str, parsed: &AgentEvent) -> News {
+    let call = match parsed {
+        AgentEvent::ToolStarted { call, .. } | AgentEvent::ToolFinished { call, .. } => Some(call),
+        _ => None,
+    };
+    let data = serde_json::json!({
+        "event": event, "session_id": parsed.session(),
+        "tool": call.map(|call| &call.name), "tool_use_id": call.and_then(|call| call.id.as_ref()),
+    });
+    let kind = NewsKind::Hook;
+    News { kind, data }
+}
+
+impl Shell {
+    /// Something reached us through a door.
+    pub(super) fn called(&mut self, call: Call) {
+        let Call { request, reply } = call;
+        self.core.set_time(self.at());
+        let answer = match request {
+            Request::Hook { event, body } => {
+                let mut refusal = None;
+                match parse_hook(&event, &body) {
+                    Ok(parsed) => {
+                        self.calls.feed.publish(hook_news(&event, &parsed));
+                        refusal = compaction::refusal(self.core.view(), &parsed);
+                        self.post(Event::Agent(parsed));
+                    }
+                    Err(error) => tracing::warn!(%error, event, "a hook payload was ignored"),
+                }
+                self.poke_transcript();
+                refusal.map_or(Reply::Accepted, |reason| Reply::Blocked {
+                    reason: reason.to_owned(),
+                })
+            }
+            Request::StatusLine { body } => {
+                match parse_status_line(&body) {
+                    Ok(line) => {
+                        self.post(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
+                    }
+                    Err(error) => tracing::warn!(%error, "a status line payload was ignored"),
+                }
+                Reply::StatusLine(report::status_line(self.core.view()))
+            }
+            Request::Control(control) => {
+                self.calls.last += 1;
+                let call = CallId(self.calls.last);
+                self.calls.open.insert(call, reply);
+                self.post(Event::ControlAsked { call, control });
+                return;
+            }
+            Request::Reported(report) => {
+                self.calls.last += 1;
+                let call = CallId(self.calls.last);
+                self.calls.open.insert(call, reply);
+                self.post(Event::Reported { call, report });
+                return;
+            }
+            Request::Metrics => Reply::Metrics(Box::new(tally::metrics(self.core.view()))),
+            Request::Status => Reply::Status(Box::new(report::status(self.core.view()))),
+            Request::History => Reply::History(report::history(self.core.view())),
+            Request::Handoff { session } => match session.map(|id| id.parse().map_err(|_| id)) {
+                Some(Ok(session)) if session != self.core.view().session => {
+                    self.keep(Job::FindHandoff(session, reply));
+                    return;
+                }
+                Some(Err(id)) => Reply::NotFound {
+                    why: report::no_session(&id),
+                },
+                _ => Reply::Handoff(Box::new(report::handoff(self.core.view()))),
+            },
+            Request::Usage(query) => Reply::Usage(report::usage(self.core.view(), query)),
+        };
+        // Whoever asked may have gone away.
+        let _ = reply.send(answer);
+    }
+
+    /// Watches what the user and the agent may edit; they may have done so already. Each of these waits for a thread.
+    pub(super) fn watch_files(&mut self) {
+        let scratchpad = self.agent.scratchpad.clone();
+        for file in self.paths.watched().into_iter().chain([scratchpad]) {
+            self.services.watcher.watch_beside(&file);
+            self.changed(&file);
+        }
+        self.order(Order::OpenVersions);
+        self.order(Order::ReadDraft);
+    }
+
+    /// A watched file has changed.
+    pub(super) fn changed(&mut self, path: &Path) {
+        if self.services.transcript.as_deref() == Some(path) {
+            self.poke_transcript();
+        } else if path == self.agent.scratchpad {
+            self.files.notes_due = Some(Instant::now() + NOTES_SETTLE);
+        } else if self.paths.watched().iter().any(|watched| watched == path) {
+            self.files.config_due = Some(Instant::now() + CONFIG_SETTLE);
+        }
+    }
+
+    /// Has the transcript read on. A client that is new here makes the directory long after it has named the file, so it is
+    /// watched at the first sign of life that finds it.
+    pub(super) fn poke_transcript(&mut self) {
+        if let Some(path) = &self.services.transcript {
+            self.services.watcher.watch_beside(path);
+            self.services.follower.send(Poke::Grown);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! The host terminal: what comes from it, and when and what is drawn on it.
+
+use std::time::{Duration, Instant};
+
+use ratatui::layout::Rect;
+
+use crate::{
+    app::{
+        Event,
+        event::HostEvent,
+        layout::{Layout, layout},
+    },
+    pane::{
+        ColourScheme, HostPalette, Rgb,
+        input::{Decoder, HostInput, HostReply},
+        screen::CursorShape,
+    },
+    ui::{Depth, Theme, pane},
+};
+
+use super::{
+    Shell,
+    canvas::{self, Canvas},
+    editor::Editing,
+    front::Front,
+    host::HostKeys,
+    hover::Pointer,
+    outward::Outward,
+};
+
+/// The shortest time between two frames: 60 a second.
+pub(super) const FRAME_TIME: Duration = Duration::from_millis(16);
+
+/// For how long after a key what the child writes is drawn without waiting for a frame's time: its echo is among it,
+/// under a flood or in a stream of frames too.
+pub(super) const ECHO_TIME: Duration = Duration::from_millis(20);
+
+/// The shortest time between two drawings in the [`ECHO_TIME`].
+pub(super) const ECHO_FRAME_TIME: Duration = Duration::from_micros(500);
+
+/// How long a lone Escape may be the beginning of a longer key.
+pub(super) const ESCAPE_TIME: Duration = Duration::from_millis(25);
+
+/// The host terminal, as far as it is known.
+pub(super) struct Terminal {
+    pub front: Front,
+    /// What goes to it beside the cells.
+    pub outward: Outward,
+    pub pointer: Pointer,
+    pub decoder: Decoder,
+    pub escape_due: Option<Instant>,
+    pub keys: HostKeys,
+    pub synchronizes: bool,
+    pub cursor_shape: Option<u8>,
+    pub palette: HostPalette,
+    pub scheme: Option<ColourScheme>,
+    pub depth: Depth,
+    pub theme: Theme,
+    pub hostname: String,
+    /// Its window is what changes the pane's size just now.
+    pub window_resizes: bool,
+    /// The editor that has it.
+    pub editing: Option<Editing>,
+}
+
+impl Terminal {
+    /// One of which nothing is known yet.
+    pub fn new(front: Front, outward: Outward, depth: Depth, theme: Theme) -> Self {
+        Self {
+            front,
+            outward,
+            pointer: Pointer::default(),
+            decoder: Decoder::default(),
+            escape_due: None,
+            keys: HostKeys::default(),
+            synchronizes: false,
+            cursor_shape: None,
+            palette: HostPalette::default(),
+            scheme: None,
+            depth,
+            theme,
+            hostname: rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+            window_resizes: false,
+            editing: None,
+        }
+    }
+}
+
+/// What was drawn last, and what is to be drawn next.
+pub(super) struct Frames {
+    pub canvas: Canvas,
+    /// Where everything was at the last whole frame.
+    pub layout: Option<Layout>,
+    /// Something beside the pane has changed.
+    pub dirty: bool,
+    /// When what an input to the pane has changed in the model (a draft, a check in the footer) is drawn at the
+    /// latest. Its echo is about to come, and a frame before it would keep the echo waiting for [`FRAME_TIME`].
+    pub typed_due: Option<Instant>,
+    /// Until when the echo of what was typed last is awaited.
+    pub echo_until: Option<Instant>,
+    /// The screen's revision at the last frame.
+    pub revision: u64,
+    /// When the last frame was drawn.
+    pub at: Option<Instant>,
+}
+
+impl Frames {
+    /// Nothing was drawn yet.
+    pub fn new(canvas: Canvas) -> Self {
+        Self {
+            canvas,
+            layout: None,
+            dirty: true,
+            typed_due: None,
+            echo_until: None,
+            revision: 0,
+            at: None,
+        }
+    }
+}
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// The rows of the pane that the child has changed.
+    Pane,
+    /// Everything.
+    Whole,
+}
+
+impl Shell {
+    pub(super) fn resized(&mut self) {
+        let (columns, rows) = self.terminal.front.size(self.core.view().host);
+        if self.core.view().host == (columns, rows) {
+            return;
+        }
+        self.frames.canvas.renew((columns, rows));
+        self.terminal.window_resizes = true;
+        self.post(Event::Host(HostEvent::Resized { columns, rows }));
+        self.terminal.window_resizes = false;
+    }
+
+    pub(super) fn suspend(&mut self) {
+        if let Err(error) = self.terminal.front.suspend() {
+            tracing::warn!(%error, "cannot suspend");
+        }
+        self.redraw();
+    }
+
+    /// Draws everything anew: somebody else has drawn on the host terminal.
+    pub(super) fn redraw(&mut self) {
+        self.frames.canvas.renew(self.core.view().host);
+        self.terminal.outward.raw(self.terminal.keys.request());
+        self.terminal.pointer = Pointer::default();
+        self.terminal.cursor_shape = None;
+        self.resized();
+        self.frames.dirty = true;
+    }
+
+    /// Bytes from the host terminal.
+    pub(super) fn typed(&mut self, bytes: &[u8]) {
+        for input in self.terminal.decoder.feed(bytes) {
+            // What was typed ahead was meant for the editor, not for the agent.
+            if self.terminal.editing.is_none() {
+                self.input(input);
+            }
+        }
+        self.terminal.escape_due = self
+            .terminal
+            .decoder
+            .pending()
+            .then(|| Instant::now() + ESCAPE_TIME);
+    }
+
+    pub(super) fn input(&mut self, input: HostInput) {
+        if let HostInput::Reply { reply, .. } = input {
+            self.host_reply(reply);
+            return;
+        }
+        if !self.points(&input) {
+            self.post(Event::Host(HostEvent::Input(input)));
+        }
+    }
+
+    /// The host terminal answers one of our questions.
+    pub(super) fn host_reply(&mut self, reply: HostReply) {
+        match reply {
+            HostReply::ModeReport { mode: 2026, value } => {
+                self.terminal.synchronizes = matches!(value, 1 | 2);
+            }
+            HostReply::KittyFlags(_) | HostReply::DeviceAttributes(_) => {
+                let kitty = matches!(reply, HostReply::KittyFlags(_));
+                let keys = self.terminal.keys.learned(kitty);
+                if keys != std::mem::replace(&mut self.terminal.keys, keys) {
+                    self.terminal.outward.raw(keys.request());
+                    self.frames.dirty = true;
+                }
+            }
+            reply => learn_colour(self, &reply),
+        }
+    }
+
+    /// Whether the host terminal was asked to tell keys apart.
+    pub(super) fn asked_for_keys(&self) -> bool {
+        self.terminal.keys != HostKeys::Alike
+    }
+
+    /// Chooses the colours anew: by the user's wish, and by whether the host terminal is dark.
+    pub(super) fn choose_theme(&mut self) {
+        let dark = self.terminal.scheme != Some(crate::pane::ColourScheme::Light);
+        self.terminal.theme =
+            Theme::new(self.core.view().config.ui.theme, self.terminal.depth, dark);
+        self.frames.dirty = true;
+    }
+
+    /// What is to be drawn, if anything: not while the last frame is on its way out.
+    pub(super) fn wants_frame(&self, now: Instant) -> Option<Frame> {
+        if !self.terminal.front.is_ready() {
+            return None;
+        }
+        let typed = self.frames.typed_due.is_some_and(|due| due <= now);
+        let output = self.pane.screen.revision() != self.frames.revision;
+        // The echo goes first where both are due, and so does the first word: the panels can wait for their frame's time.
+        let patch = output && self.drawn_alone().is_some();
+        let urgent = self.echoes(now) || self.frames.revision == 0;
+        if patch && (urgent || !(self.frames.dirty || typed)) {
+            return Some(Frame::Pane);
+        }
+        let whole = self.frames.dirty || typed || output || !self.terminal.outward.is_empty();
+        whole.then_some(Frame::Whole)
+    }
+
+    /// Whether the echo of a key is awaited.
+    pub(super) fn echoes(&self, now: Instant) -> bool {
+        self.frames.echo_until.is_some_and(|until| now < until)
+    }
+
+    /// Where the pane is, if its cells can be drawn without the rest.
+    pub(super) fn drawn_alone(&self) -> Option<Rect> {
+        let now = layout(self.core.view());
+        (self.frames.layout.as_ref() == Some(&now))
+            .then(|| crate::ui::pane_alone(&now, self.core.view(), &self.pane.screen))
+            .flatten()
+    }
+
+    /// Draws what is due.
+    pub(super) fn draw_if_due(&mut self) {
+        self.look_under_pointer();
+        let now = Instant::now();
+        if let Some(frame) = self.wants_frame(now)
+            && self.frame_at(frame, now) <= now
+        {
+            self.draw(frame);
+        }
+    }
+
+    /// When a frame may be drawn. A child's first output does not wait, so that it shows as soon as the child is
+    /// there: one frame more in an iteration.
+    pub(super) fn frame_at(&self, frame: Frame, now: Instant) -> Instant {
+        let first = self.frames.revision == 0 && self.pane.screen.revision() > 0;
+        let time = if frame == Frame::Pane && self.echoes(now) {
+            ECHO_FRAME_TIME
+        } else {
+            FRAME_TIME
+        };
+        let last = self.frames.at.filter(|_| !first);
+        last.map_or(now, |at| at + time)
+    }
+
+    /// For tests of what a panic leaves behind: `PITSTOP_PANIC_AT=draw` breaks the second frame.
+    #[cfg(debug_assertions)]
+    fn panic_if_asked(&self) {
+        let asked = std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw");
+        assert!(!asked || self.frames.at.is_none(), "PITSTOP_PANIC_AT=draw");
+    }
+
+    pub(super) fn draw(&mut self, frame: Frame) {
+        #[cfg(debug_assertions)]
+        self.panic_if_asked();
+        self.core.set_time(self.at());
+        let alone = self.drawn_alone().filter(|_| frame == Frame::Pane);
+        let damage = if alone.is_some() {
+            self.pane.screen.take_damage()
+        } else {
+            self.pane.screen.set_drawn();
+            Vec::new()
+        };
+        self.note_links(&damage, alone.is_none());
+        let (model, screen, theme) = (self.core.view(), &self.pane.screen, &self.terminal.theme);
+        let cells = if let Some(pane) = alone {
+            let cursor = crate::ui::cursor(model, screen).map(placed);
+            let looks = (theme.depth, self.terminal.hostname.as_str());
+            self.frames
+                .canvas
+                .pane(pane, screen, &damage, looks, cursor)
+        } else {
+            self.frames.dirty = false;
+            self.frames.typed_due = None;
+            let layout = layout(model);
+            let pane = layout.pane_inner();
+            let links = pane::links(
+                pane,
+                screen,
+                0..u16::MAX,
+                theme.depth,
+                &self.terminal.hostname,
+            );
+            self.frames.canvas.set_links(links);
+            self.frames.layout = Some(layout);
+            self.frames
+                .canvas
+                .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
+        };
+        let mut bytes = self.terminal.outward.take();
+        bytes.extend_from_slice(self.follow_pointer());
+        let cursor = self.cursor_shape();
+        if !(cells.is_empty() && cursor.is_empty() && bytes.is_empty()) {
+            if self.terminal.synchronizes {
+                bytes.extend_from_slice(b"\x1b[?2026h");
+            }
+            bytes.extend_from_slice(&cells);
+            bytes.extend_from_slice(&cursor);
+            if self.terminal.synchronizes {
+                bytes.extend_from_slice(b"\x1b[?2026l");
+            }
+            self.terminal.front.write(bytes);
+        }
+        self.frames.revision = self.pane.screen.revision();
+        self.frames.at = Some(Instant::now());
+    }
+
+    /// The host's cursor has the child's shape.
+    pub(super) fn cursor_shape(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let Some(cursor) = crate::ui::cursor(self.core.view(), &self.pane.screen) else {
+            return bytes;
+        };
+        // DECSCUSR: the blinking form of a shape is the one before its steady form.
+        let steady = match cursor.shape {
+            CursorShape::Block => 2,
+            CursorShape::Underline => 4,
+            CursorShape::Bar => 6,
+        };
+        let shape: u8 = steady - u8::from(cursor.blinking);
+        if self.terminal.cursor_shape != Some(shape) {
+            self.terminal.cursor_shape = Some(shape);
+            bytes.extend_from_slice(format!("\x1b[{shape} q").as_bytes());
+        }
+        bytes
+    }
+}
+
+/// The host terminal told a colour: the child's questions are answered with it, and our theme follows.
+fn learn_colour(shell: &mut Shell, reply: &HostReply) {
+    match reply {
+        HostReply::Colour { which, rgb } => {
+            use crate::pane::input::HostColour;
+            match which {
+                HostColour::Foreground => shell.terminal.palette.foreground = Some(*rgb),
+                HostColour::Background => {
+                    shell.terminal.palette.background = Some(*rgb);
+                    let scheme = if is_dark(*rgb) {
+                        ColourScheme::Dark
+                    } else {
+                        ColourScheme::Light
+                    };
+                    set_scheme(shell, scheme);
+                }
+                HostColour::Cursor => shell.terminal.palette.cursor = Some(*rgb),
+                HostColour::Palette(index) => {
+                    if let Some(slot) = shell.terminal.palette.colours.get_mut(usize::from(*index))
+                    {
+                        *slot = Some(*rgb);
+                    }
+                }
+            }
+            let palette: HostPalette = shell.terminal.palette;
+            shell.pane.screen.set_palette(palette);
+        }
+        HostReply::ColourScheme(scheme) => set_scheme(shell, *scheme),
+        _ => {}
+    }
+}
+
+fn set_scheme(shell: &mut Shell, scheme: ColourScheme) {
+    shell.terminal.scheme = Some(scheme);
+    shell.pane.screen.set_colour_scheme(scheme);
+    shell.choose_theme();
+}
+
+/// By the luminance of ITU-R BT.601, as terminals judge it.
+fn is_dark(Rgb(red, green, blue): Rgb) -> bool {
+    299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue) < 128_000
+}
+
+/// Where the cursor stands: at the child's also while that is hidden, because input methods open there.
+fn placed(cursor: crate::ui::HostCursor) -> canvas::Cursor {
+    let at = ratatui::layout::Position::new(cursor.column, cursor.row);
+    (at, cursor.visible)
+}
