@@ -291,7 +291,14 @@ impl Shell {
         while let Ok(event) = sources.answers.try_recv() {
             self.answered(event);
         }
-        (self.files.is_idle() || Instant::now() >= limit).then_some(code)
+        if self.files.is_idle() {
+            return Some(code);
+        }
+        let late = Instant::now() >= limit;
+        if late {
+            tracing::error!("the disk takes too long: what was still to be written is lost");
+        }
+        late.then_some(code)
     }
 
     async fn next(&mut self, sources: &mut Sources) -> Woken {
