@@ -362,11 +362,11 @@ fn run_test(program: &Path, test: &str, more: &[&str]) -> (String, bool) {
         }
         thread::sleep(Duration::from_millis(20));
     };
-    let mut text = read(file);
+    let mut output = read(file);
     if status.is_none() {
-        writeln!(text, "it was killed after {LIMIT:?}").expect("a text");
+        writeln!(output, "it was killed after {LIMIT:?}").expect("a text");
     }
-    (text, status.is_some_and(|status| status.success()))
+    (output, status.is_some_and(|status| status.success()))
 }
 
 fn read(mut file: fs::File) -> String {

@@ -1,7 +1,7 @@
 //! Faults: what is broken on purpose while a person works, and what must hold after it.
 //!
 //! The table of all of them is `tests/fixtures/faults.toml`; `cargo run --example faults` runs it and prints a line for each.
-//! Most tests here are ignored otherwise: together they take a quarter of an hour. Tests of other files stand in the table too.
+//! Most tests here are ignored otherwise: together they take minutes. Tests of other files stand in the table too.
 
 use std::{
     collections::BTreeSet,
@@ -159,7 +159,7 @@ impl Trial {
         assert!(!log.contains("panic"), "{log}");
         // The title that hostile files set in these tests.
         let drawn = terminal.output();
-        assert!(!String::from_utf8_lossy(&drawn).contains("]0;owned"));
+        assert!(!String::from_utf8_lossy(&drawn).contains("\x1b]0;owned"));
     }
 
     /// Goes on with the work, over a reboot, to its end.
@@ -254,7 +254,7 @@ fn the_table_of_faults_names_tests_that_are_there() {
         .filter_map(|line| line.strip_suffix(": test"))
         .collect();
     let mut named = Vec::new();
-    let mut names = BTreeSet::new();
+    let mut titles = BTreeSet::new();
     for group in table["group"].as_array().expect("groups") {
         for fault in group["fault"].as_array().expect("faults") {
             let tests = fault.get("tests").and_then(toml::Value::as_array);
@@ -266,7 +266,7 @@ fn the_table_of_faults_names_tests_that_are_there() {
                     .map(|test| test.as_str().unwrap()),
             );
             assert!(
-                names.insert(format!("{}{}", group["name"], fault["name"])),
+                titles.insert(format!("{}{}", group["name"], fault["name"])),
                 "{fault}"
             );
         }

@@ -159,12 +159,12 @@ impl Failing {
             return None;
         };
         let mut failing = Self(tracer);
-        let traced = || {
+        let is_traced = || {
             let status = fs::read_to_string(format!("/proc/{pid}/status"));
             status.is_ok_and(|status| !status.contains("TracerPid:\t0"))
         };
         let end = Instant::now() + SOON;
-        while !traced() {
+        while !is_traced() {
             let ended = failing.0.try_wait().expect("a child").is_some();
             if ended || Instant::now() > end {
                 println!("skipped: needs the right to trace processes");
@@ -281,7 +281,6 @@ fn descriptors_from_64_down() {
 }
 
 #[test]
-#[ignore = "a fault of `cargo run --example faults`"]
 fn an_address_space_of_977_64_and_32_mib() {
     let demo = demo();
     for limit in [1_000_000, 65_536, 32_768] {

@@ -55,17 +55,17 @@ fn post(socket: &Path, token: &str) -> bool {
 #[ignore = "a fault of `cargo run --example faults`"]
 fn hooks_as_fast_as_they_can_be_posted() {
     let trial = Trial::begin(&demo());
-    let (socket, token) = secret(&trial, "observe");
+    let (socket, key) = secret(&trial, "observe");
     let end = Instant::now() + Duration::from_secs(5);
     let taken = thread::scope(|scope| {
         let posters: Vec<_> = (0..4)
             .map(|_| {
                 scope.spawn(|| {
-                    let mut taken = 0;
+                    let mut count = 0;
                     while Instant::now() < end {
-                        taken += usize::from(post(&socket, &token));
+                        count += usize::from(post(&socket, &key));
                     }
-                    taken
+                    count
                 })
             })
             .collect();
@@ -165,7 +165,9 @@ fn a_body_of_100_mib() {
 fn its_secrets_deleted() {
     let trial = Trial::begin(&demo());
     let files = ["observe", "control"].map(|ending| file(&trial, ending));
-    files.iter().for_each(|path| remove(path));
+    for path in &files {
+        remove(path);
+    }
     let back = || files.iter().all(|path| path.exists());
     trial.supervisor.wait_until("they are back", back, SOON);
     trial.goes_on();

@@ -83,7 +83,7 @@ harms! { keeps
     };
     scratchpad_deleted: remove;
     scratchpad_without_a_mode: |path| {
-        fs::set_permissions(path, fs::Permissions::from_mode(0)).expect("a mode");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o0)).expect("a mode");
     };
     scratchpad_sparse: |path| {
         remove(path);

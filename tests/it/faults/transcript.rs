@@ -77,7 +77,7 @@ harms! {
         remove(path);
         symlink("/dev/zero", path).expect("a link");
     };
-    a_run_of_nul_bytes: |path| append(path, &[0; 70_000]);
+    a_run_of_nul_bytes: |path| append(path, &vec![0; 70_000]);
     two_records_on_a_line: |path| {
         let text = fs::read_to_string(path).expect("a transcript");
         let last = text.lines().last().expect("a line");
@@ -110,7 +110,7 @@ fn a_line_of_144_mb() {
         b"{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"",
     );
     for _ in 0..144 {
-        append(&path, &[b'x'; 1_000_000]);
+        append(&path, &vec![b'x'; 1_000_000]);
     }
     append(&path, b"\"}}\n");
     let before = memory(&trial.supervisor);
