@@ -31,6 +31,8 @@
 //! - [`logging`]: the log file
 //! - [`supervisor`]: the life of a supervisor, from the project's lock to its last line
 //! - [`cli`]: one file per subcommand
+//!
+//! [`format`]: mod@format
 
 pub mod agent;
 pub mod api;

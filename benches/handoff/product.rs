@@ -194,22 +194,19 @@ impl Product {
 
     /// Has what is new in the transcript read by a follower that stays.
     pub fn follow_on(&mut self) -> Outcome<()> {
-        let mut follower = match self.follower.take() {
-            Some(follower) => {
-                follower.poke.send(Poke::Grown)?;
-                follower
-            }
-            None => {
-                let (poke, pokes) = std_mpsc::channel();
-                let (told, events) = mpsc::channel(1_024);
-                poke.send(Poke::Follow(
-                    session(self.number),
-                    self.transcript.clone(),
-                    0,
-                ))?;
-                std::thread::spawn(move || follow(&pokes, &told));
-                Follower { poke, events }
-            }
+        let mut follower = if let Some(follower) = self.follower.take() {
+            follower.poke.send(Poke::Grown)?;
+            follower
+        } else {
+            let (poke, pokes) = std_mpsc::channel();
+            let (told, events) = mpsc::channel(1_024);
+            poke.send(Poke::Follow(
+                session(self.number),
+                self.transcript.clone(),
+                0,
+            ))?;
+            std::thread::spawn(move || follow(&pokes, &told));
+            Follower { poke, events }
         };
         // The last report of a reading has reached the end of the file.
         loop {

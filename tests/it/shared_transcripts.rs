@@ -47,9 +47,10 @@ fn find(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
+        let unpacked = Path::new(name.trim_end_matches(".gz"));
         if path.is_dir() {
             find(&path, files);
-        } else if name.ends_with(".jsonl") || name.ends_with(".jsonl.gz") {
+        } else if unpacked.extension().is_some_and(|end| end == "jsonl") {
             files.push(path);
         }
     }

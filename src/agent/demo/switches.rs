@@ -11,11 +11,12 @@
 //! | `PITSTOP_DEMO_ITEMS` | how many items the plan has |
 //! | `PITSTOP_DEMO_STUBBORN` | `1`: ignores `/exit`, SIGINT, SIGHUP and SIGTERM |
 //! | `PITSTOP_DEMO_CRASH` | dies in that turn (from 1), with its modes left on |
+//! | `PITSTOP_DEMO_GRANDCHILD` | `1`: leaves a process behind that holds the terminal for a minute |
 //! | `PITSTOP_DEMO_HOOKS` | `0`: calls neither hooks nor status line |
 //! | `PITSTOP_DEMO_COMPACT` | compacts by itself from that context on, tokens, unless `DISABLE_AUTO_COMPACT` is set |
 //! | `PITSTOP_DEMO_DIALOG` | `start`: a trust dialog first; `turn`: a permission dialog in each turn |
 
-use std::{fs, time::Duration};
+use std::{fs, os::unix::process::CommandExt as _, process::Command, time::Duration};
 
 use super::{Control, variable};
 
@@ -26,6 +27,12 @@ pub(super) fn read(control: Control) -> Result<Control, String> {
     let script = variable("PITSTOP_DEMO_SCRIPT").map_or(Ok(String::new()), |path| {
         fs::read_to_string(&path).map_err(|error| format!("Error: {path}: {error}"))
     })?;
+    if is("PITSTOP_DEMO_GRANDCHILD", "1") {
+        // Its own process group, so that only who closes the terminal is rid of it.
+        let mut sleep = Command::new("sleep");
+        let started = sleep.arg("60").process_group(0).spawn();
+        started.map_err(|error| format!("Error: sleep: {error}"))?;
+    }
     Ok(Control {
         usage: variable("PITSTOP_DEMO_USAGE")
             .iter()

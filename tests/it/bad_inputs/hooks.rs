@@ -88,7 +88,7 @@ pub(super) fn items() -> Vec<Item> {
                 all.push(payload_of(
                     name,
                     &format!("{field} as {kind}"),
-                    wrong.to_string(),
+                    &wrong.to_string(),
                 ));
             }
             let mut without = payload.clone();
@@ -96,7 +96,7 @@ pub(super) fn items() -> Vec<Item> {
             all.push(payload_of(
                 name,
                 &format!("no {field}"),
-                without.to_string(),
+                &without.to_string(),
             ));
         }
         let good = payload.to_string();
@@ -122,22 +122,22 @@ pub(super) fn items() -> Vec<Item> {
                 good.replace(SESSION, "../../etc/passwd"),
             ),
         ] {
-            all.push(payload_of(name, wrong, text));
+            all.push(payload_of(name, wrong, &text));
         }
     }
     let whole = json!({"session_id": SESSION, "prompt": "x".repeat(1024 * 1024)}).to_string();
-    all.push(payload_of("UserPromptSubmit", "too large", whole));
+    all.push(payload_of("UserPromptSubmit", "too large", &whole));
     for wrong in ["", "No such hook", "stop", "Stop\u{1b}", "\u{202e}potS"] {
         all.push(payload_of(
             wrong,
             "an unknown name",
-            json!({"session_id": SESSION}).to_string(),
+            &json!({"session_id": SESSION}).to_string(),
         ));
     }
     all
 }
 
-fn payload_of(hook: &str, wrong: &str, text: String) -> Item {
+fn payload_of(hook: &str, wrong: &str, text: &str) -> Item {
     let name = format!("{}: {wrong}", shown(hook));
     item(name, format!("{hook}\n{text}"))
 }

@@ -193,7 +193,11 @@ fn suspended_in_a_shell_and_brought_back_by_fg_and_bg() {
     shell.send("are you there?");
     shell.wait_for_text("are you there?", SOON);
     shell.send(key::ENTER);
-    shell.wait_for_text("Understood.", SOON);
+    // While a turn runs it would ask first.
+    shell.wait_for(
+        |screen| screen.contains("Understood.") && screen.contains("ask · idle"),
+        SOON,
+    );
     shell.send(key::F10);
     shell.wait_for(
         |screen| !screen.contains("F10 quit") && screen.contains("shell> "),
