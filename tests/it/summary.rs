@@ -269,6 +269,8 @@ fn leaving_ends_it(supervisor: &Supervisor) {
         || !side_processes(supervisor).is_empty(),
         SOON,
     );
+    // While a turn runs it would ask first.
+    supervisor.wait_for_state("idle", SOON);
     supervisor.keys([key::F10]);
     supervisor.wait_for_exit(SOON);
     assert!(
