@@ -171,13 +171,17 @@ fn passes(time: Duration) {
 
 /// Says something as a script does; tells whether it was taken. A title that the client has set before its turn was over may be
 /// read after the hook that ends it: then there is no safe moment for a moment. And a client that is stopped just then may not
-/// have drawn its prompt box empty yet.
+/// have drawn its prompt box yet, or not empty.
 #[track_caller]
 fn say(supervisor: &Supervisor, text: &str) -> bool {
     let output = supervisor.run_with_input(&["ctl", "say", "-"], text.as_bytes());
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     let taken = output.status.success();
-    let not_yet = ["not a safe moment", "holds a text that was not submitted"];
+    let not_yet = [
+        "not a safe moment",
+        "holds a text that was not submitted",
+        "prompt box is not on the screen",
+    ];
     assert!(
         taken || not_yet.iter().any(|one| why.contains(one)),
         "{why}"
