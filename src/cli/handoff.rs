@@ -17,7 +17,7 @@ use crate::{
     app::report::handoff_check,
     clean,
     config::load::Flags,
-    handoff::{PreservedState, check},
+    handoff::{PreservedState, check, check::Class},
     lineage::{
         past::{MessageKind, PastSession},
         store::{HistoryOf, Store, StoreError},
@@ -174,16 +174,11 @@ fn describe_check(check: &HandoffCheck) -> String {
         }
     };
     list("rules of yours", &mut check.missing_rules.iter());
-    for (class, title) in [
-        ("file", "files"),
-        ("identifier", "identifiers"),
-        ("reference", "references"),
-        ("command", "commands"),
-        ("failure", "failures"),
-    ] {
-        let of_class = |fact: &&MissingFact| fact.class == class;
+    for class in Class::ALL {
+        let of_class = |fact: &&MissingFact| fact.class == class.word();
         let facts = check.missing_facts.iter().filter(of_class);
-        list(title, &mut facts.map(|fact| &fact.text));
+        let title = class.title().to_lowercase();
+        list(&title, &mut facts.map(|fact| &fact.text));
     }
     text
 }

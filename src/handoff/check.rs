@@ -69,7 +69,8 @@ impl Class {
     }
 
     /// The heading of a list of it.
-    const fn title(self) -> &'static str {
+    #[must_use]
+    pub const fn title(self) -> &'static str {
         match self {
             Self::File => "Files",
             Self::Name => "Identifiers",
@@ -194,13 +195,12 @@ impl Check {
     /// Everything that is missing, as a document with a section for each class.
     #[must_use]
     pub fn list(&self) -> String {
-        let rules = self.missing_rules.iter().map(Self::rule).collect();
+        let rules: Vec<String> = self.missing_rules.iter().map(Self::rule).collect();
         let facts = Class::ALL.map(|class| {
             let facts = self.missing(class).map(ToString::to_string);
             (class.title(), facts.collect())
         });
-        let sections: [(&str, Vec<String>); 1] = [("Rules of yours", rules)];
-        let sections = sections.into_iter().chain(facts);
+        let sections = std::iter::once(("Rules of yours", rules)).chain(facts);
         let sections = sections.filter(|(_, items)| !items.is_empty());
         let section = |(title, items): (&str, Vec<String>)| {
             let add = |text: String, item: &String| text + "\n- " + item;

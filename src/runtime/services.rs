@@ -78,7 +78,7 @@ pub(super) struct Calls {
     /// The calls that wait for an answer of the core's.
     pub open: HashMap<CallId, oneshot::Sender<Reply>>,
     /// The number of the last one.
-    pub last: u64,
+    last: u64,
 }
 
 impl Calls {
@@ -89,6 +89,14 @@ impl Calls {
             open: HashMap::new(),
             last: 0,
         }
+    }
+
+    /// Keeps a call open until the core answers it.
+    fn keep(&mut self, reply: oneshot::Sender<Reply>) -> CallId {
+        self.last += 1;
+        let call = CallId(self.last);
+        self.open.insert(call, reply);
+        call
     }
 }
 
@@ -137,16 +145,12 @@ impl Shell {
                 Reply::StatusLine(report::status_line(self.core.view()))
             }
             Request::Control(control) => {
-                self.calls.last += 1;
-                let call = CallId(self.calls.last);
-                self.calls.open.insert(call, reply);
+                let call = self.calls.keep(reply);
                 self.post(Event::ControlAsked { call, control });
                 return;
             }
             Request::Reported(report) => {
-                self.calls.last += 1;
-                let call = CallId(self.calls.last);
-                self.calls.open.insert(call, reply);
+                let call = self.calls.keep(reply);
                 self.post(Event::Reported { call, report });
                 return;
             }

@@ -2,14 +2,13 @@
 
 use std::{
     env, io,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::AssertUnwindSafe,
     path::PathBuf,
-    pin::Pin,
     sync::Arc,
-    task::Poll,
     time::{Duration, SystemTime},
 };
 
+use futures_util::FutureExt as _;
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -92,7 +91,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     recover::end_registered(&claim.state, &mut warnings).await;
     plan.registry = recover::begin_registry(&claim.state, &mut warnings);
     let kept = open_store(&start, &claim, &files, &plan, &mut warnings).await?;
-    plan.files = run_directory(&files, &kept.keeper.run, &mut warnings);
+    plan.files.clone_from(&kept.keeper.files);
 
     let at = claim.at;
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
@@ -148,7 +147,9 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         speech,
         task,
     };
-    let ran = survive(Box::pin(runtime::run(setup))).await;
+    // Nothing of it is used after a panic, which the panic hook has reported.
+    let running = AssertUnwindSafe(Box::pin(runtime::run(setup)));
+    let ran = running.catch_unwind().await.ok();
     host::restore();
     let (code, model) = Box::pin(close(ran, &keeper, doors.doors)).await?;
     if speech.is_none() {
@@ -243,7 +244,7 @@ async fn open_store(
     }
     let keeper = Keeper {
         store,
-        files: RunDir::open(files, &run).ok(),
+        files: run_directory(files, &run, warnings),
         run,
         project,
         measured: None,
@@ -346,19 +347,6 @@ fn first_effects(
         (Work::Restore(checkpoint), None) => app::checkpoint::restore(model, &checkpoint),
         (Work::Session, None) => app::agent::begin(model, false, None, prompt),
     }
-}
-
-/// Runs a future to its end; `None` when it panics, which the panic hook has reported.
-async fn survive<T>(mut future: Pin<Box<impl Future<Output = T>>>) -> Option<T> {
-    std::future::poll_fn(|context| {
-        // Nothing of it is used after a panic.
-        let poll = AssertUnwindSafe(|| future.as_mut().poll(context));
-        match catch_unwind(poll) {
-            Ok(poll) => poll.map(Some),
-            Err(_) => Poll::Ready(None),
-        }
-    })
-    .await
 }
 
 /// Has everything written, closes the doors, and lets the lock go last.

@@ -150,14 +150,20 @@ fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
             assert!(handoffs(home).values().sum::<usize>() <= 1);
         }
     }
-    let alive = agents(home);
+    check_in_order(&supervisor, launch, &session);
+}
+
+/// One agent, no reboot left open, and a history in order.
+#[track_caller]
+fn check_in_order(supervisor: &Supervisor, launch: &Launch, session: &str) {
+    let alive = agents(launch.the_home());
     assert_eq!(alive.len(), 1, "one agent: {alive:#?}");
     supervisor.wait_until(
         "the journal is closed",
         || open_reboot(launch).is_none(),
         SOON,
     );
-    check_history(&supervisor, &session);
+    check_history(supervisor, session);
 }
 
 /// Numbers without gaps, nothing left open but the last, which is the present session.
@@ -597,14 +603,7 @@ fn check_once_or_not_at_all(launch: &Launch, old: &str) -> bool {
         count == 0 || session != old,
         "told, and taken back: {told:?}\n{log}"
     );
-    let alive = agents(home);
-    assert_eq!(alive.len(), 1, "one agent: {alive:#?}");
-    supervisor.wait_until(
-        "the journal is closed",
-        || open_reboot(launch).is_none(),
-        SOON,
-    );
-    check_history(&supervisor, &session);
+    check_in_order(&supervisor, launch, &session);
     count == 1
 }
 
