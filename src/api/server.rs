@@ -89,8 +89,11 @@ const QUEUE_LIMIT: Duration = Duration::from_millis(100);
 /// How long the loop may take to answer a call.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long the loop may take to word the status line or to refuse a hook; their clients have 300 ms for everything.
+/// How long the loop may take to word the status line; its client has 300 ms for everything.
 const LINE_LIMIT: Duration = Duration::from_millis(150);
+
+/// How long the loop may take to refuse a hook; [`crate::cli::hook`] waits a little longer for the answer.
+const REFUSAL_LIMIT: Duration = Duration::from_millis(1_500);
 
 /// How long answers under way may take once the door closes.
 const CLOSING_LIMIT: Duration = Duration::from_millis(500);

@@ -1,9 +1,9 @@
 //! `pitstop hook EVENT [--observe FILE]`: tells the supervisor that a hook of the hosted agent fired.
 //!
-//! It runs inside somebody else's turn, many times a minute, so it is inert by construction: it prints
-//! nothing (but for one event, and only the refusal that the supervisor gave: see `refuse`), exits 0, is done in 300 ms whatever happens, and reads no configuration. Everything that
-//! goes wrong is silence: with the supervisor gone the agent runs on undisturbed. `main` comes here
-//! before it parses arguments or starts a runtime.
+//! It runs inside the agent's turn, many times a minute, so it is inert by construction: it prints nothing, exits 0, is
+//! done in 300 ms whatever happens, and reads no configuration. The one exception is the event that the supervisor can
+//! refuse: its refusal is printed (see `refuse`), and may take 2 s. Everything that goes wrong is silence: with the
+//! supervisor gone the agent runs on undisturbed. `main` comes here before it parses arguments or starts a runtime.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -22,6 +22,10 @@ use crate::config::load::paths::secrets_file_here;
 
 /// How long the whole of it may take.
 pub(super) const BUDGET: Duration = Duration::from_millis(300);
+
+/// How long the refusable event may take. A compaction is rare and takes the agent half a minute; on a busy machine an
+/// answer that came 300 ms late would lose the conversation to it.
+const REFUSAL_BUDGET: Duration = Duration::from_secs(2);
 
 /// How long standard input may take: some callers never close it.
 const INPUT_TIME: Duration = Duration::from_millis(250);
@@ -49,10 +53,12 @@ fn report(args: &[OsString], began: Instant) -> Option<()> {
     let body = read_input(began);
     let (event, observe) = parse(args)?;
     let door = Door::from_observe_file(&observe_file(observe)?).ok()?;
+    let refusable = event == wire::REFUSABLE_EVENT;
+    let budget = if refusable { REFUSAL_BUDGET } else { BUDGET };
     let answer = door
-        .post(&format!("/hooks/claude/{event}"), &body, began + BUDGET)
+        .post(&format!("/hooks/claude/{event}"), &body, began + budget)
         .ok()?;
-    if event == wire::REFUSABLE_EVENT && answer.status == 200 {
+    if refusable && answer.status == 200 {
         refuse(&answer.body)?;
     }
     Some(())

@@ -936,7 +936,8 @@ fn manual_mode_only_tells() {
 
 /// Nothing is drafted while a person types, and what they type is not taken for a decision.
 fn typing_holds_the_review_back(launch: Launch) {
-    let supervisor = launch.set("reboot.typing_quiet=\"2s\"").start();
+    // Longer than the pause between two questions, each of which is a process, on a machine that is busy.
+    let supervisor = launch.set("reboot.typing_quiet=\"6s\"").start();
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("fill the window");
     let status = supervisor.wait_for_phase("armed", SOON);

@@ -24,7 +24,7 @@ use tokio::time::{timeout, timeout_at};
 
 use super::secrets::Keys;
 use super::stream::events;
-use super::{ANSWER_LIMIT, BODY_LIMIT, Call, Desk, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, Seat};
+use super::{ANSWER_LIMIT, BODY_LIMIT, Call, Desk, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, REFUSAL_LIMIT, Seat};
 use crate::api::endpoint::{Endpoint, Right};
 use crate::api::metrics;
 use crate::api::wire::{
@@ -315,9 +315,9 @@ async fn hook(
     if !refusable {
         return Ok(accepted());
     }
-    Ok(match timeout(LINE_LIMIT, answer).await {
+    Ok(match timeout(REFUSAL_LIMIT, answer).await {
         Ok(Ok(reply @ Reply::Blocked { .. })) => tell(reply),
-        // A word that comes late would come to nobody: the agent does as it likes.
+        // The hook no longer waits: the agent does as it likes.
         _ => accepted(),
     })
 }
