@@ -91,6 +91,23 @@ impl Trial {
         println!("answered in {:?}", began.elapsed());
     }
 
+    /// A reboot that was approved goes ahead, or is refused with the reason; the agent is idle again.
+    #[track_caller]
+    fn reboots_or_is_refused(&self) {
+        let before = self.supervisor.status()["iteration"].as_u64();
+        self.supervisor.keys([key::F5]);
+        self.supervisor.wait_for_phase("review", SOON);
+        self.supervisor.keys([key::ENTER]);
+        self.supervisor.wait_for_status(
+            |status| {
+                let refused = || self.supervisor.screen().contains("refused");
+                let next = status["iteration"].as_u64() > before || refused();
+                next && status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle"
+            },
+            SOON,
+        );
+    }
+
     /// A reboot goes ahead: the new session gets the handoff once, with the person's line.
     #[track_caller]
     fn reboots(&self) {

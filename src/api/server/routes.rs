@@ -24,7 +24,9 @@ use tokio::time::{timeout, timeout_at};
 
 use super::secrets::Keys;
 use super::stream::events;
-use super::{ANSWER_LIMIT, BODY_LIMIT, Call, Desk, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, REFUSAL_LIMIT, Seat};
+use super::{
+    ANSWER_LIMIT, BODY_LIMIT, Call, Desk, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, REFUSAL_LIMIT, Seat,
+};
 use crate::api::endpoint::{Endpoint, Right};
 use crate::api::metrics;
 use crate::api::wire::{

@@ -219,18 +219,7 @@ fn goes_on_or_says_so(trial: &Trial) {
         .supervisor
         .wait_until("the note is saved, or marked", known, SOON);
     trial.supervisor.keys([key::ESC]);
-    let before = trial.supervisor.status()["iteration"].as_u64();
-    trial.supervisor.keys([key::F5]);
-    trial.supervisor.wait_for_phase("review", SOON);
-    trial.supervisor.keys([key::ENTER]);
-    trial.supervisor.wait_for_status(
-        |status| {
-            let refused = || trial.supervisor.screen().contains("refused");
-            let next = status["iteration"].as_u64() > before || refused();
-            next && status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle"
-        },
-        SOON,
-    );
+    trial.reboots_or_is_refused();
     trial.answers();
     trial.leaves();
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{MINE, Trial, demo, make_fifo, make_hole, remove};
-use crate::kit::supervisor::{Launch, SOON, key};
+use crate::kit::supervisor::{Launch, SOON};
 
 /// Spoils the scratchpad of a session. The work goes on; a reboot goes ahead or is refused with the reason, and whatever
 /// the file was before is not lost.
@@ -18,18 +18,7 @@ fn spoil(harm: impl Fn(&Path)) {
     harm(&file);
     trial.turn("go on");
     trial.answers();
-    let before = trial.supervisor.status()["iteration"].as_u64();
-    trial.supervisor.keys([key::F5]);
-    trial.supervisor.wait_for_phase("review", SOON);
-    trial.supervisor.keys([key::ENTER]);
-    trial.supervisor.wait_for_status(
-        |status| {
-            let refused = || trial.supervisor.screen().contains("refused");
-            let next = status["iteration"].as_u64() > before || refused();
-            next && status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle"
-        },
-        SOON,
-    );
+    trial.reboots_or_is_refused();
     trial.answers();
     trial.leaves();
 }
