@@ -175,8 +175,7 @@ fn a_whole_session(launch: &Launch, newline: &str, dark: bool) {
     assert_eq!(shown, got);
     supervisor.terminal.wait_for_text("iteration 2", SOON);
     supervisor.wait_for_state("idle", SOON);
-    supervisor.keys([key::F10]);
-    assert_eq!(supervisor.wait_for_exit(SOON).code, 0);
+    assert_eq!(supervisor.quit().code, 0);
     assert_eq!(supervisor.terminal.modes_left_on(), [""; 0]);
 }
 
@@ -338,8 +337,7 @@ fn a_session_back_from_the_agent_view_goes_on_and_quitting_ends_it_in_the_daemon
     supervisor.wait_until("the answer", answered, SOON);
     supervisor.wait_for_state("idle", SOON);
     assert_eq!(supervisor.status()["session_id"], json!(moved));
-    supervisor.keys([key::F10]);
-    supervisor.wait_for_exit(SOON);
+    supervisor.quit();
     gone(&supervisor, &[&moved], Duration::ZERO);
     let home = launch.the_home();
     let all = || processes_of(home).is_empty();

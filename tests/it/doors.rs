@@ -221,8 +221,7 @@ fn the_handoff_of_every_session_of_the_store_is_served() {
     assert_eq!(given["text"], shown.as_str());
     assert_eq!(given["session_id"], first.as_str());
     assert_eq!(of(&second.to_uppercase()).1["kind"], "present");
-    supervisor.keys([key::F10]);
-    supervisor.wait_for_exit(SOON);
+    supervisor.quit();
 
     // A later run serves them too, and what a session was given where it handed over nothing itself.
     let supervisor = supervisor.launch.start();

@@ -833,8 +833,7 @@ fn what_the_handoff_misses_is_shown_and_added_by_key() {
     supervisor.wait_for_phase("idle", SOON);
     supervisor.wait_for_state("idle", SOON);
     assert_eq!(prompts(&supervisor, &session_of(&status)), [shown]);
-    supervisor.keys([key::F10]);
-    supervisor.wait_for_exit(SOON);
+    supervisor.quit();
     drop(supervisor);
     // Without a supervisor: the newest session that handed over, against its transcript.
     let output = launch.command(&["handoff", "--check"]).output().unwrap();

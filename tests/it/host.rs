@@ -84,7 +84,7 @@ fn check_ends(launch: &Launch, reason: &str, of_run: &str) {
 fn after_the_quit_key_the_terminal_is_as_before() {
     let supervisor = demo().start();
     supervisor.wait_for_state("idle", SOON);
-    supervisor.keys([key::F10]);
+    supervisor.quit();
     check_clean(&supervisor, 0);
     assert!(supervisor.screen().contains("1 iteration in run"));
     check_record(&supervisor.launch, "shutdown");
@@ -175,8 +175,7 @@ fn of_an_agents_group_nothing_is_left_and_what_has_left_it_is_named() {
     };
     let both = || runs("sleep 1000") && runs("sleep 1001");
     supervisor.wait_until("they ignore signals", both, SOON);
-    supervisor.keys([key::F10]);
-    assert_eq!(supervisor.wait_for_exit(LEAVE).code, 0);
+    assert_eq!(supervisor.quit().code, 0);
     let apart = pid().expect("a number");
     assert!(!runs("sleep 1000"), "it was in the agent's group");
     let screen = supervisor.screen();
@@ -238,7 +237,7 @@ fn after_a_crash_of_the_agent_quitting_restores_the_terminal() {
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("go");
     supervisor.wait_for_state("exited", SOON);
-    supervisor.keys([key::F10]);
+    supervisor.quit();
     check_clean(&supervisor, 0);
     check_ends(&supervisor.launch, "crash", "shutdown");
 }
@@ -733,7 +732,7 @@ fn a_terminal_that_answers_nothing_is_served_all_the_same() {
     supervisor.prompt("hello");
     supervisor.terminal.wait_for_text("Noted.", SOON);
     supervisor.wait_for_state("idle", SOON);
-    supervisor.keys([key::F10]);
+    supervisor.quit();
     check_clean(&supervisor, 0);
 }
 
@@ -878,7 +877,7 @@ fn live_no_file_of_the_users_is_written_but_by_the_client() {
     supervisor.prompt("look around");
     supervisor.terminal.wait_for_text("Seen it.", SOON);
     supervisor.wait_for_state("idle", SOON);
-    supervisor.keys([key::F10]);
+    supervisor.quit();
     check_clean(&supervisor, 0);
     assert_eq!(fs::read_to_string(&settings).expect("there"), own);
     assert_eq!(

@@ -271,8 +271,7 @@ fn leaving_ends_it(supervisor: &Supervisor) {
     );
     // While a turn runs it would ask first.
     supervisor.wait_for_state("idle", SOON);
-    supervisor.keys([key::F10]);
-    supervisor.wait_for_exit(SOON);
+    supervisor.quit();
     assert!(
         side_processes(supervisor).is_empty(),
         "{:?}",

@@ -10,8 +10,7 @@ use crate::kit::supervisor::{Launch, SOON, Supervisor, key, processes_of};
 /// Quits; the terminal is as it was and no process is left.
 #[track_caller]
 fn leaves(supervisor: &Supervisor) {
-    supervisor.keys([key::F10]);
-    let exit = supervisor.wait_for_exit(SOON);
+    let exit = supervisor.quit();
     assert_eq!(
         (exit.code, exit.signal),
         (0, None),

@@ -583,6 +583,19 @@ impl Supervisor {
         self.launch.clone()
     }
 
+    /// Quits by the key, and says yes where it asks first: a client may begin something by itself after it was idle.
+    #[track_caller]
+    pub fn quit(&self) -> Exit {
+        self.keys([key::F10]);
+        let asks = || self.screen().contains("Quit?");
+        let either = || self.terminal.has_ended() || asks();
+        self.wait_until("it quits, or asks", either, SOON);
+        if asks() {
+            self.keys([key::ENTER]);
+        }
+        self.wait_for_exit(SOON)
+    }
+
     /// Waits for the supervisor's own end.
     #[track_caller]
     pub fn wait_for_exit(&self, limit: Duration) -> Exit {

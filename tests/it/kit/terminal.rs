@@ -334,6 +334,11 @@ impl Terminal {
             .unwrap_or_else(|| panic!("runs after {limit:?}; the screen:\n{}", self.screen_text()))
     }
 
+    /// Whether the program has ended.
+    pub fn has_ended(&self) -> bool {
+        lock(&self.shared.outer).exit.is_some()
+    }
+
     /// Reads nothing any more, as a terminal does that hangs, or reads on.
     pub fn stall(&self, stalled: bool) {
         lock(&self.shared.outer).stalled = stalled;
