@@ -12,6 +12,7 @@
 //! - [`clean`]: the one display sanitizer
 //! - [`private_file`]: opens files where others may have put something else
 //! - [`format`]: figures for people
+//! - [`process`]: processes by number and start time
 //! - [`redact`]: masks secrets wherever something is stored or printed
 //! - [`transcript`]: what was said: Claude Code's record of a session
 //! - [`keymap`]: chords, actions and what key does what
@@ -51,6 +52,7 @@ pub mod lineage;
 pub mod logging;
 pub mod pane;
 pub mod private_file;
+pub mod process;
 pub mod redact;
 pub mod runtime;
 pub mod scratchpad;

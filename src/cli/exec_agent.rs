@@ -6,7 +6,8 @@
 
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
 
-use crate::lineage::{agent_registry, process};
+use crate::lineage::agent_registry;
+use crate::process;
 
 /// The code of a shell for a command that cannot be run.
 const CANNOT_RUN: i32 = 127;

@@ -15,9 +15,9 @@ use crate::{
         Project,
         files::{FilesError, PrivateDir},
         lock::{self, Holder},
-        process,
         store::{Opened, Store, StoreError, StoreOptions, StoreTarget},
     },
+    process,
 };
 
 /// The directory a command was called in, and all that follows from it.

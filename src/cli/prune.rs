@@ -23,9 +23,9 @@ use crate::{
     lineage::{
         RunId,
         files::{FilesError, PrivateDir, runs},
-        process,
         store::{RunRecord, Saved},
     },
+    process,
 };
 
 /// The command line is at fault.

@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::lineage::{
     ProcessStamp, RunId,
     files::{FilesError, PrivateDir},
-    moment, process,
+    moment,
 };
+use crate::process;
 
 /// The lock's name in its directory.
 pub const LOCK: &str = "lock";

@@ -6,7 +6,7 @@
 //! not decide when to reboot (`guard`, `breakpoint`) nor carry one out (`app`, `runtime`).
 //!
 //! Pure: this file, [`checkpoint`], [`journal`], [`metrics`] and [`past`]. Touching the world: [`agent_registry`],
-//! [`files`], [`lock`], [`process`] and [`store`].
+//! [`files`], [`lock`] and [`store`].
 
 pub mod agent_registry;
 pub mod checkpoint;
@@ -17,7 +17,6 @@ pub mod metrics;
 pub mod notes;
 pub mod past;
 mod phrase;
-pub mod process;
 pub mod store;
 
 use std::{collections::BTreeMap, fmt, num::NonZeroU64, path::Path, str::FromStr};
@@ -25,6 +24,7 @@ use std::{collections::BTreeMap, fmt, num::NonZeroU64, path::Path, str::FromStr}
 use chrono::{DateTime, NaiveDateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 
+pub use crate::process::ProcessStamp;
 use crate::{
     handoff::summary::SummaryMade,
     lineage::journal::Step,
@@ -279,15 +279,6 @@ pub struct TokenTotals {
     pub input: Tokens,
     /// Tokens the model wrote.
     pub output: Tokens,
-}
-
-/// A process told from any later bearer of its number.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct ProcessStamp {
-    /// The process id.
-    pub pid: u32,
-    /// When it started, as the system tells it: compared for equality, never computed with.
-    pub start_time: String,
 }
 
 /// What a trim has removed.

@@ -21,7 +21,8 @@ use crate::{
         claude::daemon::{self, Worker},
     },
     app::{Event, event::ReadEvent},
-    lineage::{ProcessStamp, process},
+    lineage::ProcessStamp,
+    process,
     transcript::{SessionId, tail},
 };
 
@@ -179,7 +180,7 @@ impl Client {
             return Ok(());
         }
         // What the client could not do.
-        match process::end_group(stamp, &process::LEFTOVER_LADDER) {
+        match process::end_group(stamp, &process::LEFTOVER_STEPS) {
             process::Ended::Leftovers(_) => Err(stopped
                 .err()
                 .unwrap_or_else(|| "it outlives SIGKILL".to_owned())),

@@ -18,7 +18,7 @@ use crate::{
     },
     autopilot::RunNews,
     breakpoint::git,
-    lineage::{EndReason, process},
+    lineage::EndReason,
     pane::{
         MouseTracking, PaneSize, PaneSpec,
         input::{self, HostInput},
@@ -27,6 +27,7 @@ use crate::{
         replay::Cast,
         screen::Scroll,
     },
+    process,
     transcript::{SessionId, trim::TrimSettings},
 };
 

@@ -6,24 +6,22 @@ use rustix::process::Signal;
 
 use crate::{
     clean,
-    lineage::{
-        ProcessStamp,
-        process::{self, Member, Rung},
-    },
+    lineage::ProcessStamp,
+    process::{self, Member, StopStep},
 };
 
-/// The ladder for the rest of a group whose leader has ended: it knows already, by the end of its leader or by the signals
+/// The signals for the rest of a group whose leader has ended: it knows already, by the end of its leader or by the signals
 /// that ended it.
-const LADDER: [Rung; 3] = [
-    Rung {
+const STEPS: [StopStep; 3] = [
+    StopStep {
         signal: Signal::HUP,
         patience: Duration::from_millis(250),
     },
-    Rung {
+    StopStep {
         signal: Signal::TERM,
         patience: Duration::from_millis(750),
     },
-    Rung {
+    StopStep {
         signal: Signal::KILL,
         patience: Duration::from_secs(1),
     },
@@ -61,7 +59,7 @@ impl Remains {
         let pids: Vec<u32> = leaders.iter().map(|leader| leader.pid).collect();
         let mut ends = tokio::task::JoinSet::new();
         for leader in leaders {
-            ends.spawn_blocking(move || process::end_group(&leader, &LADDER));
+            ends.spawn_blocking(move || process::end_group(&leader, &STEPS));
         }
         for ended in ends.join_all().await {
             tracing::info!(?ended, "the rest of an agent's process group");

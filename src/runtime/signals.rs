@@ -4,7 +4,7 @@ use std::{io, task::Poll};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::lineage::process::ignores;
+use crate::process::ignores;
 
 use super::Woken;
 

@@ -45,7 +45,8 @@ use crate::{
     },
     config::SummaryConfig,
     handoff::summary::{self, Ended, Evidence, History, Ran},
-    lineage::{IterationId, ProcessStamp, process},
+    lineage::{IterationId, ProcessStamp},
+    process,
     transcript::tail::read_pieces,
 };
 

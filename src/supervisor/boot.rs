@@ -25,9 +25,9 @@ use crate::{
         EndReason, Lineage, Project, RunId,
         files::{PrivateDir, RunDir},
         journal::JournalEntry,
-        process,
         store::{CrashPoint, RunRecord, StoreOptions, StoreTarget},
     },
+    process,
     redact::redact,
     runtime::{
         self, Setup, Signals,

@@ -13,8 +13,8 @@ use crate::{
         ProcessStamp, RunId,
         files::PrivateDir,
         lock::{Holder, Lock, LockError},
-        process,
     },
+    process,
     runtime::{effects::SCRATCHPAD, wall},
     scratchpad,
 };

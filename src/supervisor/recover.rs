@@ -13,9 +13,9 @@ use crate::{
         Cause, ProcessStamp, Project, RebootRecord, Way, agent_registry,
         files::PrivateDir,
         journal::{self, Evidence, JournalEntry, Recovery, Step},
-        process,
         store::{Opened, Store, StoreError, StoreOptions},
     },
+    process,
     runtime::{agent::AgentPlan, recovery, trim, wall},
     transcript::{SessionId, Tokens, tail::find_prompt},
 };
@@ -100,7 +100,7 @@ pub(super) fn begin_registry(state: &PrivateDir, warnings: &mut Vec<String>) -> 
 async fn end(agent: ProcessStamp, warnings: &mut Vec<String>) {
     let pid = agent.pid;
     let ended =
-        tokio::task::spawn_blocking(move || process::end_group(&agent, &process::LEFTOVER_LADDER))
+        tokio::task::spawn_blocking(move || process::end_group(&agent, &process::LEFTOVER_STEPS))
             .await;
     warnings.push(format!(
         "an agent of a run that died was still alive and was ended: pid {pid} ({ended:?})"

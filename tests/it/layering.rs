@@ -10,12 +10,13 @@ use std::{
 };
 
 /// Each room with the rooms it may use. `clock`, `clean` and `redact` are words that everybody may use.
-const ROOMS: [(&str, &[&str]); 23] = [
+const ROOMS: [(&str, &[&str]); 24] = [
     ("clock", &[]),
     ("clean", &[]),
     ("redact", &[]),
     ("private_file", &[]),
     ("format", &[]),
+    ("process", &[]),
     ("transcript", &[]),
     ("keymap", &[]),
     ("scratchpad", &[]),
@@ -24,7 +25,10 @@ const ROOMS: [(&str, &[&str]); 23] = [
     ("breakpoint", &["transcript"]),
     ("guard", &["transcript", "breakpoint"]),
     ("handoff", &["transcript", "scratchpad", "breakpoint"]),
-    ("lineage", &["transcript", "scratchpad", "guard", "handoff"]),
+    (
+        "lineage",
+        &["process", "transcript", "scratchpad", "guard", "handoff"],
+    ),
     ("autopilot", &["transcript", "guard", "lineage"]),
     (
         "config",
@@ -73,6 +77,7 @@ const ROOMS: [(&str, &[&str]); 23] = [
     (
         "runtime",
         &[
+            "process",
             "transcript",
             "keymap",
             "scratchpad",
@@ -92,6 +97,7 @@ const ROOMS: [(&str, &[&str]); 23] = [
     (
         "supervisor",
         &[
+            "process",
             "transcript",
             "keymap",
             "scratchpad",
@@ -112,6 +118,7 @@ const ROOMS: [(&str, &[&str]); 23] = [
     (
         "cli",
         &[
+            "process",
             "transcript",
             "keymap",
             "scratchpad",
@@ -139,6 +146,7 @@ const COMMON: [&str; 5] = ["clock", "clean", "redact", "private_file", "format"]
 /// Files and directories that may touch the world.
 const WORLD: [&str; 21] = [
     "private_file.rs",
+    "process.rs",
     "main.rs",
     "logging.rs",
     "cli/",
@@ -152,7 +160,6 @@ const WORLD: [&str; 21] = [
     "lineage/store/db.rs",
     "lineage/files.rs",
     "lineage/lock.rs",
-    "lineage/process.rs",
     "pane/pty.rs",
     "pane/recording.rs",
     "api/server",

@@ -24,12 +24,12 @@ use pitstop::{
         lock::{self, Holder, Lock, LockError},
         metrics::Total,
         past::MessageKind,
-        process,
         store::{
             Checkpoints, HistoryOf, Metric, Opened, RunRecord, Store, StoreError, StoreOptions,
             StoreTarget, StoreWarning, Written,
         },
     },
+    process,
     transcript::{SessionId, Tokens},
 };
 use sqlx::Connection;

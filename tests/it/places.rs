@@ -9,9 +9,10 @@ use std::{
 };
 
 use pitstop::lineage::{
-    Project, process,
+    Project,
     store::{HistoryOf, RunHistory, Store, StoreOptions, StoreTarget},
 };
+use pitstop::process;
 use rustix::process::Pid;
 use serde_json::Value;
 

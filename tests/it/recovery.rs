@@ -9,9 +9,9 @@ use std::{
 use pitstop::lineage::{
     Project,
     journal::JournalEntry,
-    process,
     store::{Store, StoreOptions, StoreTarget},
 };
+use pitstop::process;
 
 use crate::{
     kit::{

@@ -8,9 +8,9 @@ use crate::{
     format,
     lineage::{
         files::PrivateDir,
-        process,
         store::{Health, HistoryOf, Store, StoreOptions, StoreTarget},
     },
+    process,
 };
 
 /// How many of the newest runs are looked through for one with a session.

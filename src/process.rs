@@ -1,5 +1,5 @@
-//! Processes by number and start time: who still lives, who is left over, and the ladder that
-//! ends what a crashed supervisor left behind.
+//! Processes by number and start time: which still live, which are left over, and the sequence of signals that ends
+//! what a crashed supervisor left behind.
 //!
 //! A number alone proves nothing, because the system gives it out again; with the start time (and
 //! on Linux the boot it is counted from) it names one process for good.
@@ -15,43 +15,51 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process_group};
-
-use crate::lineage::ProcessStamp;
+use serde::{Deserialize, Serialize};
 
 /// How often a wait for a group's end looks again: short against any patience, cheap to do.
 const POLL: Duration = Duration::from_millis(10);
+
+/// A process, distinct from any later one that is given its number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ProcessStamp {
+    /// The process id.
+    pub pid: u32,
+    /// When it started, as the system reports it: compared for equality, never computed with.
+    pub start_time: String,
+}
 
 /// A process found in a group or session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Which process.
     pub stamp: ProcessStamp,
-    /// Its name as the system tells it; chosen by the process, so clean it before showing.
+    /// Its name as the system reports it; chosen by the process, so clean it before showing.
     pub name: String,
 }
 
-/// One rung of the ladder: a signal, and how long its effect is waited for.
+/// A signal that asks a group to end, and how long its effect is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rung {
+pub struct StopStep {
     /// The signal sent to the whole group.
     pub signal: Signal,
     /// How long the group has to be gone.
     pub patience: Duration,
 }
 
-/// The ladder for agents whose supervisor is gone: nobody can type to them any more, so it starts
-/// with the hang-up they should have had.
-pub const LEFTOVER_LADDER: [Rung; 3] = [
-    Rung {
+/// The signals for agents whose supervisor is gone, in order: they have no terminal any more, so it starts with the hang-up
+/// that they should have had.
+pub const LEFTOVER_STEPS: [StopStep; 3] = [
+    StopStep {
         signal: Signal::HUP,
         // The client runs its own SessionEnd hooks for up to 1.5 s.
         patience: Duration::from_secs(2),
     },
-    Rung {
+    StopStep {
         signal: Signal::TERM,
         patience: Duration::from_millis(1_500),
     },
-    Rung {
+    StopStep {
         signal: Signal::KILL,
         patience: Duration::from_secs(1),
     },
@@ -60,11 +68,11 @@ pub const LEFTOVER_LADDER: [Rung; 3] = [
 /// How the end of a group went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// No process of it lived any more, or its number now belongs to somebody else.
+    /// No process of it lived any more, or its number now belongs to another process.
     AlreadyGone,
     /// It is gone; the signal that did it.
     By(Signal),
-    /// Some of it outlived every rung.
+    /// Some of it outlived every signal.
     Leftovers(Vec<Member>),
 }
 
@@ -132,27 +140,26 @@ pub fn ignores(signals: &[Signal]) -> Option<bool> {
     Some(signals.iter().any(ignored))
 }
 
-/// Ends the process group led by `leader`, rung by rung, and waits; blocks up to the sum of the
-/// ladder's patience.
+/// Ends the process group led by `leader`, signal by signal, and waits; blocks up to the sum of their patience.
 ///
-/// When the leader is dead its group is still ours as long as nobody bears the leader's number:
-/// the system gives no number out again while a group or session of that number lives.
+/// When the leader is dead its group is still ours as long as no process has the leader's number: the system gives no
+/// number out again while a group or session of that number lives.
 #[must_use]
-pub fn end_group(leader: &ProcessStamp, ladder: &[Rung]) -> Ended {
+pub fn end_group(leader: &ProcessStamp, steps: &[StopStep]) -> Ended {
     let Some(group) = i32::try_from(leader.pid).ok().and_then(Pid::from_raw) else {
         return Ended::AlreadyGone;
     };
     if leader.pid <= 1 || !is_ours(leader) {
         return Ended::AlreadyGone;
     }
-    for rung in ladder {
-        match kill_process_group(group, rung.signal) {
+    for stop in steps {
+        match kill_process_group(group, stop.signal) {
             Ok(()) => {}
-            Err(error) if error == rustix::io::Errno::SRCH => return Ended::By(rung.signal),
+            Err(error) if error == rustix::io::Errno::SRCH => return Ended::By(stop.signal),
             Err(error) => tracing::warn!(pid = leader.pid, %error, "could not signal the group"),
         }
-        if gone_within(leader.pid, rung.patience) {
-            return Ended::By(rung.signal);
+        if gone_within(leader.pid, stop.patience) {
+            return Ended::By(stop.signal);
         }
     }
     Ended::Leftovers(members_of_group(leader.pid))
@@ -368,12 +375,12 @@ mod tests {
             .unwrap();
     }
 
-    fn ladder(patience: u64) -> Vec<Rung> {
-        LEFTOVER_LADDER
+    fn signals(patience: u64) -> Vec<StopStep> {
+        LEFTOVER_STEPS
             .iter()
-            .map(|rung| Rung {
+            .map(|stop| StopStep {
                 patience: Duration::from_millis(patience),
-                ..*rung
+                ..*stop
             })
             .collect()
     }
@@ -400,11 +407,11 @@ mod tests {
         }
         assert!(!alive(&stamp));
         child.wait().unwrap();
-        let _ = end_group(&stamp, &ladder(200));
+        let _ = end_group(&stamp, &signals(200));
     }
 
     #[test]
-    fn a_group_ends_whole_by_the_first_rung_that_works() {
+    fn a_group_ends_whole_by_the_first_signal_that_works() {
         let mut child = shell("sleep 30 & sleep 30 & echo; wait");
         ready(&mut child);
         let leader = stamp(child.id()).unwrap();
@@ -413,20 +420,20 @@ mod tests {
         // Under `nohup` the children ignore SIGHUP from the start.
         let ignored = ignores(&[Signal::HUP]) == Some(true);
         let works = if ignored { Signal::TERM } else { Signal::HUP };
-        assert_eq!(end_group(&leader, &ladder(2_000)), Ended::By(works));
+        assert_eq!(end_group(&leader, &signals(2_000)), Ended::By(works));
         assert_eq!(members_of_group(leader.pid), []);
         reaper.join().unwrap().unwrap();
     }
 
     #[test]
-    fn a_stubborn_group_ends_by_the_last_rung() {
+    fn a_stubborn_group_ends_by_the_last_signal() {
         let mut child = shell("trap '' HUP TERM; echo; while :; do sleep 30; done");
         ready(&mut child);
         let leader = stamp(child.id()).unwrap();
         let reaper = thread::spawn(move || child.wait());
-        let mut ladder = ladder(200);
-        ladder[2].patience = Duration::from_secs(5);
-        assert_eq!(end_group(&leader, &ladder), Ended::By(Signal::KILL));
+        let mut signals = signals(200);
+        signals[2].patience = Duration::from_secs(5);
+        assert_eq!(end_group(&leader, &signals), Ended::By(Signal::KILL));
         reaper.join().unwrap().unwrap();
     }
 
@@ -436,11 +443,11 @@ mod tests {
         ready(&mut child);
         let mut other = stamp(child.id()).unwrap();
         other.start_time.push('x');
-        assert_eq!(end_group(&other, &ladder(10)), Ended::AlreadyGone);
+        assert_eq!(end_group(&other, &signals(10)), Ended::AlreadyGone);
         assert!(stamp(child.id()).is_some());
         let real = stamp(child.id()).unwrap();
         let reaper = thread::spawn(move || child.wait());
-        let _ = end_group(&real, &ladder(5_000));
+        let _ = end_group(&real, &signals(5_000));
         reaper.join().unwrap().unwrap();
     }
 
