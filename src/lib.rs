@@ -23,6 +23,7 @@
 //! - [`guard`]: how full the context window is, and what to advise
 //! - [`handoff`]: what the next session is told
 //! - [`lineage`]: the chain of iterations
+//! - [`store`]: what is kept: the database, private files, the lock
 //! - [`autopilot`]: the unattended run: promise, caps, breakers, when to go on
 //! - [`config`]: what the user may set
 //! - [`api`]: the doors for hooks, scripts and people elsewhere
@@ -56,6 +57,7 @@ pub mod process;
 pub mod redact;
 pub mod runtime;
 pub mod scratchpad;
+pub mod store;
 pub mod supervisor;
 pub mod transcript;
 pub mod ui;

@@ -19,9 +19,10 @@ use super::{
 use crate::{
     config::load::paths::Paths,
     handoff::strategy::{ContextStrategy as _, RecentCommands},
-    lineage::{
-        IterationId, Meta,
-        files::{FilesError, META, PrivateDir, RECORDING, RunDir, runs},
+    lineage::{IterationId, Meta},
+    store::{
+        FilesError, PrivateDir,
+        run_dir::{META, RECORDING, RunDir, runs},
     },
     transcript::commands::{CommandLog, CommandReader, CommandRecord, OutputReader, cast},
 };

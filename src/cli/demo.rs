@@ -22,7 +22,7 @@ use clap::Args;
 use rustix::fs::FlockOperation;
 use uuid::Uuid;
 
-use crate::lineage::lock;
+use crate::store::lock;
 
 use super::{
     host::{self, HostArgs},

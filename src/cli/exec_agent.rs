@@ -6,8 +6,8 @@
 
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
 
-use crate::lineage::agent_registry;
 use crate::process;
+use crate::store::agent_registry;
 
 /// The code of a shell for a command that cannot be run.
 const CANNOT_RUN: i32 = 127;

@@ -18,10 +18,8 @@ use crate::{
     clean,
     config::load::Flags,
     handoff::{PreservedState, check, check::Class},
-    lineage::{
-        past::{MessageKind, PastSession},
-        store::{HistoryOf, Store, StoreError},
-    },
+    lineage::past::{MessageKind, PastSession},
+    store::{HistoryOf, Store, StoreError},
     transcript::{
         SessionId,
         digest::Digest,

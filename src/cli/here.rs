@@ -11,13 +11,12 @@ use crate::{
         Config,
         load::{self, Flags, paths::Paths},
     },
-    lineage::{
-        Project,
-        files::{FilesError, PrivateDir},
-        lock::{self, Holder},
-        store::{Opened, Store, StoreError, StoreOptions, StoreTarget},
-    },
+    lineage::Project,
     process,
+    store::{
+        FilesError, Opened, PrivateDir, Store, StoreError, StoreOptions, StoreTarget,
+        lock::{self, Holder},
+    },
 };
 
 /// The directory a command was called in, and all that follows from it.

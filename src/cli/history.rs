@@ -11,7 +11,7 @@ use crate::config::load::Flags;
 use crate::format;
 use crate::lineage::EndReason;
 use crate::lineage::metrics::Total;
-use crate::lineage::store::{HistoryOf, RunHistory};
+use crate::store::{HistoryOf, RunHistory};
 
 /// How many of the newest runs are looked through for the last one: their names tell the second only.
 const RUNS: u32 = 16;

@@ -20,12 +20,9 @@ use super::{
 use crate::{
     config::{load::Flags, parse_duration},
     format,
-    lineage::{
-        RunId,
-        files::{FilesError, PrivateDir, runs},
-        store::{RunRecord, Saved},
-    },
+    lineage::RunId,
     process,
+    store::{FilesError, PrivateDir, RunRecord, Saved, run_dir::runs},
 };
 
 /// The command line is at fault.

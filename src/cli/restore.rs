@@ -16,10 +16,8 @@ use super::{
 };
 use crate::{
     config::load::Flags,
-    lineage::{
-        checkpoint::{Checkpoint, MAX_BYTES},
-        store::{Checkpoints, HistoryOf, Store, StoreError},
-    },
+    lineage::checkpoint::{Checkpoint, MAX_BYTES},
+    store::{Checkpoints, HistoryOf, Store, StoreError},
     supervisor::program::DEMO,
 };
 

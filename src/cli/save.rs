@@ -28,9 +28,10 @@ use crate::{
     clean::one_line,
     config::load::{Flags, paths::project_hash},
     handoff::{Limits, Marker, PreservedState, Sources, preserved::texts},
-    lineage::{checkpoint::Checkpoint, files::PrivateDir, notes::VersionFile, store::Checkpoints},
+    lineage::checkpoint::Checkpoint,
     runtime::effects::SCRATCHPAD,
     scratchpad::{self, HumanLines, Parsed},
+    store::{Checkpoints, PrivateDir, VersionFile},
 };
 
 /// The command line or the configuration is at fault.

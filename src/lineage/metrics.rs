@@ -10,9 +10,9 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{
-    Cause, IterationId, RebootRecord, journal::JournalEntry, journal::Step, store::Metric, words,
-};
+use serde::Serialize;
+
+use super::{Cause, IterationId, RebootRecord, journal::JournalEntry, journal::Step, words};
 
 words! {
     /// How a reboot came out.
@@ -78,8 +78,21 @@ pub fn of_transition(
         .collect()
 }
 
+/// One figure that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Metric {
+    /// The iteration it is of; none: of the run as a whole.
+    pub iteration: Option<IterationId>,
+    /// What was measured, with its unit, such as `reboot_ms`.
+    pub name: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// How much.
+    pub value: f64,
+}
+
 /// The figures of one name, taken together.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Total {
     /// Their name.
     pub name: String,

@@ -8,16 +8,11 @@
 //! Pure: this file, [`checkpoint`], [`journal`], [`metrics`] and [`past`]. Touching the world: [`agent_registry`],
 //! [`files`], [`lock`] and [`store`].
 
-pub mod agent_registry;
 pub mod checkpoint;
-pub mod files;
 pub mod journal;
-pub mod lock;
 pub mod metrics;
-pub mod notes;
 pub mod past;
 mod phrase;
-pub mod store;
 
 use std::{collections::BTreeMap, fmt, num::NonZeroU64, path::Path, str::FromStr};
 

@@ -9,8 +9,9 @@ use std::{
 use crate::{
     agent::{self, AgentKind, Launch, Start, claude},
     app::effect::StartAgent,
-    lineage::{IterationId, files::RunDir},
+    lineage::IterationId,
     pane::{PaneSize, PaneSpec},
+    store::run_dir::RunDir,
     transcript::{SessionId, tail::holds_conversation},
 };
 
@@ -179,8 +180,9 @@ impl AgentPlan {
         let bytes = settings.json.as_bytes();
         let directory = match &self.files {
             Some(files) => files.iteration(iteration).map_err(io::Error::other)?,
-            None => crate::lineage::files::PrivateDir::open_path(&self.runtime_dir)
-                .map_err(io::Error::other)?,
+            None => {
+                crate::store::PrivateDir::open_path(&self.runtime_dir).map_err(io::Error::other)?
+            }
         };
         directory
             .write_private("settings.json", bytes)

@@ -31,12 +31,13 @@ use crate::{
             paths::{Paths, project_hash},
         },
     },
-    lineage::{IterationId, ProcessStamp, agent_registry, files::PrivateDir, notes::VersionFile},
+    lineage::{IterationId, ProcessStamp},
     pane::{PaneSize, PaneSpec},
     scratchpad::{
         self,
         versions::{Version, Versions},
     },
+    store::{PrivateDir, VersionFile, agent_registry},
 };
 
 use super::{agent::AgentPlan, effects::SCRATCHPAD, keeper::told, task, worker::Worker};

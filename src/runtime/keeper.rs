@@ -22,11 +22,13 @@ use crate::{
     lineage::{
         EndReason, Iteration, IterationId, Meta, ProcessStamp, Project, RunId,
         checkpoint::Checkpoint,
-        files::{HANDOFF, RunDir, SUMMARY},
         journal::{JournalEntry, Step},
-        metrics,
+        metrics::{self, Metric},
         past::PastSession,
-        store::{Metric, Store, Written},
+    },
+    store::{
+        Store, Written,
+        run_dir::{HANDOFF, RunDir, SUMMARY},
     },
     transcript::SessionId,
 };

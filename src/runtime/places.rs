@@ -24,11 +24,7 @@ use crate::{
         event::{MadeAgain, PlacesSeen},
     },
     config::load::paths::Paths,
-    lineage::{
-        agent_registry,
-        files::{PrivateDir, RunDir},
-        lock::Lock,
-    },
+    store::{PrivateDir, agent_registry, lock::Lock, run_dir::RunDir},
 };
 
 use super::keeper::told;

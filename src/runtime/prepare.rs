@@ -31,9 +31,8 @@ use crate::{
         event::ReadEvent,
     },
     breakpoint::git,
-    clean, format,
-    lineage::files::HANDOFF,
-    redact,
+    clean, format, redact,
+    store::run_dir::HANDOFF,
 };
 
 use super::{Shell, agent::AgentPlan, keeper::told};

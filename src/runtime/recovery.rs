@@ -4,10 +4,10 @@
 use chrono::{DateTime, Utc};
 
 use crate::{
-    lineage::{
-        EndReason, Iteration, Lineage, Meta, ProcessStamp, Project, RunEnd, RunId,
-        files::{META, PrivateDir, RunDir, runs},
-        store::{HistoryOf, RunHistory, RunRecord, Store},
+    lineage::{EndReason, Iteration, Lineage, Meta, ProcessStamp, Project, RunEnd, RunId},
+    store::{
+        HistoryOf, PrivateDir, RunHistory, RunRecord, Store,
+        run_dir::{META, RunDir, runs},
     },
     transcript::SessionId,
 };

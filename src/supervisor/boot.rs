@@ -21,12 +21,7 @@ use crate::{
     },
     clean::{self, chain},
     clock::At,
-    lineage::{
-        EndReason, Lineage, Project, RunId,
-        files::{PrivateDir, RunDir},
-        journal::JournalEntry,
-        store::{CrashPoint, RunRecord, StoreOptions, StoreTarget},
-    },
+    lineage::{EndReason, Lineage, Project, RunId, journal::JournalEntry},
     process,
     redact::redact,
     runtime::{
@@ -39,6 +34,7 @@ use crate::{
         prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START, can_open},
         recovery,
     },
+    store::{CrashPoint, PrivateDir, RunRecord, StoreOptions, StoreTarget, run_dir::RunDir},
     transcript::SessionId,
     ui::Depth,
 };

@@ -9,14 +9,14 @@ use crate::{
     api::client::is_answered,
     clean::chain,
     config::load::paths::{Paths, project_hash},
-    lineage::{
-        ProcessStamp, RunId,
-        files::PrivateDir,
-        lock::{Holder, Lock, LockError},
-    },
+    lineage::{ProcessStamp, RunId},
     process,
     runtime::{effects::SCRATCHPAD, wall},
     scratchpad,
+    store::{
+        PrivateDir,
+        lock::{Holder, Lock, LockError},
+    },
 };
 
 use super::StartError;

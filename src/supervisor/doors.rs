@@ -12,8 +12,8 @@ use crate::{
     api::{Call, Desk, Feed, Listening, Secrets, bind_loopback, serve},
     app::Event,
     config::load::paths::Paths,
-    lineage::files::{PrivateDir, RunDir},
     runtime::places::{self, Endpoint, Places, Watch},
+    store::{PrivateDir, run_dir::RunDir},
 };
 
 use super::{StartError, claim::Claim};

@@ -6,8 +6,8 @@ use crate::{
     api::ApiError,
     clean::chain,
     config::{error::EXIT_CODE, load::paths::PathsError},
-    lineage::{files::FilesError, lock::LockError, store::StoreError},
     runtime::prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START},
+    store::{FilesError, StoreError, lock::LockError},
 };
 
 /// Something failed.

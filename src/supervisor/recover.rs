@@ -10,13 +10,12 @@ use crate::{
     clean::chain,
     handoff::{Handoff, Marker},
     lineage::{
-        Cause, ProcessStamp, Project, RebootRecord, Way, agent_registry,
-        files::PrivateDir,
+        Cause, ProcessStamp, Project, RebootRecord, Way,
         journal::{self, Evidence, JournalEntry, Recovery, Step},
-        store::{Opened, Store, StoreError, StoreOptions},
     },
     process,
     runtime::{agent::AgentPlan, recovery, trim, wall},
+    store::{Opened, PrivateDir, Store, StoreError, StoreOptions, agent_registry},
     transcript::{SessionId, Tokens, tail::find_prompt},
 };
 

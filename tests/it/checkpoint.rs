@@ -8,10 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::lineage::{
-    checkpoint::Checkpoint,
-    store::{Checkpoints, Store, StoreOptions, StoreTarget},
-};
+use pitstop::lineage::checkpoint::Checkpoint;
+use pitstop::store::{Checkpoints, Store, StoreOptions, StoreTarget};
 use serde_json::Value;
 
 use crate::{

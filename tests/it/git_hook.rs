@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::lineage::store::{Checkpoints, Store, StoreOptions, StoreTarget};
+use pitstop::store::{Checkpoints, Store, StoreOptions, StoreTarget};
 use serde_json::Value;
 
 use crate::kit::{

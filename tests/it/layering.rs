@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Each room with the rooms it may use. `clock`, `clean` and `redact` are words that everybody may use.
-const ROOMS: [(&str, &[&str]); 24] = [
+const ROOMS: [(&str, &[&str]); 25] = [
     ("clock", &[]),
     ("clean", &[]),
     ("redact", &[]),
@@ -29,6 +29,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
         "lineage",
         &["process", "transcript", "scratchpad", "guard", "handoff"],
     ),
+    ("store", &["process", "transcript", "scratchpad", "lineage"]),
     ("autopilot", &["transcript", "guard", "lineage"]),
     (
         "config",
@@ -87,6 +88,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
             "guard",
             "handoff",
             "lineage",
+            "store",
             "autopilot",
             "config",
             "api",
@@ -107,6 +109,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
             "guard",
             "handoff",
             "lineage",
+            "store",
             "autopilot",
             "config",
             "api",
@@ -128,6 +131,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
             "guard",
             "handoff",
             "lineage",
+            "store",
             "autopilot",
             "config",
             "api",
@@ -144,7 +148,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
 const COMMON: [&str; 5] = ["clock", "clean", "redact", "private_file", "format"];
 
 /// Files and directories that may touch the world.
-const WORLD: [&str; 21] = [
+const WORLD: [&str; 22] = [
     "private_file.rs",
     "process.rs",
     "main.rs",
@@ -155,15 +159,16 @@ const WORLD: [&str; 21] = [
     "transcript/tail.rs",
     "agent/demo/",
     "breakpoint/git.rs",
-    "lineage/agent_registry.rs",
-    "lineage/store.rs",
-    "lineage/store/db.rs",
-    "lineage/files.rs",
-    "lineage/lock.rs",
     "pane/pty.rs",
     "pane/recording.rs",
     "api/server",
     "api/client.rs",
+    "store/agent_registry.rs",
+    "store/connection.rs",
+    "store/db.rs",
+    "store/lock.rs",
+    "store/private_dir.rs",
+    "store/writes.rs",
     "runtime/",
     "supervisor/",
 ];
@@ -192,7 +197,7 @@ const DOORS: [(&str, &[&str]); 16] = [
     ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
     ("filedescriptor", &["pane/pty.rs"]),
     ("portable_pty", &["pane/pty.rs"]),
-    ("sqlx", &["lineage/store/db.rs"]),
+    ("sqlx", &["store/db.rs"]),
     (
         "axum",
         &[

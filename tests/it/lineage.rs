@@ -19,17 +19,16 @@ use pitstop::{
         Cause, EndReason, Iteration, IterationId, Lineage, ProcessStamp, Project, RebootRecord,
         RunId, TokenTotals, Way,
         checkpoint::{Checkpoint, SavedScratchpad},
-        files::PrivateDir,
         journal::{JournalEntry, Step},
-        lock::{self, Holder, Lock, LockError},
-        metrics::Total,
+        metrics::{Metric, Total},
         past::MessageKind,
-        store::{
-            Checkpoints, HistoryOf, Metric, Opened, RunRecord, Store, StoreError, StoreOptions,
-            StoreTarget, StoreWarning, Written,
-        },
     },
     process,
+    store::{
+        Checkpoints, HistoryOf, Opened, PrivateDir, RunRecord, Store, StoreError, StoreOptions,
+        StoreTarget, StoreWarning, Written,
+        lock::{self, Holder, Lock, LockError},
+    },
     transcript::{SessionId, Tokens},
 };
 use sqlx::Connection;
@@ -1099,7 +1098,7 @@ async fn a_database_removed_beneath_us_is_made_again_and_takes_what_is_put_back(
     );
     assert!(store.was_removed().await);
     assert!(!store.was_removed().await, "it is said once");
-    let known = pitstop::lineage::store::RunHistory {
+    let known = pitstop::store::RunHistory {
         run: record(&earlier, &ours),
         iterations: vec![full_iteration(&earlier)],
     };
@@ -1511,7 +1510,7 @@ async fn kill_9_in_the_middle_of_writes_loses_nothing_acknowledged() {
 }
 
 /// Writes every step of a reboot, telling each; dies where `crash` says.
-async fn reboot(home: PathBuf, crash: pitstop::lineage::store::CrashPoint) {
+async fn reboot(home: PathBuf, crash: pitstop::store::CrashPoint) {
     let target = StoreTarget::new(None, &home.join("state")).unwrap();
     let store = Store::open(StoreOptions {
         crash: Some(crash),
@@ -1559,7 +1558,7 @@ async fn a_crash_at_either_edge_of_a_step_leaves_the_journal_at_that_edge() {
 
 #[test]
 fn a_crash_point_is_a_step_and_an_edge() {
-    use pitstop::lineage::store::CrashPoint;
+    use pitstop::store::CrashPoint;
     for step in Step::ALL {
         for edge in ["before", "after"] {
             assert!(format!("{step}:{edge}").parse::<CrashPoint>().is_ok());

@@ -8,11 +8,9 @@ use std::{
     time::Duration,
 };
 
-use pitstop::lineage::{
-    Project,
-    store::{HistoryOf, RunHistory, Store, StoreOptions, StoreTarget},
-};
+use pitstop::lineage::Project;
 use pitstop::process;
+use pitstop::store::{HistoryOf, RunHistory, Store, StoreOptions, StoreTarget};
 use rustix::process::Pid;
 use serde_json::Value;
 

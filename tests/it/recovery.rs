@@ -6,12 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::lineage::{
-    Project,
-    journal::JournalEntry,
-    store::{Store, StoreOptions, StoreTarget},
-};
+use pitstop::lineage::{Project, journal::JournalEntry};
 use pitstop::process;
+use pitstop::store::{Store, StoreOptions, StoreTarget};
 
 use crate::{
     kit::{

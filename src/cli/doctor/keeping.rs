@@ -5,12 +5,8 @@ use std::time::SystemTime;
 use super::{ANSWER_LIMIT, Check, State};
 use crate::{
     cli::{here::Here, leftovers, out::chain},
-    format,
-    lineage::{
-        files::PrivateDir,
-        store::{Health, HistoryOf, Store, StoreOptions, StoreTarget},
-    },
-    process,
+    format, process,
+    store::{Health, HistoryOf, PrivateDir, Store, StoreOptions, StoreTarget},
 };
 
 /// How many of the newest runs are looked through for one with a session.

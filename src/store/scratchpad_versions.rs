@@ -5,7 +5,7 @@ use std::io::Write;
 
 use crate::scratchpad::versions::{MAX_VERSION_BYTES, Version, Versions};
 
-use super::files::{FilesError, PrivateDir};
+use super::private_dir::{FilesError, PrivateDir};
 
 /// The file's name in the project's directory below the state directory.
 const FILE: &str = "scratchpad.jsonl";

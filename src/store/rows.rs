@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{
-    AgentRecord, Checkpoints, HistoryOf, Metric, RunRecord, Saved,
+    AgentRecord, Checkpoints, HistoryOf, RunRecord, Saved,
     db::{Bind, Cell, Cells, Statement},
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         self, EndReason, Iteration, IterationId, ProcessStamp, Project, RunId, TokenTotals,
         checkpoint::{Checkpoint, FORMAT, SavedScratchpad},
         journal::JournalEntry,
-        metrics::Total,
+        metrics::{Metric, Total},
         moment,
     },
     redact,

@@ -17,11 +17,9 @@ use std::{
 use rustix::fs::OFlags;
 
 use crate::{
-    lineage::{
-        ProcessStamp,
-        files::{FilesError, PrivateDir},
-    },
+    lineage::ProcessStamp,
     private_file,
+    store::{FilesError, PrivateDir},
 };
 
 /// The registry's name in its directory.

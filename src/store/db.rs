@@ -29,18 +29,16 @@ use sqlx::{
 use super::StoreError;
 use crate::{
     clean::chain,
-    lineage::{
-        files::{FilesError, PrivateDir},
-        moment,
-    },
+    lineage::moment,
+    store::{FilesError, PrivateDir},
 };
 
 /// The schema's steps, oldest first; the version of a database is how many it has taken. A step
 /// that was released is never edited.
 const MIGRATIONS: [(i64, &str); SCHEMA as usize] = [
-    (1, include_str!("../migrations/0001-first.sql")),
-    (2, include_str!("../migrations/0002-compactions.sql")),
-    (3, include_str!("../migrations/0003-summaries.sql")),
+    (1, include_str!("migrations/0001-first.sql")),
+    (2, include_str!("migrations/0002-compactions.sql")),
+    (3, include_str!("migrations/0003-summaries.sql")),
 ];
 
 /// The schema version this program knows.

@@ -15,12 +15,9 @@ use chrono::{DateTime, Utc};
 use rustix::{fs::FlockOperation, io::Errno};
 use serde::{Deserialize, Serialize};
 
-use crate::lineage::{
-    ProcessStamp, RunId,
-    files::{FilesError, PrivateDir},
-    moment,
-};
+use crate::lineage::{ProcessStamp, RunId, moment};
 use crate::process;
+use crate::store::{FilesError, PrivateDir};
 
 /// The lock's name in its directory.
 pub const LOCK: &str = "lock";

@@ -2,9 +2,12 @@
 
 use std::{cmp::Reverse, collections::VecDeque};
 
-use super::{AgentRecord, Checkpoints, HistoryOf, Metric, RunHistory, RunRecord, rows::Write};
+use super::{AgentRecord, Checkpoints, HistoryOf, RunHistory, RunRecord, rows::Write};
 use crate::{
-    lineage::{Iteration, IterationId, RunId, checkpoint::Checkpoint, journal::JournalEntry},
+    lineage::{
+        Iteration, IterationId, RunId, checkpoint::Checkpoint, journal::JournalEntry,
+        metrics::Metric,
+    },
     transcript::SessionId,
 };
 

@@ -1,0 +1,67 @@
+//! What can go wrong with the store, and what became of a write.
+
+use std::path::PathBuf;
+
+/// What went wrong with the store; trouble that may pass is no error but [`Written::Queued`].
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database was changed by a newer program.
+    #[error(
+        "expected a database of schema version {known} or older, found version {found} at {place}: \
+         a newer pitstop has used it; upgrade this one or name another database in [store] url"
+    )]
+    NewerSchema {
+        /// The version found.
+        found: i64,
+        /// The newest version we know.
+        known: i64,
+        /// Where.
+        place: String,
+    },
+    /// The URL names no database of a kind we know. It is not repeated: it may hold a password.
+    #[error("expected [store] url to be postgres://… or sqlite:///absolute/path")]
+    Target,
+    /// The database refused a statement for good.
+    #[error("the database refused {what}: {reason}")]
+    Refused {
+        /// What was to be done.
+        what: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// The database cannot be read now.
+    #[error("cannot read {what} from the database: {reason}")]
+    Unreadable {
+        /// What was to be read.
+        what: &'static str,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// What the human must be told about an opened store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreWarning {
+    /// The database was corrupt: it was kept under another name and a new one begun.
+    #[error("the database was corrupt: it is kept as {} and a new one was begun", .kept.display())]
+    SetAside {
+        /// Where the corrupt file is.
+        kept: PathBuf,
+    },
+    /// The database cannot be used: history is kept in memory and written when it can be.
+    #[error("the database cannot be used ({reason}): history is kept in memory until it can")]
+    InMemory {
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// What became of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a queued write is not safe yet"]
+pub enum Written {
+    /// It is on disk.
+    Durable,
+    /// It waits in memory.
+    Queued(StoreWarning),
+}

@@ -1,0 +1,94 @@
+//! The directory of one run in a project's `.pitstop/`, and the names of the files in it.
+
+use std::path::PathBuf;
+
+use super::private_dir::{FilesError, PrivateDir};
+use crate::{
+    lineage::{IterationId, Meta, RunId},
+    redact,
+};
+
+/// The record of a run.
+pub const META: &str = "meta.json";
+/// The handoff that an iteration gave.
+pub const HANDOFF: &str = "handoff.md";
+/// The summary of an iteration.
+pub const SUMMARY: &str = "summary.md";
+/// The settings file injected into an iteration's agent.
+pub const SETTINGS: &str = "settings.json";
+/// The recording of an iteration's pane.
+pub const RECORDING: &str = "pane.cast";
+
+/// The directory of one run: `.pitstop/runs/RUN`. It is opened for each use: what was removed meanwhile is made again.
+#[derive(Clone, Debug)]
+pub struct RunDir {
+    project: PathBuf,
+    run: RunId,
+}
+
+impl RunDir {
+    /// The directory of `run`, created where it is missing.
+    pub fn open(project: &PrivateDir, run: &RunId) -> Result<Self, FilesError> {
+        project.dir("runs")?.dir(run.as_str())?;
+        Ok(Self {
+            project: project.path().to_owned(),
+            run: run.clone(),
+        })
+    }
+
+    /// Opens the directory of an earlier `run`, if it is there.
+    pub fn find(project: &PrivateDir, run: &RunId) -> Result<Option<PrivateDir>, FilesError> {
+        let runs = project.find_dir("runs")?;
+        runs.map_or(Ok(None), |runs| runs.find_dir(run.as_str()))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.project.join("runs").join(self.run.as_str())
+    }
+
+    /// The project's directory that it lies in.
+    pub fn project(&self) -> Result<PrivateDir, FilesError> {
+        PrivateDir::open_again(&self.project)
+    }
+
+    /// Makes it again where it is gone.
+    pub fn make(&self) -> Result<(), FilesError> {
+        self.dir().map(drop)
+    }
+
+    fn dir(&self) -> Result<PrivateDir, FilesError> {
+        self.project()?.dir("runs")?.dir(self.run.as_str())
+    }
+
+    /// Writes `meta.json`, its secrets masked.
+    pub fn write_meta(&self, meta: &Meta) -> Result<(), FilesError> {
+        let json = meta.to_json();
+        self.dir()?
+            .write_private(META, redact::json(&json).as_bytes())
+    }
+
+    /// The directory of one iteration, `iteration-N`, created where it is missing.
+    pub fn iteration(&self, iteration: IterationId) -> Result<PrivateDir, FilesError> {
+        self.dir()?.dir(&format!("iteration-{iteration}"))
+    }
+
+    /// Writes one of an iteration's texts, such as [`HANDOFF`], its secrets masked.
+    pub fn write(&self, iteration: IterationId, name: &str, text: &str) -> Result<(), FilesError> {
+        self.iteration(iteration)?.write_masked(name, text)
+    }
+}
+
+/// The runs that have a directory in `project`, oldest first.
+pub fn runs(project: &PrivateDir) -> Result<Vec<RunId>, FilesError> {
+    let Some(runs) = project.find_dir("runs")? else {
+        return Ok(Vec::new());
+    };
+    // Names we did not make are no runs; they are left alone.
+    Ok(runs
+        .names()?
+        .iter()
+        .filter_map(|name| name.parse().ok())
+        .collect())
+}

@@ -1,0 +1,112 @@
+//! Where the database is, and how it is opened.
+
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use super::{StoreError, db, private_dir::Edge};
+use crate::lineage::{LineageError, journal::Step};
+
+/// The database's file name in the state directory.
+pub const FILE: &str = "pitstop.db";
+
+/// How long a write waits for another process's lock before it is queued.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where the database is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum StoreTarget {
+    /// A file; the directory above it is made private.
+    Sqlite(PathBuf),
+    /// A server, by its `postgres://` URL, which may hold a password.
+    Postgres(String),
+}
+
+impl StoreTarget {
+    /// The target that `[store] url` names, or the file in `state_dir` (the program's own, such as
+    /// `$XDG_STATE_HOME/pitstop`) when it names none.
+    pub fn new(url: Option<&str>, state_dir: &Path) -> Result<Self, StoreError> {
+        match url {
+            None => Ok(Self::Sqlite(state_dir.join(FILE))),
+            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                db::postgres_options(url)?;
+                Ok(Self::Postgres(url.to_owned()))
+            }
+            Some(url) => match url.strip_prefix("sqlite://") {
+                Some(path) if Path::new(path).is_absolute() => Ok(Self::Sqlite(path.into())),
+                _ => Err(StoreError::Target),
+            },
+        }
+    }
+
+    /// Where it is, for people: never with a password.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match self {
+            Self::Sqlite(path) => path.display().to_string(),
+            Self::Postgres(url) => db::postgres_place(url),
+        }
+    }
+}
+
+impl std::fmt::Debug for StoreTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StoreTarget({})", self.place())
+    }
+}
+
+/// Where the process kills itself, to show that a reboot is recovered: `PITSTOP_CRASH_AT`, in builds with
+/// debug assertions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrashPoint {
+    /// At the journal write of this step.
+    pub step: Step,
+    /// Before the write or after it is durable.
+    pub edge: Edge,
+}
+
+impl FromStr for CrashPoint {
+    type Err = LineageError;
+
+    /// Reads `starting:before` or `starting:after`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || LineageError::Word {
+            expected: "a crash point such as starting:before or starting:after",
+            found: text.chars().take(64).collect(),
+        };
+        let (step, edge) = text.split_once(':').ok_or_else(wrong)?;
+        Ok(Self {
+            step: step.parse().map_err(|_| wrong())?,
+            edge: match edge {
+                "before" => Edge::Before,
+                "after" => Edge::After,
+                _ => return Err(wrong()),
+            },
+        })
+    }
+}
+
+/// How to open the store.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// Where.
+    pub target: StoreTarget,
+    /// How long a write waits for a lock: [`PATIENCE`] but in tests.
+    pub patience: Duration,
+    /// Where to die, in tests of recovery.
+    pub crash: Option<CrashPoint>,
+}
+
+impl StoreOptions {
+    /// The usual options for `target`.
+    #[must_use]
+    pub const fn new(target: StoreTarget) -> Self {
+        Self {
+            target,
+            patience: PATIENCE,
+            crash: None,
+        }
+    }
+}
