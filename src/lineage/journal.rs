@@ -25,49 +25,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    lineage::{Cause, IterationId, ProcessStamp, RunId, TrimRecord, Way, moment, words},
+    lineage::{Cause, IterationId, ProcessStamp, RunId, TrimRecord, Way, moment},
     transcript::SessionId,
 };
 
-words! {
-    /// The steps of a reboot, in order.
-    Step, "a reboot step", {
-        /// A reboot was asked for.
-        Armed = "armed",
-        /// The handoff is being written.
-        Drafting = "drafting",
-        /// The human looks at it.
-        Review = "review",
-        /// Approved: what the new session needs is made and checked.
-        Preparing = "preparing",
-        /// Waits for a safe moment.
-        Waiting = "waiting",
-        /// The old agent is being ended.
-        Ending = "ending",
-        /// The new agent is being started.
-        Starting = "starting",
-        /// The handoff is on its way.
-        Delivering = "delivering",
-        /// Waits for the marker to come back.
-        Verifying = "verifying",
-        /// Delivered; the warm-up prompt is due.
-        Warming = "warming",
-        /// Finished.
-        Done = "done",
-        /// The old session is being resumed.
-        RollingBack = "rolling_back",
-        /// Given up, and the human was told.
-        Failed = "failed",
-    }
-}
-
-impl Step {
-    /// Whether nothing is left to be done after this step.
-    #[must_use]
-    pub const fn is_final(self) -> bool {
-        matches!(self, Self::Done | Self::Failed)
-    }
-}
+pub use super::reboot::Step;
 
 /// One reboot as it stands in the journal: the last step written, and all that is needed to
 /// finish it or to take it back.

@@ -1,0 +1,177 @@
+//! The file `meta.json` of a run.
+
+use chrono::{DateTime, SubsecRound, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Cause, EndReason, Iteration, IterationId, Lineage, RunId, TokenTotals,
+    iteration::is_none_at_all, moment,
+};
+use crate::transcript::SessionId;
+
+/// The file `meta.json` of a run. What is not known is left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The run's name; records of before called it `run`.
+    #[serde(alias = "run")]
+    pub run_id: RunId,
+    /// The task of an autonomous run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// When it began, to the second; only records of before are without it.
+    #[serde(
+        default,
+        with = "moment::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended; none while it lives.
+    #[serde(
+        default,
+        with = "moment::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ended_at: Option<DateTime<Utc>>,
+    /// How it ended; none while it lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<RunEnd>,
+    /// What all iterations together cost, in US dollars, as the agent reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Its iterations, oldest first.
+    pub iterations: Vec<IterationRecord>,
+}
+
+impl Meta {
+    /// The text of the file: indented JSON with a final newline.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        format!("{:#}\n", json(self))
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// Why.
+    pub reason: EndReason,
+    /// The exit code of the supervisor; none if it died without notice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What shows it: the line with the stop phrase, what a breaker has seen, which cap was reached.
+    pub evidence: String,
+}
+
+impl RunEnd {
+    /// The end of a run whose supervisor died without notice, as the next start finds it.
+    #[must_use]
+    pub fn crashed() -> Self {
+        Self {
+            reason: EndReason::Crash,
+            exit_code: None,
+            evidence: "the supervisor ended without notice".to_owned(),
+        }
+    }
+}
+
+/// One iteration as it stands in `meta.json`; with the number of compactions where there were any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IterationRecord {
+    /// The number, from 1.
+    pub iteration: IterationId,
+    /// The session it spoke in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// When it began.
+    #[serde(with = "moment")]
+    pub started_at: DateTime<Utc>,
+    /// When it ended.
+    #[serde(
+        default,
+        with = "moment::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ended_at: Option<DateTime<Utc>>,
+    /// Why it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_reason: Option<EndReason>,
+    /// What asked for the reboot that began it; left out for the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// Tokens in and out.
+    pub tokens: TokenTotals,
+    /// What it cost, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// How often the client compacted its context; left out if it never did.
+    #[serde(default, skip_serializing_if = "is_none_at_all")]
+    pub compactions: u32,
+    /// What was done, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// The file with the handoff that it was given, beside this record; left out if it was given none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<String>,
+}
+
+impl From<&Iteration> for IterationRecord {
+    fn from(whole: &Iteration) -> Self {
+        Self {
+            iteration: whole.iteration,
+            session_id: whole.session_id,
+            started_at: whole.started_at,
+            ended_at: whole.ended_at,
+            end_reason: whole.end_reason,
+            cause: whole.cause,
+            tokens: whole.tokens,
+            cost: whole.cost_usd.map(in_millionths),
+            compactions: whole.compactions,
+            summary: whole.summary.clone(),
+            handoff: whole
+                .was_given_handoff()
+                .then(|| format!("iteration-{}/handoff.md", whole.iteration)),
+        }
+    }
+}
+
+impl From<IterationRecord> for Iteration {
+    fn from(record: IterationRecord) -> Self {
+        Self {
+            session_id: record.session_id,
+            ended_at: record.ended_at,
+            end_reason: record.end_reason,
+            tokens: record.tokens,
+            compactions: record.compactions,
+            summary: record.summary,
+            ..Self::born(record.iteration, record.started_at)
+        }
+    }
+}
+
+impl Lineage {
+    /// What `meta.json` says of this run, with its task and how it ended, as far as they are known.
+    #[must_use]
+    pub fn meta(&self, task: Option<&str>, ended: Option<(DateTime<Utc>, RunEnd)>) -> Meta {
+        let costs = self.iterations().iter().filter_map(|one| one.cost_usd);
+        let (ended_at, end) = ended.unzip();
+        Meta {
+            run_id: self.run().clone(),
+            task: task.map(str::to_owned),
+            started_at: Some(self.run().started()),
+            ended_at: ended_at.map(|at| at.trunc_subsecs(3).max(self.run().started())),
+            end,
+            cost: costs.reduce(|sum, cost| sum + cost).map(in_millionths),
+            iterations: self.iterations().iter().map(IterationRecord::from).collect(),
+        }
+    }
+}
+
+/// An amount of money without the last digits that adding up leaves behind.
+fn in_millionths(dollars: f64) -> f64 {
+    (dollars * 1e6).round() / 1e6
+}
+
+/// A record as JSON. None of ours can fail: their keys are text and nothing in them says no.
+pub(crate) fn json(record: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(record).expect("plain records with text keys always become JSON")
+}

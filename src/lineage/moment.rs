@@ -1,0 +1,44 @@
+//! Moments in files and in the database: UTC, to the millisecond, always 24 characters, so that
+//! their order as text is their order in time.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Deserializer, Serializer};
+
+/// The moment as text.
+pub(crate) fn text(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+pub(crate) fn serialize<S: Serializer>(
+    at: &DateTime<Utc>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&text(*at))
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<DateTime<Utc>, D::Error> {
+    DateTime::<Utc>::deserialize(deserializer)
+}
+
+pub(crate) mod option {
+    use super::{DateTime, Deserialize, Deserializer, Serializer, Utc, text};
+
+    #[allow(clippy::ref_option)] // the signature is serde's
+    pub(crate) fn serialize<S: Serializer>(
+        at: &Option<DateTime<Utc>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match at {
+            Some(at) => serializer.serialize_str(&text(*at)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<DateTime<Utc>>, D::Error> {
+        Option::<DateTime<Utc>>::deserialize(deserializer)
+    }
+}

@@ -1,0 +1,35 @@
+//! The directory a supervisor works for.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// The directory a supervisor works for, as the records name it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Project {
+    /// The absolute path, for people; bytes that are no text are replaced.
+    pub path: String,
+    /// Sixteen hex digits made from the path's bytes: names sockets and finds records.
+    pub hash: String,
+    /// The machine: on a shared database equal paths on two machines are two projects.
+    pub host: String,
+}
+
+impl Project {
+    /// Names the project at the absolute `path` on the machine `host`.
+    #[must_use]
+    pub fn new(path: &Path, host: &str) -> Self {
+        Self {
+            path: path.to_string_lossy().into_owned(),
+            hash: format!("{:016x}", fnv1a(path.as_os_str().as_encoded_bytes())),
+            host: host.to_owned(),
+        }
+    }
+}
+
+/// FNV-1a over 64 bits: must never change, so the standard library's unspecified hash will not do.
+pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

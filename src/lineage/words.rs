@@ -1,0 +1,42 @@
+//! Enums that are written as words.
+
+/// Gives an enum its words: `as_str`, `Display`, `FromStr` and serde, all from one list.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident, $expected:literal, { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
+
+        impl $name {
+            /// Every value, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The word this value is written as.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::lineage::LineageError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err($crate::lineage::LineageError::Word {
+                        expected: $expected,
+                        found: text.chars().take(64).collect(),
+                    }),
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;
