@@ -1,488 +1,75 @@
-//! Renders a frame as an SVG: `cargo run --example screenshot > assets/screenshot.svg`.
+//! Draws the pictures of the documents from the program's own views.
 //!
-//! Words choose another picture: `light`, `review`, `history`, `copy`, `mono`, or a size such as `100x30`.
-//! Text stays text; borders and bars are drawn as shapes, because fonts leave gaps between their box characters.
+//! ```text
+//! cargo run --example screenshot                    writes docs/pictures/*.svg
+//! cargo run --example screenshot -- --check         exits with 1 if one is no longer what the program draws
+//! cargo run --example screenshot -- review > a.svg  prints one
+//! ```
 
 #![allow(
     clippy::disallowed_methods,
     reason = "any instant will do as the first one"
 )]
 
+#[path = "../tests/it/ui/pictures.rs"]
+mod pictures;
 #[path = "../tests/it/ui/scene.rs"]
 #[allow(dead_code)] // The tests use more of it.
 mod scene;
+#[path = "../tests/it/ui/svg.rs"]
+mod svg;
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{env, fs, io, process::ExitCode};
 
-use crossterm::event::KeyCode;
-use pitstop::{
-    config::ThemeName,
-    keymap::Action,
-    ui::{self, Depth, Theme},
-};
-use ratatui::{
-    Terminal,
-    backend::{Backend, TestBackend},
-    buffer::{Buffer, Cell},
-    layout::Position,
-    style::{Color, Modifier},
-};
-use unicode_width::UnicodeWidthStr;
+use pictures::{PICTURES, Picture};
 
-/// The size of a cell, in SVG units: close to that of common fonts at 15 units.
-const CELL: (f64, f64) = (9.0, 19.0);
-
-/// The size of the text.
-const FONT: f64 = 15.0;
-
-/// Space around the frame.
-const MARGIN: f64 = 16.0;
-
-type Parts = (u8, u8, u8);
-
-/// The colours of the terminal that the picture shows.
-struct Terminals {
-    text: Parts,
-    ground: Parts,
-    named: [Parts; 16],
-}
-
-const DARK: Terminals = Terminals {
-    text: (215, 219, 228),
-    ground: (19, 21, 29),
-    named: NAMED,
-};
-
-const LIGHT: Terminals = Terminals {
-    text: (36, 41, 51),
-    ground: (255, 255, 255),
-    named: NAMED,
-};
-
-const NAMED: [Parts; 16] = [
-    (40, 44, 56),
-    (224, 96, 96),
-    (112, 184, 104),
-    (216, 180, 88),
-    (96, 136, 224),
-    (184, 128, 216),
-    (88, 184, 192),
-    (200, 204, 212),
-    (104, 112, 128),
-    (240, 120, 120),
-    (144, 208, 136),
-    (236, 204, 112),
-    (130, 170, 255),
-    (208, 160, 240),
-    (128, 212, 220),
-    (240, 242, 246),
-];
-
-/// A reader in copy mode, with a search and a selection.
-fn read(model: &mut pitstop::app::Model, screen: &mut pitstop::pane::screen::Screen) {
-    use pitstop::pane::copy::{CopyOrder, Motion, SelectionKind};
-    scene::act(model, Action::Scroll);
-    screen.copy(&CopyOrder::Enter);
-    screen.copy(&CopyOrder::SearchBegin);
-    screen.copy(&CopyOrder::SearchFor {
-        pattern: "batch".to_owned(),
-        backward: true,
-    });
-    screen.copy(&CopyOrder::SearchEnd { keep: true });
-    let news = screen.copy(&CopyOrder::Select(SelectionKind::Characters));
-    screen.copy(&CopyOrder::Move(Motion::Up));
-    screen.copy(&CopyOrder::Move(Motion::LineStart));
-    if let Some(copy) = &mut model.copy {
-        copy.selecting = news.selecting;
+fn main() -> io::Result<ExitCode> {
+    let words: Vec<String> = env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => write(),
+        ["--check"] => Ok(check()),
+        [name] => Ok(print(name)),
+        _ => {
+            eprintln!("too many words; expected none, --check or the name of a picture");
+            Ok(ExitCode::from(2))
+        }
     }
 }
 
-fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let has = |word: &str| words.iter().any(|one| one == word);
-    let size = words
+fn write() -> io::Result<ExitCode> {
+    for picture in &PICTURES {
+        let path = picture.path();
+        fs::create_dir_all(path.parent().expect("it is in a directory"))?;
+        fs::write(path, picture.draw())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check() -> ExitCode {
+    let is_current = |picture: &&Picture| {
+        fs::read_to_string(picture.path()).is_ok_and(|kept| kept == picture.draw())
+    };
+    let stale: Vec<&str> = PICTURES
         .iter()
-        .find_map(|word| {
-            let (columns, rows) = word.split_once('x')?;
-            Some((columns.parse().ok()?, rows.parse().ok()?))
-        })
-        .unwrap_or((136, 36));
-    let mut model = scene::working(size);
-    if has("review") {
-        scene::act(&mut model, Action::Reboot);
+        .filter(|picture| !is_current(picture))
+        .map(|picture| picture.name)
+        .collect();
+    if stale.is_empty() {
+        return ExitCode::SUCCESS;
     }
-    if has("history") {
-        scene::act(&mut model, Action::History);
-        scene::press(&mut model, KeyCode::Enter);
-    }
-    let mut screen = scene::screen(&model);
-    if has("copy") {
-        read(&mut model, &mut screen);
-    }
-    let light = has("light");
-    let name = if has("mono") {
-        ThemeName::Mono
-    } else {
-        ThemeName::Auto
+    eprintln!(
+        "not what the program draws: {}; run `cargo run --example screenshot`",
+        stale.join(", ")
+    );
+    ExitCode::FAILURE
+}
+
+fn print(name: &str) -> ExitCode {
+    let Some(picture) = PICTURES.iter().find(|picture| picture.name == name) else {
+        let names: Vec<&str> = PICTURES.iter().map(|picture| picture.name).collect();
+        eprintln!("no picture {name:?}; there are {}", names.join(", "));
+        return ExitCode::from(2);
     };
-    let theme = Theme::new(name, Depth::TrueColor, !light);
-    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).expect("a test terminal");
-    let drawn = terminal.draw(|frame| ui::draw(frame, &model, &screen, &theme));
-    drawn.expect("a test terminal takes every frame");
-    let cursor = ui::cursor(&model, &screen)
-        .filter(|cursor| cursor.visible)
-        .and_then(|_| terminal.backend_mut().get_cursor_position().ok());
-    let colours = if light { &LIGHT } else { &DARK };
-    print!("{}", svg(terminal.backend().buffer(), cursor, colours));
-}
-
-/// What is drawn, layer by layer.
-#[derive(Default)]
-struct Layers {
-    grounds: String,
-    /// Lines and blocks by colour.
-    shapes: BTreeMap<(String, u8), String>,
-    text: String,
-}
-
-fn svg(buffer: &Buffer, cursor: Option<Position>, colours: &Terminals) -> String {
-    let (columns, rows) = (f64::from(buffer.area.width), f64::from(buffer.area.height));
-    let (wide, high) = (
-        columns * CELL.0 + 2.0 * MARGIN,
-        rows * CELL.1 + 2.0 * MARGIN,
-    );
-    let mut layers = Layers::default();
-    for y in 0..buffer.area.height {
-        row(buffer, y, colours, &mut layers);
-    }
-    let ground = hex(colours.ground);
-    let edge = hex(mixed(colours.text, colours.ground, 0.2));
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        r#"<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="img" aria-label="pitstop in a terminal">"#
-    );
-    let _ = writeln!(
-        out,
-        r#"<style>text{{font:{FONT}px ui-monospace,"JetBrains Mono","DejaVu Sans Mono",Menlo,Consolas,monospace;white-space:pre}}.b{{font-weight:700}}.i{{font-style:italic}}.d{{opacity:.62}}</style>"#
-    );
-    let _ = writeln!(
-        out,
-        r#"<rect x=".5" y=".5" width="{}" height="{}" rx="11" fill="{ground}" stroke="{edge}"/>"#,
-        wide - 1.0,
-        high - 1.0
-    );
-    out.push_str(&layers.grounds);
-    if let Some(Position { x, y }) = cursor {
-        let (x, y) = corner(x, y);
-        let _ = writeln!(
-            out,
-            r#"<rect x="{x}" y="{y}" width="{}" height="{}" fill="{}"/>"#,
-            CELL.0,
-            CELL.1,
-            hex(colours.text)
-        );
-    }
-    for ((colour, weight), path) in &layers.shapes {
-        let paint = match weight {
-            0 => format!(r#"fill="{colour}""#),
-            1 => format!(r#"fill="none" stroke="{colour}" stroke-width="1.3""#),
-            _ => format!(r#"fill="none" stroke="{colour}" stroke-width="2.6""#),
-        };
-        let _ = writeln!(out, r#"<path {paint} d="{path}"/>"#);
-    }
-    out.push_str(&layers.text);
-    out.push_str("</svg>\n");
-    out
-}
-
-fn corner(x: u16, y: u16) -> (f64, f64) {
-    (
-        MARGIN + f64::from(x) * CELL.0,
-        MARGIN + f64::from(y) * CELL.1,
-    )
-}
-
-/// A run of cells of one look.
-struct Run {
-    x: u16,
-    cells: u16,
-    text: String,
-    ink: Parts,
-    ground: Parts,
-    modifier: Modifier,
-}
-
-fn row(buffer: &Buffer, y: u16, colours: &Terminals, layers: &mut Layers) {
-    let mut run: Option<Run> = None;
-    let mut x = 0;
-    while x < buffer.area.width {
-        let cell = &buffer[(x, y)];
-        let cells = cell.symbol().width().max(1) as u16;
-        let (ink, ground) = paints(cell, colours);
-        let shape = shape(cell.symbol(), x, y, &hex(ink), layers);
-        let text = if shape { " " } else { cell.symbol() };
-        // A wide character is placed by itself: fonts differ most in these.
-        let joins = run.as_ref().is_some_and(|run| {
-            cells == 1
-                && run.text.width() == usize::from(run.cells)
-                && (run.ink, run.ground, run.modifier) == (ink, ground, cell.modifier)
-                && run.text.is_ascii()
-                && text.is_ascii()
-        });
-        if joins && let Some(run) = &mut run {
-            run.text.push_str(text);
-            run.cells += cells;
-        } else {
-            if let Some(done) = run.take() {
-                write_run(&done, y, colours, layers);
-            }
-            run = Some(Run {
-                x,
-                cells,
-                text: text.to_owned(),
-                ink,
-                ground,
-                modifier: cell.modifier,
-            });
-        }
-        x += cells;
-    }
-    if let Some(done) = run {
-        write_run(&done, y, colours, layers);
-    }
-}
-
-fn write_run(run: &Run, y: u16, colours: &Terminals, layers: &mut Layers) {
-    let (left, top) = corner(run.x, y);
-    let wide = f64::from(run.cells) * CELL.0;
-    let ink = hex(run.ink);
-    if run.ground != colours.ground {
-        let ground = hex(run.ground);
-        // A hair more than the cell, so that no seam is seen between rows.
-        let _ = writeln!(
-            layers.grounds,
-            r#"<rect x="{left}" y="{top}" width="{wide}" height="{}" fill="{ground}"/>"#,
-            CELL.1 + 0.3
-        );
-    }
-    for (attribute, height) in [(Modifier::UNDERLINED, 16.0), (Modifier::CROSSED_OUT, 10.0)] {
-        if run.modifier.contains(attribute) {
-            let path = layers.shapes.entry((ink.clone(), 1)).or_default();
-            let _ = write!(path, "M{left} {}h{wide}", top + height);
-        }
-    }
-    let text = run.text.trim_end();
-    let begin = text.len() - text.trim_start().len();
-    let text = &text[begin..];
-    if text.is_empty() || run.modifier.contains(Modifier::HIDDEN) {
-        return;
-    }
-    let mut class = String::new();
-    for (attribute, name) in [
-        (Modifier::BOLD, "b"),
-        (Modifier::ITALIC, "i"),
-        (Modifier::DIM, "d"),
-    ] {
-        if run.modifier.contains(attribute) {
-            class.push_str(if class.is_empty() { "" } else { " " });
-            class.push_str(name);
-        }
-    }
-    let class = if class.is_empty() {
-        class
-    } else {
-        format!(r#" class="{class}""#)
-    };
-    let left = left + begin as f64 * CELL.0;
-    let length = text.width() as f64 * CELL.0;
-    let base = top + 14.2;
-    let text = text
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
-    let _ = writeln!(
-        layers.text,
-        r#"<text x="{left}" y="{base:.1}" textLength="{length}" lengthAdjust="spacingAndGlyphs" fill="{ink}"{class}>{text}</text>"#
-    );
-}
-
-/// The colours of a cell's text and ground, as a terminal would show them.
-fn paints(cell: &Cell, colours: &Terminals) -> (Parts, Parts) {
-    let ink = parts(cell.fg, colours.text, colours);
-    let ground = parts(cell.bg, colours.ground, colours);
-    if cell.modifier.contains(Modifier::REVERSED) {
-        (ground, ink)
-    } else {
-        (ink, ground)
-    }
-}
-
-fn parts(colour: Color, default: Parts, colours: &Terminals) -> Parts {
-    let named = |index: usize| colours.named[index];
-    match colour {
-        Color::Reset => default,
-        Color::Black => named(0),
-        Color::Red => named(1),
-        Color::Green => named(2),
-        Color::Yellow => named(3),
-        Color::Blue => named(4),
-        Color::Magenta => named(5),
-        Color::Cyan => named(6),
-        Color::Gray => named(7),
-        Color::DarkGray => named(8),
-        Color::LightRed => named(9),
-        Color::LightGreen => named(10),
-        Color::LightYellow => named(11),
-        Color::LightBlue => named(12),
-        Color::LightMagenta => named(13),
-        Color::LightCyan => named(14),
-        Color::White => named(15),
-        Color::Rgb(r, g, b) => (r, g, b),
-        Color::Indexed(index @ 0..16) => named(usize::from(index)),
-        Color::Indexed(index @ 16..232) => {
-            let step = |value: u8| if value == 0 { 0 } else { 55 + 40 * value };
-            let rest = index - 16;
-            (step(rest / 36), step(rest / 6 % 6), step(rest % 6))
-        }
-        Color::Indexed(index) => {
-            let level = 8 + 10 * (index - 232);
-            (level, level, level)
-        }
-    }
-}
-
-fn mixed(a: Parts, b: Parts, share: f64) -> Parts {
-    let mix = |a: u8, b: u8| (f64::from(a) * share + f64::from(b) * (1.0 - share)) as u8;
-    (mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
-}
-
-fn hex((r, g, b): Parts) -> String {
-    format!("#{r:02x}{g:02x}{b:02x}")
-}
-
-/// The arms of a box character: up, right, down, left; whether it is heavy, whether its corner is round.
-fn arms(symbol: &str) -> Option<([bool; 4], bool, bool)> {
-    let (arms, heavy, round) = match symbol {
-        "─" => ("rl", false, false),
-        "│" => ("ud", false, false),
-        "╭" => ("rd", false, true),
-        "╮" => ("dl", false, true),
-        "╯" => ("ul", false, true),
-        "╰" => ("ur", false, true),
-        "┌" => ("rd", false, false),
-        "┐" => ("dl", false, false),
-        "┘" => ("ul", false, false),
-        "└" => ("ur", false, false),
-        "├" => ("urd", false, false),
-        "┤" => ("udl", false, false),
-        "━" => ("rl", true, false),
-        "┃" => ("ud", true, false),
-        "┏" => ("rd", true, false),
-        "┓" => ("dl", true, false),
-        "┛" => ("ul", true, false),
-        "┗" => ("ur", true, false),
-        _ => return None,
-    };
-    Some((
-        ['u', 'r', 'd', 'l'].map(|arm| arms.contains(arm)),
-        heavy,
-        round,
-    ))
-}
-
-/// Draws a symbol as a shape, if it is one.
-fn shape(symbol: &str, x: u16, y: u16, ink: &str, layers: &mut Layers) -> bool {
-    let (left, top) = corner(x, y);
-    let (middle_x, middle_y) = (left + CELL.0 / 2.0, top + CELL.1 / 2.0);
-    if let Some(([up, right, down, to_left], heavy, round)) = arms(symbol) {
-        let path = layers
-            .shapes
-            .entry((ink.to_owned(), 1 + u8::from(heavy)))
-            .or_default();
-        if round {
-            let (from_y, to_x) = (
-                if up { top } else { top + CELL.1 },
-                if right { left + CELL.0 } else { left },
-            );
-            let _ = write!(
-                path,
-                "M{middle_x} {from_y}Q{middle_x} {middle_y} {to_x} {middle_y}"
-            );
-            return true;
-        }
-        // Half a stroke beyond the middle closes corners.
-        let over = if heavy { 1.3 } else { 0.65 };
-        let (from_y, to_y) = (
-            if up { top } else { middle_y - over },
-            if down { top + CELL.1 } else { middle_y + over },
-        );
-        let (from_x, to_x) = (
-            if to_left { left } else { middle_x - over },
-            if right {
-                left + CELL.0
-            } else {
-                middle_x + over
-            },
-        );
-        if up || down {
-            let _ = write!(path, "M{middle_x} {from_y:.2}V{to_y:.2}");
-        }
-        if right || to_left {
-            let _ = write!(path, "M{from_x:.2} {middle_y}H{to_x:.2}");
-        }
-        return true;
-    }
-    if symbol == "⎿" {
-        let path = layers.shapes.entry((ink.to_owned(), 1)).or_default();
-        let _ = write!(
-            path,
-            "M{} {top}V{}H{}",
-            left + 2.0,
-            top + CELL.1 - 5.0,
-            left + CELL.0
-        );
-        return true;
-    }
-    let eighth = |symbols: &str| {
-        symbols
-            .chars()
-            .position(|c| symbol.starts_with(c))
-            .map(|at| (at + 1) as f64 / 8.0)
-    };
-    let rect = if let Some(share) = eighth("▏▎▍▌▋▊▉█") {
-        (
-            left,
-            top,
-            // A hair more, so that no seam is seen between cells.
-            CELL.0 * share + if symbol == "█" { 0.2 } else { 0.0 },
-            CELL.1,
-        )
-    } else if let Some(share) = eighth("▁▂▃▄▅▆▇") {
-        (
-            left + 0.5,
-            top + CELL.1 - 2.0 - (CELL.1 - 4.0) * share,
-            CELL.0 - 1.0,
-            (CELL.1 - 4.0) * share,
-        )
-    } else if symbol == "┊" {
-        let path = layers.shapes.entry((ink.to_owned(), 1)).or_default();
-        for step in 0..4 {
-            let _ = write!(
-                path,
-                "M{middle_x} {}v2.6",
-                top + 2.6 + f64::from(step) * 3.9
-            );
-        }
-        return true;
-    } else {
-        return false;
-    };
-    let path = layers.shapes.entry((ink.to_owned(), 0)).or_default();
-    let _ = write!(
-        path,
-        "M{:.2} {:.2}h{:.2}v{:.2}h-{:.2}z",
-        rect.0, rect.1, rect.2, rect.3, rect.2
-    );
-    true
+    print!("{}", picture.draw());
+    ExitCode::SUCCESS
 }

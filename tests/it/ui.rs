@@ -1,6 +1,8 @@
 //! Whole frames: how they look, that they fit at any size, and what never happens to them.
 
+mod pictures;
 pub mod scene;
+mod svg;
 
 use std::time::Instant;
 
