@@ -28,7 +28,7 @@ use pitstop::{
     lineage::{Lineage, ProcessStamp, RunId},
     pane::input::HostInput,
     runtime::{
-        follower::{Poke, follow},
+        follower::{FollowCommand, follow},
         summary::read_history,
     },
     transcript::SessionId,
@@ -56,7 +56,7 @@ pub struct Product {
 
 /// The product's follower on a thread of its own, which goes on for as long as this is held.
 struct Follower {
-    poke: std_mpsc::Sender<Poke>,
+    order: std_mpsc::Sender<FollowCommand>,
     events: mpsc::Receiver<Event>,
 }
 
@@ -172,7 +172,7 @@ impl Product {
 
     /// Has the transcript read, as the product reads it: on a thread of its own, by its own follower.
     pub fn read(&mut self) -> Outcome<()> {
-        let (poke, pokes) = std_mpsc::channel();
+        let (order, orders) = std_mpsc::channel();
         let (events, mut news) = mpsc::channel(1_024);
         // What stood there before a resumed session began is history.
         let history = if self.resumes {
@@ -181,9 +181,13 @@ impl Product {
             0
         };
         let session = session(self.number);
-        poke.send(Poke::Follow(session, self.transcript.clone(), history))?;
-        drop(poke);
-        let reader = std::thread::spawn(move || follow(&pokes, &events));
+        order.send(FollowCommand::Follow(
+            session,
+            self.transcript.clone(),
+            history,
+        ))?;
+        drop(order);
+        let reader = std::thread::spawn(move || follow(&orders, &events));
         while let Some(event) = news.blocking_recv() {
             self.tell(event)?;
         }
@@ -195,18 +199,18 @@ impl Product {
     /// Has what is new in the transcript read by a follower that stays.
     pub fn follow_on(&mut self) -> Outcome<()> {
         let mut follower = if let Some(follower) = self.follower.take() {
-            follower.poke.send(Poke::Grown)?;
+            follower.order.send(FollowCommand::Grown)?;
             follower
         } else {
-            let (poke, pokes) = std_mpsc::channel();
+            let (order, orders) = std_mpsc::channel();
             let (told, events) = mpsc::channel(1_024);
-            poke.send(Poke::Follow(
+            order.send(FollowCommand::Follow(
                 session(self.number),
                 self.transcript.clone(),
                 0,
             ))?;
-            std::thread::spawn(move || follow(&pokes, &told));
-            Follower { poke, events }
+            std::thread::spawn(move || follow(&orders, &told));
+            Follower { order, events }
         };
         // The last report of a reading has reached the end of the file.
         loop {

@@ -1,6 +1,6 @@
 //! The hosted program, as far as we must know it.
 //!
-//! Owns how an agent is started and resumed, and what it tells us about itself. How it is prompted and ended is
+//! Owns how an agent is started and resumed, and what it reports about itself. How it is prompted and ended is
 //! the core's: `app::say` and `app::ending`.
 //! Refuses to run anything: every function here turns data into data, and `runtime` obeys.
 
@@ -34,7 +34,7 @@ pub enum AgentKind {
 impl AgentKind {
     /// Whether the agent has sessions, hooks and a transcript, as Claude Code has.
     #[must_use]
-    pub const fn tells(self) -> bool {
+    pub const fn reports(self) -> bool {
         !matches!(self, Self::Generic)
     }
 
@@ -93,7 +93,7 @@ pub struct CommandLine {
     /// Its arguments, without the program's own name.
     pub args: Vec<OsString>,
     /// The id the session will have, as far as the arguments decide it; `None` when the user's own
-    /// flags choose the session, so that only the first hook can tell.
+    /// flags choose the session, so that only the first hook can report it.
     pub session: Option<SessionId>,
 }
 

@@ -1,4 +1,4 @@
-//! Scroll and copy mode as data: what can be asked of a screen that is being read, and what it tells.
+//! Scroll and copy mode as data: what can be asked of a screen that is being read, and what it answers.
 //!
 //! ```text
 //!   keys, mouse ──▶ app::copy ──CopyOrder──▶ Screen::copy ──CopyNews──▶ app::copy ──▶ clipboard

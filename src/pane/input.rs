@@ -41,7 +41,7 @@ const STRING_LIMIT: usize = 4096;
 pub enum HostInput {
     /// A key.
     Key {
-        /// The key, as far as its bytes tell.
+        /// The key, as far as its bytes show.
         event: KeyEvent,
         /// Its bytes.
         raw: Vec<u8>,
@@ -110,7 +110,7 @@ pub enum HostReply {
     KittyFlags(u8),
     /// The colour scheme, asked for or changed.
     ColourScheme(ColourScheme),
-    /// CPR in its private form: column and row from 0. The plain form cannot be told from F3.
+    /// CPR in its private form: column and row from 0. The plain form cannot be distinguished from F3.
     CursorPosition {
         /// Column from 0.
         column: u16,

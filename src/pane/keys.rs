@@ -5,7 +5,7 @@
 //! specification and xterm's control sequences.
 //!
 //! One exception to legacy: Shift+Enter is `CSI 13;2u` even when nothing was negotiated, because
-//! Claude Code takes it for a new line, and the legacy form could not be told from Enter.
+//! Claude Code takes it for a new line, and the legacy form could not be distinguished from Enter.
 
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyEventState, KeyModifiers, MediaKeyCode, ModifierKeyCode,
@@ -262,7 +262,7 @@ fn kitty_key(event: &KeyEvent, modes: &Modes) -> Vec<u8> {
     if event.code == KeyCode::BackTab {
         modifiers |= KeyModifiers::SHIFT;
     }
-    // Caps and Num Lock are told only with "all keys": else text programs see odd modifiers.
+    // Caps and Num Lock are reported only with "all keys": else text programs see odd modifiers.
     let locks = if all { lock_bits(event.state) } else { 0 };
     let field = ModifierField {
         number: u32::from(modifier_number(modifiers)) + locks,

@@ -16,7 +16,7 @@ pub mod pty;
 pub mod recording;
 pub mod replay;
 pub mod screen;
-mod tap;
+mod side_channel;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ pub enum ColourScheme {
     Light,
 }
 
-/// The host terminal's real colours, as far as it told them.
+/// The host terminal's real colours, as far as it reported them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostPalette {
     /// The default text colour.

@@ -11,12 +11,12 @@
 //!   batch and then stops reading, so a flood slows the child.
 //! - The terminal is never waited for by the caller of [`Pty::try_write`]: a key is written at once, and what
 //!   finds no room goes through one queue with one writer. A child that does not read fills the
-//!   queue; the caller is told and goes on. What is queued by one call is never joined with what
+//!   queue; the caller gets an error and goes on. What is queued by one call is never joined with what
 //!   another call queued: Claude Code takes Enter only as a write of its own.
 //! - The exit is learned from the process, not from the end of output: a grandchild may hold the
 //!   PTY open for ever.
 //! - The dead child is left unreaped until [`Pty::release`], so that its process group's number
-//!   cannot pass to somebody else while we may still signal it.
+//!   cannot pass to another process while we may still signal it.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -111,7 +111,7 @@ pub enum WriteRefused {
     Closed,
 }
 
-/// What a pane's threads tell the loop; each message names the iteration it belongs to.
+/// What a pane's threads send to the loop; each message names the iteration it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PtyMessage {
     /// As handed to [`spawn`].
@@ -302,7 +302,7 @@ impl Sender {
         self.messages.capacity() == 0
     }
 
-    /// False if nobody listens any more.
+    /// False if the loop is gone.
     fn send(&self, news: PtyNews) -> bool {
         self.messages
             .blocking_send(PtyMessage {
@@ -356,7 +356,7 @@ impl Pty {
         dropped
     }
 
-    /// Tells the child its size.
+    /// Sends the child its size.
     pub fn resize(&self, size: PaneSize) -> Result<(), PtyError> {
         self.master
             .resize(pty_size(size))
@@ -490,7 +490,7 @@ fn read_all(bytes: &File, closing: &AtomicBool, sender: &Sender) {
 /// Waits until the terminal can be read or written, or the time is up.
 fn await_terminal(bytes: &File, what: PollFlags, limit: Option<&Timespec>) {
     let terminal = bytes.as_fd();
-    // Whatever this says, the next read or write tells.
+    // Whatever this says, the next read or write shows it.
     let _ = poll(&mut [PollFd::new(&terminal, what)], limit);
 }
 
@@ -593,7 +593,7 @@ fn write_all(mut write: impl FnMut(&[u8]) -> Result<usize, Errno>, queue: &Queue
                 Ok(count) => count,
                 Err(Errno::INTR) => 0,
                 Err(error) => {
-                    // Usual when the child is gone; its exit is told by another thread.
+                    // Usual when the child is gone; its exit is reported by another thread.
                     tracing::debug!(%error, "writing to the pane failed");
                     queue.close();
                     return;

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A recording is a convenience: a disk that stalls is not waited for until much waits for it, and when it fails (disk
-//! full, or hanging), that is told once, and the pane goes on.
+//! full, or hanging), that is reported once, and the pane goes on.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -29,7 +29,7 @@ use super::{PaneSize, begun_character};
 use crate::private_file::{self, OpenError};
 use crate::redact::typed::Typed;
 
-/// Handed over in batches of this many bytes, so that a flood of small chunks costs few calls and wakes nobody.
+/// Handed over in batches of this many bytes, so that a flood of small chunks costs few calls and wakes no thread.
 const BATCH: usize = 64 * 1024;
 
 /// How many batches may be on their way to the disk: 4 MiB, at the rate of a flood the twentieth of a second that a busy
@@ -151,11 +151,11 @@ impl Recording {
             typed: Typed::default(),
             typed_at: 0.0,
         };
-        let ((batches, to_write), (tell, written)) = (channel(), channel());
+        let ((batches, to_write), (done, written)) = (channel(), channel());
         let start = |cast: CastFile| {
             Builder::new()
                 .name("recording".to_owned())
-                .spawn(move || cast.write_all(&to_write, &tell))
+                .spawn(move || cast.write_all(&to_write, &done))
         };
         let thread = cast
             .line(header)
@@ -176,7 +176,7 @@ impl Recording {
         })
     }
 
-    /// Records output of the pane, `at` this time since the start. An error is told once, when it is known; after it,
+    /// Records output of the pane, `at` this time since the start. An error is reported once, when it is known; after it,
     /// as after the limit, nothing is recorded.
     pub fn output(&mut self, at: Duration, bytes: &[u8]) -> Result<(), RecordingError> {
         self.add(at, bytes, Chunk::Output)
@@ -314,8 +314,8 @@ struct CastFile {
 }
 
 impl CastFile {
-    /// Writes what comes until nobody can send any more, or the limit is reached: false then.
-    fn write_all(mut self, batches: &Receiver<Batch>, tell: &Sender<()>) -> io::Result<bool> {
+    /// Writes what comes until no order can come any more, or the limit is reached: false then.
+    fn write_all(mut self, batches: &Receiver<Batch>, done: &Sender<()>) -> io::Result<bool> {
         self.write()?;
         for batch in batches {
             let whole = self.batch(&batch)?;
@@ -324,8 +324,8 @@ impl CastFile {
                 tracing::info!("the pane's recording has reached its limit");
                 return Ok(false);
             }
-            // Nobody listens when the rest is written.
-            let _ = tell.send(());
+            // There is no listener when the rest is written.
+            let _ = done.send(());
         }
         let whole = match self.typed.finish() {
             Some(text) => self.line(&(self.typed_at, "i", text))?,
@@ -529,30 +529,30 @@ mod tests {
         assert_eq!(lines(&target).len(), 1);
     }
 
-    /// What the loop is told until nothing is recorded any more.
-    fn told(path: &str, file: File) -> RecordingError {
+    /// What the loop gets until nothing is recorded any more.
+    fn failure(path: &str, file: File) -> RecordingError {
         let path = Path::new(path);
         let mut recording = Recording::start(path, file, &json!({}), u64::MAX).unwrap();
         let mut output = || recording.output(Duration::ZERO, &vec![b'x'; BATCH]);
-        let told = (0..100_000).find_map(|_| output().err());
-        assert!(output().is_ok(), "it is told once");
+        let failure = (0..100_000).find_map(|_| output().err());
+        assert!(output().is_ok(), "it is reported once");
         assert!(recording.flush().is_ok());
         assert!(!recording.close().unwrap());
-        told.expect("it fails")
+        failure.expect("it fails")
     }
 
     #[test]
     fn an_error_is_told_once() {
         let file = File::options().write(true).open("/dev/full").unwrap();
-        let told = told("full", file);
-        assert!(matches!(told, RecordingError::Write { .. }), "{told}");
+        let failure = failure("full", file);
+        assert!(matches!(failure, RecordingError::Write { .. }), "{failure}");
     }
 
     #[test]
     fn a_disk_that_hangs_is_not_waited_for() {
         let (_reader, pipe) = std::io::pipe().unwrap();
         let file = File::from(std::os::fd::OwnedFd::from(pipe));
-        let told = told("a pipe that nobody reads", file);
-        assert!(matches!(told, RecordingError::Hangs(_)), "{told}");
+        let failure = failure("a pipe without a reader", file);
+        assert!(matches!(failure, RecordingError::Hangs(_)), "{failure}");
     }
 }

@@ -233,7 +233,7 @@ impl Replay {
         }
     }
 
-    /// Stops time, or lets it go on; from the end it begins anew.
+    /// Stops time, or lets it go on; from the end it begins again.
     pub fn toggle(&mut self) {
         self.playing = !self.playing;
         if self.playing && self.clock >= self.cast.length() {
@@ -325,7 +325,7 @@ impl Replay {
             self.next += 1;
             self.fed = 0;
         }
-        // Nobody waits for its answers.
+        // No caller waits for its answers.
         self.screen.take_replies();
         self.screen.take_facts();
         if self.clock >= self.cast.length() && !self.is_behind() {
@@ -450,19 +450,19 @@ mod tests {
 
     #[test]
     fn what_is_no_recording_is_told() {
-        let told = |text: &str| {
+        let error = |text: &str| {
             Cast::parse(text.as_bytes())
                 .expect_err("no cast")
                 .to_string()
         };
-        assert_eq!(told(&CAST[..41]), "nothing was recorded");
+        assert_eq!(error(&CAST[..41]), "nothing was recorded");
         for text in [
             "",
             "hello",
             "{\"version\": 1}",
             "{\"version\": 2, \"width\": 0, \"height\": 4}",
         ] {
-            assert!(told(text).starts_with("expected the header"), "{text}");
+            assert!(error(text).starts_with("expected the header"), "{text}");
         }
         let hostile = "{\"version\": 2, \"width\": 65535, \"height\": 65535}\n\
             [-1, \"o\", \"x\"]\n[1e999, \"o\", \"x\"]\n[1e300, \"o\", \"x\"]\n[1, \"r\", \"0x0\"]\n\

@@ -1,13 +1,13 @@
 //! The emulator: bytes in; cells, title, replies and deadlines out. No file, socket or clock.
 //!
 //! ```text
-//!   bytes ─▶ string cap ─▶ tap (one step ahead) ─▶ engine = alacritty's Term behind our Handler
+//!   bytes ─▶ string cap ─▶ side channel (one step ahead) ─▶ engine = alacritty's Term behind our Handler
 //!                            │ signals               │ cells, modes
 //!                            └────▶ replies, facts ◀─┘
 //! ```
 //!
 //! **Replies** have one owner, the engine: our `Handler` answers what the engine's parser knows, the
-//! tap's signals trigger the rest, and the engine's own answers are never called for. Because the
+//! side channel's signals trigger the rest, and the engine's own answers are never called for. Because the
 //! engine is brought to the same byte before a signal is acted on, replies come in the order of the
 //! questions. Each is built from a fixed template and our own state, never from the sender's bytes;
 //! a title report, a clipboard read and the answerback are never given.
@@ -31,7 +31,7 @@ use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use vte::ansi::{NamedColor, Processor, Timeout};
 
 use super::copy::{CopyMark, CopyNews, CopyOrder};
-use super::tap::{Signal, StringCap, Tap, plain};
+use super::side_channel::{SideChannel, Signal, StringCap, plain};
 use super::{ColourScheme, HostPalette, Modes, PaneSize, begun_character};
 
 use cells::{
@@ -41,7 +41,7 @@ use copy::Still;
 use damage::Drawn;
 use engine::{Engine, GridSize, VERSION_REPLY};
 
-pub use super::tap::{Mark, Progress, ScreenFact};
+pub use super::side_channel::{Mark, Progress, ScreenFact};
 pub use damage::Patch;
 
 mod cells;
@@ -186,7 +186,7 @@ pub struct Screen {
     processor: Processor<NeverHold>,
     /// The parser waits for the rest of a character, which what comes next must not overtake.
     begun: bool,
-    tap: Tap,
+    side_channel: SideChannel,
     cap: StringCap,
     /// The first bytes of a character whose last ones have not come yet.
     held: Vec<u8>,
@@ -195,7 +195,7 @@ pub struct Screen {
     frozen: Option<Frozen>,
     deadline: Option<Instant>,
     revision: u64,
-    /// Until when the child is taken to draw anew what it has drawn, because its size has changed.
+    /// Until when the child is taken to redraw what it has drawn, because its size has changed.
     redraw_until: Option<Instant>,
     /// What is read in copy mode, while the living screen goes on behind it.
     still: Option<Box<Still>>,
@@ -224,7 +224,7 @@ pub struct DrawnRow {
     pub solid: String,
 }
 
-/// Tells the parser never to hold bytes back: frames are this file's affair (see the top).
+/// Has the parser never hold bytes back: frames are this file's affair (see the top).
 #[derive(Default)]
 struct NeverHold;
 
@@ -258,7 +258,7 @@ impl Screen {
             engine: Engine::new(Term::new(config, &GridSize(size), VoidListener), size),
             processor: Processor::new(),
             begun: false,
-            tap: Tap::default(),
+            side_channel: SideChannel::default(),
             cap: StringCap::default(),
             held: Vec::new(),
             waiting: None,
@@ -278,7 +278,7 @@ impl Screen {
         self.engine.keeps_scrollback = keeps;
     }
 
-    /// Says that the child has been told of a new size, so that it will draw anew what is on the screen: if it clears it
+    /// Says that the child has got a new size, so that it will redraw what is on the screen: if it clears it
     /// for that, the text comes again and is not kept above the screen too.
     pub fn expect_redraw(&mut self, until: Instant) {
         self.redraw_until = Some(until);
@@ -361,7 +361,7 @@ impl Screen {
                 tracing::warn!("a string sequence of over 1 MiB from the pane was dropped");
                 self.wait_no_more(now);
                 self.processor = Processor::new();
-                self.tap.forget_sequence();
+                self.side_channel.forget_sequence();
             }
             if passage.title {
                 self.read(&[CAN], now);
@@ -394,10 +394,10 @@ impl Screen {
         }
     }
 
-    /// Takes what needs neither gate nor tap, and gives the rest: most of what a child prints.
+    /// Takes what needs neither gate nor side channel, and gives the rest: most of what a child prints.
     fn plain<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let mut rest = bytes;
-        while !rest.is_empty() && self.tap.is_between_sequences() {
+        while !rest.is_empty() && self.side_channel.is_between_sequences() {
             if !self.begun {
                 rest = &rest[self.engine.write(rest)..];
                 let usual = engine::apply(&mut self.engine, rest);
@@ -417,7 +417,7 @@ impl Screen {
         rest
     }
 
-    /// Brings tap and engine forward together.
+    /// Brings side channel and engine forward together.
     fn advance(&mut self, bytes: &[u8], now: Option<Instant>) {
         let mut rest = bytes;
         loop {
@@ -426,7 +426,7 @@ impl Screen {
                 return;
             }
             self.begun = false;
-            let (done, signal) = self.tap.next(rest);
+            let (done, signal) = self.side_channel.next(rest);
             let (step, after) = rest.split_at(done);
             match (signal, step.split_last()) {
                 (Some(Signal::Repeat(count)), Some((&last, before))) => {
@@ -475,12 +475,12 @@ impl Screen {
         }
     }
 
-    /// Does what the tap asks for; true if what comes after it is taken care of, too.
+    /// Does what the side channel asks for; true if what comes after it is taken care of, too.
     fn obey(&mut self, signal: Signal, after: &[u8], now: Option<Instant>) -> bool {
         match signal {
             Signal::FrameBegin => return self.begin_frame(after, now),
             Signal::FrameEnd => self.end_frame(),
-            Signal::Fact(fact) => self.engine.tell(fact),
+            Signal::Fact(fact) => self.engine.report(fact),
             Signal::SoftReset => self.engine.soft_reset(),
             Signal::VersionQuery => self.engine.reply(VERSION_REPLY),
             Signal::ExtendedCursorQuery => self.engine.report_cursor("?"),
@@ -561,7 +561,7 @@ impl Screen {
         std::mem::take(&mut self.engine.facts)
     }
 
-    /// Changes the size; the child must be told by its PTY.
+    /// Changes the size; the child must be notified by its PTY.
     pub fn resize(&mut self, size: PaneSize) {
         if size != self.engine.size {
             self.wait_no_more(None);
@@ -578,7 +578,7 @@ impl Screen {
         // A frame that it died in is part of that.
         self.wait_no_more(None);
         self.processor = Processor::new();
-        self.tap = Tap::default();
+        self.side_channel = SideChannel::default();
         self.cap = StringCap::default();
         self.held.clear();
         self.end_frame();
@@ -705,7 +705,7 @@ impl Screen {
         self.engine.palette = palette;
     }
 
-    /// Takes the host terminal's colour scheme; a child that set mode 2031 is told of a change.
+    /// Takes the host terminal's colour scheme; a child that set mode 2031 is notified of a change.
     pub fn set_colour_scheme(&mut self, scheme: ColourScheme) {
         if self.engine.scheme.replace(scheme) != Some(scheme) && self.engine.scheme_reports {
             self.engine.report_scheme();
@@ -744,7 +744,7 @@ impl Screen {
                 .any(|link| passes(link.uri()))
     }
 
-    /// What of the viewport looks otherwise than when it was drawn last, from top to bottom: whoever asks draws it.
+    /// What of the viewport looks otherwise than when it was drawn last, from top to bottom: the caller draws it.
     pub fn take_damage(&mut self) -> Vec<Patch> {
         let rows = self.written_rows();
         let mut drawn = std::mem::take(&mut self.drawn);
@@ -754,7 +754,7 @@ impl Screen {
         damage
     }
 
-    /// Whether the view stands in the scrollback, or did so when all of it was drawn last: that is told beside the cells,
+    /// Whether the view stands in the scrollback, or did so when all of it was drawn last: that is reported beside the cells,
     /// and a child may end it by a reset.
     #[must_use]
     pub fn is_told_scrolled(&self) -> bool {

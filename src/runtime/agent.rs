@@ -57,7 +57,7 @@ impl AgentPlan {
     /// What to run in the pane for this start.
     ///
     /// With `no_compaction` the client's own auto-compaction is off; without, it is not touched.
-    /// A session that has nothing to resume is begun anew: the client would refuse it and end.
+    /// A session that has nothing to resume is begun from nothing: the client would refuse it and end.
     pub fn spec(
         &self,
         start: &StartAgent,
@@ -104,7 +104,7 @@ impl AgentPlan {
     /// The variables that are set for it over those of this process.
     fn variables(&self, no_compaction: bool) -> Vec<(OsString, OsString)> {
         let mut env = self.env.clone();
-        if no_compaction && self.kind.tells() {
+        if no_compaction && self.kind.reports() {
             let (name, value) = claude::NO_AUTO_COMPACTION;
             env.push((name.into(), value.into()));
         }
@@ -126,11 +126,11 @@ impl AgentPlan {
         if !start.resume {
             return (start.session, Start::Fresh);
         }
-        if !self.kind.tells() || self.can_resume(start.session) {
+        if !self.kind.reports() || self.can_resume(start.session) {
             return (start.session, Start::Resume);
         }
-        tracing::warn!(session = %start.session, "nothing was said that could be resumed: begun anew");
-        // An id whose file exists is taken; the hooks will tell the new one.
+        tracing::warn!(session = %start.session, "nothing was said that could be resumed: begun from nothing");
+        // An id whose file exists is taken; the hooks will report the new one.
         let taken = self.transcript_of(start.session).is_some();
         let session = if taken {
             SessionId::new(uuid::Uuid::new_v4())
@@ -166,7 +166,7 @@ impl AgentPlan {
         iteration: IterationId,
         no_compaction: bool,
     ) -> io::Result<PathBuf> {
-        if !self.kind.tells() {
+        if !self.kind.reports() {
             return Ok(PathBuf::new());
         }
         let user = self.user_settings()?;

@@ -66,7 +66,7 @@ impl Canvas {
         self.stale = true;
     }
 
-    /// Paints everything and gives the bytes for what has changed: none if nothing has. `paint` tells where the
+    /// Paints everything and gives the bytes for what has changed: none if nothing has. `paint` returns where the
     /// cursor belongs, if there is one.
     pub fn whole(&mut self, paint: impl FnOnce(&mut Buffer) -> Option<Cursor>) -> Vec<u8> {
         let stale = std::mem::take(&mut self.stale);
@@ -128,7 +128,7 @@ impl Canvas {
         self.finish(cursor)
     }
 
-    /// Paints a part anew.
+    /// Repaints a part.
     fn part(&mut self, area: Rect, paint: impl FnOnce(&mut Buffer)) {
         let area = area.intersection(self.shown.area);
         let (width, stride) = (usize::from(area.width), usize::from(self.shown.area.width));
@@ -244,10 +244,10 @@ mod tests {
         };
         assert!(text(&canvas.whole(paint)).contains("all"));
         canvas.renew((10, 3));
-        let anew = text(&canvas.whole(paint));
+        let again = text(&canvas.whole(paint));
         assert!(
-            anew.contains("\u{1b}[2J") && anew.contains("all"),
-            "{anew:?}"
+            again.contains("\u{1b}[2J") && again.contains("all"),
+            "{again:?}"
         );
         assert_eq!(canvas.shown.area, Rect::new(0, 0, 10, 3));
     }

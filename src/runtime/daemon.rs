@@ -21,12 +21,13 @@ use crate::{
         claude::daemon::{self, Worker},
     },
     app::{Event, event::ReadEvent},
+    clean::chain,
     lineage::ProcessStamp,
     process,
     transcript::{SessionId, tail},
 };
 
-use super::{Shell, agent::transcript_in, keeper::told};
+use super::{Shell, agent::transcript_in};
 
 /// How long a worker may take to be listed: the client shows its list of agents first.
 const APPEARS: Duration = Duration::from_secs(1);
@@ -200,12 +201,12 @@ impl Client {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| told(&error))?;
+            .map_err(|error| chain(&error))?;
         let status = until(end, || child.try_wait().transpose());
         match status {
             Some(Ok(status)) if status.success() => Ok(()),
             Some(Ok(status)) => Err(format!("`claude stop {name}` failed: {status}")),
-            Some(Err(error)) => Err(told(&error)),
+            Some(Err(error)) => Err(chain(&error)),
             None => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -217,13 +218,13 @@ impl Client {
 
 fn read_roster(config_dir: &Path) -> Result<Vec<Worker>, String> {
     let path = config_dir.join(daemon::ROSTER);
-    let Some(file) = tail::open_ours(&path).map_err(|error| told(&error))? else {
+    let Some(file) = tail::open_ours(&path).map_err(|error| chain(&error))? else {
         return Ok(Vec::new());
     };
     let mut bytes = Vec::new();
     file.take(daemon::ROSTER_CAP)
         .read_to_end(&mut bytes)
-        .map_err(|error| told(&error))?;
+        .map_err(|error| chain(&error))?;
     Ok(daemon::workers(&bytes))
 }
 

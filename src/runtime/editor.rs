@@ -104,7 +104,7 @@ fn chosen() -> String {
 }
 
 /// The variable may hold arguments, so a shell reads it, as git does. A plain command takes the shell's place: then it is
-/// the editor itself that is told to end.
+/// the editor itself that is asked to end.
 fn line(editor: &str) -> String {
     let assigns = editor
         .split_whitespace()
@@ -115,7 +115,7 @@ fn line(editor: &str) -> String {
     format!("{exec}{editor} \"$1\"")
 }
 
-/// What is told when the editor is left.
+/// What is reported when the editor is left.
 struct Answer {
     document: Document,
     file: NamedTempFile,

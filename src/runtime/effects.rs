@@ -18,9 +18,11 @@ use crate::{
     },
     autopilot::RunNews,
     breakpoint::git,
+    clean::chain,
     lineage::EndReason,
     pane::{
         MouseTracking, PaneSize, PaneSpec,
+        copy::CopyOrder,
         input::{self, HostInput},
         keys, pty,
         recording::{Flushing, Recording, RecordingError},
@@ -28,6 +30,7 @@ use crate::{
         screen::Scroll,
     },
     process,
+    scratchpad::versions::Version,
     transcript::{SessionId, trim::TrimSettings},
 };
 
@@ -36,11 +39,11 @@ use super::{
     agent::length,
     clipboard,
     files::{LEAVING, Order, Start, StartReady},
-    follower::Poke,
-    ground,
+    follower::FollowCommand,
+    handoff_files,
     hosted::{Starting, new_screen},
-    keeper::{Job, told},
     listen::Listening,
+    store_writer::Job,
     trim::Ask,
 };
 
@@ -58,10 +61,10 @@ const RECORDING_LIMIT: usize = 64 << 20;
 /// How long the files that a handoff names may be looked at before it is drafted without.
 const GROUND_LIMIT: Duration = Duration::from_secs(4);
 
-/// From how many bytes on that a child has not read Ctrl-C overtakes them: more than anybody types ahead.
+/// From how many bytes on that a child has not read Ctrl-C overtakes them: more than a person types ahead.
 const CANCELLED_FROM: usize = 4096;
 
-/// For how long after a new size the child is taken to draw anew because of it.
+/// For how long after a new size the child is taken to redraw because of it.
 const REDRAW_TIME: Duration = Duration::from_secs(1);
 
 /// How many lines the wheel moves.
@@ -81,22 +84,11 @@ impl Shell {
             Effect::Type(bytes) => {
                 self.write_pane(bytes);
             }
-            Effect::Paste(pieces) => {
-                let modes = self.pane.screen.modes();
-                let pasted = |piece: &String| keys::encode_paste(piece.as_bytes(), &modes);
-                self.write_pane(pieces.iter().flat_map(pasted).collect());
-            }
+            Effect::Paste(pieces) => self.paste(&pieces),
             Effect::ResizePane(size) => self.resize_pane(size),
             Effect::ScrollPane(scroll) => self.pane.screen.scroll(scroll),
-            Effect::CopyMode(order) => {
-                let news = self.pane.screen.copy(&order);
-                self.post(Event::Pane(PaneEvent::CopyMode(news)));
-            }
-            Effect::FocusPane(focused) => {
-                if let Some(bytes) = keys::encode_focus(focused, &self.pane.screen.modes()) {
-                    self.write_pane(bytes.to_vec());
-                }
-            }
+            Effect::CopyMode(order) => self.copy_mode(&order),
+            Effect::FocusPane(focused) => self.focus_pane(focused),
             Effect::Signal(rung) => self.signal(rung),
             Effect::Start(start) => self.start(start),
             Effect::Prepare(preparation) => self.prepare(*preparation),
@@ -108,14 +100,8 @@ impl Shell {
             Effect::ReadGround { named, include } => self.read_ground(named, include),
             Effect::ReadScratchpad => self.order(Order::ReadScratchpad),
             Effect::KeepDraft(text) => self.order(Order::KeepDraft(text)),
-            Effect::ReadPromptBox => {
-                self.pane.prompt_box_asked = true;
-                self.look_at_prompt_box();
-            }
-            Effect::KeepVersion(version) => {
-                let renumber = !self.files.versions_known;
-                self.order(Order::KeepVersion { version, renumber });
-            }
+            Effect::ReadPromptBox => self.read_prompt_box(),
+            Effect::KeepVersion(version) => self.keep_version(version),
             Effect::ReadTask => self.read_task(),
             Effect::WriteScratchpad { base, text } => {
                 self.order(Order::WriteScratchpad { base, text });
@@ -148,24 +134,16 @@ impl Shell {
             Effect::SetTimer(id, after) => {
                 self.timers.insert(id, Instant::now() + after);
             }
-            Effect::Answer(call, reply) => {
-                if let Some(asked) = self.calls.open.remove(&call) {
-                    // Whoever asked may have gone away.
-                    let _ = asked.send(reply);
-                }
-            }
+            Effect::Answer(call, reply) => self.calls.answer(call, reply),
             Effect::Publish(news) => self.calls.feed.publish(*news),
-            Effect::Copy(text) => {
-                self.store_clipboard(&text);
-                clipboard::give_to_system(text, &self.events);
-            }
+            Effect::Copy(text) => self.copy(text),
             Effect::StoreClipboard(text) => self.store_clipboard(&text),
-            Effect::Bell => self.terminal.outward.bell(),
-            Effect::Notify { title, body } => self.terminal.outward.notify(&title, &body),
-            Effect::HostTitle(title) => self.terminal.outward.title(&title),
-            Effect::HostProgress(progress) => self.terminal.outward.progress(progress),
+            Effect::Bell => self.terminal.host_output.bell(),
+            Effect::Notify { title, body } => self.terminal.host_output.notify(&title, &body),
+            Effect::HostTitle(title) => self.terminal.host_output.title(&title),
+            Effect::HostProgress(progress) => self.terminal.host_output.progress(progress),
             Effect::Call(why) => self.call_person(&why),
-            Effect::Tell(news) => self.told(&news),
+            Effect::Tell(news) => self.report(&news),
             Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
         }
     }
@@ -178,9 +156,41 @@ impl Shell {
         }
     }
 
-    /// Hands something to the keeper. Its queue holds minutes of writes: full, it means a store that hangs.
+    fn paste(&mut self, pieces: &[String]) {
+        let modes = self.pane.screen.modes();
+        let pasted = |piece: &String| keys::encode_paste(piece.as_bytes(), &modes);
+        self.write_pane(pieces.iter().flat_map(pasted).collect());
+    }
+
+    fn copy_mode(&mut self, order: &CopyOrder) {
+        let seen = self.pane.screen.copy(order);
+        self.post(Event::Pane(PaneEvent::CopyMode(seen)));
+    }
+
+    fn focus_pane(&mut self, focused: bool) {
+        if let Some(bytes) = keys::encode_focus(focused, &self.pane.screen.modes()) {
+            self.write_pane(bytes.to_vec());
+        }
+    }
+
+    fn read_prompt_box(&mut self) {
+        self.pane.prompt_box_asked = true;
+        self.look_at_prompt_box();
+    }
+
+    fn keep_version(&mut self, version: Version) {
+        let renumber = !self.files.versions_known;
+        self.order(Order::KeepVersion { version, renumber });
+    }
+
+    fn copy(&mut self, text: String) {
+        self.store_clipboard(&text);
+        clipboard::give_to_system(text, &self.events);
+    }
+
+    /// Hands something to the store writer. Its queue holds minutes of writes: full, it means a store that hangs.
     pub(super) fn keep(&mut self, job: Job) {
-        if self.services.keeper.try_send(job).is_err() {
+        if self.services.store_writer.try_send(job).is_err() {
             tracing::error!("the store does not keep up: a record is lost");
             let what = "the store does not keep up: a record was not kept".to_owned();
             self.post(Event::Troubled { what });
@@ -247,7 +257,7 @@ impl Shell {
         }
     }
 
-    /// Ctrl-C overtakes what a child has not read: whoever presses it does not want to wait behind a paste of megabytes,
+    /// Ctrl-C overtakes what a child has not read: a person who presses it does not want to wait behind a paste of megabytes,
     /// or for ever.
     fn cancel_input(&mut self) {
         let Some(pty) = &self.pane.pty else { return };
@@ -286,7 +296,7 @@ impl Shell {
         if let Some(pty) = &self.pane.pty
             && let Err(error) = pty.resize(size)
         {
-            tracing::warn!(error = told(&error), "the pane keeps its size");
+            tracing::warn!(error = chain(&error), "the pane keeps its size");
         }
     }
 
@@ -356,7 +366,7 @@ impl Shell {
     }
 
     /// What an agent needs is on disk: it is started, unless it was given up meanwhile. The process is this thread's own child:
-    /// with the death of the thread that has started it, it would be told that we are dead.
+    /// with the death of the thread that has started it, it would be notified of our death.
     pub(super) fn start_ready(&mut self, ready: StartReady) {
         let StartReady {
             start,
@@ -376,17 +386,17 @@ impl Shell {
         let spawned = spec.and_then(|spec| {
             let spec = PaneSpec { size, ..spec };
             pty::spawn(spec, iteration.get(), &self.pane.messages)
-                .map_err(|error| std::io::Error::other(told(&error)))
+                .map_err(|error| std::io::Error::other(chain(&error)))
         });
         let pty = match spawned {
             Ok(pty) => pty,
             Err(error) => {
-                let why = format!("the agent cannot be started: {}", told(&error));
+                let why = format!("the agent cannot be started: {}", chain(&error));
                 self.post(Event::Pane(PaneEvent::SpawnFailed { iteration, why }));
                 return;
             }
         };
-        // Before its number can be anybody else's: it is ours until we release it.
+        // Before its number can be another process's: it is ours until we release it.
         let process = process::stamp(pty.pid()).unwrap_or_else(|| crate::lineage::ProcessStamp {
             pid: pty.pid(),
             start_time: String::new(),
@@ -397,7 +407,7 @@ impl Shell {
         }
         self.record(iteration, self.pane.screen.size());
         self.keep(Job::Agent(iteration, process.clone()));
-        // A guess that serves where hooks are switched off; the first hook tells the true path.
+        // A guess that serves where hooks are switched off; the first hook reports the true path.
         if let Some(path) = self.agent.transcript_of(session) {
             self.follow(session, path.to_string_lossy().into_owned());
         }
@@ -417,7 +427,7 @@ impl Shell {
         };
         let opened = files
             .iteration(iteration)
-            .map_err(|error| told(&error))
+            .map_err(|error| chain(&error))
             .and_then(|directory| {
                 Recording::create(
                     &directory.path().join(RECORDING),
@@ -425,7 +435,7 @@ impl Shell {
                     super::wall().timestamp(),
                     self.core.view().config.recording.max_size,
                 )
-                .map_err(|error| told(&error))
+                .map_err(|error| chain(&error))
             });
         match opened {
             Ok(recording) => self.pane.recording = Some((Instant::now(), recording)),
@@ -477,7 +487,7 @@ impl Shell {
     fn read_recording(&mut self, iteration: crate::lineage::IterationId) {
         let flushing = self.flush_recording();
         let directory = match &self.agent.files {
-            Some(files) => files.iteration(iteration).map_err(|error| told(&error)),
+            Some(files) => files.iteration(iteration).map_err(|error| chain(&error)),
             None => Err("nothing is kept in this directory".to_owned()),
         };
         // One that was made with a larger limit is not read: what counts is what we can hold.
@@ -492,9 +502,9 @@ impl Shell {
             let cast = directory.and_then(|directory| {
                 let bytes = directory
                     .read(RECORDING, limit)
-                    .map_err(|error| told(&error))?;
+                    .map_err(|error| chain(&error))?;
                 let bytes = bytes.ok_or("it was not recorded")?;
-                Cast::parse(&bytes).map_err(|error| told(&error))
+                Cast::parse(&bytes).map_err(|error| chain(&error))
             });
             // The loop is gone, then.
             let _ = events.blocking_send(Event::Read(ReadEvent::Recording { iteration, cast }));
@@ -519,7 +529,7 @@ impl Shell {
 
     /// Off the loop: the files may lie on a slow disk.
     fn read_client_settings(&self) {
-        if !self.agent.kind.tells() {
+        if !self.agent.kind.reports() {
             return;
         }
         let events = self.events.clone();
@@ -556,10 +566,10 @@ impl Shell {
         tokio::spawn(async move {
             // The handoff is made of the scratchpad too: what was to be read before is read before.
             let _ = tokio::time::timeout(GROUND_LIMIT, caught_up).await;
-            let look = move || ground::read(&project, &named, &include);
+            let look = move || handoff_files::read(&project, &named, &include);
             let looked = tokio::task::spawn_blocking(look);
-            let ground = match tokio::time::timeout(GROUND_LIMIT, looked).await {
-                Ok(Ok(ground)) => ground,
+            let files = match tokio::time::timeout(GROUND_LIMIT, looked).await {
+                Ok(Ok(files)) => files,
                 _ => Ground {
                     warnings: vec!["the files of the handoff could not be looked at".to_owned()],
                     ..Ground::default()
@@ -567,7 +577,7 @@ impl Shell {
             };
             // The loop is gone, then.
             let _ = events
-                .send(Event::Read(ReadEvent::Ground(Box::new(ground))))
+                .send(Event::Read(ReadEvent::Ground(Box::new(files))))
                 .await;
         });
     }
@@ -579,12 +589,12 @@ impl Shell {
         }
     }
 
-    fn told(&self, news: &RunNews) {
+    fn report(&self, news: &RunNews) {
         let now = super::wall();
         tracing::info!(news = %crate::clean::one_line(&news.to_string()), "run");
         self.terminal
             .front
-            .tell(news, now, self.core.view().run().as_str());
+            .report(news, now, self.core.view().run().as_str());
     }
 
     /// Calls a person by the host terminal: OSC 777 where it is known to be the form understood, else OSC 9, and the bell.
@@ -596,9 +606,9 @@ impl Shell {
         }
         // Who looks at the terminal sees what it shows.
         if how == Notifications::Desktop && self.core.view().host_focused != Some(true) {
-            self.terminal.outward.notify("pitstop", why);
+            self.terminal.host_output.notify("pitstop", why);
         }
-        self.terminal.outward.bell();
+        self.terminal.host_output.bell();
     }
 
     pub(super) fn follow(&mut self, session: SessionId, path: String) {
@@ -627,7 +637,7 @@ impl Shell {
         };
         self.services
             .follower
-            .send(Poke::Follow(session, path, history));
+            .send(FollowCommand::Follow(session, path, history));
     }
 
     /// The transcript of a session: the one that is followed, if it is that session's.
@@ -685,7 +695,7 @@ impl Shell {
 
     /// Puts a text on the host's clipboard with the next frame; an earlier one that waits gives way.
     fn store_clipboard(&mut self, text: &str) {
-        if !self.terminal.outward.store_clipboard(text) {
+        if !self.terminal.host_output.store_clipboard(text) {
             let what = "the text is too large for the terminal's clipboard".to_owned();
             self.post(Event::Troubled { what });
         }
@@ -701,7 +711,7 @@ impl Shell {
 }
 
 pub(super) fn recording_failed(error: &RecordingError) {
-    tracing::warn!(error = told(error), "the pane is not recorded any more");
+    tracing::warn!(error = chain(error), "the pane is not recorded any more");
 }
 
 /// Random values for the next reboot.
@@ -727,13 +737,13 @@ pub(super) fn leftovers(pty: &pty::Pty) -> Vec<String> {
         .collect()
 }
 
-/// How long the keeper may take to write everything when we leave.
+/// How long the store writer may take to write everything when we leave.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Has everything written and the database closed; whether that was done.
-pub async fn close(keeper: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) -> bool {
+pub async fn close(store_writer: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) -> bool {
     let (done, closed) = tokio::sync::oneshot::channel();
-    if keeper
+    if store_writer
         .send(Job::Close(super::wall(), reason, done))
         .await
         .is_ok()

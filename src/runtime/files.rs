@@ -24,6 +24,7 @@ use crate::{
         effect::StartAgent,
         event::{MadeAgain, ReadEvent},
     },
+    clean::chain,
     config::{
         error::Fault,
         load::{
@@ -40,7 +41,7 @@ use crate::{
     store::{PrivateDir, VersionFile, agent_registry},
 };
 
-use super::{agent::AgentPlan, effects::SCRATCHPAD, keeper::told, task, worker::Worker};
+use super::{agent::AgentPlan, effects::SCRATCHPAD, task, worker::Worker};
 
 /// The unsent prompt's name among what is kept of a project in the state directory.
 const DRAFT: &str = "draft.md";
@@ -210,7 +211,7 @@ impl Start {
             no_compaction,
         } = self;
         StartReady {
-            // Before there is anybody to add to it.
+            // Before any process can add to it.
             before: plan.transcript_length(&start),
             // It has its size once it is opened.
             spec: plan.spec(&start, PaneSize::new(1, 1), no_compaction),
@@ -282,24 +283,24 @@ impl Writer {
     fn project_dir(&self) -> Result<PrivateDir, String> {
         let directory = self.places.scratchpad.parent();
         PrivateDir::open_again(directory.unwrap_or(&self.places.project))
-            .map_err(|error| told(&error))
+            .map_err(|error| chain(&error))
     }
 
     /// The project's directory below the state directory: versions of the scratchpad and the unsent prompt.
     fn kept_aside(&self) -> Result<PrivateDir, String> {
-        let hash = project_hash(&self.places.project).map_err(|error| told(&error))?;
-        PrivateDir::open_beside(self.places.paths.state_dir(), &hash).map_err(|error| told(&error))
+        let hash = project_hash(&self.places.project).map_err(|error| chain(&error))?;
+        PrivateDir::open_beside(self.places.paths.state_dir(), &hash).map_err(|error| chain(&error))
     }
 
     fn scratchpad_on_disk(&self) -> Result<Option<String>, String> {
         let bytes = self
             .project_dir()?
             .read(SCRATCHPAD, scratchpad::MAX_BYTES)
-            .map_err(|error| told(&error))?;
+            .map_err(|error| chain(&error))?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Somebody else has written what stands in the scratchpad: the core is to see it before anything is written over it.
+    /// Another program has written what stands in the scratchpad: the core is to see it before anything is written over it.
     fn seen(&mut self, disk: Option<&str>) {
         if self.written.as_deref() != disk {
             self.written = None;
@@ -320,7 +321,7 @@ impl Writer {
         }
     }
 
-    /// Writes the notes, unless somebody has written there meanwhile.
+    /// Writes the notes, unless it was written to meanwhile.
     fn write_scratchpad(&mut self, base: &str, text: String) {
         let written = self.project_dir().and_then(|directory| {
             let disk = self.scratchpad_on_disk()?;
@@ -330,7 +331,7 @@ impl Writer {
             }
             directory
                 .write_private(SCRATCHPAD, text.as_bytes())
-                .map_err(|error| told(&error))?;
+                .map_err(|error| chain(&error))?;
             Ok(Ok(text))
         });
         let answer = match written {
@@ -357,7 +358,7 @@ impl Writer {
         }
         let opened = self
             .kept_aside()
-            .and_then(|directory| VersionFile::open(directory).map_err(|error| told(&error)));
+            .and_then(|directory| VersionFile::open(directory).map_err(|error| chain(&error)));
         let answer = match opened {
             Ok((file, versions)) => {
                 self.newest = versions.last().map_or(0, |last| last.number);
@@ -382,7 +383,7 @@ impl Writer {
         }
         versions.add(version.clone());
         if let Err(error) = file.add(&version, versions) {
-            let error = told(&error);
+            let error = chain(&error);
             tracing::warn!(error, "a version of the scratchpad is not kept");
             // The file itself has it, unless that takes nothing either.
             if version.unsaved_over.is_some() {
@@ -400,7 +401,7 @@ impl Writer {
                 Some(text) => directory.write_private(DRAFT, text.as_bytes()),
                 None => directory.remove(DRAFT),
             };
-            done.map_err(|error| told(&error))
+            done.map_err(|error| chain(&error))
         });
         if let Err(error) = kept {
             tracing::warn!(error, "the unsent prompt is not kept on disk");
@@ -412,7 +413,7 @@ impl Writer {
     fn read_draft(&self) {
         let read = self.kept_aside().and_then(|directory| {
             let bytes = directory.read(DRAFT, scratchpad::MAX_BYTES);
-            bytes.map_err(|error| told(&error))
+            bytes.map_err(|error| chain(&error))
         });
         match read {
             Ok(Some(bytes)) => {
@@ -444,7 +445,7 @@ impl Writer {
         }
         let file = self
             .kept_aside()
-            .and_then(|directory| VersionFile::open(directory).map_err(|error| told(&error)));
+            .and_then(|directory| VersionFile::open(directory).map_err(|error| chain(&error)));
         if let (Some((versions, _)), Ok((file, _))) = (&mut self.versions, file) {
             *versions = file;
         }

@@ -1,4 +1,4 @@
-//! Follows the transcript, and the recording of an agent that has none, on a thread that may block, and tells what they say.
+//! Follows the transcript, and the recording of an agent that has none, on a thread that may block, and reports what they say.
 
 use std::{fs::File, io::Read as _, path::PathBuf, sync::mpsc as std_mpsc};
 
@@ -10,6 +10,7 @@ use crate::{
         Event,
         event::{ReadEvent, TranscriptFacts},
     },
+    clean::chain,
     handoff::{signal, strategy::RecentCommands},
     lineage::{IterationId, TokenTotals},
     pane::recording::Flushing,
@@ -23,37 +24,37 @@ use crate::{
     },
 };
 
-/// Bytes read before the figures are told: a large transcript shows its progress.
+/// Bytes read before the figures are sent: a large transcript shows its progress.
 const BUDGET: u64 = 64 * 1024 * 1024;
 
-/// The most that is told of recent commands, in bytes: a share of the handoff's default size that leaves room for the rest.
+/// The most that is shown of recent commands, in bytes: a share of the handoff's default size that leaves room for the rest.
 const COMMANDS_BUDGET: usize = 16 * 1024;
 
-/// What the follower is told.
+/// What the follower is asked for.
 #[derive(Debug)]
-pub enum Poke {
+pub enum FollowCommand {
     /// Follow this file from now on; up to this many bytes of it are history, whose signals were heard before.
     Follow(SessionId, PathBuf, u64),
     /// It may have grown.
     Grown,
-    /// A command has ended in the pane; this recording tells of it once it is written.
+    /// A command has ended in the pane; this recording has it once it is written.
     Recorded(IterationId, PathBuf, Flushing),
 }
 
-/// Follows until nobody can poke any more.
-pub fn follow(pokes: &std_mpsc::Receiver<Poke>, events: &mpsc::Sender<Event>) {
+/// Follows until no order can come any more.
+pub fn follow(orders: &std_mpsc::Receiver<FollowCommand>, events: &mpsc::Sender<Event>) {
     let mut following: Option<Following> = None;
     let mut recorded: Option<Recorded> = None;
-    while let Ok(first) = pokes.recv() {
-        // Many pokes at once are one.
+    while let Ok(first) = orders.recv() {
+        // Many orders at once are one.
         let mut record = false;
-        for poke in std::iter::once(first).chain(pokes.try_iter()) {
-            match poke {
-                Poke::Follow(session, path, history) => {
+        for order in std::iter::once(first).chain(orders.try_iter()) {
+            match order {
+                FollowCommand::Follow(session, path, history) => {
                     take_up(&mut following, session, path, history, events);
                 }
-                Poke::Grown => {}
-                Poke::Recorded(iteration, path, flushing) => {
+                FollowCommand::Grown => {}
+                FollowCommand::Recorded(iteration, path, flushing) => {
                     flushing.wait();
                     record = true;
                     if recorded.as_ref().is_none_or(|one| one.path != path) {
@@ -82,7 +83,7 @@ fn take_up(
         .as_mut()
         .filter(|one| one.session == session && one.tail.path() == path)
     {
-        // Whoever asks again has forgotten what was told.
+        // A caller that asks again needs everything again.
         same.retell = true;
         return;
     }
@@ -113,9 +114,9 @@ struct Following {
     history: u64,
     skipped: u64,
     seen: bool,
-    /// How many commands there were when they were told last.
+    /// How many commands there were when they were sent last.
     commands: u64,
-    /// Everything is to be told, changed or not.
+    /// Everything is to be sent, changed or not.
     retell: bool,
 }
 
@@ -173,7 +174,7 @@ impl Following {
         let total = self.digest.commands().total();
         // Long texts are only made when there is something new.
         let commands =
-            (total != self.commands || self.retell).then(|| told(self.digest.commands()));
+            (total != self.commands || self.retell).then(|| shown(self.digest.commands()));
         self.commands = total;
         if self.retell {
             self.digest.tell_again();
@@ -212,8 +213,8 @@ impl Following {
     }
 }
 
-/// The last commands as they are told.
-fn told(log: &CommandLog) -> String {
+/// The last commands as the handoff shows them.
+fn shown(log: &CommandLog) -> String {
     RecentCommands::default().context_within(&log.records(), log, COMMANDS_BUDGET)
 }
 
@@ -263,7 +264,7 @@ impl Recorded {
         let log = self.reader.log();
         if log.total() != self.commands {
             self.commands = log.total();
-            let (iteration, commands) = (self.iteration, told(log));
+            let (iteration, commands) = (self.iteration, shown(log));
             send(
                 events,
                 ReadEvent::Recorded {
@@ -280,7 +281,7 @@ fn lost(events: &mpsc::Sender<Event>, session: SessionId, error: &dyn std::error
         events,
         ReadEvent::TranscriptLost {
             session,
-            why: super::keeper::told(error),
+            why: chain(error),
         },
     );
 }

@@ -68,7 +68,7 @@ impl Front {
             .spawn(move || {
                 while let Ok(line) = lines.recv() {
                     let mut out = io::stdout().lock();
-                    // Whoever read them has gone; the log has them too.
+                    // Their reader has gone; the log has them too.
                     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
                 }
             })?;
@@ -156,8 +156,8 @@ impl Front {
         drop(self.host.take());
     }
 
-    /// Tells something of the run.
-    pub fn tell(&self, news: &RunNews, at: DateTime<Utc>, run: &str) {
+    /// Reports an event of the run.
+    pub fn report(&self, news: &RunNews, at: DateTime<Utc>, run: &str) {
         let Some(lines) = &self.lines else { return };
         let line = match lines.speech {
             Speech::Lines => redact::redact(&news.line(at)).into_owned(),
@@ -166,7 +166,7 @@ impl Front {
         if let Some(sender) = &lines.sender
             && sender.try_send(line).is_err()
         {
-            tracing::warn!("nobody reads the lines of the run: one is dropped");
+            tracing::warn!("the lines of the run have no reader: one is dropped");
         }
     }
 }
@@ -177,7 +177,7 @@ impl Drop for Lines {
         let Some(writer) = self.writer.take() else {
             return;
         };
-        // A pipe that nobody reads must not keep us.
+        // A pipe without a reader must not keep us.
         let limit = Instant::now() + LAST_LINES;
         while !writer.is_finished() && Instant::now() < limit {
             thread::sleep(Duration::from_millis(1));

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! No write here ever waits in the kernel: where there is no room it is waited for with a limit. So [`restore`] always
-//! returns, whoever holds what and however long the terminal has stalled.
+//! returns, whatever lock is held and however long the terminal has stalled.
 
 use std::{
     io,
@@ -47,7 +47,7 @@ const QUERIES: &str = "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[?u\x1b[?2026$p\x1b[?99
 /// cursor shape, a synchronized frame. Cleared first: a terminal that has grown since `ENTER` (tmux) keeps rows of ours else.
 const LEAVE: &str = "\x1b]2;\x1b\\\x1b[23;2t\x1b[?2026l\x1b[<u\x1b[>4m\x1b[?2031l\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[2J\x1b[0 q\x1b[?1049l\x1b[?25h";
 
-/// How the host terminal tells keys apart that have one byte in common, such as Shift+Enter and Enter.
+/// How the host terminal distinguishes keys that have one byte in common, such as Shift+Enter and Enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostKeys {
     /// Not that we know of.
@@ -55,12 +55,12 @@ pub enum HostKeys {
     Alike,
     /// By the kitty protocol.
     Kitty,
-    /// By xterm's `modifyOtherKeys`, if at all: there is no answer that tells. xterm and tmux (`extended-keys on`) do.
+    /// By xterm's `modifyOtherKeys`, if at all: there is no answer that shows it. xterm and tmux (`extended-keys on`) do.
     Other,
 }
 
 impl HostKeys {
-    /// What is known once the terminal has told its keyboard flags, or has answered DA1 without having done so.
+    /// What is known once the terminal has reported its keyboard flags, or has answered DA1 without having done so.
     #[must_use]
     pub const fn learned(self, kitty: bool) -> Self {
         match (self, kitty) {
@@ -249,7 +249,7 @@ pub fn restore_on_panic() {
     }));
 }
 
-/// What the reader thread tells.
+/// What the reader thread sends.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HostBytes {
     /// The user did something, or the terminal answers.
@@ -444,7 +444,7 @@ fn write_frame(taken: u64, mut frame: &[u8]) {
     }
 }
 
-/// Standard output's terminal by a descriptor of its own. Standard output itself cannot be told not to wait: whoever
+/// Standard output's terminal by a descriptor of its own. Standard output itself cannot be set not to wait: whatever program
 /// shares it would not either.
 fn without_waits() -> Option<OwnedFd> {
     let name = rustix::termios::ttyname(io::stdout(), Vec::new()).ok()?;

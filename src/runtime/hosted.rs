@@ -22,7 +22,9 @@ use crate::{
     transcript::Tokens,
 };
 
-use super::{Shell, effects, keeper::Job, leaving::Remains, listen::Listening, resizing::Resizing};
+use super::{
+    Shell, effects, leaving::Remains, listen::Listening, resizing::Resizing, store_writer::Job,
+};
 
 /// How much may be typed for an agent that is about to start, in bytes.
 const TYPED_AHEAD: usize = 64 * 1024;
@@ -45,7 +47,7 @@ pub(super) struct Hosted {
     /// The agent that is about to start.
     pub starting: Option<Starting>,
     pub recording: Option<(Instant, Recording)>,
-    /// The sizes of the pane that the child has not been told yet.
+    /// The sizes of the pane that the child has not been sent yet.
     pub resizing: Resizing,
     /// The child has refused a part of the paste that is coming in.
     pub paste_cut: bool,
@@ -107,7 +109,7 @@ impl Shell {
         match news {
             PtyNews::Output(bytes) if current => self.output(&bytes),
             PtyNews::Stopped(_) if current => {
-                // The child leads its session: nobody else could continue it.
+                // The child leads its session: no other process could continue it.
                 if let Some(pty) = &self.pane.pty {
                     let _ = pty.signal(pty::Signal::Continue);
                 }
@@ -157,7 +159,7 @@ impl Shell {
         }
         self.after_feed();
         self.listen();
-        if self.agent.kind.tells() {
+        if self.agent.kind.reports() {
             self.pane
                 .prompt_box_due
                 .get_or_insert_with(|| Instant::now() + PROMPT_BOX_TIME);
@@ -193,7 +195,7 @@ impl Shell {
         }
     }
 
-    /// Writes to the child; a child that does not read is told of, not waited for. False if it was refused.
+    /// Writes to the child; a child that does not read is reported, not waited for. False if it was refused.
     pub(super) fn write_pane(&mut self, bytes: Vec<u8>) -> bool {
         let refused = match (&self.pane.pty, &mut self.pane.starting) {
             (Some(pty), _) => pty.try_write(bytes).is_err(),
@@ -234,10 +236,10 @@ impl Shell {
         }
     }
 
-    /// Whether nothing better can be known: a program that tells nothing, or one whose transcript has gone. For a
+    /// Whether nothing better can be known: a program that reports nothing, or one whose transcript has gone. For a
     /// client that has not spoken yet no figure is truer than the few words on its screen.
     pub(super) fn wants_estimate(&self) -> bool {
-        !self.agent.kind.tells() || self.core.view().transcript_lost
+        !self.agent.kind.reports() || self.core.view().transcript_lost
     }
 
     /// Estimates usage from the pane's text, where nothing better is known.

@@ -1,7 +1,7 @@
 //! The pointer over the pane's links: which one it stands on, and whether the host terminal is asked for its moves.
 //!
 //! Moves without a button wake the loop many times a second, so they are asked for only while there is something to
-//! point at: a link that is seen, or a child that has asked for them itself. Those that nobody has asked for end here.
+//! point at: a link that is seen, or a child that has asked for them itself. Those that were not asked for end here.
 
 use crossterm::event::MouseEventKind;
 
@@ -33,7 +33,7 @@ pub(super) struct Pointer {
 }
 
 impl Shell {
-    /// Notes where an input leaves the pointer; true if it is a move that nobody else has asked for.
+    /// Notes where an input leaves the pointer; true if it is a move that only we have asked for.
     pub(super) fn points(&mut self, input: &HostInput) -> bool {
         let HostInput::Mouse { event, .. } = input else {
             self.terminal.pointer.at = None;
@@ -53,7 +53,7 @@ impl Shell {
         }
     }
 
-    /// Tells the core what the pointer stands on, if that has changed: by a move, or because the text has.
+    /// Reports to the core what the pointer stands on, if that has changed: by a move, or because the text has.
     pub(super) fn look_under_pointer(&mut self) {
         let target = self.terminal.pointer.at.and_then(|at| self.link_at(at));
         if target != self.core.view().hovered {
@@ -89,7 +89,7 @@ impl Shell {
         self.terminal.pointer.links = self.pane.screen.shows_link(rows, passes);
     }
 
-    /// What the host terminal is to be told about moves, if that has changed.
+    /// What the host terminal is to be sent about moves, if that has changed.
     pub(super) fn follow_pointer(&mut self) -> &'static [u8] {
         let follow = (self.terminal.pointer.links && !ui::pane_covered(self.core.view()))
             || self.child_follows();

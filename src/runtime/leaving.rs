@@ -32,7 +32,7 @@ const STEPS: [StopStep; 3] = [
 pub(super) struct Remains {
     /// The agents whose groups or sessions were not empty when they ended.
     leaders: Vec<ProcessStamp>,
-    /// What the last agent had started when it was told to end.
+    /// What the last agent had started when it was asked to end.
     family: Vec<Member>,
 }
 

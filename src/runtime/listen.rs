@@ -1,5 +1,5 @@
-//! What is read off the pane of an agent that tells nothing: signals in its text, commands in its recording. And where
-//! hooks do not come, the transcript of one that should tell.
+//! What is read off the pane of an agent that reports nothing: signals in its text, commands in its recording. And where
+//! hooks do not come, the transcript of one that should report.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::{
     pane::screen::{Mark, ScreenFact},
 };
 
-use super::{Shell, follower::Poke};
+use super::{Shell, follower::FollowCommand};
 
 /// How long the pane must have been quiet before its text is read: a message in mid-stream is no message yet.
 const SETTLE: Duration = Duration::from_millis(250);
@@ -55,7 +55,7 @@ impl Shell {
     /// The pane has printed something.
     pub(super) fn listen(&mut self) {
         let now = Instant::now();
-        if self.agent.kind.tells() {
+        if self.agent.kind.reports() {
             if self.services.transcript.is_none() && !self.core.view().agent.hooked {
                 let due = self.pane.listening.seek_due.unwrap_or(now + SEEK_TIME);
                 self.pane.listening.seek_due = Some(due.min(now + SEEK_TIME));
@@ -112,7 +112,7 @@ impl Shell {
     /// The emulator saw something that is no cell.
     pub(super) fn screen_fact(&mut self, fact: ScreenFact) {
         if let ScreenFact::Mark(mark) = fact
-            && !self.agent.kind.tells()
+            && !self.agent.kind.reports()
         {
             self.marked(mark);
         }
@@ -134,9 +134,11 @@ impl Shell {
             .as_ref()
             .map(|(_, recording)| recording.path().to_owned());
         if let Some((path, flushing)) = path.zip(self.flush_recording()) {
-            self.services
-                .follower
-                .send(Poke::Recorded(self.core.view().iteration, path, flushing));
+            self.services.follower.send(FollowCommand::Recorded(
+                self.core.view().iteration,
+                path,
+                flushing,
+            ));
         }
     }
 }

@@ -27,14 +27,13 @@ pub mod effects;
 mod files;
 pub mod follower;
 pub mod front;
-pub mod ground;
+pub mod handoff_files;
 pub mod host;
+pub mod host_output;
 mod hosted;
 mod hover;
-pub mod keeper;
 mod leaving;
 pub mod listen;
-pub mod outward;
 pub mod paint;
 pub mod places;
 pub mod prepare;
@@ -42,6 +41,7 @@ pub mod recovery;
 pub mod resizing;
 mod services;
 mod signals;
+pub mod store_writer;
 pub mod summary;
 pub mod task;
 mod terminal;
@@ -82,12 +82,12 @@ use canvas::Canvas;
 use files::{Files, Order, StartReady};
 use front::{Front, Speech};
 use host::HostBytes;
+use host_output::HostOutput;
 use hosted::Hosted;
-use keeper::Job;
-use outward::Outward;
 use paint::Abilities;
 use services::{Calls, Services};
 pub use signals::Signals;
+use store_writer::Job;
 use terminal::{ECHO_FRAME_TIME, ECHO_TIME, FRAME_TIME, Frames, Terminal};
 
 /// How many answers may wait for the loop.
@@ -106,7 +106,7 @@ pub struct Setup {
     /// How agents are started.
     pub agent: AgentPlan,
     /// The owner of everything kept.
-    pub keeper: mpsc::Sender<Job>,
+    pub store_writer: mpsc::Sender<Job>,
     /// Answers from tasks.
     pub answers: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
     /// What reaches us through the doors.
@@ -182,7 +182,7 @@ enum Woken {
     Timer,
 }
 
-/// Runs the supervisor until it is told to leave; returns the exit code and the model as it was last.
+/// Runs the supervisor until it is asked to leave; returns the exit code and the model as it was last.
 pub async fn run(setup: Setup) -> io::Result<(i32, Model)> {
     let (mut shell, mut sources) = Shell::begin(setup)?;
     let code = shell.serve_until_quit(&mut sources).await;
@@ -225,8 +225,8 @@ impl Shell {
             Some(speech) => Front::headless(speech)?,
         };
         let theme = Theme::new(model.config.ui.theme, setup.depth, true);
-        let outward = Outward::new(setup.abilities);
-        let terminal = Terminal::new(front, outward, setup.depth, theme);
+        let host_output = HostOutput::new(setup.abilities);
+        let terminal = Terminal::new(front, host_output, setup.depth, theme);
         let frames = Frames::new(Canvas::new(model.host, setup.abilities));
         let size = layout(model).pane_size();
         let (messages, pane) = pty::channel();
@@ -249,7 +249,7 @@ impl Shell {
             frames,
             pane: Hosted::new(screen, messages),
             files: Files::new(places, events.clone(), starts),
-            services: Services::new(setup.keeper, &events),
+            services: Services::new(setup.store_writer, &events),
             calls: Calls::new(setup.feed),
             events,
             agent: Arc::new(setup.agent),
@@ -330,7 +330,7 @@ impl Shell {
         } = self;
         let Terminal {
             mut front,
-            mut outward,
+            mut host_output,
             editing,
             ..
         } = terminal;
@@ -344,8 +344,8 @@ impl Shell {
             editing.end().await;
         }
         // The last call to a person.
-        let mut last = outward.take();
-        last.extend(outward.leave());
+        let mut last = host_output.take();
+        last.extend(host_output.leave());
         if !last.is_empty() {
             front.write(last);
         }

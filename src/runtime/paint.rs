@@ -1,7 +1,7 @@
 //! Cells to bytes for the host terminal: ratatui's backend with links, kinds of underline and short sequences.
 //!
 //! Ratatui's own backend writes each attribute as a sequence of its own, knows one kind of underline and no links.
-//! This one writes one sequence for all that changes between two cells, and puts the cursor anew behind every
+//! This one writes one sequence for all that changes between two cells, and sets the cursor again behind every
 //! character on whose width terminals disagree, so that the rest of the row stands where it belongs.
 
 use std::fmt::Write as _;

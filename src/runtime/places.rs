@@ -23,11 +23,10 @@ use crate::{
         Event,
         event::{MadeAgain, PlacesSeen},
     },
+    clean::chain,
     config::load::paths::Paths,
     store::{PrivateDir, agent_registry, lock::Lock, run_dir::RunDir},
 };
-
-use super::keeper::told;
 
 /// How often they are looked at. A hook that finds no socket is lost, so the time without one is to be short.
 const LOOK: Duration = Duration::from_secs(1);
@@ -167,24 +166,24 @@ impl Places {
                 looked.made.lock = true;
                 self.begin_registry();
             }
-            Err(error) => looked.missing.push(told(&error)),
+            Err(error) => looked.missing.push(chain(&error)),
         }
         if !self.endpoint.socket.is_there() {
             match self.bind_again() {
                 Ok(()) => looked.made.socket = true,
-                Err(error) => looked.missing.push(told(&error)),
+                Err(error) => looked.missing.push(chain(&error)),
             }
         }
         match self.keep_secrets() {
             Ok(written) => looked.made.socket |= written,
-            Err(error) => looked.missing.push(told(&error)),
+            Err(error) => looked.missing.push(chain(&error)),
         }
         if let Some(run) = &self.run
             && !run.path().is_dir()
         {
             match run.make() {
                 Ok(()) => looked.made.files = true,
-                Err(error) => looked.missing.push(told(&error)),
+                Err(error) => looked.missing.push(chain(&error)),
             }
         }
         looked
@@ -203,7 +202,7 @@ impl Places {
             agent_registry::begin(agents).map(drop)
         });
         if let Err(error) = begun {
-            tracing::warn!(error = told(&error), "agents cannot be registered");
+            tracing::warn!(error = chain(&error), "agents cannot be registered");
         }
     }
 
@@ -234,7 +233,7 @@ impl Places {
                 continue;
             }
             match self.secrets.keep(dir, socket) {
-                Ok(anew) => (stand, written) = (true, written || anew),
+                Ok(again) => (stand, written) = (true, written || again),
                 Err(error) => refused = refused.or(Some(error)),
             }
         }

@@ -31,11 +31,12 @@ use crate::{
         event::ReadEvent,
     },
     breakpoint::git,
-    clean, format, redact,
+    clean::{self, chain},
+    format, redact,
     store::run_dir::HANDOFF,
 };
 
-use super::{Shell, agent::AgentPlan, keeper::told};
+use super::{Shell, agent::AgentPlan};
 
 /// How long the files may take: a disk that hangs must not leave the reboot waiting for ever.
 const FILES_LIMIT: Duration = Duration::from_secs(10);
@@ -79,7 +80,7 @@ impl Shell {
                 tokio::task::spawn_blocking(move || make(&plan, &preparation, no_compaction));
             let mut outcome = match tokio::time::timeout(FILES_LIMIT, work).await {
                 Ok(Ok(done)) => done,
-                Ok(Err(error)) => Err(told(&error)),
+                Ok(Err(error)) => Err(chain(&error)),
                 Err(_) => Err(format!(
                     "what the new session needs could not be written within {} s",
                     FILES_LIMIT.as_secs()
@@ -123,21 +124,21 @@ fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Res
     }
     for program in [&plan.exe, &plan.program] {
         rustix::fs::access(program, Access::EXEC_OK)
-            .map_err(|error| format!("{} cannot be run: {}", program.display(), told(&error)))?;
+            .map_err(|error| format!("{} cannot be run: {}", program.display(), chain(&error)))?;
     }
     let iteration = preparation.iteration;
     plan.write_settings(iteration, no_compaction)
-        .map_err(|error| format!("no settings for the new session: {}", told(&error)))?;
+        .map_err(|error| format!("no settings for the new session: {}", chain(&error)))?;
     if let (Some(text), Some(files)) = (&preparation.handoff, &plan.files) {
         files
             .iteration(iteration)
             .and_then(|directory| directory.write_masked(HANDOFF, text))
-            .map_err(|error| format!("the handoff cannot be written: {}", told(&error)))?;
+            .map_err(|error| format!("the handoff cannot be written: {}", chain(&error)))?;
     }
     can_open(DESCRIPTORS).map_err(|error| {
         format!(
             "no {DESCRIPTORS} files can be opened for the new session (ulimit -n): {}",
-            told(&error)
+            chain(&error)
         )
     })?;
     has_room(&plan.state_dir, "pitstop's state", ROOM)?;
@@ -193,7 +194,7 @@ async fn run(
 ) -> Result<(), String> {
     let hook = about.hook;
     let failed = |why: &str| format!("[hooks] {hook} {why}");
-    let json = serde_json::to_string(about).map_err(|error| failed(&told(&error)))?;
+    let json = serde_json::to_string(about).map_err(|error| failed(&chain(&error)))?;
     let json = redact::json(&json).into_owned();
     let child = Command::new("sh")
         .arg("-c")
@@ -205,7 +206,7 @@ async fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| failed(&format!("cannot be run: {}", told(&error))))?;
+        .map_err(|error| failed(&format!("cannot be run: {}", chain(&error))))?;
     let mut child = Hook(child);
     let (stdin, stdout, stderr) = (
         child.0.stdin.take(),
@@ -252,7 +253,7 @@ async fn run(
     match ended {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(failed(&how(status, &said))),
-        Ok(Err(error)) => Err(failed(&told(&error))),
+        Ok(Err(error)) => Err(failed(&chain(&error))),
         Err(_) => Err(failed(&format!(
             "has taken longer than {} s ([hooks] timeout)",
             limit.as_secs_f64()
@@ -387,7 +388,7 @@ mod tests {
         );
         let pid = fs::read_to_string(project.path().join("pid")).unwrap();
         let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
-        // Killed, and reaped by whoever takes orphans in.
+        // Killed, and reaped by the process that adopts orphans.
         let end = std::time::Instant::now() + Duration::from_secs(10);
         while is_running(pid) {
             assert!(std::time::Instant::now() < end, "it goes on");

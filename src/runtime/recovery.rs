@@ -1,9 +1,10 @@
-//! What a supervisor that died without notice left behind: its record is closed, and the human is told how
+//! What a supervisor that died without notice left behind: its record is closed, and the human is shown how
 //! to go on.
 
 use chrono::{DateTime, Utc};
 
 use crate::{
+    clean::chain,
     lineage::{EndReason, Iteration, Lineage, Meta, ProcessStamp, Project, RunEnd, RunId},
     store::{
         HistoryOf, PrivateDir, RunHistory, RunRecord, Store,
@@ -11,8 +12,6 @@ use crate::{
     },
     transcript::SessionId,
 };
-
-use super::keeper::told;
 
 /// How many runs back one that was left open is looked for: each start closes those before it.
 const RUNS_BACK: u32 = 16;
@@ -84,7 +83,7 @@ pub async fn close_dead_runs(
         .into_iter()
         .filter(|one| one.run.ended_at.is_none() && kept != Some(&one.run.run))
         .collect();
-    // Their names tell the second only.
+    // Their names hold the second only.
     open.sort_by_key(|one| one.run.started_at);
     let mut last = None;
     for RunHistory { run, iterations } in open {
@@ -93,12 +92,12 @@ pub async fn close_dead_runs(
         let meta = RunDir::open(files, &run.run).and_then(|directory| directory.write_meta(&meta));
         if let Err(error) = meta {
             tracing::warn!(
-                error = told(&error),
+                error = chain(&error),
                 "the record of the dead run stays open"
             );
         }
         if let Err(error) = store.end_run(&run.run, at, EndReason::Crash).await {
-            tracing::warn!(error = told(&error), "the dead run stays open");
+            tracing::warn!(error = chain(&error), "the dead run stays open");
         }
         let session = lineage.iterations().last().and_then(|one| one.session_id);
         last = Some((run.agent, session));
@@ -127,7 +126,7 @@ async fn history(store: &Store, of: &HistoryOf, limit: u32) -> Vec<RunHistory> {
     store
         .history(of, limit)
         .await
-        .inspect_err(|error| tracing::warn!(error = told(error), "the last runs are not known"))
+        .inspect_err(|error| tracing::warn!(error = chain(error), "the last runs are not known"))
         .unwrap_or_default()
 }
 
@@ -149,7 +148,7 @@ async fn close_iterations(
         .filter(|one| open.contains(&one.iteration));
     for iteration in closed {
         if let Err(error) = store.put_iteration(lineage.run(), iteration).await {
-            tracing::warn!(error = told(&error), "an iteration's end is not recorded");
+            tracing::warn!(error = chain(&error), "an iteration's end is not recorded");
         }
     }
     lineage

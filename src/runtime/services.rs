@@ -22,8 +22,8 @@ use crate::{
 use super::{
     Shell,
     files::Order,
-    follower::{self, Poke},
-    keeper::Job,
+    follower::{self, FollowCommand},
+    store_writer::Job,
     summary::SideProcesses,
     trim::{self, Ask},
     watcher::Watcher,
@@ -40,8 +40,8 @@ const NOTES_SETTLE: Duration = Duration::from_millis(60);
 
 /// Tasks and threads, and what each is about.
 pub(super) struct Services {
-    pub keeper: mpsc::Sender<Job>,
-    pub follower: Worker<Poke>,
+    pub store_writer: mpsc::Sender<Job>,
+    pub follower: Worker<FollowCommand>,
     /// The transcript that is followed.
     pub transcript: Option<PathBuf>,
     /// The session that was started last, and how much of its transcript was there before, in bytes.
@@ -57,9 +57,9 @@ pub(super) struct Services {
 
 impl Services {
     /// Those that answer to `events`; threads begin with their first order.
-    pub fn new(keeper: mpsc::Sender<Job>, events: &mpsc::Sender<Event>) -> Self {
+    pub fn new(store_writer: mpsc::Sender<Job>, events: &mpsc::Sender<Event>) -> Self {
         Self {
-            keeper,
+            store_writer,
             follower: Worker::new("transcript", follower::follow, events.clone()),
             transcript: None,
             begun: None,
@@ -82,7 +82,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Nobody has called yet.
+    /// No call has come yet.
     pub fn new(feed: Feed) -> Self {
         Self {
             feed,
@@ -97,6 +97,14 @@ impl Calls {
         let call = CallId(self.last);
         self.open.insert(call, reply);
         call
+    }
+
+    /// Answers a call that is open.
+    pub fn answer(&mut self, call: CallId, reply: Reply) {
+        if let Some(asked) = self.open.remove(&call) {
+            // The caller may have gone away.
+            let _ = asked.send(reply);
+        }
     }
 }
 
@@ -169,7 +177,7 @@ impl Shell {
             },
             Request::Usage(query) => Reply::Usage(report::usage(self.core.view(), query)),
         };
-        // Whoever asked may have gone away.
+        // The caller may have gone away.
         let _ = reply.send(answer);
     }
 
@@ -200,7 +208,7 @@ impl Shell {
     pub(super) fn poke_transcript(&mut self) {
         if let Some(path) = &self.services.transcript {
             self.services.watcher.watch_beside(path);
-            self.services.follower.send(Poke::Grown);
+            self.services.follower.send(FollowCommand::Grown);
         }
     }
 }

@@ -16,7 +16,7 @@ pub struct Signals {
     interrupt: Signal,
     winch: Signal,
     stop: Signal,
-    /// Those that nobody sends to have us end in order, but that would end us all the same, with the terminal in disorder.
+    /// Those that are not sent to have us end in order, but that would end us all the same, with the terminal in disorder.
     deadly: Vec<(&'static str, Signal)>,
 }
 

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! - The thread that starts the process outlives it: on Linux the death of that thread is the death that the process is
-//!   told of, should we be killed (see `exec-agent`). The next start's sweep knows the process, too.
+//!   warned, should we be killed (see `exec-agent`). The next start's sweep knows the process, too.
 //! - The dead process is left unreaped until its group has been killed, so that the group's number is still its own.
-//! - Its end is learned from the process, not from the end of its output: whoever it left behind may hold the pipes.
+//! - Its end is learned from the process, not from the end of its output: a process it left behind may hold the pipes.
 //! - One at a time: a new request ends the one before. Dropping the owner ends all and waits for it.
 
 use std::{
@@ -43,6 +43,7 @@ use crate::{
         Event,
         event::{ReadEvent, SummaryId},
     },
+    clean::chain,
     config::SummaryConfig,
     handoff::summary::{self, Ended, Evidence, History, Ran},
     lineage::{IterationId, ProcessStamp},
@@ -53,7 +54,7 @@ use crate::{
 use super::{
     Shell,
     agent::{AgentPlan, SHIM},
-    keeper::{Job, told},
+    store_writer::Job,
 };
 
 /// How much of a transcript is read at its end, in bytes: far more than a summary can hold, and read in well under 300 ms,
@@ -90,7 +91,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long leaving waits for the thread: its grace, and some.
 const LEAVING: Duration = Duration::from_secs(3);
 
-/// The side processes: at most one that anybody waits for, and those that are being ended.
+/// The side processes: at most one that has a waiting caller, and those that are being ended.
 #[derive(Debug, Default)]
 pub struct SideProcesses(Vec<Running>);
 
@@ -148,7 +149,7 @@ struct Errand {
     /// How to ask a model, if one is to be asked.
     ask: Option<Ask>,
     events: mpsc::Sender<Event>,
-    keeper: mpsc::Sender<Job>,
+    store_writer: mpsc::Sender<Job>,
     stop: Arc<AtomicBool>,
 }
 
@@ -176,7 +177,7 @@ impl Shell {
                 timeout: settings.timeout,
             }),
             events: self.events.clone(),
-            keeper: self.services.keeper.clone(),
+            store_writer: self.services.store_writer.clone(),
             stop: Arc::default(),
         };
         if let Err(error) = self.services.summaries.start(errand) {
@@ -229,7 +230,7 @@ impl Errand {
         });
         let worth = text.is_ok();
         let id = self.id;
-        if !self.tell(ReadEvent::Condensed { id, text }) {
+        if !self.send(ReadEvent::Condensed { id, text }) {
             return;
         }
         let (Some(ask), Ok(history), true) = (self.ask.take(), read, worth) else {
@@ -240,15 +241,15 @@ impl Errand {
         let watch = Watch {
             stop: &self.stop,
             started: |stamp: &ProcessStamp| {
-                // Full, it means a store that hangs, of which the user has been told.
+                // Full, it means a store that hangs, which the user has been shown.
                 let _ = self
-                    .keeper
+                    .store_writer
                     .try_send(Job::Agent(self.iteration, stamp.clone()));
             },
         };
         let (ran, stamp) = ask_client(ask, prompt.as_bytes(), &watch);
         if let Some(stamp) = stamp {
-            let _ = self.keeper.try_send(Job::AgentGone(stamp));
+            let _ = self.store_writer.try_send(Job::AgentGone(stamp));
         }
         let mut outcome = summary::outcome(&ran);
         outcome.text = outcome.text.map(|text| self.compared(&text));
@@ -272,14 +273,14 @@ impl Errand {
         match read {
             Ok(()) => evidence.marked(),
             Err(error) => {
-                let why = told(&error);
+                let why = chain(&error);
                 format!("(What it names could not be looked for in the session: {why})\n\n{text}")
             }
         }
     }
 
-    /// False if nobody listens any more.
-    fn tell(&self, event: ReadEvent) -> bool {
+    /// False if the loop is gone.
+    fn send(&self, event: ReadEvent) -> bool {
         self.events.blocking_send(Event::Read(event)).is_ok() && !self.stop.load(Ordering::Relaxed)
     }
 
@@ -318,11 +319,11 @@ pub fn read_history(
         history.push(piece);
         !stop.load(Ordering::Relaxed)
     });
-    read.map_err(|error| told(&error))?;
+    read.map_err(|error| chain(&error))?;
     Ok(history.finished())
 }
 
-/// Who watches a process: whoever may want it ended, and whoever is told that it runs.
+/// What watches a process: it may want it ended, and is notified that it runs.
 struct Watch<'a, F> {
     stop: &'a AtomicBool,
     started: F,
@@ -367,7 +368,7 @@ fn ask_client<F: Fn(&ProcessStamp)>(
             (Vec::new(), Vec::new())
         }
     };
-    // Whoever is left of its group goes with it; the leader, dead or dying, still holds the number.
+    // What is left of its group goes with it; the leader, dead or dying, still holds the number.
     side.signal(Signal::KILL);
     let status = child.wait();
     let ran = Ran {
@@ -391,7 +392,7 @@ fn how(status: Option<ExitStatus>) -> String {
 /// The process as something to be ended.
 struct Side {
     pid: Option<Pid>,
-    /// Since when it has been told to end.
+    /// Since when it has been ending.
     ending: Option<Instant>,
     killed: bool,
     why: Option<Ended>,
@@ -493,7 +494,7 @@ impl Pipes {
             .collect();
         let writing: Option<BorrowedFd<'_>> = self.stdin.as_ref().map(|pipe| pipe.as_fd());
         polled.extend(writing.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::OUT)));
-        // Interrupted or not: the next look tells.
+        // Interrupted or not: the next look shows it.
         let _ = poll(&mut polled, Some(&TICK));
     }
 
@@ -562,7 +563,7 @@ mod tests {
         (ran, stamp.map_or(0, |stamp| stamp.pid))
     }
 
-    /// Nobody is left of the group. A process that was killed takes a moment to go.
+    /// No process is left of the group. A process that was killed takes a moment to go.
     #[track_caller]
     fn gone(group: u32) {
         let end = Instant::now() + Duration::from_secs(10);
@@ -640,8 +641,8 @@ mod tests {
             "{\"type\":\"user\",\"message\":{\"content\":\"hi\"}}\n",
         )
         .unwrap();
-        let (events, mut told) = mpsc::channel(8);
-        let (keeper, mut jobs) = mpsc::channel(8);
+        let (events, mut received) = mpsc::channel(8);
+        let (store_writer, mut jobs) = mpsc::channel(8);
         let errand = Errand {
             id: SummaryId(1),
             iteration: IterationId::FIRST,
@@ -651,12 +652,13 @@ mod tests {
                 "trap '' TERM; cat >/dev/null; while :; do sleep 1; done",
             )),
             events,
-            keeper,
+            store_writer,
             stop: Arc::default(),
         };
         let mut side = SideProcesses::default();
         side.start(errand).unwrap();
-        let Some(Event::Read(ReadEvent::Condensed { text: Ok(text), .. })) = told.blocking_recv()
+        let Some(Event::Read(ReadEvent::Condensed { text: Ok(text), .. })) =
+            received.blocking_recv()
         else {
             panic!("the transcript is read first")
         };
@@ -667,13 +669,13 @@ mod tests {
         drop(side);
         gone(stamp.pid);
         let cancelled = |event| matches!(event, Some(Event::Read(ReadEvent::Summarized { outcome, .. })) if outcome.text == Err("cancelled".to_owned()));
-        assert!(cancelled(told.blocking_recv()));
+        assert!(cancelled(received.blocking_recv()));
         assert!(matches!(jobs.blocking_recv(), Some(Job::AgentGone(gone)) if gone == stamp));
     }
 
     #[test]
     fn without_a_transcript_there_is_a_reason() {
-        let (events, mut told) = mpsc::channel(8);
+        let (events, mut received) = mpsc::channel(8);
         let errand = Errand {
             id: SummaryId(1),
             iteration: IterationId::FIRST,
@@ -681,14 +683,14 @@ mod tests {
             warmup: None,
             ask: Some(shell("exit 0")),
             events,
-            keeper: mpsc::channel(1).0,
+            store_writer: mpsc::channel(1).0,
             stop: Arc::default(),
         };
         errand.run();
-        let Some(Event::Read(ReadEvent::Condensed { text, .. })) = told.blocking_recv() else {
+        let Some(Event::Read(ReadEvent::Condensed { text, .. })) = received.blocking_recv() else {
             panic!("an answer comes in any case")
         };
         assert_eq!(text, Err("no transcript is known".to_owned()));
-        assert_eq!(told.blocking_recv(), None);
+        assert_eq!(received.blocking_recv(), None);
     }
 }

@@ -24,8 +24,8 @@ use super::{
     editor::Editing,
     front::Front,
     host::HostKeys,
+    host_output::HostOutput,
     hover::Pointer,
-    outward::Outward,
 };
 
 /// The shortest time between two frames: 60 a second.
@@ -45,7 +45,7 @@ pub(super) const ESCAPE_TIME: Duration = Duration::from_millis(25);
 pub(super) struct Terminal {
     pub front: Front,
     /// What goes to it beside the cells.
-    pub outward: Outward,
+    pub host_output: HostOutput,
     pub pointer: Pointer,
     pub decoder: Decoder,
     pub escape_due: Option<Instant>,
@@ -65,10 +65,10 @@ pub(super) struct Terminal {
 
 impl Terminal {
     /// One of which nothing is known yet.
-    pub fn new(front: Front, outward: Outward, depth: Depth, theme: Theme) -> Self {
+    pub fn new(front: Front, host_output: HostOutput, depth: Depth, theme: Theme) -> Self {
         Self {
             front,
-            outward,
+            host_output,
             pointer: Pointer::default(),
             decoder: Decoder::default(),
             escape_due: None,
@@ -150,10 +150,10 @@ impl Shell {
         self.redraw();
     }
 
-    /// Draws everything anew: somebody else has drawn on the host terminal.
+    /// Redraws everything: another program has drawn on the host terminal.
     pub(super) fn redraw(&mut self) {
         self.frames.canvas.renew(self.core.view().host);
-        self.terminal.outward.raw(self.terminal.keys.request());
+        self.terminal.host_output.raw(self.terminal.keys.request());
         self.terminal.pointer = Pointer::default();
         self.terminal.cursor_shape = None;
         self.resized();
@@ -195,7 +195,7 @@ impl Shell {
                 let kitty = matches!(reply, HostReply::KittyFlags(_));
                 let keys = self.terminal.keys.learned(kitty);
                 if keys != std::mem::replace(&mut self.terminal.keys, keys) {
-                    self.terminal.outward.raw(keys.request());
+                    self.terminal.host_output.raw(keys.request());
                     self.frames.dirty = true;
                 }
             }
@@ -203,12 +203,12 @@ impl Shell {
         }
     }
 
-    /// Whether the host terminal was asked to tell keys apart.
+    /// Whether the host terminal was asked to distinguish keys.
     pub(super) fn asked_for_keys(&self) -> bool {
         self.terminal.keys != HostKeys::Alike
     }
 
-    /// Chooses the colours anew: by the user's wish, and by whether the host terminal is dark.
+    /// Chooses the colours again: by the user's wish, and by whether the host terminal is dark.
     pub(super) fn choose_theme(&mut self) {
         let dark = self.terminal.scheme != Some(crate::pane::ColourScheme::Light);
         self.terminal.theme =
@@ -229,7 +229,7 @@ impl Shell {
         if patch && (urgent || !(self.frames.dirty || typed)) {
             return Some(Frame::Pane);
         }
-        let whole = self.frames.dirty || typed || output || !self.terminal.outward.is_empty();
+        let whole = self.frames.dirty || typed || output || !self.terminal.host_output.is_empty();
         whole.then_some(Frame::Whole)
     }
 
@@ -314,7 +314,7 @@ impl Shell {
                 .canvas
                 .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
         };
-        let mut bytes = self.terminal.outward.take();
+        let mut bytes = self.terminal.host_output.take();
         bytes.extend_from_slice(self.follow_pointer());
         let cursor = self.cursor_shape();
         if !(cells.is_empty() && cursor.is_empty() && bytes.is_empty()) {
@@ -353,7 +353,7 @@ impl Shell {
     }
 }
 
-/// The host terminal told a colour: the child's questions are answered with it, and our theme follows.
+/// The host terminal reported a colour: the child's questions are answered with it, and our theme follows.
 fn learn_colour(shell: &mut Shell, reply: &HostReply) {
     match reply {
         HostReply::Colour { which, rgb } => {

@@ -19,14 +19,13 @@ use tokio::sync::mpsc;
 
 use crate::{
     app::{Event, event::ReadEvent},
+    clean::chain,
     lineage::TrimRecord,
     transcript::{
         SessionId, Tokens, tail,
         trim::{LevelFigure, Survey, TrimError, TrimPlan, TrimSettings, Written},
     },
 };
-
-use super::keeper::told;
 
 /// Bytes read and written at once.
 const BLOCK: usize = 1024 * 1024;
@@ -183,7 +182,7 @@ pub enum Ask {
     },
 }
 
-/// Answers until nobody can ask any more.
+/// Answers until no order can come any more.
 pub fn work(asked: &std_mpsc::Receiver<Ask>, events: &mpsc::Sender<Event>) {
     for ask in asked {
         // The loop is gone, then.
@@ -201,7 +200,7 @@ fn answer(ask: Ask) -> ReadEvent {
             let plan = Surveyed::read(&path).map(|read| read.survey.plan(&settings));
             ReadEvent::TrimPlanned {
                 ask,
-                plan: plan.map_err(|error| told(&error)),
+                plan: plan.map_err(|error| chain(&error)),
             }
         }
         Ask::Copy {
@@ -212,11 +211,11 @@ fn answer(ask: Ask) -> ReadEvent {
         } => {
             let made = trim(&path, &settings, session);
             if let Err(error) = &made {
-                tracing::warn!(error = told(error), "the session was not trimmed");
+                tracing::warn!(error = chain(error), "the session was not trimmed");
             }
             ReadEvent::Trimmed {
                 ask,
-                made: made.map_err(|error| told(&error)),
+                made: made.map_err(|error| chain(&error)),
             }
         }
     }

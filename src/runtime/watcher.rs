@@ -20,23 +20,23 @@ pub struct Watcher {
     directories: BTreeSet<PathBuf>,
     /// Paths that changed.
     pub changed: mpsc::Receiver<PathBuf>,
-    tell: mpsc::Sender<PathBuf>,
+    sender: mpsc::Sender<PathBuf>,
 }
 
 impl Default for Watcher {
     /// Watches nothing.
     fn default() -> Self {
-        let (tell, changed) = mpsc::channel(256);
+        let (sender, changed) = mpsc::channel(256);
         Self {
             notices: OnceCell::new(),
             directories: BTreeSet::new(),
             changed,
-            tell,
+            sender,
         }
     }
 }
 
-fn start(tell: mpsc::Sender<PathBuf>) -> Option<RecommendedWatcher> {
+fn start(sender: mpsc::Sender<PathBuf>) -> Option<RecommendedWatcher> {
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let Ok(event) = event else { return };
         // Reading is no change, and we read.
@@ -45,7 +45,7 @@ fn start(tell: mpsc::Sender<PathBuf>) -> Option<RecommendedWatcher> {
         }
         for path in event.paths {
             // A full queue already holds a reason to read.
-            let _ = tell.try_send(path);
+            let _ = sender.try_send(path);
         }
     });
     watcher
@@ -59,7 +59,7 @@ impl Watcher {
         let Some(directory) = file.parent() else {
             return;
         };
-        self.notices.get_or_init(|| start(self.tell.clone()));
+        self.notices.get_or_init(|| start(self.sender.clone()));
         let Some(Some(watcher)) = self.notices.get_mut() else {
             return;
         };

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::app::Event;
 
-/// What the thread does until nobody can send any more.
+/// What the thread does until no order can come any more.
 type Work<T> = dyn Fn(&std_mpsc::Receiver<T>, &mpsc::Sender<Event>) + Send + Sync;
 
 /// Where orders for the thread go.
@@ -32,7 +32,7 @@ impl<T> fmt::Debug for Worker<T> {
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// A thread of this name that does `work` and tells `events` what comes of it.
+    /// A thread of this name that does `work` and sends to `events` what comes of it.
     #[must_use]
     pub fn new(
         name: &'static str,

@@ -29,10 +29,10 @@ use crate::{
         agent::AgentPlan,
         effects::{self, SCRATCHPAD, draw_lots},
         front, host,
-        keeper::{Job, Keeper},
         paint::Abilities,
         prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START, can_open},
         recovery,
+        store_writer::{Job, StoreWriter},
     },
     store::{CrashPoint, PrivateDir, RunRecord, StoreOptions, StoreTarget, run_dir::RunDir},
     transcript::SessionId,
@@ -87,7 +87,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     recover::end_registered(&claim.state, &mut warnings).await;
     plan.registry = recover::begin_registry(&claim.state, &mut warnings);
     let kept = open_store(&start, &claim, &files, &plan, &mut warnings).await?;
-    plan.files.clone_from(&kept.keeper.files);
+    plan.files.clone_from(&kept.store_writer.files);
 
     let at = claim.at;
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
@@ -100,7 +100,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     };
     let doors = Doors::open(claim, door_plan).await?;
     plan.observe = doors.observe;
-    let keeper = kept.keeper.start(answers.0.clone());
+    let store_writer = kept.store_writer.start(answers.0.clone());
 
     let (kind, speech) = (start.agent.kind, start.work.speech());
     let mut model = Model::new(Beginning {
@@ -131,7 +131,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         model,
         first,
         agent: plan,
-        keeper: keeper.clone(),
+        store_writer: store_writer.clone(),
         answers,
         calls: doors.calls,
         feed: doors.feed,
@@ -147,7 +147,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     let running = AssertUnwindSafe(Box::pin(runtime::run(setup)));
     let ran = running.catch_unwind().await.ok();
     host::restore();
-    let (code, model) = Box::pin(close(ran, &keeper, doors.doors)).await?;
+    let (code, model) = Box::pin(close(ran, &store_writer, doors.doors)).await?;
     if speech.is_none() {
         farewell::on_terminal(&model, kind);
     } else {
@@ -179,7 +179,7 @@ fn agent_plan(start: &Start, files: &PrivateDir) -> AgentPlan {
 
 /// The store, and what the last supervisor left in it.
 struct Kept {
-    keeper: Keeper,
+    store_writer: StoreWriter,
     /// The iterations of the run so far.
     lineage: Lineage,
     /// A reboot that waits to be finished or rolled back: its run goes on.
@@ -238,16 +238,17 @@ async fn open_store(
     if let Err(error) = store.begin_run(&record).await {
         warnings.push(chain(&error));
     }
-    let keeper = Keeper {
+    let store_writer = StoreWriter {
         store,
         files: run_directory(files, &run, warnings),
         run,
         project,
         measured: None,
         newest: None,
+        last_steps: std::collections::HashMap::new(),
     };
     Ok(Kept {
-        keeper,
+        store_writer,
         lineage,
         unfinished: found.unfinished.map(Box::new),
         died: found.died,
@@ -291,7 +292,7 @@ fn identity(start: &Start) -> Identity {
 /// The session of the first agent: the one that the user named, or a new one.
 fn first_session(plan: &AgentPlan) -> SessionId {
     match claude::user_session(&plan.user_args) {
-        claude::UserSession::Named(session) if plan.kind.tells() => session,
+        claude::UserSession::Named(session) if plan.kind.reports() => session,
         _ => SessionId::new(Uuid::new_v4()),
     }
 }
@@ -348,7 +349,7 @@ fn first_effects(
 /// Has everything written, closes the doors, and lets the lock go last.
 async fn close(
     ran: Option<io::Result<(i32, Model)>>,
-    keeper: &mpsc::Sender<Job>,
+    store_writer: &mpsc::Sender<Job>,
     doors: Doors,
 ) -> Result<(i32, Model), StartError> {
     let Some(ran) = ran else {
@@ -358,7 +359,7 @@ async fn close(
     };
     let quitting = ran.as_ref().ok().and_then(|(_, model)| model.quitting);
     let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
-    effects::close(keeper, reason).await;
+    effects::close(store_writer, reason).await;
     doors.close().await;
     Ok(ran?)
 }

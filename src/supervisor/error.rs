@@ -30,7 +30,7 @@ pub enum StartError {
         /// Whether an autonomous run was asked for, which can do without.
         run: bool,
     },
-    /// Times before 1970 cannot be told apart.
+    /// Times before 1970 cannot be distinguished.
     #[error("the system's clock stands before 1970")]
     Clock,
     /// The limit of the address space, in MiB, is too low.
@@ -104,7 +104,9 @@ impl StartError {
             Self::NoTerminal { run: false } => {
                 "run pitstop in a terminal; `pitstop status --json` is for scripts"
             }
-            Self::Clock => "set it: runs, their files and usage limits are told apart by the time",
+            Self::Clock => {
+                "set it: runs, their files and usage limits are distinguished by the time"
+            }
             Self::AddressSpace(_) => "raise the limit, for example by `ulimit -v unlimited`",
             Self::Descriptors(_) => "raise the limit, for example by `ulimit -n 1024`",
             Self::Configuration => "`pitstop check` shows them again",

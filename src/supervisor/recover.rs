@@ -209,7 +209,7 @@ fn handoff_of(entry: &JournalEntry) -> Handoff {
 
 /// What is known of a reboot that came about without a supervisor.
 fn record(entry: &JournalEntry, marker: journal::Marker) -> RebootRecord {
-    let told = (entry.way == Way::Fresh).then(|| handoff_of(entry));
+    let given = (entry.way == Way::Fresh).then(|| handoff_of(entry));
     RebootRecord {
         old_session: entry.old_session,
         new_session: entry.new_session,
@@ -217,8 +217,8 @@ fn record(entry: &JournalEntry, marker: journal::Marker) -> RebootRecord {
         trim: entry.trim,
         cause: entry.cause,
         transition_time_ms: BTreeMap::new(),
-        handoff_bytes: told.as_ref().map_or(0, |told| told.bytes() as u64),
-        handoff_tokens: told.map_or(Tokens(0), |told| told.tokens()),
+        handoff_bytes: given.as_ref().map_or(0, |given| given.bytes() as u64),
+        handoff_tokens: given.map_or(Tokens(0), |given| given.tokens()),
         verified: marker == journal::Marker::Seen,
         warmed_up: false,
         preserved_state: None,

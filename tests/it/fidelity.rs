@@ -19,7 +19,7 @@ use pitstop::{
         input::HostInput,
         screen::{Screen, ScreenFact},
     },
-    runtime::{canvas::Canvas, outward::Outward, paint::Abilities},
+    runtime::{canvas::Canvas, host_output::HostOutput, paint::Abilities},
     ui::Depth,
 };
 use ratatui::layout::{Position, Rect};
@@ -469,7 +469,7 @@ fn five_forms_of_notification_reach_the_host_without_a_control_character() {
         let mut screen = Screen::new(PaneSize::new(80, 24), 10);
         screen.feed(form.as_bytes(), Instant::now());
         let mut model = scene::working((140, 45));
-        let mut outward = Outward::new(Abilities {
+        let mut host_output = HostOutput::new(Abilities {
             progress: true,
             ..Abilities::default()
         });
@@ -478,15 +478,15 @@ fn five_forms_of_notification_reach_the_host_without_a_control_character() {
             let event = Event::Pane(PaneEvent::Screen(fact));
             for effect in app::update(&mut model, now, event) {
                 match effect {
-                    Effect::Notify { title, body } => outward.notify(&title, &body),
-                    Effect::HostProgress(progress) => outward.progress(progress),
-                    Effect::Bell => outward.bell(),
+                    Effect::Notify { title, body } => host_output.notify(&title, &body),
+                    Effect::HostProgress(progress) => host_output.progress(progress),
+                    Effect::Bell => host_output.bell(),
                     Effect::SetTimer(..) => {}
                     other => panic!("{form:?}: {other:?}"),
                 }
             }
         }
-        let sent = String::from_utf8(outward.take()).expect("text");
+        let sent = String::from_utf8(host_output.take()).expect("text");
         assert!(sent.contains(wanted), "{form:?}: {sent:?}");
         let text = sent.strip_prefix('\x1b').unwrap_or(&sent);
         let text = text.strip_suffix("\x1b\\").unwrap_or(text);

@@ -194,7 +194,10 @@ const WORLDLY: [&str; 14] = [
 /// Each crate with the files that may use it.
 const DOORS: [(&str, &[&str]); 16] = [
     ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
-    ("vte", &["pane/screen.rs", "pane/screen/", "pane/tap.rs"]),
+    (
+        "vte",
+        &["pane/screen.rs", "pane/screen/", "pane/side_channel.rs"],
+    ),
     ("filedescriptor", &["pane/pty.rs"]),
     ("portable_pty", &["pane/pty.rs"]),
     ("sqlx", &["store/db.rs"]),
@@ -431,7 +434,7 @@ const SYNCING: [&str; 6] = [
 const OFF_THE_LOOP: [&str; 6] = [
     "runtime/agent.rs",
     "runtime/files.rs",
-    "runtime/keeper.rs",
+    "runtime/store_writer.rs",
     "runtime/prepare.rs",
     "runtime/recovery.rs",
     "runtime/trim.rs",

@@ -6,7 +6,7 @@ use super::HostInput;
 use crate::pane::{Modes, keys};
 
 /// The child's bytes for an item: as they came where host and child speak the same language, else
-/// encoded anew. `asked` says that the host terminal was asked to tell keys apart: by the kitty protocol or by
+/// encoded again. `asked` says that the host terminal was asked to distinguish keys: by the kitty protocol or by
 /// `modifyOtherKeys`.
 ///
 /// Mouse events give nothing: they need the pane's cell ([`keys::encode_mouse`]). Neither do

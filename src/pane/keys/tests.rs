@@ -224,8 +224,8 @@ fn table() -> Vec<Row> {
     ]
 }
 
-/// What alternate keys add to the kitty protocol: the shifted key, where Shift is held and the key is told by its number. The
-/// keys without text have no other, and text is told as text.
+/// What alternate keys add to the kitty protocol: the shifted key, where Shift is held and the key is reported by its number. The
+/// keys without text have no other, and text is reported as text.
 fn kitty_5(code: KeyCode, modifiers: KeyModifiers) -> Option<&'static str> {
     let with_alternate = [
         (c('A'), CTRL | SHIFT, "\x1b[97:65;6u"),
@@ -258,7 +258,7 @@ fn every_key_has_its_bytes_in_every_language() {
     }
 }
 
-/// What tells the key alone told with its shifted character too: `CSI 97;6u` as `CSI 97:65;6u`.
+/// The key alone, reported with its shifted character too: `CSI 97;6u` as `CSI 97:65;6u`.
 fn with_alternate(bytes: &str) -> String {
     let fields = bytes
         .strip_prefix("\x1b[")
@@ -283,13 +283,13 @@ fn with_alternate(bytes: &str) -> String {
 
 #[test]
 fn the_clients_flags_tell_the_shifted_character_too() {
-    let mut told = 0;
+    let mut both_known = 0;
     for (code, modifiers, [_, _, alone, _]) in table() {
         let both = encoded(code, modifiers, &kitty(5));
         assert_eq!(both, with_alternate(alone), "{code:?} {modifiers:?}");
-        told += usize::from(both != alone);
+        both_known += usize::from(both != alone);
     }
-    assert!(told > 0);
+    assert!(both_known > 0);
 }
 
 #[test]

@@ -297,7 +297,7 @@ fn the_exit_is_seen_though_a_grandchild_holds_the_terminal() {
         ..
     } = pane;
     drop(pty);
-    // The reader gives up its end of the channel though nobody closed the terminal.
+    // The reader gives up its end of the channel though the terminal was not closed.
     let closed = runtime.block_on(async {
         tokio::time::timeout(LIMIT, async { while messages.recv().await.is_some() {} }).await
     });

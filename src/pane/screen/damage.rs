@@ -1,6 +1,6 @@
 //! What of the viewport looks otherwise than when it was drawn last.
 //!
-//! The engine tells which rows were written to. A program that redraws its whole screen writes mostly what stood there
+//! The engine reports which rows were written to. A program that redraws its whole screen writes mostly what stood there
 //! before, so these rows are compared with their cells as they were drawn: to look at a cell costs a small part of
 //! what it costs to draw it.
 

@@ -104,7 +104,7 @@ pub(super) struct Engine {
     main_saved: Option<SavedCursor<Cell>>,
     /// Rows changed behind the engine's back since the damage was last taken.
     touched: Option<Range<usize>>,
-    /// The child draws anew: what it clears from the screen is not kept above it.
+    /// The child redraws: what it clears from the screen is not kept above it.
     pub(super) redraws: bool,
     /// Ignores `CSI 3 J`.
     pub(super) keeps_scrollback: bool,
@@ -211,7 +211,7 @@ impl Engine {
         }
     }
 
-    /// How many lines the view is above the present. The engine's own figure is bounded for the sake of whoever reads a row.
+    /// How many lines the view is above the present. The engine's own figure is bounded for the sake of those that read a row.
     pub(super) fn offset(&self) -> usize {
         let grid = self.term.grid();
         grid.display_offset().min(grid.history_size())
@@ -243,7 +243,7 @@ impl Engine {
         &grid[line][..Column(usize::from(self.size.columns()))]
     }
 
-    /// A number that tells one look of the screen below the scrollback from another. Repaints that change nothing
+    /// A number that distinguishes one look of the screen below the scrollback from another. Repaints that change nothing
     /// leave it as it is, and so do colours: it is for a mark that says "something new".
     pub(super) fn present(&self) -> u64 {
         let grid = self.term.grid();
@@ -309,7 +309,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn tell(&mut self, fact: ScreenFact) {
+    pub(super) fn report(&mut self, fact: ScreenFact) {
         if self.facts.len() < FACT_LIMIT {
             self.facts.push(fact);
         }
@@ -322,7 +322,7 @@ impl Engine {
     fn set_title_text(&mut self, title: String) {
         if title != self.title {
             self.title.clone_from(&title);
-            self.tell(ScreenFact::Title(title));
+            self.report(ScreenFact::Title(title));
         }
     }
 

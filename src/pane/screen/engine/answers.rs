@@ -5,7 +5,7 @@ use alacritty_terminal::term::cell::{Cell, Flags};
 use vte::ansi::{self, Color};
 
 use super::Engine;
-use crate::pane::tap::Setting;
+use crate::pane::side_channel::Setting;
 use crate::pane::{ColourScheme, MouseTracking, Rgb};
 
 /// What XTVERSION answers.
@@ -15,7 +15,7 @@ pub(in crate::pane::screen) const VERSION_REPLY: &str =
 /// A VT220 with ANSI colours: enough for programs that wait for this as the end of their questions.
 pub(super) const ATTRIBUTES_REPLY: &str = "\x1b[?62;22c";
 
-/// The capabilities XTGETTCAP tells: name and value.
+/// The capabilities XTGETTCAP reports: name and value.
 const CAPABILITIES: [(&str, &str); 5] = [
     ("TN", "xterm-256color"),
     ("name", "xterm-256color"),
@@ -46,7 +46,7 @@ impl Engine {
         self.reply(&format!("\x1b[?997;{number}n"));
     }
 
-    /// The scheme as told, else judged by the background, else dark.
+    /// The scheme as reported, else judged by the background, else dark.
     pub(super) fn scheme(&self) -> ColourScheme {
         let judged = |Rgb(red, green, blue): Rgb| {
             // The usual luma weights, in thousandths.
@@ -216,7 +216,7 @@ fn hex(text: &str) -> String {
         .collect()
 }
 
-/// xterm's palette, for what the host did not tell.
+/// xterm's palette, for what the host did not report.
 fn usual_colour(index: u8) -> Rgb {
     const NAMED: [Rgb; 16] = [
         Rgb(0, 0, 0),

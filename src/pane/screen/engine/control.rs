@@ -1,7 +1,7 @@
 //! The control functions that the engine's parser does not know.
 
 use super::Engine;
-use crate::pane::tap::{Control, Function};
+use crate::pane::side_channel::{Control, Function};
 
 impl Engine {
     /// Whether the function is ours where the engine's parser would take its bytes for another one.

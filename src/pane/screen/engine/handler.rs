@@ -13,7 +13,7 @@ use super::{Engine, Links, MOUSE_MODES, TITLE_DEPTH, TITLE_LIMIT};
 use crate::clean::stripped;
 use crate::pane::Rgb;
 use crate::pane::screen::ScreenFact;
-use crate::pane::tap::decode_base64;
+use crate::pane::side_channel::decode_base64;
 
 /// Passes calls on to the engine unchanged.
 macro_rules! pass_on {
@@ -170,7 +170,7 @@ impl Handler for Engine {
 
     fn bell(&mut self) {
         if self.facts.last() != Some(&ScreenFact::Bell) {
-            self.tell(ScreenFact::Bell);
+            self.report(ScreenFact::Bell);
         }
     }
 
@@ -315,7 +315,7 @@ impl Handler for Engine {
             && let Some(text) =
                 decode_base64(base64).and_then(|bytes| String::from_utf8(bytes).ok())
         {
-            self.tell(ScreenFact::ClipboardStore(text));
+            self.report(ScreenFact::ClipboardStore(text));
         }
     }
 

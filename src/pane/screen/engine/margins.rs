@@ -10,7 +10,7 @@
 //!      └───────┴───────────┴──────┘
 //! ```
 //!
-//! The origin (DECOM) is kept here too, and the engine is only ever told absolute places: its own origin mode moves the
+//! The origin (DECOM) is kept here too, and the engine only ever gets absolute places: its own origin mode moves the
 //! cursor by the top margin once more with each relative order.
 //!
 //! Known limits: with the new-line mode set, IND moves to the first column like LF; a line that wraps at a side margin is
@@ -71,7 +71,7 @@ impl Engine {
         self.term.columns() - 1
     }
 
-    /// Takes all margins away, and the modes that go with them; the engine is told by the caller.
+    /// Takes all margins away, and the modes that go with them; the caller adjusts the engine.
     pub(super) fn forget_margins(&mut self) {
         self.reset_margins();
         (self.origin, self.saved_origin) = (false, false);
@@ -79,7 +79,7 @@ impl Engine {
         self.judge();
     }
 
-    /// Takes all margins away; the engine is told by the caller.
+    /// Takes all margins away; the caller adjusts the engine.
     pub(super) fn reset_margins(&mut self) {
         self.margins = Margins {
             bottom: self.last_row(),

@@ -1,8 +1,8 @@
 //! Looks at the files that a handoff names, and reads those that it includes.
 //!
-//! The names are the user's or git's, the files anybody's: each part of a path is opened from the handle of the one above
+//! The names are the user's or git's, the files anyone's: each part of a path is opened from the handle of the one above
 //! it and without following links, so that no name leads out of the project, and only regular files are read, no more
-//! than a handoff tells.
+//! than a handoff shows.
 
 use std::{
     ffi::OsStr,
@@ -34,22 +34,20 @@ const TIME_LIMIT: Duration = Duration::from_secs(2);
 #[must_use]
 pub fn read(project: &Path, named: &[String], include: &[String]) -> Ground {
     let end = Instant::now() + TIME_LIMIT;
-    let mut ground = Ground::default();
+    let mut files = Ground::default();
     for name in include.iter().take(INCLUDED_CAP) {
         match included(project, name) {
-            Ok(file) => ground.included.push(file),
+            Ok(file) => files.included.push(file),
             Err(why) => {
                 let name = clean::one_line(name);
-                ground
-                    .warnings
-                    .push(format!("include_files: {name}: {why}"));
+                files.warnings.push(format!("include_files: {name}: {why}"));
             }
         }
     }
     if include.len() > INCLUDED_CAP {
         let more = include.len() - INCLUDED_CAP;
         let warning = format!("include_files: {more} more than the {INCLUDED_CAP} that are read");
-        ground.warnings.push(warning);
+        files.warnings.push(warning);
     }
     let top = top_of(project);
     for name in named {
@@ -57,10 +55,10 @@ pub fn read(project: &Path, named: &[String], include: &[String]) -> Ground {
             break;
         }
         if is_missing(&[top, project], name) {
-            ground.missing.push(name.clone());
+            files.missing.push(name.clone());
         }
     }
-    ground
+    files
 }
 
 /// Git names files from the top of its repository.
@@ -159,10 +157,10 @@ mod tests {
     fn files_inside_the_project_are_read_up_to_their_cap() {
         let dir = project();
         let names = words(&["a.md", "./deep/b.md", "a\nb"]);
-        let ground = read(&dir.path().join("in"), &[], &names);
-        assert_eq!(ground.warnings, Vec::<String>::new());
-        let [a, b, odd] = ground.included.as_slice() else {
-            panic!("{ground:?}")
+        let files = read(&dir.path().join("in"), &[], &names);
+        assert_eq!(files.warnings, Vec::<String>::new());
+        let [a, b, odd] = files.included.as_slice() else {
+            panic!("{files:?}")
         };
         assert_eq!((a.text.trim(), a.cut), ("# A", false));
         assert!(b.cut && b.text.len() <= FILE_CAP);
@@ -184,9 +182,9 @@ mod tests {
             ("nul", "a text"),
             ("nowhere.md", "not there"),
         ] {
-            let ground = read(&dir.path().join("in"), &[], &words(&[name]));
-            assert!(ground.included.is_empty(), "{name}");
-            assert!(ground.warnings[0].contains(why), "{name}: {ground:?}");
+            let files = read(&dir.path().join("in"), &[], &words(&[name]));
+            assert!(files.included.is_empty(), "{name}");
+            assert!(files.warnings[0].contains(why), "{name}: {files:?}");
         }
     }
 
@@ -202,16 +200,16 @@ mod tests {
             "odd\\x.rs",
             "/etc/none",
         ]);
-        let ground = read(&dir.path().join("in"), &named, &[]);
-        assert_eq!(ground.missing, ["in/gone.rs"]);
+        let files = read(&dir.path().join("in"), &named, &[]);
+        assert_eq!(files.missing, ["in/gone.rs"]);
     }
 
     #[test]
     fn too_many_files_are_told() {
         let dir = project();
         let names = vec!["a.md".to_owned(); INCLUDED_CAP + 3];
-        let ground = read(&dir.path().join("in"), &[], &names);
-        assert_eq!(ground.included.len(), INCLUDED_CAP);
-        assert!(ground.warnings[0].contains("3 more"), "{ground:?}");
+        let files = read(&dir.path().join("in"), &[], &names);
+        assert_eq!(files.included.len(), INCLUDED_CAP);
+        assert!(files.warnings[0].contains("3 more"), "{files:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! The one owner of everything that is kept: writes keep the order in which they were asked for.
 //!
 //! ```text
-//!   loop ── Job ──► keeper task ──► database, meta.json, handoff.md
+//!   loop ── Job ──► store writer ─► database, meta.json, handoff.md
 //!                        └── Journaled ──► loop
 //! ```
 
@@ -10,7 +10,6 @@ use std::{collections::HashMap, time::Duration};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-pub(super) use crate::clean::chain as told;
 use crate::{
     api::wire::Reply,
     app::{
@@ -19,6 +18,7 @@ use crate::{
         history::EarlierRun,
         report,
     },
+    clean::chain,
     lineage::{
         EndReason, Iteration, IterationId, Meta, ProcessStamp, Project, RunId,
         checkpoint::Checkpoint,
@@ -68,7 +68,7 @@ pub enum Job {
     FindHandoff(SessionId, oneshot::Sender<Reply>),
     /// What is kept of an iteration is asked for.
     FindPast(RunId, IterationId),
-    /// The run is over: everything is written, then the sender is told.
+    /// The run is over: everything is written, then the sender is notified.
     Close(
         chrono::DateTime<chrono::Utc>,
         EndReason,
@@ -78,7 +78,7 @@ pub enum Job {
 
 /// Where everything is kept.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct StoreWriter {
     /// The database.
     pub store: Store,
     /// The run's directory in the project; `None` where the project cannot be written.
@@ -91,9 +91,11 @@ pub struct Keeper {
     pub measured: Option<IterationId>,
     /// The newest state of the newest iteration.
     pub newest: Option<Box<Iteration>>,
+    /// The last step written of each reboot that is not over.
+    pub last_steps: HashMap<Uuid, Step>,
 }
 
-impl Keeper {
+impl StoreWriter {
     /// Starts the task; its answers go to `events`.
     #[must_use]
     pub fn start(self, events: mpsc::Sender<Event>) -> mpsc::Sender<Job> {
@@ -107,7 +109,6 @@ impl Keeper {
         tokio::spawn(show(earlier, events.clone()));
         let mut warned = false;
         let mut known = None;
-        let mut last_step: HashMap<Uuid, Step> = HashMap::new();
         loop {
             if self.store.was_removed().await
                 && let Some(what) = self.put_back().await
@@ -127,77 +128,94 @@ impl Keeper {
                 () = tokio::time::sleep(MEND_CHECK), if known.is_some() => continue,
                 () = tokio::time::sleep(LOOK), if known.is_none() => continue,
             };
-            let Some(job) = job else { return };
-            let trouble = match job {
-                Job::Close(at, reason, done) => {
+            let error = match job {
+                None => return,
+                Some(Job::Close(at, reason, done)) => {
                     let _ = self.store.end_run(&self.run, at, reason).await;
-                    // Nobody may be waiting any more.
+                    // No caller may be waiting any more.
                     let _ = done.send(self.store.close().await);
                     return;
                 }
-                Job::FindHandoff(session, reply) => {
-                    // A slow database holds up no writes for a reader.
-                    let store = self.store.clone();
-                    tokio::spawn(async move { reply.send(find_handoff(&store, session).await) });
-                    None
-                }
-                Job::FindPast(run, iteration) => {
-                    let (store, events) = (self.store.clone(), events.clone());
-                    tokio::spawn(async move {
-                        let event = StoreEvent::PastRead {
-                            found: find_past(&store, &run, iteration).await,
-                            run,
-                            iteration,
-                        };
-                        // The loop is gone, then.
-                        let _ = events.send(Event::Store(event)).await;
-                    });
-                    None
-                }
-                Job::Journal(entry) => {
-                    let (reboot, step) = (entry.reboot_id, entry.step);
-                    let written = self.store.journal_put(&entry).await;
-                    let event = Event::Store(StoreEvent::Journaled { reboot, step });
-                    // A store in trouble must not stop a reboot: the human is warned instead.
-                    let _ = events.send(event).await;
-                    let before = last_step.insert(reboot, step);
-                    let figure = metrics::of_reboot(before, &entry);
-                    if step.is_final() {
-                        last_step.remove(&reboot);
-                    }
-                    said(written).or(self.measure(figure).await)
-                }
-                Job::Checkpoint(checkpoint) => {
-                    let written = self.store.put_checkpoint(&self.project, &checkpoint).await;
-                    let kept = match &written {
-                        Ok(Written::Durable) => Kept::Durable,
-                        Ok(Written::Queued(warning)) => Kept::Waiting(warning.to_string()),
-                        Err(error) => Kept::Lost(told(error)),
-                    };
-                    let id = checkpoint.id;
-                    let event = Event::Store(StoreEvent::CheckpointKept { id, kept });
-                    let _ = events.send(event).await;
-                    said(written)
-                }
-                job => self.write(job).await,
+                Some(job) => self.work(job, &events).await,
             };
-            match trouble {
-                Some(what) if !warned => {
-                    tracing::warn!(what, "cannot keep everything");
-                    warned = true;
-                    let _ = events.send(Event::Troubled { what }).await;
-                }
-                Some(what) => tracing::warn!(what, "cannot keep everything"),
-                None => warned = false,
+            if let Some(what) = &error {
+                tracing::warn!(what, "cannot keep everything");
+            }
+            let was_warned = std::mem::replace(&mut warned, error.is_some());
+            if let Some(what) = error.filter(|_| !was_warned) {
+                let _ = events.send(Event::Troubled { what }).await;
             }
         }
     }
 
-    /// Keeps figures; that one is lost is no reason to trouble anybody but the log.
+    /// Does what was asked for; what went wrong with it.
+    async fn work(&mut self, job: Job, events: &mpsc::Sender<Event>) -> Option<String> {
+        match job {
+            Job::FindHandoff(session, reply) => {
+                // A slow database holds up no writes for a reader.
+                let store = self.store.clone();
+                tokio::spawn(async move { reply.send(find_handoff(&store, session).await) });
+                None
+            }
+            Job::FindPast(run, iteration) => {
+                let (store, events) = (self.store.clone(), events.clone());
+                tokio::spawn(async move {
+                    let event = StoreEvent::PastRead {
+                        found: find_past(&store, &run, iteration).await,
+                        run,
+                        iteration,
+                    };
+                    // The loop is gone, then.
+                    let _ = events.send(Event::Store(event)).await;
+                });
+                None
+            }
+            Job::Journal(entry) => self.journal(&entry, events).await,
+            Job::Checkpoint(checkpoint) => self.checkpoint(&checkpoint, events).await,
+            job => self.write(job).await,
+        }
+    }
+
+    async fn journal(
+        &mut self,
+        entry: &JournalEntry,
+        events: &mpsc::Sender<Event>,
+    ) -> Option<String> {
+        let (reboot, step) = (entry.reboot_id, entry.step);
+        let written = self.store.journal_put(entry).await;
+        let event = Event::Store(StoreEvent::Journaled { reboot, step });
+        // A store in trouble must not stop a reboot: the human is warned instead.
+        let _ = events.send(event).await;
+        let before = self.last_steps.insert(reboot, step);
+        let figure = metrics::of_reboot(before, entry);
+        if step.is_final() {
+            self.last_steps.remove(&reboot);
+        }
+        error_of(written).or(self.measure(figure).await)
+    }
+
+    async fn checkpoint(
+        &self,
+        checkpoint: &Checkpoint,
+        events: &mpsc::Sender<Event>,
+    ) -> Option<String> {
+        let written = self.store.put_checkpoint(&self.project, checkpoint).await;
+        let kept = match &written {
+            Ok(Written::Durable) => Kept::Durable,
+            Ok(Written::Queued(warning)) => Kept::Waiting(warning.to_string()),
+            Err(error) => Kept::Lost(chain(error)),
+        };
+        let id = checkpoint.id;
+        let event = Event::Store(StoreEvent::CheckpointKept { id, kept });
+        let _ = events.send(event).await;
+        error_of(written)
+    }
+
+    /// Keeps figures; the loss of one is a matter for the log only.
     async fn measure(&self, figures: impl IntoIterator<Item = Metric>) -> Option<String> {
         let mut trouble = None;
         for figure in figures {
-            trouble = said(self.store.put_metric(&self.run, &figure).await);
+            trouble = error_of(self.store.put_metric(&self.run, &figure).await);
         }
         trouble
     }
@@ -211,17 +229,17 @@ impl Keeper {
         };
         let put = self.store.put_back(&histories).await;
         let newest = match &self.newest {
-            Some(newest) => said(self.store.put_iteration(&self.run, newest).await),
+            Some(newest) => error_of(self.store.put_iteration(&self.run, newest).await),
             None => None,
         };
-        put.err().map(|error| told(&error)).or(newest)
+        put.err().map(|error| chain(&error)).or(newest)
     }
 
     async fn write(&mut self, job: Job) -> Option<String> {
         match job {
             Job::Iteration(iteration, meta) => {
                 self.newest = Some(iteration.clone());
-                let stored = said(self.store.put_iteration(&self.run, &iteration).await);
+                let stored = error_of(self.store.put_iteration(&self.run, &iteration).await);
                 let filed = self
                     .files
                     .as_ref()
@@ -235,16 +253,16 @@ impl Keeper {
                     }
                     _ => None,
                 };
-                stored.or(filed.map(|error| told(&error))).or(measured)
+                stored.or(filed.map(|error| chain(&error))).or(measured)
             }
             Job::Handoff(iteration, text) => self.file(iteration, HANDOFF, &text),
             Job::Summary(iteration, text) => self.file(iteration, SUMMARY, &text),
-            Job::Agent(iteration, process) => said(
+            Job::Agent(iteration, process) => error_of(
                 self.store
                     .record_agent(&self.run, iteration, &process)
                     .await,
             ),
-            Job::AgentGone(process) => said(self.store.agent_gone(&self.run, &process).await),
+            Job::AgentGone(process) => error_of(self.store.agent_gone(&self.run, &process).await),
             Job::FindHandoff(..)
             | Job::FindPast(..)
             | Job::Journal(_)
@@ -254,12 +272,12 @@ impl Keeper {
     }
 }
 
-impl Keeper {
+impl StoreWriter {
     /// Writes a file beside an iteration's others.
     fn file(&self, iteration: IterationId, name: &str, text: &str) -> Option<String> {
         let files = self.files.as_ref()?;
         let written = off_the_runtime(|| files.write(iteration, name, text));
-        written.err().map(|error| told(&error))
+        written.err().map(|error| chain(&error))
     }
 }
 
@@ -282,7 +300,7 @@ async fn show(earlier: impl Future<Output = Vec<EarlierRun>>, events: mpsc::Send
 async fn earlier_runs(store: Store, project: Project, own: RunId) -> Vec<EarlierRun> {
     let read = store.earlier_iterations(&project, &own, EARLIER_ITERATIONS);
     let found = read.await.inspect_err(|error| {
-        tracing::warn!(error = told(error), "earlier runs are not shown");
+        tracing::warn!(error = chain(error), "earlier runs are not shown");
     });
     let mut runs: Vec<EarlierRun> = Vec::new();
     for (run, iteration) in found.unwrap_or_default() {
@@ -306,7 +324,7 @@ async fn find_past(
     match store.past(run, iteration).await {
         Ok(Some(past)) => Ok(Box::new(past)),
         Ok(None) => Err("the store has nothing of it yet".to_owned()),
-        Err(error) => Err(told(&error)),
+        Err(error) => Err(chain(&error)),
     }
 }
 
@@ -317,15 +335,15 @@ async fn find_handoff(store: &Store, session: SessionId) -> Reply {
         Ok(None) => Reply::NotFound {
             why: report::no_session(&session.to_string()),
         },
-        Err(error) => Reply::Refused { why: told(&error) },
+        Err(error) => Reply::Refused { why: chain(&error) },
     }
 }
 
-/// What a write has to tell the human, if anything.
-fn said<E: std::error::Error>(written: Result<Written, E>) -> Option<String> {
+/// What is to be shown of a write, if anything.
+fn error_of<E: std::error::Error>(written: Result<Written, E>) -> Option<String> {
     match written {
-        // That the store is in trouble is told once, and by a sign that stays.
+        // That the store cannot be written to now is shown once, as a standing state.
         Ok(Written::Durable | Written::Queued(_)) => None,
-        Err(error) => Some(told(&error)),
+        Err(error) => Some(chain(&error)),
     }
 }

@@ -15,7 +15,7 @@ const MESSAGE_LIMIT: usize = 1024;
 
 /// What waits for the next frame.
 #[derive(Debug, Default)]
-pub struct Outward {
+pub struct HostOutput {
     abilities: Abilities,
     raw: Vec<u8>,
     bell: bool,
@@ -27,7 +27,7 @@ pub struct Outward {
     progresses: bool,
 }
 
-impl Outward {
+impl HostOutput {
     /// Nothing yet, for a host terminal with these abilities.
     #[must_use]
     pub fn new(abilities: Abilities) -> Self {
@@ -147,43 +147,43 @@ fn sequence(progress: Progress) -> String {
 mod tests {
     use super::*;
 
-    fn text(outward: &mut Outward) -> String {
-        String::from_utf8(outward.take()).expect("text")
+    fn text(host_output: &mut HostOutput) -> String {
+        String::from_utf8(host_output.take()).expect("text")
     }
 
     #[test]
     fn of_each_kind_the_newest_is_sent_once() {
-        let mut outward = Outward::new(Abilities {
+        let mut host_output = HostOutput::new(Abilities {
             progress: true,
             ..Abilities::default()
         });
         for number in 0..1000 {
-            outward.title(&format!("title {number}"));
-            outward.notify("", &format!("message {number}"));
-            assert!(outward.store_clipboard("x"));
-            outward.progress(Progress::Percent(50));
-            outward.bell();
+            host_output.title(&format!("title {number}"));
+            host_output.notify("", &format!("message {number}"));
+            assert!(host_output.store_clipboard("x"));
+            host_output.progress(Progress::Percent(50));
+            host_output.bell();
         }
         assert_eq!(
-            text(&mut outward),
+            text(&mut host_output),
             "\x1b]52;c;eA==\x1b\\\x1b]2;title 999\x1b\\\x1b]9;message 999\x1b\\\x1b]9;4;1;50\x1b\\\x07"
         );
-        assert!(outward.is_empty());
-        assert_eq!(outward.leave(), b"\x1b]9;4;0;0\x1b\\");
-        assert_eq!(outward.leave(), b"");
+        assert!(host_output.is_empty());
+        assert_eq!(host_output.leave(), b"\x1b]9;4;0;0\x1b\\");
+        assert_eq!(host_output.leave(), b"");
     }
 
     #[test]
     fn no_byte_of_a_text_ends_its_sequence() {
         let evil = "a\x1b]52;c;x\x07\u{9c}\u{202e}b";
         for by_777 in [false, true] {
-            let mut outward = Outward::new(Abilities {
+            let mut host_output = HostOutput::new(Abilities {
                 notifies_by_777: by_777,
                 ..Abilities::default()
             });
-            outward.title(evil);
-            outward.notify(evil, evil);
-            let sent = text(&mut outward);
+            host_output.title(evil);
+            host_output.notify(evil, evil);
+            let sent = text(&mut host_output);
             assert_eq!(sent.matches('\x1b').count(), 4, "{sent:?}");
             assert!(!sent.contains(['\x07', '\u{9c}', '\u{202e}']), "{sent:?}");
         }
@@ -191,16 +191,19 @@ mod tests {
 
     #[test]
     fn a_message_is_never_another_command() {
-        let mut outward = Outward::default();
-        outward.notify("", "4;1;50");
-        assert_eq!(text(&mut outward), "\x1b]9; 4;1;50\x1b\\");
-        outward.progress(Progress::Percent(1));
-        assert!(outward.is_empty(), "not for a terminal that would show it");
-        let mut outward = Outward::new(Abilities {
+        let mut host_output = HostOutput::default();
+        host_output.notify("", "4;1;50");
+        assert_eq!(text(&mut host_output), "\x1b]9; 4;1;50\x1b\\");
+        host_output.progress(Progress::Percent(1));
+        assert!(
+            host_output.is_empty(),
+            "not for a terminal that would show it"
+        );
+        let mut host_output = HostOutput::new(Abilities {
             notifies_by_777: true,
             ..Abilities::default()
         });
-        outward.notify("a;b", "c;d");
-        assert_eq!(text(&mut outward), "\x1b]777;notify;a,b;c;d\x1b\\");
+        host_output.notify("a;b", "c;d");
+        assert_eq!(text(&mut host_output), "\x1b]777;notify;a,b;c;d\x1b\\");
     }
 }

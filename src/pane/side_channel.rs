@@ -1,7 +1,7 @@
 //! What the grid does not keep: notifications, progress, marks, and the questions the engine does
 //! not know.
 //!
-//! The tap reads the same bytes as the engine, a step ahead: [`Tap::next`] stops right behind a
+//! The side channel reads the same bytes as the engine, a step ahead: [`SideChannel::next`] stops right behind a
 //! sequence that means something to us, so that the screen can bring the engine to the same point
 //! before it answers. Plain text is skipped with `memchr`, never parsed.
 //!
@@ -46,7 +46,7 @@ pub enum ScreenFact {
     Mark(Mark),
 }
 
-/// A task's progress as told by OSC 9;4; percentages are 0 to 100.
+/// A task's progress as reported by OSC 9;4; percentages are 0 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Nothing is under way.
@@ -55,7 +55,7 @@ pub enum Progress {
     Percent(u8),
     /// Failed at this many percent.
     Error(u8),
-    /// Under way, nobody knows how far.
+    /// Under way, it is not known how far.
     Indeterminate,
     /// Paused at this many percent.
     Paused(u8),
@@ -70,11 +70,11 @@ pub enum Mark {
     CommandStart,
     /// `C`: the command runs, its output begins.
     OutputStart,
-    /// `D`: the command ended, with its exit status if told.
+    /// `D`: the command ended, with its exit status if reported.
     CommandEnd(Option<i32>),
 }
 
-/// What the screen must do where the tap stopped.
+/// What the screen must do where the side channel stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Signal {
     /// `CSI > q`.
@@ -150,7 +150,7 @@ pub(super) enum Setting {
     PageLength,
     /// `* |`.
     ScreenLength,
-    /// `$ }` and `$ ~`, the byte told: which display, and which status line.
+    /// `$ }` and `$ ~`, the byte given: which display, and which status line.
     StatusLine(u8),
     /// Anything else.
     Unknown,
@@ -158,12 +158,12 @@ pub(super) enum Setting {
 
 /// The second reader of the child's bytes.
 #[derive(Default)]
-pub(super) struct Tap {
+pub(super) struct SideChannel {
     parser: Parser,
     watch: Watch,
 }
 
-impl Tap {
+impl SideChannel {
     /// Whether the next byte begins something: a text, a control, a sequence.
     pub(super) const fn is_between_sequences(&self) -> bool {
         self.watch.ground
@@ -194,7 +194,7 @@ impl Tap {
     }
 }
 
-/// The length of the part at the start that means nothing to the tap: a sequence, or texts and controls up to one or to a
+/// The length of the part at the start that means nothing to the side channel: a sequence, or texts and controls up to one or to a
 /// text that is worth writing at once. A text at the very start is part of it. The first byte must be between sequences.
 pub(super) fn plain(bytes: &[u8]) -> usize {
     let mut at = 0;
@@ -213,7 +213,7 @@ pub(super) fn plain(bytes: &[u8]) -> usize {
     }
 }
 
-/// The length of a whole control sequence at the start that means nothing to the tap: without a
+/// The length of a whole control sequence at the start that means nothing to the side channel: without a
 /// private mark and with another end than those of [`csi_signal`]. Most sequences of a frame are of
 /// this kind (colours, moves, erasures) and need not be parsed twice.
 fn ordinary_sequence(bytes: &[u8]) -> Option<usize> {
@@ -680,20 +680,20 @@ mod tests {
     use super::*;
 
     fn signals(bytes: &[u8]) -> Vec<Signal> {
-        read(&mut Tap::default(), bytes)
+        read(&mut SideChannel::default(), bytes)
     }
 
-    /// As the screen reads: what is plain goes past the tap.
-    fn read(tap: &mut Tap, bytes: &[u8]) -> Vec<Signal> {
+    /// As the screen reads: what is plain goes past the side channel.
+    fn read(side_channel: &mut SideChannel, bytes: &[u8]) -> Vec<Signal> {
         let mut rest = bytes;
         let mut found = Vec::new();
         while !rest.is_empty() {
-            let past = if tap.is_between_sequences() {
+            let past = if side_channel.is_between_sequences() {
                 plain(rest)
             } else {
                 0
             };
-            let (done, signal) = tap.next(&rest[past..]);
+            let (done, signal) = side_channel.next(&rest[past..]);
             rest = &rest[past + done..];
             found.extend(signal);
         }
@@ -719,13 +719,16 @@ mod tests {
 
     #[test]
     fn it_stops_right_behind_a_question() {
-        let mut tap = Tap::default();
+        let mut side_channel = SideChannel::default();
         let bytes = b"text\x1b[31mred\r\n\x1b[>0qmore";
         assert_eq!(plain(bytes), 4);
         assert_eq!(plain(&bytes[4..]), 5);
         assert_eq!(plain(&bytes[9..]), 5);
-        assert_eq!(tap.next(&bytes[14..]), (5, Some(Signal::VersionQuery)));
-        assert!(tap.is_between_sequences());
+        assert_eq!(
+            side_channel.next(&bytes[14..]),
+            (5, Some(Signal::VersionQuery))
+        );
+        assert!(side_channel.is_between_sequences());
         assert_eq!(plain(&bytes[19..]), 4);
     }
 
@@ -748,9 +751,9 @@ mod tests {
             [Signal::SchemeQuery, Signal::FrameBegin, Signal::FrameEnd]
         );
         for cut in 0..bytes.len() {
-            let mut tap = Tap::default();
-            let mut found = read(&mut tap, &bytes[..cut]);
-            found.extend(read(&mut tap, &bytes[cut..]));
+            let mut side_channel = SideChannel::default();
+            let mut found = read(&mut side_channel, &bytes[..cut]);
+            found.extend(read(&mut side_channel, &bytes[cut..]));
             assert_eq!(found, whole, "cut at {cut}");
         }
     }
