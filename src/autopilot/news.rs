@@ -1,4 +1,4 @@
-//! What a run tells whoever reads its log: one line an event, for people or as JSON.
+//! What a run reports in its log: one line an event, for people or as JSON.
 
 use std::{fmt, time::Duration};
 
@@ -85,7 +85,7 @@ pub enum RunNews {
         why: String,
         /// How long, in seconds.
         seconds: u64,
-        /// Until when, if that was told.
+        /// Until when, if that is known.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         until: Option<DateTime<Utc>>,
     },
@@ -183,16 +183,7 @@ impl fmt::Display for RunNews {
                 max_time_s,
             } => {
                 write!(f, "run started: {task} · until \"{promise}\"")?;
-                if let Some(most) = max_iterations {
-                    write!(f, " · at most {most} iterations")?;
-                }
-                if let Some(most) = max_cost_usd {
-                    write!(f, " · ${most:.2}")?;
-                }
-                match max_time_s {
-                    Some(most) => write!(f, " · {}", duration(Duration::from_secs(*most))),
-                    None => Ok(()),
-                }
+                write_caps(f, *max_iterations, *max_cost_usd, *max_time_s)
             }
             Self::IterationStarted {
                 iteration,
@@ -264,6 +255,24 @@ impl fmt::Display for RunNews {
                 )
             }
         }
+    }
+}
+
+fn write_caps(
+    f: &mut fmt::Formatter<'_>,
+    iterations: Option<u32>,
+    cost_usd: Option<f64>,
+    time_s: Option<u64>,
+) -> fmt::Result {
+    if let Some(most) = iterations {
+        write!(f, " · at most {most} iterations")?;
+    }
+    if let Some(most) = cost_usd {
+        write!(f, " · ${most:.2}")?;
+    }
+    match time_s {
+        Some(most) => write!(f, " · {}", duration(Duration::from_secs(most))),
+        None => Ok(()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `pitstop save` (`ss`): a checkpoint of the work as it stands.
 //!
 //! With a supervisor running here it is the supervisor's: everything it knows. Without one it is made from the
-//! scratchpad, git and what is said on the command line: enough for a note to whoever goes on.
+//! scratchpad, git and what is said on the command line: enough for a note to the next worker.
 
 use std::{
     fs::OpenOptions,
@@ -138,34 +138,10 @@ fn fail(error: &dyn std::error::Error) -> i32 {
 
 /// Saves what can be known without a supervisor.
 fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
-    let notes = match here.files().map_err(|error| fail(&error))? {
-        Some(files) => files
-            .read(SCRATCHPAD, scratchpad::MAX_BYTES)
-            .map_err(|error| fail(&error))?,
-        None => None,
-    };
-    let notes = String::from_utf8_lossy(&notes.unwrap_or_default()).into_owned();
-    let settings = &here.config.handoff;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| fail(&error))?;
-    let git = runtime.block_on(git::facts(&here.directory, settings.git_history_count));
-    drop(runtime);
-
-    let mut state = PreservedState::default();
-    if let Some(task) = &body.task {
-        state.set_objective(task);
-    }
-    for step in &body.next_steps {
-        state.add_pending(step);
-    }
-    let text = notes;
+    let text = scratchpad_text(here)?;
     let notes = Parsed::read(&text);
-    state.feed_scratchpad(&notes);
-    if let GitState::Facts(facts) = &git {
-        state.feed_git(&facts.modified, &facts.created);
-    }
+    let git = git_state(here)?;
+    let state = known_state(&body, &notes, &git);
     let written = !notes.is_blank();
     if state == PreservedState::default() && !written && matches!(git, GitState::NoRepository) {
         complain(
@@ -176,27 +152,6 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
     }
     let human = human_lines(here, &text);
     let id = Uuid::new_v4();
-    let marker = Marker {
-        run: "saved".to_owned(),
-        iteration: 0,
-        nonce: id.simple().to_string().chars().take(8).collect(),
-    };
-    let lines = git_lines(&git, settings);
-    let sources = Sources {
-        scratchpad: &notes,
-        git: &lines,
-        ..Sources::new(&marker, &state)
-    };
-    let limits = Limits {
-        max_state_size: settings.max_state_size,
-    };
-    let handoff = template::generator(&here.paths)
-        .map_err(|error| {
-            complain(&error, "mend it, or remove it to use the built-in one");
-            USAGE
-        })?
-        .generate(&sources, limits)
-        .map_err(|error| fail(&error))?;
     let mut tags = vec![MANUAL.to_owned()];
     tags.extend(body.tags.into_iter().filter(|tag| tag != MANUAL));
     let environment = here.environment().name;
@@ -207,7 +162,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
             .current_objective
             .as_ref()
             .map_or_else(String::new, |item| item.text.clone()),
-        context: handoff.text,
+        context: handoff_text(here, id, &state, &notes, &git)?,
         next_steps: texts(&state.pending_items),
         tags: tags.clone(),
         state: serde_json::to_value(&state).unwrap_or_default(),
@@ -217,7 +172,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
         iteration: None,
         session: None,
     };
-    // What is queued and cannot be written at the end is told as lost.
+    // What is queued and cannot be written at the end is reported as lost.
     let _written =
         here.with_store(async |store| store.put_checkpoint(&here.project, &checkpoint).await)?;
     Ok(CheckpointReply {
@@ -232,6 +187,73 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
         next_steps: checkpoint.next_steps,
         tags,
     })
+}
+
+/// The text of the scratchpad; empty where there is none.
+fn scratchpad_text(here: &Here) -> Result<String, i32> {
+    let bytes = match here.files().map_err(|error| fail(&error))? {
+        Some(files) => files
+            .read(SCRATCHPAD, scratchpad::MAX_BYTES)
+            .map_err(|error| fail(&error))?,
+        None => None,
+    };
+    Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
+}
+
+fn git_state(here: &Here) -> Result<GitState, i32> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| fail(&error))?;
+    let commits = here.config.handoff.git_history_count;
+    Ok(runtime.block_on(git::facts(&here.directory, commits)))
+}
+
+/// What is known of the work: by the command line, the scratchpad and git.
+fn known_state(body: &CheckpointBody, notes: &Parsed, git: &GitState) -> PreservedState {
+    let mut state = PreservedState::default();
+    if let Some(task) = &body.task {
+        state.set_objective(task);
+    }
+    for step in &body.next_steps {
+        state.add_pending(step);
+    }
+    state.feed_scratchpad(notes);
+    if let GitState::Facts(facts) = git {
+        state.feed_git(&facts.modified, &facts.created);
+    }
+    state
+}
+
+/// The handoff that a session which goes on from this is given.
+fn handoff_text(
+    here: &Here,
+    id: Uuid,
+    state: &PreservedState,
+    notes: &Parsed,
+    git: &GitState,
+) -> Result<String, i32> {
+    let settings = &here.config.handoff;
+    let marker = Marker {
+        run: "saved".to_owned(),
+        iteration: 0,
+        nonce: id.simple().to_string().chars().take(8).collect(),
+    };
+    let lines = git_lines(git, settings);
+    let sources = Sources {
+        scratchpad: notes,
+        git: &lines,
+        ..Sources::new(&marker, state)
+    };
+    let limits = Limits {
+        max_state_size: settings.max_state_size,
+    };
+    let generator = template::generator(&here.paths).map_err(|error| {
+        complain(&error, "mend it, or remove it to use the built-in one");
+        USAGE
+    })?;
+    let handoff = generator.generate(&sources, limits);
+    Ok(handoff.map_err(|error| fail(&error))?.text)
 }
 
 /// The lines of the scratchpad that are a person's, by the versions that are kept of it.
