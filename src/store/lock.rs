@@ -78,11 +78,10 @@ pub struct Lock {
     file: File,
     path: PathBuf,
     holder: Holder,
-    on_network: bool,
 }
 
 impl Lock {
-    /// Takes the lock in `dir` for `holder`, or says who has it. It waits for nobody who lives.
+    /// Takes the lock in `dir` for `holder`, or says who has it. It waits for no living holder.
     pub fn acquire(dir: &PrivateDir, holder: &Holder) -> Result<Self, LockError> {
         let mut file = dir.open_or_create(LOCK)?;
         let path = dir.path().join(LOCK);
@@ -90,7 +89,7 @@ impl Lock {
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if is_at(&file, &path) => break,
-                // It was removed between the two steps: the lock of a file that others cannot find keeps nobody out.
+                // It was removed between the two steps: the lock of a file that others cannot find keeps no one out.
                 Ok(()) => file = dir.open_or_create(LOCK)?,
                 Err(Errno::WOULDBLOCK) => {
                     let held = read(&mut file);
@@ -121,7 +120,6 @@ impl Lock {
             tracing::warn!(%error, path = %path.display(), "could not write who holds the lock");
         }
         Ok(Self {
-            on_network: is_on_network(&file),
             file,
             path,
             holder: holder.clone(),
@@ -137,13 +135,6 @@ impl Lock {
         *self = Self::acquire(&PrivateDir::open_again(dir)?, &self.holder)?;
         Ok(true)
     }
-
-    /// Whether the lock lies on a network file system, where it may not keep other machines out:
-    /// worth a warning.
-    #[must_use]
-    pub const fn is_on_network(&self) -> bool {
-        self.on_network
-    }
 }
 
 impl Drop for Lock {
@@ -155,7 +146,7 @@ impl Drop for Lock {
     }
 }
 
-/// Who holds the lock of the project with this hash now, if anybody. Only looks: trying the lock for a moment could
+/// Who holds the lock of the project with this hash now, if any process does. Only looks: trying the lock for a moment could
 /// turn away a supervisor that starts in that moment.
 pub fn holder(state: &Path, project_hash: &str) -> Result<Option<Holder>, FilesError> {
     let Some(dir) = PrivateDir::find_beside(state, project_hash)? else {
@@ -193,19 +184,6 @@ fn write(file: &mut File, text: &[u8]) -> std::io::Result<()> {
     file.write_all(text)?;
     // Not before: to give the file's block back and ask for another takes the disk's time.
     file.set_len(text.len() as u64)
-}
-
-#[cfg(target_os = "linux")]
-fn is_on_network(file: &File) -> bool {
-    // NFS, CIFS and SMB2, from the kernel's list of magic numbers.
-    const NETWORK: [u32; 3] = [0x6969, 0xff53_4d42, 0xfe53_4d42];
-    rustix::fs::fstatfs(file)
-        .is_ok_and(|stat| u32::try_from(stat.f_type).is_ok_and(|kind| NETWORK.contains(&kind)))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_on_network(_: &File) -> bool {
-    false
 }
 
 #[cfg(test)]
