@@ -167,7 +167,7 @@ const PASTE_END: &str = "\u{1b}[201~";
 
 /// Returns `text` as it may be typed or pasted into the hosted program: without the marks that end a paste, also those
 /// that removing one would join, and without control characters (C0, DEL, C1) other than TAB and LF, which could be
-/// taken as keys. CR LF thereby becomes LF. Nothing else changes.
+/// taken as keys. So CR LF becomes LF. Nothing else changes.
 #[must_use]
 pub fn typed(text: &str) -> String {
     if !text

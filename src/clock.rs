@@ -1,6 +1,6 @@
-//! The moment something happened, as the pure core is told it.
+//! The moment something happened, as the pure core receives it.
 //!
-//! The core has no clock. Whoever touches the world reads both clocks once per event and hands an
+//! The core has no clock. The shell reads both clocks once per event and hands an
 //! [`At`] in: the monotonic one measures durations and survives clock jumps, the wall one is for
 //! people and files.
 

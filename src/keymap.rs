@@ -178,7 +178,7 @@ pub struct Keymap {
 impl Keymap {
     /// Checks a prefix and the triggers of each action; actions that are not named have none.
     ///
-    /// All faults are told together.
+    /// All faults are reported together.
     pub fn new(
         prefix: Chord,
         triggers: impl IntoIterator<Item = (Action, Vec<Trigger>)>,
@@ -236,7 +236,7 @@ impl Keymap {
         &self.bindings
     }
 
-    /// The shortest thing to tell a person about how to reach an action: `F5`, or `Ctrl-q r`.
+    /// The shortest hint at how to reach an action: `F5`, or `Ctrl-q r`.
     #[must_use]
     pub fn hint(&self, action: Action) -> Option<String> {
         let binding = self.bindings.iter().find(|one| one.action == action)?;

@@ -21,7 +21,7 @@
 //! - [`agent`]: the hosted program, as far as we must know it
 //! - [`breakpoint`]: good moments to stop
 //! - [`guard`]: how full the context window is, and what to advise
-//! - [`handoff`]: what the next session is told
+//! - [`handoff`]: what the next session is given
 //! - [`lineage`]: the chain of iterations
 //! - [`store`]: what is kept: the database, private files, the lock
 //! - [`autopilot`]: the unattended run: promise, caps, breakers, when to go on

@@ -74,7 +74,7 @@ pub enum LogError {
         /// What the system said.
         source: io::Error,
     },
-    /// Somebody has set a logger already.
+    /// A logger is set already.
     #[error("running without a log: another logger is set")]
     Taken,
 }
@@ -107,7 +107,7 @@ pub fn subscriber(
     filter: Option<&str>,
 ) -> Result<(impl tracing::Subscriber + Send + Sync + use<>, LogGuard), LogError> {
     ensure_private_dir(directory)?;
-    // Whoever asks for more lines wants all of them.
+    // A user who asks for more lines wants all of them.
     let rate = filter.is_none().then(|| Rate::new(Instant::now()));
     let file = DailyFile::open(directory, log.keep_days, rate, || {
         DateTime::<Utc>::from(SystemTime::now()).date_naive()
@@ -190,7 +190,7 @@ impl Drop for Line {
     }
 }
 
-/// The file of the day, changed at midnight UTC. Its writes never fail: nobody could be told.
+/// The file of the day, changed at midnight UTC. Its writes never fail: there is no place to report it.
 struct DailyFile<C> {
     directory: PathBuf,
     keep: usize,

@@ -525,7 +525,7 @@ fn is_plain(value: &str) -> bool {
         || value.contains(['(', '<', '{'])
 }
 
-/// Whether a value looks made by a machine, or by a person who was told to use a digit and a symbol.
+/// Whether a value looks made by a machine, or by a person who was asked to use a digit and a symbol.
 fn looks_random(value: &str, quoted: bool) -> bool {
     let bytes = value.as_bytes();
     let has = |class: fn(&u8) -> bool| bytes.iter().any(class);

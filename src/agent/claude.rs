@@ -45,7 +45,7 @@ pub fn is_on(value: &str) -> bool {
     matches!(value.as_str(), "1" | "true" | "yes" | "on")
 }
 
-/// What the agent is told about notes and signals.
+/// What the agent is taught about notes and signals.
 pub const SYSTEM_PROMPT: &str = include_str!("../../assets/system_prompt.md");
 
 /// What the client finds as the name of its terminal. It turns on the kitty keyboard protocol, notifications and
@@ -234,7 +234,7 @@ pub enum UserSession {
     Ours,
     /// The user names the id of a new session.
     Named(SessionId),
-    /// The user resumes or continues; only the first hook tells the id.
+    /// The user resumes or continues; only the first hook reports the id.
     Theirs,
 }
 

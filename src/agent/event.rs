@@ -1,8 +1,8 @@
-//! What the agent tells us: plain data, made by [`super::hook`] and read by everyone.
+//! What the agent reports: plain data, made by [`super::hook`] and read by everyone.
 
 use crate::transcript::{SessionId, Tokens, todo::TodoCall, usage::Usage};
 
-/// What the agent told about itself: facts, with every text capped in length.
+/// What the agent reported about itself: facts, with every text capped in length.
 ///
 /// They come from outside and are untrusted: paths are plain strings that the caller checks, texts
 /// may hold control characters.
@@ -334,7 +334,7 @@ pub struct PromptCache {
 pub struct RateLimit {
     /// How much of it is used, percent.
     pub used_percentage: f64,
-    /// When it begins anew, seconds since the Unix epoch.
+    /// When it begins again, seconds since the Unix epoch.
     pub resets_at: Option<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! Hook and status-line payloads to [`AgentEvent`].
 //!
-//! The trust boundary: a body comes from whoever can reach the socket with the observe right, so
+//! The trust boundary: a body comes from any process that can reach the socket with the observe right, so
 //! it may be anything. Limits: 1 MiB, 64 levels of nesting, session ids are UUIDs, token figures
 //! are whole numbers up to 10^12, every text is cut. Unknown fields are passed over and unknown
 //! events become [`AgentEvent::Unknown`], for the client changes fast.

@@ -6,7 +6,7 @@
 //! hangs when a stopped supervisor's backlog is full.
 //!
 //! A file that names a socket and a token is believed only if it is ours, regular, no link and closed
-//! to others: otherwise somebody else could have the user's events sent to a socket of theirs.
+//! to others: otherwise another user could have the events sent to a socket of theirs.
 
 #![allow(
     clippy::disallowed_methods,
@@ -49,7 +49,7 @@ const PROBE_LIMIT: Duration = Duration::from_millis(50);
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens: there is no secrets file, no socket, or nobody on it.
+    /// No process listens: there is no secrets file, no socket, or no process behind it.
     #[error("no supervisor answers at `{path}`")]
     NobodyThere {
         /// The secrets file or the socket.
@@ -205,7 +205,7 @@ impl Door {
     }
 }
 
-/// Whether somebody listens on the socket at `path`; one whose backlog is full counts as alive.
+/// Whether a process listens on the socket at `path`; one whose backlog is full counts as alive.
 #[must_use]
 pub fn is_answered(path: &Path) -> bool {
     let outcome = connect(path, Instant::now() + PROBE_LIMIT);
@@ -234,7 +234,7 @@ fn read_private(path: &Path) -> Result<Vec<u8>, ClientError> {
         .metadata()
         .map_err(ClientError::io("examine the secrets file"))?;
     if metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(bad("it belongs to somebody else"));
+        return Err(bad("it belongs to another user"));
     }
     if metadata.mode() & 0o077 != 0 {
         return Err(bad("it is open to others"));
@@ -468,7 +468,7 @@ mod tests {
     fn a_supervisor_that_never_answers_costs_no_more_than_the_deadline() {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("p.sock");
-        // Nobody accepts: the kernel takes the connection and as many bytes as fit.
+        // No process accepts: the kernel takes the connection and as many bytes as fit.
         let _listener = UnixListener::bind(&socket).unwrap();
         let path = secrets_file(dir.path(), &format!("{}\nab12\n", socket.display()));
         let door = Door::from_observe_file(&path).unwrap();

@@ -1,4 +1,4 @@
-//! The endpoints as data: what the server routes, what the `OpenAPI` description tells, what the tests walk through.
+//! The endpoints as data: what the server routes, what the `OpenAPI` description says, what the tests walk through.
 
 /// What a bearer may do; the greater right includes the lesser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
@@ -24,7 +24,7 @@ impl Right {
 pub enum Method {
     /// Asks, and changes nothing.
     Get,
-    /// Tells or orders.
+    /// Reports or orders.
     Post,
 }
 
@@ -111,7 +111,7 @@ impl Endpoint {
         }
     }
 
-    /// What it takes to use it. Figures without words may be read by whoever may report.
+    /// What it takes to use it. Figures without words may be read by every caller that may report.
     #[must_use]
     pub const fn right(self) -> Right {
         match self {
@@ -131,7 +131,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a program that waits for nobody calls it, and so gets a place when others must wait.
+    /// Whether a program that does not wait calls it, and so gets a place when others must wait.
     #[must_use]
     pub const fn is_urgent(self) -> bool {
         matches!(

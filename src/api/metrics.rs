@@ -37,7 +37,7 @@ pub struct MetricsReport {
     pub iteration: u64,
     /// Turns that have ended since the supervisor started.
     pub turns: u64,
-    /// What the run has cost, in US dollars, as the agent tells it.
+    /// What the run has cost, in US dollars, as the agent reports it.
     pub cost_usd: f64,
     /// Reboots that have ended, by cause and outcome.
     pub reboots: Vec<(&'static str, &'static str, u64)>,

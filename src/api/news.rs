@@ -1,4 +1,4 @@
-//! What happens, as `GET /events` tells it: the kinds, and the ring in which the latest wait for late listeners.
+//! What happens, as `GET /events` sends it: the kinds, and the ring in which the latest wait for late listeners.
 //!
 //! ```text
 //!   id: 5f3a9c01-17        the feed's mark and the number within it
@@ -6,7 +6,7 @@
 //!   data: {"phase":"review","reason":"breakpoint","blocked_by":[]}
 //! ```
 //!
-//! The mark changes with each supervisor, so that a listener who comes back to another one is told that something is missing
+//! The mark changes with each supervisor, so that a listener who comes back to another one learns that something is missing
 //! instead of being given other events by the same numbers.
 
 use std::collections::VecDeque;

@@ -2,7 +2,7 @@
 //!
 //! # Trust boundary
 //!
-//! Whoever connects is a stranger until proven: on the Unix socket the kernel tells the peer's user
+//! A client is a stranger until proven: on the Unix socket the kernel gives the peer's user
 //! id, which must be ours, and both doors want a bearer token besides. One token *observes* (posts
 //! events, reads the usage figure) and is all that the hosted agent's hooks get; the other one
 //! *controls*. A web page in the user's browser is the classic enemy of local servers, so any
@@ -106,7 +106,7 @@ const CROWD_PAUSE: Duration = Duration::from_millis(5);
 
 /// A request on its way to the loop, with the way back.
 ///
-/// For an observation nobody may be waiting: then sending the reply fails, which is to be ignored.
+/// For an observation no caller may be waiting: then sending the reply fails, which is to be ignored.
 #[derive(Debug)]
 pub struct Call {
     /// What is wanted.
@@ -183,7 +183,7 @@ impl ApiError {
     }
 }
 
-/// What a door needs of the house: where calls go, what it tells, what it counts. All doors share one.
+/// What a door needs of the house: where calls go, what it sends, what it counts. All doors share one.
 #[derive(Clone, Debug)]
 pub struct Desk {
     /// The loop's queue.

@@ -1,7 +1,7 @@
 //! Requests and replies as data, shared by the server, the client and the core.
 //!
 //! This file is the wire format and nothing else: no socket, no clock, no channel. A [`Request`] is
-//! what somebody outside wants of the supervisor, a [`Reply`] is the loop's answer, and the
+//! what a caller outside wants of the supervisor, a [`Reply`] is the loop's answer, and the
 //! `…Report` types are what a script reads as JSON. Their field names are a promise: scripts depend
 //! on them, so a figure that is not known yet is `null` rather than absent.
 //!
@@ -52,7 +52,7 @@ pub const SHA_DIGITS: std::ops::RangeInclusive<usize> = 7..=64;
 /// How long the name of a hook event may be, in characters; the longest known one has 18.
 pub const EVENT_NAME_LIMIT: usize = 40;
 
-/// What somebody outside wants of the supervisor.
+/// What a caller outside wants of the supervisor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// A hook of the hosted agent fired; the body is what it got on its standard input, unparsed. Answered with
@@ -63,7 +63,7 @@ pub enum Request {
         /// The payload as sent, at most 1 MiB; it may be cut short or no JSON at all.
         body: Vec<u8>,
     },
-    /// The agent's status line was drawn anew; answered with [`Reply::StatusLine`].
+    /// The agent's status line was redrawn; answered with [`Reply::StatusLine`].
     StatusLine {
         /// The payload as sent, at most 1 MiB; it may be cut short or no JSON at all.
         body: Vec<u8>,
@@ -82,7 +82,7 @@ pub enum Request {
     },
     /// How full the context window is; answered with [`Reply::Usage`].
     Usage(UsageQuery),
-    /// Somebody saw something worth a checkpoint; answered with what was [`Reply::Noted`] or [`Reply::Saved`].
+    /// Something worth a checkpoint was seen; answered with what was [`Reply::Noted`] or [`Reply::Saved`].
     Reported(Report),
     /// The figures for monitoring; answered with [`Reply::Metrics`].
     Metrics,
@@ -95,7 +95,7 @@ pub enum Report {
     Commit(CommitBody),
     /// A test run has ended.
     Tests(TestBody),
-    /// Somebody wants everything saved.
+    /// Everything is to be saved.
     AutoSave(SaveBody),
 }
 
@@ -114,7 +114,7 @@ impl Report {
 /// The one hook event whose agent waits for our word; of all others nothing but the news is wanted.
 pub const REFUSABLE_EVENT: &str = "PreCompact";
 
-/// What a hook tells its agent, as Claude Code reads it.
+/// What a hook answers its agent, as Claude Code reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookVerdict {
     /// `block`.
@@ -135,7 +135,7 @@ pub enum Reply {
     Accepted,
     /// The order is carried out.
     Ordered(OrderReply),
-    /// The hook is told to stop what its agent was about to do.
+    /// The hook is to stop what its agent was about to do.
     Blocked {
         /// The reason, for the agent's user.
         reason: String,
@@ -145,7 +145,7 @@ pub enum Reply {
         /// The reason, for people, with what would have to be true.
         why: String,
     },
-    /// A field of the request is wrong, which only the loop can tell.
+    /// A field of the request is wrong, which only the loop can know.
     Wrong(FieldError),
     /// What was asked for does not exist.
     NotFound {
@@ -240,7 +240,7 @@ impl Control {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentState {
-    /// Started, has not told yet that it is ready.
+    /// Started, has not reported yet that it is ready.
     #[default]
     Starting,
     /// Waits for a prompt.

@@ -129,7 +129,7 @@ pub fn reported(model: &mut Model, call: CallId, report: Report) -> Vec<Effect> 
 fn commit_reported(model: &mut Model, body: CommitBody) -> (Reply, Vec<Effect>) {
     let message = body.commit_message.as_deref().unwrap_or_default();
     let branch = body.branch.as_deref();
-    let made = Made::told(&body.commit_sha, branch, message, body.files_changed);
+    let made = Made::reported(&body.commit_sha, branch, message, body.files_changed);
     let noted = committed(model, &made);
     let reply = NotedReply {
         commit: Some(body.commit_sha),
@@ -360,7 +360,7 @@ fn new_head(model: &Model, before: &GitState) -> Option<Made> {
     // Git counts in seconds.
     let since = model.moments.git_at?.wall - chrono::TimeDelta::seconds(1);
     let new_here = old.head.is_some() && old.head != new.head && top.at >= since;
-    new_here.then(|| Made::told(&top.sha, new.branch.as_deref(), &top.subject, None))
+    new_here.then(|| Made::reported(&top.sha, new.branch.as_deref(), &top.subject, None))
 }
 
 /// A commit was made; none if it was known.

@@ -345,7 +345,7 @@ fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
         tokens: tokens_of(text).0,
         bytes: text.len() as u64,
         sources: state
-            .told()
+            .items()
             .map(|(field, text, origin)| SourcedItem {
                 field: field.to_owned(),
                 text: text.into_owned(),

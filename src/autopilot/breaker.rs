@@ -161,7 +161,7 @@ pub enum Trip {
         /// How, the last time.
         exit: String,
     },
-    /// A dialog is open and nobody is there to answer it.
+    /// A dialog is open and no person is there to answer it.
     Dialog {
         /// What it wants.
         about: String,
@@ -228,7 +228,7 @@ impl fmt::Display for Trip {
             Self::Dialog { about } => {
                 write!(
                     f,
-                    "a dialog waits and nobody is there to answer it: {about}"
+                    "a dialog waits and no person is there to answer it: {about}"
                 )
             }
             Self::Deaf { what } => write!(f, "{what} does not arrive at the agent"),
@@ -252,7 +252,7 @@ struct Failing {
 pub struct Breakers {
     limits: Limits,
     failing: VecDeque<Failing>,
-    /// The first trip by a command within the running turn: told when the turn is over.
+    /// The first trip by a command within the running turn: reported when the turn is over.
     by_command: Option<Trip>,
     unchanged: u32,
     last: Option<String>,

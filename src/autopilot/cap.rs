@@ -18,7 +18,7 @@ pub struct Caps {
 pub struct Spent {
     /// How many iterations it has had, the present one among them.
     pub iterations: u64,
-    /// What it has cost, in US dollars, as far as the agent tells.
+    /// What it has cost, in US dollars, as far as the agent reports.
     pub cost_usd: f64,
     /// How long it has taken.
     pub time: Duration,

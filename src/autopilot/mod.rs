@@ -8,7 +8,7 @@
 //!    └──────────────────────┴──── promise, cap ──► ended        breaker ──► tripped ──(a person)──► settling
 //! ```
 //!
-//! This room owns the rules: it is told what happened and says what follows. It types, starts and ends nothing; `app`
+//! This room owns the rules: it gets what happened and says what follows. It types, starts and ends nothing; `app`
 //! does, on the same events as in a session that a person leads. Pure.
 
 pub mod breaker;
@@ -72,7 +72,7 @@ pub struct Wait {
     pub why: String,
     /// When it is over, by the monotonic clock.
     pub until: Duration,
-    /// When it is over, if that was told.
+    /// When it is over, if that is known.
     pub reset: Option<DateTime<Utc>>,
     /// Whether it is for what the agent does in the background: its next turn ends the wait.
     pub background: bool,
@@ -183,7 +183,7 @@ pub struct Autopilot {
     pub queue: VecDeque<String>,
     /// Turns that have ended, over all iterations.
     pub turns: u64,
-    /// Whether the task has changed since the agent was told it.
+    /// Whether the task has changed since the agent was given it.
     pub task_changed: bool,
     /// The breakers.
     pub breakers: Breakers,
@@ -367,7 +367,7 @@ impl Autopilot {
         }
     }
 
-    /// A breaker has tripped: with nobody there the run is over.
+    /// A breaker has tripped: with no person there the run is over.
     pub fn trip(&mut self, trip: Trip) -> Phase {
         self.phase = if self.plan.attended {
             Phase::Tripped(trip)

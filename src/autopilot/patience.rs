@@ -181,7 +181,7 @@ fn after_a_while(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
 }
 
 /// The next `3pm (Europe/Berlin)`, or `Nov 25, 3:30pm (UTC)`, `Jan 2, 2027, 9 AM (Asia/Tokyo)`, `15:00 UTC`: the client
-/// tells the time of its own zone, and the date when that is more than a day away.
+/// gives the time of its own zone, and the date when that is more than a day away.
 fn time_of_day(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let lower = message.to_ascii_lowercase();
     let behind = lower.find("reset")?;
@@ -319,7 +319,7 @@ mod tests {
         let pause = patience.limited(Some(reset), now());
         assert_eq!(pause.time, Duration::from_secs(7_200) + AFTER_RESET);
         assert_eq!(pause.reset, Some(reset));
-        // The same reset is told again after it: the limit holds on.
+        // The same reset is reported again after it: the limit holds on.
         let pause = patience.limited(Some(reset), reset + TimeDelta::seconds(20));
         assert_eq!((pause.time, pause.reset), (Duration::from_mins(2), None));
     }

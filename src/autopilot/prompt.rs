@@ -1,4 +1,4 @@
-//! What the agent is told in an autonomous run: at its start, when it stops, and after an interruption.
+//! What the agent is sent in an autonomous run: at its start, when it stops, and after an interruption.
 
 /// The first prompt: the task and how to end it.
 #[must_use]
@@ -6,19 +6,19 @@ pub fn start(task: &str, promise: &str) -> String {
     fill(include_str!("../../assets/run/start.md"), task, promise)
 }
 
-/// What an agent that has stopped is told.
+/// What an agent that has stopped is sent.
 #[must_use]
 pub fn go_on() -> String {
     fill(include_str!("../../assets/run/go-on.md"), "", "")
 }
 
-/// What it is told when the task was changed meanwhile.
+/// What it is sent when the task was changed meanwhile.
 #[must_use]
 pub fn changed(task: &str, promise: &str) -> String {
     fill(include_str!("../../assets/run/changed.md"), task, promise)
 }
 
-/// What an agent is told that was started again after it died. The task is told again: the session may have had nothing
+/// What an agent is sent that was started again after it died. The task is given again: the session may have had nothing
 /// that could be resumed.
 #[must_use]
 pub fn again(task: &str, promise: &str) -> String {

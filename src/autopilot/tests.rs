@@ -152,7 +152,7 @@ fn a_trip_waits_for_a_person_and_ends_a_headless_run() {
     assert_eq!(
         watched.settled(7, false, &spent(1)),
         Verdict::Prompt,
-        "the count begins anew"
+        "the count begins again"
     );
 
     let mut headless = run();

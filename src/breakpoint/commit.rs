@@ -1,6 +1,6 @@
 //! Recognises commits in what an agent's shell commands printed.
 //!
-//! Git tells of a commit in one line, `[main 1a2b3c4] the subject`, and often of its size in the next. Only the output of
+//! Git reports a commit in one line, `[main 1a2b3c4] the subject`, and often of its size in the next. Only the output of
 //! command lines that commit is read: a log that shows such a line is no commit.
 
 use crate::clean;
@@ -14,7 +14,7 @@ const MESSAGE_CAP: usize = 8 * 1024;
 /// The most output that is read, in bytes: of a longer one the end.
 const OUTPUT_CAP: usize = 256 * 1024;
 
-/// A commit, as far as whoever saw it could tell.
+/// A commit, as far as its observer could know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Made {
     /// Its id, whole or abbreviated, in lower case.
@@ -25,14 +25,14 @@ pub struct Made {
     pub subject: String,
     /// The whole message as far as it is known, safe to show.
     pub message: String,
-    /// How many files it changed, if told.
+    /// How many files it changed, if reported.
     pub files: Option<u64>,
 }
 
 impl Made {
-    /// A commit by what somebody outside says of it: shortened and made safe to show.
+    /// A commit by what a caller outside says of it: shortened and made safe to show.
     #[must_use]
-    pub fn told(sha: &str, branch: Option<&str>, message: &str, files: Option<u64>) -> Self {
+    pub fn reported(sha: &str, branch: Option<&str>, message: &str, files: Option<u64>) -> Self {
         let branch = branch.map(str::trim).filter(|name| !name.is_empty());
         let message = message.trim();
         let whole = clean::text(message);
@@ -100,14 +100,14 @@ fn read_line(line: &str) -> Option<Made> {
     let place = place.strip_suffix(" (root-commit)").unwrap_or(place);
     // A branch's name has no space in it.
     let branch = (!place.contains(' ')).then_some(place);
-    Some(Made::told(sha, branch, subject, None))
+    Some(Made::reported(sha, branch, subject, None))
 }
 
 /// The number in ` 2 files changed, 3 insertions(+)`.
 fn files_in(line: &str) -> Option<u64> {
     let (count, rest) = line.strip_prefix(' ')?.split_once(' ')?;
-    let told = rest.starts_with("file changed") || rest.starts_with("files changed");
-    told.then(|| count.parse().ok()).flatten()
+    let found = rest.starts_with("file changed") || rest.starts_with("files changed");
+    found.then(|| count.parse().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn made(sha: &str, branch: Option<&str>, subject: &str, files: Option<u64>) -> Made {
-        Made::told(sha, branch, subject, files)
+        Made::reported(sha, branch, subject, files)
     }
 
     #[test]
@@ -146,8 +146,8 @@ mod tests {
     fn several_commits_of_one_line_are_told_apart() {
         let printed = "[main 1111111] a\n 1 file changed\n[main 2222222] b\n 4 files changed\n";
         let shas = seen("git commit -m a; git commit -m b", printed);
-        let told: Vec<_> = shas.iter().map(|one| (one.short(), one.files)).collect();
-        assert_eq!(told, [("1111111", Some(1)), ("2222222", Some(4))]);
+        let found: Vec<_> = shas.iter().map(|one| (one.short(), one.files)).collect();
+        assert_eq!(found, [("1111111", Some(1)), ("2222222", Some(4))]);
     }
 
     #[test]
@@ -176,11 +176,11 @@ mod tests {
 
     #[test]
     fn what_others_wrote_is_made_safe_to_show() {
-        let one = Made::told("ABCDEF1", Some(" "), "a\u{1b}]0;x\u{7}b\nc", None);
+        let one = Made::reported("ABCDEF1", Some(" "), "a\u{1b}]0;x\u{7}b\nc", None);
         assert_eq!((one.sha.as_str(), one.branch.as_deref()), ("abcdef1", None));
         assert_eq!(one.subject, "a]0;xb");
         assert_eq!(one.message, "a\\u{1b}]0;x\\u{7}b\nc");
-        let long = Made::told(
+        let long = Made::reported(
             "abcdef1",
             Some(&"b".repeat(9_000)),
             &"s".repeat(9_000),

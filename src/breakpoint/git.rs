@@ -10,7 +10,7 @@
 //! | signature checks of `log` (`gpg.program`) | `log.showSignature` off |
 //! | fetching of missing objects (`core.sshCommand`, transports) | no lazy fetch, no protocol allowed |
 //! | submodules, whose own config counts inside | not entered |
-//! | `GIT_*` variables, a relative `PATH` | environment built anew, `git` found in absolute directories only |
+//! | `GIT_*` variables, a relative `PATH` | environment built from nothing, `git` found in absolute directories only |
 //!
 //! A file under a filter such as git-lfs may be listed as modified when only its time stamp changed; that is the price.
 //! Every answer is bounded in time and size, and no repository, no git and no commits are answers, not errors.
@@ -43,7 +43,7 @@ const OUTPUT_CAP: usize = 4 * 1024 * 1024;
 /// How much of git's complaint is read, in bytes.
 const COMPLAINT_CAP: usize = 16 * 1024;
 
-/// How many files each list holds; a longer one helps nobody.
+/// How many files each list holds; a longer one helps no reader.
 const FILES_CAP: usize = 2_000;
 
 /// How many filters are switched off one by one; a repository with more is not asked.

@@ -21,12 +21,12 @@ pub enum Signal {
     },
     /// A test run passed.
     TestsPassed {
-        /// How many tests ran, if told.
+        /// How many tests ran, if reported.
         count: Option<u64>,
     },
     /// A test run failed.
     TestsFailed {
-        /// How many tests failed, if told.
+        /// How many tests failed, if reported.
         failed: Option<u64>,
     },
     /// The turn is over.

@@ -1,7 +1,7 @@
 //! Recognises a test run and its outcome in shell output.
 //!
 //! The text is whatever a tool printed: coloured, cut, several runs in one, or no run at all. A runner is known by its
-//! own lines (a start line, a verdict line, a summary), and what its tests print is told apart as far as the runner
+//! own lines (a start line, a verdict line, a summary), and what its tests print is separated as far as the runner
 //! does so. Nothing is executed and nothing can fail: what is not understood is no test run.
 //!
 //! - `cargo`: `cargo test` and `cargo nextest`
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 use crate::clean;
 
-/// The most test names kept of one run, of each kind: a handoff tells a few dozen at most.
+/// The most test names kept of one run, of each kind: a handoff shows a few dozen at most.
 const NAMES_CAP: usize = 2_000;
 
 /// The longest test name, in bytes; generated names can be whole documents.
@@ -74,19 +74,19 @@ impl Runner {
 pub struct TestOutcome {
     /// What ran the tests.
     pub runner: Runner,
-    /// Whether the tests could be built or collected; if not, the counts tell little.
+    /// Whether the tests could be built or collected; if not, the counts mean little.
     pub built: bool,
-    /// Whether the run told its end; if not, the output was cut or the run stopped.
+    /// Whether the run reported its end; if not, the output was cut or the run stopped.
     pub complete: bool,
-    /// Whether all tests of the project were asked for, as far as the command and the output tell.
+    /// Whether all tests of the project were asked for, as far as the command and the output show.
     pub whole: bool,
-    /// How many tests passed, if told.
+    /// How many tests passed, if reported.
     pub passed: Option<u64>,
-    /// How many tests failed, if told.
+    /// How many tests failed, if reported.
     pub failed: Option<u64>,
-    /// How many tests were left out on purpose, if told.
+    /// How many tests were left out on purpose, if reported.
     pub skipped: Option<u64>,
-    /// The tests that passed, by name, as far as told.
+    /// The tests that passed, by name, as far as reported.
     pub passing: Vec<String>,
     /// The tests that failed, by name; a file or package whose tests could not be built counts as one.
     pub failing: Vec<String>,
@@ -129,10 +129,10 @@ impl TestOutcome {
         !self.built || self.failed.unwrap_or(0) > 0 || !self.failing.is_empty()
     }
 
-    /// How many tests ran, as far as told.
+    /// How many tests ran, as far as reported.
     #[must_use]
     pub fn ran(&self) -> u64 {
-        let known = |told: Option<u64>, names: usize| told.unwrap_or(0).max(names as u64);
+        let known = |reported: Option<u64>, names: usize| reported.unwrap_or(0).max(names as u64);
         known(self.passed, self.passing.len()) + known(self.failed, self.failing.len())
     }
 
@@ -140,8 +140,8 @@ impl TestOutcome {
     #[must_use]
     pub fn signal(&self) -> Option<super::Signal> {
         if self.is_failure() {
-            let told = self.failed.filter(|count| *count > 0);
-            return Some(super::Signal::TestsFailed { failed: told });
+            let reported = self.failed.filter(|count| *count > 0);
+            return Some(super::Signal::TestsFailed { failed: reported });
         }
         self.is_success()
             .then_some(super::Signal::TestsPassed { count: self.passed })
@@ -186,9 +186,9 @@ impl TestOutcome {
 pub struct Total {
     /// Whether every one of them passed.
     pub passed: bool,
-    /// How many tests ran, if told.
+    /// How many tests ran, if reported.
     pub count: Option<u64>,
-    /// How many of them failed, if told.
+    /// How many of them failed, if reported.
     pub failed: Option<u64>,
 }
 

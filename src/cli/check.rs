@@ -13,7 +13,7 @@ use crate::config::{
     load::{self, Flags, Loaded, Source, paths::Paths},
 };
 
-/// Check the configuration and tell all that is wrong with it
+/// Check the configuration and show all that is wrong with it
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckArgs {
     /// A file to check instead of those that a session here would read
@@ -56,7 +56,7 @@ fn check(args: &CheckArgs, flags: &Flags) -> Result<Loaded, ConfigErrors> {
     }
     let general = |message: String| ConfigErrors::from(Fault::general(message, None));
     let project = std::env::current_dir()
-        .map_err(|error| general(format!("cannot tell the current directory: {error}")))?;
+        .map_err(|error| general(format!("cannot find out the current directory: {error}")))?;
     let paths = Paths::of_process(&project).map_err(|error| general(error.to_string()))?;
     let loaded = load::load(&paths, flags)?;
     template::generator(&paths).map_err(general)?;

@@ -109,14 +109,14 @@ pub fn run(args: &CtlArgs) -> i32 {
     };
     let body = body.to_string();
     match out::ask(|door, deadline| door.post(&path, body.as_bytes(), deadline)) {
-        Ok(answer) => out::print(&told(args, &answer.body)),
+        Ok(answer) => out::print(&shown(args, &answer.body)),
         Err(code) => code,
     }
 }
 
-/// The supervisor's answer, for people unless JSON is wanted. One of another version may tell something else: that
+/// The supervisor's answer, for people unless JSON is wanted. One of another version may answer something else: that
 /// the order was taken is known by its code.
-fn told(args: &CtlArgs, body: &[u8]) -> String {
+fn shown(args: &CtlArgs, body: &[u8]) -> String {
     if args.json {
         return format!("{}\n", String::from_utf8_lossy(body));
     }

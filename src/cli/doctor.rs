@@ -47,7 +47,7 @@ enum State {
     Warning,
     /// It does not work.
     Broken,
-    /// It cannot be told now.
+    /// It is not known now.
     Unknown,
 }
 
@@ -148,7 +148,7 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
 fn configuration(here: &Here) -> Check {
     if here.faulty {
         return Check::new("configuration", State::Broken, "it has faults")
-            .remedy("`pitstop check` tells all of them with line and column");
+            .remedy("`pitstop check` shows all of them with line and column");
     }
     Check::new("configuration", State::Ok, "it can be used")
 }
@@ -187,7 +187,7 @@ fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Che
                 name,
                 State::Broken,
                 format!(
-                    "process {} holds the project's lock, but nobody answers on its socket",
+                    "process {} holds the project's lock, but no process answers on its socket",
                     holder.process.pid
                 ),
             )

@@ -1,7 +1,7 @@
 //! `pitstop exec-agent REGISTRY PROGRAM ARGS…`: becomes the agent, after making sure that it dies with us, or that the next
 //! start finds it.
 //!
-//! Hidden: only our own panes start it. The wish to be told of the parent's death survives `exec`, and asking for
+//! Hidden: only our own panes start it. The wish to be signalled at the parent's death survives `exec`, and asking for
 //! it here, in a process of its own, needs no code between `fork` and `exec`.
 
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
@@ -48,7 +48,7 @@ fn die_with_parent() {}
 /// Before it is the agent: see [`agent_registry`]. An agent is worth more than its line: one that cannot be written stops
 /// nothing, and the database records the agent too.
 fn register(registry: &Path) {
-    // There was no room for one, and the person has been told.
+    // There was no room for one, and the person has been warned.
     if registry.as_os_str().is_empty() {
         return;
     }

@@ -1,4 +1,4 @@
-//! `pitstop git-hook install|remove`: tells a supervisor of commits that people make, by a post-commit hook.
+//! `pitstop git-hook install|remove`: reports the commits that people make to a supervisor, by a post-commit hook.
 //!
 //! ```text
 //!   git commit ─► post-commit (sh) ─► post-commit.before-pitstop, if there was a hook: its exit code counts
@@ -7,10 +7,10 @@
 //! ```
 //!
 //! The hook itself only asks git for the commit's id, so that a commit made right after it is not taken for this one, and
-//! leaves everything else to a process that nobody waits for. With no supervisor on the machine it starts nothing at all.
+//! leaves everything else to a process of its own. With no supervisor on the machine it starts nothing at all.
 //!
-//! Told are supervisors of the directories from the one in which `git commit` was called up to the top of the work tree. In
-//! the middle of a rebase nobody is told: that is no moment to stop.
+//! Notified are supervisors of the directories from the one in which `git commit` was called up to the top of the work tree. In
+//! the middle of a rebase none is notified: that is no moment to stop.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -152,7 +152,7 @@ pub fn run(args: &GitHookArgs) -> i32 {
         Action::Remove => hooks_dir().and_then(|dir| remove(&dir).map(|done| (dir, done))),
     };
     match done {
-        Ok((dir, done)) => out::print(&told(&dir, done, args.json)),
+        Ok((dir, done)) => out::print(&shown(&dir, done, args.json)),
         Err(fault) => {
             out::complain(&out::chain(&fault), fault.hint());
             out::FAILED
@@ -160,15 +160,15 @@ pub fn run(args: &GitHookArgs) -> i32 {
     }
 }
 
-fn told(dir: &Path, done: Done, json: bool) -> String {
+fn shown(dir: &Path, done: Done, json: bool) -> String {
     let path = dir.join(NAME);
     let earlier = Some(dir.join(EARLIER)).filter(|earlier| is_there(earlier));
     if json {
-        let told = json!({
+        let report = json!({
             "status": done.word(), "path": path.to_string_lossy(),
             "earlier": earlier.map(|path| path.to_string_lossy().into_owned()),
         });
-        return format!("{told}\n");
+        return format!("{report}\n");
     }
     let shown = clean::name(path.as_os_str().as_bytes());
     let mut text = match done {
@@ -295,7 +295,7 @@ fn script(exe: &OsStr) -> Vec<u8> {
     script
 }
 
-/// Tells the supervisors of a commit. Git runs hooks at the top of the work tree.
+/// Reports a commit to the supervisors. Git runs hooks at the top of the work tree.
 fn post_commit(sha: &str) {
     let Ok(top) = env::current_dir() else { return };
     let below = env::var_os("GIT_PREFIX").unwrap_or_default();
@@ -324,7 +324,7 @@ fn post_commit(sha: &str) {
         files_changed: files_changed(sha),
     };
     for door in doors {
-        observer::tell(&door, "/hooks/git-commit", &body);
+        observer::report(&door, "/hooks/git-commit", &body);
     }
 }
 
@@ -349,13 +349,13 @@ fn git(args: &[&str]) -> Option<Vec<u8>> {
         .spawn()
         .ok()?;
     let stdout = child.stdout.take()?;
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut printed = Vec::new();
         let read = stdout.take(ANSWER_LIMIT).read_to_end(&mut printed);
-        tell.send(read.map(|_| printed)).ok();
+        sender.send(read.map(|_| printed)).ok();
     });
-    let printed = told.recv_timeout(GIT_LIMIT);
+    let printed = receiver.recv_timeout(GIT_LIMIT);
     if !matches!(printed, Ok(Ok(_))) {
         child.kill().ok();
     }

@@ -37,7 +37,7 @@ pub struct Here {
 }
 
 impl Here {
-    /// Finds it out. What goes wrong is told to the person; what is left is the exit code.
+    /// Finds it out. What goes wrong is shown to the person; what is left is the exit code.
     pub fn find(flags: &Flags) -> Result<Self, i32> {
         let failed = |error: &dyn std::error::Error| {
             complain(&chain(error), "");
@@ -50,7 +50,7 @@ impl Here {
                 out::FAILED
             })?;
         let paths = Paths::of_process(&directory).map_err(|error| failed(&error))?;
-        // A fault in the configuration is for `pitstop check` to tell; the store lies where it lies.
+        // A fault in the configuration is for `pitstop check` to report; the store lies where it lies.
         let loaded = load::load(&paths, flags);
         let faulty = loaded.is_err();
         let config = loaded.map_or_else(|_| Config::default(), |loaded| loaded.config);
@@ -90,7 +90,7 @@ impl Here {
         holder_of(&self.paths, &self.directory)
     }
 
-    /// Opens the store, does the work, and closes it with everything written. What goes wrong is told to the person.
+    /// Opens the store, does the work, and closes it with everything written. What goes wrong is shown to the person.
     pub fn with_store<T>(
         &self,
         work: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
@@ -104,14 +104,14 @@ impl Here {
             })?;
         runtime.block_on(async {
             let opened = Store::open(StoreOptions::new(self.target.clone())).await;
-            let Opened { store, warnings } = opened.map_err(|error| tell(&error))?;
+            let Opened { store, warnings } = opened.map_err(|error| complain_of(&error))?;
             for warning in warnings {
                 complain(&warning.to_string(), "`pitstop doctor` says more");
             }
             let done = work(&store).await;
             let trouble = store.trouble();
             let lost = store.close().await;
-            let done = done.map_err(|error| tell(&error))?;
+            let done = done.map_err(|error| complain_of(&error))?;
             if lost > 0 {
                 complain(
                     &format!(
@@ -140,7 +140,7 @@ pub fn holder_of(paths: &Paths, project: &Path) -> Option<Holder> {
     lock::holder(paths.state_dir(), &hash).ok().flatten()
 }
 
-fn tell(error: &StoreError) -> i32 {
+fn complain_of(error: &StoreError) -> i32 {
     complain(&chain(error), "");
     out::FAILED
 }
@@ -150,7 +150,7 @@ fn tell(error: &StoreError) -> i32 {
 pub struct Environment {
     /// Its name.
     pub name: String,
-    /// Whether somebody chose it. One that is only the directory's name is this project's alone: another directory
+    /// Whether it was chosen. One that is only the directory's name is this project's alone: another directory
     /// of the same name is another environment.
     pub chosen: bool,
 }

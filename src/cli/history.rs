@@ -13,16 +13,16 @@ use crate::lineage::EndReason;
 use crate::lineage::metrics::Total;
 use crate::store::{HistoryOf, RunHistory};
 
-/// How many of the newest runs are looked through for the last one: their names tell the second only.
+/// How many of the newest runs are looked through for the last one: their names hold the second only.
 const RUNS: u32 = 16;
 
-/// The characters of a session's id that tell it from its neighbours in a table.
+/// The characters of a session's id that distinguish it from its neighbours in a table.
 const SHORT_ID: usize = 8;
 
 /// Lists the iterations of this run, or of the last one if no supervisor runs here.
 #[derive(Args, Clone, Debug)]
 pub struct HistoryArgs {
-    /// Tell how the reboots of all runs here came out, and how long their steps took
+    /// Show how the reboots of all runs here came out, and how long their steps took
     #[arg(long)]
     pub totals: bool,
     /// Print one JSON object
@@ -136,7 +136,7 @@ fn last_run(flags: &Flags) -> Result<HistoryReport, i32> {
 fn report(history: &RunHistory) -> HistoryReport {
     let iterations = history.iterations.iter().map(|iteration| {
         let mut report = iteration_report(iteration);
-        // Nobody runs here: what is open was left so by a supervisor that died.
+        // No supervisor runs here: what is open was left so by a supervisor that died.
         report
             .end_reason
             .get_or_insert_with(|| EndReason::Crash.to_string());

@@ -1,4 +1,4 @@
-//! `pitstop hook EVENT [--observe FILE]`: tells the supervisor that a hook of the hosted agent fired.
+//! `pitstop hook EVENT [--observe FILE]`: reports to the supervisor that a hook of the hosted agent fired.
 //!
 //! It runs inside the agent's turn, many times a minute, so it is inert by construction: it prints nothing, exits 0, is
 //! done in 300 ms whatever happens, and reads no configuration. The one exception is the event that the supervisor can
@@ -40,15 +40,15 @@ pub fn run(args: &[OsString]) -> i32 {
     0
 }
 
-/// Runs `work` so that not even a panic prints or is told by the exit code.
+/// Runs `work` so that not even a panic prints or shows in the exit code.
 pub(super) fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
     panic::set_hook(Box::new(|_| {}));
     panic::catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
-/// Posts the event; any fault ends it early, and there is nobody to tell.
+/// Posts the event; any fault ends it early, and there is no one to report it to.
 fn report(args: &[OsString], began: Instant) -> Option<()> {
-    // The input is read to its end even if nobody wants it: a caller that cannot finish writing would
+    // The input is read to its end even if it is not wanted: a caller that cannot finish writing would
     // show the user a broken pipe.
     let body = read_input(began);
     let (event, observe) = parse(args)?;

@@ -1,6 +1,6 @@
-//! Sockets and secrets of supervisors that were killed: nobody answers there any more.
+//! Sockets and secrets of supervisors that were killed: no process answers there any more.
 //!
-//! Each start removes those of its own project; the others lie until somebody looks.
+//! Each start removes those of its own project; the others lie until they are looked for.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! Finds the supervisors that a report from some directory concerns, and tells them.
+//! Finds the supervisors that a report from some directory concerns, and sends it to them.
 
 use std::env;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::api::client::{Door, OBSERVE_VARIABLE};
 use crate::config::load::paths::secrets_file_of;
 
-/// How long telling a supervisor may take: whoever reports is done with its work and waits for nothing else.
+/// How long reporting to a supervisor may take: the reporter is done with its work and waits for nothing else.
 const TELL_LIMIT: Duration = Duration::from_secs(2);
 
 /// The doors of the supervisors that have to do with `directory`: the one that hosts us, if one does, and those of the
@@ -31,8 +31,8 @@ pub(super) fn doors(directory: &Path, top: Option<&Path>) -> Vec<Door> {
     found
 }
 
-/// Posts a report to a supervisor. That it could not be told is no fault of the work that was done.
-pub(super) fn tell(door: &Door, path: &str, body: &impl Serialize) {
+/// Posts a report to a supervisor. That it could not be sent is no fault of the work that was done.
+pub(super) fn report(door: &Door, path: &str, body: &impl Serialize) {
     if let Ok(json) = serde_json::to_vec(body) {
         door.post(path, &json, Instant::now() + TELL_LIMIT).ok();
     }

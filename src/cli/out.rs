@@ -53,7 +53,7 @@ pub fn complain(error: &str, hint: &str) {
     if !hint.is_empty() {
         writeln!(text, "hint: {}", one_line(hint)).expect("writing to a string cannot fail");
     }
-    // Nobody is left to be told that even this could not be written.
+    // No reader is left to see that even this could not be written.
     io::stderr().write_all(text.as_bytes()).ok();
 }
 
@@ -87,7 +87,7 @@ pub fn columns(rows: &[Vec<String>]) -> String {
 
 /// Asks the supervisor of the project we stand in.
 ///
-/// Whatever goes wrong is told to the person at once; what is left is the exit code.
+/// Whatever goes wrong is shown to the person at once; what is left is the exit code.
 pub fn ask(
     exchange: impl Fn(&Door, Instant) -> Result<Answer, ClientError>,
 ) -> Result<Answer, i32> {
@@ -100,7 +100,7 @@ pub fn ask_if_any(
 ) -> Result<Option<Answer>, i32> {
     let answer = secrets_file_here("control")
         .map_err(|source| ClientError::Io {
-            act: "tell which directory this is",
+            act: "find out which directory this is",
             source,
         })
         .and_then(|file| Door::from_control_file(&file))
@@ -113,13 +113,13 @@ pub fn ask_if_any(
     if (200..300).contains(&answer.status) {
         return Ok(Some(answer));
     }
-    let told = serde_json::from_slice::<ErrorBody>(&answer.body);
-    let told = told.unwrap_or_else(|_| ErrorBody {
+    let refusal = serde_json::from_slice::<ErrorBody>(&answer.body);
+    let refusal = refusal.unwrap_or_else(|_| ErrorBody {
         error: format!("the supervisor answered with code {}", answer.status),
         hint: String::new(),
         field: None,
     });
-    complain(&told.error, &told.hint);
+    complain(&refusal.error, &refusal.hint);
     Err(FAILED)
 }
 
@@ -133,10 +133,10 @@ pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>
     let Some(answer) = ask_if_any(|door, deadline| door.get(path, deadline))? else {
         return Ok(None);
     };
-    let told = serde_json::from_slice(&answer.body)
+    let answer = serde_json::from_slice(&answer.body)
         .ok()
         .zip(String::from_utf8(answer.body).ok());
-    told.map(Some).ok_or_else(|| {
+    answer.map(Some).ok_or_else(|| {
         complain(
             "the supervisor's answer is not in the form this version knows",
             "both must be of the same version; restart the older one",

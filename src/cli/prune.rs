@@ -39,7 +39,7 @@ pub struct PruneArgs {
     /// Those of every project of this machine (their recordings stay where the project cannot be found)
     #[arg(long)]
     pub all: bool,
-    /// Only tell what would be forgotten
+    /// Only show what would be deleted
     #[arg(long)]
     pub dry_run: bool,
     /// Print one JSON object

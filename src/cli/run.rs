@@ -125,7 +125,7 @@ impl Order {
         self.args.headless.then_some(speech)
     }
 
-    /// What the scripted agent is told by its environment.
+    /// What the scripted agent reads from its environment.
     pub(super) fn demo_env(&self) -> Vec<(OsString, OsString)> {
         let mut env: Vec<(OsString, OsString)> = vec![("PITSTOP_DEMO_AUTO".into(), "0".into())];
         if std::env::var_os("PITSTOP_DEMO_PROMISE").is_none() {
@@ -206,7 +206,7 @@ fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static s
 pub fn run(args: &RunArgs, host: &HostArgs) -> i32 {
     if host.agent.is_some() {
         complain(
-            "expected an agent that tells when a turn is over, found --agent",
+            "expected an agent that reports when a turn is over, found --agent",
             "an autonomous run needs Claude Code, or --demo",
         );
         return USAGE;

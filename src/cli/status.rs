@@ -6,7 +6,7 @@ use clap::Args;
 use super::out::{self, columns, duration, tokens};
 use crate::api::wire::{CacheReport, ContextReport, RunReport, StatusReport};
 
-/// Tells how the supervisor of this directory stands.
+/// Shows the status of the supervisor of this directory.
 #[derive(Args, Clone, Debug)]
 pub struct StatusArgs {
     /// Print one JSON object

@@ -22,7 +22,7 @@ use crate::app::report::line_of;
 use crate::clean::one_line;
 use crate::guard::{GuardSettings, assess, reading::WindowEvidence};
 
-/// How long the user's own command may take; the agent draws its line anew some moments later anyway.
+/// How long the user's own command may take; the agent redraws its line some moments later anyway.
 const OWN_LIMIT: Duration = Duration::from_secs(2);
 
 /// The most that is passed on of the own command's output, in bytes: some coloured lines.
@@ -90,7 +90,7 @@ fn printed(line: &str) -> Option<Vec<u8>> {
     (!line.is_empty()).then(|| format!("{line}\n").into_bytes())
 }
 
-/// What the payload says by itself, by the default thresholds: nobody is there who knows the user's.
+/// What the payload says by itself, by the default thresholds: no supervisor is there that knows the user's.
 fn of_figures(body: &[u8]) -> Option<String> {
     let figures = parse_status_line(body).ok()?;
     let used = figures.usage?.context();
@@ -125,13 +125,13 @@ fn users(command: &OsStr, input: &[u8]) -> Option<Vec<u8>> {
     let input = input.to_vec();
     // Neither thread is waited for: one may hang on a pipe that a stray grandchild holds open.
     thread::spawn(move || stdin.write_all(&input));
-    let (tell, told) = mpsc::channel();
+    let (sender, printed) = mpsc::channel();
     thread::spawn(move || {
         let mut output = Vec::new();
         stdout.take(OWN_OUTPUT_LIMIT).read_to_end(&mut output).ok();
-        tell.send(output).ok();
+        sender.send(output).ok();
     });
-    let output = told.recv_timeout(OWN_LIMIT).ok();
+    let output = printed.recv_timeout(OWN_LIMIT).ok();
     if output.is_none() {
         end(&mut child);
     }
@@ -186,7 +186,7 @@ mod tests {
             .parse()
             .unwrap();
         let pid = Pid::from_raw(pid).unwrap();
-        // It is gone once whoever adopted it has waited for it.
+        // It is gone once the process that adopted it has waited for it.
         while rustix::process::test_kill_process(pid).is_ok() {
             assert!(began.elapsed() < Duration::from_secs(10), "still alive");
             thread::yield_now();

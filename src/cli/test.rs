@@ -7,7 +7,7 @@
 //! | `--inherit` | just what we got; the exit code alone is reported |
 //!
 //! What we read is kept to its last megabytes for the counts. The exit code is the command's, 128 + N if signal N ended it, 127
-//! if there is no such command, 126 if it cannot be run. With nobody to report to it is as if we were not there.
+//! if there is no such command, 126 if it cannot be run. With no supervisor to report to it is as if we were not there.
 
 #![allow(
     clippy::disallowed_methods,
@@ -140,7 +140,7 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         test_command: Some(command),
         failing_tests: (!failing.is_empty()).then_some(failing),
     };
-    observer::tell(&door, "/hooks/test-result", &body);
+    observer::report(&door, "/hooks/test-result", &body);
 }
 
 /// The end of a stream of any length.
@@ -210,7 +210,7 @@ fn pass(pid: Option<u32>, signal: Signal) {
     }
 }
 
-/// Passes a stream on as it comes and keeps its end. Once nobody reads ours the command's pipe is closed too.
+/// Passes a stream on as it comes and keeps its end. Once ours has no reader the command's pipe is closed too.
 async fn tee<W: Write>(from: Option<impl AsyncRead + Unpin>, to: impl Fn() -> W) -> Tail {
     let mut tail = Tail::default();
     let Some(mut from) = from else { return tail };
@@ -270,7 +270,7 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
         cwd: env::current_dir()?,
         size: size(),
     };
-    let (news, mut told) = pty::channel();
+    let (news, mut messages) = pty::channel();
     let pty = pty::spawn(spec, 0, &news).map_err(|error| not_run(&args.command[0], &error))?;
     let raw = Raw::begin()?;
     let (keys, mut typed) = mpsc::channel(INPUT_PIECES);
@@ -287,7 +287,7 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
             }
         };
         let message = tokio::select! {
-            message = told.recv() => message,
+            message = messages.recv() => message,
             Some(bytes) = typed.recv() => {
                 // A command that has read nothing for megabytes will not miss the rest.
                 pty.try_write(bytes).ok();

@@ -56,7 +56,7 @@ fn level(text: &str) -> Result<u8, String> {
         .ok_or_else(|| format!("expected 0, 10, 20, 50 or 100, found {text:?}"))
 }
 
-/// What is told to the person when it cannot be done.
+/// What is shown to the person when it cannot be done.
 struct Failure {
     error: String,
     hint: String,
@@ -89,7 +89,7 @@ pub fn run(args: &TrimArgs, flags: &Flags) -> i32 {
     }
 }
 
-/// Everything that is told about a trim.
+/// Everything that is reported about a trim.
 struct Report {
     /// The session that was taken because none was named.
     newest: Option<Kept>,
@@ -113,14 +113,18 @@ struct Copied {
 }
 
 fn trim(args: &TrimArgs, flags: &Flags) -> Result<(String, i32), Failure> {
-    let project = env::current_dir()
-        .map_err(|error| Failure::new(format!("cannot tell the current directory: {error}"), ""))?;
+    let project = env::current_dir().map_err(|error| {
+        Failure::new(
+            format!("cannot find out the current directory: {error}"),
+            "",
+        )
+    })?;
     let paths = Paths::of_process(&project).map_err(|error| Failure::of(&error))?;
     let config = load::load(&paths, flags).map_err(|_| Failure {
         code: crate::config::error::EXIT_CODE.into(),
         ..Failure::new(
             "the configuration cannot be used",
-            "`pitstop check` tells why",
+            "`pitstop check` shows why",
         )
     })?;
     let (path, newest) = find(args.session.as_deref(), &project, &paths)?;
@@ -208,7 +212,7 @@ fn find(
     }
 }
 
-/// The window and the compact line, measured as the gauge does from what the transcript tells.
+/// The window and the compact line, measured as the gauge does from what the transcript says.
 fn measure(config: &Config, survey: &Survey) -> (Tokens, TrimSettings) {
     let settings = guard_settings(config);
     let evidence = WindowEvidence {
@@ -283,7 +287,7 @@ fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if report.plan.estimated {
         notes.push(
-            "no call tells how full the context is; the tokens before are an estimate".to_owned(),
+            "no call shows how full the context is; the tokens before are an estimate".to_owned(),
         );
     }
     if report.unpaired > 0 {

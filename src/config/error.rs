@@ -27,7 +27,7 @@ const EXCERPT_CHARS: usize = 100;
 /// The characters of a found text that a message quotes.
 const QUOTE_CHARS: usize = 60;
 
-/// More faults than this in one file are only counted: nobody reads on, and a hostile file could
+/// More faults than this in one file are only counted: no user reads on, and a hostile file could
 /// hold a hundred thousand.
 pub const MAX_FAULTS: usize = 50;
 

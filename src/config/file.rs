@@ -1,7 +1,7 @@
 //! One file exactly as written: its keys with their positions, and all that is wrong with it.
 //!
 //! The walk goes over the spanned document, not through serde: a derived reader would stop at the
-//! first fault and could not tell the place of an unknown key.
+//! first fault and could not give the place of an unknown key.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -96,7 +96,7 @@ impl Walk {
         self.fault(at, format!("expected {wanted}, found {found}"), None);
     }
 
-    /// Tells what was expected in place of a value; there is no change then.
+    /// Reports what was expected in place of a value; there is no change then.
     fn refuse(
         &mut self,
         value: &Spanned<DeValue<'_>>,
@@ -142,7 +142,7 @@ impl Walk {
             let line = source.line_index(at.start);
             self.broken_lines.insert(line);
             if source.is_header(line) {
-                // The keys below a broken header would be told as keys of another table.
+                // The keys below a broken header would be reported as keys of another table.
                 let below = (line + 1..source.line_count()).take_while(|l| !source.is_header(*l));
                 self.broken_lines.extend(below);
             }
@@ -418,7 +418,7 @@ impl Walk {
                 None => self.expected(item.span(), wanted, &describe(item.get_ref())),
             }
         }
-        // A list with a hole in it is no entry: its faults are told already.
+        // A list with a hole in it is no entry: its faults are reported already.
         if texts.len() == items.len() {
             Some(change(set, texts))
         } else {
@@ -584,7 +584,7 @@ mod tests {
     #[test]
     #[allow(clippy::disallowed_methods, reason = "it limits real time")]
     fn a_heap_of_nonsense_is_answered_in_time() {
-        // A quarter of what is read: enough to tell linear from quadratic, in a debug build, too.
+        // A quarter of what is read: enough to distinguish linear from quadratic, in a debug build, too.
         let size = MAX_BYTES as usize / 4;
         for piece in [
             "[",

@@ -1,7 +1,7 @@
 //! Finds, reads and merges: defaults < user < project < flags.
 //!
 //! The user's file may be a link (dotfiles often are) and may belong to root (so on NixOS), but
-//! nobody else may be able to write it: it names commands. The project's file may have come with a
+//! no other user may be able to write it: it names commands. The project's file may have come with a
 //! clone: it is opened below its directory without following links, has to be a regular file of the
 //! user's own, and sets looks and numbers only until [`trust`] says otherwise.
 
@@ -67,7 +67,7 @@ pub enum Source {
     Flag(String),
 }
 
-/// Reads what there is and merges it. All faults of all files are told together.
+/// Reads what there is and merges it. All faults of all files are reported together.
 ///
 /// Also how a running session takes up an edit: on an error the caller keeps the old configuration
 /// and shows the faults.
@@ -231,7 +231,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The file names commands, so only its user (or root) may be able to write it. Write permission
-/// for the user's own group is common (umask 002) and lets in nobody else.
+/// for the user's own group is common (umask 002) and lets in no other user.
 fn check_writers(file: &File, path: &Path) -> Result<(), Fault> {
     let meta = file.metadata().map_err(|error| unreadable(path, &error))?;
     let (owner, mode) = (meta.uid(), meta.mode() & 0o777);
@@ -261,7 +261,7 @@ fn read_text(file: File, path: &Path) -> Result<String, Fault> {
         ));
     }
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too large, even one that grows.
+    // One byte more than allowed shows a file that is too large, even one that grows.
     file.take(file::MAX_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| unreadable(path, &error))?;

@@ -19,7 +19,7 @@ pub(super) struct Layer {
 
 /// Lays the layers over the defaults, lowest first, and checks the whole.
 ///
-/// The faults of all layers are told together; the second of the pair is what was ignored.
+/// The faults of all layers are reported together; the second of the pair is what was ignored.
 pub(super) fn merge(layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigErrors> {
     let mut errors = ConfigErrors::default();
     let mut warnings = Vec::new();
@@ -118,7 +118,7 @@ impl Origins {
         });
     }
 
-    /// A fault at the value of the first of some keys that somebody has set.
+    /// A fault at the value of the first of some keys that is set.
     fn fault(&self, table: &str, names: &[&str], message: String, help: Option<String>) -> Fault {
         let origin = names.iter().find_map(|name| self.get(table, name));
         Fault {
@@ -176,7 +176,7 @@ fn check_guard(guard: &GuardConfig, origins: &Origins, faults: &mut Vec<Fault>) 
     }
 }
 
-/// A fault of two lines that do not rise, told from the side of the one that somebody has set.
+/// A fault of two lines that do not rise, reported at the one that is set.
 fn rising<N: std::fmt::Display>(
     origins: &Origins,
     [low, high]: [(&str, N, &str); 2],
@@ -255,7 +255,7 @@ fn key_fault(
             trigger,
             other,
         } => {
-            // Which of the two is told depends on who was written by the user.
+            // Which of the two is reported depends on which was written by the user.
             let (place, other) = if let Some(place) = at_item(*action, *index) {
                 (Some(place), *other)
             } else {
@@ -268,7 +268,7 @@ fn key_fault(
     }
 }
 
-/// A key that another action has, and how to free it if nobody has set that one.
+/// A key that another action has, and how to free it if that one is not set.
 fn taken(place: Option<Box<Place>>, trigger: Trigger, other: Action, by_default: bool) -> Fault {
     let name = other.name();
     let how = if by_default { " by default" } else { ", too" };

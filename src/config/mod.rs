@@ -6,7 +6,7 @@
 //!   merge.rs   defaults < user < project < flags -> Config        error.rs   faults with carets
 //! ```
 //!
-//! Nobody outside this room sees a half-checked value: percentages are ordered, durations are in
+//! No other room sees a half-checked value: percentages are ordered, durations are in
 //! range, zeros that mean "none" have become `None`, and the keymap has no conflict. The commented
 //! defaults are `config.toml` at the top of the repository ([`DEFAULT_TOML`]).
 
@@ -35,7 +35,7 @@ pub struct Config {
     pub context: ContextConfig,
     /// When to warn and when to reboot.
     pub guard: GuardConfig,
-    /// What the next session is told.
+    /// What the next session is given.
     pub handoff: HandoffConfig,
     /// How a reboot goes.
     pub reboot: RebootConfig,
@@ -190,7 +190,7 @@ impl Default for GuardConfig {
     }
 }
 
-/// `[handoff]`: what the next session is told.
+/// `[handoff]`: what the next session is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandoffConfig {
     /// Whether a handoff is written at all; without it a fresh session starts empty.
@@ -421,7 +421,7 @@ pub enum ThemeName {
     Dark,
     /// For light backgrounds.
     Light,
-    /// Colours that people with colour blindness can tell apart.
+    /// Colours that people with colour blindness can distinguish.
     ColourBlind,
     /// Strong contrast.
     HighContrast,

@@ -500,9 +500,9 @@ mod tests {
             let [first, second] = [first, second].map(|found| found.unwrap_or_else(|errors| panic!("{errors}\n{text}")));
             proptest::prop_assert_eq!(one == two, first == second, "{} and {} in\n{}", one, two, text);
             let (refused, text) = with(wrong(&key.rule));
-            let told = refused.expect_err(&text).render(crate::config::error::Style::Plain);
+            let error = refused.expect_err(&text).render(crate::config::error::Style::Plain);
             let line = format!("{} = ", key.name);
-            proptest::prop_assert!(told.contains(&line), "{} in\n{}", told, text);
+            proptest::prop_assert!(error.contains(&line), "{} in\n{}", error, text);
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct Forecast {
     base: Option<Tokens>,
     resumed: bool,
     falls: u32,
-    /// A compaction was told of, and no figure has come since.
+    /// A compaction was reported, and no figure has come since.
     compacting: bool,
 }
 
@@ -58,12 +58,12 @@ impl Forecast {
     /// Takes a figure of turn `number`; returns whether it fell so far that the client may have compacted.
     pub fn observe(&mut self, number: u64, used: Tokens) -> bool {
         self.base.get_or_insert(used);
-        let told = std::mem::take(&mut self.compacting);
+        let compacted = std::mem::take(&mut self.compacting);
         let Some(last) = self.turns.back_mut() else {
             self.turns.push_back(Turn {
                 number,
                 used,
-                compacted: told,
+                compacted,
                 fell: false,
             });
             return false;
@@ -74,7 +74,7 @@ impl Forecast {
             self.turns.push_back(Turn {
                 number,
                 used,
-                compacted: told,
+                compacted,
                 fell,
             });
             if self.turns.len() > HISTORY {
@@ -82,7 +82,7 @@ impl Forecast {
             }
         } else {
             last.used = used;
-            last.compacted |= told;
+            last.compacted |= compacted;
             last.fell |= fell;
         }
         self.falls = self.falls.saturating_add(u32::from(fell));
@@ -112,7 +112,7 @@ impl Forecast {
         self.turns.iter().copied()
     }
 
-    /// Returns the first figure of the iteration: what a fresh session carries before any work. A resumed one tells
+    /// Returns the first figure of the iteration: what a fresh session carries before any work. A resumed one reports
     /// nothing about that.
     #[must_use]
     pub const fn base(&self) -> Option<Tokens> {
@@ -281,8 +281,8 @@ mod tests {
             "a fall of less than 30 %"
         );
         forecast.observe(4, Tokens(94_000));
-        let told: Vec<bool> = forecast.turns().map(|turn| turn.compacted).collect();
-        assert_eq!(told, [false, false, false, true, false]);
+        let compacted: Vec<bool> = forecast.turns().map(|turn| turn.compacted).collect();
+        assert_eq!(compacted, [false, false, false, true, false]);
         let growth = forecast.growth().unwrap();
         assert_eq!((growth.low, growth.high), (Tokens(4_000), Tokens(4_000)));
     }
@@ -321,8 +321,8 @@ mod tests {
             line in any::<u64>(),
         ) {
             let mut forecast = Forecast::default();
-            for (number, used, told) in &seen {
-                if *told {
+            for (number, used, compacted) in &seen {
+                if *compacted {
                     forecast.note_compaction();
                 }
                 forecast.observe(*number, Tokens(*used));

@@ -281,7 +281,7 @@ impl Guard {
         }
     }
 
-    /// Takes the window that the status line tells while it has no figure yet.
+    /// Takes the window that the status line reports while it has no figure yet.
     pub fn set_status_line_window(&mut self, window: Option<Tokens>) {
         self.evidence.status_line = window.or(self.evidence.status_line);
     }

@@ -1,6 +1,6 @@
-//! How much text a pane has shown: the measure of an agent that tells nothing.
+//! How much text a pane has shown: the measure of an agent that reports nothing.
 //!
-//! Bytes say little. A program that draws its screen anew ten times a second writes megabytes and says nothing, and one
+//! Bytes say little. A program that redraws its screen ten times a second writes megabytes and says nothing, and one
 //! that counts seconds says it once. So lines are counted and not bytes, each as often as it was ever in sight at once,
 //! without its figures and its ornaments:
 //!
@@ -12,7 +12,7 @@
 //!                        the parser is done     the parser is done
 //! ```
 //!
-//! Known limits: what passes between two looks is not seen, a line that is wrapped anew is another one, and one that has
+//! Known limits: what passes between two looks is not seen, a line that is wrapped again is another one, and one that has
 //! long gone and is said again is not counted twice.
 
 use std::{

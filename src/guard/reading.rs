@@ -3,7 +3,7 @@
 //! ```text
 //!   status line ──▶ the client's own figure, with the window      best
 //!   transcript  ──▶ the last call's usage, window unknown
-//!   estimate    ──▶ counted from text; only while nobody else speaks
+//!   estimate    ──▶ counted from text; only while there is no other source
 //! ```
 //!
 //! A source that has stopped speaking does not win for ever: when a lower one is clearly newer and says something else, the
@@ -55,7 +55,7 @@ impl fmt::Display for Source {
 pub struct Reading {
     /// Tokens in the context window.
     pub used: Tokens,
-    /// The whole window, if the source tells.
+    /// The whole window, if the source reports it.
     pub window: Option<Tokens>,
     /// Who said it.
     pub source: Source,
@@ -175,7 +175,7 @@ pub const DEFAULT_WINDOW: Tokens = Tokens(200_000);
 /// The large window, in tokens.
 const LARGE_WINDOW: Tokens = Tokens(1_000_000);
 
-/// Everything that tells how large the window is.
+/// Everything that shows how large the window is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindowEvidence {
     /// What the user set.

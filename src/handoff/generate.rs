@@ -21,14 +21,14 @@ use crate::{
 /// The template that is compiled in.
 pub const DEFAULT_TEMPLATE: &str = include_str!("../../assets/handoff.md");
 
-/// The most that is told of one included file, in bytes.
+/// The most that is shown of one included file, in bytes.
 pub const FILE_CAP: usize = 8 * 1024;
 
 /// A template that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("handoff template, line {line}: {message}")]
 pub struct TemplateError {
-    /// The line, from 1; 0 where the engine does not tell.
+    /// The line, from 1; 0 where the engine does not report it.
     pub line: usize,
     /// What is wrong with it.
     pub message: String,
@@ -63,7 +63,7 @@ impl Default for Limits {
 pub struct IncludedFile {
     /// Its path in the project.
     pub name: String,
-    /// What is told of it.
+    /// What is shown of it.
     pub text: String,
     /// Whether that is less than all of it.
     pub cut: bool,
@@ -95,7 +95,7 @@ pub struct Sources<'a> {
     pub git: &'a [String],
     /// The summary of the session, if there is one.
     pub summary: Option<&'a str>,
-    /// The last shell commands with their output, as a strategy told them.
+    /// The last shell commands with their output, as a strategy shows them.
     pub recent_commands: &'a str,
     /// The first request of the human, where it is not the objective.
     pub first_request: &'a str,
@@ -103,9 +103,9 @@ pub struct Sources<'a> {
     pub latest_request: &'a str,
     /// The work at hand, where a transcript shows it.
     pub work: Option<&'a WorkAtHand>,
-    /// Files that the user wants to be told.
+    /// Files that the user wants in it.
     pub included_files: &'a [IncludedFile],
-    /// Whether the tests are told.
+    /// Whether the tests are shown.
     pub include_tests: bool,
     /// What is said behind the closing instruction; never cut.
     pub closing: &'a str,
@@ -191,7 +191,7 @@ impl Generator {
             engine,
             has_next_step: named.contains("next_step"),
         };
-        // A fault inside a section shows only when there is something to tell in it.
+        // A fault inside a section shows only when there is something to show in it.
         let full = CUT_ORDER.iter().map(|(key, _)| *key);
         let full = full
             .chain(KEPT)
@@ -315,7 +315,7 @@ fn with_rules(text: &str, rules: &str) -> String {
     }
 }
 
-/// A section's body as it may be sent: no more than could ever be told of it, without controls, secrets masked. It
+/// A section's body as it may be sent: no more than could ever be shown of it, without controls, secrets masked. It
 /// happens before sizes are compared, so that what the preview shows is what is counted and sent.
 fn fit(body: &str, max: usize) -> String {
     let end = body.floor_char_boundary(max.saturating_add(1));

@@ -1,4 +1,4 @@
-//! What the next session is told.
+//! What the next session is given.
 //!
 //! This room owns the facts that must survive ([`PreservedState`]) and the one message they become
 //! ([`Handoff`]). It is pure: what git, the scratchpad and the transcript say is handed in.

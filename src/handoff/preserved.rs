@@ -1,14 +1,14 @@
 //! `PreservedState`: the facts that must survive a reboot, and how each source feeds it.
 //!
-//! Every item knows who told it: its [`Origin`]. Where sources contradict each other:
+//! Every item knows its source: its [`Origin`]. Where sources contradict each other:
 //!
 //! | fact | who wins |
 //! |---|---|
 //! | the objective | the last `OBJECTIVE:` signal, then the scratchpad's *Objective* section, then the first prompt |
-//! | an item that is open here and done there | done, whoever says so: work is rather looked at again than done again |
+//! | an item that is open here and done there | done, by any source: work is rather looked at again than done again |
 //! | an item that is done and then named as to do again (`TODO:` after `DONE:`, a next step of a person's) | to do |
 //! | an item that several name | the first of signals, scratchpad, to-do tool; bold marks, case and a full stop make no other item |
-//! | a decision or an open issue told twice | the first; a reason that the first lacks is taken from the second |
+//! | a decision or an open issue stated twice | the first; a reason that the first lacks is taken from the second |
 //! | an issue that is open in the scratchpad and resolved by a signal | resolved |
 //! | a value under a key | the last |
 //! | files | git alone |
@@ -33,7 +33,7 @@ use crate::{
     },
 };
 
-/// Who told something that is preserved.
+/// The source of something that is preserved.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -44,7 +44,7 @@ pub enum Origin {
     Human,
     /// A signal line in the assistant's words.
     Signal,
-    /// The scratchpad, whoever wrote it.
+    /// The scratchpad, by any author.
     Scratchpad,
     /// The agent's own to-do tool.
     Todo,
@@ -69,13 +69,13 @@ impl Origin {
     }
 }
 
-/// A text with who told it. It compares as its text; in JSON it is an object, and a plain string reads as one too.
+/// A text with its source. It compares as its text; in JSON it is an object, and a plain string reads as one too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored")]
 pub struct Item {
-    /// What was told.
+    /// What was said.
     pub text: String,
-    /// Who told it.
+    /// Its source.
     pub origin: Origin,
 }
 
@@ -156,7 +156,7 @@ impl From<Stored> for Item {
     }
 }
 
-/// The most items kept in each list: far above what a handoff can tell, and a bound for a talker without end.
+/// The most items kept in each list: far above what a handoff can hold, and a bound for a talker without end.
 const KEPT_ITEMS: usize = 2_000;
 
 /// The most decisions and blockers taken from the scratchpad, each of which is compared with those that are known.
@@ -218,12 +218,12 @@ impl Severity {
 pub struct Decision {
     /// What was decided.
     pub description: String,
-    /// Why; empty if nobody said.
+    /// Why; empty if not said.
     pub rationale: String,
     /// When it was recorded; of one in the scratchpad that is known only if a date stands there.
     #[serde(default)]
     pub timestamp: Option<DateTime<Utc>>,
-    /// Who told it.
+    /// Its source.
     #[serde(default)]
     pub origin: Origin,
 }
@@ -262,7 +262,7 @@ pub struct Issue {
     pub files: Vec<String>,
     /// Whether it has been dealt with.
     pub addressed: bool,
-    /// Who told it.
+    /// Its source.
     #[serde(default)]
     pub origin: Origin,
 }
@@ -357,8 +357,12 @@ impl TestState {
         };
         // A whole run that names its tests is the truth about which there are.
         let gone = |name: &str| {
-            let told = known.contains(name) || failing.contains(name);
-            outcome.whole && !unnamed && all_failures_named && outcome.could_own(name) && !told
+            let known_already = known.contains(name) || failing.contains(name);
+            outcome.whole
+                && !unnamed
+                && all_failures_named
+                && outcome.could_own(name)
+                && !known_already
         };
         let before = std::mem::take(self);
         self.command = before.command;
@@ -645,7 +649,7 @@ impl PreservedState {
     }
 
     /// Marks the issue with this description as dealt with; else the newest open one that contains the text. One that
-    /// nothing has told of yet is known as dealt with: it may stand in the scratchpad.
+    /// nothing has reported yet is known as dealt with: it may stand in the scratchpad.
     pub fn resolve_issue_from(&mut self, description: &str, origin: Origin) {
         let description = description.trim();
         let open = |issue: &Issue| !issue.addressed;
@@ -808,8 +812,8 @@ impl PreservedState {
         self.pending_items.truncate(KEPT_ITEMS);
     }
 
-    /// Every item of every list with the field it stands in and who told it, in the order of the fields.
-    pub fn told(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>, Origin)> {
+    /// Every item of every list with the field it stands in and its source, in the order of the fields.
+    pub fn items(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>, Origin)> {
         fn list<'a>(
             field: &'static str,
             items: impl IntoIterator<Item = &'a Item>,
@@ -1265,7 +1269,7 @@ mod tests {
         state.feed_git(&["m".to_owned()], &["n".to_owned()]);
         state.test_state.failing.push("t".to_owned());
         assert_ne!(state, PreservedState::default());
-        assert_eq!(state.told().count(), 9);
+        assert_eq!(state.items().count(), 9);
         state.clear();
         assert_eq!(state, PreservedState::default());
     }

@@ -73,7 +73,7 @@ fn missing_files(sources: &Sources<'_>) -> Option<String> {
     Some(format!("named but not there: {first}{more}"))
 }
 
-/// The newest commit that the message tells must be the one that is checked out.
+/// The newest commit that the message names must be the one that is checked out.
 fn other_head(sources: &Sources<'_>) -> Option<String> {
     head_moved(sources.git.iter().map(String::as_str), sources.ground)
 }
@@ -103,19 +103,19 @@ pub fn check_edited(text: &str, ground: Ground<'_>) -> Vec<String> {
     moved.into_iter().chain(unfilled).chain(secrets).collect()
 }
 
-/// The first line that begins with the id of a commit tells the head as it was.
+/// The first line that begins with the id of a commit names the head as it was.
 fn head_moved<'a>(mut lines: impl Iterator<Item = &'a str>, ground: Ground<'_>) -> Option<String> {
     let head = ground.head?;
-    let told = lines.find_map(|line| {
+    let named = lines.find_map(|line| {
         let word = line.split(' ').next()?;
         let is_id = word.len() >= 7
             && word.bytes().all(|byte| byte.is_ascii_hexdigit())
             && word.bytes().any(|byte| byte.is_ascii_digit());
         is_id.then_some(word)
     })?;
-    (!head.starts_with(told)).then(|| {
+    (!head.starts_with(named)).then(|| {
         let now = head.get(..8).unwrap_or(head);
-        format!("the head has moved: the handoff tells {told}, checked out is {now}")
+        format!("the head has moved: the handoff names {named}, checked out is {now}")
     })
 }
 
@@ -240,7 +240,7 @@ mod tests {
         assert!(warnings(&state, &git, at("3f786850e387550fdab836ed7e6dc881de23001b")).is_empty());
         assert_eq!(
             warnings(&state, &git, at("89e6c98d92887913cadf06b2adb97f26cde4849b")),
-            ["the head has moved: the handoff tells 3f786850, checked out is 89e6c98d"]
+            ["the head has moved: the handoff names 3f786850, checked out is 89e6c98d"]
         );
         assert!(warnings(&state, &[], at("89e6c98d")).is_empty());
     }
@@ -258,7 +258,7 @@ mod tests {
         );
         assert_eq!(
             check_edited(text, at("89e6c98d92887913cadf06b2adb97f26cde4849b"))[0],
-            "the head has moved: the handoff tells 3f786850, checked out is 89e6c98d"
+            "the head has moved: the handoff names 3f786850, checked out is 89e6c98d"
         );
         assert_eq!(
             check_edited("marker\n \n", Ground::default()),

@@ -110,10 +110,10 @@ pub(super) fn all(sources: &Sources<'_>, has_next_step: bool) -> BTreeMap<&'stat
     let nothing = WorkAtHand::default();
     let at_hand = sources.work.unwrap_or(&nothing);
     let summary = sources.summary.map_or_else(String::new, |text| {
-        summary(text, &Told::of(state, at_hand), &mut said)
+        summary(text, &Known::of(state, at_hand), &mut said)
     });
     let commands = work::commands(at_hand);
-    // Commands with their output are told where nothing else knows of any.
+    // Commands with their output are shown where nothing else knows of any.
     let recent_commands = match commands.as_str() {
         "" => recent_commands(sources.recent_commands),
         _ => String::new(),
@@ -309,7 +309,7 @@ fn unsaid(notes: &Parsed, said: &mut Said) -> String {
 }
 
 /// What a model says again in its own words: the human's rules, and the names of the work at hand.
-struct Told<'a> {
+struct Known<'a> {
     /// The words of each rule.
     rules: Vec<BTreeSet<String>>,
     facts: BTreeSet<&'a str>,
@@ -318,7 +318,7 @@ struct Told<'a> {
 /// The most rules that a summary's items are compared with, the latest ones.
 const COMPARED_RULES: usize = 200;
 
-impl<'a> Told<'a> {
+impl<'a> Known<'a> {
     fn of(state: &PreservedState, work: &'a WorkAtHand) -> Self {
         let latest = state.constraints.iter().rev().take(COMPARED_RULES);
         let files = work.files.iter();
@@ -361,7 +361,7 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 /// What of the summary no section above has. Its secrets are masked already, so what is said is known by its mask, too.
-fn summary(text: &str, told: &Told<'_>, said: &mut Said) -> String {
+fn summary(text: &str, known: &Known<'_>, said: &mut Said) -> String {
     if text.contains(MASK) {
         let masked: Vec<_> = said
             .items
@@ -382,7 +382,7 @@ fn summary(text: &str, told: &Told<'_>, said: &mut Said) -> String {
         let text = list_item(line.trim()).map_or(line.trim(), |item| item.text);
         let mut is_said = said.covers(fact) || said.has_whole_of(text);
         if list_item(line.trim()).is_some() {
-            is_said |= told.has(text);
+            is_said |= known.has(text);
             // A model may say it twice by itself.
             said.add(text);
         }

@@ -19,7 +19,7 @@ use crate::transcript::{
 /// The longest one-line signal, in bytes: longer ones are text that happens to look like one.
 const LINE_LIMIT: usize = 2_000;
 
-/// The most signals of one message: more are a flood, and nobody's notes.
+/// The most signals of one message: more are a flood, and not notes.
 const SIGNALS_LIMIT: usize = 500;
 
 /// Something the agent wants to have kept.

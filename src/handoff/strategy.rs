@@ -1,4 +1,4 @@
-//! Which part of a session's past is told word for word: [`ContextStrategy`], and the one there is, [`RecentCommands`].
+//! Which part of a session's past is given word for word: [`ContextStrategy`], and the one there is, [`RecentCommands`].
 //!
 //! A strategy chooses among [`CommandRecord`]s and asks an [`OutputReader`] for the output of the ones it chose, so that
 //! nothing else is read. The text is for a prompt or for a person:
@@ -19,10 +19,10 @@ use crate::{
 
 /// Makes a text of what happened in a session.
 pub trait ContextStrategy {
-    /// The text for one session's commands, oldest first; empty when there is nothing to tell.
+    /// The text for one session's commands, oldest first; empty when there is nothing to show.
     fn context(&self, records: &[CommandRecord], output: &dyn OutputReader) -> String;
 
-    /// The text for several sessions, each under a head `=== Session ID ===`; sessions with nothing to tell are left out.
+    /// The text for several sessions, each under a head `=== Session ID ===`; sessions with nothing to show are left out.
     fn context_of_all(
         &self,
         sessions: &[(String, Vec<CommandRecord>, &dyn OutputReader)],
@@ -40,10 +40,10 @@ pub trait ContextStrategy {
 /// The last shell commands with their output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecentCommands {
-    /// How many commands are told.
+    /// How many commands are shown.
     pub max_commands: usize,
-    /// How many lines of an output are told from its start, and again from its end; an output that has no more than
-    /// both together is told whole.
+    /// How many lines of an output are shown from its start, and again from its end; an output that has no more than
+    /// both together is shown whole.
     pub lines_each: usize,
     /// The longest line, in bytes: minified files and binary data have lines without end.
     pub max_line: usize,
@@ -80,7 +80,7 @@ impl RecentCommands {
         budget: usize,
     ) -> String {
         let first = records.len().saturating_sub(self.max_commands);
-        let mut told = Vec::new();
+        let mut shown = Vec::new();
         let mut size = 0;
         for record in records[first..].iter().rev() {
             let one = self.one(record, &output.read(record));
@@ -88,10 +88,10 @@ impl RecentCommands {
             if size > budget {
                 break;
             }
-            told.push(one);
+            shown.push(one);
         }
-        told.reverse();
-        told.join("\n")
+        shown.reverse();
+        shown.join("\n")
     }
 
     /// One command: its line, then its output; every line ended.

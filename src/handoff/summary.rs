@@ -47,7 +47,7 @@ const PLACE: &str = "{history}";
 pub enum SummarySource {
     /// A model.
     Model,
-    /// Nobody: it was taken from the transcript's blocks.
+    /// No model: it was taken from the transcript's blocks.
     Fallback,
 }
 
@@ -67,7 +67,7 @@ impl SummarySource {
 pub struct SummaryMade {
     /// Who made it.
     pub source: SummarySource,
-    /// What asking the model has cost, in US dollars, as the client tells it; also of one that failed.
+    /// What asking the model has cost, in US dollars, as the client reports it; also of one that failed.
     #[serde(default)]
     pub cost_usd: Option<f64>,
     /// How long the model took, in milliseconds; none if it was not asked or was not waited for.
@@ -83,7 +83,7 @@ pub struct SummaryMade {
 pub struct Outcome {
     /// The summary with its seven sections, or why there is none.
     pub text: Result<String, String>,
-    /// What it has cost, in US dollars, if the client told.
+    /// What it has cost, in US dollars, if the client reported it.
     pub cost_usd: Option<f64>,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,

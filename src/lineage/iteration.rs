@@ -20,7 +20,7 @@ words! {
         PromiseFound = "promise_found",
         /// The human asked for a reboot.
         UserReboot = "user_reboot",
-        /// The supervisor was told to end.
+        /// The supervisor was asked to end.
         Shutdown = "shutdown",
         /// The agent or the supervisor died.
         Crash = "crash",
@@ -38,9 +38,9 @@ impl EndReason {
         match self {
             Self::Natural => "its work was over",
             Self::ContextLimit => "its context window was full",
-            Self::PromiseFound => "the agent gave the promise",
+            Self::PromiseFound => "the agent gave the stop phrase",
             Self::UserReboot => "a person rebooted it",
-            Self::Shutdown => "pitstop was told to end",
+            Self::Shutdown => "pitstop was asked to end",
             Self::Crash => "it died",
             Self::Limit => "a cap of the run was reached",
             Self::Breaker => "a breaker of the run tripped",
@@ -98,7 +98,7 @@ pub struct Iteration {
     /// How often the client compacted the context by itself or for the human.
     #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub compactions: u32,
-    /// What it cost, in US dollars, as the agent tells it.
+    /// What it cost, in US dollars, as the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// What asked for the reboot that began it; none for the first.

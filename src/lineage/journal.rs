@@ -6,9 +6,9 @@
 //! ┌────────────────────────────────────────────┐ ┌───────────────────────────────────────────┐
 //!  armed → drafting → review → preparing → waiting ► ending → starting → delivering → verifying
 //!                                                     │         └────────────┬──────────┘
-//!                                          start, tell the handoff   is the marker in the new
+//!                                          start, give the handoff   is the marker in the new
 //!                                                                    transcript? yes: resume it
-//!                                                                    no: start, tell the handoff
+//!                                                                    no: start, give the handoff
 //!  warming → resume the new session       done, failed → nothing       rolling_back → roll back
 //! ```
 //!
@@ -16,7 +16,7 @@
 //! - A marker seen in the new transcript proves the delivery, whatever step was written last (a
 //!   journal kept in memory by a full disk lags behind): that session is resumed, nothing is sent.
 //! - A transcript that may hold the marker but cannot be read sends nothing: the old session is
-//!   resumed, because telling a handoff twice is worse than asking the human once more.
+//!   resumed, because giving a handoff twice is worse than asking the human once more.
 //! - Agents that outlived the supervisor hang on a dead terminal: they are ended before anything
 //!   else, so that no session ever has two live processes.
 
@@ -111,7 +111,7 @@ pub enum Recovery {
         /// The session to resume; none where there is nothing to resume: start plainly.
         resume: Option<SessionId>,
     },
-    /// Start a new session and tell it the handoff.
+    /// Start a new session and give it the handoff.
     FinishDeliver {
         /// The id to start it under; none: choose a fresh one, because the client refuses an id
         /// that already has a transcript.
@@ -124,7 +124,7 @@ pub enum Recovery {
     },
 }
 
-/// The decision, with what must be cleared away first and what to tell the human.
+/// The decision, with what must be cleared away first and what to show the human.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// What to do.
@@ -175,7 +175,7 @@ fn decide(entry: &JournalEntry, evidence: Evidence) -> Recovery {
         Step::Ending | Step::Starting | Step::Delivering | Step::Verifying => {
             finish(entry, marker).unwrap_or(roll_back)
         }
-        // It had arrived; but what the client had not written when it died can only be told again.
+        // It had arrived; but what the client had not written when it died can only be given again.
         Step::Warming => match (entry.new_session, marker) {
             (Some(session), Marker::Unknown) => Recovery::FinishResume { session },
             _ => finish(entry, marker).unwrap_or(roll_back),
@@ -209,17 +209,17 @@ fn finish(entry: &JournalEntry, marker: Marker) -> Option<Recovery> {
         // Without the trimmed copy there is nothing to resume under the new id.
         return None;
     }
-    let tell = |session| Some(Recovery::FinishDeliver { session });
+    let deliver = |session| Some(Recovery::FinishDeliver { session });
     let Some(session) = entry.new_session else {
-        // No sessions: what the dead agent was told died with it.
-        return tell(None);
+        // No sessions: what the dead agent knew died with it.
+        return deliver(None);
     };
     match marker {
         Marker::Seen => Some(Recovery::FinishResume { session }),
-        Marker::NoTranscript => tell(Some(session)),
-        Marker::Absent => tell(None),
-        // Before the start nothing can have been told, readable or not.
-        Marker::Unknown if entry.step == Step::Ending => tell(None),
+        Marker::NoTranscript => deliver(Some(session)),
+        Marker::Absent => deliver(None),
+        // Before the start nothing can have been given, readable or not.
+        Marker::Unknown if entry.step == Step::Ending => deliver(None),
         Marker::Unknown => None,
     }
 }
@@ -252,7 +252,7 @@ fn sentence(entry: &JournalEntry, recovery: &Recovery) -> String {
             "nothing had been said that could be resumed, so the agent is started afresh".to_owned()
         }
         Recovery::FinishDeliver { .. } => {
-            "a new session is started and told the approved handoff".to_owned()
+            "a new session is started with the approved handoff".to_owned()
         }
         Recovery::FinishResume { session } => {
             format!(
@@ -318,10 +318,10 @@ mod tests {
         resume: Some(old()),
     };
     const RESUME: fn() -> Recovery = || Recovery::FinishResume { session: new() };
-    const TELL: fn() -> Recovery = || Recovery::FinishDeliver {
+    const GIVE: fn() -> Recovery = || Recovery::FinishDeliver {
         session: Some(new()),
     };
-    const TELL_FRESH: fn() -> Recovery = || Recovery::FinishDeliver { session: None };
+    const GIVE_FRESH: fn() -> Recovery = || Recovery::FinishDeliver { session: None };
     const NOTHING: fn() -> Recovery = || Recovery::Nothing;
 
     #[test]
@@ -335,11 +335,11 @@ mod tests {
             (Step::Review,      [RESUME,  BACK,       BACK,          BACK]),
             (Step::Preparing,   [RESUME,  BACK,       BACK,          BACK]),
             (Step::Waiting,     [RESUME,  BACK,       BACK,          BACK]),
-            (Step::Ending,      [RESUME,  TELL_FRESH, TELL,          TELL_FRESH]),
-            (Step::Starting,    [RESUME,  TELL_FRESH, TELL,          BACK]),
-            (Step::Delivering,  [RESUME,  TELL_FRESH, TELL,          BACK]),
-            (Step::Verifying,   [RESUME,  TELL_FRESH, TELL,          BACK]),
-            (Step::Warming,     [RESUME,  TELL_FRESH, TELL,          RESUME]),
+            (Step::Ending,      [RESUME,  GIVE_FRESH, GIVE,          GIVE_FRESH]),
+            (Step::Starting,    [RESUME,  GIVE_FRESH, GIVE,          BACK]),
+            (Step::Delivering,  [RESUME,  GIVE_FRESH, GIVE,          BACK]),
+            (Step::Verifying,   [RESUME,  GIVE_FRESH, GIVE,          BACK]),
+            (Step::Warming,     [RESUME,  GIVE_FRESH, GIVE,          RESUME]),
             (Step::Done,        [NOTHING, NOTHING,    NOTHING,       NOTHING]),
             (Step::RollingBack, [BACK,    BACK,       BACK,          BACK]),
             (Step::Failed,      [NOTHING, NOTHING,    NOTHING,       NOTHING]),
@@ -388,7 +388,7 @@ mod tests {
     fn an_id_that_has_a_transcript_is_never_started_again() {
         for step in Step::ALL {
             for marker in [Marker::Seen, Marker::Absent, Marker::Unknown] {
-                assert_ne!(recovery(*step, marker), TELL(), "{step} {marker:?}");
+                assert_ne!(recovery(*step, marker), GIVE(), "{step} {marker:?}");
             }
         }
     }
@@ -398,7 +398,7 @@ mod tests {
         let mut entry = entry(Step::Ending);
         entry.new_session = None;
         let plan = recover(&entry, evidence(Marker::NoTranscript));
-        assert_eq!(plan.recovery, TELL_FRESH());
+        assert_eq!(plan.recovery, GIVE_FRESH());
     }
 
     #[test]
@@ -408,7 +408,7 @@ mod tests {
             (entry.old_session, entry.new_session) = (None, None);
             assert_eq!(
                 recover(&entry, evidence(Marker::Unknown)).recovery,
-                TELL_FRESH()
+                GIVE_FRESH()
             );
         }
     }

@@ -161,7 +161,11 @@ impl Lineage {
             ended_at: ended_at.map(|at| at.trunc_subsecs(3).max(self.run().started())),
             end,
             cost: costs.reduce(|sum, cost| sum + cost).map(in_millionths),
-            iterations: self.iterations().iter().map(IterationRecord::from).collect(),
+            iterations: self
+                .iterations()
+                .iter()
+                .map(IterationRecord::from)
+                .collect(),
         }
     }
 }

@@ -61,7 +61,7 @@ impl Cause {
 words! {
     /// How the next iteration gets its context.
     Way, "a way to reboot (fresh or trim)", {
-        /// A new session that is told the handoff.
+        /// A new session that is given the handoff.
         Fresh = "fresh",
         /// A trimmed copy of the old session, resumed under a new id.
         Trim = "trim",
@@ -95,7 +95,7 @@ words! {
         Done = "done",
         /// The old session is being resumed.
         RollingBack = "rolling_back",
-        /// Given up, and the human was told.
+        /// Given up, and the human was shown why.
         Failed = "failed",
     }
 }

@@ -107,7 +107,7 @@ impl HumanLines {
         Self(lines.into_iter().collect())
     }
 
-    /// Those of a text that nobody has watched since this version of it: what is new in it is a person's. Without a version
+    /// Those of a text that was not watched since this version of it: what is new in it is a person's. Without a version
     /// all of it is.
     #[must_use]
     pub fn since(version: Option<&Version>, text: &str) -> Self {
@@ -124,7 +124,7 @@ impl HumanLines {
         self.0.iter().map(String::as_str)
     }
 
-    /// A person has made `new` of `old`: what they added is theirs, and what they removed is nobody's.
+    /// A person has made `new` of `old`: what they added is theirs, and what they removed belongs to none.
     pub fn edited(&mut self, old: &str, new: &str) {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         for words in old.lines().filter_map(words) {
@@ -135,7 +135,7 @@ impl HumanLines {
         for words in new.lines().filter_map(words) {
             match known.get_mut(&words) {
                 Some(count) if *count > 0 => *count -= 1,
-                // The headings of the template are nobody's.
+                // The headings of the template have no author.
                 _ if super::TEMPLATE.lines().any(|heading| heading == words) => {}
                 _ => {
                     self.0.insert(words);
@@ -144,7 +144,7 @@ impl HumanLines {
         }
     }
 
-    /// The text `new`, which somebody else made of `old`, with each of these lines that got lost put back behind the line that
+    /// The text `new`, which another author made of `old`, with each of these lines that got lost put back behind the line that
     /// it followed.
     #[must_use]
     pub fn kept(&self, old: &str, new: &str) -> String {
@@ -331,7 +331,7 @@ mod tests {
         human.edited("a\n", "a\nmine\n");
         human.edited("a\nmine\n", "a\n");
         assert_eq!(human.iter().count(), 0);
-        // Ticking a line of somebody else's does not make it the person's.
+        // Ticking a line of another author's does not make it the person's.
         human.edited("- [ ] a\n", "- [x] a\n");
         assert_eq!(human.iter().count(), 0);
     }

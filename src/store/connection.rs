@@ -31,15 +31,15 @@ use crate::{
 const RETRY: Duration = Duration::from_secs(1);
 
 /// How many tries in vain make the connections suspect: the file may have been damaged or replaced
-/// beneath them, which only opening it anew finds out.
+/// beneath them, which shows only when it is opened again.
 const SUSPECT: u32 = 3;
 
-/// An opened store, and what the human must be told of it.
+/// An opened store, and what the human must be shown of it.
 #[derive(Debug)]
 pub struct Opened {
     /// The store.
     pub store: Store,
-    /// What to tell.
+    /// What to show.
     pub warnings: Vec<StoreWarning>,
 }
 
@@ -69,10 +69,10 @@ pub(super) struct Waiting {
     /// Tries in vain since the trouble began, or since the database was last opened.
     failures: u32,
     refused: u64,
-    /// The runs begun here: they tell whose project a journal entry that waits belongs to, and are
+    /// The runs begun here: they show whose project a journal entry that waits belongs to, and are
     /// written again when a corrupt database gave way to an empty one.
     pub(super) begun: Vec<RunRecord>,
-    /// The file was removed, and whoever looks after the store does not know it yet.
+    /// The file was removed, and the task that looks after the store does not know it yet.
     removed: bool,
 }
 
@@ -118,7 +118,7 @@ impl Store {
         })
     }
 
-    /// Gives the room of what was forgotten back to the disk, if nobody else is at work on the file.
+    /// Gives the room of what was forgotten back to the disk, if no other process is at work on the file.
     pub async fn compact(&self) {
         if let Some(db) = self.shared.db() {
             db.compact().await;

@@ -60,7 +60,7 @@ const GATE: &str = "opening.lock";
 const GATE_POLL: Duration = Duration::from_millis(20);
 
 /// How long a write waits for a lock while the store is known to be in trouble: it is tried again
-/// soon, and whoever asked must not hang.
+/// soon, and the caller must not hang.
 const BRIEF: Duration = Duration::from_millis(200);
 
 /// A value sent to the database; the kind is known even of a null, which Postgres insists on.
@@ -200,7 +200,7 @@ fn kind(code: &str) -> CodeKind {
         // Connection, transaction rollback, insufficient resources, limits, operator intervention,
         // system error; wrong password and no such database, which an operator can mend.
         const CLASSES: [&str; 8] = ["08", "40", "53", "54", "57", "58", "28", "3D"];
-        // Read-only (a standby), lock not available, internal corruption told by the server.
+        // Read-only (a standby), lock not available, internal corruption reported by the server.
         const CODES: [&str; 4] = ["25006", "55P03", "XX001", "XX002"];
         return if CLASSES.contains(&&code[..2]) || CODES.contains(&code) {
             CodeKind::Trouble
@@ -527,7 +527,7 @@ fn missing(found: Option<i64>) -> Result<impl Iterator<Item = (i64, &'static str
         .filter(move |(version, _)| *version > found))
 }
 
-/// Reads a server's address, without telling it (it may hold a password) when it is wrong.
+/// Reads a server's address, without repeating it (it may hold a password) when it is wrong.
 pub(super) fn postgres_options(url: &str) -> Result<PgConnectOptions, StoreError> {
     PgConnectOptions::from_str(url).map_err(|_| StoreError::Target)
 }

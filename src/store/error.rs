@@ -39,7 +39,7 @@ pub enum StoreError {
     },
 }
 
-/// What the human must be told about an opened store.
+/// What the human must be shown about an opened store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreWarning {
     /// The database was corrupt: it was kept under another name and a new one begun.

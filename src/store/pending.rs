@@ -138,7 +138,7 @@ impl Pending {
         histories.truncate(limit as usize);
     }
 
-    /// Lays what waits over the open journal entry that was read; `ours` tells the project's runs.
+    /// Lays what waits over the open journal entry that was read; `ours` recognizes the project's runs.
     pub(super) fn over_journal(
         &self,
         ours: impl Fn(&RunId) -> bool,

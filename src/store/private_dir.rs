@@ -46,7 +46,7 @@ pub enum FilesError {
     /// A link stands where a file or directory of ours was expected.
     #[error("expected no link at {0}, found one")]
     Link(PathBuf),
-    /// Somebody else owns what stands there.
+    /// Another user owns what stands there.
     #[error("expected {path} to belong to user {expected}, found user {found}")]
     Owner {
         /// Where.
@@ -103,7 +103,7 @@ impl FilesError {
         )
     }
 
-    /// Whether the place lets nobody, or not us, make files.
+    /// Whether the place does not let us make files.
     #[must_use]
     pub fn is_unwritable(&self) -> bool {
         let Self::Io { source, .. } = self else {
@@ -425,7 +425,7 @@ impl PrivateDir {
             let stat = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)
                 .map_err(|error| io_error("look at", &path, error))?;
             let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
-            // Ours are two deep, and their names are text: what is stranger was put there by somebody else.
+            // Ours are two deep, and their names are text: what is stranger was put there by another program.
             let removed = match name.to_str() {
                 Ok(text) if is_dir && depth < MAX_DEPTH => {
                     let below = Self::open_below(&self.handle, &self.path, text, false)?;
@@ -718,7 +718,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "needs root, to give a directory to somebody else"]
+    #[ignore = "needs root, to give a directory to another user"]
     fn a_directory_of_somebody_else_is_refused() {
         let project = tempfile::tempdir().unwrap();
         let pitstop = project.path().join(".pitstop");

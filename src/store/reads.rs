@@ -248,7 +248,7 @@ impl Store {
     }
 }
 
-/// A row that cannot be read was written by something else: it is left out, and told in the log.
+/// A row that cannot be read was written by something else: it is left out, and the log says so.
 fn known<T>(record: Option<T>, what: &'static str) -> Option<T> {
     if record.is_none() {
         tracing::warn!(

@@ -10,7 +10,7 @@ use super::private_dir::{FilesError, PrivateDir};
 /// The file's name in the project's directory below the state directory.
 const FILE: &str = "scratchpad.jsonl";
 
-/// Beyond so many bytes the file is written anew, with the versions that are still kept.
+/// Beyond so many bytes the file is rewritten, with the versions that are still kept.
 const MAX_FILE: usize = MAX_VERSION_BYTES * 4;
 
 /// Where the versions of one project are kept.

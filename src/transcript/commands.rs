@@ -20,7 +20,7 @@ use super::{SessionId, record::Splitter, waiting::Waiting};
 /// cuts shell output far below this.
 pub const OUTPUT_CAP: usize = 256 * 1024;
 
-/// The longest command line kept, in bytes; scripts given inline are longer than anybody reads again.
+/// The longest command line kept, in bytes; scripts given inline are longer than a person reads again.
 const COMMAND_CAP: usize = 8 * 1024;
 
 /// The most calls that wait for their result; a client runs a handful at once.
@@ -35,11 +35,11 @@ pub struct CommandRecord {
     pub session: Option<SessionId>,
     /// The command line; none where only its output is known.
     pub command: Option<String>,
-    /// The exit status, if told.
+    /// The exit status, if reported.
     pub exit: Option<i32>,
     /// When it ended; none in a recording.
     pub at: Option<DateTime<Utc>>,
-    /// How long it ran, if told.
+    /// How long it ran, if reported.
     pub duration: Option<Duration>,
 }
 
@@ -177,7 +177,7 @@ impl CommandReader {
         self.splitter.push(piece, |line| self.state.line(line));
     }
 
-    /// Whether a line could tell of a command: most are prompts, thoughts and other tools' calls.
+    /// Whether a line could hold a command: most are prompts, thoughts and other tools' calls.
     #[must_use]
     pub(super) fn wants(line: &[u8]) -> bool {
         const MARKS: [&[u8]; 4] = [
@@ -261,13 +261,13 @@ impl State {
         let id = text_of(&block["tool_use_id"]);
         let call = self.calls.take(id);
         let copy = &record["toolUseResult"];
-        // Without its call, only the shape of a shell's result tells that it is one.
+        // Without its call, only the shape of a shell's result shows that it is one.
         if call.is_none() && !(copy["stdout"].is_string() && copy["stderr"].is_string()) {
             return;
         }
         let said = content_text(&block["content"]);
         let failed = block["is_error"] == true;
-        let (told, said) = exit_line(&said);
+        let (status, said) = exit_line(&said);
         let output = match (copy["stdout"].as_str(), copy["stderr"].as_str()) {
             (Some(out), err) => joined(out, err.unwrap_or_default()),
             (None, _) => said.to_owned(),
@@ -278,7 +278,7 @@ impl State {
             id: 0,
             session: record["sessionId"].as_str().and_then(|id| id.parse().ok()),
             command: call.and_then(|call| call.command),
-            exit: told.or((done && copy["stdout"].is_string()).then_some(0)),
+            exit: status.or((done && copy["stdout"].is_string()).then_some(0)),
             at,
             duration: began
                 .zip(at)
@@ -507,11 +507,11 @@ mod tests {
             came("t2", "2", &copy("2"), false),
             came("t1", "1", &copy("1"), false),
         ]);
-        let told: Vec<_> = found
+        let shown: Vec<_> = found
             .iter()
             .map(|(record, output)| (record.command.as_deref(), output.as_str()))
             .collect();
-        assert_eq!(told, [(Some("two"), "2"), (Some("one"), "1")]);
+        assert_eq!(shown, [(Some("two"), "2"), (Some("one"), "1")]);
     }
 
     #[test]

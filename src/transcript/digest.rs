@@ -1,4 +1,4 @@
-//! What a handoff tells of a transcript, gathered line by line while the transcript is followed.
+//! What a handoff shows of a transcript, gathered line by line while the transcript is followed.
 //!
 //! | gathered | from which lines |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | what the assistant says | news only: what stood there before was heard before |
 //! | which commands have ended, and how many calls are open | news only |
 //!
-//! Memory is bounded whatever the transcript holds, and lines that concern nobody are not parsed.
+//! Memory is bounded whatever the transcript holds, and lines that are not needed are not parsed.
 
 use std::collections::VecDeque;
 
@@ -145,7 +145,7 @@ impl Digest {
             record::each_record(line, &mut |record| self.hear(&record));
         }
         if self.calls_open > 0 && !has(b"\"isSidechain\":true") {
-            // A result may be of any size, and that it is one is told by its mark; a prompt ends what was open.
+            // A result may be of any size, and its mark shows that it is one; a prompt ends what was open.
             let results = memmem::find_iter(line, b"\"type\":\"tool_result\"").count();
             self.calls_open = self.calls_open.saturating_sub(results);
             if results == 0 && has(b"\"type\":\"user\"") {
@@ -208,7 +208,7 @@ impl Digest {
         std::mem::take(&mut self.spoken).then(|| self.human.clone())
     }
 
-    /// Has everything told again.
+    /// Has everything sent again.
     pub const fn tell_again(&mut self) {
         self.worked = true;
         self.spoken = true;

@@ -196,7 +196,7 @@ impl HumanWords {
             let text = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
             (!text.is_empty()).then_some(Said { text, at: None })
         };
-        // The first request is told by itself only where it is not the objective.
+        // The first request is shown by itself only where it is not the objective.
         let first = text_of(FIRST_HEADING).or_else(|| text_of(OBJECTIVE_HEADING));
         self.carried_first = self.carried_first.take().or(first);
         self.carried_latest = text_of(LATEST_HEADING).or(self.carried_latest.take());

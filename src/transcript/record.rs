@@ -10,8 +10,8 @@
 //!           and at NUL        a torn one is given up, the next one behind it found
 //! ```
 //!
-//! Only the fields that somebody needs are read, and strings are borrowed from the line where they hold no
-//! escapes, because tool output makes up most of a transcript and nobody asks for it here.
+//! Only the fields that are needed are read, and strings are borrowed from the line where they hold no
+//! escapes, because tool output makes up most of a transcript and it is not needed here.
 
 use std::{borrow::Cow, fmt};
 
@@ -500,7 +500,7 @@ struct WireMessage<'a> {
     content: Option<Content<'a>>,
 }
 
-/// The fields of a line that somebody needs.
+/// The fields of a line that are needed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire<'a> {

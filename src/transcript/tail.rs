@@ -57,7 +57,7 @@ pub enum TailError {
     /// Anything but a plain file of our own is refused: the path comes from a hook, and hooks are not trusted.
     #[error("expected a regular file of our own as transcript, found {found}: {}", crate::clean::name(path_bytes(.path)))]
     Refused {
-        /// The path as it was told.
+        /// The path as it was given.
         path: PathBuf,
         /// What stands there.
         found: &'static str,
@@ -67,7 +67,7 @@ pub enum TailError {
     Io {
         /// What was tried.
         action: &'static str,
-        /// The path as it was told.
+        /// The path as it was given.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -120,7 +120,7 @@ pub struct Tail {
     /// Up to where the file was looked at from its end.
     peeked_to: u64,
     caught_up: bool,
-    told: Option<Usage>,
+    sent: Option<Usage>,
 }
 
 /// Takes a line, with the bytes between it and the end of the file.
@@ -191,7 +191,7 @@ impl Tail {
             peeked: None,
             peeked_to: 0,
             caught_up: false,
-            told: None,
+            sent: None,
         })
     }
 
@@ -209,7 +209,7 @@ impl Tail {
     /// Reads what is new as [`read_new`](Self::read_new) does and also hands every line to `digest`.
     ///
     /// Up to the offset `news_from` lines are history; a file that has taken the place of another is history as
-    /// far as it goes, and `digest` begins anew with it.
+    /// far as it goes, and `digest` begins again with it.
     pub fn read_into(
         &mut self,
         budget: u64,
@@ -415,9 +415,9 @@ impl Tail {
     }
 
     fn news(&mut self, latest: Option<Usage>) -> Figure {
-        let told = std::mem::replace(&mut self.told, latest);
+        let sent = std::mem::replace(&mut self.sent, latest);
         match latest {
-            _ if told == latest => Figure::Same,
+            _ if sent == latest => Figure::Same,
             Some(usage) => Figure::Now(usage),
             None => Figure::Gone,
         }
@@ -444,7 +444,7 @@ pub fn scan_all(path: impl Into<PathBuf>) -> Result<UsageScan, TailError> {
 
 /// Whether a prompt on the main chain of the transcript at `path` holds `marker`.
 ///
-/// This is how a handoff is known to have arrived when nobody was there to see it. A file that is not there
+/// This is how a handoff is known to have arrived when no supervisor was there to see it. A file that is not there
 /// holds nothing.
 pub fn find_prompt(path: impl Into<PathBuf>, marker: &str) -> Result<bool, TailError> {
     let mut tail = Tail::open(path)?;

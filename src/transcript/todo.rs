@@ -1,7 +1,7 @@
 //! The agent's own list of what to do, rebuilt from the calls of its to-do tools.
 //!
 //! Claude Code 2.1.197 has `TaskCreate`, `TaskUpdate` and `TaskList`, which change one task at a time by its number; with
-//! `CLAUDE_CODE_ENABLE_TASKS=0` it has `TodoWrite`, which sends the whole list each time. A task's number is told by the
+//! `CLAUDE_CODE_ENABLE_TASKS=0` it has `TodoWrite`, which sends the whole list each time. A task's number is given by the
 //! result alone. Each call is known by its id, so that the same call may come from a hook and from the transcript.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ const TEXT_CAP: usize = 2_000;
 /// The longest id, in bytes.
 const ID_CAP: usize = 256;
 
-/// How many calls are remembered by their ids: those that a hook may have told ahead of the transcript.
+/// How many calls are remembered by their ids: those that a hook may have reported ahead of the transcript.
 const CALLS_REMEMBERED: usize = 256;
 
 /// Whether a tool of this name changes or shows the list.
@@ -29,7 +29,7 @@ pub fn is_todo_tool(name: &str) -> bool {
 /// How far an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Nobody has begun.
+    /// It has not been begun.
     Pending,
     /// It is being done.
     InProgress,
@@ -55,7 +55,7 @@ pub enum TodoChange {
     List(Vec<Todo>),
     /// A new entry.
     Added(Todo),
-    /// An entry was changed in what is told here.
+    /// An entry was changed in what is shown here.
     Changed {
         /// Its number.
         id: String,
@@ -74,7 +74,7 @@ pub enum TodoChange {
 /// One call of a to-do tool that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TodoCall {
-    /// The call's id; none if nobody told it.
+    /// The call's id; none if it is not known.
     pub id: Option<String>,
     /// What it did.
     pub change: TodoChange,

@@ -14,8 +14,8 @@
 //!
 //! In the copy a response keeps its block, its id and its place, and its text becomes a placeholder; the session's
 //! id is the new one on every record; and the usage of the last call is less by what was removed. By that figure the
-//! client (2.1.197) tells how full a resumed session is, and with compaction switched off it refuses every prompt in a
-//! copy that still says "full". Every other byte is the original's: a record is not written anew, only the
+//! client (2.1.197) computes how full a resumed session is, and with compaction switched off it refuses every prompt in a
+//! copy that still says "full". Every other byte is the original's: a record is not rewritten, only the
 //! values that change are. What is no record (damage, NUL bytes, lines over the cap) is copied as it is, but
 //! for a torn last line, to which the client would append its next record.
 //!

@@ -454,7 +454,7 @@ impl Work {
         }
     }
 
-    fn result(&mut self, block: &Value, told: &Value) {
+    fn result(&mut self, block: &Value, outcome: &Value) {
         self.blocks += 1;
         let call = block["tool_use_id"]
             .as_str()
@@ -482,7 +482,7 @@ impl Work {
             Some(path) if !failed => {
                 if let Some(file) = self.files.get_mut(path) {
                     file.changed |= call.changes;
-                    file.line = stopped_at(told, call.changes).or(file.line);
+                    file.line = stopped_at(outcome, call.changes).or(file.line);
                 }
                 // What an edit answers is the file again.
                 if !call.changes {
@@ -653,7 +653,7 @@ impl Work {
         }
     }
 
-    /// What is worth telling now.
+    /// What is worth showing now.
     #[must_use]
     pub fn report(&self) -> WorkAtHand {
         let now = self.blocks;
@@ -763,9 +763,9 @@ impl Work {
 fn kind(command: &str) -> Vec<&str> {
     const RUNNERS: [&str; 5] = ["-m", "compose", "exec", "run", "run-script"];
     let words = command.split(' ').enumerate();
-    let told = words.filter(|(at, word)| *at == 0 || !word.starts_with('-') || *word == "-m");
+    let named = words.filter(|(at, word)| *at == 0 || !word.starts_with('-') || *word == "-m");
     let mut kind = Vec::new();
-    for (at, word) in told {
+    for (at, word) in named {
         kind.push(word);
         if at > 0 && !RUNNERS.contains(&word) {
             break;
@@ -805,13 +805,13 @@ fn is_plan(text: &str) -> bool {
     own_lines(text).filter(is_item).count() >= 3 && speaks.iter().any(|word| small.contains(word))
 }
 
-/// Where a call that changed or read a file stopped, as the client tells it.
-fn stopped_at(told: &Value, changed: bool) -> Option<u64> {
+/// Where a call that changed or read a file stopped, as the client reports it.
+fn stopped_at(outcome: &Value, changed: bool) -> Option<u64> {
     if changed {
-        let last = told["structuredPatch"].as_array()?.last()?;
+        let last = outcome["structuredPatch"].as_array()?.last()?;
         return last["newStart"].as_u64();
     }
-    let file = &told["file"];
+    let file = &outcome["file"];
     let (start, lines) = (file["startLine"].as_u64()?, file["numLines"].as_u64()?);
     let whole = file["totalLines"].as_u64() == Some(lines);
     (!whole).then_some(start)
@@ -924,9 +924,9 @@ mod tests {
         })
     }
 
-    fn result(id: &str, text: &str, failed: bool, told: &Value) -> Value {
+    fn result(id: &str, text: &str, failed: bool, outcome: &Value) -> Value {
         json!({
-            "type": "user", "toolUseResult": told,
+            "type": "user", "toolUseResult": outcome,
             "message": { "content": [
                 { "type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed }
             ] },

@@ -3,7 +3,7 @@
 //! What is said here about the client was measured with 2.1.197 and 2.1.330:
 //!
 //! - The prompt is read from stdin; `--no-session-persistence` leaves no transcript.
-//! - `--tools` decides which tools there are, `--allowedTools` which of them need no asking; nobody can be asked.
+//! - `--tools` decides which tools there are, `--allowedTools` which of them need no asking; no person can be asked.
 //! - `--permission-mode default` is known to both; its new name `manual` is refused by 2.1.197.
 //! - `disableAllHooks` in `--settings` wins over the user's own settings; a hook of theirs would take the side session for the
 //!   hosted one.

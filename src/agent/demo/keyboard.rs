@@ -13,7 +13,7 @@ pub enum Key {
     Text(String),
     /// A bracketed paste, whole.
     Paste(String),
-    /// A carriage return, of which only the whole read tells what it means.
+    /// A carriage return, whose meaning only the whole read shows.
     Return,
     /// Enter.
     Submit,

@@ -175,11 +175,11 @@ impl Session {
         }
     }
 
-    /// Tells the start to the hooks and submits the start prompt.
+    /// Reports the start to the hooks and submits the start prompt.
     fn begin(&mut self) -> io::Result<()> {
         let resumed = self.options.resume.is_some();
         let source = if resumed { "resume" } else { "startup" };
-        self.tell(
+        self.call_hook(
             "SessionStart",
             "",
             json!({ "source": source, "model": self.options.model }),
@@ -223,10 +223,10 @@ impl Session {
         }
         if due(self.notify_due) {
             self.notify_due = None;
-            let told = json!({
+            let fields = json!({
                 "message": "Claude needs your permission", "notification_type": "permission_prompt",
             });
-            self.tell("Notification", "", told);
+            self.call_hook("Notification", "", fields);
         }
         if self
             .quit_armed
@@ -236,7 +236,7 @@ impl Session {
             self.quit_armed = None;
             self.dirty = true;
         }
-        // Whoever types is not interrupted by the story.
+        // The story does not interrupt a person who types.
         if due(self.go_on_due) && self.draft.is_empty() && self.turn.is_none() {
             self.go_on_due = None;
             self.submit(GO_ON.into())?;
@@ -258,7 +258,7 @@ impl Session {
         }
         if turn.calls_next() && self.control.dialog == "turn" && !self.last_message.is_empty() {
             self.last_message.clear();
-            self.tell("PermissionRequest", "Bash", json!({ "tool_name": "Bash" }));
+            self.call_hook("PermissionRequest", "Bash", json!({ "tool_name": "Bash" }));
             self.dialog = Some(Dialog::Permission);
             self.notify_due = Some(now + NOTIFY_AFTER);
             self.turn = Some(turn);
@@ -412,7 +412,7 @@ impl Session {
     fn submit(&mut self, prompt: String) -> io::Result<()> {
         self.go_on_due = None;
         self.dirty = true;
-        self.tell("UserPromptSubmit", "", json!({ "prompt": prompt }));
+        self.call_hook("UserPromptSubmit", "", json!({ "prompt": prompt }));
         self.record.prompt(&prompt)?;
         self.show_prompt(&prompt);
         self.turns += 1;
@@ -495,14 +495,14 @@ impl Session {
 
     /// `/clear`: the process lives on under a new session.
     fn start_over(&mut self) -> io::Result<()> {
-        self.tell("SessionEnd", "", json!({ "reason": "clear" }));
+        self.call_hook("SessionEnd", "", json!({ "reason": "clear" }));
         self.id = SessionId::new(Uuid::new_v4());
         let path = record::path_of(&self.control.config_dir, &self.control.cwd, self.id);
         self.record = Record::open(path, self.id, &self.options.model, &self.control.cwd)?;
         self.context = BASE_LOAD;
         self.has_usage = false;
         self.go_on_due = None;
-        self.tell("SessionStart", "", json!({ "source": "clear" }));
+        self.call_hook("SessionStart", "", json!({ "source": "clear" }));
         self.above.push("  ⎿  (no content)".into());
         self.status_line_soon();
         Ok(())
@@ -522,19 +522,19 @@ impl Session {
         self.has_usage = false;
         self.hint = "? for shortcuts".into();
         // In the order of the real client.
-        self.tell(
+        self.call_hook(
             "SessionStart",
             "",
             json!({ "source": "compact", "model": self.options.model }),
         );
-        self.tell("PostCompact", "", json!({ "trigger": trigger }));
+        self.call_hook("PostCompact", "", json!({ "trigger": trigger }));
         self.above.push("  ⎿  Compacted".into());
         self.status_line_soon();
         Ok(())
     }
 
     /// Runs the hooks of `event` with its own `fields`.
-    pub(super) fn tell(&self, event: &str, subject: &str, fields: Value) {
+    pub(super) fn call_hook(&self, event: &str, subject: &str, fields: Value) {
         let payload = self.payload(event, fields);
         self.hooks.run(event, self.id, subject, &payload);
     }
@@ -566,9 +566,9 @@ impl Session {
         });
     }
 
-    /// Ends the session: the hooks are told, the terminal is given back.
+    /// Ends the session: the hooks are called, the terminal is given back.
     fn close(mut self, reason: &str, terminal: Terminal) {
-        self.tell("SessionEnd", "", json!({ "reason": reason }));
+        self.call_hook("SessionEnd", "", json!({ "reason": reason }));
         // A terminal that is gone takes no farewell.
         let farewell = format!("Resume this session with:\r\n--resume {}\r\n", self.id);
         let _ = self.canvas.clear().and_then(|()| write_all(&farewell));

@@ -1,4 +1,4 @@
-//! Plays one turn, step by step: what is said and called, written and told to the hooks.
+//! Plays one turn, step by step: what is said and called, written and reported to the hooks.
 
 use std::{collections::VecDeque, io, process::Command, time::Instant};
 
@@ -154,8 +154,8 @@ impl Session {
                 self.record
                     .block(&turn.call, &block, self.usage, "tool_use")?;
                 turn.call.clear();
-                let told = json!({ "tool_name": name, "tool_input": input, "tool_use_id": id });
-                self.tell("PreToolUse", name, told);
+                let fields = json!({ "tool_name": name, "tool_input": input, "tool_use_id": id });
+                self.call_hook("PreToolUse", name, fields);
                 self.show_call(name, &input);
                 turn.running = Some(RunningTool {
                     id,
@@ -194,29 +194,29 @@ impl Session {
         };
         self.record.tool_result(&tool.id, &output, &response)?;
         let duration = u64::try_from(tool.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut told = json!({
+        let mut fields = json!({
             "tool_name": tool.name, "tool_input": tool.input, "tool_use_id": tool.id,
             "duration_ms": duration,
         });
         if failed {
-            told["error"] = json!(output);
-            self.tell("PostToolUseFailure", tool.name, told);
+            fields["error"] = json!(output);
+            self.call_hook("PostToolUseFailure", tool.name, fields);
         } else {
-            told["tool_response"] = response;
-            self.tell("PostToolUse", tool.name, told);
+            fields["tool_response"] = response;
+            self.call_hook("PostToolUse", tool.name, fields);
         }
         self.show_output(&output);
         self.status_line_soon();
         Ok(())
     }
 
-    /// Ends the turn: the hooks are told, and it may go on by itself later.
+    /// Ends the turn: the hooks are called, and it may go on by itself later.
     pub fn end_turn(&mut self) {
-        let told = json!({
+        let fields = json!({
             "stop_hook_active": false, "last_assistant_message": self.last_message,
             "background_tasks": [],
         });
-        self.tell("Stop", "", told);
+        self.call_hook("Stop", "", fields);
         self.status_line_soon();
     }
 
@@ -225,8 +225,8 @@ impl Session {
         let message = format!("API Error: {word}");
         self.above
             .extend([format!("  \x1b[31m⎿  {message}"), String::new()]);
-        let told = json!({ "error": word, "last_assistant_message": message });
-        self.tell("StopFailure", "", told);
+        let fields = json!({ "error": word, "last_assistant_message": message });
+        self.call_hook("StopFailure", "", fields);
     }
 
     fn say(&mut self, text: &str) {

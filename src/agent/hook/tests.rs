@@ -77,8 +77,8 @@ fn a_to_do_call_counts_once_it_has_run_and_not_in_a_subagent() {
         AgentEvent::ToolStarted { call, .. } | AgentEvent::ToolFinished { call, .. } => call.todo,
         other => panic!("{other:?}"),
     };
-    let told = todo("PostToolUse", call).expect("a call");
-    assert_eq!(told.id.as_deref(), Some("t1"));
+    let read = todo("PostToolUse", call).expect("a call");
+    assert_eq!(read.id.as_deref(), Some("t1"));
     assert_eq!(todo("PreToolUse", call), None);
     assert_eq!(todo("PostToolUseFailure", call), None);
     let by_subagent = format!(r#"{call},"agent_id":"a1""#);

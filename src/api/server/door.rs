@@ -1,7 +1,7 @@
 //! Opening a door: the directory it stands in, a socket's leftovers, the addresses that may be bound.
 //!
 //! The directory does the work: it is ours, no link, mode 0700, so from the moment it has been
-//! checked nobody else can plant, swap or reach anything in it. That is why the socket's own mode may
+//! checked no other user can plant, swap or reach anything in it. That is why the socket's own mode may
 //! be set after the bind: there is no process but ours that could connect in between.
 
 use std::fs::{self, DirBuilder, Metadata, Permissions};
@@ -81,7 +81,7 @@ impl Listening {
         }
     }
 
-    /// Removes the socket's file, unless somebody has put another one there.
+    /// Removes the socket's file, unless another one was put there.
     ///
     /// The listener lives until then: so no other supervisor takes the file for a dead one's, and no
     /// later file can have its inode number.
@@ -92,7 +92,7 @@ impl Listening {
     }
 }
 
-/// The file of a socket on which somebody listens.
+/// The file of a socket on which a process listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketFile {
     path: PathBuf,
@@ -115,7 +115,7 @@ impl SocketFile {
 
 /// Opens the control socket at `path`, in a directory that is private or is made so.
 ///
-/// A socket on which nobody answers is a dead supervisor's and is replaced; one on which somebody
+/// A socket on which no process answers is a dead supervisor's and is replaced; one on which a process
 /// does is [`ApiError::Live`]. Needs a tokio runtime.
 pub fn bind_control_socket(path: &Path) -> Result<Listening, ApiError> {
     if SocketAddrUnix::new(path).is_err() {
@@ -146,20 +146,20 @@ pub async fn bind_loopback(address: SocketAddr) -> Result<Listening, ApiError> {
     if !address.ip().is_loopback() {
         return Err(ApiError::NotLoopback { address });
     }
-    let told = || PathBuf::from(address.to_string());
+    let path = || PathBuf::from(address.to_string());
     let listener = TcpListener::bind(address)
         .await
-        .map_err(ApiError::io("listen on", told()))?;
+        .map_err(ApiError::io("listen on", path()))?;
     let address = listener
         .local_addr()
-        .map_err(ApiError::io("examine", told()))?;
+        .map_err(ApiError::io("examine", path()))?;
     Ok(Listening {
         kind: Kind::Tcp { listener, address },
     })
 }
 
 /// Makes `path` a directory that only we can enter, or says why it is none; it is never repaired,
-/// for whoever got the mode wrong may have put something into it already.
+/// for the process that got the mode wrong may have put something into it already.
 pub(super) fn ensure_private_directory(path: &Path) -> Result<(), ApiError> {
     let refuse = |found: String| ApiError::UnsafeDirectory {
         path: path.to_owned(),

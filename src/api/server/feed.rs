@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::api::news::{News, Ring};
 
-/// What happens, for whoever listens. Clones are the same feed.
+/// What happens, for those who listen. Clones are the same feed.
 #[derive(Clone, Debug)]
 pub struct Feed(Arc<Inner>);
 
@@ -18,7 +18,7 @@ struct Inner {
 }
 
 impl Feed {
-    /// An empty feed. The mark tells it from any other supervisor's: letters and digits.
+    /// An empty feed. The mark distinguishes it from any other supervisor's: letters and digits.
     #[must_use]
     pub fn new(mark: &str) -> Self {
         let plain = mark.chars().filter(char::is_ascii_alphanumeric);
@@ -34,7 +34,7 @@ impl Feed {
         self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells everybody. It never waits: a listener who is slow misses something and is told so.
+    /// Sends to all listeners. It never waits: a slow one misses something and is notified of that.
     pub fn publish(&self, news: News) {
         let newest = self.ring().push(news);
         self.0.newest.send_replace(newest);
@@ -50,7 +50,7 @@ impl Feed {
         self.ring().after(seen, limit)
     }
 
-    /// Tells of every new number.
+    /// Notifies of every new number.
     pub(super) fn watch(&self) -> watch::Receiver<u64> {
         self.0.newest.subscribe()
     }

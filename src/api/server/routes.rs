@@ -222,12 +222,12 @@ fn check_host(headers: &HeaderMap, port: u16) -> Result<(), Fault> {
     }
     Err(Fault::new(
         StatusCode::MISDIRECTED_REQUEST,
-        "the Host header names somebody else",
+        "the Host header names another host",
         "use 127.0.0.1, localhost or [::1] with the port",
     ))
 }
 
-/// Marks every answer as nobody's to keep or to guess the type of.
+/// Forbids to keep any answer or to guess its type.
 async fn private(request: HttpRequest, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -318,7 +318,7 @@ async fn hook(
         return Ok(accepted());
     }
     Ok(match timeout(REFUSAL_LIMIT, answer).await {
-        Ok(Ok(reply @ Reply::Blocked { .. })) => tell(reply),
+        Ok(Ok(reply @ Reply::Blocked { .. })) => respond(reply),
         // The hook no longer waits: the agent does as it likes.
         _ => accepted(),
     })
@@ -669,7 +669,7 @@ async fn send(shop: &Shop, request: Request) -> Result<oneshot::Receiver<Reply>,
 }
 
 async fn ask(shop: &Shop, seat: Arc<Seat>, request: Request) -> Result<Response, Fault> {
-    call(shop, &seat, request).await.map(tell)
+    call(shop, &seat, request).await.map(respond)
 }
 
 /// Has the loop answer a request, within the limit of time.
@@ -691,7 +691,7 @@ fn late(limit: Duration) -> Fault {
     )
 }
 
-fn tell(reply: Reply) -> Response {
+fn respond(reply: Reply) -> Response {
     match reply {
         Reply::Accepted => accepted(),
         Reply::Ordered(ordered) => (StatusCode::ACCEPTED, Json(ordered)).into_response(),

@@ -5,8 +5,8 @@
 //!   HASH.observe    socket path LF observe token LF [the user's own status line command]
 //! ```
 //!
-//! A token is never an argument, a part of a URL, or a variable: a child of ours is told the *path* of
-//! the observe file, and nobody but us is told the path of the other one. Both files are created with
+//! A token is never an argument, a part of a URL, or a variable: a child of ours gets the *path* of
+//! the observe file, and only we know the path of the other one. Both files are created with
 //! mode 0600 and never get it afterwards, so there is no moment at which they are open to others.
 
 use std::ffi::{OsStr, OsString};
@@ -50,7 +50,7 @@ impl Keys {
 
     /// What the bearer of `token` may do.
     pub(super) fn right_of(&self, token: &[u8]) -> Option<Right> {
-        // Both are compared always, so that the time taken tells nothing about either.
+        // Both are compared always, so that the time taken shows nothing about either.
         let control = is_same(self.0.control.as_bytes(), token);
         let observe = is_same(self.0.observe.as_bytes(), token);
         match (control, observe) {
@@ -100,7 +100,7 @@ struct Place {
     observe_file: PathBuf,
     control_file: PathBuf,
     /// The files we made, kept open: while they are, no later file can have their inode numbers, so
-    /// that a later supervisor's are told from ours and left alone.
+    /// that a later supervisor's can be distinguished from ours and left alone.
     made: [File; 2],
 }
 
@@ -225,7 +225,7 @@ impl Drop for Secrets {
     }
 }
 
-/// Writes one file anew and returns it open; what an earlier run left there is removed first.
+/// Rewrites one file and returns it open; what an earlier run left there is removed first.
 fn write_secret(
     path: &Path,
     socket: &Path,

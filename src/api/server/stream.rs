@@ -101,7 +101,7 @@ pub(super) async fn events(
 
 /// The number to go on from and the first events: how things stand, after a note if something is missing.
 async fn begin(shop: &Shop, seat: &Seat, missing: bool) -> Result<(u64, String), Fault> {
-    // Before the status is taken: what happens in between is told twice rather than not at all.
+    // Before the status is taken: what happens in between is sent twice rather than not at all.
     let seen = shop.desk.feed.newest();
     let mut first = String::new();
     if missing {
@@ -156,7 +156,7 @@ impl Reader {
         }
     }
 
-    /// False once nobody reads.
+    /// False once there is no reader.
     async fn send(&self, piece: String) -> bool {
         if let Ok(sent) = timeout(READER_LIMIT, self.out.send(piece)).await {
             return sent.is_ok();

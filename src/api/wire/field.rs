@@ -166,12 +166,12 @@ mod tests {
                 "expected a JSON object, found a fault at line 1 column 17: EOF while parsing a value",
             ),
         ] {
-            let (named, told) = of::<TestBody>(json);
-            assert_eq!((named.as_str(), told.as_str()), (field, said), "{json}");
+            let (named, error) = of::<TestBody>(json);
+            assert_eq!((named.as_str(), error.as_str()), (field, said), "{json}");
         }
-        let (named, told) = of::<RebootBody>(r#"{"way": "sideways"}"#);
+        let (named, error) = of::<RebootBody>(r#"{"way": "sideways"}"#);
         assert_eq!(named, "way");
-        assert_eq!(told, "expected `fresh` or `trim` as way, found `sideways`");
+        assert_eq!(error, "expected `fresh` or `trim` as way, found `sideways`");
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub struct RunReport {
     pub paused_by: Option<String>,
     /// What it waits for, or the evidence of the breaker that stopped it.
     pub why: Option<String>,
-    /// When what it waits for is over, if that was told.
+    /// When what it waits for is over, if that is known.
     pub waits_until: Option<DateTime<Utc>>,
 }
 
@@ -103,7 +103,7 @@ pub struct AgentReport {
     pub kind: String,
     /// The command it was started by.
     pub command: String,
-    /// The version it told us.
+    /// The version it reported.
     pub version: Option<String>,
     /// What it is doing.
     pub state: AgentState,
@@ -307,7 +307,7 @@ pub struct HandoffReport {
     /// What a reader should know before it is sent.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Every item it was made of, with who told it.
+    /// Every item it was made of, with its source.
     #[serde(default)]
     pub sources: Vec<SourcedItem>,
     /// Whether the agent's to-do list is among the sources.
@@ -355,12 +355,12 @@ pub struct KeyDecision {
     pub decided_at: Option<DateTime<Utc>>,
 }
 
-/// An item of the preserved state with who told it.
+/// An item of the preserved state with its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourcedItem {
     /// The list it stands in, by its name in the preserved state.
     pub field: String,
-    /// What was told.
+    /// What was said.
     pub text: String,
     /// `human`, `signal`, `scratchpad`, `todo`, `git` or `tests`.
     pub source: String,

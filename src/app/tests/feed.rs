@@ -264,7 +264,7 @@ fn a_message_of_the_human_s_own_is_warned_of_when_the_head_moves() {
     bench.tell(Event::Read(repository("89e6c98dbb", &[])));
     assert_eq!(
         bench.model.handoff.current().warnings,
-        ["the head has moved: the handoff tells 3f786850, checked out is 89e6c98d"]
+        ["the head has moved: the handoff names 3f786850, checked out is 89e6c98d"]
     );
 }
 

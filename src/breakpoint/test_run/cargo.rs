@@ -210,7 +210,7 @@ fn line_of_nextest(line: &str, outcome: &mut TestOutcome) {
             outcome.passed_one(name);
         }
         "SLOW" | "RETRY" => {}
-        // A try that failed is told again if it was the last one.
+        // A try that failed is reported again if it was the last one.
         _ if verdict.starts_with("TRY ") && outcome.passing.iter().any(|have| have == name) => {}
         "FAIL" | "TIMEOUT" | "ABORT" | "TMT" => outcome.failed_one(name),
         signal if signal.starts_with("SIG") => outcome.failed_one(name),

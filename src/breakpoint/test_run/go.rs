@@ -29,7 +29,7 @@ struct Reader {
     passing: Vec<String>,
     failing: Vec<String>,
     seen: bool,
-    /// Some test was told by name, so that there are counts.
+    /// Some test was reported by name, so that there are counts.
     named: bool,
 }
 

@@ -19,7 +19,7 @@ fn fixtures() -> Vec<(String, String)> {
     found
 }
 
-fn told(outcome: &TestOutcome) -> String {
+fn shown(outcome: &TestOutcome) -> String {
     let mut text = outcome.runner.word().to_owned();
     for (is, word) in [
         (outcome.built, "built"),
@@ -58,7 +58,7 @@ fn real_output_of_every_runner_is_recognised() {
     for (name, output) in fixtures() {
         writeln!(text, "# {name}").unwrap();
         for outcome in recognise(None, &output) {
-            writeln!(text, "{}", told(&outcome)).unwrap();
+            writeln!(text, "{}", shown(&outcome)).unwrap();
         }
         text.push('\n');
     }
@@ -84,7 +84,7 @@ fn colours_do_not_change_what_is_recognised() {
         let told_of = |name| {
             recognise(None, &find(name))
                 .iter()
-                .map(told)
+                .map(shown)
                 .collect::<Vec<_>>()
         };
         assert_eq!(told_of(plain), told_of(coloured));

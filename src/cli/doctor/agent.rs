@@ -33,7 +33,7 @@ const NEEDED_FLAGS: [&str; 4] = [
     "--append-system-prompt",
 ];
 
-/// How long the client may take to tell about itself: it starts a runtime of its own each time.
+/// How long the client may take to report about itself: it starts a runtime of its own each time.
 const CLIENT_LIMIT: Duration = Duration::from_secs(20);
 
 /// The client: whether it is there, which version, and whether it knows the flags that all rests on.
@@ -58,7 +58,7 @@ pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
             Check::new(
                 "client",
                 State::Broken,
-                format!("{shown} does not tell its version"),
+                format!("{shown} does not report its version"),
             )
             .remedy(format!(
                 "run `{command} --version` and see what it says; reinstall it if it cannot start"

@@ -12,7 +12,7 @@ use crate::{
 /// How many of the newest runs are looked through for one with a session.
 const RUNS: u32 = 8;
 
-/// What the store tells.
+/// What the store reports.
 pub(super) struct Kept {
     health: Result<Health, String>,
     /// The newest session of this project that is on record, and its agent.

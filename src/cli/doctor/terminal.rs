@@ -140,7 +140,7 @@ impl Answers {
             synchronizes,
             name,
         } = self;
-        let name = name.unwrap_or_else(|| "no name told".to_owned());
+        let name = name.unwrap_or_else(|| "no name reported".to_owned());
         let yes = |has: bool| if has { "yes" } else { "no" };
         let found = format!(
             "{name}, keys without ambiguity: {}, frames without flicker: {}",
@@ -196,7 +196,7 @@ struct Restore<'a> {
 
 impl Drop for Restore<'_> {
     fn drop(&mut self) {
-        // Nobody is left to be told.
+        // No reader is left.
         let _ = tcsetattr(self.tty, OptionalActions::Now, &self.before);
     }
 }

@@ -31,7 +31,7 @@ pub struct Paths {
     project: PathBuf,
 }
 
-/// Why the directories cannot be told.
+/// Why the directories cannot be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathsError {
     /// Neither `HOME`, nor the password database, nor both XDG variables name a directory.
@@ -298,7 +298,7 @@ pub enum DirError {
 }
 
 /// Makes a directory that only its user can enter, or makes sure that an existing one is that:
-/// ours, no link, mode 0700, in a place where nobody else can swap it.
+/// ours, no link, mode 0700, in a place where no other user can swap it.
 ///
 /// One that others can read is closed; one that others could write is refused, because they may
 /// have put something into it.

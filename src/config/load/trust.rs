@@ -37,7 +37,7 @@ pub enum TrustError {
     /// The project has no file to trust.
     #[error("expected a file at {}, found none", .0.display())]
     NoFile(PathBuf),
-    /// The project's file is refused whoever trusts it.
+    /// The project's file is refused even if it is trusted.
     #[error("{0}")]
     Refused(String),
     /// The record cannot be read or written.
@@ -193,7 +193,7 @@ fn write_record(paths: &Paths, lines: &[String]) -> Result<(), TrustError> {
         path: path.clone(),
         source,
     };
-    // Created with mode 0600 under a name nobody can guess.
+    // Created with mode 0600 under a name that cannot be guessed.
     let mut aside = tempfile::NamedTempFile::new_in(paths.state_dir()).map_err(failed)?;
     for line in lines {
         writeln!(aside, "{line}").map_err(failed)?;

@@ -2,7 +2,7 @@
 //!
 //! Measured with 2.1.197: one object of type `result`. Success has `result`, `total_cost_usd`, `duration_ms`; an API error has
 //! `is_error` true under the subtype `success`, its words in `result`, and exit code 1; a budget that is used up has the subtype
-//! `error_max_budget_usd` and its words in `errors`. A flag that is not known is told on stderr, with nothing on stdout.
+//! `error_max_budget_usd` and its words in `errors`. A flag that is not known is reported on stderr, with nothing on stdout.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub enum Ended {
     TimedOut,
     /// It printed more than it may, and was ended.
     Flooded,
-    /// Nobody wants it any more; it was ended.
+    /// It is not wanted any more; it was ended.
     Cancelled,
     /// It could not be started.
     NotStarted(String),
@@ -74,11 +74,11 @@ fn answer(envelope: &Value) -> Result<&str, String> {
     if well && !said.trim().is_empty() {
         return Ok(said);
     }
-    let told = envelope["errors"][0].as_str().unwrap_or(said);
-    Err(match (told.trim(), subtype) {
+    let error = envelope["errors"][0].as_str().unwrap_or(said);
+    Err(match (error.trim(), subtype) {
         ("", "" | "success") => "the client gave an empty answer".to_owned(),
         ("", subtype) => format!("the client reported {subtype}"),
-        (told, _) => told.to_owned(),
+        (error, _) => error.to_owned(),
     })
 }
 
@@ -210,13 +210,13 @@ mod tests {
         ] {
             assert_eq!(why(stdout), no_json, "{stdout}");
         }
-        let told = Ran {
+        let error = Ran {
             ended: Ended::Exited("exit code 1".to_owned()),
             stderr: b"\nerror: unknown option '--max-budget-usd'\nmore\n".to_vec(),
             ..ran(b"")
         };
         assert_eq!(
-            outcome(&told).text.unwrap_err(),
+            outcome(&error).text.unwrap_err(),
             "the client ended with exit code 1: error: unknown option '--max-budget-usd'"
         );
     }

@@ -3,13 +3,13 @@
 
 use super::{History, clipped, harmless, history::Facts, one_line, put_together};
 
-/// How many lines of each kind are told, the latest ones: it goes beside the sections that the handoff has anyway.
+/// How many lines of each kind are shown, the latest ones: it goes beside the sections that the handoff has anyway.
 const LINES: usize = 12;
 
 /// The most of one line, in bytes.
 const LINE_CAP: usize = 300;
 
-/// The most that is told of the last reply, in bytes.
+/// The most that is shown of the last reply, in bytes.
 const REPLY_CAP: usize = 900;
 
 /// The sections that are not empty, from tool uses, edits, to-dos, errors, decisions and prompts; `None` when nothing was
@@ -292,10 +292,10 @@ mod tests {
             ),
             "{text}"
         );
-        let told = history.text();
+        let text = history.text();
         assert!(
-            !told.contains("Go on with the task") && !told.contains("README"),
-            "{told}"
+            !text.contains("Go on with the task") && !text.contains("README"),
+            "{text}"
         );
     }
 

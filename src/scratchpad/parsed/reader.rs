@@ -359,7 +359,7 @@ impl Reader {
             return Role::Empty;
         }
         match section {
-            // Words before a list, and what somebody else has said.
+            // Words before a list, and what another person has said.
             Section::Decisions | Section::Blockers if text.ends_with(':') => Role::Text,
             Section::Decisions | Section::Blockers if text.starts_with('>') => Role::Text,
             Section::Decisions | Section::Blockers => {

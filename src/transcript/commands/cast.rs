@@ -179,7 +179,7 @@ enum Found<'a> {
     Mark(&'a str, usize),
     /// Something else.
     Other,
-    /// The text ends before one can tell.
+    /// The text ends before that is known.
     Cut,
 }
 
