@@ -16,6 +16,7 @@
 //! - [`redact`]: masks secrets wherever something is stored or printed
 //! - [`transcript`]: what was said: Claude Code's record of a session
 //! - [`keymap`]: chords, actions and what key does what
+//! - [`bridge`]: the client's own side of a session: what it reports, and what it is asked to do
 //! - [`scratchpad`]: the notes as text: sections, checklist, merge of two edits
 //! - [`pane`]: the hosted terminal
 //! - [`agent`]: the hosted program, as far as we must know it
@@ -41,6 +42,7 @@ pub mod api;
 pub mod app;
 pub mod autopilot;
 pub mod breakpoint;
+pub mod bridge;
 pub mod clean;
 pub mod cli;
 pub mod clock;

@@ -26,8 +26,8 @@ pub mod question;
 mod settings;
 
 pub use settings::{
-    EVENTS, Injection, OBSERVE_VARIABLE, PROGRAM_VARIABLE, Settings, SettingsError, settings,
-    user_status_line,
+    BRIDGE_VARIABLE, EVENTS, Injection, OBSERVE_VARIABLE, PROGRAM_VARIABLE, Settings,
+    SettingsError, settings, user_status_line,
 };
 
 /// Switches the client's auto-compaction off for one process; `/compact` goes on working (measured with 2.1.197).
@@ -123,7 +123,8 @@ pub fn takes_portions(version: Option<&str>) -> bool {
 }
 
 /// Whether a version is this one or a later one; one that is not known counts as today's.
-fn is_at_least(version: Option<&str>, wanted: [u32; 3]) -> bool {
+#[must_use]
+pub fn is_at_least(version: Option<&str>, wanted: [u32; 3]) -> bool {
     let Some(version) = version else {
         return true;
     };
@@ -258,6 +259,10 @@ pub(super) fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> 
     };
     let (append, user) = append_prompt(&user, launch.user_append.as_deref());
     let mut line: Vec<OsString> = launch.lead_args.clone();
+    // Of several that answer the same event the first decides.
+    if let Some(mods) = &launch.mods {
+        line.extend(["--plugin-dir".into(), mods.clone().into_os_string()]);
+    }
     // The user's arguments go first: a variadic option at their end stops at our first dash.
     line.extend(user.into_iter().map(OsString::from));
     if let Some(flag) = flag {

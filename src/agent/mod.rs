@@ -80,6 +80,8 @@ pub struct Launch {
     pub user_args: Vec<String>,
     /// The per-run settings file, see [`claude::settings()`].
     pub settings_file: std::path::PathBuf,
+    /// The directory of our mods, where the client is to load them.
+    pub mods: Option<std::path::PathBuf>,
     /// The text of the user's own `--append-system-prompt-file`, read by the caller
     /// ([`claude::user_append_file`] names it).
     pub user_append: Option<String>,
@@ -127,7 +129,7 @@ pub fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> {
 /// Marks that a Claude Code process leaves in the environment of its children. A client that finds
 /// `CLAUDE_CODE_CHILD_SESSION` keeps no transcript at all (measured with 2.1.197), so all go.
 /// The user's own `CLAUDE_CODE_*` settings (Bedrock, output limits, renderer) stay.
-const CHILD_MARKS: [&str; 14] = [
+const CHILD_MARKS: [&str; 15] = [
     "CLAUDECODE",
     "CLAUDE_CODE_AGENT",
     "CLAUDE_CODE_CHILD_SESSION",
@@ -141,6 +143,7 @@ const CHILD_MARKS: [&str; 14] = [
     "CLAUDE_PROJECT_DIR",
     "AI_AGENT",
     claude::OBSERVE_VARIABLE,
+    claude::BRIDGE_VARIABLE,
     claude::PROGRAM_VARIABLE,
 ];
 

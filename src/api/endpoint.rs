@@ -6,6 +6,8 @@
 pub enum Right {
     /// Report what was seen, read figures: all that the hosted agent's hooks get.
     Observe,
+    /// That, and to answer what it is asked: what the client's own side of the hosted session gets. It orders nothing.
+    Bridge,
     /// Everything: the user's own.
     Control,
 }
@@ -47,6 +49,8 @@ pub enum Endpoint {
     Usage,
     /// Saves everything.
     AutoSave,
+    /// The client's own side of the hosted session.
+    Bridge,
     /// A commit was made.
     GitCommit,
     /// A test run has ended.
@@ -79,6 +83,7 @@ impl Endpoint {
             Self::StatusLine => "/statusline",
             Self::Usage => "/context/usage",
             Self::AutoSave => "/context/auto-save",
+            Self::Bridge => "/bridge/{message}",
             Self::GitCommit => "/hooks/git-commit",
             Self::TestResult => "/hooks/test-result",
             Self::Metrics => "/metrics",
@@ -98,6 +103,7 @@ impl Endpoint {
             Self::Hook
             | Self::StatusLine
             | Self::AutoSave
+            | Self::Bridge
             | Self::GitCommit
             | Self::TestResult
             | Self::Say
@@ -122,6 +128,7 @@ impl Endpoint {
             | Self::GitCommit
             | Self::TestResult
             | Self::Metrics => Right::Observe,
+            Self::Bridge => Right::Bridge,
             Self::Status
             | Self::History
             | Self::Events
@@ -136,7 +143,7 @@ impl Endpoint {
     pub const fn is_urgent(self) -> bool {
         matches!(
             self,
-            Self::Hook | Self::StatusLine | Self::GitCommit | Self::TestResult
+            Self::Hook | Self::StatusLine | Self::Bridge | Self::GitCommit | Self::TestResult
         )
     }
 }
@@ -147,8 +154,11 @@ mod tests {
 
     #[test]
     fn nothing_that_is_observed_needs_or_gives_control() {
+        assert!(Right::Observe < Right::Bridge && Right::Bridge < Right::Control);
         for endpoint in Endpoint::ALL {
             let order = endpoint.path().starts_with("/control/");
+            let bridge = endpoint.path().starts_with("/bridge/");
+            assert_eq!(bridge, endpoint.right() == Right::Bridge);
             assert!(!order || endpoint.right() == Right::Control);
             assert!(!order || endpoint.method() == Method::Post);
         }

@@ -4,8 +4,8 @@
 //!
 //! A client is a stranger until proven: on the Unix socket the kernel gives the peer's user
 //! id, which must be ours, and both doors want a bearer token besides. One token *observes* (posts
-//! events, reads the usage figure) and is all that the hosted agent's hooks get; the other one
-//! *controls*. A web page in the user's browser is the classic enemy of local servers, so any
+//! events, reads the usage figure) and is all that the hosted agent's hooks get; one is the *bridge's*,
+//! which observes too and answers what it is asked; the third one *controls*. A web page in the user's browser is the classic enemy of local servers, so any
 //! `Origin` is refused, the port checks `Host`, a change of state needs `application/json`, and no
 //! `GET` changes anything.
 //!
@@ -28,6 +28,7 @@
 //! connections that send nothing pushes out only itself, while a hook, which sends at once, is
 //! through before its turn to be pushed out can come.
 
+mod bridge;
 mod door;
 mod feed;
 mod routes;
@@ -52,6 +53,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
+pub use bridge::Mailbox;
 pub use door::{Listening, SocketFile, bind_control_socket, bind_loopback};
 pub use feed::Feed;
 pub use secrets::{Keys, Secrets};
@@ -190,6 +192,8 @@ pub struct Desk {
     pub calls: mpsc::Sender<Call>,
     /// What happens, for `GET /events`.
     pub feed: Feed,
+    /// Orders for the client's own side of the session.
+    pub mailbox: Mailbox,
     hooks: Arc<Mutex<HookTimes>>,
 }
 
@@ -200,6 +204,7 @@ impl Desk {
         Self {
             calls,
             feed,
+            mailbox: Mailbox::default(),
             hooks: Arc::default(),
         }
     }
@@ -228,6 +233,7 @@ pub async fn serve(
         port: listening.port(),
         general: Arc::new(Semaphore::new(CONNECTION_COUNT - HOOK_LANE)),
         streams: Arc::new(Semaphore::new(STREAM_COUNT)),
+        polls: Arc::new(Semaphore::new(bridge::POLL_COUNT)),
         closing,
     });
     let seats = Arc::new(Seats::default());

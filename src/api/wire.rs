@@ -28,10 +28,10 @@ pub use body::{
     TAG_LIMIT, TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, is_tag,
 };
 pub use report::{
-    AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport,
-    HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport, MissingFact,
-    RebootReport, RunReport, SourcedItem, StatusLineReply, StatusReport, TrimReport, UsageAction,
-    UsageActionKind, UsageQuery, UsageReply,
+    AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck,
+    HandoffReport, HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport,
+    MissingFact, RebootReport, RunReport, SourcedItem, StatusLineReply, StatusReport, TrimReport,
+    UsageAction, UsageActionKind, UsageQuery, UsageReply,
 };
 
 pub use field::FieldError;
@@ -41,7 +41,7 @@ pub use super::{
     metrics::MetricsReport,
     news::{News, NewsKind},
 };
-use crate::lineage::Way;
+use crate::{bridge, lineage::Way};
 
 /// How deeply a JSON body may be nested, in brackets; deeper ones are refused before they are parsed.
 pub const DEPTH_LIMIT: usize = 64;
@@ -84,6 +84,8 @@ pub enum Request {
     Usage(UsageQuery),
     /// Something worth a checkpoint was seen; answered with what was [`Reply::Noted`] or [`Reply::Saved`].
     Reported(Report),
+    /// The client's own side of the session said something.
+    Bridge(Box<bridge::Report>),
     /// The figures for monitoring; answered with [`Reply::Metrics`].
     Metrics,
 }

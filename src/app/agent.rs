@@ -9,6 +9,7 @@ use crate::{
     api::wire::AgentState,
     autopilot::{Autopilot, End},
     breakpoint::test_run,
+    bridge::Usage,
     config::{Config, GuardConfig, Preset},
     guard::{
         Crossing, GuardSettings, Reading, Source,
@@ -571,6 +572,24 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
     let mut effects = figures_changed(model);
     effects.extend(autopilot::figures_in(model));
     if line.usage.is_some() {
+        effects.extend(autopilot::figure_observed(model));
+    }
+    effects
+}
+
+/// The bridge said how full the window is.
+pub(super) fn usage_pushed(model: &mut Model, usage: &Usage) -> Vec<Effect> {
+    if let Some(cost) = usage.cost_usd {
+        model.agent.cost_usd = Some(cost);
+        model.costs.observe(cost);
+    }
+    match usage.used {
+        Some(used) => observe(model, used, Some(usage.window), Source::Bridge),
+        None => model.guard.set_status_line_window(Some(usage.window)),
+    }
+    let mut effects = figures_changed(model);
+    effects.extend(autopilot::figures_in(model));
+    if usage.used.is_some() {
         effects.extend(autopilot::figure_observed(model));
     }
     effects

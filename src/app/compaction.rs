@@ -134,6 +134,7 @@ pub fn transcript_read(model: &mut Model) {
 /// The client says that it has compacted.
 pub fn finished(model: &mut Model) -> Vec<Effect> {
     model.guard.forget(Source::StatusLine);
+    model.guard.forget(Source::Bridge);
     seen(model, Compactions::finish);
     let mut effects = client_limit::shown(model);
     effects.extend(agent::save_iteration(model));

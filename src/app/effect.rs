@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::{
     api::wire::{News, Reply},
     autopilot::RunNews,
+    bridge::{Order, OrderId},
     lineage::{
         Cause, Iteration, IterationId, Meta, RunId, Way, checkpoint::Checkpoint,
         journal::JournalEntry,
@@ -79,6 +80,15 @@ pub enum Effect {
     KeepDraft(Option<String>),
     /// Read the agent's prompt box off its screen now: `PaneEvent::PromptBoxSeen` comes back.
     ReadPromptBox,
+    /// Have the client's own side of the session do this; a `BridgeEvent` comes back, if it can.
+    OrderBridge {
+        /// The number that the answer names.
+        id: OrderId,
+        /// Whose side.
+        session: SessionId,
+        /// What to do.
+        order: Order,
+    },
     /// Keep this version of the scratchpad.
     KeepVersion(Version),
     /// Read the recording of an iteration.

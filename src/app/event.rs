@@ -12,6 +12,7 @@ use crate::{
     },
     api::wire::{Control, Report},
     breakpoint::git::GitState,
+    bridge::{self, Absence},
     config::Config,
     guard::Reading,
     handoff::{IncludedFile, signal::Signal, summary::Outcome},
@@ -36,6 +37,8 @@ pub enum Event {
     Pane(PaneEvent),
     /// The hosted agent spoke, through a hook or its status line.
     Agent(AgentEvent),
+    /// The bridge is asked for at a start, or has spoken.
+    Bridge(BridgeEvent),
     /// Something outside was read.
     Read(ReadEvent),
     /// The store answered.
@@ -94,6 +97,20 @@ pub struct MadeAgain {
     pub socket: bool,
     /// The run's directory in the project.
     pub files: bool,
+}
+
+/// What is known of the bridge.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BridgeEvent {
+    /// The agent of this iteration is started with it, or why not.
+    Offered {
+        /// Whose agent.
+        iteration: IterationId,
+        /// Why it is not, if so.
+        absence: Option<Absence>,
+    },
+    /// It has said something.
+    Said(Box<bridge::Report>),
 }
 
 /// What comes from the host terminal.
@@ -407,6 +424,8 @@ pub enum TimerId {
     ClientWords,
     /// The scratchpad's edits are to be written.
     SaveNotes(u64),
+    /// The bridge should have spoken by now.
+    Bridge(IterationId),
 }
 
 /// A summary that was ordered. Answers to an older order are dropped.

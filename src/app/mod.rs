@@ -8,6 +8,7 @@ pub mod activity;
 pub mod agent;
 pub mod autopilot;
 pub mod breakpoint;
+pub mod bridge;
 pub mod checkpoint;
 pub mod client_limit;
 pub mod compaction;
@@ -121,6 +122,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Host(event) => input::host(model, event),
         Event::Pane(event) => pane(model, event),
         Event::Agent(event) => agent::said(model, event),
+        Event::Bridge(event) => bridge::heard(model, event),
         Event::Read(event) => read(model, event),
         Event::Store(StoreEvent::Journaled { reboot, step }) => {
             reboot::journaled(model, reboot, step)
@@ -284,6 +286,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::Age => control::age_tick(model),
         TimerId::ClientWords => client_limit::look(model),
         TimerId::SaveNotes(epoch) => scratchpad::timer(model, epoch),
+        TimerId::Bridge(iteration) => bridge::look(model, iteration),
     }
 }
 

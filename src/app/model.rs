@@ -30,6 +30,7 @@ use super::{
     activity::Activity,
     autopilot::Run,
     breakpoint::Moments,
+    bridge::Bridge,
     client_limit::ClientLimits,
     compaction::Compactions,
     copy::{CopyMode, Press},
@@ -118,6 +119,8 @@ pub struct AgentView {
     pub last_message: Option<String>,
     /// Whether any hook has arrived in this iteration.
     pub hooked: bool,
+    /// The client's own side of the session.
+    pub bridge: Bridge,
     /// Whether we have switched its auto-compaction off.
     pub holds_compaction: bool,
 }

@@ -61,6 +61,7 @@ pub fn status(model: &Model) -> StatusReport {
             reason: activity::reason(model).map(|reason| clean::one_line(&reason).into_owned()),
             hooked: model.agent.hooked,
             todo_list: todo_list(model),
+            bridge: super::bridge::report(model),
         },
         context: context(model),
         reboot: reboot_report(model),
@@ -130,6 +131,7 @@ fn context(model: &Model) -> ContextReport {
 /// A source's word for scripts: one word, where people read two.
 const fn source_word(source: Source) -> &'static str {
     match source {
+        Source::Bridge => "bridge",
         Source::StatusLine => "status_line",
         Source::Transcript => "transcript",
         Source::Estimate => "estimate",

@@ -38,6 +38,7 @@ mod activity;
 mod agent;
 mod autopilot;
 mod breakpoint;
+mod bridge;
 mod checkpoint;
 mod client_limit;
 mod compaction;

@@ -134,6 +134,7 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
     checks.push(supervisor(here, &status));
     checks.push(agent::session_id(here, report, &kept));
     checks.push(agent::hooks(report));
+    checks.push(agent::bridge(here, report));
     checks.push(agent::todo_list(here, report));
     checks.push(agent::window(here, report));
     checks.push(agent::client_limit(here, report));

@@ -51,7 +51,7 @@ fn find_in(runtime_dir: &Path, now: SystemTime) -> Vec<Leftover> {
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let (hash, ending) = name.split_once('.')?;
-            let ours = matches!(ending, "sock" | "control" | "observe")
+            let ours = matches!(ending, "sock" | "control" | "observe" | "bridge")
                 && hash.len() == 16
                 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
             ours.then(|| hash.to_owned())
@@ -65,7 +65,7 @@ fn find_in(runtime_dir: &Path, now: SystemTime) -> Vec<Leftover> {
 
 fn of(runtime_dir: &Path, hash: String, now: SystemTime) -> Option<Leftover> {
     let at = |ending: &str| runtime_dir.join(format!("{hash}.{ending}"));
-    let files: Vec<PathBuf> = ["sock", "control", "observe"]
+    let files: Vec<PathBuf> = ["sock", "control", "observe", "bridge"]
         .into_iter()
         .map(at)
         .filter(|file| fs::symlink_metadata(file).is_ok())

@@ -177,7 +177,9 @@ fn context(context: &ContextReport) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::wire::{AgentReport, AgentState, ClientLimitReport, RebootReport, TodoList};
+    use crate::api::wire::{
+        AgentReport, AgentState, BridgeReport, ClientLimitReport, RebootReport, TodoList,
+    };
 
     fn report() -> StatusReport {
         StatusReport {
@@ -197,6 +199,7 @@ mod tests {
                 reason: None,
                 hooked: true,
                 todo_list: TodoList::Kept,
+                bridge: BridgeReport::default(),
             },
             context: ContextReport {
                 used: Some(128_400),

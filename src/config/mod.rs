@@ -70,6 +70,8 @@ pub struct AgentConfig {
     pub env: BTreeMap<String, String>,
     /// Whether its to-do tools are switched on for models that have none by themselves.
     pub todo_tools: bool,
+    /// Whether Claude Code is started with our mods, which report from inside it.
+    pub bridge: bool,
 }
 
 impl Default for AgentConfig {
@@ -79,6 +81,7 @@ impl Default for AgentConfig {
             args: Vec::new(),
             env: BTreeMap::new(),
             todo_tools: true,
+            bridge: true,
         }
     }
 }

@@ -128,6 +128,7 @@ pub(super) static KEYS: &[Key] = &[
     key("agent", "args", Owner, Texts("a text without NUL", has_no_nul, |d, v| d.config.agent.args = v)),
     key("agent", "env", Owner, Pairs(|d, v| d.config.agent.env = v)),
     key("agent", "todo_tools", Owner, Flag(|d, v| d.config.agent.todo_tools = v)),
+    key("agent", "bridge", Owner, Flag(|d, v| d.config.agent.bridge = v)),
 
     key("context", "window", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.context.window = none_if_0(v))),
     key("context", "reserve", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.context.reserve = v)),

@@ -265,7 +265,8 @@ impl Guard {
 
     /// Takes what a source says; returns whether the figure fell so far that the client may have compacted.
     pub fn observe(&mut self, reading: Reading) -> bool {
-        if reading.source == Source::StatusLine && reading.window.is_some() {
+        let tells_window = matches!(reading.source, Source::Bridge | Source::StatusLine);
+        if tells_window && reading.window.is_some() {
             self.evidence.status_line = reading.window;
         }
         if reading.source != Source::Estimate {

@@ -1,7 +1,8 @@
 //! A figure with its source and age; which source wins.
 //!
 //! ```text
-//!   status line ──▶ the client's own figure, with the window      best
+//!   bridge      ──▶ what the client's `/context` says, pushed     best
+//!   status line ──▶ the client's own figure, with the window
 //!   transcript  ──▶ the last call's usage, window unknown
 //!   estimate    ──▶ counted from text; only while there is no other source
 //! ```
@@ -18,6 +19,9 @@ use crate::{clock::At, transcript::Tokens};
 /// Where a figure comes from; the better source first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Source {
+    /// The client's own side of the session.
+    #[serde(rename = "bridge")]
+    Bridge,
     /// Claude Code's status line command.
     #[serde(rename = "status line")]
     StatusLine,
@@ -31,12 +35,18 @@ pub enum Source {
 
 impl Source {
     /// All sources, best first.
-    pub const ALL: [Self; 3] = [Self::StatusLine, Self::Transcript, Self::Estimate];
+    pub const ALL: [Self; 4] = [
+        Self::Bridge,
+        Self::StatusLine,
+        Self::Transcript,
+        Self::Estimate,
+    ];
 
     /// Returns the words shown beside the figure.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
+            Self::Bridge => "bridge",
             Self::StatusLine => "status line",
             Self::Transcript => "transcript",
             Self::Estimate => "estimate",
@@ -97,7 +107,7 @@ struct Voice {
 /// The last word of every source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readings {
-    voices: [Option<Voice>; 3],
+    voices: [Option<Voice>; Source::ALL.len()],
 }
 
 impl Readings {
@@ -129,17 +139,14 @@ impl Readings {
     /// Returns the reading that counts.
     #[must_use]
     pub fn best(&self) -> Option<Reading> {
-        let status_line = self.of(Source::StatusLine);
-        let transcript = self.of(Source::Transcript);
-        match (status_line, transcript) {
-            (Some(better), Some(lower))
-                if lower.at.since(better.at) > MOVED_ON && differ(better, lower) =>
-            {
-                Some(lower)
-            }
-            // The estimate counts from text and is always the newest: it never overrules a real figure.
-            _ => status_line.or(transcript).or(self.of(Source::Estimate)),
-        }
+        // The estimate counts from text and is always the newest: it never overrules a real figure.
+        let real = [Source::Bridge, Source::StatusLine, Source::Transcript];
+        let best = real.into_iter().filter_map(|source| self.of(source));
+        best.reduce(|better, lower| {
+            let moved_on = lower.at.since(better.at) > MOVED_ON && differ(better, lower);
+            if moved_on { lower } else { better }
+        })
+        .or(self.of(Source::Estimate))
     }
 
     /// Whether a source has been silent for more than twice its usual interval.
@@ -155,7 +162,7 @@ impl Readings {
     #[must_use]
     pub fn dissent(&self, best: Reading, at: At) -> Option<Reading> {
         let other = match best.source {
-            Source::StatusLine => Source::Transcript,
+            Source::Bridge | Source::StatusLine => Source::Transcript,
             Source::Transcript => Source::StatusLine,
             Source::Estimate => return None,
         };
@@ -180,7 +187,7 @@ const LARGE_WINDOW: Tokens = Tokens(1_000_000);
 pub struct WindowEvidence {
     /// What the user set.
     pub user: Option<Tokens>,
-    /// What the status line last said.
+    /// What the status line or the bridge last said.
     pub status_line: Option<Tokens>,
     /// The model as `SessionStart` or the transcript names it.
     pub model: Option<String>,
@@ -292,11 +299,28 @@ pub(super) mod tests {
         all
     }
 
-    use Source::{Estimate, StatusLine, Transcript};
+    use Source::{Bridge, Estimate, StatusLine, Transcript};
 
     #[test]
     fn the_better_source_wins() {
-        let cases: [(&[Reading], Option<Source>); 7] = [
+        let cases: [(&[Reading], Option<Source>); 10] = [
+            (
+                &[said(StatusLine, 40_000, 1), said(Bridge, 39_000, 0)],
+                Some(Bridge),
+            ),
+            // The bridge speaks at a turn's end and after tools; the status line has moved on.
+            (
+                &[said(Bridge, 40_000, 0), said(StatusLine, 90_000, 6)],
+                Some(StatusLine),
+            ),
+            (
+                &[
+                    said(Bridge, 40_000, 9),
+                    said(StatusLine, 40_100, 0),
+                    said(Transcript, 40_200, 9),
+                ],
+                Some(Bridge),
+            ),
             (&[], None),
             (&[said(Estimate, 1, 0)], Some(Estimate)),
             (

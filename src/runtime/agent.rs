@@ -9,9 +9,10 @@ use std::{
 use crate::{
     agent::{self, AgentKind, Launch, Start, claude},
     app::effect::StartAgent,
+    bridge,
     lineage::IterationId,
     pane::{PaneSize, PaneSpec},
-    store::run_dir::RunDir,
+    store::{FilesError, PrivateDir, run_dir::RunDir},
     transcript::{SessionId, tail::holds_conversation},
 };
 
@@ -63,6 +64,7 @@ impl AgentPlan {
         start: &StartAgent,
         size: PaneSize,
         no_compaction: bool,
+        mods: Option<PathBuf>,
     ) -> io::Result<PaneSpec> {
         let (session, way) = self.way(start);
         let settings_file = self.write_settings(start.iteration, no_compaction)?;
@@ -82,6 +84,7 @@ impl AgentPlan {
             },
             user_args: self.user_args.clone(),
             settings_file,
+            mods,
             user_append,
         };
         let line = agent::command_line(&launch).map_err(io::Error::other)?;
@@ -173,17 +176,14 @@ impl AgentPlan {
         let injection = claude::Injection {
             exe: &self.exe,
             observe: &self.observe,
+            // It is written beside the other one, under the same name (`api::server::secrets`).
+            bridge: &self.observe.with_extension("bridge"),
             scratchpad: &self.scratchpad,
             no_compaction,
         };
         let settings = claude::settings(injection, user.as_deref()).map_err(io::Error::other)?;
         let bytes = settings.json.as_bytes();
-        let directory = match &self.files {
-            Some(files) => files.iteration(iteration).map_err(io::Error::other)?,
-            None => {
-                crate::store::PrivateDir::open_path(&self.runtime_dir).map_err(io::Error::other)?
-            }
-        };
+        let directory = self.directory_of(iteration)?;
         directory
             .write_private("settings.json", bytes)
             .map_err(io::Error::other)?;
@@ -194,6 +194,32 @@ impl AgentPlan {
             io::Error::new(error.kind(), format!("{place} is not there once written"))
         })?;
         Ok(path)
+    }
+
+    /// The directory for what the client is given at a start.
+    fn directory_of(&self, iteration: IterationId) -> io::Result<PrivateDir> {
+        let directory = match &self.files {
+            Some(files) => files.iteration(iteration),
+            None => PrivateDir::open_path(&self.runtime_dir),
+        };
+        directory.map_err(io::Error::other)
+    }
+
+    /// Writes the mods beside the settings; gives the directory that the client is to load.
+    pub(super) fn write_mods(&self, iteration: IterationId) -> io::Result<PathBuf> {
+        let directory = self.directory_of(iteration)?;
+        let write = || {
+            let mods = directory.dir("bridge")?;
+            for (directories, name, text) in bridge::FILES {
+                let mut directory = mods.dir(directories[0])?;
+                for below in &directories[1..] {
+                    directory = directory.dir(below)?;
+                }
+                directory.write_for_now(name, text.as_bytes())?;
+            }
+            Ok::<_, FilesError>(mods.path().to_owned())
+        };
+        write().map_err(io::Error::other)
     }
 
     /// The text of the user's own `--settings`.

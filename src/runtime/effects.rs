@@ -11,13 +11,14 @@ use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
 use crate::{
     agent::claude::limits::words_on_screen,
     app::{
-        Effect, Effects, Event,
+        self, Effect, Effects, Event,
         effect::{Rung, StartAgent},
-        event::{Exit, Ground, Lots, MadeAgain, PaneEvent, ReadEvent},
+        event::{BridgeEvent, Exit, Ground, Lots, MadeAgain, PaneEvent, ReadEvent},
         layout,
     },
     autopilot::RunNews,
     breakpoint::git,
+    bridge::{self, OrderId},
     clean::chain,
     lineage::EndReason,
     pane::{
@@ -101,6 +102,7 @@ impl Shell {
             Effect::ReadScratchpad => self.order(Order::ReadScratchpad),
             Effect::KeepDraft(text) => self.order(Order::KeepDraft(text)),
             Effect::ReadPromptBox => self.read_prompt_box(),
+            Effect::OrderBridge { id, session, order } => self.order_bridge(id, session, order),
             Effect::KeepVersion(version) => self.keep_version(version),
             Effect::ReadTask => self.read_task(),
             Effect::WriteScratchpad { base, text } => {
@@ -176,6 +178,12 @@ impl Shell {
     fn read_prompt_box(&mut self) {
         self.pane.prompt_box_asked = true;
         self.look_at_prompt_box();
+    }
+
+    fn order_bridge(&self, id: OrderId, session: SessionId, order: bridge::Order) {
+        if !self.calls.mailbox.place(id, session, order) {
+            tracing::warn!(%id, "too many orders wait for the bridge");
+        }
     }
 
     fn keep_version(&mut self, version: Version) {
@@ -357,6 +365,11 @@ impl Shell {
             plan: Arc::clone(&self.agent),
             agent: start,
             no_compaction: self.core.view().agent.holds_compaction,
+            without_bridge: app::bridge::absence(
+                self.core.view(),
+                self.agent.kind,
+                &self.agent.user_args,
+            ),
         });
         if !self.files.send(order) {
             self.pane.starting = None;
@@ -372,6 +385,7 @@ impl Shell {
             start,
             before,
             spec,
+            without_bridge,
         } = ready;
         let (iteration, session) = (start.iteration, start.session);
         let Some(Starting { typed, .. }) = self
@@ -411,6 +425,10 @@ impl Shell {
         if let Some(path) = self.agent.transcript_of(session) {
             self.follow(session, path.to_string_lossy().into_owned());
         }
+        self.post(Event::Bridge(BridgeEvent::Offered {
+            iteration,
+            absence: without_bridge,
+        }));
         self.post(Event::Pane(PaneEvent::Spawned {
             iteration,
             process,

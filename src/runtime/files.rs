@@ -24,6 +24,7 @@ use crate::{
         effect::StartAgent,
         event::{MadeAgain, ReadEvent},
     },
+    bridge::Absence,
     clean::chain,
     config::{
         error::Fault,
@@ -104,6 +105,8 @@ pub(super) struct Start {
     pub agent: StartAgent,
     /// Whether the client's own compaction is off.
     pub no_compaction: bool,
+    /// Why it is to be started without the bridge, if so.
+    pub without_bridge: Option<Absence>,
 }
 
 /// What the start of an agent needs is on disk.
@@ -115,6 +118,8 @@ pub(super) struct StartReady {
     pub before: u64,
     /// What to run, in a pane of any size; or why it cannot be.
     pub spec: io::Result<PaneSpec>,
+    /// Why it runs without the bridge, if so.
+    pub without_bridge: Option<Absence>,
 }
 
 /// Where things lie, the same for the whole run.
@@ -209,12 +214,26 @@ impl Start {
             plan,
             agent: start,
             no_compaction,
+            without_bridge,
         } = self;
+        // An agent can do without it.
+        let mods = match without_bridge {
+            Some(absence) => Err(absence),
+            None => plan
+                .write_mods(start.iteration)
+                .map_err(|error| Absence::NotWritten(chain(&error))),
+        };
         StartReady {
             // Before any process can add to it.
             before: plan.transcript_length(&start),
             // It has its size once it is opened.
-            spec: plan.spec(&start, PaneSize::new(1, 1), no_compaction),
+            spec: plan.spec(
+                &start,
+                PaneSize::new(1, 1),
+                no_compaction,
+                mods.as_ref().ok().cloned(),
+            ),
+            without_bridge: mods.err(),
             start,
         }
     }

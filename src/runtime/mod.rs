@@ -61,7 +61,7 @@ use chrono::{DateTime, Utc};
 use tokio::sync::mpsc;
 
 use crate::{
-    api::{Call, Feed},
+    api::{Call, Feed, server::Mailbox},
     app::{
         self, Core, Effect, Event, Model,
         event::{HostEvent, ReadEvent, TimerId},
@@ -113,6 +113,8 @@ pub struct Setup {
     pub calls: mpsc::Receiver<Call>,
     /// Where those hear of what happens who listen at a door.
     pub feed: Feed,
+    /// Orders for the client's own side of the session.
+    pub mailbox: Mailbox,
     /// Where things lie.
     pub paths: Paths,
     /// What the command line says about the configuration, for reloads.
@@ -250,7 +252,7 @@ impl Shell {
             pane: Hosted::new(screen, messages),
             files: Files::new(places, events.clone(), starts),
             services: Services::new(setup.store_writer, &events),
-            calls: Calls::new(setup.feed),
+            calls: Calls::new(setup.feed, setup.mailbox),
             events,
             agent: Arc::new(setup.agent),
             paths: setup.paths,

@@ -13,9 +13,14 @@ use crate::{
     agent::{AgentEvent, parse_hook, parse_status_line},
     api::{
         Call, Feed,
+        server::Mailbox,
         wire::{News, NewsKind, Reply, Request},
     },
-    app::{Event, compaction, event::CallId, report, tally},
+    app::{
+        Event, compaction,
+        event::{BridgeEvent, CallId},
+        report, tally,
+    },
     transcript::SessionId,
 };
 
@@ -75,6 +80,8 @@ impl Services {
 /// Those who ask and listen at the doors.
 pub(super) struct Calls {
     pub feed: Feed,
+    /// Orders for the client's own side of the session.
+    pub mailbox: Mailbox,
     /// The calls that wait for an answer of the core's.
     pub open: HashMap<CallId, oneshot::Sender<Reply>>,
     /// The number of the last one.
@@ -83,9 +90,10 @@ pub(super) struct Calls {
 
 impl Calls {
     /// No call has come yet.
-    pub fn new(feed: Feed) -> Self {
+    pub fn new(feed: Feed, mailbox: Mailbox) -> Self {
         Self {
             feed,
+            mailbox,
             open: HashMap::new(),
             last: 0,
         }
@@ -161,6 +169,10 @@ impl Shell {
                 let call = self.calls.keep(reply);
                 self.post(Event::Reported { call, report });
                 return;
+            }
+            Request::Bridge(report) => {
+                self.post(Event::Bridge(BridgeEvent::Said(report)));
+                Reply::Accepted
             }
             Request::Metrics => Reply::Metrics(Box::new(tally::metrics(self.core.view()))),
             Request::Status => Reply::Status(Box::new(report::status(self.core.view()))),

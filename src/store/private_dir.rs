@@ -270,6 +270,20 @@ impl PrivateDir {
         self.write_watched(name, bytes, &mut |_, _| Ok(()))
     }
 
+    /// Writes the file `name` for as long as a process of now needs it: whole for whoever reads it, but not synced. A file that
+    /// has these bytes already is left alone.
+    pub fn write_for_now(&self, name: &str, bytes: &[u8]) -> Result<(), FilesError> {
+        if self.read(name, bytes.len() + 1)?.as_deref() == Some(bytes) {
+            return Ok(());
+        }
+        let (path, aside) = (self.path.join(plain(name)?), aside_name(name));
+        let written = self.write_aside(&aside, bytes).and_then(|_| {
+            rustix::fs::renameat(&self.handle, &aside, &self.handle, name)
+                .map_err(|error| io_error("replace", &path, error))
+        });
+        written.inspect_err(|_| self.forget(&aside))
+    }
+
     /// As [`PrivateDir::write_private`], for a text that repeats what was said elsewhere: its secrets are masked.
     pub fn write_masked(&self, name: &str, text: &str) -> Result<(), FilesError> {
         self.write_private(name, redact::redact(text).as_bytes())

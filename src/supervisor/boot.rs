@@ -135,6 +135,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         answers,
         calls: doors.calls,
         feed: doors.feed,
+        mailbox: doors.mailbox,
         paths: start.paths,
         flags: start.flags,
         depth: depth(),

@@ -9,7 +9,7 @@ use tokio::{
 use uuid::Uuid;
 
 use crate::{
-    api::{Call, Desk, Feed, Listening, Secrets, bind_loopback, serve},
+    api::{Call, Desk, Feed, Listening, Secrets, bind_loopback, serve, server::Mailbox},
     app::Event,
     config::load::paths::Paths,
     runtime::places::{self, Endpoint, Places, Watch},
@@ -30,6 +30,8 @@ pub(super) struct Opened {
     pub calls: mpsc::Receiver<Call>,
     /// Where it is published what happens.
     pub feed: Feed,
+    /// Orders for the client's own side of the session.
+    pub mailbox: Mailbox,
     /// The file with the right to report, for hooks.
     pub observe: PathBuf,
     /// To close them.
@@ -71,6 +73,7 @@ impl Doors {
         let mark = Uuid::new_v4().simple().to_string();
         let feed = Feed::new(mark.get(..8).unwrap_or(&mark));
         let desk = Desk::new(calls_in, feed.clone());
+        let mailbox = desk.mailbox.clone();
         let (stop, stopped) = watch::channel(false);
         let port = match plan.listen {
             Some(address) => {
@@ -94,6 +97,7 @@ impl Doors {
         Ok(Opened {
             calls,
             feed,
+            mailbox,
             observe,
             doors: Self {
                 port,

@@ -108,6 +108,8 @@ struct Agent {
     kind: AgentKind,
     program: OsString,
     env: Vec<(OsString, OsString)>,
+    /// Where our mods lie, if the client is to load them.
+    mods: Option<PathBuf>,
 }
 
 impl Agent {
@@ -119,6 +121,7 @@ impl Agent {
             kind: AgentKind::Claude,
             program: live_client().into_os_string(),
             env,
+            mods: None,
         }
     }
 
@@ -137,6 +140,7 @@ impl Agent {
             kind: AgentKind::Demo,
             program: env!("CARGO_BIN_EXE_pitstop").into(),
             env,
+            mods: None,
         }
     }
 
@@ -150,6 +154,7 @@ impl Agent {
                 no_compaction: false,
                 exe: &recorder(&self.home),
                 observe: Path::new("/a file/observe"),
+                bridge: &self.home.path("bridge"),
                 scratchpad: &self.scratchpad(),
             },
             None,
@@ -173,6 +178,7 @@ impl Agent {
                 _ => Vec::new(),
             },
             settings_file,
+            mods: self.mods.clone(),
             user_append: None,
         })
         .unwrap();
@@ -270,6 +276,58 @@ fn wait_until_it_reads(terminal: &Terminal) {
     }
     terminal.send("\x15");
     terminal.wait_for(|screen| !shown(screen), LIMIT);
+}
+
+/// A client with our mods and a socket on which nothing listens, or one that takes what comes and never answers.
+#[track_caller]
+fn goes_on_as_ever_with_mods(answers: bool) {
+    let api = MessagesApi::start().unwrap();
+    let mut agent = Agent::claude(&api);
+    let mods = agent.home.path("mods");
+    for (directories, name, text) in pitstop::bridge::FILES {
+        let directory = directories
+            .iter()
+            .fold(mods.clone(), |at, one| at.join(one));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(name), text).unwrap();
+    }
+    agent.mods = Some(mods);
+    let socket = agent.home.path("s.sock");
+    let _kept = answers.then(|| std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    let place = format!("{}\ntoken\n", socket.display());
+    fs::write(agent.home.path("bridge"), place).unwrap();
+    let terminal = agent.start(FIRST, Start::Fresh, None);
+    agent.wait_for_start();
+    wait_until_it_reads(&terminal);
+    for number in 1..=2 {
+        let began = Instant::now();
+        terminal.send(format!("prompt {number}"));
+        terminal.wait_for_text(&format!("prompt {number}"), LIMIT);
+        terminal.send(claude::ENTER);
+        agent.wait_for_turns(number);
+        eprintln!("turn {number} took {:?}", began.elapsed());
+    }
+    let shown = terminal.screen_text();
+    assert!(!shown.contains("hooks module"), "{shown}");
+    let began = Instant::now();
+    rustix::process::kill_process(terminal.pid(), rustix::process::Signal::INT).unwrap();
+    agent.wait_for_event("SessionEnd", |event| {
+        matches!(event, AgentEvent::SessionEnded { .. })
+    });
+    // One call of a mod may last 30 s: none may hold the exit up.
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_client_with_our_mods_goes_on_as_ever_when_no_pitstop_is_there() {
+    goes_on_as_ever_with_mods(false);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_client_with_our_mods_goes_on_as_ever_when_pitstop_hangs() {
+    goes_on_as_ever_with_mods(true);
 }
 
 #[test]

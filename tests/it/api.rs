@@ -13,11 +13,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pitstop::api::client::{self, Door};
-use pitstop::api::server::{BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE, READ_LIMIT};
+use pitstop::api::server::{
+    BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE, Mailbox, READ_LIMIT,
+};
 use pitstop::api::wire::{
-    AgentReport, AgentState, ContextReport, Control, HandoffReport, HistoryReport, IterationReport,
-    MetricsReport, News, NewsKind, NotedReply, OrderReply, RebootReport, Reply, Report, Request,
-    SaveReply, StatusLineReply, StatusReport, TodoList, UsageAction, UsageActionKind, UsageReply,
+    AgentReport, AgentState, BridgeReport, ContextReport, Control, HandoffReport, HistoryReport,
+    IterationReport, MetricsReport, News, NewsKind, NotedReply, OrderReply, RebootReport, Reply,
+    Report, Request, SaveReply, StatusLineReply, StatusReport, TodoList, UsageAction,
+    UsageActionKind, UsageReply,
 };
 use pitstop::api::{Call, Desk, Feed, Secrets, bind_control_socket, bind_loopback, serve};
 use pitstop::config::load::paths::project_hash;
@@ -25,6 +28,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
 pub mod bad;
+mod bridge;
 mod events;
 mod openapi;
 mod table;
@@ -52,6 +56,7 @@ struct Supervisor {
     secrets: Secrets,
     heard: Arc<Mutex<Vec<Request>>>,
     feed: Feed,
+    mailbox: Mailbox,
     stop: Option<oneshot::Sender<()>>,
     served: Option<tokio::task::JoinHandle<()>>,
     port: Option<SocketAddr>,
@@ -88,6 +93,7 @@ impl Supervisor {
         let (stop, stopped) = oneshot::channel::<()>();
         let feed = Feed::new("t1");
         let desk = Desk::new(calls, feed.clone());
+        let mailbox = desk.mailbox.clone();
         let served = runtime.spawn(serve(listening, secrets.keys(), desk, async {
             stopped.await.ok();
         }));
@@ -96,6 +102,7 @@ impl Supervisor {
             secrets,
             heard,
             feed,
+            mailbox,
             stop: Some(stop),
             served: Some(served),
             port,
@@ -116,8 +123,8 @@ impl Supervisor {
 
     fn token(&self, right: &str) -> String {
         let file = match right {
-            "control" => self.secrets.control_file(),
-            _ => self.secrets.observe_file(),
+            "control" => self.secrets.control_file().to_owned(),
+            other => self.secrets.observe_file().with_extension(other),
         };
         let text = fs::read_to_string(file).unwrap();
         text.lines().nth(1).unwrap().to_owned()
@@ -208,7 +215,7 @@ fn reply_to(request: &Request) -> Reply {
         Request::Control(Control::Undo) => Reply::Refused {
             why: "there is no reboot to undo".into(),
         },
-        Request::Hook { .. } => Reply::Accepted,
+        Request::Hook { .. } | Request::Bridge(_) => Reply::Accepted,
         Request::Control(Control::Save(_)) => Reply::Checkpoint(Box::default()),
         Request::Control(_) => Reply::Ordered(OrderReply::new("the review is \u{1b}open")),
         Request::Status => Reply::Status(Box::new(status())),
@@ -272,6 +279,7 @@ fn status() -> StatusReport {
             reason: None,
             hooked: false,
             todo_list: TodoList::Empty,
+            bridge: BridgeReport::default(),
         },
         context: ContextReport::default(),
         reboot: RebootReport {
@@ -411,6 +419,9 @@ fn fitting_body(path: &str) -> &'static [u8] {
         "/control/say" => br#"{"text": "go on"}"#,
         "/hooks/git-commit" => br#"{"commit_sha": "1a2b3c4"}"#,
         "/hooks/test-result" => br#"{"passed": true}"#,
+        "/bridge/hello" => {
+            br#"{"session": "5b1fb70c-12ef-4add-a791-d6648daa787b", "instance": "a", "protocol": 1, "client": "2.1.330"}"#
+        }
         _ => b"{}",
     }
 }

@@ -65,7 +65,8 @@ fn the_figures_are_told(launch: &Launch, config_dir: &Path, window: u64) {
         supervisor.prompt(&format!("step number {turn}"));
         let shows = |status: &Value| {
             let context = &status["context"];
-            context["source"] == "status_line"
+            // The real client says the same by the bridge.
+            matches!(context["source"].as_str(), Some("bridge" | "status_line"))
                 && context["used"]
                     .as_u64()
                     .is_some_and(|found| within_a_percent(found, used))

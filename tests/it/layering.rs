@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Each room with the rooms it may use. `clock`, `clean` and `redact` are words that everybody may use.
-const ROOMS: [(&str, &[&str]); 25] = [
+const ROOMS: [(&str, &[&str]); 26] = [
     ("clock", &[]),
     ("clean", &[]),
     ("redact", &[]),
@@ -18,6 +18,7 @@ const ROOMS: [(&str, &[&str]); 25] = [
     ("format", &[]),
     ("process", &[]),
     ("transcript", &[]),
+    ("bridge", &["transcript"]),
     ("keymap", &[]),
     ("scratchpad", &[]),
     ("pane", &[]),
@@ -37,12 +38,20 @@ const ROOMS: [(&str, &[&str]); 25] = [
     ),
     (
         "api",
-        &["transcript", "agent", "guard", "handoff", "lineage"],
+        &[
+            "transcript",
+            "bridge",
+            "agent",
+            "guard",
+            "handoff",
+            "lineage",
+        ],
     ),
     (
         "app",
         &[
             "transcript",
+            "bridge",
             "keymap",
             "scratchpad",
             "pane",
@@ -80,6 +89,7 @@ const ROOMS: [(&str, &[&str]); 25] = [
         &[
             "process",
             "transcript",
+            "bridge",
             "keymap",
             "scratchpad",
             "pane",
@@ -205,6 +215,7 @@ const DOORS: [(&str, &[&str]); 16] = [
         "axum",
         &[
             "api/server.rs",
+            "api/server/bridge.rs",
             "api/server/routes.rs",
             "api/server/stream.rs",
         ],

@@ -7,6 +7,7 @@ mod api;
 mod autopilot;
 mod bad_inputs;
 mod breakpoint;
+mod bridge;
 mod checkpoint;
 mod client;
 mod client_limit;

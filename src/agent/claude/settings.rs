@@ -41,6 +41,9 @@ pub const PROGRAM_VARIABLE: &str = "PITSTOP";
 /// The variable that names the file with the observe right, for hooks that are not given it as an argument.
 pub const OBSERVE_VARIABLE: &str = "PITSTOP_OBSERVE";
 
+/// The variable that names the file with the bridge's right, for the mod in the client.
+pub const BRIDGE_VARIABLE: &str = "PITSTOP_BRIDGE";
+
 /// What the settings file points to.
 #[derive(Clone, Copy, Debug)]
 pub struct Injection<'a> {
@@ -48,6 +51,8 @@ pub struct Injection<'a> {
     pub exe: &'a Path,
     /// The file with the observe right, absolute.
     pub observe: &'a Path,
+    /// The file with the bridge's right, absolute.
+    pub bridge: &'a Path,
     /// The scratchpad file that the agent may read and edit without asking, absolute.
     pub scratchpad: &'a Path,
     /// Whether the client is to leave compaction to us, the early kinds included.
@@ -95,6 +100,7 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     let env = inner_object(&mut root, "env")?;
     env.insert(PROGRAM_VARIABLE.into(), utf8(injection.exe)?.into());
     env.insert(OBSERVE_VARIABLE.into(), utf8(injection.observe)?.into());
+    env.insert(BRIDGE_VARIABLE.into(), utf8(injection.bridge)?.into());
 
     let hooks = inner_object(&mut root, "hooks")?;
     for event in EVENTS {
@@ -199,6 +205,7 @@ mod tests {
         Injection {
             exe: Path::new("/opt/it's here/pitstop"),
             observe: Path::new("/run/u 1/observe"),
+            bridge: Path::new("/run/u 1/bridge"),
             scratchpad: Path::new("/w/a [b]*/.pitstop/scratchpad.md"),
             no_compaction: false,
         }
@@ -223,7 +230,11 @@ mod tests {
         );
         assert_eq!(
             settings["env"],
-            json!({"PITSTOP": "/opt/it's here/pitstop", "PITSTOP_OBSERVE": "/run/u 1/observe"})
+            json!({
+                "PITSTOP": "/opt/it's here/pitstop",
+                "PITSTOP_OBSERVE": "/run/u 1/observe",
+                "PITSTOP_BRIDGE": "/run/u 1/bridge",
+            })
         );
     }
 

@@ -13,6 +13,7 @@ fn launch(user: &[&str]) -> Launch {
         first: true,
         prompt: None,
         user_args: user.iter().map(ToString::to_string).collect(),
+        mods: None,
         settings_file: "/run/s.json".into(),
         user_append: None,
     }

@@ -22,6 +22,7 @@ use serde_json::json;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{timeout, timeout_at};
 
+use super::bridge::bridge;
 use super::secrets::Keys;
 use super::stream::events;
 use super::{
@@ -63,6 +64,8 @@ pub(super) struct Shop {
     pub general: Arc<Semaphore>,
     /// Places for streams of events.
     pub streams: Arc<Semaphore>,
+    /// Places for the bridge's polls, which wait for an order.
+    pub polls: Arc<Semaphore>,
     /// Becomes true when the door closes.
     pub closing: watch::Receiver<bool>,
 }
@@ -87,6 +90,7 @@ fn handler(endpoint: Endpoint) -> MethodRouter<Shop> {
         Endpoint::StatusLine => post(status_line),
         Endpoint::Usage => get(usage),
         Endpoint::AutoSave => post(auto_save),
+        Endpoint::Bridge => post(bridge),
         Endpoint::GitCommit => post(git_commit),
         Endpoint::TestResult => post(test_result),
         Endpoint::Metrics => get(metrics),
@@ -118,7 +122,7 @@ impl Fault {
         }
     }
 
-    fn bad(error: impl Into<String>) -> Self {
+    pub(super) fn bad(error: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error, "")
     }
 
@@ -280,11 +284,18 @@ fn check_right(shop: &Shop, headers: &HeaderMap, needed: Right) -> Result<(), Fa
     let right = token.and_then(|token| shop.keys.right_of(token));
     match right {
         Some(right) if right >= needed => Ok(()),
-        Some(_) => {
-            tracing::warn!("an order came with the observe token and was refused");
+        Some(right) => {
+            tracing::warn!(
+                token = right.word(),
+                "a request beyond its token's right was refused"
+            );
+            let error = match right {
+                Right::Bridge => "this token may only observe and answer what it is asked",
+                _ => "this token may only observe",
+            };
             Err(Fault::new(
                 StatusCode::FORBIDDEN,
-                "this token may only observe",
+                error,
                 "orders need the control token, which is the user's own",
             ))
         }
@@ -555,7 +566,7 @@ async fn say(State(shop): State<Shop>, request: HttpRequest) -> Result<Response,
 }
 
 /// Reads a state-changing request's body, within the limits of size and time.
-async fn read_body(request: HttpRequest) -> Result<(Vec<u8>, Arc<Seat>), Fault> {
+pub(super) async fn read_body(request: HttpRequest) -> Result<(Vec<u8>, Arc<Seat>), Fault> {
     if !is_json(request.headers()) {
         return Err(Fault::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -613,7 +624,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     })
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
+pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
     // A list of the fields' values would be taken for the object, too.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(Fault::bad("expected a JSON object, found something else"));
@@ -638,10 +649,10 @@ pub(super) fn seat_of(request: &HttpRequest) -> Arc<Seat> {
 }
 
 /// While this lives its connection is not pushed out.
-struct Answering<'a>(&'a Seat);
+pub(super) struct Answering<'a>(&'a Seat);
 
 impl Seat {
-    fn answering(&self) -> Answering<'_> {
+    pub(super) fn answering(&self) -> Answering<'_> {
         self.answering.store(true, Ordering::Release);
         Answering(self)
     }
@@ -654,7 +665,7 @@ impl Drop for Answering<'_> {
 }
 
 /// Puts a call into the loop's queue, waiting a moment if that is full.
-async fn send(shop: &Shop, request: Request) -> Result<oneshot::Receiver<Reply>, Fault> {
+pub(super) async fn send(shop: &Shop, request: Request) -> Result<oneshot::Receiver<Reply>, Fault> {
     let (reply, answer) = oneshot::channel();
     let call = Call { request, reply };
     match timeout(QUEUE_LIMIT, shop.desk.calls.send(call)).await {
@@ -716,6 +727,6 @@ fn respond(reply: Reply) -> Response {
     }
 }
 
-fn accepted() -> Response {
+pub(super) fn accepted() -> Response {
     (StatusCode::ACCEPTED, Json(json!({"status": "accepted"}))).into_response()
 }

@@ -1,12 +1,13 @@
-//! The two tokens, and the files by which those who may know them learn them.
+//! The tokens, and the files by which those who may know them learn them.
 //!
 //! ```text
 //!   HASH.control    socket path LF control token LF
 //!   HASH.observe    socket path LF observe token LF [the user's own status line command]
+//!   HASH.bridge     socket path LF bridge token LF
 //! ```
 //!
 //! A token is never an argument, a part of a URL, or a variable: a child of ours gets the *path* of
-//! the observe file, and only we know the path of the other one. Both files are created with
+//! the observe and of the bridge file, and only we know the path of the third. All files are created with
 //! mode 0600 and never get it afterwards, so there is no moment at which they are open to others.
 
 use std::ffi::{OsStr, OsString};
@@ -25,12 +26,13 @@ use crate::api::endpoint::Right;
 /// A token's strength in bytes: 256 bits, beyond guessing.
 const TOKEN_BYTES: usize = 32;
 
-/// The two tokens of a run, for checking.
+/// The tokens of a run, for checking.
 #[derive(Clone)]
-pub struct Keys(Arc<KeyPair>);
+pub struct Keys(Arc<Tokens>);
 
-struct KeyPair {
+struct Tokens {
     observe: String,
+    bridge: String,
     control: String,
 }
 
@@ -42,22 +44,24 @@ impl fmt::Debug for Keys {
 
 impl Keys {
     fn random() -> io::Result<Self> {
-        Ok(Self(Arc::new(KeyPair {
+        Ok(Self(Arc::new(Tokens {
             observe: random_token()?,
+            bridge: random_token()?,
             control: random_token()?,
         })))
     }
 
     /// What the bearer of `token` may do.
     pub(super) fn right_of(&self, token: &[u8]) -> Option<Right> {
-        // Both are compared always, so that the time taken shows nothing about either.
-        let control = is_same(self.0.control.as_bytes(), token);
-        let observe = is_same(self.0.observe.as_bytes(), token);
-        match (control, observe) {
-            (true, _) => Some(Right::Control),
-            (false, true) => Some(Right::Observe),
-            (false, false) => None,
-        }
+        // All are compared always, so that the time taken shows nothing about any.
+        let rights = [
+            (&self.0.control, Right::Control),
+            (&self.0.bridge, Right::Bridge),
+            (&self.0.observe, Right::Observe),
+        ];
+        let held = rights.map(|(known, right)| (is_same(known.as_bytes(), token), right));
+        let right = held.into_iter().find(|(is_held, _)| *is_held);
+        right.map(|(_, right)| right)
     }
 }
 
@@ -99,13 +103,14 @@ struct Place {
     socket: PathBuf,
     observe_file: PathBuf,
     control_file: PathBuf,
+    bridge_file: PathBuf,
     /// The files we made, kept open: while they are, no later file can have their inode numbers, so
     /// that a later supervisor's can be distinguished from ours and left alone.
-    made: [File; 2],
+    made: [File; 3],
 }
 
 impl Secrets {
-    /// Makes new tokens and writes `<project>.control` and `<project>.observe` into `dir`.
+    /// Makes new tokens and writes `<project>.control`, `.observe` and `.bridge` into `dir`.
     ///
     /// `project` is the project's hash, `dir` the runtime directory (made with mode 0700 if it is not
     /// there, refused if others may write to it), `socket` what the files are to name, and
@@ -143,15 +148,17 @@ impl Secrets {
         }
         let control_file = dir.join(format!("{}.control", self.project));
         let observe_file = dir.join(format!("{}.observe", self.project));
+        let bridge_file = dir.join(format!("{}.bridge", self.project));
         let (keys, line) = (&self.keys.0, self.status_line.as_deref());
         let written =
             write_secret(&control_file, socket, &keys.control, None).and_then(|control| {
                 let observe = write_secret(&observe_file, socket, &keys.observe, line)?;
-                Ok([observe, control])
+                let bridge = write_secret(&bridge_file, socket, &keys.bridge, None)?;
+                Ok([observe, control, bridge])
             });
         let made = written.inspect_err(|_| {
             // Half of them would keep clients from those in another directory.
-            for file in [&control_file, &observe_file] {
+            for file in [&control_file, &observe_file, &bridge_file] {
                 let _ = fs::remove_file(file);
             }
         })?;
@@ -160,6 +167,7 @@ impl Secrets {
             socket: socket.to_owned(),
             observe_file,
             control_file,
+            bridge_file,
             made,
         };
         match known {
@@ -205,7 +213,7 @@ impl Secrets {
 
 impl Place {
     fn files(&self) -> impl Iterator<Item = (&Path, u64)> {
-        [&self.observe_file, &self.control_file]
+        [&self.observe_file, &self.control_file, &self.bridge_file]
             .into_iter()
             .zip(&self.made)
             .filter_map(|(file, made)| Some((file.as_path(), made.metadata().ok()?.ino())))
@@ -276,6 +284,7 @@ mod tests {
         assert_ne!(keys.0.control, keys.0.observe);
         assert_eq!(right(&keys.0.control), Some(Right::Control));
         assert_eq!(right(&keys.0.observe), Some(Right::Observe));
+        assert_eq!(right(&keys.0.bridge), Some(Right::Bridge));
         assert_eq!(right(""), None);
         assert_eq!(right(&keys.0.control[..63]), None);
         assert_eq!(right(&format!("{}0", keys.0.control)), None);
@@ -288,11 +297,12 @@ mod tests {
         let socket = dir.path().join("p.sock");
         let secrets =
             Secrets::create(dir.path(), "p", &socket, Some(OsStr::new("my-line --x"))).unwrap();
-        let (observe, control) = (
+        let (observe, control, bridge) = (
             secrets.observe_file().to_owned(),
             secrets.control_file().to_owned(),
+            dir.path().join("p.bridge"),
         );
-        for file in [&observe, &control] {
+        for file in [&observe, &control, &bridge] {
             let mode = fs::metadata(file).unwrap().permissions().mode();
             assert_eq!(mode & 0o7777, 0o600);
         }
@@ -307,8 +317,11 @@ mod tests {
             ]
         );
         assert!(!text.contains(&secrets.keys.0.control));
+        let text = fs::read_to_string(&bridge).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines, [socket.to_str().unwrap(), &secrets.keys.0.bridge]);
         drop(secrets);
-        assert!(!observe.exists() && !control.exists());
+        assert!(!observe.exists() && !control.exists() && !bridge.exists());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{AgentState, TodoList};
-use crate::handoff::summary::SummaryMade;
+use crate::{bridge::Category, handoff::summary::SummaryMade};
 
 /// How things stand: what `pitstop status --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,6 +116,33 @@ pub struct AgentReport {
     /// Whether it keeps a to-do list.
     #[serde(default)]
     pub todo_list: TodoList,
+    /// Its own side of the session.
+    #[serde(default)]
+    pub bridge: BridgeReport,
+}
+
+/// The bridge, as part of an [`AgentReport`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BridgeReport {
+    /// Where it stands: `awaited`, `in_force` or `absent`.
+    pub state: String,
+    /// Why it is absent, as a word: `other_agent`, `switched_off`, `flag`, `too_old`, `not_written`, `other_protocol`,
+    /// `no_hello` or `silent`.
+    pub why: Option<String>,
+    /// The same in words.
+    pub reason: Option<String>,
+    /// How long ago it last spoke, in milliseconds.
+    pub age_ms: Option<u64>,
+    /// Whether a turn runs.
+    pub turn_runs: Option<bool>,
+    /// Who submitted the last prompt: `composer` is the person at the prompt box.
+    pub prompt_origin: Option<String>,
+    /// How long the text in the prompt box is, in characters.
+    pub draft_characters: Option<u64>,
+    /// What the window held before a word was said, in tokens, by the last usage that named categories.
+    pub base_tokens: Option<u64>,
+    /// What the window holds.
+    pub categories: Vec<Category>,
 }
 
 /// How full the context window is, as part of a [`StatusReport`]; before the first figure all but the lines and the client's
@@ -132,7 +159,7 @@ pub struct ContextReport {
     pub percent: Option<f64>,
     /// The level's word: `healthy`, `warning`, `critical` or `overflow`.
     pub level: Option<String>,
-    /// Where the figure is from: `status_line`, `transcript` or `estimate`.
+    /// Where the figure is from: `bridge`, `status_line`, `transcript` or `estimate`.
     pub source: Option<String>,
     /// How old the figure is, in milliseconds.
     pub age_ms: Option<u64>,
@@ -447,6 +474,7 @@ mod tests {
                 reason: None,
                 hooked: false,
                 todo_list: TodoList::Empty,
+                bridge: BridgeReport::default(),
             },
             context: ContextReport::default(),
             reboot: RebootReport {
@@ -468,7 +496,9 @@ mod tests {
             "version": "0.1.0", "pid": 42, "project": "/home/me/project", "run_id": "r1",
             "mode": "ask", "zoomed": false, "iteration": 1, "session_id": null,
             "agent": {"kind": "demo", "command": "pitstop demo", "version": null, "state": "starting",
-                      "reason": null, "hooked": false, "todo_list": "empty"},
+                      "reason": null, "hooked": false, "todo_list": "empty",
+                      "bridge": {"state": "", "why": null, "reason": null, "age_ms": null, "turn_runs": null,
+                                 "prompt_origin": null, "draft_characters": null, "base_tokens": null, "categories": []}},
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},

@@ -17,6 +17,7 @@ use crate::{
         claude::{self, limits::CompactionSettings},
     },
     api::wire::{StatusReport, TodoList},
+    bridge::Absence,
     cli::{here::Here, out::tokens},
     runtime::{agent::transcript_in, client_settings::ClientSettings},
     supervisor::program::{
@@ -199,6 +200,31 @@ pub(super) fn hooks(report: Option<&StatusReport>) -> Check {
     }
 }
 
+/// Whether the client's own side of the session reports.
+pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
+    let name = "bridge";
+    let Some(bridge) = report.map(|report| &report.agent.bridge) else {
+        return if here.config.agent.bridge {
+            Check::new(name, State::Unknown, "no supervisor runs here")
+                .remedy("start `pitstop` here and look again from another terminal")
+        } else {
+            Check::new(name, State::Ok, Absence::SwitchedOff.to_string())
+        };
+    };
+    let reason = || bridge.reason.clone().unwrap_or_default();
+    match (bridge.state.as_str(), bridge.why.as_deref()) {
+        ("in_force", _) => Check::new(name, State::Ok, "in force: the client reports by itself"),
+        ("awaited", _) => Check::new(name, State::Unknown, "it has not reported yet")
+            .remedy("look again when the agent shows its prompt"),
+        (_, Some("other_agent" | "switched_off")) => Check::new(name, State::Ok, reason()),
+        (_, Some("too_old")) => Check::new(name, State::Warning, reason())
+            .remedy("update the client: `claude update`; hooks and status line serve until then"),
+        _ => Check::new(name, State::Warning, reason()).remedy(
+            "hooks, status line and transcript serve instead; --safe-mode, --bare, disableAllHooks and managed settings keep mods out",
+        ),
+    }
+}
+
 /// Whether the handoff has a to-do list of the agent's own to carry over.
 pub(super) fn todo_list(here: &Here, report: Option<&StatusReport>) -> Check {
     let name = "to-do list";
@@ -247,7 +273,7 @@ pub(super) fn window(here: &Here, report: Option<&StatusReport>) -> Check {
     let source = source.replace('_', " ");
     let found = format!("{} tokens, by the {source}", tokens(window));
     match source.as_str() {
-        "status line" => Check::new(name, State::Ok, found),
+        "bridge" | "status line" => Check::new(name, State::Ok, found),
         _ => Check::new(name, State::Warning, found).remedy(
             "the status line is the best witness and has not spoken yet; set [context] window if this is wrong",
         ),

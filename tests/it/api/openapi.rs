@@ -53,7 +53,8 @@ fn every_described_operation_is_served() {
         let path = path
             .replace("{event}", "Stop")
             .replace("{id}", "current")
-            .replace("{order}", "save");
+            .replace("{order}", "save")
+            .replace("{message}", "hello");
         let body = fitting_body(&path);
         let body = if method == "get" { b"" } else { body };
         let answer = supervisor.request("control", &method.to_uppercase(), &path, body);
@@ -72,7 +73,8 @@ fn rights_are_described_as_they_are_checked() {
             .flat_map(|one| one.as_object().unwrap().keys().cloned())
             .collect();
         let expected: &[&str] = match endpoint.unwrap().right() {
-            Right::Observe => &["control", "observe"],
+            Right::Observe => &["bridge", "control", "observe"],
+            Right::Bridge => &["bridge", "control"],
             Right::Control => &["control"],
         };
         assert!(security.iter().eq(expected), "{path}: {security:?}");
@@ -156,6 +158,7 @@ fn what_goes_over_the_wire_has_the_described_fields() {
     let status = status();
     fits("StatusReport", json(&status));
     fits("AgentReport", json(&status.agent));
+    fits("BridgeReport", json(&status.agent.bridge));
     fits("ContextReport", json(&status.context));
     fits("RebootReport", json(&status.reboot));
     fits("HistoryReport", json(&HistoryReport::default()));

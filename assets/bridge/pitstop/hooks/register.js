@@ -1,0 +1,186 @@
+// The bridge: reports this session's usage, turns and prompt box to the pitstop that hosts it, and carries out its orders.
+//
+// What it may do: read the file that PITSTOP_BRIDGE names, call the Unix socket named there, read usage, version and session
+// id, read and fill the prompt box, submit a prompt. It changes no event on its way, writes no file and starts no process.
+//
+// No handler waits for the socket: what is reported goes through a queue of its own, and when no pitstop answers it is
+// dropped. The protocol is described in `src/bridge/`.
+
+const PROTOCOL = 1;
+
+// Texts are cut here before they are sent, in UTF-16 units: of a prompt its beginning is enough to know it again.
+const PROMPT_LIMIT = 4096;
+const DRAFT_LIMIT = 65536;
+
+// How many facts may wait for the first answer.
+const QUEUE_LIMIT = 100;
+
+// The pause before the socket is tried again, in milliseconds.
+const RETRY = 1000;
+
+// A fork and a spare process of the client load this file too: each is told from the others by this name.
+const INSTANCE = Math.random().toString(36).slice(2) + Math.random().toString(36).slice(2);
+
+let place;
+let welcome = false;
+let refused = false;
+
+// What waits to be sent. Of drafts and figures only the newest is worth sending.
+let queue = [];
+let sending = false;
+
+// The file is read again after a failure: a supervisor that had to move its socket has written another one.
+const find = async ($) => {
+  const file = await $.env.get("PITSTOP_BRIDGE");
+  if (!file) throw new Error("no pitstop");
+  const [socketPath, token] = (await $.fs.read(file)).split("\n");
+  return { socketPath, token };
+};
+
+const post = async ($, name, fields) => {
+  place ??= await find($);
+  const session = await $.session.id();
+  const response = await $.http.fetch(`http://pitstop/bridge/${name}`, {
+    method: "POST",
+    socketPath: place.socketPath,
+    headers: { "content-type": "application/json", authorization: `Bearer ${place.token}` },
+    body: JSON.stringify({ session, instance: INSTANCE, ...fields }),
+  });
+  if (!response.ok) throw new Error(`${response.status}`);
+  return JSON.parse(response.text);
+};
+
+const flush = async ($) => {
+  if (sending || !welcome) return;
+  sending = true;
+  while (queue.length > 0) {
+    const { fact } = queue.shift();
+    try {
+      await post($, "fact", typeof fact === "function" ? await fact() : fact);
+    } catch {
+      // A fact that cannot be sent is worth nothing later.
+    }
+  }
+  sending = false;
+};
+
+const report = ($, fact, key) => {
+  if (key) queue = queue.filter((one) => one.key !== key);
+  if (queue.length < QUEUE_LIMIT) queue.push({ fact, key });
+  void flush($);
+};
+
+const figures = async ($, detail) => {
+  const { context, cost } = await $.session.usage(detail ? { breakdown: "summary" } : undefined);
+  const parts = context.breakdown;
+  return {
+    fact: "usage",
+    used: parts?.totalTokens ?? context.tokens,
+    window: context.window,
+    compacts_at: parts?.autoCompactThreshold,
+    cost_usd: cost?.usd,
+    categories: parts?.categories.map(({ name, tokens, kind }) => ({ name, tokens, kind })),
+  };
+};
+
+const reportUsage = ($, detail) => report($, () => figures($, detail), detail ? "usage" : "figure");
+
+const reportDraft = ($, { text, cursor }) =>
+  report($, { fact: "draft_changed", text: text.slice(0, DRAFT_LIMIT), cursor: Math.min(cursor, DRAFT_LIMIT) }, "draft");
+
+const carryOut = async ($, order) => {
+  switch (order.kind) {
+    case "read_draft": {
+      const { text, cursor } = await $.prompt.read();
+      return { outcome: "draft", text, cursor };
+    }
+    case "fill_draft": {
+      const { isFilled, refusal } = await $.prompt.fill({ text: order.text, cursor: order.cursor });
+      return { outcome: "filled", filled: isFilled, refusal };
+    }
+    case "probe": {
+      // Nothing is inserted, and the answer says whether a dialog has the keys.
+      const { isFilled, refusal } = await $.prompt.fill({ text: "", mode: "insert" });
+      return { outcome: "filled", filled: isFilled, refusal };
+    }
+    case "submit_prompt": {
+      const { drop } = await $.prompt.submit({ text: order.text, asUser: true });
+      return drop === undefined ? { outcome: "submitted" } : { outcome: "failed", why: drop };
+    }
+    default:
+      return { outcome: "failed", why: `this bridge does not know the order ${order.kind}` };
+  }
+};
+
+// An order belongs to the first who takes it, so that of several processes one carries it out, once.
+const follow = async ($, order) => {
+  const { taken } = await post($, "take", { order: order.id });
+  if (!taken) return;
+  const answer = await carryOut($, order).catch((error) => ({ outcome: "failed", why: `${error}` }));
+  await post($, "answer", { order: order.id, ...answer });
+};
+
+const serve = async ($) => {
+  while (!refused) {
+    try {
+      if (!welcome) {
+        const { version } = await $.session.version();
+        const { accepted } = await post($, "hello", { protocol: PROTOCOL, client: version });
+        refused = !accepted;
+        welcome = accepted;
+        reportUsage($, true);
+        continue;
+      }
+      const { order } = await post($, "poll", {});
+      if (order) await follow($, order);
+    } catch {
+      place = undefined;
+      welcome = false;
+      queue = [];
+      await $.clock.sleep(RETRY);
+    }
+  }
+};
+
+export const register = (on) => {
+  on("session.start", async ($, e, next) => {
+    // Without a person at the prompt an open call would hold the client's exit up.
+    if (e.isInteractive) void serve($);
+    return next(e);
+  });
+  on("classic.SessionStart", async ($, e, next) => {
+    report($, { fact: "session_started", source: e.source });
+    reportUsage($, true);
+    return next(e);
+  });
+  on("turn.start", async ($, e, next) => {
+    if (e.agentId === undefined) report($, { fact: "turn_started", turn: e.turnId });
+    return next(e);
+  });
+  on("turn.complete", async ($, e, next) => {
+    if (e.agentId === undefined) report($, { fact: "turn_ended", turn: e.turnId, reason: e.reason });
+    return next(e);
+  });
+  on("session.measure", async ($, e, next) => {
+    reportUsage($, true);
+    return next(e);
+  });
+  // Within a turn: each tool's end is behind a call of the model.
+  on("classic.PostToolUse", async ($, e, next) => {
+    reportUsage($, false);
+    return next(e);
+  });
+  on("prompt.submit", async ($, e, next) => {
+    report($, { fact: "prompt_submitted", origin: e.origin.kind, text: e.text.slice(0, PROMPT_LIMIT) });
+    return next(e);
+  });
+  on("prompt.edit", async ($, e, next) => {
+    const box = await next(e);
+    reportDraft($, box);
+    return box;
+  });
+  on("prompt.change", async ($, e, next) => {
+    reportDraft($, e);
+    return next(e);
+  });
+};

@@ -1,0 +1,211 @@
+//! `POST /bridge/{message}`: the client's own side of the hosted session.
+//!
+//! ```text
+//!   core ── place ──▶ mailbox ◀── poll, take, answer ── the mod in the client
+//!                        └── what it said ──▶ the loop's queue
+//! ```
+//!
+//! Polls are answered out of the mailbox, so they cost the loop nothing. A fact is answered once it stands in the loop's
+//! queue, as a hook is.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request as HttpRequest, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::sleep_until;
+
+use super::Seat;
+use super::routes::{Fault, Shop, accepted, parse, read_body, send};
+use crate::api::wire::Request;
+use crate::bridge::{
+    FactBody, HelloBody, Invalid, Order, OrderBody, OrderId, Orders, OutcomeBody, PROTOCOL,
+    Rejection, Report, Said, Sender,
+};
+use crate::transcript::SessionId;
+
+/// How long a poll waits for an order: below the client's limit of 30 s for one call, and below a connection's.
+const HOLD: Duration = Duration::from_secs(10);
+
+/// The most polls of one door at a time: a session, its forks, a spare process, and those whose client has died.
+pub const POLL_COUNT: usize = 16;
+
+/// The orders for the client's side. All doors and the loop share one.
+#[derive(Clone, Debug)]
+pub struct Mailbox(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    orders: Mutex<Orders>,
+    changed: watch::Sender<()>,
+}
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        Self(Arc::new(Shared {
+            orders: Mutex::default(),
+            changed: watch::Sender::new(()),
+        }))
+    }
+}
+
+impl Mailbox {
+    /// Gives an order to the client's side; false if too many wait.
+    pub fn place(&self, id: OrderId, session: SessionId, order: Order) -> bool {
+        self.change(|orders| orders.place(id, session, order))
+    }
+
+    /// Takes an order back; false if the client's side may carry it out already.
+    pub fn cancel(&self, id: OrderId) -> bool {
+        self.lock().cancel(id)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Orders> {
+        // The orders are whole between any two statements, so a panic elsewhere cannot have torn them.
+        self.0.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the orders and has all polls look again.
+    fn change<T>(&self, change: impl FnOnce(&mut Orders) -> T) -> T {
+        let result = change(&mut self.lock());
+        self.0.changed.send_replace(());
+        result
+    }
+
+    /// A process has spoken; gives the client's version.
+    fn heard(&self, sender: &Sender) -> Result<String, Rejection> {
+        self.change(|orders| orders.heard(sender).map(str::to_owned))
+    }
+}
+
+impl From<Invalid> for Fault {
+    fn from(error: Invalid) -> Self {
+        Self::bad(error.to_string())
+    }
+}
+
+impl From<Rejection> for Fault {
+    fn from(error: Rejection) -> Self {
+        Self::new(StatusCode::CONFLICT, error.to_string(), "")
+    }
+}
+
+pub(super) async fn bridge(
+    State(shop): State<Shop>,
+    message: Result<Path<String>, PathRejection>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let message = message.map(|Path(message)| message).unwrap_or_default();
+    let (body, seat) = read_body(request).await?;
+    let _answering = seat.answering();
+    let sender = parse::<Sender>(&body)?.check()?;
+    match message.as_str() {
+        "hello" => hello(&shop, sender, parse(&body)?).await,
+        "fact" => {
+            let fact = parse::<FactBody>(&body)?.check()?;
+            let client = shop.desk.mailbox.heard(&sender)?;
+            said(&shop, sender, client, Said::Fact(fact)).await
+        }
+        "poll" => poll(&shop, sender, &seat).await,
+        "take" => {
+            let OrderBody { order } = parse(&body)?;
+            shop.desk.mailbox.heard(&sender)?;
+            let taken = shop.desk.mailbox.lock().take(&sender, order);
+            Ok(exact(&json!({ "taken": taken })))
+        }
+        "answer" => {
+            let OrderBody { order } = parse(&body)?;
+            let outcome = parse::<OutcomeBody>(&body)?.check()?;
+            let client = shop.desk.mailbox.heard(&sender)?;
+            let answered = shop.desk.mailbox.lock().answer(&sender, order, &outcome);
+            answered?;
+            said(&shop, sender, client, Said::Answered(order, outcome)).await
+        }
+        _ => Err(Fault::new(
+            StatusCode::NOT_FOUND,
+            "there is no such message",
+            "known are hello, fact, poll, take and answer",
+        )),
+    }
+}
+
+async fn hello(shop: &Shop, sender: Sender, hello: HelloBody) -> Result<Response, Fault> {
+    let hello = hello.check()?;
+    let greeted = shop
+        .desk
+        .mailbox
+        .change(|orders| orders.hello(&sender, &hello));
+    let what = match greeted {
+        Err(Rejection::WrongProtocol(found)) => Said::WrongProtocol(found),
+        greeted => greeted.map(|()| Said::Hello)?,
+    };
+    let accepted = what == Said::Hello;
+    said(shop, sender, hello.client, what).await?;
+    Ok(exact(
+        &json!({ "protocol": PROTOCOL, "accepted": accepted }),
+    ))
+}
+
+/// Passes on what was said.
+async fn said(shop: &Shop, sender: Sender, client: String, said: Said) -> Result<Response, Fault> {
+    let Sender { session, instance } = sender;
+    let report = Report {
+        session,
+        instance,
+        client,
+        said,
+    };
+    // Nothing is answered but that it has been taken.
+    send(shop, Request::Bridge(Box::new(report))).await?;
+    Ok(accepted())
+}
+
+async fn poll(shop: &Shop, sender: Sender, seat: &Seat) -> Result<Response, Fault> {
+    let mailbox = &shop.desk.mailbox;
+    let client = mailbox.heard(&sender)?;
+    let Ok(_place) = shop.polls.try_acquire() else {
+        return Err(Fault::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("expected at most {POLL_COUNT} polls at a time"),
+            "try again in a moment",
+        ));
+    };
+    let number = mailbox.change(|orders| orders.begin_poll(&sender))?;
+    said(shop, sender.clone(), client, Said::Polled).await?;
+    let end = seat.came + HOLD;
+    let mut changed = mailbox.0.changed.subscribe();
+    let mut closing = shop.closing.clone();
+    loop {
+        changed.mark_unchanged();
+        let (order, over) = {
+            let orders = mailbox.lock();
+            (
+                orders.next(sender.session),
+                orders.is_poll_over(&sender, number),
+            )
+        };
+        if over {
+            return Ok(exact(&json!({ "order": null })));
+        }
+        if order.is_some() {
+            return Ok(exact(&json!({ "order": order })));
+        }
+        tokio::select! {
+            _ = changed.changed() => {}
+            _ = closing.wait_for(|closing| *closing) => return Err(Fault::ending()),
+            () = sleep_until(end) => return Ok(exact(&json!({ "order": null }))),
+        }
+    }
+}
+
+/// An answer in JSON as it is: what goes into the prompt box or the conversation must arrive exactly.
+fn exact(value: &impl Serialize) -> Response {
+    // Plain data with text keys always becomes JSON.
+    let text = serde_json::to_string(value).unwrap_or_default();
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}

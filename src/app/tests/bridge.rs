@@ -1,0 +1,281 @@
+//! The client's own side of the session: when it is in force, what it moves, and what it cannot.
+
+use crate::{
+    agent::AgentKind,
+    app::{
+        bridge::{absence, report},
+        event::BridgeEvent,
+    },
+    bridge::{
+        Absence, Category, CategoryKind, Draft, Fact, InstanceName, Link, Order, Outcome, Report,
+        Said, TurnEnd, Usage,
+    },
+};
+
+use super::*;
+
+impl Bench {
+    fn with_bridge(&mut self, absence: Option<Absence>) -> Vec<Effect> {
+        let iteration = self.model.iteration;
+        self.tell(Event::Bridge(BridgeEvent::Offered { iteration, absence }))
+    }
+
+    fn bridge_says(&mut self, number: u128, said: Said) -> Vec<Effect> {
+        let report = Report {
+            session: session(number),
+            instance: InstanceName::new("a").unwrap(),
+            client: "2.1.330".into(),
+            said,
+        };
+        self.tell(Event::Bridge(BridgeEvent::Said(Box::new(report))))
+    }
+
+    fn bridge_looks(&mut self) -> Vec<Effect> {
+        let iteration = self.model.iteration;
+        self.tell(Event::TimerFired(TimerId::Bridge(iteration)))
+    }
+
+    /// A session with the bridge in force.
+    fn bridged() -> Self {
+        let mut bench = Self::new();
+        bench.with_bridge(None);
+        bench.bridge_says(OLD, Said::Hello);
+        bench
+    }
+}
+
+fn usage(used: u64) -> Said {
+    Said::Fact(Fact::Usage(Usage {
+        used: Some(Tokens(used)),
+        window: Tokens(1_000_000),
+        ..Usage::default()
+    }))
+}
+
+/// The order to read the prompt box, if it was given.
+fn reads(effects: &[Effect]) -> Option<crate::bridge::OrderId> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::OrderBridge {
+            id,
+            order: Order::ReadDraft,
+            ..
+        } => Some(*id),
+        _ => None,
+    })
+}
+
+#[test]
+fn its_first_word_puts_it_in_force_and_has_the_prompt_box_read() {
+    let mut bench = Bench::new();
+    bench.with_bridge(None);
+    assert_eq!(report(&bench.model).state, "awaited");
+    let effects = bench.bridge_says(OLD, Said::Hello);
+    let id = reads(&effects).expect("the prompt box is read");
+    assert_eq!(reads(&bench.bridge_says(OLD, Said::Polled)), None, "once");
+    let draft = Draft {
+        text: "half a thought".into(),
+        cursor: 4,
+    };
+    let outcome = Outcome::Draft(draft.clone());
+    bench.bridge_says(OLD, Said::Answered(id, outcome));
+    assert_eq!(bench.model.agent.bridge.heard.draft, Some(draft));
+    let report = report(&bench.model);
+    assert_eq!((report.state.as_str(), report.why), ("in_force", None));
+    assert_eq!(report.draft_characters, Some(14));
+    assert_eq!(bench.model.agent.version.as_deref(), Some("2.1.330"));
+}
+
+#[test]
+fn its_figure_counts_before_the_status_line_and_names_its_source() {
+    let mut bench = Bench::bridged();
+    bench.bridge_says(OLD, usage(18_000));
+    bench.tell(Event::Agent(AgentEvent::StatusLine(Box::new(StatusLine {
+        window: Some(Tokens(1_000_000)),
+        ..status_line(OLD)
+    }))));
+    let figure = bench.model.guard.figure(bench.at()).expect("a figure");
+    assert_eq!(
+        (figure.used, figure.window, figure.source),
+        (Tokens(18_000), Tokens(1_000_000), Source::Bridge)
+    );
+}
+
+#[test]
+fn what_holds_the_base_load_is_told_apart_from_the_talk() {
+    let mut bench = Bench::bridged();
+    let row = |name: &str, tokens, kind| Category {
+        name: name.into(),
+        tokens: Tokens(tokens),
+        kind,
+    };
+    let usage = Usage {
+        used: Some(Tokens(18_000)),
+        window: Tokens(200_000),
+        categories: vec![
+            row("System prompt", 2_421, CategoryKind::Used),
+            row("System tools", 12_280, CategoryKind::Used),
+            row("Later", 12_464, CategoryKind::Deferred),
+            row("Messages", 3_299, CategoryKind::Used),
+            row("Free space", 182_000, CategoryKind::Free),
+        ],
+        ..Usage::default()
+    };
+    bench.bridge_says(OLD, Said::Fact(Fact::Usage(usage)));
+    let report = report(&bench.model);
+    assert_eq!(report.base_tokens, Some(14_701));
+    assert_eq!(report.categories.len(), 5);
+}
+
+#[test]
+fn turns_prompts_and_the_draft_are_kept_as_it_says_them() {
+    let mut bench = Bench::bridged();
+    let turn = || "t".to_owned();
+    bench.bridge_says(
+        OLD,
+        Said::Fact(Fact::PromptSubmitted {
+            origin: "composer".into(),
+            text: "go".into(),
+        }),
+    );
+    bench.bridge_says(OLD, Said::Fact(Fact::TurnStarted { turn: turn() }));
+    assert_eq!(report(&bench.model).turn_runs, Some(true));
+    let (turn, reason) = (turn(), TurnEnd::Aborted);
+    bench.bridge_says(OLD, Said::Fact(Fact::TurnEnded { turn, reason }));
+    let draft = Draft {
+        text: "é".into(),
+        cursor: 1,
+    };
+    bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(draft)));
+    let report = report(&bench.model);
+    assert_eq!(report.turn_runs, Some(false));
+    assert_eq!(report.prompt_origin.as_deref(), Some("composer"));
+    assert_eq!(report.draft_characters, Some(1));
+}
+
+#[test]
+fn another_session_s_bridge_moves_nothing() {
+    let mut bench = Bench::new();
+    bench.with_bridge(None);
+    let effects = bench.bridge_says(77, usage(190_000));
+    assert_eq!(effects, []);
+    assert_eq!(bench.model.agent.bridge.link, Link::Awaited);
+    assert_eq!(bench.model.guard.figure(bench.at()), None);
+}
+
+#[test]
+fn what_it_said_of_a_session_is_void_when_the_agent_changes_it() {
+    let mut bench = Bench::bridged();
+    bench.bridge_says(OLD, usage(18_000));
+    bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(Draft::default())));
+    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+        session: session(NEW),
+        source: StartSource::Clear,
+        model: None,
+        transcript_path: None,
+    }));
+    assert_eq!(report(&bench.model).draft_characters, None);
+    assert_eq!(bench.model.guard.figure(bench.at()), None);
+    bench.bridge_says(NEW, usage(14_000));
+    let figure = bench.model.guard.figure(bench.at()).expect("a figure");
+    assert_eq!(figure.source, Source::Bridge);
+}
+
+#[test]
+fn without_a_word_the_session_goes_on_and_says_why() {
+    for (version, why) in [(Some("2.1.197"), "too_old"), (None, "no_hello")] {
+        let mut bench = Bench::new();
+        bench.model.agent.version = version.map(str::to_owned);
+        bench.with_bridge(None);
+        bench.wait(Duration::from_secs(20));
+        bench.bridge_looks();
+        assert_eq!(report(&bench.model).why.as_deref(), Some(why));
+        let notice = &bench.model.notices.back().expect("it says so").text;
+        assert!(notice.starts_with("without the bridge: "), "{notice}");
+        // It may be slow.
+        bench.bridge_says(OLD, Said::Hello);
+        assert_eq!(report(&bench.model).state, "in_force");
+    }
+}
+
+#[test]
+fn a_session_that_has_not_begun_is_waited_for() {
+    let mut bench = Bench::bare(Config::default());
+    crate::app::agent::begin(&mut bench.model, false, None, None);
+    bench.spawned(NEW);
+    bench.with_bridge(None);
+    let iteration = bench.model.iteration;
+    let effects = bench.bridge_looks();
+    assert!(
+        matches!(effects[..], [Effect::SetTimer(TimerId::Bridge(of), _)] if of == iteration),
+        "{effects:?}"
+    );
+    assert_eq!(report(&bench.model).state, "awaited");
+}
+
+#[test]
+fn one_that_falls_silent_gives_its_figure_up() {
+    let mut bench = Bench::bridged();
+    bench.bridge_says(OLD, usage(18_000));
+    bench.wait(Duration::from_secs(40));
+    bench.bridge_looks();
+    assert_eq!(report(&bench.model).state, "in_force");
+    bench.wait(Duration::from_secs(6));
+    bench.bridge_looks();
+    assert_eq!(report(&bench.model).why.as_deref(), Some("silent"));
+    assert_eq!(bench.model.guard.figure(bench.at()), None);
+}
+
+#[test]
+fn one_of_another_protocol_is_named() {
+    let mut bench = Bench::new();
+    bench.with_bridge(None);
+    bench.bridge_says(OLD, Said::WrongProtocol(9));
+    let report = report(&bench.model);
+    assert_eq!(report.why.as_deref(), Some("other_protocol"));
+}
+
+#[test]
+fn it_is_left_out_where_it_cannot_be_or_is_not_wanted() {
+    let mut bench = Bench::new();
+    let model = &mut bench.model;
+    let safe = ["--safe-mode".to_owned()];
+    assert_eq!(absence(model, AgentKind::Claude, &[]), None);
+    let flag = Some(Absence::Flag("--safe-mode"));
+    assert_eq!(absence(model, AgentKind::Claude, &safe), flag);
+    let other = Some(Absence::OtherAgent);
+    assert_eq!(absence(model, AgentKind::Generic, &[]), other);
+    model.agent.version = Some("2.1.286".into());
+    let old = Some(Absence::TooOld("2.1.286".into()));
+    assert_eq!(absence(model, AgentKind::Claude, &[]), old);
+    model.agent.version = Some("2.1.287".into());
+    assert_eq!(absence(model, AgentKind::Claude, &[]), None);
+    model.config.agent.bridge = false;
+    let off = Some(Absence::SwitchedOff);
+    assert_eq!(absence(model, AgentKind::Claude, &[]), off);
+}
+
+#[test]
+fn whatever_it_says_it_ends_no_turn_approves_nothing_and_types_nothing() {
+    let mut bench = Bench::bridged();
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let before = bench.step();
+    for said in [
+        usage(999_000),
+        Said::Fact(Fact::PromptSubmitted {
+            origin: "composer".into(),
+            text: "approve".into(),
+        }),
+        Said::Answered(crate::bridge::OrderId(99), Outcome::Replaced),
+    ] {
+        let effects = bench.bridge_says(OLD, said);
+        let acts = effects.iter().any(|effect| {
+            matches!(
+                effect,
+                Effect::Type(_) | Effect::Paste(_) | Effect::Signal(_) | Effect::Start(_)
+            )
+        });
+        assert!(!acts, "{effects:?}");
+    }
+    assert_eq!(bench.step(), before);
+}

@@ -1,0 +1,232 @@
+//! Whether the bridge is in force, and why not.
+//!
+//! ```text
+//!   off (known before the start)
+//!   awaited ──a word of the session──▶ in force ◀──a word──▶ lost (silent)
+//!      └──the time is over, or the client is too old──▶ lost ──a word──▶ in force
+//! ```
+
+use std::{fmt, time::Duration};
+
+use super::{
+    FIRST_VERSION, PROTOCOL,
+    message::{Category, Draft, Usage},
+};
+use crate::{
+    clock::At,
+    transcript::{SessionId, Tokens},
+};
+
+/// How long a bridge in force may be silent: it polls every ten seconds.
+pub const SILENCE: Duration = Duration::from_secs(45);
+
+/// Why the bridge is not in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// The agent is not Claude Code.
+    OtherAgent,
+    /// The user's configuration says so.
+    SwitchedOff,
+    /// A flag of the user's keeps mods out.
+    Flag(&'static str),
+    /// The client does not run mods yet: its version.
+    TooOld(String),
+    /// The mods could not be written, and why.
+    NotWritten(String),
+    /// The mods speak another protocol.
+    OtherProtocol(u32),
+    /// Nothing was heard of it since the session began.
+    NoHello,
+    /// Nothing has been heard of it any more.
+    Silent,
+}
+
+impl Absence {
+    /// A word for scripts.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::OtherAgent => "other_agent",
+            Self::SwitchedOff => "switched_off",
+            Self::Flag(_) => "flag",
+            Self::TooOld(_) => "too_old",
+            Self::NotWritten(_) => "not_written",
+            Self::OtherProtocol(_) => "other_protocol",
+            Self::NoHello => "no_hello",
+            Self::Silent => "silent",
+        }
+    }
+}
+
+impl fmt::Display for Absence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherAgent => f.write_str("this agent runs no mods"),
+            Self::SwitchedOff => f.write_str("[agent] bridge is false"),
+            Self::Flag(flag) => write!(f, "{flag} keeps mods out"),
+            Self::TooOld(version) => {
+                let [major, minor, patch] = FIRST_VERSION;
+                write!(
+                    f,
+                    "the client is {version}, mods come with {major}.{minor}.{patch}"
+                )
+            }
+            Self::NotWritten(why) => write!(f, "the mods cannot be written: {why}"),
+            Self::OtherProtocol(found) => {
+                write!(f, "it speaks protocol {found}, this pitstop {PROTOCOL}")
+            }
+            Self::NoHello => f.write_str(
+                "it has not reported: are hooks switched off, or mods forbidden by managed settings?",
+            ),
+            Self::Silent => f.write_str("it has ceased to report"),
+        }
+    }
+}
+
+/// Whether the client's side reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Link {
+    /// Nothing has been started.
+    #[default]
+    None,
+    /// The client was started with it.
+    Awaited,
+    /// It reports.
+    InForce {
+        /// The client's version, by its hello.
+        client: String,
+        /// When it last spoke.
+        heard: At,
+    },
+    /// It does not report.
+    Absent(Absence),
+}
+
+impl Link {
+    /// Whether it reports.
+    #[must_use]
+    pub const fn is_in_force(&self) -> bool {
+        matches!(self, Self::InForce { .. })
+    }
+
+    /// It has spoken for our session; whether it came into force by that.
+    pub fn heard(&mut self, client: &str, at: At) -> bool {
+        let before = std::mem::replace(
+            self,
+            Self::InForce {
+                client: client.to_owned(),
+                heard: at,
+            },
+        );
+        !before.is_in_force()
+    }
+
+    /// Gives up on one that has not reported until now; whether it did.
+    pub fn give_up(&mut self, why: Absence) -> bool {
+        let awaited = *self == Self::Awaited;
+        if awaited {
+            *self = Self::Absent(why);
+        }
+        awaited
+    }
+
+    /// Looks whether it has been silent for too long; whether it is lost by that.
+    pub fn look(&mut self, at: At) -> bool {
+        let Self::InForce { heard, .. } = self else {
+            return false;
+        };
+        let lost = at.since(*heard) > SILENCE;
+        if lost {
+            *self = Self::Absent(Absence::Silent);
+        }
+        lost
+    }
+
+    /// The word for it in `status --json`.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::None | Self::Awaited => "awaited",
+            Self::InForce { .. } => "in_force",
+            Self::Absent(_) => "absent",
+        }
+    }
+}
+
+/// What the bridge said last of one session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Heard {
+    /// The session.
+    pub session: Option<SessionId>,
+    /// The prompt box.
+    pub draft: Option<Draft>,
+    /// Whether a turn runs, once that is known.
+    pub turn: Option<bool>,
+    /// Who submitted the last prompt.
+    pub origin: Option<String>,
+    /// Its last usage that named categories.
+    pub usage: Option<Usage>,
+}
+
+impl Heard {
+    /// What the window holds before a word was said: all in use but the messages.
+    #[must_use]
+    pub fn base(&self) -> Option<Tokens> {
+        let rows = &self.usage.as_ref()?.categories;
+        let base = |row: &&Category| row.kind == super::CategoryKind::Used && row.name != MESSAGES;
+        (!rows.is_empty()).then(|| {
+            let sum = rows.iter().filter(base).map(|row| row.tokens.0);
+            Tokens(sum.fold(0, u64::saturating_add))
+        })
+    }
+}
+
+/// The client's name for the row of the conversation.
+const MESSAGES: &str = "Messages";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> At {
+        At {
+            since_start: Duration::from_secs(seconds),
+            wall: chrono::DateTime::from_timestamp(1_800_000_000, 0).expect("a valid moment"),
+        }
+    }
+
+    #[test]
+    fn it_is_in_force_from_its_first_word_until_it_is_silent_for_long() {
+        let mut link = Link::Awaited;
+        assert!(link.heard("2.1.330", at(0)));
+        assert!(!link.heard("2.1.330", at(10)));
+        assert!(!link.look(at(55)));
+        assert!(link.look(at(56)));
+        assert_eq!(link, Link::Absent(Absence::Silent));
+        assert!(!link.look(at(99)));
+        assert!(link.heard("2.1.330", at(100)), "it may come back");
+    }
+
+    #[test]
+    fn what_is_given_up_may_still_come_and_what_is_in_force_is_not_given_up() {
+        let mut link = Link::Awaited;
+        assert!(link.give_up(Absence::NoHello));
+        assert!(!link.give_up(Absence::TooOld("2.1.197".into())));
+        assert!(link.heard("2.1.330", at(0)));
+        assert!(!link.give_up(Absence::NoHello));
+        assert!(link.is_in_force());
+    }
+
+    #[test]
+    fn each_absence_says_why_in_words() {
+        let old = Absence::TooOld("2.1.197".into());
+        assert_eq!(
+            old.to_string(),
+            "the client is 2.1.197, mods come with 2.1.287"
+        );
+        assert_eq!(
+            Absence::Flag("--safe-mode").to_string(),
+            "--safe-mode keeps mods out"
+        );
+    }
+}

@@ -1,0 +1,568 @@
+//! What the client's side may say, and what is valid in it. Everything here comes from outside.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::orders::OrderId;
+use crate::{
+    clean,
+    transcript::{SessionId, Tokens},
+};
+
+/// The largest figure taken for tokens: far above any model, far below where arithmetic ends.
+const TOKENS_LIMIT: u64 = 1_000_000_000_000;
+
+/// The largest cost taken, in US dollars.
+const COST_LIMIT: f64 = 1_000_000.0;
+
+/// The most rows of a usage, and the longest name of one in characters; the client has about ten.
+const CATEGORY_LIMITS: (usize, usize) = (64, 80);
+
+/// The longest draft, in bytes: what the mod cuts it to, in the widest encoding.
+pub const DRAFT_LIMIT: usize = 256 * 1024;
+
+/// The longest beginning of a prompt, in bytes.
+const PROMPT_LIMIT: usize = 16 * 1024;
+
+/// The longest word: an id, an origin, a version.
+const WORD_LIMIT: usize = 64;
+
+/// The longest reason, in bytes; a longer one is cut.
+const REASON_LIMIT: usize = 500;
+
+/// A field that is not as it has to be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected} as {field}")]
+pub struct Invalid {
+    /// Its name.
+    pub field: &'static str,
+    /// What was expected.
+    pub expected: String,
+}
+
+impl Invalid {
+    fn new(field: &'static str, expected: impl Into<String>) -> Self {
+        let expected = expected.into();
+        Self { field, expected }
+    }
+}
+
+fn within(field: &'static str, text: &str, most: usize) -> Result<(), Invalid> {
+    if text.len() > most {
+        let expected = format!("a text of at most {most} bytes");
+        return Err(Invalid::new(field, expected));
+    }
+    Ok(())
+}
+
+/// A word of letters, digits, `-`, `_` and `.`, which can stand in a log or on a screen as it is.
+fn word(field: &'static str, text: &str) -> Result<(), Invalid> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if !(1..=WORD_LIMIT).contains(&text.len()) || !text.bytes().all(plain) {
+        let expected = format!("a word of 1 to {WORD_LIMIT} letters, digits, -, _ and .");
+        return Err(Invalid::new(field, expected));
+    }
+    Ok(())
+}
+
+fn tokens(field: &'static str, count: u64) -> Result<Tokens, Invalid> {
+    if count > TOKENS_LIMIT {
+        let expected = format!("a whole number of 0 to {TOKENS_LIMIT}");
+        return Err(Invalid::new(field, expected));
+    }
+    Ok(Tokens(count))
+}
+
+/// The name that a process of the client has given itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InstanceName(String);
+
+impl InstanceName {
+    /// A name that is plain enough.
+    pub fn new(name: &str) -> Result<Self, Invalid> {
+        word("instance", name)?;
+        Ok(Self(name.to_owned()))
+    }
+}
+
+impl fmt::Display for InstanceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Who speaks: a part of every message.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Sender {
+    /// The session as it is now.
+    pub session: SessionId,
+    /// The process.
+    pub instance: InstanceName,
+}
+
+impl Sender {
+    /// As it was parsed, if it is valid.
+    pub fn check(self) -> Result<Self, Invalid> {
+        word("instance", &self.instance.0)?;
+        Ok(self)
+    }
+}
+
+/// The body of `hello`, beside its [`Sender`].
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct HelloBody {
+    /// The protocol that it speaks.
+    pub protocol: u32,
+    /// The client's version.
+    pub client: String,
+}
+
+impl HelloBody {
+    /// As it was parsed, if it is valid.
+    pub fn check(self) -> Result<Self, Invalid> {
+        word("client", &self.client)?;
+        Ok(self)
+    }
+}
+
+/// The body of `take`, beside its [`Sender`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct OrderBody {
+    /// The order.
+    pub order: OrderId,
+}
+
+/// The prompt box.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Draft {
+    /// What stands in it; nothing under a dialog, too.
+    pub text: String,
+    /// Where the next character lands, in UTF-16 units.
+    pub cursor: usize,
+}
+
+impl Draft {
+    fn new(text: String, cursor: usize) -> Result<Self, Invalid> {
+        within("text", &text, DRAFT_LIMIT)?;
+        let length = text.encode_utf16().count();
+        if cursor > length {
+            let expected = format!("a whole number of 0 to {length}, the text's length,");
+            return Err(Invalid::new("cursor", expected));
+        }
+        Ok(Self { text, cursor })
+    }
+}
+
+/// How full the context window is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Tokens in use, as the client's `/context` counts them; none before it has a figure.
+    pub used: Option<Tokens>,
+    /// The whole window.
+    pub window: Tokens,
+    /// Where the client compacts by itself, if it does.
+    pub compacts_at: Option<Tokens>,
+    /// What the session has cost so far, in US dollars, by the client's estimate.
+    pub cost_usd: Option<f64>,
+    /// What the window holds; empty while a turn runs.
+    pub categories: Vec<Category>,
+}
+
+/// A row of the client's `/context`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Category {
+    /// Its name there.
+    pub name: String,
+    /// Its tokens.
+    pub tokens: Tokens,
+    /// What they are.
+    pub kind: CategoryKind,
+}
+
+/// What the tokens of a [`Category`] are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CategoryKind {
+    /// They are in use.
+    Used,
+    /// They are free.
+    Free,
+    /// The client keeps them back.
+    Buffer,
+    /// They are outside the window until they are wanted.
+    Deferred,
+    /// Something that we do not know.
+    #[serde(other)]
+    Unknown,
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// With an answer.
+    Answer,
+    /// The person or a mod stopped it.
+    Aborted,
+    /// The model refused.
+    Refusal,
+    /// An error of the service ended it.
+    Error,
+    /// In a way that we do not know.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What has happened in the client.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    /// The session began, or another one took its place in the same process.
+    SessionStarted {
+        /// `startup`, `resume`, `clear`, `compact`, `fork` or another word of the client's.
+        source: String,
+    },
+    /// A turn of the main conversation began.
+    TurnStarted {
+        /// Its id.
+        turn: String,
+    },
+    /// It ended.
+    TurnEnded {
+        /// Its id.
+        turn: String,
+        /// How.
+        reason: TurnEnd,
+    },
+    /// A prompt was submitted.
+    PromptSubmitted {
+        /// By whom: `composer` is the person at the prompt box, `plugin` a mod; others are the client's own.
+        origin: String,
+        /// How it begins.
+        text: String,
+    },
+    /// The prompt box holds something else.
+    DraftChanged(Draft),
+    /// How full the context window is.
+    Usage(Usage),
+}
+
+/// The body of `fact`, beside its [`Sender`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the fields are those of `Fact`")]
+pub enum FactBody {
+    SessionStarted {
+        source: String,
+    },
+    TurnStarted {
+        turn: String,
+    },
+    TurnEnded {
+        turn: String,
+        reason: TurnEnd,
+    },
+    PromptSubmitted {
+        origin: String,
+        text: String,
+    },
+    DraftChanged {
+        text: String,
+        cursor: usize,
+    },
+    Usage {
+        used: Option<u64>,
+        window: u64,
+        compacts_at: Option<u64>,
+        cost_usd: Option<f64>,
+        categories: Option<Vec<CategoryBody>>,
+    },
+}
+
+/// A [`Category`] as it is sent.
+#[derive(Clone, Debug, Deserialize)]
+pub struct CategoryBody {
+    pub name: String,
+    pub tokens: u64,
+    pub kind: CategoryKind,
+}
+
+impl FactBody {
+    /// The fact, if it is valid.
+    pub fn check(self) -> Result<Fact, Invalid> {
+        Ok(match self {
+            Self::SessionStarted { source } => {
+                word("source", &source)?;
+                Fact::SessionStarted { source }
+            }
+            Self::TurnStarted { turn } => {
+                word("turn", &turn)?;
+                Fact::TurnStarted { turn }
+            }
+            Self::TurnEnded { turn, reason } => {
+                word("turn", &turn)?;
+                Fact::TurnEnded { turn, reason }
+            }
+            Self::PromptSubmitted { origin, text } => {
+                word("origin", &origin)?;
+                within("text", &text, PROMPT_LIMIT)?;
+                Fact::PromptSubmitted { origin, text }
+            }
+            Self::DraftChanged { text, cursor } => Fact::DraftChanged(Draft::new(text, cursor)?),
+            Self::Usage {
+                used,
+                window,
+                compacts_at,
+                cost_usd,
+                categories,
+            } => Fact::Usage(Usage {
+                used: used.map(|count| tokens("used", count)).transpose()?,
+                window: tokens("window", window)?,
+                compacts_at: compacts_at
+                    .map(|count| tokens("compacts_at", count))
+                    .transpose()?,
+                cost_usd: cost_usd.map(cost).transpose()?,
+                categories: rows(categories.unwrap_or_default())?,
+            }),
+        })
+    }
+}
+
+fn cost(usd: f64) -> Result<f64, Invalid> {
+    if (0.0..=COST_LIMIT).contains(&usd) {
+        return Ok(usd);
+    }
+    let expected = format!("a number of 0 to {COST_LIMIT}");
+    Err(Invalid::new("cost_usd", expected))
+}
+
+fn rows(rows: Vec<CategoryBody>) -> Result<Vec<Category>, Invalid> {
+    let (most, longest) = CATEGORY_LIMITS;
+    if rows.len() > most {
+        let expected = format!("a list of at most {most} rows");
+        return Err(Invalid::new("categories", expected));
+    }
+    let row = |row: CategoryBody| {
+        Ok(Category {
+            name: clean::stripped(&row.name, longest),
+            tokens: tokens("categories", row.tokens)?,
+            kind: row.kind,
+        })
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// Why the prompt box did not take a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// A dialog has the keys.
+    Dialog,
+    /// There is no prompt box.
+    NoComposer,
+    /// A remote surface was asked and did not answer.
+    Unanswered,
+    /// For a reason that we do not know.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What came of an order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The prompt box holds this.
+    Draft(Draft),
+    /// The prompt box took the text, or why not.
+    Filled(Result<(), Refusal>),
+    /// The prompt entered the session, or waits there for the running turn's end.
+    Submitted,
+    /// The conversation was replaced.
+    Replaced,
+    /// Nothing was done, and why.
+    Failed(String),
+}
+
+/// The body of `answer`, beside its [`Sender`] and [`OrderBody`]: an [`Outcome`] as it is sent.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the fields are those of `Outcome`")]
+pub enum OutcomeBody {
+    Draft {
+        text: String,
+        cursor: usize,
+    },
+    Filled {
+        filled: bool,
+        refusal: Option<Refusal>,
+    },
+    Submitted,
+    Replaced,
+    Failed {
+        why: String,
+    },
+}
+
+impl OutcomeBody {
+    /// The outcome, if it is valid.
+    pub fn check(self) -> Result<Outcome, Invalid> {
+        Ok(match self {
+            Self::Draft { text, cursor } => Outcome::Draft(Draft::new(text, cursor)?),
+            Self::Filled { filled: true, .. } => Outcome::Filled(Ok(())),
+            Self::Filled { refusal, .. } => {
+                Outcome::Filled(Err(refusal.unwrap_or(Refusal::Unknown)))
+            }
+            Self::Submitted => Outcome::Submitted,
+            Self::Replaced => Outcome::Replaced,
+            Self::Failed { why } => Outcome::Failed(clean::stripped(&why, REASON_LIMIT)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a body is taken for; `None` if it is refused.
+    fn fact(body: &str) -> Option<Fact> {
+        serde_json::from_str::<FactBody>(body)
+            .ok()?
+            .check()
+            .inspect_err(|error| assert!(!error.expected.is_empty()))
+            .ok()
+    }
+
+    fn outcome(body: &str) -> Option<Outcome> {
+        let body: OutcomeBody = serde_json::from_str(body).ok()?;
+        body.check().ok()
+    }
+
+    #[test]
+    fn what_the_mod_sends_is_taken_whole() {
+        assert_eq!(
+            fact(
+                r#"{"session":"x","instance":"y","fact":"usage","used":18000,"window":1000000,"compacts_at":967000,
+                    "cost_usd":0.004,"categories":[{"name":"Messages","tokens":3299,"kind":"used","color":"x"},
+                    {"name":"Later","tokens":1,"kind":"new kind"}]}"#
+            ),
+            Some(Fact::Usage(Usage {
+                used: Some(Tokens(18_000)),
+                window: Tokens(1_000_000),
+                compacts_at: Some(Tokens(967_000)),
+                cost_usd: Some(0.004),
+                categories: vec![
+                    Category {
+                        name: "Messages".into(),
+                        tokens: Tokens(3299),
+                        kind: CategoryKind::Used
+                    },
+                    Category {
+                        name: "Later".into(),
+                        tokens: Tokens(1),
+                        kind: CategoryKind::Unknown
+                    },
+                ],
+            }))
+        );
+        assert_eq!(
+            fact(r#"{"fact":"usage","window":200000}"#),
+            Some(Fact::Usage(Usage {
+                window: Tokens(200_000),
+                ..Usage::default()
+            }))
+        );
+        assert_eq!(
+            fact(r#"{"fact":"turn_ended","turn":"1a-2b","reason":"aborted"}"#),
+            Some(Fact::TurnEnded {
+                turn: "1a-2b".into(),
+                reason: TurnEnd::Aborted
+            })
+        );
+        let draft = Draft {
+            text: "é\n🦀".into(),
+            cursor: 4,
+        };
+        assert_eq!(
+            fact(r#"{"fact":"draft_changed","text":"é\n🦀","cursor":4}"#),
+            Some(Fact::DraftChanged(draft.clone()))
+        );
+        assert_eq!(
+            outcome(r#"{"order":1,"outcome":"draft","text":"é\n🦀","cursor":4}"#),
+            Some(Outcome::Draft(draft))
+        );
+        assert_eq!(
+            outcome(r#"{"order":1,"outcome":"filled","filled":false,"refusal":"dialog"}"#),
+            Some(Outcome::Filled(Err(Refusal::Dialog)))
+        );
+        assert_eq!(
+            outcome(r#"{"order":1,"outcome":"filled","filled":false}"#),
+            Some(Outcome::Filled(Err(Refusal::Unknown)))
+        );
+    }
+
+    #[test]
+    fn hostile_facts_are_refused() {
+        let long = "x".repeat(DRAFT_LIMIT + 1);
+        let word = "x".repeat(WORD_LIMIT + 1);
+        let rows = r#"{"name":"x","tokens":1,"kind":"used"},"#.repeat(65);
+        for body in [
+            "{}".to_owned(),
+            r#"{"fact":"approve"}"#.to_owned(),
+            r#"{"fact":"turn_started"}"#.to_owned(),
+            r#"{"fact":"turn_started","turn":""}"#.to_owned(),
+            r#"{"fact":"turn_started","turn":"a b"}"#.to_owned(),
+            r#"{"fact":"turn_started","turn":"\u001b[2J"}"#.to_owned(),
+            format!(r#"{{"fact":"turn_started","turn":"{word}"}}"#),
+            r#"{"fact":"prompt_submitted","origin":"../x","text":""}"#.to_owned(),
+            format!(r#"{{"fact":"prompt_submitted","origin":"plugin","text":"{long}"}}"#),
+            format!(r#"{{"fact":"draft_changed","text":"{long}","cursor":0}}"#),
+            r#"{"fact":"draft_changed","text":"ab","cursor":3}"#.to_owned(),
+            r#"{"fact":"draft_changed","text":"ab","cursor":-1}"#.to_owned(),
+            r#"{"fact":"draft_changed","text":"ab","cursor":1e3}"#.to_owned(),
+            r#"{"fact":"usage","window":-1}"#.to_owned(),
+            r#"{"fact":"usage","window":1000000000001}"#.to_owned(),
+            r#"{"fact":"usage","window":1,"used":99999999999999999999}"#.to_owned(),
+            r#"{"fact":"usage","window":1,"cost_usd":-0.5}"#.to_owned(),
+            r#"{"fact":"usage","window":1,"cost_usd":1e300}"#.to_owned(),
+            format!(
+                r#"{{"fact":"usage","window":1,"categories":[{}]}}"#,
+                rows.trim_end_matches(',')
+            ),
+        ] {
+            let shown: String = body.chars().take(80).collect();
+            assert_eq!(fact(&body), None, "{shown}");
+        }
+    }
+
+    #[test]
+    fn texts_for_the_screen_lose_what_a_terminal_would_obey() {
+        let usage = r#"{"fact":"usage","window":1,"categories":[{"name":"a\u001b[2Jb\n","tokens":1,"kind":"used"}]}"#;
+        let Some(Fact::Usage(usage)) = fact(usage) else {
+            panic!("a usage");
+        };
+        assert!(!usage.categories[0].name.contains(['\u{1b}', '\n']));
+        let failed = outcome(r#"{"order":1,"outcome":"failed","why":"no\u001b]0;x\u0007"}"#);
+        let Some(Outcome::Failed(why)) = failed else {
+            panic!("a failure");
+        };
+        assert!(!why.contains('\u{1b}'), "{why:?}");
+    }
+
+    #[test]
+    fn a_sender_names_a_session_and_a_plain_instance() {
+        let sender = |body: &str| {
+            let sender: Option<Sender> = serde_json::from_str(body).ok();
+            sender.and_then(|sender| sender.check().ok()).is_some()
+        };
+        let id = "5b1fb70c-12ef-4add-a791-d6648daa787b";
+        assert!(sender(&format!(
+            r#"{{"session":"{id}","instance":"p6-71"}}"#
+        )));
+        assert!(!sender(&format!(r#"{{"session":"{id}","instance":""}}"#)));
+        assert!(!sender(&format!(
+            r#"{{"session":"{id}","instance":"a\n"}}"#
+        )));
+        assert!(!sender(&format!(r#"{{"session":"{id}"}}"#)));
+        assert!(!sender(r#"{"session":"../../etc","instance":"a"}"#));
+    }
+}

@@ -1,0 +1,65 @@
+//! The bridge: what the client's own side of a hosted session reports, and what it is asked to do.
+//!
+//! Claude Code runs *mods*, handlers inside the client. Ours (`assets/bridge/`) is loaded for one session by `--plugin-dir` and
+//! speaks with the control socket, by a right of its own:
+//!
+//! ```text
+//!   POST /bridge/hello    protocol and version of the client ──▶ accepted or not      nothing else is taken before
+//!   POST /bridge/fact     usage, turn, prompt, draft                                  moves figures, is never an order
+//!   POST /bridge/poll     ──▶ an order that waits for this session, or none after a while
+//!   POST /bridge/take     the order's number ──▶ whether it is the caller's           the first who asks has it
+//!   POST /bridge/answer   what came of it
+//! ```
+//!
+//! Each names the session and the process (*instance*) that it comes from: a fork, a spare process of the client and one that
+//! was replaced speak on the same socket. An order is shown to every poll of its session, and carried out by the one process
+//! that takes it; a poll whose client has died shows an order to nobody, and so takes none.
+//!
+//! The room owns the messages, what is valid in them, who may take which order, and whether the bridge is in force. It has no
+//! clock and no socket.
+
+mod files;
+mod link;
+mod message;
+mod orders;
+
+pub use files::{FILES, FIRST_VERSION};
+pub use link::{Absence, Heard, Link, SILENCE};
+pub use message::{
+    Category, CategoryKind, Draft, Fact, FactBody, HelloBody, InstanceName, Invalid, OrderBody,
+    Outcome, OutcomeBody, Refusal, Sender, TurnEnd, Usage,
+};
+pub use orders::{Order, OrderId, Orders, Rejection, Waiting};
+
+use crate::transcript::SessionId;
+
+/// The protocol that both sides must speak; raised with each change that the other side would misunderstand.
+pub const PROTOCOL: u32 = 1;
+
+/// Something that the client's side of a session said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The session that it speaks for.
+    pub session: SessionId,
+    /// The process that it comes from.
+    pub instance: InstanceName,
+    /// The client's version, by its hello.
+    pub client: String,
+    /// What it said.
+    pub said: Said,
+}
+
+/// What was said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// It is there and may go on.
+    Hello,
+    /// It speaks another protocol, this one, and was refused.
+    WrongProtocol(u32),
+    /// It asks for orders.
+    Polled,
+    /// Something happened.
+    Fact(Fact),
+    /// This came of an order.
+    Answered(OrderId, Outcome),
+}

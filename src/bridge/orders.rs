@@ -1,0 +1,400 @@
+//! The orders that wait for the client's side, and who may take them.
+//!
+//! ```text
+//!   place ──▶ waiting ──poll──▶ shown, and still waiting ──take──▶ taken by one process ──answer──▶ gone
+//!                └── cancel ──▶ gone                                  └── forget (its process is gone)
+//! ```
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    PROTOCOL,
+    message::{HelloBody, InstanceName, Outcome, Sender},
+};
+use crate::transcript::SessionId;
+
+/// The most processes that are known at a time: a session, its forks and a spare. The one that has been silent longest goes.
+const INSTANCE_COUNT: usize = 16;
+
+/// The most orders at a time; the core has one or two.
+const ORDER_COUNT: usize = 16;
+
+/// The number of an order, which no other order of this run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OrderId(pub u64);
+
+impl fmt::Display for OrderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What the client's side is to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Order {
+    /// Read the prompt box.
+    ReadDraft,
+    /// Put nothing into the prompt box: the answer says whether a dialog has the keys.
+    Probe,
+    /// Put this into the prompt box in the place of what stands there.
+    FillDraft {
+        /// The text.
+        text: String,
+        /// Where the cursor is to stand, in UTF-16 units.
+        cursor: usize,
+    },
+    /// Submit a prompt of its own, without the prompt box.
+    SubmitPrompt {
+        /// The text.
+        text: String,
+    },
+    /// Put this in the place of the conversation, then begin a turn.
+    ReplaceConversation {
+        /// What the new conversation begins with.
+        text: String,
+        /// What stands in the turn's prompt, to know it again.
+        nonce: String,
+    },
+}
+
+impl Order {
+    /// Whether the outcome is one of this order's.
+    #[must_use]
+    pub const fn can_end_in(&self, outcome: &Outcome) -> bool {
+        match outcome {
+            Outcome::Draft(_) => matches!(self, Self::ReadDraft),
+            Outcome::Filled(_) => matches!(self, Self::Probe | Self::FillDraft { .. }),
+            Outcome::Submitted => matches!(self, Self::SubmitPrompt { .. }),
+            Outcome::Replaced => matches!(self, Self::ReplaceConversation { .. }),
+            Outcome::Failed(_) => true,
+        }
+    }
+}
+
+/// An order as a poll shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Its number.
+    pub id: OrderId,
+    /// What it is.
+    #[serde(flatten)]
+    pub order: Order,
+}
+
+/// Why a message is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// It speaks another protocol.
+    #[error("expected protocol {PROTOCOL}, found {0}")]
+    WrongProtocol(u32),
+    /// It has not said hello, or that is forgotten.
+    #[error("expected a hello of this instance first")]
+    NoHello,
+    /// The order is not one that this process has taken.
+    #[error("expected an order that this instance has taken, found {0}")]
+    NotTaken(OrderId),
+    /// The outcome belongs to another kind of order.
+    #[error("expected an outcome of the order's kind for order {0}")]
+    OtherKind(OrderId),
+}
+
+#[derive(Debug)]
+struct Placed {
+    session: SessionId,
+    order: Order,
+    taken_by: Option<InstanceName>,
+}
+
+#[derive(Debug)]
+struct Instance {
+    client: String,
+    session: SessionId,
+    /// The count of messages when it last spoke.
+    spoke: u64,
+    /// The number of its newest poll: an older one of the same process is answered at once.
+    poll: u64,
+}
+
+/// The orders, and the processes that may take them.
+#[derive(Debug, Default)]
+pub struct Orders {
+    placed: BTreeMap<OrderId, Placed>,
+    instances: BTreeMap<InstanceName, Instance>,
+    messages: u64,
+}
+
+impl Orders {
+    /// A process has said that it is there.
+    pub fn hello(&mut self, sender: &Sender, hello: &HelloBody) -> Result<(), Rejection> {
+        if hello.protocol != PROTOCOL {
+            self.instances.remove(&sender.instance);
+            return Err(Rejection::WrongProtocol(hello.protocol));
+        }
+        let known = self.instances.contains_key(&sender.instance);
+        if !known && self.instances.len() >= INSTANCE_COUNT {
+            let silent = self.instances.iter().min_by_key(|(_, one)| one.spoke);
+            let name = silent.map(|(name, _)| name.clone());
+            name.map(|name| self.instances.remove(&name));
+        }
+        self.messages += 1;
+        self.instances.insert(
+            sender.instance.clone(),
+            Instance {
+                client: hello.client.clone(),
+                session: sender.session,
+                spoke: self.messages,
+                poll: 0,
+            },
+        );
+        Ok(())
+    }
+
+    /// A process has spoken; gives the client's version by its hello.
+    pub fn heard(&mut self, sender: &Sender) -> Result<&str, Rejection> {
+        self.messages += 1;
+        let instance = self
+            .instances
+            .get_mut(&sender.instance)
+            .ok_or(Rejection::NoHello)?;
+        instance.spoke = self.messages;
+        instance.session = sender.session;
+        Ok(&instance.client)
+    }
+
+    /// A process begins to poll; gives the poll's number. It has spoken already.
+    pub fn begin_poll(&mut self, sender: &Sender) -> Result<u64, Rejection> {
+        self.messages += 1;
+        let instance = self
+            .instances
+            .get_mut(&sender.instance)
+            .ok_or(Rejection::NoHello)?;
+        instance.poll = self.messages;
+        Ok(instance.poll)
+    }
+
+    /// Whether a poll is over although no order waits for it: its process polls anew, has changed its session, or is forgotten.
+    #[must_use]
+    pub fn is_poll_over(&self, sender: &Sender, poll: u64) -> bool {
+        self.instances
+            .get(&sender.instance)
+            .is_none_or(|instance| instance.poll != poll || instance.session != sender.session)
+    }
+
+    /// The oldest order that waits for a session. It goes on waiting until it is taken.
+    #[must_use]
+    pub fn next(&self, session: SessionId) -> Option<Waiting> {
+        let mut waiting = self.placed.iter();
+        let (id, placed) =
+            waiting.find(|(_, one)| one.session == session && one.taken_by.is_none())?;
+        Some(Waiting {
+            id: *id,
+            order: placed.order.clone(),
+        })
+    }
+
+    /// A process wants to carry an order out; whether it is to.
+    pub fn take(&mut self, sender: &Sender, id: OrderId) -> bool {
+        let Some(placed) = self.placed.get_mut(&id) else {
+            return false;
+        };
+        if placed.session != sender.session || placed.taken_by.is_some() {
+            return false;
+        }
+        placed.taken_by = Some(sender.instance.clone());
+        true
+    }
+
+    /// A process says what came of an order that it has taken.
+    pub fn answer(
+        &mut self,
+        sender: &Sender,
+        id: OrderId,
+        outcome: &Outcome,
+    ) -> Result<(), Rejection> {
+        let mine = |placed: &&Placed| placed.taken_by.as_ref() == Some(&sender.instance);
+        let placed = self.placed.get(&id).filter(mine);
+        let placed = placed.ok_or(Rejection::NotTaken(id))?;
+        if !placed.order.can_end_in(outcome) {
+            return Err(Rejection::OtherKind(id));
+        }
+        self.placed.remove(&id);
+        Ok(())
+    }
+
+    /// The core gives an order; false if there are too many.
+    pub fn place(&mut self, id: OrderId, session: SessionId, order: Order) -> bool {
+        if self.placed.len() >= ORDER_COUNT {
+            return false;
+        }
+        let taken_by = None;
+        let placed = Placed {
+            session,
+            order,
+            taken_by,
+        };
+        self.placed.insert(id, placed).is_none()
+    }
+
+    /// The core takes an order back; false if a process has taken it, which may carry it out.
+    pub fn cancel(&mut self, id: OrderId) -> bool {
+        self.placed
+            .remove(&id)
+            .is_none_or(|placed| placed.taken_by.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::bridge::Draft;
+
+    fn session(number: u128) -> SessionId {
+        SessionId::new(Uuid::from_u128(number))
+    }
+
+    fn sender(name: &str, number: u128) -> Sender {
+        Sender {
+            session: session(number),
+            instance: InstanceName::new(name).unwrap(),
+        }
+    }
+
+    fn hello(protocol: u32) -> HelloBody {
+        HelloBody {
+            protocol,
+            client: "2.1.330".into(),
+        }
+    }
+
+    fn greeted(names: &[(&str, u128)]) -> Orders {
+        let mut orders = Orders::default();
+        for (name, number) in names {
+            let said = orders.hello(&sender(name, *number), &hello(PROTOCOL));
+            said.unwrap();
+        }
+        orders
+    }
+
+    const READ: OrderId = OrderId(7);
+
+    #[test]
+    fn an_order_is_shown_to_its_session_only_and_belongs_to_the_first_who_takes_it() {
+        let mut orders = greeted(&[("old", 1), ("new", 1), ("fork", 2)]);
+        assert!(orders.place(READ, session(1), Order::ReadDraft));
+        assert_eq!(orders.next(session(2)), None);
+        for _ in 0..3 {
+            // A poll of a client that has died takes nothing.
+            assert_eq!(orders.next(session(1)).map(|one| one.id), Some(READ));
+        }
+        assert!(!orders.take(&sender("fork", 2), READ));
+        assert!(orders.take(&sender("new", 1), READ));
+        assert!(!orders.take(&sender("old", 1), READ));
+        assert!(!orders.take(&sender("new", 1), READ), "not even twice");
+        assert_eq!(orders.next(session(1)), None);
+        let read = Outcome::Draft(Draft::default());
+        let other = orders.answer(&sender("old", 1), READ, &read);
+        assert_eq!(other, Err(Rejection::NotTaken(READ)));
+        assert_eq!(orders.answer(&sender("new", 1), READ, &read), Ok(()));
+        let again = orders.answer(&sender("new", 1), READ, &read);
+        assert_eq!(again, Err(Rejection::NotTaken(READ)));
+    }
+
+    #[test]
+    fn an_order_that_a_process_took_is_answered_by_it_in_its_later_session_too() {
+        let mut orders = greeted(&[("a", 1)]);
+        orders.place(READ, session(1), Order::Probe);
+        assert!(orders.take(&sender("a", 1), READ));
+        let filled = Outcome::Filled(Ok(()));
+        assert_eq!(orders.answer(&sender("a", 2), READ, &filled), Ok(()));
+    }
+
+    #[test]
+    fn an_outcome_of_another_kind_is_no_answer() {
+        let mut orders = greeted(&[("a", 1)]);
+        let text = "x".to_owned();
+        orders.place(READ, session(1), Order::SubmitPrompt { text });
+        orders.take(&sender("a", 1), READ);
+        for outcome in [
+            Outcome::Draft(Draft::default()),
+            Outcome::Filled(Ok(())),
+            Outcome::Replaced,
+        ] {
+            let answer = orders.answer(&sender("a", 1), READ, &outcome);
+            assert_eq!(answer, Err(Rejection::OtherKind(READ)));
+        }
+        let failed = Outcome::Failed("no".into());
+        assert_eq!(orders.answer(&sender("a", 1), READ, &failed), Ok(()));
+    }
+
+    #[test]
+    fn what_is_cancelled_is_carried_out_by_none_unless_it_was_taken() {
+        let mut orders = greeted(&[("a", 1)]);
+        orders.place(READ, session(1), Order::ReadDraft);
+        assert!(orders.cancel(READ));
+        assert!(!orders.take(&sender("a", 1), READ));
+        orders.place(OrderId(8), session(1), Order::ReadDraft);
+        orders.take(&sender("a", 1), OrderId(8));
+        assert!(!orders.cancel(OrderId(8)));
+    }
+
+    #[test]
+    fn nothing_is_taken_from_a_process_that_has_not_said_hello_in_our_protocol() {
+        let mut orders = Orders::default();
+        let stranger = sender("a", 1);
+        assert_eq!(orders.heard(&stranger), Err(Rejection::NoHello));
+        let wrong = orders.hello(&stranger, &hello(PROTOCOL + 1));
+        assert_eq!(wrong, Err(Rejection::WrongProtocol(PROTOCOL + 1)));
+        assert_eq!(orders.begin_poll(&stranger), Err(Rejection::NoHello));
+        orders.hello(&stranger, &hello(PROTOCOL)).unwrap();
+        assert_eq!(orders.heard(&stranger), Ok("2.1.330"));
+    }
+
+    #[test]
+    fn a_poll_ends_when_its_process_polls_anew_or_changes_its_session() {
+        let mut orders = greeted(&[("a", 1)]);
+        let first = orders.begin_poll(&sender("a", 1)).unwrap();
+        assert!(!orders.is_poll_over(&sender("a", 1), first));
+        let second = orders.begin_poll(&sender("a", 1)).unwrap();
+        assert!(orders.is_poll_over(&sender("a", 1), first));
+        assert!(!orders.is_poll_over(&sender("a", 1), second));
+        // `/clear`: the next thing that it says names the new session.
+        orders.heard(&sender("a", 2)).unwrap();
+        assert!(orders.is_poll_over(&sender("a", 1), second));
+    }
+
+    #[test]
+    fn crowds_of_processes_and_orders_are_bounded() {
+        let mut orders = greeted(&[("first", 1)]);
+        for number in 0..INSTANCE_COUNT * 2 {
+            let name = format!("i{number}");
+            orders.hello(&sender(&name, 1), &hello(PROTOCOL)).unwrap();
+        }
+        assert_eq!(orders.instances.len(), INSTANCE_COUNT);
+        assert_eq!(orders.heard(&sender("first", 1)), Err(Rejection::NoHello));
+        let placed = (0..100)
+            .filter(|number| orders.place(OrderId(*number), session(1), Order::Probe))
+            .count();
+        assert_eq!(placed, ORDER_COUNT);
+    }
+
+    #[test]
+    fn an_order_is_written_as_the_mod_reads_it() {
+        let waiting = Waiting {
+            id: OrderId(3),
+            order: Order::FillDraft {
+                text: "é\n".into(),
+                cursor: 1,
+            },
+        };
+        assert_eq!(
+            serde_json::to_value(waiting).unwrap(),
+            serde_json::json!({"id": 3, "kind": "fill_draft", "text": "é\n", "cursor": 1})
+        );
+    }
+}
