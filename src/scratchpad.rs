@@ -8,7 +8,7 @@ mod merge;
 mod parsed;
 pub mod versions;
 
-pub use merge::{HumanLines, merge};
+pub use merge::{HumanLines, difference, merge};
 pub use parsed::{Blocker, Decision, Fact, Item, NO_NOTES, Parsed, split_reason};
 
 /// What a new project's scratchpad says: the five sections of the contract, empty.

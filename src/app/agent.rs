@@ -26,7 +26,7 @@ use super::{
     effect::{Effect, StartAgent},
     ending,
     event::{Exit, Lots, TimerId, TranscriptFacts},
-    handoff, hookless, human,
+    handoff, history, hookless, human,
     model::{AgentView, Model, Overlay},
     outward, reboot, say, scratchpad, signal,
     summary::{self, Summaries},
@@ -119,6 +119,7 @@ fn new_session(model: &mut Model) {
 pub fn close_iteration(model: &mut Model, reason: EndReason) -> Vec<Effect> {
     note_figures(model);
     let mut effects = summary::close(model);
+    effects.extend(history::keep_turn(model));
     let closed = model.lineage.close(model.now.wall, reason).is_ok();
     // An agent that had ended before has its record; the run's end is still to be written.
     if closed || model.quitting.is_some() {
@@ -418,9 +419,11 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec
 
 fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     say::prompted(model, prompt);
+    let before = history::keep_turn(model);
     turn_begins(model);
     human::prompted(model, prompt);
     let mut effects = reboot::prompt_seen(model, prompt);
+    effects.extend(before);
     effects.extend(activity::look_again(model));
     // Without auto-compaction the client refuses the prompt at this line, and no other hook tells of it. With it,
     // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).

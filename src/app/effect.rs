@@ -10,7 +10,7 @@ use crate::{
     bridge::{Order, OrderId},
     lineage::{
         Cause, Iteration, IterationId, Meta, RunId, Way, checkpoint::Checkpoint,
-        journal::JournalEntry,
+        journal::JournalEntry, metrics::TurnFigures,
     },
     pane::{
         PaneSize,
@@ -91,8 +91,12 @@ pub enum Effect {
     },
     /// Keep this version of the scratchpad.
     KeepVersion(Version),
-    /// Read the recording of an iteration.
-    ReadRecording(IterationId),
+    /// Read the recording of an iteration, of this run or an earlier one.
+    ReadRecording(RunId, IterationId),
+    /// Look for a text in all that the store has of the project; `StoreEvent::HistoryFound` comes back.
+    SearchHistory(String),
+    /// Keep where the session stood at the end of a turn.
+    KeepTurn(TurnFigures),
     /// Read what the store has of an iteration; `StoreEvent::PastRead` comes back.
     ReadPast(RunId, IterationId),
     /// Read the file that holds the task of the run.

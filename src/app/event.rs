@@ -359,6 +359,13 @@ pub enum StoreEvent {
         /// What there is.
         found: Result<Box<PastSession>, String>,
     },
+    /// Where the store has found a text, or why it could not look.
+    HistoryFound {
+        /// What was looked for.
+        text: String,
+        /// The iterations.
+        found: Result<Vec<(RunId, IterationId)>, String>,
+    },
     /// The store cannot be used any more, and why; `None`: it can again, and has all that waited.
     TroubleChanged(Option<String>),
 }

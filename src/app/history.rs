@@ -3,15 +3,20 @@
 //! The iterations of this run are the model's own. What earlier runs left, and every message, is read from the store: the
 //! list once, at the start, and the messages of an iteration when its details are opened.
 
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::lineage::{EndReason, Iteration, IterationId, RunId, past::PastSession};
+use crate::{
+    api::wire::AgentState,
+    lineage::{EndReason, Iteration, IterationId, RunId, metrics::TurnFigures, past::PastSession},
+    scratchpad,
+    transcript::SessionId,
+};
 
 use super::{
     effect::Effect,
     input,
     model::{Focus, Model},
-    replay,
+    reboot, replay,
 };
 
 /// How far a page is scrolled in the details, in rows.
@@ -30,7 +35,20 @@ pub struct HistoryPanel {
     pub earlier: Vec<EarlierRun>,
     /// What the store has of the iteration whose details were opened last.
     pub past: Option<Past>,
+    /// Whether the details show what changed between the two handoffs instead of their texts.
+    pub difference: bool,
+    /// What the list is searched for; empty: all is listed.
+    pub query: String,
+    /// Whether that is being typed.
+    pub typing: bool,
+    /// The iterations in which the store has found it.
+    pub found: Vec<(RunId, IterationId)>,
+    /// The session that was asked for once while a turn runs: the second time it is resumed.
+    resuming: Option<SessionId>,
 }
+
+/// The longest text that is searched for, in characters.
+const QUERY: usize = 200;
 
 /// A run of before.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,10 +68,12 @@ pub struct Past {
     pub iteration: IterationId,
     /// Nothing while it is being read; then what there is, or why there is nothing.
     pub found: Option<Result<Box<PastSession>, String>>,
+    /// What changed from the handoff that it was given to the one that it gave, where there are both.
+    pub difference: Option<String>,
 }
 
-/// Every iteration that is listed, newest first, with its run.
-pub fn listed(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
+/// Every iteration that is known, newest first, with its run.
+pub fn all(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
     let run = model.run();
     let own = model.lineage.iterations().iter().rev();
     let earlier = model.history.earlier.iter();
@@ -64,6 +84,37 @@ pub fn listed(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
             .map(move |iteration| (&one.run, iteration))
     });
     own.map(move |iteration| (run, iteration)).chain(earlier)
+}
+
+/// Those that are listed: all, or those that a search has found.
+pub fn listed(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
+    let wanted = model.history.query.to_lowercase();
+    all(model).filter(move |(run, iteration)| {
+        wanted.is_empty() || says(run, iteration, &wanted) || has_found(model, run, iteration)
+    })
+}
+
+/// Whether what is known of an iteration here holds the text, which is in lower case.
+fn says(run: &RunId, iteration: &Iteration, wanted: &str) -> bool {
+    let session = iteration.session_id.map(|id| id.to_string());
+    let reason = iteration.end_reason;
+    [
+        Some(run.as_str()),
+        session.as_deref(),
+        iteration.cause.map(|cause| cause.phrase()),
+        iteration.cause.map(|cause| cause.as_str()),
+        reason.map(|reason| reason.phrase()),
+        reason.map(|reason| reason.as_str()),
+        iteration.summary.as_deref(),
+    ]
+    .into_iter()
+    .flatten()
+    .any(|text| text.to_lowercase().contains(wanted))
+}
+
+fn has_found(model: &Model, run: &RunId, iteration: &Iteration) -> bool {
+    let mut found = model.history.found.iter();
+    found.any(|(of, number)| of == run && *number == iteration.iteration)
 }
 
 /// The iteration that is selected; the newest if there are fewer by now.
@@ -77,34 +128,62 @@ pub fn selected(model: &Model) -> Option<(&RunId, &Iteration)> {
     }
 }
 
+/// What the store has of the selected iteration, once it was asked.
+#[must_use]
+pub fn asked_of_selected(model: &Model) -> Option<&Past> {
+    let (run, iteration) = selected(model)?;
+    let past = model.history.past.as_ref()?;
+    (past.run == *run && past.iteration == iteration.iteration).then_some(past)
+}
+
 /// What the store has of the selected iteration, once it was read.
 #[must_use]
 pub fn past_of_selected(model: &Model) -> Option<&Result<Box<PastSession>, String>> {
-    let (run, iteration) = selected(model)?;
-    let past = model.history.past.as_ref()?;
-    let is_it = past.run == *run && past.iteration == iteration.iteration;
-    past.found.as_ref().filter(|_| is_it)
+    asked_of_selected(model)?.found.as_ref()
 }
 
 /// A key while the panel has the focus.
 pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    if model.history.typing {
+        return query_key(model, key);
+    }
     let last = listed(model).count().saturating_sub(1);
-    let before = model.history.selected;
+    let before = model.history.selected.min(last);
+    let resuming = model.history.resuming.take();
     let history = &mut model.history;
     match key.code {
         KeyCode::Down | KeyCode::Char('j') => history.selected = (before + 1).min(last),
         KeyCode::Up | KeyCode::Char('k') => history.selected = before.saturating_sub(1),
-        KeyCode::PageDown if history.detail => {
+        KeyCode::PageDown | KeyCode::Char(' ') if history.detail => {
             history.scroll = history.scroll.saturating_add(PAGE);
         }
         KeyCode::PageUp if history.detail => history.scroll = history.scroll.saturating_sub(PAGE),
-        KeyCode::Home if history.detail => history.scroll = 0,
+        KeyCode::Home | KeyCode::Char('g') if history.detail => history.scroll = 0,
+        KeyCode::End | KeyCode::Char('G') if history.detail => history.scroll = u16::MAX,
+        KeyCode::PageDown => history.selected = before.saturating_add(usize::from(PAGE)).min(last),
+        KeyCode::PageUp => history.selected = before.saturating_sub(usize::from(PAGE)),
+        KeyCode::Home => history.selected = 0,
+        KeyCode::End => history.selected = last,
         KeyCode::Enter => {
             history.detail = !history.detail;
             return read(model);
         }
+        KeyCode::Char('d') if history.detail => {
+            history.difference = !history.difference;
+            history.scroll = 0;
+        }
+        KeyCode::Char('/') => {
+            history.typing = true;
+            history.detail = false;
+        }
         KeyCode::Char('p') => return replay::open(model),
+        KeyCode::Char('y') => return copy(model),
+        KeyCode::Char('R') => return resume(model, resuming),
         KeyCode::Esc if history.detail => history.detail = false,
+        KeyCode::Esc if !history.query.is_empty() => {
+            history.query.clear();
+            history.selected = 0;
+        }
         KeyCode::Esc | KeyCode::Char('q') => return input::set_focus(model, Focus::Pane),
         _ => {}
     }
@@ -112,6 +191,128 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         return Vec::new();
     }
     read(model)
+}
+
+/// A key while the search is typed: what is known here is looked through at once, what only the store has at the Enter.
+fn query_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let history = &mut model.history;
+    history.selected = 0;
+    history.found.clear();
+    match key.code {
+        KeyCode::Enter => {
+            history.typing = false;
+            if !history.query.is_empty() {
+                return vec![Effect::SearchHistory(history.query.clone())];
+            }
+        }
+        KeyCode::Esc => {
+            history.typing = false;
+            history.query.clear();
+        }
+        KeyCode::Char('u') if key.modifiers == KeyModifiers::CONTROL => history.query.clear(),
+        KeyCode::Char(c)
+            if !key.modifiers.contains(KeyModifiers::CONTROL)
+                && history.query.chars().count() < QUERY =>
+        {
+            history.query.push(c);
+        }
+        KeyCode::Backspace => {
+            history.query.pop();
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// The store has looked; an answer to another question than the last one is late.
+pub(super) fn found(
+    model: &mut Model,
+    text: &str,
+    found: Result<Vec<(RunId, IterationId)>, String>,
+) {
+    if model.history.query != text {
+        return;
+    }
+    match found {
+        Ok(found) => model.history.found = found,
+        Err(why) => model.trouble(format!("handoffs and summaries were not searched: {why}")),
+    }
+}
+
+/// Resumes the selected session. While a turn runs, which that interrupts, the key is pressed twice.
+fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
+    let Some((_, iteration)) = selected(model) else {
+        return Vec::new();
+    };
+    let number = iteration.iteration;
+    let Some(session) = iteration.session_id else {
+        model.notice(format!("iteration {number} has no session to resume"));
+        return Vec::new();
+    };
+    let works = model.agent.state == AgentState::Busy && session != model.session;
+    if works && asked != Some(session) {
+        model.history.resuming = Some(session);
+        model.notice(format!(
+            "a turn runs: press R again to interrupt it and resume the session of iteration {number}"
+        ));
+        return Vec::new();
+    }
+    match reboot::resume_earlier(model, session) {
+        Ok(effects) => {
+            model.history.detail = false;
+            let mut all = input::set_focus(model, Focus::Pane);
+            all.extend(effects);
+            all
+        }
+        Err(why) => {
+            model.trouble(why);
+            Vec::new()
+        }
+    }
+}
+
+/// Copies what is in focus: of the list the session's id, of the details the text that is shown first.
+fn copy(model: &mut Model) -> Vec<Effect> {
+    let Some((_, iteration)) = selected(model) else {
+        return Vec::new();
+    };
+    let session = iteration.session_id.map(|id| id.to_string());
+    let own_summary = iteration.summary.clone();
+    let past = asked_of_selected(model).filter(|_| model.history.detail);
+    let text = past.and_then(|past| {
+        let difference = past.difference.clone();
+        if let Some(text) = difference.filter(|_| model.history.difference) {
+            return Some(("the difference", text));
+        }
+        let found = past.found.as_ref()?.as_ref().ok()?;
+        let handoff = |entry: Option<&crate::lineage::journal::JournalEntry>| {
+            entry.map(|entry| entry.handoff.clone())
+        };
+        let gave = handoff(found.gave.as_ref()).map(|text| ("the handoff that it gave", text));
+        let got = handoff(found.got.as_ref()).map(|text| ("the handoff that it was given", text));
+        let summary = own_summary.or_else(|| found.iteration.summary.clone());
+        gave.or(got).or(summary.map(|text| ("the summary", text)))
+    });
+    match text.or(session.map(|id| ("the session's id", id))) {
+        Some((what, text)) => {
+            model.notice(format!("copied: {what}"));
+            vec![Effect::Copy(text)]
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Where the session stands, to be kept: asked for when a turn begins, because the last figures of the one before come after
+/// its end, and when the iteration ends.
+pub(super) fn keep_turn(model: &Model) -> Option<Effect> {
+    let figure = model.guard.figure(model.now)?;
+    Some(Effect::KeepTurn(TurnFigures {
+        iteration: model.iteration,
+        at: model.now.wall,
+        used: figure.used,
+        usable: figure.usable,
+        cost_usd: model.agent.cost_usd,
+    }))
 }
 
 /// Asks the store for the iteration whose details are shown.
@@ -125,6 +326,7 @@ fn read(model: &mut Model) -> Vec<Effect> {
         run: run.clone(),
         iteration,
         found: None,
+        difference: None,
     });
     vec![Effect::ReadPast(run, iteration)]
 }
@@ -150,6 +352,10 @@ pub(super) fn was_read(
         && past.run == *run
         && past.iteration == iteration
     {
+        past.difference = found.as_ref().ok().and_then(|past| {
+            let (got, gave) = (past.got.as_ref()?, past.gave.as_ref()?);
+            Some(scratchpad::difference(&got.handoff, &gave.handoff))
+        });
         past.found = Some(found);
     }
 }

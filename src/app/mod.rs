@@ -140,6 +140,10 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
             history::was_read(model, &run, iteration, found);
             Vec::new()
         }
+        Event::Store(StoreEvent::HistoryFound { text, found }) => {
+            history::found(model, &text, found);
+            Vec::new()
+        }
         Event::Store(StoreEvent::TroubleChanged(trouble)) => control::store_trouble(model, trouble),
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),

@@ -437,10 +437,31 @@ pub fn undo(model: &mut Model) -> Result<Vec<Effect>, String> {
     let Some(old) = record.and_then(|record| record.old_session) else {
         return Err("nothing to undo: this iteration was not begun by a reboot".to_owned());
     };
-    let parent = model.lineage.newest_in(old);
-    let mut effects = autopilot::hold(model, "your undo");
-    effects.extend(resume(model, Kind::Undo(old, parent), Cause::Undo));
-    Ok(effects)
+    Ok(bring_back(model, old, "your undo"))
+}
+
+/// Ends the present session and resumes an earlier one; the present one stays in the history.
+pub fn resume_earlier(model: &mut Model, session: SessionId) -> Result<Vec<Effect>, String> {
+    if let Some(attempt) = &model.reboot.attempt {
+        return Err(format!("a reboot is under way: {}", attempt.step));
+    }
+    if model.quitting.is_some() {
+        return Err("pitstop is quitting".to_owned());
+    }
+    if model.is_generic() {
+        return Err("this agent has no sessions to resume".to_owned());
+    }
+    if model.session == session {
+        return Err("this is the present session".to_owned());
+    }
+    Ok(bring_back(model, session, "your choice of a session"))
+}
+
+fn bring_back(model: &mut Model, session: SessionId, held_by: &'static str) -> Vec<Effect> {
+    let parent = model.lineage.newest_in(session);
+    let mut effects = autopilot::hold(model, held_by);
+    effects.extend(resume(model, Kind::Undo(session, parent), Cause::Undo));
+    effects
 }
 
 /// Resumes the same session after its process has ended by itself.

@@ -30,15 +30,7 @@ pub fn open(model: &mut Model) -> Vec<Effect> {
     let Some((run, iteration)) = history::selected(model) else {
         return Vec::new();
     };
-    let iteration = iteration.iteration;
-    if run != model.run() {
-        let place = format!(".pitstop/runs/{run}/iteration-{iteration}");
-        model.notice(format!(
-            "the recording of an earlier run is not played here: it is in {place}"
-        ));
-        return Vec::new();
-    }
-    vec![Effect::ReadRecording(iteration)]
+    vec![Effect::ReadRecording(run.clone(), iteration.iteration)]
 }
 
 /// The recording was read.

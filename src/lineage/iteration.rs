@@ -32,6 +32,23 @@ words! {
 }
 
 impl EndReason {
+    /// The same in a word or two, for a list.
+    #[must_use]
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::Natural => "ended",
+            Self::ContextLimit => "context full",
+            Self::PromiseFound => "task done",
+            Self::UserReboot => "rebooted",
+            Self::Shutdown => "quit",
+            Self::Crash => "died",
+            Self::Limit => "cap reached",
+            Self::Breaker => "breaker tripped",
+        }
+    }
+}
+
+impl EndReason {
     /// Why an iteration ended, as the end of a sentence.
     #[must_use]
     pub const fn phrase(self) -> &'static str {

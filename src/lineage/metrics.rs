@@ -1,4 +1,4 @@
-//! What is measured of reboots, as figures for the store: which came out how, and how long each step took.
+//! What is measured, as figures for the store: how reboots came out, how long each step took, and where each turn ended.
 //!
 //! A figure's name says all there is to say, for the table has one column for it:
 //!
@@ -6,13 +6,23 @@
 //! reboot:CAUSE:OUTCOME     1 for each reboot that is over       reboot:key:done, reboot:threshold:cancelled
 //! step:STEP                milliseconds spent in that step      step:ending, step:verifying
 //! transition               milliseconds from the approval to the proof
+//! turn:used                tokens in use at the end of a turn
+//! turn:usable              tokens that could be used then
+//! turn:cost                US dollars that the session had cost by then
 //! ```
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
 use serde::Serialize;
 
 use super::{Cause, IterationId, RebootRecord, journal::JournalEntry, journal::Step, words};
+use crate::transcript::Tokens;
+
+const TURN_USED: &str = "turn:used";
+const TURN_USABLE: &str = "turn:usable";
+const TURN_COST: &str = "turn:cost";
 
 words! {
     /// How a reboot came out.
@@ -91,6 +101,64 @@ pub struct Metric {
     pub value: f64,
 }
 
+/// Where a session stood at the end of a turn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TurnFigures {
+    /// The iteration.
+    pub iteration: IterationId,
+    /// When it was looked.
+    pub at: DateTime<Utc>,
+    /// Tokens in use.
+    pub used: Tokens,
+    /// The window less the client's reserve.
+    pub usable: Tokens,
+    /// What the session had cost, in US dollars, where the agent reports it.
+    pub cost_usd: Option<f64>,
+}
+
+/// The figures of a turn, for the store.
+#[must_use]
+pub fn of_turn(turn: &TurnFigures) -> Vec<Metric> {
+    let figure = |name: &str, value: f64| Metric {
+        iteration: Some(turn.iteration),
+        name: name.to_owned(),
+        at: turn.at,
+        value,
+    };
+    let mut figures = vec![
+        figure(TURN_USED, turn.used.0 as f64),
+        figure(TURN_USABLE, turn.usable.0 as f64),
+    ];
+    figures.extend(turn.cost_usd.map(|cost| figure(TURN_COST, cost)));
+    figures
+}
+
+/// The turns among the figures of a run, oldest first: those of one moment belong together.
+#[must_use]
+pub fn turns(figures: &[Metric]) -> Vec<TurnFigures> {
+    let mut found: BTreeMap<(DateTime<Utc>, IterationId), [Option<f64>; 3]> = BTreeMap::new();
+    for figure in figures {
+        let place = [TURN_USED, TURN_USABLE, TURN_COST]
+            .iter()
+            .position(|name| *name == figure.name);
+        if let (Some(place), Some(iteration)) = (place, figure.iteration) {
+            found.entry((figure.at, iteration)).or_default()[place] = Some(figure.value);
+        }
+    }
+    let turn = |((at, iteration), figures): ((DateTime<Utc>, IterationId), [Option<f64>; 3])| {
+        let [used, usable, cost_usd] = figures;
+        let tokens = |value: Option<f64>| Some(Tokens(value?.max(0.0) as u64));
+        Some(TurnFigures {
+            iteration,
+            at,
+            used: tokens(used)?,
+            usable: tokens(usable)?,
+            cost_usd,
+        })
+    };
+    found.into_iter().filter_map(turn).collect()
+}
+
 /// The figures of one name, taken together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Total {
@@ -142,6 +210,27 @@ mod tests {
         ] {
             assert_eq!(Outcome::of(before, last), outcome, "{before:?} {last}");
         }
+    }
+
+    #[test]
+    fn the_turns_of_a_run_are_read_back_from_its_figures() {
+        let turn = |seconds, used, cost_usd| TurnFigures {
+            iteration: IterationId::FIRST,
+            at: DateTime::from_timestamp(seconds, 0).unwrap(),
+            used: Tokens(used),
+            usable: Tokens(180_000),
+            cost_usd,
+        };
+        let (first, second) = (turn(5, 20_000, Some(0.5)), turn(9, 35_000, None));
+        let mut figures = of_turn(&second);
+        figures.extend(of_turn(&first));
+        figures.push(Metric {
+            iteration: Some(IterationId::FIRST),
+            name: "transition".to_owned(),
+            at: first.at,
+            value: 900.0,
+        });
+        assert_eq!(turns(&figures), [first, second]);
     }
 
     #[test]

@@ -38,6 +38,25 @@ words! {
 }
 
 impl Cause {
+    /// The same in a few words, for a list.
+    #[must_use]
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::Key => "reboot by key",
+            Self::Ctl => "reboot from the command line",
+            Self::Api => "reboot through the API",
+            Self::Threshold => "reboot at the compact line",
+            Self::Breakpoint => "reboot at a good moment",
+            Self::Autopilot => "next turn",
+            Self::AgentExit => "agent restarted",
+            Self::AgentCrash => "restarted after a crash",
+            Self::ContextLimit => "context full",
+            Self::Undo => "resumed",
+            Self::Recovery => "resumed after a failed reboot",
+            Self::Restore => "checkpoint restored",
+        }
+    }
+
     /// Why an iteration began, as the end of a sentence.
     #[must_use]
     pub const fn phrase(self) -> &'static str {
@@ -51,7 +70,7 @@ impl Cause {
             Self::AgentExit => "the agent had ended and was started again",
             Self::AgentCrash => "the agent had died and was started again",
             Self::ContextLimit => "rebooted because the client refused prompts",
-            Self::Undo => "the session before the last reboot is back",
+            Self::Undo => "an earlier session is back",
             Self::Recovery => "the session before a reboot that failed is back",
             Self::Restore => "a checkpoint is taken up",
         }

@@ -20,7 +20,7 @@ use crate::{
     breakpoint::git,
     bridge::{self, OrderId},
     clean::chain,
-    lineage::EndReason,
+    lineage::{EndReason, RunId},
     pane::{
         MouseTracking, PaneSize, PaneSpec,
         copy::CopyOrder,
@@ -109,7 +109,9 @@ impl Shell {
                 self.order(Order::WriteScratchpad { base, text });
             }
             Effect::ReadPast(run, iteration) => self.keep(Job::FindPast(run, iteration)),
-            Effect::ReadRecording(iteration) => self.read_recording(iteration),
+            Effect::ReadRecording(run, iteration) => self.read_recording(&run, iteration),
+            Effect::SearchHistory(text) => self.keep(Job::Search(text)),
+            Effect::KeepTurn(turn) => self.keep(Job::Turn(turn)),
             Effect::OpenEditor { document, text } => self.open_editor(document, &text),
             Effect::FollowTranscript { session, path } => self.follow(session, path),
             Effect::SurveyTrim {
@@ -502,10 +504,13 @@ impl Shell {
     }
 
     /// Reads and parses a recording on a thread for slow work: it may have many megabytes.
-    fn read_recording(&mut self, iteration: crate::lineage::IterationId) {
+    fn read_recording(&mut self, run: &RunId, iteration: crate::lineage::IterationId) {
         let flushing = self.flush_recording();
         let directory = match &self.agent.files {
-            Some(files) => files.iteration(iteration).map_err(|error| chain(&error)),
+            Some(files) => files
+                .iteration_of(run, iteration)
+                .map_err(|error| chain(&error))
+                .and_then(|found| found.ok_or_else(|| "its files are gone".to_owned())),
             None => Err("nothing is kept in this directory".to_owned()),
         };
         // One that was made with a larger limit is not read: what counts is what we can hold.

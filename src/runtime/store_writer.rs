@@ -68,6 +68,10 @@ pub enum Job {
     FindHandoff(SessionId, oneshot::Sender<Reply>),
     /// What is kept of an iteration is asked for.
     FindPast(RunId, IterationId),
+    /// The iterations are asked for in which this text stands.
+    Search(String),
+    /// Where a session stood at the end of a turn.
+    Turn(metrics::TurnFigures),
     /// The run is over: everything is written, then the sender is notified.
     Close(
         chrono::DateTime<chrono::Utc>,
@@ -170,6 +174,21 @@ impl StoreWriter {
                 });
                 None
             }
+            Job::Search(text) => {
+                let (store, events) = (self.store.clone(), events.clone());
+                let project = self.project.clone();
+                tokio::spawn(async move {
+                    let found = store.search(&project, &text, EARLIER_ITERATIONS).await;
+                    let event = StoreEvent::HistoryFound {
+                        found: found.map_err(|error| chain(&error)),
+                        text,
+                    };
+                    // The loop is gone, then.
+                    let _ = events.send(Event::Store(event)).await;
+                });
+                None
+            }
+            Job::Turn(turn) => self.measure(metrics::of_turn(&turn)).await,
             Job::Journal(entry) => self.journal(&entry, events).await,
             Job::Checkpoint(checkpoint) => self.checkpoint(&checkpoint, events).await,
             job => self.write(job).await,
@@ -265,6 +284,8 @@ impl StoreWriter {
             Job::AgentGone(process) => error_of(self.store.agent_gone(&self.run, &process).await),
             Job::FindHandoff(..)
             | Job::FindPast(..)
+            | Job::Search(_)
+            | Job::Turn(_)
             | Job::Journal(_)
             | Job::Checkpoint(_)
             | Job::Close(..) => None,

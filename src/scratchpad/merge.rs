@@ -52,6 +52,18 @@ pub fn merge(base: &str, mine: &str, theirs: &str) -> String {
     text
 }
 
+/// What differs between two texts, as the hunks of a unified diff; empty where nothing does.
+#[must_use]
+pub fn difference(before: &str, after: &str) -> String {
+    let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+    if lines(before) + lines(after) > COMPARED_LINES {
+        return "@@ too long to be compared @@\n".to_owned();
+    }
+    let patch = diffy::create_patch(before, after).to_string();
+    // The two lines in front name files.
+    patch.splitn(3, '\n').nth(2).unwrap_or_default().to_owned()
+}
+
 /// A merge's text with both versions in the place of each conflict.
 fn resolved(marked: &str) -> String {
     let mark = |c: char| String::from(c).repeat(MARK);

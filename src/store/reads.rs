@@ -168,6 +168,23 @@ impl Store {
             .collect())
     }
 
+    /// The iterations of a project in which this text stands, whatever the case of its ASCII letters: in the run's task, the
+    /// handoffs, the summary, the session's id or the record's words. Newest first, at most `limit`.
+    pub async fn search(
+        &self,
+        project: &Project,
+        wanted: &str,
+        limit: u32,
+    ) -> Result<Vec<(RunId, IterationId)>, StoreError> {
+        const WHAT: &str = "the history";
+        let statement = rows::search(project, wanted, limit);
+        let rows = self.read(statement, WHAT).await?;
+        let found = rows.iter();
+        Ok(found
+            .filter_map(|row| known(rows::place(row), WHAT))
+            .collect())
+    }
+
     /// Every run of this machine (of this project alone, if one is given) that began before `before`, oldest first.
     pub async fn runs_before(
         &self,

@@ -388,6 +388,32 @@ pub(super) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
     }
 }
 
+/// The iterations in which a text stands, newest first. A handoff is kept in its reboot's entry, as JSON.
+pub(super) fn search(project: &Project, wanted: &str, limit: u32) -> Statement {
+    let wanted = wanted.to_ascii_lowercase();
+    let quoted = json(&wanted);
+    let within = |text: &str| Bind::Text(Some(format!("%{}%", like(text))));
+    Statement {
+        sql: "SELECT iterations.run_id, iterations.iteration \
+              FROM iterations JOIN runs ON runs.run_id = iterations.run_id \
+              WHERE runs.project_hash = $1 AND runs.host = $2 AND ( \
+              LOWER(runs.task) LIKE $3 ESCAPE '!' OR LOWER(iterations.summary) LIKE $3 ESCAPE '!' \
+              OR iterations.session_id LIKE $3 ESCAPE '!' OR iterations.run_id LIKE $3 ESCAPE '!' \
+              OR iterations.end_reason LIKE $3 ESCAPE '!' OR iterations.cause LIKE $3 ESCAPE '!' \
+              OR EXISTS (SELECT 1 FROM journal WHERE journal.run_id = iterations.run_id \
+              AND (journal.entry LIKE '%_session\":\"' || iterations.session_id || '\"%') \
+              AND LOWER(journal.entry) LIKE $4 ESCAPE '!')) \
+              ORDER BY iterations.run_id DESC, iterations.iteration DESC LIMIT $5",
+        binds: vec![
+            text(&project.hash),
+            text(&project.host),
+            within(&wanted),
+            within(quoted.trim_matches('"')),
+            number(u64::from(limit)),
+        ],
+    }
+}
+
 /// A row that begins with the run.
 pub(super) fn iteration_of_run(row: &Cells) -> Option<(RunId, Iteration)> {
     let mut row = Reader::new(row);

@@ -74,6 +74,21 @@ impl RunDir {
         self.dir()?.dir(&format!("iteration-{iteration}"))
     }
 
+    /// The directory of an iteration of this run, or of an earlier one, which is only looked at.
+    pub fn iteration_of(
+        &self,
+        run: &RunId,
+        iteration: IterationId,
+    ) -> Result<Option<PrivateDir>, FilesError> {
+        if *run == self.run {
+            return self.iteration(iteration).map(Some);
+        }
+        match Self::find(&self.project()?, run)? {
+            Some(earlier) => earlier.find_dir(&format!("iteration-{iteration}")),
+            None => Ok(None),
+        }
+    }
+
     /// Writes one of an iteration's texts, such as [`HANDOFF`], its secrets masked.
     pub fn write(&self, iteration: IterationId, name: &str, text: &str) -> Result<(), FilesError> {
         self.iteration(iteration)?.write_masked(name, text)

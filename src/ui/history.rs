@@ -13,7 +13,7 @@ use crate::{
     app::{Model, history, model::Focus},
     handoff::summary::SummarySource,
     keymap::Action,
-    lineage::{Iteration, RebootRecord, journal::JournalEntry, past::PastSession},
+    lineage::{Cause, Iteration, RebootRecord, RunId, journal::JournalEntry, past::PastSession},
     transcript::Tokens,
 };
 
@@ -28,26 +28,41 @@ use super::{
 /// Draws the history panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let focused = model.focus == Focus::History && model.overlay.is_none();
-    let name = match model.lineage.iterations().len() {
-        0 | 1 => "History".to_owned(),
-        count => format!("History · {count} iterations"),
-    };
     let inner = frame::border(
         buf,
         area,
-        frame::title(&name, focused, theme),
+        frame::title(&name(model), focused, theme),
         focused,
         theme,
     );
     if focused {
-        let hints = ["↑↓ select", "Enter details", "p play", "Esc back"].map(str::to_owned);
+        let hints: &[&str] = if model.history.typing {
+            &["Enter search handoffs too", "Esc show all"]
+        } else {
+            &[
+                "↑↓ select",
+                "Enter details",
+                "/ search",
+                "R resume",
+                "p play",
+                "y copy id",
+                "Esc back",
+            ]
+        };
+        let hints: Vec<String> = hints.iter().map(|hint| (*hint).to_owned()).collect();
         frame::foot(buf, area, &hints, "", theme);
     } else if let Some(key) = model.keys().hint(Action::History) {
         frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
+    let inner = query(buf, inner, model, theme);
     let count = history::listed(model).count();
     if count == 0 {
-        frame::rows(buf, inner, &[frame::row("nothing has run yet", theme.dim)]);
+        let empty = if model.history.query.is_empty() {
+            "nothing has run yet"
+        } else {
+            "nothing found"
+        };
+        frame::rows(buf, inner, &[frame::row(empty, theme.dim)]);
         return;
     }
     let roomy = count * 2 <= usize::from(inner.height);
@@ -62,7 +77,9 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         if run != above {
             above = run;
             let began = run.started().format("%Y-%m-%d %H:%M UTC");
-            let heading = text::fit(&format!(" run of {began}"), cells).into_owned();
+            let cost = cost_of(run, model).map(text::dollars);
+            let parts = [format!("run of {began}"), cost.unwrap_or_default()];
+            let heading = format!(" {}", text::join(&parts, cells.saturating_sub(1)));
             lines.push(frame::row(heading, theme.title));
         }
         let chosen = focused && at == selected;
@@ -78,6 +95,60 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let height = usize::from(inner.height);
     let first = (selected_row + 2).saturating_sub(height).min(selected_row);
     frame::rows(buf, inner, &lines[first..]);
+}
+
+/// `History · 3 iterations · $14.20`, with the cost of this run; or how many a search has found.
+fn name(model: &Model) -> String {
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    if !model.history.query.is_empty() {
+        let (found, all) = (history::listed(model).count(), history::all(model).count());
+        return format!("History · {found} of {all} iteration{}", plural(all));
+    }
+    let count = model.lineage.iterations().len();
+    let mut name = "History".to_owned();
+    if count > 1 {
+        name.push_str(&format!(" · {count} iterations"));
+    }
+    if let Some(cost) = cost_of(model.run(), model).filter(|_| count > 1) {
+        name.push_str(&format!(" · {}", text::dollars(cost)));
+    }
+    name
+}
+
+/// What is searched for, above the list; what is left of the panel.
+fn query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Rect {
+    let history = &model.history;
+    if (history.query.is_empty() && !history.typing) || inner.height < 2 {
+        return inner;
+    }
+    let cursor = if history.typing { "▏" } else { "" };
+    let room = usize::from(inner.width).saturating_sub(2);
+    let query = text::safe(&history.query);
+    // The end of it is what is being typed.
+    let skipped = text::width(&query).saturating_sub(room);
+    let shown: String = query.chars().skip(skipped).collect();
+    let style = if history.typing {
+        theme.accent
+    } else {
+        theme.dim
+    };
+    frame::rows(
+        buf,
+        inner,
+        &[frame::row(format!("/{shown}{cursor}"), style)],
+    );
+    Rect {
+        y: inner.y + 1,
+        height: inner.height - 1,
+        ..inner
+    }
+}
+
+/// What a run has cost by now; none where nothing is known of it.
+fn cost_of(run: &RunId, model: &Model) -> Option<f64> {
+    let of_it = history::all(model).filter(|(of, _)| *of == run);
+    let costs = of_it.filter_map(|(_, iteration)| cost(iteration, model));
+    costs.fold(None, |sum, cost| Some(sum.unwrap_or(0.0) + cost))
 }
 
 /// `#3 now · 12m · 18k→128k · $4.12`.
@@ -136,16 +207,12 @@ fn detail(iteration: &Iteration, cells: usize, theme: &Theme) -> Line<'static> {
 }
 
 fn begun_by(iteration: &Iteration) -> String {
-    iteration.cause.map_or_else(
-        || "first start".to_owned(),
-        |cause| format!("by {}", cause.as_str().replace('_', " ")),
-    )
+    iteration.cause.map_or("started", Cause::short).to_owned()
 }
 
-/// Why it ended, in words: the record's own are names.
+/// Why it ended.
 fn ended_by(iteration: &Iteration) -> Option<String> {
-    let reason = iteration.end_reason?;
-    Some(reason.as_str().replace('_', " "))
+    Some(iteration.end_reason?.short().to_owned())
 }
 
 fn lived(iteration: &Iteration, model: &Model) -> Duration {
@@ -187,6 +254,8 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
         Some(Ok(past)) if run != model.run() => &past.iteration,
         _ => iteration,
     };
+    let differs = history::asked_of_selected(model).and_then(|past| past.difference.as_ref());
+    let shows_difference = model.history.difference && differs.is_some();
     let messages = past.map_or_else(Vec::new, |past| messages(past, iteration));
     let mut facts = facts(iteration, model);
     facts.extend(summary_made(iteration));
@@ -215,22 +284,63 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
         ]);
         (0, line)
     });
-    let messages = messages.iter().flat_map(|(heading, said)| {
-        let heading = [
-            Line::default(),
-            frame::row(format!(" {heading}"), theme.title),
-        ];
-        let heading = heading.into_iter().map(|line| (0, line));
-        heading.chain(markdown::rows(said, inner.width, Marks::Kept, theme))
-    });
-    let window = text::window(facts.chain(messages), model.history.scroll, inner.height);
+    let heading = |heading: &str| {
+        [
+            (0, Line::default()),
+            (0, frame::row(format!(" {heading}"), theme.title)),
+        ]
+    };
+    let scroll = model.history.scroll;
+    let window = if let Some(difference) = differs.filter(|_| shows_difference) {
+        let name = "What changed from the handoff it was given to the one it gave";
+        let rows = heading(name)
+            .into_iter()
+            .chain(changes(difference, inner.width, theme));
+        text::window(rows, scroll, inner.height)
+    } else {
+        let messages = messages.iter().flat_map(|(name, said)| {
+            let rows = markdown::rows(said, inner.width, Marks::Kept, theme);
+            heading(name).into_iter().chain(rows)
+        });
+        text::window(facts.chain(messages), scroll, inner.height)
+    };
     frame::rows(buf, inner, &window.rows);
-    let mut hints = vec!["Enter close", "p play the recording", "↑↓ other"];
+    let mut hints = vec!["Enter close"];
     if window.above || window.below {
-        hints.insert(1, "PgUp PgDn scroll");
+        hints.push("PgUp PgDn scroll");
     }
+    if shows_difference {
+        hints.push("d whole texts");
+    } else if differs.is_some() {
+        hints.push("d difference");
+    }
+    hints.extend(["R resume", "p play", "y copy", "↑↓ other"]);
     let hints: Vec<String> = hints.into_iter().map(str::to_owned).collect();
     frame::foot(buf, area, &hints, "", theme);
+}
+
+/// The rows of a unified diff: what was added and what is gone differ by their sign, not only by their colour.
+fn changes<'a>(
+    difference: &'a str,
+    cells: u16,
+    theme: &'a Theme,
+) -> impl Iterator<Item = (usize, Line<'static>)> + 'a {
+    let shown = if difference.is_empty() {
+        " nothing"
+    } else {
+        difference
+    };
+    shown.lines().enumerate().flat_map(move |(number, line)| {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => theme.good,
+            Some(b'-') => theme.bad,
+            Some(b'@') => theme.accent,
+            _ => theme.text,
+        };
+        let run = (text::safe_line(line).into_owned(), style);
+        let rows = text::wrap(&[run], &text::Lead::default(), usize::from(cells));
+        rows.into_iter().map(move |row| (number, row))
+    })
 }
 
 /// The whole texts of an iteration: the handoff that it was given, the one that it gave, its summary.
@@ -276,7 +386,7 @@ fn given(record: &RebootRecord) -> (&'static str, String) {
     }
     let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
     let arrived = if record.verified {
-        "seen to arrive"
+        "delivered and confirmed"
     } else {
         "not confirmed"
     };

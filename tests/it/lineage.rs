@@ -379,6 +379,33 @@ async fn a_session_of_any_run_is_found_with_its_handoffs(place: Place) {
         durable(store.put_checkpoint(&ours, one).await);
     }
 
+    // A text is found in the handoffs of both sessions, whatever its case; what a pattern would mean is a letter.
+    let handoff = "handoff \u{1f600}\n# ";
+    let summary = second.summary.as_ref().unwrap();
+    let (both, last) = (
+        [
+            (old.clone(), second.iteration),
+            (old.clone(), first.iteration),
+        ],
+        [(old.clone(), second.iteration)],
+    );
+    for (wanted, found) in [
+        (handoff.to_uppercase().as_str(), &both[..]),
+        (summary, &both),
+        (session(2).to_string().as_str(), &last),
+        ("no such words", &[]),
+        ("%", &[]),
+    ] {
+        assert_eq!(
+            store.search(&ours, wanted, 9).await.unwrap(),
+            found,
+            "{wanted}"
+        );
+    }
+    assert_eq!(
+        store.search(&project("theirs"), handoff, 9).await.unwrap(),
+        []
+    );
     let past = store.session(session(1)).await.unwrap().unwrap();
     assert_eq!(
         (&past.run, past.iteration.iteration),

@@ -383,7 +383,7 @@ fn finish(model: &mut Model) -> Vec<Effect> {
             "iteration {iteration}: the trimmed session goes on{}",
             trimmed.map(won).unwrap_or_default()
         ),
-        Kind::Undo(..) => format!("iteration {iteration}: the session before the reboot is back"),
+        Kind::Undo(..) => format!("iteration {iteration}: the earlier session is back"),
         Kind::Restart if model.is_generic() => {
             format!("iteration {iteration} has started")
         }

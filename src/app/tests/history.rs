@@ -81,13 +81,161 @@ fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
     assert!(bench.model.history.scroll > 0);
     bench.press(KeyCode::Down);
     assert_eq!(bench.model.history.scroll, 0);
-    // The recording of an earlier run is not beside those of this one.
+    // An earlier run's recording is played like this one's.
     let effects = bench.press(KeyCode::Char('p'));
-    assert!(
-        !effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::ReadRecording(_)))
+    assert_eq!(
+        effects,
+        [Effect::ReadRecording(before.run, IterationId::FIRST)]
     );
+}
+
+fn copied(bench: &mut Bench) -> String {
+    let effects = bench.press(KeyCode::Char('y'));
+    let text = effects.into_iter().find_map(|effect| match effect {
+        Effect::Copy(text) => Some(text),
+        _ => None,
+    });
+    text.expect("something is copied")
+}
+
+fn typed(bench: &mut Bench, text: &str) {
+    for c in text.chars() {
+        bench.press(KeyCode::Char(c));
+    }
+}
+
+#[test]
+fn a_search_looks_through_the_list_at_once_and_through_handoffs_at_the_enter() {
+    let mut bench = Bench::new();
+    let before = earlier();
+    bench.tell(Event::Store(StoreEvent::EarlierRuns(vec![before.clone()])));
+    bench.press(KeyCode::F(6));
+    bench.press(KeyCode::Down);
+    typed(&mut bench, "/QUIT");
+    assert_eq!(sessions(&bench), [], "nothing says that");
+    bench.press(KeyCode::Backspace);
+    for _ in 0..3 {
+        bench.press(KeyCode::Backspace);
+    }
+    typed(&mut bench, "told to end");
+    assert_eq!(sessions(&bench), [session(8), session(7)]);
+    assert_eq!(bench.model.history.selected, 0);
+
+    // What only the store has: an answer to another question is late.
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(effects, [Effect::SearchHistory("told to end".to_owned())]);
+    let has_found = |text: &str| {
+        let own = (
+            RunId::new(Utc.timestamp_opt(1_795_000_000, 0).unwrap(), [1, 2, 3]),
+            1,
+        );
+        Event::Store(StoreEvent::HistoryFound {
+            text: text.to_owned(),
+            found: Ok(vec![(own.0, IterationId::new(own.1).unwrap())]),
+        })
+    };
+    bench.tell(has_found("else"));
+    assert_eq!(sessions(&bench).len(), 2);
+    bench.tell(has_found("told to end"));
+    assert_eq!(sessions(&bench), [session(OLD), session(8), session(7)]);
+
+    // Letters are the panel's again; Esc takes the search back first.
+    bench.press(KeyCode::Char('j'));
+    assert_eq!(bench.model.history.selected, 1);
+    bench.press(KeyCode::Esc);
+    assert_eq!(
+        (bench.model.focus, sessions(&bench).len()),
+        (Focus::History, 3)
+    );
+    bench.press(KeyCode::Esc);
+    assert_eq!(bench.model.focus, Focus::Pane);
+}
+
+#[test]
+fn any_earlier_session_is_resumed_and_a_turn_is_interrupted_only_by_the_second_press() {
+    let mut bench = Bench::new();
+    bench.tell(Event::Store(StoreEvent::EarlierRuns(vec![earlier()])));
+    bench.press(KeyCode::F(6));
+    bench.press(KeyCode::Char('R'));
+    assert_eq!(bench.step(), None, "the present session is there already");
+    bench.prompted(OLD, "work");
+    bench.press(KeyCode::Down);
+    bench.press(KeyCode::Char('R'));
+    assert_eq!(bench.step(), None);
+    let said = bench.model.notices.back().unwrap().text.clone();
+    assert!(said.contains("press R again"), "{said}");
+    // Another one was not asked for yet.
+    bench.press(KeyCode::Down);
+    bench.press(KeyCode::Char('R'));
+    assert_eq!(bench.step(), None);
+    bench.press(KeyCode::Char('R'));
+    assert_eq!(bench.model.focus, Focus::Pane);
+    let effects = bench.exited(0);
+    let start = starts(&effects).pop().expect("it is resumed");
+    assert_eq!((start.session, start.resume), (session(7), true));
+}
+
+#[test]
+fn the_details_show_and_copy_what_changed_between_the_two_handoffs() {
+    let mut bench = Bench::new();
+    let entry = |handoff: &str| JournalEntry {
+        reboot_id: uuid::Uuid::from_u128(1),
+        run: bench.model.run().clone(),
+        iteration: IterationId::FIRST,
+        step: Step::Done,
+        way: crate::lineage::Way::Fresh,
+        old_session: Some(session(OLD)),
+        new_session: None,
+        nonce: String::new(),
+        handoff: handoff.to_owned(),
+        trim: None,
+        old_agent: None,
+        new_agent: None,
+        cause: Cause::Key,
+        at: Utc.timestamp_opt(1_700_000_060, 0).unwrap(),
+        outcome: None,
+    };
+    let past = PastSession {
+        run: bench.model.run().clone(),
+        task: None,
+        iteration: bench.model.lineage.iterations()[0].clone(),
+        got: Some(entry("# Work\n- read\n- write\n")),
+        gave: Some(entry("# Work\n- write\n- test\n")),
+        state: None,
+        checkpoint: None,
+    };
+    bench.press(KeyCode::F(6));
+    assert_eq!(copied(&mut bench), session(OLD).to_string());
+    bench.press(KeyCode::Enter);
+    let (run, iteration) = (past.run.clone(), past.iteration.iteration);
+    let gave = past.gave.as_ref().unwrap().handoff.clone();
+    bench.tell(Event::Store(StoreEvent::PastRead {
+        run,
+        iteration,
+        found: Ok(Box::new(past)),
+    }));
+    assert_eq!(copied(&mut bench), gave);
+    bench.press(KeyCode::Char('d'));
+    let difference = "@@ -1,3 +1,3 @@\n # Work\n-- read\n - write\n+- test\n";
+    assert_eq!(copied(&mut bench), difference.to_owned());
+}
+
+#[test]
+fn the_figures_of_each_turn_are_kept() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.turn_ended(OLD);
+    bench.used(40_000);
+    let mut line = status_line(OLD);
+    line.cost_usd = Some(0.5);
+    bench.tell(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
+    let effects = bench.prompted(OLD, "more");
+    let kept = effects.iter().find_map(|effect| match effect {
+        Effect::KeepTurn(turn) => Some(*turn),
+        _ => None,
+    });
+    let kept = kept.expect("the turn before is complete");
+    assert_eq!((kept.used, kept.cost_usd), (Tokens(40_000), Some(0.5)));
 }
 
 #[test]

@@ -488,10 +488,7 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     assert_eq!(selected, 2, "it is still the first iteration");
     bench.used(155_000);
     let said = bench.model.notices.back().unwrap().text.clone();
-    assert!(
-        said.contains("the session before the reboot is back"),
-        "{said}"
-    );
+    assert!(said.contains("the earlier session is back"), "{said}");
     bench.tell(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
     let undone = Event::ControlAsked {
