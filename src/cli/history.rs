@@ -1,30 +1,64 @@
-//! `pitstop history [--json]`: the iterations of the run, as its supervisor knows them, or of the last run, as
-//! the store does.
+//! `pitstop history`: the iterations of this run as its supervisor knows them, and of this and earlier runs as the store does.
+
+mod chart;
+mod detail;
+mod totals;
 
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::here::Here;
 use super::out::{self, columns, complain, duration, tokens};
 use crate::api::wire::{HistoryReport, IterationReport};
 use crate::app::report::iteration_report;
+use crate::clean;
 use crate::config::load::Flags;
 use crate::format;
-use crate::lineage::EndReason;
-use crate::lineage::metrics::Total;
-use crate::store::{HistoryOf, RunHistory};
+use crate::lineage::past::PastSession;
+use crate::lineage::{Cause, EndReason, IterationId, metrics};
+use crate::store::{HistoryOf, RunHistory, Store, StoreError};
+use crate::transcript::SessionId;
 
 /// How many of the newest runs are looked through for the last one: their names hold the second only.
 const RUNS: u32 = 16;
 
+/// How many of the newest runs are listed and summed.
+const ALL_RUNS: u32 = 500;
+
+/// How many iterations a search finds at most.
+const FOUND: u32 = 500;
+
 /// The characters of a session's id that distinguish it from its neighbours in a table.
 const SHORT_ID: usize = 8;
+
+/// The shortest beginning of a session's id that is taken for one: a shorter number is an iteration's.
+const SHORTEST_ID: usize = 4;
+
+/// The characters of a task that are shown in a table.
+const TASK: usize = 60;
 
 /// Lists the iterations of this run, or of the last one if no supervisor runs here.
 #[derive(Args, Clone, Debug)]
 pub struct HistoryArgs {
-    /// Show how the reboots of all runs here came out, and how long their steps took
+    /// Show one iteration with the handoffs it was given and gave and its whole summary: its number in the newest run, or the
+    /// beginning of its session's id
+    #[arg(value_name = "ITERATION|SESSION", conflicts_with_all = ["all", "search", "totals", "chart"])]
+    pub one: Option<String>,
+    /// With ITERATION|SESSION: print only what changed from the handoff it was given to the one it gave
+    #[arg(long, requires = "one")]
+    pub diff: bool,
+    /// List the iterations of earlier runs too
     #[arg(long)]
+    pub all: bool,
+    /// List only iterations of this and earlier runs in whose task, handoffs, summary or record this text stands
+    #[arg(long, value_name = "TEXT")]
+    pub search: Option<String>,
+    /// Print what all runs here have cost, by run and by day, how their reboots came out, and how long their steps took
+    #[arg(long, conflicts_with_all = ["all", "search"])]
     pub totals: bool,
+    /// Print a chart of the newest run as SVG: how full the context was, and the cost, turn by turn
+    #[arg(long, conflicts_with_all = ["all", "search", "totals", "json"])]
+    pub chart: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -33,21 +67,36 @@ pub struct HistoryArgs {
 /// Runs the command; 0, or 3 if no supervisor runs here and none ever did, or 1.
 #[must_use]
 pub fn run(args: &HistoryArgs, flags: &Flags) -> i32 {
-    if args.totals {
-        return totals(args, flags).unwrap_or_else(|code| code);
-    }
-    let found = out::get_if_any::<HistoryReport>("/history").and_then(|found| match found {
-        Some(found) => Ok(found),
-        None => last_run(flags).and_then(|report| {
+    let printed = if args.totals {
+        totals_of(args, flags)
+    } else if args.chart {
+        chart_of(flags)
+    } else if let Some(one) = &args.one {
+        detail_of(one, args, flags)
+    } else if args.all || args.search.is_some() {
+        runs_of(args, flags)
+    } else {
+        newest(args, flags)
+    };
+    printed.map_or_else(|code| code, |text| out::print(&text))
+}
+
+/// The iterations of the run of this directory.
+fn newest(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
+    let found = match out::get_if_any::<HistoryReport>("/history")? {
+        Some(found) => found,
+        None => {
+            let report = report(&last_run(flags)?);
             let json = serde_json::to_string(&report).map_err(|error| fail(&error))?;
-            Ok((report, json))
-        }),
-    });
-    match found {
-        Ok((_, json)) if args.json => out::print(&format!("{json}\n")),
-        Ok((report, _)) => out::print(&describe(&report)),
-        Err(code) => code,
-    }
+            (report, json)
+        }
+    };
+    let (report, json) = found;
+    Ok(if args.json {
+        format!("{json}\n")
+    } else {
+        describe(&report)
+    })
 }
 
 fn fail(error: &dyn std::error::Error) -> i32 {
@@ -55,96 +104,240 @@ fn fail(error: &dyn std::error::Error) -> i32 {
     out::FAILED
 }
 
-/// The figures of all runs in this directory, from the store.
-fn totals(args: &HistoryArgs, flags: &Flags) -> Result<i32, i32> {
+/// Reads what the store has of this directory; what is open there was left so by a supervisor that died, unless it runs.
+fn from_store<T>(
+    flags: &Flags,
+    read: impl AsyncFnOnce(&Store, &Here) -> Result<T, StoreError>,
+) -> Result<(T, Here), i32> {
     let here = Here::find(flags)?;
     if !here.has_store() {
         return Err(out::none_runs());
     }
-    let of = HistoryOf::Project(here.project.clone());
-    let found = here.with_store(async |store| store.totals(&of).await)?;
-    Ok(out::print(&if args.json {
-        format!("{}\n", totals_json(&found))
-    } else {
-        totals_table(&found)
-    }))
+    let found = here.with_store(async |store| read(store, &here).await)?;
+    Ok((found, here))
 }
 
-fn totals_json(found: &[Total]) -> serde_json::Value {
-    let reboots: Vec<_> = found
-        .iter()
-        .filter_map(|one| {
-            let (cause, outcome) = one.reboots()?;
-            Some(serde_json::json!({"cause": cause, "outcome": outcome, "count": one.count}))
-        })
-        .collect();
-    let steps: Vec<_> = found
-        .iter()
-        .filter_map(|one| {
-            let step = one.step()?;
-            Some(serde_json::json!({"step": step, "count": one.count, "mean_ms": one.mean(), "max_ms": one.max}))
-        })
-        .collect();
-    serde_json::json!({"reboots": reboots, "steps": steps})
-}
-
-fn totals_table(found: &[Total]) -> String {
-    let mut reboots = vec![
-        ["reboots by", "came out", "times"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
-    let mut steps = vec![
-        ["step", "times", "mean", "longest"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
-    for one in found {
-        if let Some((cause, outcome)) = one.reboots() {
-            reboots.push(vec![
-                cause.as_str().replace('_', " "),
-                outcome.as_str().replace('_', " "),
-                one.count.to_string(),
-            ]);
-        } else if let Some(step) = one.step() {
-            steps.push(vec![
-                step.as_str().replace('_', " "),
-                one.count.to_string(),
-                duration(one.mean() as u64),
-                duration(one.max as u64),
-            ]);
-        }
-    }
-    if reboots.len() + steps.len() == 2 {
-        return "no reboots yet\n".to_owned();
-    }
-    format!("{}\n{}", columns(&reboots), columns(&steps))
-}
-
-/// The last run in this directory, from the store.
-fn last_run(flags: &Flags) -> Result<HistoryReport, i32> {
-    let here = Here::find(flags)?;
-    if !here.has_store() {
-        return Err(out::none_runs());
-    }
+async fn runs(store: &Store, here: &Here, limit: u32) -> Result<Vec<RunHistory>, StoreError> {
     let project = HistoryOf::Project(here.project.clone());
-    let runs = here.with_store(async |store| store.history(&project, RUNS).await)?;
-    let last = runs.into_iter().max_by_key(|one| one.run.started_at);
-    last.map(|last| report(&last)).ok_or_else(out::none_runs)
+    store.history(&project, limit).await
 }
 
+/// The figures of all runs in this directory.
+fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
+    let read = async |store: &Store, here: &Here| {
+        let of = HistoryOf::Project(here.project.clone());
+        let totals = store.totals(&of).await?;
+        Ok((runs(store, here, ALL_RUNS).await?, totals))
+    };
+    let ((runs, totals), _) = from_store(flags, read)?;
+    Ok(if args.json {
+        format!("{}\n", totals::as_json(&runs, &totals))
+    } else {
+        totals::table(&runs, &totals)
+    })
+}
+
+/// The chart of the newest run in which a turn was measured.
+fn chart_of(flags: &Flags) -> Result<String, i32> {
+    let read = async |store: &Store, here: &Here| {
+        for run in runs(store, here, RUNS).await? {
+            let turns = metrics::turns(&store.metrics(&run.run.run).await?);
+            if !turns.is_empty() {
+                return Ok(Some((run, turns)));
+            }
+        }
+        Ok(None)
+    };
+    let (found, here) = from_store(flags, read)?;
+    let drawn = found.and_then(|(run, turns)| {
+        let title = format!("pitstop · {} · run {}", here.project.path, run.run.run);
+        chart::draw(&title, &turns, &run.iterations, &here.config.guard)
+    });
+    drawn.ok_or_else(|| {
+        complain(
+            "no turn of a run was measured here yet",
+            "the figures of a turn are kept when the next one begins, or the session ends",
+        );
+        out::FAILED
+    })
+}
+
+/// One iteration.
+fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
+    let read = async |store: &Store, here: &Here| find(store, here, one).await;
+    let (found, _) = from_store(flags, read)?;
+    let past = found.map_err(|why| {
+        complain(&why, "`pitstop history --all` lists them");
+        out::FAILED
+    })?;
+    if !args.diff {
+        return Ok(if args.json {
+            format!("{}\n", detail::as_json(&past))
+        } else {
+            detail::describe(&past)
+        });
+    }
+    let changes = detail::changes(&past).ok_or_else(|| {
+        complain(
+            "there are no two handoffs to compare: it was not given one, or has not made one",
+            "",
+        );
+        out::FAILED
+    })?;
+    Ok(if args.json {
+        format!("{}\n", json!({ "difference": changes }))
+    } else {
+        clean::text(&changes).into_owned()
+    })
+}
+
+/// The iteration that is meant, or why it is not known which.
+async fn find(
+    store: &Store,
+    here: &Here,
+    one: &str,
+) -> Result<Result<PastSession, String>, StoreError> {
+    let runs = runs(store, here, ALL_RUNS).await?;
+    let number = one.trim_start_matches('#').parse().ok();
+    let meant = match number.and_then(IterationId::new) {
+        Some(number) if one.len() < SHORT_ID => runs
+            .iter()
+            .max_by_key(|run| run.run.started_at)
+            .map(|newest| (newest.run.run.clone(), number)),
+        _ => {
+            let begins = |id: SessionId| id.to_string().starts_with(&one.to_ascii_lowercase());
+            let mut of_it: Vec<_> = runs
+                .iter()
+                .flat_map(|run| run.iterations.iter().map(move |one| (run, one)))
+                .filter(|(_, iteration)| iteration.session_id.is_some_and(begins))
+                .collect();
+            // The same session may have been taken up again: the newest is meant.
+            of_it.sort_by_key(|(run, iteration)| (run.run.started_at, iteration.iteration));
+            let mut ids: Vec<_> = of_it.iter().map(|(_, one)| one.session_id).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            if ids.len() > 1 && one.len() >= SHORTEST_ID {
+                return Ok(Err(format!(
+                    "{} sessions begin with {one:?}: give more of the id",
+                    ids.len()
+                )));
+            }
+            let newest = of_it.pop().filter(|_| one.len() >= SHORTEST_ID);
+            newest.map(|(run, iteration)| (run.run.run.clone(), iteration.iteration))
+        }
+    };
+    let found = match meant {
+        Some((run, iteration)) => store.past(&run, iteration).await?,
+        None => None,
+    };
+    Ok(found.ok_or_else(|| format!("no iteration or session {one:?} is known here")))
+}
+
+/// The iterations of all runs, or those in which a text stands.
+fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
+    let read = async |store: &Store, here: &Here| {
+        let mut runs = runs(store, here, ALL_RUNS).await?;
+        if let Some(wanted) = &args.search {
+            let found = store.search(&here.project, wanted, FOUND).await?;
+            for run in &mut runs {
+                let of_it = |one: &crate::lineage::Iteration| {
+                    found.contains(&(run.run.run.clone(), one.iteration))
+                };
+                let kept: Vec<_> = run.iterations.drain(..).filter(of_it).collect();
+                run.iterations = kept;
+            }
+            runs.retain(|run| !run.iterations.is_empty());
+        }
+        Ok(runs)
+    };
+    let (runs, here) = from_store(flags, read)?;
+    let lives = here.holder().is_some();
+    let newest = runs.iter().map(|run| run.run.started_at).max();
+    let reports: Vec<_> = runs
+        .iter()
+        .map(|run| {
+            let open = lives && Some(run.run.started_at) == newest && run.run.ended_at.is_none();
+            (run, if open { open_report(run) } else { report(run) })
+        })
+        .collect();
+    Ok(if args.json {
+        format!("{}\n", all_json(&reports))
+    } else {
+        all_table(&reports)
+    })
+}
+
+fn all_json(runs: &[(&RunHistory, HistoryReport)]) -> Value {
+    let run = |(run, report): &(&RunHistory, HistoryReport)| {
+        json!({
+            "run_id": run.run.run, "task": run.run.task, "started_at": run.run.started_at,
+            "ended_at": run.run.ended_at, "cost_usd": cost(report), "iterations": report.iterations,
+        })
+    };
+    json!({ "runs": runs.iter().map(run).collect::<Vec<_>>() })
+}
+
+fn all_table(runs: &[(&RunHistory, HistoryReport)]) -> String {
+    if runs.is_empty() {
+        return "nothing found\n".to_owned();
+    }
+    let tables: Vec<String> = runs
+        .iter()
+        .map(|(run, report)| {
+            let began = run.run.started_at.format("%Y-%m-%d %H:%M UTC");
+            let mut parts = vec![format!("run {}", run.run.run), began.to_string()];
+            parts.extend(cost(report).map(format::dollars));
+            let task = run.run.task.as_deref();
+            parts.extend(task.map(|task| short_task(Some(task))));
+            format!("{}\n{}", parts.join(" · "), describe(report))
+        })
+        .collect();
+    tables.join("\n")
+}
+
+/// What a run has cost, where that is known.
+fn cost(report: &HistoryReport) -> Option<f64> {
+    let costs = report.iterations.iter().filter_map(|one| one.cost_usd);
+    costs.fold(None, |sum, cost| Some(sum.unwrap_or(0.0) + cost))
+}
+
+/// The start of a task's first line, fit to be shown.
+fn short_task(task: Option<&str>) -> String {
+    let line = task
+        .unwrap_or("–")
+        .trim()
+        .lines()
+        .next()
+        .unwrap_or_default();
+    let start: String = line.chars().take(TASK).collect();
+    let more = if start.len() < line.len() { "…" } else { "" };
+    format!("{}{more}", clean::one_line(&start))
+}
+
+/// The last run in this directory.
+fn last_run(flags: &Flags) -> Result<RunHistory, i32> {
+    let (runs, _) = from_store(flags, async |store: &Store, here: &Here| {
+        runs(store, here, RUNS).await
+    })?;
+    let last = runs.into_iter().max_by_key(|one| one.run.started_at);
+    last.ok_or_else(out::none_runs)
+}
+
+/// A run of a supervisor that is not there any more: what is open was left so by one that died.
 fn report(history: &RunHistory) -> HistoryReport {
-    let iterations = history.iterations.iter().map(|iteration| {
-        let mut report = iteration_report(iteration);
-        // No supervisor runs here: what is open was left so by a supervisor that died.
-        report
+    let mut report = open_report(history);
+    for iteration in &mut report.iterations {
+        iteration
             .end_reason
             .get_or_insert_with(|| EndReason::Crash.to_string());
-        report
-    });
+    }
+    report
+}
+
+fn open_report(history: &RunHistory) -> HistoryReport {
     HistoryReport {
         run_id: Some(history.run.run.to_string()),
-        iterations: iterations.collect(),
+        iterations: history.iterations.iter().map(iteration_report).collect(),
     }
 }
 
@@ -154,12 +347,31 @@ pub fn describe(report: &HistoryReport) -> String {
     if report.iterations.is_empty() {
         return "no iterations yet\n".to_owned();
     }
-    let head = [
-        "#", "session", "began by", "ended by", "lasted", "tokens", "reboot", "handoff", "cost",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![head()];
     rows.extend(report.iterations.iter().map(fields));
     columns(&rows)
+}
+
+fn head() -> Vec<String> {
+    [
+        "#", "session", "began", "ended", "lasted", "tokens", "reboot", "handoff", "cost",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// Why it began and ended, in words; a word of another version as it is.
+fn began(word: &str) -> String {
+    if word == "start" {
+        return "started".to_owned();
+    }
+    let cause: Result<Cause, _> = word.parse();
+    cause.map_or_else(|_| word.replace('_', " "), |cause| cause.short().to_owned())
+}
+
+fn ended(word: &str) -> String {
+    let reason: Result<EndReason, _> = word.parse();
+    reason.map_or_else(|_| word.replace('_', " "), |one| one.short().to_owned())
 }
 
 /// Tokens at the start and at the end, and how often they were compacted between.
@@ -179,22 +391,20 @@ fn figures(iteration: &IterationReport) -> String {
 
 fn fields(iteration: &IterationReport) -> Vec<String> {
     let none = || "–".to_owned();
-    let word = |text: &Option<String>| {
-        text.as_deref()
-            .map_or_else(none, |text| text.replace('_', " "))
-    };
+    let cause = iteration.cause.as_deref().map_or_else(none, began);
+    let reason = iteration.end_reason.as_deref().map_or_else(none, ended);
     let transition: u64 = iteration.transition_time_ms.values().sum();
     let session = iteration.session_id.as_deref().unwrap_or("–");
     vec![
         iteration.iteration.to_string(),
         session.chars().take(SHORT_ID).collect(),
         match iteration.way.as_deref() {
-            Some("trim") => format!("{}, trim", word(&iteration.cause)),
-            _ => word(&iteration.cause),
+            Some("trim") => format!("{cause}, trim"),
+            _ => cause,
         },
         match iteration.ended_at {
             None if iteration.end_reason.is_none() => "running".to_owned(),
-            _ => word(&iteration.end_reason),
+            _ => reason,
         },
         duration(iteration.duration_ms),
         figures(iteration),
@@ -214,8 +424,12 @@ fn fields(iteration: &IterationReport) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use chrono::{DateTime, Utc};
+
     use super::*;
     use crate::api::wire::IterationTokens;
+    use crate::lineage::{Lineage, ProcessStamp, Project, RunId};
+    use crate::store::RunRecord;
 
     #[test]
     fn people_get_one_aligned_line_an_iteration() {
@@ -249,39 +463,57 @@ mod tests {
         };
         assert_eq!(
             describe(&report),
-            "#  session   began by  ended by     lasted      tokens                  reboot  handoff  cost\n\
-             1  01234567  start     user reboot  3 min 20 s  20k → 155k (compacted)  –       –        $1.50\n\
-             2  s\\u{1b}2  key       running      900 ms      –                       420 ms  3.1 KB   –\n"
+            "#  session   began          ended     lasted      tokens                  reboot  handoff  cost\n\
+             1  01234567  started        rebooted  3 min 20 s  20k → 155k (compacted)  –       –        $1.50\n\
+             2  s\\u{1b}2  reboot by key  running   900 ms      –                       420 ms  3.1 KB   –\n"
         );
     }
 
+    /// A run whose iterations, an hour apart, have cost so much.
+    pub(super) fn run(started: DateTime<Utc>, costs: &[f64]) -> RunHistory {
+        let name = RunId::new(started, [1, 2, 3]);
+        let mut lineage = Lineage::new(name.clone());
+        for (hour, cost) in (0..).zip(costs) {
+            let at = started + chrono::TimeDelta::hours(hour);
+            lineage.open(None, None, at).unwrap();
+            lineage.current_mut().unwrap().cost_usd = Some(*cost);
+            lineage.close(at, EndReason::Shutdown).unwrap();
+        }
+        RunHistory {
+            run: RunRecord {
+                run: name,
+                project: Project::new(std::path::Path::new("/p"), "host"),
+                process: ProcessStamp {
+                    pid: 1,
+                    start_time: "x".to_owned(),
+                },
+                agent: "claude".to_owned(),
+                version: "0".to_owned(),
+                task: Some("port the importer\nand more".to_owned()),
+                started_at: started,
+                ended_at: None,
+                end_reason: None,
+            },
+            iterations: lineage.iterations().to_vec(),
+        }
+    }
+
     #[test]
-    fn totals_are_told_by_cause_outcome_and_step() {
-        let total = |name: &str, count, sum, max| Total {
-            name: name.to_owned(),
-            count,
-            sum,
-            max,
-        };
-        let found = [
-            total("reboot:key:done", 2, 2.0, 1.0),
-            total("reboot:threshold:rolled_back", 1, 1.0, 1.0),
-            total("step:ending", 2, 500.0, 300.0),
-            total("transition", 2, 900.0, 500.0),
-        ];
-        assert_eq!(
-            totals_table(&found),
-            "reboots by  came out     times\n\
-             key         done         2\n\
-             threshold   rolled back  1\n\
-             \n\
-             step    times  mean    longest\n\
-             ending  2      250 ms  300 ms\n"
+    fn each_run_of_a_list_has_its_cost_and_its_task() {
+        let started = DateTime::from_timestamp(1_795_000_000, 0).unwrap();
+        let one = run(started, &[1.0, 0.5]);
+        let reports = [(&one, report(&one))];
+        let table = all_table(&reports);
+        assert!(
+            table.starts_with(
+                "run 20261118-110640-010203 · 2026-11-18 11:06 UTC · $1.50 · port the importer\n"
+            ),
+            "{table}"
         );
-        let json = totals_json(&found);
-        assert_eq!(json["reboots"][1]["outcome"], "rolled_back");
-        assert_eq!(json["steps"][0]["mean_ms"], 250.0);
-        assert_eq!(totals_table(&[]), "no reboots yet\n");
+        let json = all_json(&reports);
+        assert_eq!(json["runs"][0]["cost_usd"], 1.5);
+        assert_eq!(json["runs"][0]["iterations"][1]["cost_usd"], 0.5);
+        assert_eq!(all_table(&[]), "nothing found\n");
     }
 
     #[test]

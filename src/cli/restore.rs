@@ -15,6 +15,7 @@ use super::{
     out::{self, columns, complain},
 };
 use crate::{
+    app::checkpoint::MANUAL,
     config::load::Flags,
     lineage::checkpoint::{Checkpoint, MAX_BYTES},
     store::{Checkpoints, HistoryOf, Store, StoreError},
@@ -40,9 +41,12 @@ pub struct RestoreArgs {
     /// The environment whose newest checkpoint is taken up
     #[arg(value_name = "ENV")]
     pub environment: Option<String>,
-    /// List the checkpoints instead, newest first
+    /// List the checkpoints instead, newest first; automatic ones in a row that are alike are one line
     #[arg(long)]
     pub list: bool,
+    /// List each of those that are alike too
+    #[arg(long, requires = "list")]
+    pub all: bool,
     /// Take the checkpoint whose id begins so
     #[arg(long, value_name = "ID")]
     pub at: Option<String>,
@@ -88,7 +92,7 @@ fn restore(args: &RestoreArgs, host: &HostArgs) -> Result<i32, i32> {
         let text = if args.json {
             format!("{}\n", as_json(&found))
         } else {
-            table(&found)
+            table(&found, args.all)
         };
         return Ok(out::print(&text));
     }
@@ -189,7 +193,21 @@ async fn look(
     which: &Checkpoints,
     to_start: bool,
 ) -> Result<(Vec<Checkpoint>, Vec<String>, bool), StoreError> {
-    let found = store.checkpoints(which).await?;
+    let mut found = store.checkpoints(which).await?;
+    if !to_start && which.tag.is_none() {
+        // Those made by hand stand in the list however many automatic ones came after them.
+        let by_hand = Checkpoints {
+            tag: Some(MANUAL.to_owned()),
+            ..which.clone()
+        };
+        let older = store.checkpoints(&by_hand).await?;
+        let older = older.into_iter();
+        let older: Vec<_> = older
+            .filter(|one| found.iter().all(|listed| listed.id != one.id))
+            .collect();
+        found.extend(older);
+        found.sort_by_key(|one| std::cmp::Reverse((one.created_at, one.id)));
+    }
     let mut known = Vec::new();
     let mut is_demo = false;
     match found.first() {
@@ -217,7 +235,7 @@ fn none_found(args: &RestoreArgs, which: &Checkpoints, known: &[String]) -> Resu
         let text = if args.json {
             format!("{}\n", as_json(&[]))
         } else {
-            table(&[])
+            table(&[], false)
         };
         return Ok(out::print(&text));
     }
@@ -238,28 +256,65 @@ fn none_found(args: &RestoreArgs, which: &Checkpoints, known: &[String]) -> Resu
     Err(out::FAILED)
 }
 
-fn table(found: &[Checkpoint]) -> String {
+/// Whether a person or a script asked for it.
+fn is_by_hand(one: &Checkpoint) -> bool {
+    one.tags.iter().any(|tag| tag == MANUAL)
+}
+
+/// Whether one checkpoint brings back no more than the other: they were saved by themselves in the same session, and the work
+/// stood alike.
+fn is_alike(one: &Checkpoint, other: &Checkpoint) -> bool {
+    let [one_work, other_work] = [one, other].map(|it| (&it.task, &it.next_steps, it.session));
+    !is_by_hand(one)
+        && !is_by_hand(other)
+        && (&one.environment, one_work) == (&other.environment, other_work)
+}
+
+fn table(found: &[Checkpoint], each: bool) -> String {
     if found.is_empty() {
         return "no checkpoints\n".to_owned();
     }
-    let head = ["id", "saved (UTC)", "environment", "tags", "next", "task"];
+    let head = [
+        "id",
+        "saved (UTC)",
+        "made",
+        "environment",
+        "iteration",
+        "tags",
+        "next",
+        "task",
+    ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(found.iter().map(|one| {
-        vec![
-            one.id.to_string().chars().take(8).collect(),
-            one.created_at.format("%Y-%m-%d %H:%M:%S").to_string(),
-            one.environment.clone(),
-            one.tags.join(", "),
-            one.next_steps.len().to_string(),
-            one.task
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .chars()
-                .take(60)
-                .collect(),
-        ]
-    }));
+    rows.extend(
+        found
+            .chunk_by(|one, next| !each && is_alike(one, next))
+            .map(|alike| {
+                let one = &alike[0];
+                let made = match alike.len() {
+                    _ if is_by_hand(one) => "BY HAND".to_owned(),
+                    1 => "automatic".to_owned(),
+                    count => format!("{count} automatic"),
+                };
+                let tags = one.tags.iter().filter(|tag| *tag != MANUAL);
+                vec![
+                    one.id.to_string().chars().take(8).collect(),
+                    one.created_at.format("%Y-%m-%d %H:%M:%S").to_string(),
+                    made,
+                    one.environment.clone(),
+                    one.iteration
+                        .map_or_else(|| "–".to_owned(), |number| number.to_string()),
+                    tags.map(String::as_str).collect::<Vec<_>>().join(", "),
+                    one.next_steps.len().to_string(),
+                    one.task
+                        .lines()
+                        .next()
+                        .unwrap_or_default()
+                        .chars()
+                        .take(60)
+                        .collect(),
+                ]
+            }),
+    );
     columns(&rows)
 }
 
@@ -284,7 +339,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_one_line_a_checkpoint_and_nothing_raw() {
+    fn a_list_merges_what_is_alike_and_shows_what_was_made_by_hand() {
         let one = Checkpoint {
             id: Uuid::from_u128(0x0a1b_2c3d << 96),
             environment: "web".to_owned(),
@@ -299,13 +354,22 @@ mod tests {
             iteration: None,
             session: None,
         };
+        let mut by_hand = one.clone();
+        by_hand.tags = vec![MANUAL.to_owned(), "v1".to_owned()];
+        let found = [one.clone(), one.clone(), by_hand, one.clone()];
         assert_eq!(
-            table(std::slice::from_ref(&one)),
-            "id        saved (UTC)          environment  tags                 next  task\n\
-             0a1b2c3d  1970-01-01 00:00:00  web          auto-save, tokens-7  1     ship\\u{1b}[2J it\n"
+            table(&found, false),
+            "id        saved (UTC)          made         environment  iteration  tags                 next  task\n\
+             0a1b2c3d  1970-01-01 00:00:00  2 automatic  web          –          auto-save, tokens-7  1     ship\\u{1b}[2J it\n\
+             0a1b2c3d  1970-01-01 00:00:00  BY HAND      web          –          v1                   1     ship\\u{1b}[2J it\n\
+             0a1b2c3d  1970-01-01 00:00:00  automatic    web          –          auto-save, tokens-7  1     ship\\u{1b}[2J it\n"
         );
+        assert_eq!(table(&found, true).lines().count(), 5);
+        let mut later = one.clone();
+        later.next_steps.clear();
+        assert_eq!(table(&[later, one.clone()], false).lines().count(), 3);
         assert_eq!(as_json(&[one])["checkpoints"][0]["handoff_bytes"], 5);
-        assert_eq!(table(&[]), "no checkpoints\n");
+        assert_eq!(table(&[], false), "no checkpoints\n");
     }
 
     #[test]

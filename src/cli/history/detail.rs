@@ -1,0 +1,75 @@
+//! `pitstop history SESSION`: one iteration with the handoff it was given, the one it gave, and its whole summary.
+
+use serde_json::{Value, json};
+
+use super::{fields, head};
+use crate::{
+    app::report::iteration_report, clean, cli::out::columns, lineage::past::PastSession,
+    scratchpad::difference,
+};
+
+/// What changed from the handoff that it was given to the one that it gave; none unless there are both.
+pub(super) fn changes(past: &PastSession) -> Option<String> {
+    let (got, gave) = (past.got.as_ref()?, past.gave.as_ref()?);
+    Some(difference(&got.handoff, &gave.handoff))
+}
+
+/// The iteration as one JSON object.
+pub(super) fn as_json(past: &PastSession) -> Value {
+    json!({
+        "run_id": past.run, "task": past.task, "iteration": iteration_report(&past.iteration),
+        "handoff_given": past.got.as_ref().map(|entry| &entry.handoff),
+        "handoff_made": past.gave.as_ref().map(|entry| &entry.handoff),
+        "difference": changes(past),
+    })
+}
+
+/// The iteration for people.
+pub(super) fn describe(past: &PastSession) -> String {
+    let report = iteration_report(&past.iteration);
+    let mut rows = vec![
+        vec!["run".to_owned(), past.run.to_string()],
+        vec![
+            "session".to_owned(),
+            report.session_id.clone().unwrap_or_else(|| "–".to_owned()),
+        ],
+    ];
+    // The short id of the table stands here whole.
+    let named = head().into_iter().zip(fields(&report));
+    rows.extend(
+        named
+            .filter(|(name, _)| name != "session")
+            .map(|(name, value)| vec![name.replace('#', "iteration"), value]),
+    );
+    if let Some(task) = &past.task {
+        rows.push(vec!["task".to_owned(), super::short_task(Some(task))]);
+    }
+    let mut text = columns(&rows);
+    let texts = [
+        (
+            "Handoff it was given",
+            past.got.as_ref().map(|entry| entry.handoff.as_str()),
+        ),
+        (
+            "Handoff it gave",
+            past.gave.as_ref().map(|entry| entry.handoff.as_str()),
+        ),
+        (
+            "Last checkpoint",
+            past.checkpoint
+                .as_ref()
+                .filter(|_| past.gave.is_none())
+                .map(|one| one.context.as_str()),
+        ),
+        ("Summary", past.iteration.summary.as_deref()),
+    ];
+    for (heading, said) in texts {
+        if let Some(said) = said.filter(|said| !said.trim().is_empty()) {
+            text.push_str(&format!(
+                "\n──── {heading} ────\n{}\n",
+                clean::text(said).trim_end()
+            ));
+        }
+    }
+    text
+}
