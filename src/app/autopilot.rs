@@ -3,15 +3,19 @@
 //! It lives on the same events as everything else. `watch` looks, after each of them, only at what is true now, as the
 //! reboot's own machine does, so facts may arrive in any order and none has to be waited for.
 
+pub mod facts;
 mod hold;
 mod told;
 mod turn;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    time::Duration,
+};
 
 use crate::{
     agent::{ToolCall, ToolOutput},
-    api::wire::AgentState,
+    api::wire::{AgentState, RunLine},
     autopilot::{
         Autopilot, End, Fresh, Pause, Phase, Plan, RunNews, Spent, Thrash, Trip, Verdict, Wait,
         breaker::excerpt, cap::duration, news::first_line, prompt,
@@ -70,6 +74,10 @@ const UNDELIVERED: Duration = Duration::from_secs(60);
 /// How often the elapsed time on the screen is brought up to date.
 const CLOCK: Duration = Duration::from_secs(10);
 
+/// When the countdown of a wait is by the second.
+const LAST_MINUTE: Duration = Duration::from_secs(60);
+const SECOND: Duration = Duration::from_secs(1);
+
 /// What the run's timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
@@ -107,6 +115,8 @@ pub struct Run {
     /// The newest iteration that was told to have begun, and to have ended.
     begun: Option<IterationId>,
     ended: Option<IterationId>,
+    /// The run's lines, oldest first.
+    pub timeline: VecDeque<RunLine>,
 }
 
 /// Begins the run; `first` says how the agent is started if not with the task itself.
@@ -148,9 +158,11 @@ pub fn begin(
             .rev()
             .find(|one| !one.is_open())
             .map(|last| last.iteration),
+        timeline: VecDeque::new(),
     });
     handoff::draft(model);
     let mut effects = vec![tell(news)];
+    told::remember(model, &effects);
     effects.extend(clock(model));
     effects.extend(first.unwrap_or_else(|| agent::begin(model, false, None, Some(start))));
     effects
@@ -269,6 +281,7 @@ pub fn after(model: &mut Model, effects: &mut Vec<Effect>) {
         _ => None,
     };
     effects.splice(at..at, news.into_iter().chain(end));
+    told::remember(model, effects);
 }
 
 /// Looks at what is true now.
@@ -631,7 +644,17 @@ pub fn clock(model: &mut Model) -> Vec<Effect> {
     };
     let left = run.pilot.time_left(model.now);
     let left = left.map(|left| left.max(Duration::from_millis(100)));
-    let tick = run.pilot.plan.attended.then_some(CLOCK);
+    let waits = match &run.pilot.phase {
+        Phase::Waiting(wait) => Some(wait.until.saturating_sub(model.now.since_start)),
+        _ => None,
+    };
+    // The countdown of a wait is shown by the minute, and in the last one by the second.
+    let beat = match waits {
+        Some(left) if left <= LAST_MINUTE => SECOND,
+        Some(left) => CLOCK.min(left - LAST_MINUTE).max(SECOND),
+        None => CLOCK,
+    };
+    let tick = run.pilot.plan.attended.then_some(beat);
     let next = match (left, tick) {
         (Some(left), Some(tick)) => Some(left.min(tick)),
         (left, tick) => left.or(tick),

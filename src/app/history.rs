@@ -37,6 +37,8 @@ pub struct HistoryPanel {
     pub past: Option<Past>,
     /// Whether the details show what changed between the two handoffs instead of their texts.
     pub difference: bool,
+    /// Whether the autonomous run is shown large, over the pane.
+    pub run_view: bool,
     /// What the list is searched for; empty: all is listed.
     pub query: String,
     /// Whether that is being typed.
@@ -45,6 +47,13 @@ pub struct HistoryPanel {
     pub found: Vec<(RunId, IterationId)>,
     /// The session that was asked for once while a turn runs: the second time it is resumed.
     resuming: Option<SessionId>,
+}
+
+impl HistoryPanel {
+    /// Whether something that can be scrolled lies over the pane.
+    const fn is_large(&self) -> bool {
+        self.detail || self.run_view
+    }
 }
 
 /// The longest text that is searched for, in characters.
@@ -150,22 +159,26 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     let last = listed(model).count().saturating_sub(1);
     let before = model.history.selected.min(last);
     let resuming = model.history.resuming.take();
+    let has_run = model.autopilot.is_some();
     let history = &mut model.history;
     match key.code {
         KeyCode::Down | KeyCode::Char('j') => history.selected = (before + 1).min(last),
         KeyCode::Up | KeyCode::Char('k') => history.selected = before.saturating_sub(1),
-        KeyCode::PageDown | KeyCode::Char(' ') if history.detail => {
+        KeyCode::PageDown | KeyCode::Char(' ') if history.is_large() => {
             history.scroll = history.scroll.saturating_add(PAGE);
         }
-        KeyCode::PageUp if history.detail => history.scroll = history.scroll.saturating_sub(PAGE),
-        KeyCode::Home | KeyCode::Char('g') if history.detail => history.scroll = 0,
-        KeyCode::End | KeyCode::Char('G') if history.detail => history.scroll = u16::MAX,
+        KeyCode::PageUp if history.is_large() => {
+            history.scroll = history.scroll.saturating_sub(PAGE)
+        }
+        KeyCode::Home | KeyCode::Char('g') if history.is_large() => history.scroll = 0,
+        KeyCode::End | KeyCode::Char('G') if history.is_large() => history.scroll = u16::MAX,
         KeyCode::PageDown => history.selected = before.saturating_add(usize::from(PAGE)).min(last),
         KeyCode::PageUp => history.selected = before.saturating_sub(usize::from(PAGE)),
         KeyCode::Home => history.selected = 0,
         KeyCode::End => history.selected = last,
         KeyCode::Enter => {
-            history.detail = !history.detail;
+            history.detail = !history.detail && !history.run_view;
+            history.run_view = false;
             return read(model);
         }
         KeyCode::Char('d') if history.detail => {
@@ -174,11 +187,16 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         KeyCode::Char('/') => {
             history.typing = true;
-            history.detail = false;
+            (history.detail, history.run_view) = (false, false);
         }
         KeyCode::Char('p') => return replay::open(model),
         KeyCode::Char('y') => return copy(model),
         KeyCode::Char('R') => return resume(model, resuming),
+        KeyCode::Char('t') if has_run => {
+            history.run_view = !history.run_view;
+            history.scroll = 0;
+        }
+        KeyCode::Esc if history.run_view => history.run_view = false,
         KeyCode::Esc if history.detail => history.detail = false,
         KeyCode::Esc if !history.query.is_empty() => {
             history.query.clear();
@@ -259,7 +277,7 @@ fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
     }
     match reboot::resume_earlier(model, session) {
         Ok(effects) => {
-            model.history.detail = false;
+            (model.history.detail, model.history.run_view) = (false, false);
             let mut all = input::set_focus(model, Focus::Pane);
             all.extend(effects);
             all

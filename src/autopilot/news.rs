@@ -62,6 +62,12 @@ pub enum RunNews {
         percent: Option<f64>,
         /// What the run has cost so far, in US dollars.
         cost_usd: f64,
+        /// How many items of the plan are done, as far as there is one.
+        #[serde(default)]
+        done: usize,
+        /// How many are open.
+        #[serde(default)]
+        open: usize,
         /// The start of what was said last.
         message: String,
     },
@@ -205,13 +211,19 @@ impl fmt::Display for RunNews {
                 used_tokens,
                 percent,
                 cost_usd,
+                done,
+                open,
                 message,
             } => {
                 write!(f, "turn {turn} ended in iteration {iteration}")?;
                 if let (Some(used), Some(percent)) = (used_tokens, percent) {
                     write!(f, " · {}k tokens, {percent:.0}%", used.0 / 1000)?;
                 }
-                write!(f, " · ${cost_usd:.2} · {message}")
+                write!(f, " · ${cost_usd:.2}")?;
+                if done + open > 0 {
+                    write!(f, " · {done} of {} done", done + open)?;
+                }
+                write!(f, " · {message}")
             }
             Self::TurnFailed { iteration, message } => {
                 write!(f, "turn failed in iteration {iteration}: {message}")

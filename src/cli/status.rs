@@ -5,6 +5,10 @@ use clap::Args;
 
 use super::out::{self, columns, duration, tokens};
 use crate::api::wire::{CacheReport, ContextReport, RunReport, StatusReport};
+use crate::app::autopilot::facts::facts;
+
+/// How many of a run's newest lines are shown.
+const LINES: usize = 5;
 
 /// Shows the status of the supervisor of this directory.
 #[derive(Args, Clone, Debug)]
@@ -81,7 +85,7 @@ fn describe(report: &StatusReport) -> String {
     }
     rows.push(row("reboot", &parts));
     if let Some(run) = &report.run {
-        rows.push(row("run", &run_parts(run)));
+        rows.extend(run_rows(run));
     }
     if let Some(cost) = report.cost_usd {
         rows.push(row("cost", &cost_parts(cost, report)));
@@ -126,28 +130,21 @@ fn cache_parts(cache: &CacheReport) -> Vec<String> {
     parts
 }
 
-/// How far an autonomous run is.
-fn run_parts(run: &RunReport) -> Vec<String> {
-    let of = |most: Option<String>| most.map_or_else(String::new, |most| format!(" of {most}"));
-    let time = |seconds: u64| duration(seconds.saturating_mul(1000));
-    let mut parts = vec![
-        run.phase.clone(),
-        format!(
-            "{}{} iterations",
-            run.iteration,
-            of(run.max_iterations.map(|most| most.to_string()))
-        ),
-        format!("{} turns", run.turns),
-        format!("{}{}", time(run.elapsed_s), of(run.max_time_s.map(time))),
-        format!(
-            "${:.2}{}",
-            run.cost_usd,
-            of(run.max_cost_usd.map(|most| format!("${most}")))
-        ),
-        format!("until \"{}\"", run.promise),
-    ];
-    parts.extend(run.why.clone());
-    parts
+/// How far an autonomous run is, and its newest lines.
+fn run_rows(run: &RunReport) -> Vec<Vec<String>> {
+    let name = |name: &str| match name {
+        "state" => "run".to_owned(),
+        "time" | "cost" => format!("run {name}"),
+        name => name.to_owned(),
+    };
+    let facts = facts(run).into_iter();
+    let mut rows: Vec<Vec<String>> = facts.map(|(fact, said)| vec![name(fact), said]).collect();
+    let skipped = run.timeline.len().saturating_sub(LINES);
+    rows.extend(run.timeline.iter().skip(skipped).map(|line| {
+        let at = line.at.format("%H:%M:%S");
+        vec!["log".to_owned(), format!("{at}  {}", line.text)]
+    }));
+    rows
 }
 
 fn row(name: &str, parts: &[String]) -> Vec<String> {

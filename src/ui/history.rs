@@ -49,7 +49,10 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
                 "Esc back",
             ]
         };
-        let hints: Vec<String> = hints.iter().map(|hint| (*hint).to_owned()).collect();
+        let mut hints: Vec<String> = hints.iter().map(|hint| (*hint).to_owned()).collect();
+        if model.autopilot.is_some() && !model.history.typing {
+            hints.insert(2, "t run view".to_owned());
+        }
         frame::foot(buf, area, &hints, "", theme);
     } else if let Some(key) = model.keys().hint(Action::History) {
         frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));

@@ -100,7 +100,8 @@ pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rec
 /// Whether something lies over the whole pane.
 #[must_use]
 pub fn pane_covered(model: &Model) -> bool {
-    model.overlay.is_some() || (model.history.detail && model.focus == Focus::History)
+    let large = model.history.detail || model.history.run_view;
+    model.overlay.is_some() || (large && model.focus == Focus::History)
 }
 
 /// The layout as far as it lies on the host terminal: between a resize and the word of it they may differ.
@@ -133,10 +134,13 @@ fn rectangles(buf: &mut Buffer, layout: &Layout, model: &Model, screen: &Screen,
             Focus::Pane => {}
             Focus::Scratchpad => scratchpad::draw(buf, *area, model, theme),
             Focus::Handoff => handoff::draw(buf, *area, model, theme),
+            Focus::History if run::has_panel(model) => run::draw_panel(buf, *area, model, theme),
             Focus::History => history::draw(buf, *area, model, theme),
         }
     }
-    if model.history.detail && model.focus == Focus::History {
+    if model.focus == Focus::History && model.history.run_view {
+        run::draw_view(buf, layout.pane, model, theme);
+    } else if model.focus == Focus::History && model.history.detail {
         history::draw_detail(buf, layout.pane, model, theme);
     }
 }

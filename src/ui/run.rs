@@ -1,19 +1,32 @@
-//! The autonomous run in the footer: how far it is, what it has cost, and what ends it.
+//! The autonomous run: in the footer, as a panel in the place of the history, and large over the pane.
+//!
+//! In the footer stands how far it is, what it has cost, and what ends it:
 //!
 //! ```text
 //!  auto · busy · 3/50 iterations · 1 h 5 min of 8 h · $4.12 of $25 · until "ALL DONE"
 //! ```
 
-use ratatui::text::Span;
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    text::{Line, Span},
+};
 
 use crate::{
-    api::wire::RunReport,
-    app::{Model, autopilot},
+    api::wire::{RunLine, RunReport},
+    app::{
+        Model,
+        autopilot::{
+            self,
+            facts::{countdown, facts},
+        },
+        model::Focus,
+    },
     autopilot::cap::duration,
     keymap::Action,
 };
 
-use super::{text, theme::Theme};
+use super::{frame, text, theme::Theme};
 
 /// How much of the promise is shown, in cells.
 const PROMISE: usize = 24;
@@ -79,9 +92,97 @@ pub(super) fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
 fn standing(report: &RunReport, key: &str) -> String {
     match (&report.phase[..], report.waits_until, &report.paused_by) {
         ("waiting", Some(until), _) => format!("waits until {}", until.format("%H:%M UTC")),
-        ("waiting", None, _) => "waits".to_owned(),
+        ("waiting", None, _) => match report.waits_s {
+            Some(left) => format!("waits {}", countdown(left)),
+            None => "waits".to_owned(),
+        },
         ("paused", _, Some(by)) => format!("paused by {by}, {key} resumes"),
         ("tripped", ..) => format!("stopped, {key} goes on"),
         (phase, ..) => phase.to_owned(),
     }
+}
+
+/// The cells that the name of a fact takes.
+const NAME: usize = 11;
+
+/// Whether the run stands in the place of the history: that comes back with the focus.
+pub(super) fn has_panel(model: &Model) -> bool {
+    model.autopilot.is_some() && (model.focus != Focus::History || model.overlay.is_some())
+}
+
+/// Draws the run in the place of the history panel: the facts, and as much of the timeline as there is room for.
+pub(super) fn draw_panel(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
+    let Some(report) = autopilot::report(model) else {
+        return;
+    };
+    let title = frame::title(&format!("Run · {}", report.phase), false, theme);
+    let inner = frame::border(buf, area, title, false, theme);
+    if let Some(key) = model.keys().hint(Action::History) {
+        frame::corner(
+            buf,
+            area,
+            &frame::row(format!(" {key} history "), theme.dim),
+        );
+    }
+    let cells = usize::from(inner.width);
+    let mut rows = fact_rows(&report, cells, theme);
+    let room = usize::from(inner.height).saturating_sub(rows.len());
+    let lines = model.autopilot.as_ref().map(|run| &run.timeline);
+    let newest = lines.into_iter().flatten().rev().take(room);
+    rows.extend(newest.map(|line| timeline_row(line, cells, theme)));
+    frame::rows(buf, inner, &rows);
+}
+
+/// Draws the run over the pane: the facts, and the timeline, newest first.
+pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
+    let Some(report) = autopilot::report(model) else {
+        return;
+    };
+    frame::clear(buf, pane);
+    let title = frame::title(&format!("Run · {}", report.phase), true, theme);
+    let inner = frame::border(buf, pane, title, true, theme);
+    let cells = usize::from(inner.width);
+    let mut rows = fact_rows(&report, cells, theme);
+    rows.push(Line::default());
+    rows.push(frame::row(" Timeline, newest first (UTC)", theme.title));
+    let lines = model.autopilot.as_ref().map(|run| &run.timeline);
+    let newest = lines.into_iter().flatten().rev();
+    rows.extend(newest.map(|line| timeline_row(line, cells, theme)));
+    let rows = rows.into_iter().map(|row| (0, row));
+    let window = text::window(rows, model.history.scroll, inner.height);
+    frame::rows(buf, inner, &window.rows);
+    let mut hints = vec!["t close".to_owned()];
+    if window.above || window.below {
+        hints.push("PgUp PgDn scroll".to_owned());
+    }
+    let pause = model.keys().hint(Action::Pause);
+    hints.extend(pause.map(|key| format!("{key} pause or resume")));
+    frame::foot(buf, pane, &hints, "", theme);
+}
+
+fn fact_rows(report: &RunReport, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let room = cells.saturating_sub(NAME + 2);
+    let row = |(name, said): (&'static str, String)| {
+        let style = match (name, &report.phase[..]) {
+            ("state", "tripped") => theme.bad,
+            ("state", "waiting" | "paused") => theme.accent,
+            _ => theme.text,
+        };
+        let said = text::fit(&text::safe(&said), room).into_owned();
+        Line::from(vec![
+            Span::styled(format!(" {name:<NAME$}"), theme.dim),
+            Span::styled(said, style),
+        ])
+    };
+    facts(report).into_iter().map(row).collect()
+}
+
+fn timeline_row(line: &RunLine, cells: usize, theme: &Theme) -> Line<'static> {
+    let at = line.at.format(" %H:%M:%S ").to_string();
+    let room = cells.saturating_sub(at.len());
+    let said = text::fit(&text::safe(&line.text), room).into_owned();
+    Line::from(vec![
+        Span::styled(at, theme.dim),
+        Span::styled(said, theme.text),
+    ])
 }

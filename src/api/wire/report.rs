@@ -94,6 +94,42 @@ pub struct RunReport {
     pub why: Option<String>,
     /// When what it waits for is over, if that is known.
     pub waits_until: Option<DateTime<Utc>>,
+    /// How many seconds it waits yet, at most.
+    #[serde(default)]
+    pub waits_s: Option<u64>,
+    /// How many items of its plan are done.
+    #[serde(default)]
+    pub done: usize,
+    /// How many are open.
+    #[serde(default)]
+    pub open: usize,
+    /// The first of those.
+    #[serde(default)]
+    pub next: Option<String>,
+    /// How many reboots it has had.
+    #[serde(default)]
+    pub reboots: usize,
+    /// How many commits were seen.
+    #[serde(default)]
+    pub commits: u64,
+    /// How many test runs passed.
+    #[serde(default)]
+    pub tests_passed: u64,
+    /// How many failed.
+    #[serde(default)]
+    pub tests_failed: u64,
+    /// Its newest lines, oldest first.
+    #[serde(default)]
+    pub timeline: Vec<RunLine>,
+}
+
+/// A line of a run's timeline: what `pitstop run --headless` prints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunLine {
+    /// When it was printed, UTC.
+    pub at: DateTime<Utc>,
+    /// What it says.
+    pub text: String,
 }
 
 /// The hosted program, as part of a [`StatusReport`].

@@ -1,13 +1,18 @@
 //! What is told of the run: its log, its report for scripts, and calls to a person.
 
 use crate::{
-    api::wire::RunReport,
+    api::wire::{RunLine, RunReport},
     autopilot::{Autopilot, End, Phase, RunNews, breaker::excerpt, news::first_line},
+    clean,
     lineage::Cause,
 };
 
 use super::spent;
 use crate::app::{effect::Effect, model::Model};
+
+/// How many lines of a run are remembered, and how many of them scripts are given.
+const TIMELINE: usize = 500;
+const TIMELINE_TOLD: usize = 20;
 
 pub(super) fn tell(news: RunNews) -> Effect {
     Effect::Tell(Box::new(news))
@@ -96,6 +101,8 @@ pub(super) fn turn_news(model: &mut Model) -> Vec<Effect> {
         used_tokens: figure.as_ref().map(|figure| figure.used),
         percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),
         cost_usd: (spent.cost_usd * 1e4).round() / 1e4,
+        done: model.preserved.completed_items.len(),
+        open: model.preserved.pending_items.len(),
         message,
     })]
 }
@@ -135,7 +142,63 @@ pub fn report(model: &Model) -> Option<RunReport> {
             Phase::Waiting(wait) => wait.reset,
             _ => None,
         },
+        waits_s: match &pilot.phase {
+            Phase::Waiting(wait) => {
+                let left = wait.until.saturating_sub(model.now.since_start);
+                Some(
+                    left.as_millis()
+                        .div_ceil(1_000)
+                        .try_into()
+                        .unwrap_or(u64::MAX),
+                )
+            }
+            _ => None,
+        },
+        done: model.preserved.completed_items.len(),
+        open: model.preserved.pending_items.len(),
+        next: model
+            .preserved
+            .pending_items
+            .first()
+            .map(|item| item.text.clone()),
+        reboots: model
+            .lineage
+            .iterations()
+            .iter()
+            .filter(|one| one.reboot.is_some())
+            .count(),
+        commits: model.tally.commits,
+        tests_passed: model.tally.tests_passed,
+        tests_failed: model.tally.tests_failed,
+        timeline: timeline(model),
     })
+}
+
+/// The newest lines of the run, oldest first.
+fn timeline(model: &Model) -> Vec<RunLine> {
+    let Some(run) = &model.autopilot else {
+        return Vec::new();
+    };
+    let skipped = run.timeline.len().saturating_sub(TIMELINE_TOLD);
+    run.timeline.iter().skip(skipped).cloned().collect()
+}
+
+/// Remembers the lines that these effects print, for the run view and for scripts.
+pub(super) fn remember(model: &mut Model, effects: &[Effect]) {
+    let at = model.now.wall;
+    let Some(run) = &mut model.autopilot else {
+        return;
+    };
+    for effect in effects {
+        let Effect::Tell(news) = effect else { continue };
+        if run.timeline.len() == TIMELINE {
+            run.timeline.pop_front();
+        }
+        run.timeline.push_back(RunLine {
+            at,
+            text: clean::one_line(&news.to_string()).into_owned(),
+        });
+    }
 }
 
 /// The word for where a run stands.

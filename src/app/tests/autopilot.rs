@@ -471,6 +471,37 @@ fn a_run_waits_for_background_work_and_counts_no_breaker_meanwhile() {
 }
 
 #[test]
+fn a_run_s_lines_are_remembered_and_its_wait_is_counted_down() {
+    let mut bench = run(plan());
+    let mut timers = Vec::new();
+    let effects = bench.left("I wait", in_background(&["a1"]));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(Duration::from_secs(60), &mut timers);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    let before = autopilot::report(&bench.model).unwrap();
+    let left = before.waits_s.expect("it waits");
+    assert!((1..=30 * 60).contains(&left), "{left}");
+    let lines: Vec<_> = before.timeline.iter().map(|line| &line.text).collect();
+    assert!(
+        lines[0].starts_with("run started: build a boat"),
+        "{lines:#?}"
+    );
+    assert!(
+        lines.iter().any(|line| line.starts_with("turn 1 ended")),
+        "{lines:#?}"
+    );
+    bench.wait(Duration::from_secs(90));
+    bench.tell(Event::TimerFired(TimerId::Age));
+    let after = autopilot::report(&bench.model).unwrap();
+    assert_eq!(after.waits_s, Some(left - 90));
+    // In the last minute the screen is brought up to date by the second.
+    bench.wait(Duration::from_secs(left - 90 - 30));
+    let effects = bench.tell(Event::TimerFired(TimerId::RunClock));
+    let second = Effect::SetTimer(TimerId::RunClock, Duration::from_secs(1));
+    assert!(effects.contains(&second), "{effects:#?}");
+}
+
+#[test]
 fn background_work_is_waited_for_once_and_not_for_ever() {
     let mut bench = headless();
     let mut timers = Vec::new();
