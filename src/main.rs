@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::process::exit;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use pitstop::agent;
 use pitstop::cli::{
-    check, completions, context, ctl, demo, doctor, exec_agent, git_hook, handoff, history, hook,
-    host, man, prune, restore, run, save, status, statusline, test, trim, trust,
+    api, check, completions, context, ctl, demo, doctor, exec_agent, git_hook, handoff, history,
+    hook, host, man, prune, restore, run, save, status, statusline, test, trim, trust, unknown,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -25,6 +26,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::DemoArgs),
+    Api(api::ApiArgs),
     Check(check::CheckArgs),
     Completions(completions::CompletionsArgs),
     Context(context::ContextArgs),
@@ -58,10 +60,14 @@ fn main() {
             _ => {}
         }
     }
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| match unknown_command(&error, &args) {
+        Some(code) => exit(code),
+        None => error.exit(),
+    });
     exit(match cli.command {
         None => host::run(&cli.host, false),
         Some(Command::Demo(args)) => demo::run(&args, &cli.host),
+        Some(Command::Api(args)) => api::run(&args),
         Some(Command::Check(args)) => check::run(&args, &cli.host.flags()),
         Some(Command::Completions(args)) => completions::run(&args, Cli::command()),
         Some(Command::Context(args)) => context::run(&args),
@@ -80,6 +86,31 @@ fn main() {
         Some(Command::Trim(args)) => trim::run(&args, &cli.host.flags()),
         Some(Command::Trust(args)) => trust::run(&args),
     })
+}
+
+/// Says which command is nearest, if the first word is none; the exit code then.
+fn unknown_command(error: &clap::Error, args: &[OsString]) -> Option<i32> {
+    let kind = error.kind();
+    if !matches!(
+        kind,
+        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand
+    ) {
+        return None;
+    }
+    let named = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
+    let word = named.into_iter().find_map(|kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    })?;
+    let first = args.first().and_then(|first| first.to_str());
+    if word.starts_with('-') || first != Some(word) {
+        return None;
+    }
+    let command = Cli::command();
+    let names = command
+        .get_subcommands()
+        .flat_map(|one| std::iter::once(one.get_name()).chain(one.get_all_aliases()));
+    Some(unknown::report(word, names))
 }
 
 fn words(args: &[OsString]) -> Vec<String> {

@@ -139,6 +139,7 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
     checks.push(agent::window(here, report));
     checks.push(agent::client_limit(here, report));
     checks.extend(terminal::checks());
+    checks.push(terminal::keys(&here.config.keys));
     checks.push(keeping::left_behind(here, &kept));
     checks.push(keeping::store(here, &kept));
     checks.push(keeping::files(here));

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "commands touch the world")]
 
+pub mod api;
 pub mod completions;
 pub mod context;
 pub mod ctl;
@@ -31,3 +32,4 @@ pub mod template;
 pub mod test;
 pub mod trim;
 pub mod trust;
+pub mod unknown;

@@ -543,8 +543,14 @@ fn describe(value: &DeValue<'_>) -> String {
     }
 }
 
-/// The nearest known name, if one is near enough to be what was meant.
+/// The same as a question.
 fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>) -> Option<String> {
+    nearest(name, known).map(|known| format!("did you mean `{known}`?"))
+}
+
+/// The known name that is nearest to one that is not, if one is near enough to be what was meant.
+#[must_use]
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > MAX_NAME {
         return None;
     }
@@ -556,7 +562,7 @@ fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>) -> Option
         .map(|known| (strsim::damerau_levenshtein(&wanted, &fold(known)), known))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
-        .map(|(_, known)| format!("did you mean `{known}`?"))
+        .map(|(_, known)| known)
 }
 
 fn list(lead: &str, names: impl IntoIterator<Item = &'static str>) -> String {

@@ -19,6 +19,7 @@ pub(crate) mod units;
 
 use std::{collections::BTreeMap, fmt, net::SocketAddr, time::Duration};
 
+pub use file::nearest;
 pub use units::parse_duration;
 
 use crate::keymap::Keymap;

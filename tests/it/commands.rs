@@ -114,7 +114,7 @@ fn a_project_without_sessions_says_so() {
 // What every command promises, in one table.
 
 /// A command: its words, its exit code where no supervisor runs and nothing is kept, and its code beside one.
-const COMMANDS: [(&[&str], i32, i32); 38] = [
+const COMMANDS: [(&[&str], i32, i32); 45] = [
     (&["--help"], 0, 0),
     (&["--version"], 0, 0),
     (&["help", "restore"], 0, 0),
@@ -124,6 +124,13 @@ const COMMANDS: [(&[&str], i32, i32); 38] = [
     (&["history", "--json"], 3, 0),
     (&["history", "--totals"], 3, 0),
     (&["history", "--totals", "--json"], 3, 0),
+    (&["history", "--all", "--json"], 3, 0),
+    (&["history", "--search", "no such words"], 3, 0),
+    (&["history", "no-such-session"], 3, 1),
+    (&["history", "--chart"], 3, 1),
+    (&["api", "GET", "/status"], 3, 0),
+    (&["api", "get", "/no-such-path"], 3, 1),
+    (&["api", "GET", "status"], 2, 2),
     (&["handoff"], 3, 0),
     (&["handoff", "--json"], 3, 0),
     (&["handoff", "--check"], 3, 0),
@@ -154,6 +161,32 @@ const COMMANDS: [(&[&str], i32, i32); 38] = [
     (&["prune", "--older-than", "soon"], 2, 2),
     (&["save", "--tag", "two words"], 2, 2),
 ];
+
+#[test]
+fn a_mistyped_command_gets_the_nearest_one() {
+    let home = Home::new().unwrap();
+    for (word, meant) in [
+        ("demmo", Some("did you mean `pitstop demo`?")),
+        ("resume", Some("did you mean `pitstop history`?")),
+        ("frobnicate", None),
+    ] {
+        let output = Command::new(PITSTOP)
+            .arg(word)
+            .current_dir(home.project())
+            .env_clear()
+            .envs(home.env())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains(&format!("there is no command \"{word}\"")),
+            "{said}"
+        );
+        assert_eq!(said.contains("did you mean"), meant.is_some(), "{said}");
+        assert!(said.contains(meant.unwrap_or("--help")), "{said}");
+    }
+}
 
 fn ask(launch: &Launch, args: &[&str]) -> Output {
     launch.command(args).output().unwrap()

@@ -14,6 +14,7 @@ use rustix::{
 
 use super::{Check, State};
 use crate::{
+    keymap::{Keymap, Trigger},
     pane::input::{Decoder, HostInput, HostReply},
     ui::Depth,
 };
@@ -92,6 +93,97 @@ fn names() -> Check {
         .remedy("set LANG to a UTF-8 locale such as C.UTF-8: programs in the pane go by it");
     }
     Check::new("terminal", State::Ok, found)
+}
+
+/// A host terminal that keeps keys for itself, as far as that is known of it.
+struct Taking {
+    terminal: &'static str,
+    /// The keys, as labels.
+    keys: &'static [&'static str],
+    /// How they are had back.
+    remedy: &'static str,
+}
+
+/// Which terminal this is, by what it sets in the environment, and which keys it keeps unless its settings say otherwise.
+fn taking(variable: impl Fn(&str) -> String) -> Option<Taking> {
+    let is_set = |name: &str| !variable(name).is_empty();
+    let program = variable("TERM_PROGRAM");
+    Some(match program.as_str() {
+        "vscode" => Taking {
+            terminal: "VS Code's terminal",
+            keys: &["F1", "F5", "F6", "F10", "F11", "Ctrl-q"],
+            remedy: "set \"terminal.integrated.sendKeybindingsToShell\": true",
+        },
+        "Apple_Terminal" | "iTerm.app" => Taking {
+            terminal: "a terminal of macOS",
+            keys: &[
+                "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12",
+            ],
+            remedy: "hold Fn, or let the system use F1, F2 and so on as standard function keys",
+        },
+        _ if is_set("VTE_VERSION") => Taking {
+            terminal: "a terminal of the VTE family, such as GNOME Terminal",
+            keys: &["F1", "F10", "F11"],
+            remedy: "switch the menu's accelerator and the shortcuts for help and full screen off in its preferences",
+        },
+        _ if is_set("KONSOLE_VERSION") => Taking {
+            terminal: "Konsole",
+            keys: &["F1", "F11"],
+            remedy: "remove them under Settings > Configure Keyboard Shortcuts",
+        },
+        _ => return None,
+    })
+}
+
+/// Which keys of ours the host terminal may keep for itself: it cannot be asked, so it is known by its name.
+pub(super) fn keys(keymap: &Keymap) -> Check {
+    let multiplexed = ["TMUX", "STY"]
+        .iter()
+        .any(|name| env::var_os(name).is_some());
+    keys_in(keymap, multiplexed, |name| {
+        env::var(name).unwrap_or_default()
+    })
+}
+
+fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String) -> Check {
+    let name = "terminal's own keys";
+    let Some(taking) = taking(variable) else {
+        // Inside a multiplexer the terminal around it is not seen.
+        let found = if multiplexed {
+            "not known inside tmux or screen"
+        } else {
+            "none are known of this terminal"
+        };
+        return Check::new(name, State::Ok, found);
+    };
+    let is_kept = |label: &str| taking.keys.contains(&label);
+    let mut lost: Vec<String> = Vec::new();
+    let prefix = keymap.prefix().label();
+    if is_kept(&prefix) {
+        lost.push(format!("{prefix} (prefix)"));
+    }
+    for binding in keymap.bindings() {
+        for trigger in &binding.triggers {
+            let label = keymap.label(*trigger);
+            if matches!(trigger, Trigger::Direct(_)) && is_kept(&label) {
+                lost.push(format!("{label} ({})", binding.action.name()));
+            }
+        }
+    }
+    if lost.is_empty() {
+        return Check::new(
+            name,
+            State::Ok,
+            format!("{}: none of ours", taking.terminal),
+        );
+    }
+    let found = format!("{} may keep {}", taking.terminal, lost.join(", "));
+    let other = if is_kept(&prefix) {
+        "set keys.prefix and the others in [keys] to keys that arrive".to_owned()
+    } else {
+        format!("use {prefix} and a letter, which F1 or {prefix} ? lists")
+    };
+    Check::new(name, State::Warning, found).remedy(format!("{}; or {other}", taking.remedy))
 }
 
 fn size(tty: &File) -> Option<Check> {
@@ -204,6 +296,33 @@ impl Drop for Restore<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_that_the_terminal_keeps_are_named_with_what_to_do() {
+        let keymap = Keymap::default();
+        let only = |name: &'static str, value: &'static str| {
+            move |asked: &str| {
+                if asked == name {
+                    value.to_owned()
+                } else {
+                    String::new()
+                }
+            }
+        };
+        let check = keys_in(&keymap, false, only("VTE_VERSION", "7600"));
+        assert_eq!(check.state, State::Warning);
+        assert!(check.found.contains("F1 (help)"), "{}", check.found);
+        assert!(!check.found.contains("F5"), "{}", check.found);
+        assert!(
+            check.remedy.contains("Ctrl-q and a letter"),
+            "{}",
+            check.remedy
+        );
+        let check = keys_in(&keymap, false, only("TERM_PROGRAM", "vscode"));
+        assert!(check.found.contains("Ctrl-q (prefix)"), "{}", check.found);
+        let check = keys_in(&keymap, false, only("TERM", "foot"));
+        assert_eq!((check.state, check.remedy.as_str()), (State::Ok, ""));
+    }
 
     #[test]
     fn answers_are_read_to_the_one_that_every_terminal_gives() {

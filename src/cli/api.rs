@@ -1,0 +1,122 @@
+//! `pitstop api METHOD PATH`: speaks to the control socket of this directory, so that a script needs no token.
+
+use std::io::Read as _;
+
+use clap::{Args, ValueEnum};
+
+use super::out::{self, complain};
+
+/// The longest body that is sent, in bytes: more than the server takes, so that it says so.
+const BODY: u64 = 2 << 20;
+
+/// Sends a request to the supervisor of this directory and prints its answer.
+///
+/// Such as `pitstop api GET /status`, or `pitstop api POST /control/say --data '{"text": "go on"}'`. The user's own token is
+/// added. Exits with 0 if the request was accepted, 1 if it was refused, 2 on bad usage, 3 if no supervisor runs here.
+#[derive(Args, Clone, Debug)]
+pub struct ApiArgs {
+    /// GET or POST
+    #[arg(value_enum, ignore_case = true)]
+    pub method: Method,
+    /// The path, such as /status or /context/usage?used_tokens=90000
+    pub path: String,
+    /// The JSON to post; `-` reads it from standard input
+    #[arg(
+        long,
+        value_name = "JSON",
+        default_value = "{}",
+        allow_hyphen_values = true
+    )]
+    pub data: String,
+}
+
+/// The methods that the API has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "UPPER")]
+pub enum Method {
+    /// Read
+    Get,
+    /// Order or report
+    Post,
+}
+
+/// Runs the command; returns the exit code.
+#[must_use]
+pub fn run(args: &ApiArgs) -> i32 {
+    if let Err((error, hint)) = check(&args.path) {
+        complain(&error, hint);
+        return out::USAGE;
+    }
+    let body = match args.data.as_str() {
+        "-" if args.method == Method::Post => {
+            let mut bytes = Vec::new();
+            if let Err(error) = std::io::stdin().lock().take(BODY).read_to_end(&mut bytes) {
+                complain(&format!("cannot read the JSON: {error}"), "");
+                return out::FAILED;
+            }
+            bytes
+        }
+        given => given.as_bytes().to_vec(),
+    };
+    let answer = out::ask(|door, deadline| match args.method {
+        Method::Get => door.get(&args.path, deadline),
+        Method::Post => door.post(&args.path, &body, deadline),
+    });
+    answer.map_or_else(
+        |code| code,
+        |answer| {
+            out::print(&format!(
+                "{}\n",
+                String::from_utf8_lossy(&answer.body).trim_end()
+            ))
+        },
+    )
+}
+
+/// Whether this can be sent as the path of a request, and will be answered at once.
+fn check(path: &str) -> Result<(), (String, &'static str)> {
+    if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err((
+            format!("{path:?} is not a path"),
+            "it begins with a slash and has only printable ASCII, such as /status",
+        ));
+    }
+    if path.split('?').next() == Some("/events") {
+        return Err((
+            "/events never ends, and this command prints whole answers".to_owned(),
+            "follow it with a client of your own; docs/howto.md shows how",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        api: ApiArgs,
+    }
+
+    #[test]
+    fn a_method_is_read_in_any_case_and_a_post_has_a_body() {
+        let line = Line::try_parse_from(["api", "post", "/control/pause"]).unwrap();
+        assert_eq!(
+            (line.api.method, line.api.data.as_str()),
+            (Method::Post, "{}")
+        );
+        assert!(Line::try_parse_from(["api", "DELETE", "/status"]).is_err());
+    }
+
+    #[test]
+    fn only_a_path_that_is_answered_at_once_is_sent() {
+        assert_eq!(check("/context/usage?used_tokens=1"), Ok(()));
+        for wrong in ["status", "/a b", "/a\r\nX: y", "/é", "/events?last=3"] {
+            assert!(check(wrong).is_err(), "{wrong}");
+        }
+    }
+}
