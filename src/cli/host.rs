@@ -18,7 +18,8 @@ use crate::{
 };
 
 use super::{
-    here::Environment,
+    here::{Environment, Here},
+    offer::{self, Choice},
     out::{chain, complain},
     run::Order,
     template,
@@ -30,6 +31,9 @@ pub struct HostArgs {
     /// Host this program instead of Claude Code (pane and estimates only)
     #[arg(long, value_name = "CMD")]
     pub agent: Option<String>,
+    /// Start a fresh session without asking what to do with earlier work
+    #[arg(long)]
+    pub new: bool,
     /// Read this configuration instead of the user's
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
@@ -75,7 +79,27 @@ impl Asked {
 /// Hosts the agent; returns the exit code.
 #[must_use]
 pub fn run(args: &HostArgs, demo: bool) -> i32 {
-    report(host_agent(args, demo, Asked::Session, None))
+    let mut args = args.clone();
+    let asked = match choice(&args, demo) {
+        Choice::New => Asked::Session,
+        Choice::Restore(checkpoint) => Asked::Restore(*checkpoint),
+        Choice::Resume(session) => {
+            args.args = vec!["--resume".to_owned(), session.to_string()];
+            Asked::Session
+        }
+        Choice::Quit => return 0,
+    };
+    report(host_agent(&args, demo, asked, None))
+}
+
+/// What a person wants to do with earlier work, where there is some and somebody to ask.
+fn choice(args: &HostArgs, demo: bool) -> Choice {
+    let is_plain = !demo && !args.new && args.agent.is_none() && args.args.is_empty();
+    if !is_plain || Asked::Session.check_terminal().is_err() {
+        return Choice::New;
+    }
+    // What is wrong with the place is said by the start itself.
+    Here::find(&args.flags()).map_or(Choice::New, |here| offer::ask(&here))
 }
 
 /// Hosts the demo in directories of its own, to which these variables lead and of which the current one is the project;

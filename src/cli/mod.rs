@@ -16,6 +16,7 @@ pub mod hook;
 pub mod leftovers;
 pub mod man;
 mod observer;
+mod offer;
 pub mod out;
 pub mod prune;
 pub mod restore;

@@ -472,6 +472,8 @@ pub struct UiConfig {
     pub clipboard: ClipboardPolicy,
     /// How the user is called.
     pub notifications: Notifications,
+    /// Whether a start asks what to do with earlier work.
+    pub offer_past: bool,
 }
 
 impl Default for UiConfig {
@@ -483,6 +485,7 @@ impl Default for UiConfig {
             panel_width: None,
             clipboard: ClipboardPolicy::default(),
             notifications: Notifications::default(),
+            offer_past: true,
         }
     }
 }

@@ -246,6 +246,7 @@ pub(super) static KEYS: &[Key] = &[
         ("bell", |d| d.config.ui.notifications = Notifications::Bell),
         ("off", |d| d.config.ui.notifications = Notifications::Off),
     ])),
+    key("ui", "offer_past", Anyone, Flag(|d, v| d.config.ui.offer_past = v)),
 
     key("recording", "enabled", Owner, Flag(|d, v| d.config.recording.enabled = v)),
     key("recording", "record_input", Owner, Flag(|d, v| d.config.recording.record_input = v)),
@@ -398,6 +399,7 @@ mod tests {
                 "ui.keep_scrollback",
                 "ui.panel_width",
                 "ui.notifications",
+                "ui.offer_past",
                 "recording.max_size",
             ]
         );

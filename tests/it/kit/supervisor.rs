@@ -85,6 +85,8 @@ pub struct Launch {
     restoring: Option<Vec<String>>,
     /// What the shell does that starts it.
     before: Option<String>,
+    /// Whether it may ask what to do with earlier work.
+    asks: bool,
 }
 
 impl Launch {
@@ -103,7 +105,14 @@ impl Launch {
             order: None,
             restoring: None,
             before: None,
+            asks: false,
         }
+    }
+
+    /// Lets it ask what to do with earlier work, as it does where a person starts it.
+    pub fn asking(mut self) -> Self {
+        self.asks = true;
+        self
     }
 
     /// `pitstop demo` as users call it, in a temporary project below this directory; it goes on by itself, with quick steps.
@@ -320,6 +329,9 @@ impl Launch {
             Hosted::Claude(path) => {
                 let path = path.display();
                 args.extend(["--set".into(), format!("agent.command=\"{path}\"").into()]);
+                if self.order.is_none() && self.restoring.is_none() && !self.asks {
+                    args.push("--new".into());
+                }
             }
             Hosted::Generic(command) => args.extend(["--agent".into(), command.into()]),
         }

@@ -1,0 +1,246 @@
+//! What `pitstop` asks at its start in a project that has a past: resume the newest session, restore the newest checkpoint, or
+//! start fresh.
+//!
+//! It is asked on the terminal before anything is started, in plain lines. It is not asked without a terminal, with arguments
+//! for the agent, with `--new`, with `ui.offer_past = false`, beside a supervisor that runs, or when there is a reboot to be
+//! finished.
+
+use std::io::{self, BufRead as _, Write as _};
+
+use chrono::{DateTime, Utc};
+
+use super::{here::Here, sessions};
+use crate::{
+    clean::one_line,
+    format,
+    lineage::{
+        Iteration,
+        checkpoint::Checkpoint,
+        store::{Checkpoints, HistoryOf, Store, StoreError},
+    },
+    redact::redact,
+    supervisor::program::DEMO,
+    transcript::SessionId,
+};
+
+/// How many of the newest runs are looked through for a session that can be resumed.
+const RUNS: u32 = 8;
+
+/// How often a word that is no answer is asked again.
+const TRIES: usize = 3;
+
+/// The characters of a task or an id that are shown.
+const TASK: usize = 50;
+const SHORT_ID: usize = 8;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Choice {
+    /// Resume this session.
+    Resume(SessionId),
+    /// Start a fresh session with this checkpoint.
+    Restore(Box<Checkpoint>),
+    /// Start a fresh session.
+    New,
+    /// Start nothing.
+    Quit,
+}
+
+/// What there is of earlier work.
+#[derive(Clone, Debug, Default)]
+struct Past {
+    session: Option<(SessionId, Iteration, Option<String>)>,
+    checkpoint: Option<Checkpoint>,
+}
+
+/// Asks, if there is something to ask.
+pub(super) fn ask(here: &Here) -> Choice {
+    if !here.config.ui.offer_past || here.faulty || !here.has_store() || here.holder().is_some() {
+        return Choice::New;
+    }
+    let places = sessions::places(Some(&here.paths));
+    let read = here.with_store(async |store| look(store, here, &places).await);
+    // What is wrong with the store was said; the supervisor can do without it.
+    let past = read.unwrap_or_default();
+    let lines = past.lines(Utc::now());
+    if lines.is_empty() {
+        return Choice::New;
+    }
+    let mut out = io::stdout().lock();
+    let mut said = String::from("This project has earlier work:\n");
+    for (number, line) in (1..).zip(&lines) {
+        said.push_str(&format!("  {number}  {}\n", redact(&one_line(line))));
+    }
+    said.push_str(&format!(
+        "  {}  start a fresh session\n(`pitstop --new` or `ui.offer_past = false` starts one without asking)\n",
+        lines.len() + 1
+    ));
+    let _ = out.write_all(said.as_bytes());
+    for _ in 0..TRIES {
+        let _ = write!(out, "Your choice, or q to quit [1]: ");
+        let _ = out.flush();
+        let mut answer = String::new();
+        match io::stdin().lock().read_line(&mut answer) {
+            Ok(0) | Err(_) => return Choice::Quit,
+            Ok(_) => {}
+        }
+        if let Some(choice) = past.chosen(&answer) {
+            return choice;
+        }
+    }
+    Choice::Quit
+}
+
+async fn look(
+    store: &Store,
+    here: &Here,
+    places: &[std::path::PathBuf],
+) -> Result<Past, StoreError> {
+    if store.journal_open(&here.project).await?.is_some() {
+        // It is finished or rolled back at the start, which is no time to choose another session.
+        return Ok(Past::default());
+    }
+    let of = HistoryOf::Project(here.project.clone());
+    let mut runs = store.history(&of, RUNS).await?;
+    runs.retain(|run| run.run.agent != DEMO);
+    runs.sort_by_key(|run| std::cmp::Reverse(run.run.started_at));
+    let session = runs.into_iter().find_map(|history| {
+        let newest = history.iterations.into_iter().next_back()?;
+        let id = newest.session_id?;
+        sessions::transcript_of(places, id)?;
+        Some((id, newest, history.run.task))
+    });
+    let environment = here.environment();
+    let which = Checkpoints {
+        project: (!environment.chosen).then(|| here.project.clone()),
+        environment: Some(environment.name),
+        limit: 1,
+        ..Checkpoints::default()
+    };
+    let checkpoint = store.checkpoints(&which).await?.into_iter().next();
+    Ok(Past {
+        session,
+        checkpoint,
+    })
+}
+
+impl Past {
+    /// What is offered, in its order.
+    fn lines(&self, now: DateTime<Utc>) -> Vec<String> {
+        let ago = |at: DateTime<Utc>| {
+            let age = now.signed_duration_since(at).to_std().unwrap_or_default();
+            format::ago(age)
+        };
+        let start = |text: &str| -> String {
+            let line = text.trim().lines().next().unwrap_or_default();
+            line.chars().take(TASK).collect()
+        };
+        let short = |id: String| -> String { id.chars().take(SHORT_ID).collect() };
+        let mut lines = Vec::new();
+        if let Some((id, iteration, task)) = &self.session {
+            let at = iteration.ended_at.unwrap_or(iteration.started_at);
+            let mut parts = vec![
+                format!("resume the newest session, {}", short(id.to_string())),
+                ago(at),
+            ];
+            let used = iteration.tokens_at_end;
+            parts.extend(used.map(|used| format!("{} tokens", format::tokens(used.0))));
+            parts.extend(task.as_deref().map(start));
+            lines.push(parts.join(" · "));
+        }
+        if let Some(one) = &self.checkpoint {
+            let mut parts = vec![
+                format!(
+                    "restore the newest checkpoint, {}",
+                    short(one.id.to_string())
+                ),
+                ago(one.created_at),
+            ];
+            let task = start(&one.task);
+            parts.extend((!task.is_empty()).then_some(task));
+            lines.push(parts.join(" · "));
+        }
+        lines
+    }
+
+    /// What an answer means; none if it is no answer.
+    fn chosen(&self, answer: &str) -> Option<Choice> {
+        let session = self.session.as_ref().map(|(id, ..)| Choice::Resume(*id));
+        let checkpoint = self.checkpoint.clone();
+        let checkpoint = checkpoint.map(|one| Choice::Restore(Box::new(one)));
+        let choices = [session, checkpoint, Some(Choice::New)];
+        let mut choices = choices.into_iter().flatten();
+        match answer.trim() {
+            "" => choices.next(),
+            "q" | "Q" => Some(Choice::Quit),
+            "n" | "new" => Some(Choice::New),
+            number => {
+                let number: usize = number.parse().ok()?;
+                choices.nth(number.checked_sub(1)?)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::Tokens;
+
+    #[test]
+    fn what_there_is_is_offered_by_number_and_nothing_else_is_taken() {
+        let started = DateTime::from_timestamp(1_795_000_000, 0).unwrap();
+        let id: SessionId = "5e551011-0000-4000-8000-000000000002".parse().unwrap();
+        let mut lineage =
+            crate::lineage::Lineage::new(crate::lineage::RunId::new(started, [1, 2, 3]));
+        lineage.open(Some(id), None, started).unwrap();
+        let mut iteration = lineage.iterations()[0].clone();
+        iteration.tokens_at_end = Some(Tokens(128_000));
+        let checkpoint = Checkpoint {
+            id: uuid::Uuid::from_u128(0x0a1b_2c3d << 96),
+            environment: "p".to_owned(),
+            task: "port the importer".to_owned(),
+            context: String::new(),
+            next_steps: Vec::new(),
+            tags: Vec::new(),
+            state: serde_json::Value::Null,
+            scratchpad: None,
+            created_at: started,
+            run: None,
+            iteration: None,
+            session: None,
+        };
+        let past = Past {
+            session: Some((id, iteration, Some("port it\nnow".to_owned()))),
+            checkpoint: Some(checkpoint.clone()),
+        };
+        assert_eq!(
+            past.lines(started + chrono::TimeDelta::hours(3)),
+            [
+                "resume the newest session, 5e551011 · 3 h ago · 128k tokens · port it",
+                "restore the newest checkpoint, 0a1b2c3d · 3 h ago · port the importer",
+            ]
+        );
+        let restore = Choice::Restore(Box::new(checkpoint));
+        for (answer, choice) in [
+            ("\n", Some(Choice::Resume(id))),
+            ("1\n", Some(Choice::Resume(id))),
+            (" 2 \n", Some(restore)),
+            ("3\n", Some(Choice::New)),
+            ("new\n", Some(Choice::New)),
+            ("q\n", Some(Choice::Quit)),
+            ("4\n", None),
+            ("0\n", None),
+            ("what\n", None),
+        ] {
+            assert_eq!(past.chosen(answer), choice, "{answer:?}");
+        }
+        // Without a session the checkpoint is the first.
+        let past = Past {
+            session: None,
+            ..past
+        };
+        assert!(matches!(past.chosen("\n"), Some(Choice::Restore(_))));
+        assert_eq!(Past::default().lines(started), Vec::<String>::new());
+    }
+}
