@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::kit::supervisor::{Launch, SOON, Supervisor};
 
@@ -32,6 +32,8 @@ const QUICK_GROWTH: &str = "30000";
 /// What the screen shows after a step.
 enum Then {
     Shows(&'static str),
+    /// This iteration runs, and no reboot is under way: before that its undo is refused.
+    Runs(u64),
     Hides(&'static str),
     Anything,
 }
@@ -59,16 +61,8 @@ const STEPS: [Step; 12] = [
         Then::Shows("Reboot advised"),
     ),
     ("and press `F5`", &["\x1b[15~"], Then::Shows("approve")),
-    (
-        "Press `Enter` to approve",
-        &["\r"],
-        Then::Shows("iteration 2"),
-    ),
-    (
-        "Press `Ctrl-q`, then `u`",
-        &["\x11", "u"],
-        Then::Shows("iteration 3"),
-    ),
+    ("Press `Enter` to approve", &["\r"], Then::Runs(2)),
+    ("Press `Ctrl-q`, then `u`", &["\x11", "u"], Then::Runs(3)),
     (
         "Press `F6`, then `Enter`",
         &["\x1b[17~", "\r"],
@@ -122,6 +116,10 @@ fn the_readme_s_first_five_minutes_work_as_written() {
                 demo.terminal
                     .wait_for(|screen| !screen.contains(text), SOON),
             ),
+            Then::Runs(number) => {
+                let runs = || iteration(&demo, temporary.path()) == Some(*number);
+                demo.wait_until("the iteration", runs, SOON);
+            }
             Then::Anything => {}
         }
     }
@@ -132,11 +130,32 @@ fn the_readme_s_first_five_minutes_work_as_written() {
     }
 }
 
-/// The scratchpad of the only demo below `temporary`.
-fn notes(temporary: &Path) -> String {
+/// The directory of the only demo below `temporary`.
+fn place(temporary: &Path) -> PathBuf {
     let demo = fs::read_dir(temporary).unwrap().next().expect("a demo");
-    let notes = demo.unwrap().path().join("tidepool/.pitstop/scratchpad.md");
+    demo.unwrap().path()
+}
+
+/// The demo's scratchpad.
+fn notes(temporary: &Path) -> String {
+    let notes = place(temporary).join("tidepool/.pitstop/scratchpad.md");
     fs::read_to_string(notes).unwrap()
+}
+
+/// The number of the demo's iteration, while no reboot is under way.
+fn iteration(demo: &Supervisor, temporary: &Path) -> Option<u64> {
+    let place = place(temporary);
+    let output = demo
+        .launch
+        .command(&["status", "--json"])
+        .current_dir(place.join("tidepool"))
+        .env("XDG_STATE_HOME", place.join("state"))
+        .env("XDG_RUNTIME_DIR", place.join("run"))
+        .output()
+        .unwrap();
+    let status: Value = serde_json::from_slice(&output.stdout).ok()?;
+    let is_idle = status["reboot"]["phase"] == "idle";
+    status["iteration"].as_u64().filter(|_| is_idle)
 }
 
 /// What the terminal was sent, as an asciicast of version 2 without long pauses.
