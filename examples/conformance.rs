@@ -283,13 +283,12 @@ fn record(recipe: &Recipe, setup: &str) -> Result<(), String> {
         args: vec!["-c".into(), recipe.run.clone().into()],
         env: environment,
         cwd: project,
-        size: size(&recipe.size),
     };
+    let size = size(&recipe.size);
     let path = directory().join(&recipe.name).with_extension("cast");
     let recording =
-        Recording::create(&path, spec.size, 0, LARGEST).map_err(|fault| fault.to_string())?;
-    let size = spec.size;
-    let pty = pty::spawn(spec, 1, &sender).map_err(|fault| fault.to_string())?;
+        Recording::create(&path, size, 0, LARGEST).map_err(|fault| fault.to_string())?;
+    let pty = pty::spawn(spec, size, 1, &sender).map_err(|fault| fault.to_string())?;
     drop(sender);
     let now = Instant::now();
     let mut stage = Stage {

@@ -18,7 +18,8 @@
 //! - [`keymap`]: chords, actions and what key does what
 //! - [`bridge`]: the client's own side of a session: what it reports, and what it is asked to do
 //! - [`scratchpad`]: the notes as text: sections, checklist, merge of two edits
-//! - [`pane`]: the hosted terminal
+//! - [`terminal`]: the emulator: bytes to cells, keys to bytes
+//! - [`pane`]: the hosted program: its PTY, recording and replay
 //! - [`agent`]: the hosted program, as far as we must know it
 //! - [`breakpoint`]: good moments to stop
 //! - [`guard`]: how full the context window is, and what to advise
@@ -61,5 +62,6 @@ pub mod runtime;
 pub mod scratchpad;
 pub mod store;
 pub mod supervisor;
+pub mod terminal;
 pub mod transcript;
 pub mod ui;

@@ -16,9 +16,9 @@ use crate::{
     lineage::{
         Iteration,
         checkpoint::Checkpoint,
-        store::{Checkpoints, HistoryOf, Store, StoreError},
     },
     redact::redact,
+    store::{Checkpoints, HistoryOf, Store, StoreError},
     supervisor::program::DEMO,
     transcript::SessionId,
 };

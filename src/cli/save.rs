@@ -29,9 +29,8 @@ use crate::{
     config::load::{Flags, paths::project_hash},
     handoff::{Limits, Marker, PreservedState, Sources, preserved::texts},
     lineage::checkpoint::Checkpoint,
-    runtime::effects::SCRATCHPAD,
     scratchpad::{self, HumanLines, Parsed},
-    store::{Checkpoints, PrivateDir, VersionFile},
+    store::{Checkpoints, PrivateDir, SCRATCHPAD, VersionFile},
 };
 
 /// The command line or the configuration is at fault.

@@ -268,10 +268,10 @@ async fn in_terminal(args: &TestArgs) -> io::Result<Ran> {
         args: args.command[1..].to_vec(),
         env: env::vars_os().collect(),
         cwd: env::current_dir()?,
-        size: size(),
     };
     let (news, mut messages) = pty::channel();
-    let pty = pty::spawn(spec, 0, &news).map_err(|error| not_run(&args.command[0], &error))?;
+    let pty =
+        pty::spawn(spec, size(), 0, &news).map_err(|error| not_run(&args.command[0], &error))?;
     let raw = Raw::begin()?;
     let (keys, mut typed) = mpsc::channel(INPUT_PIECES);
     // It ends with us: nothing can wake a read of a terminal.

@@ -1,4 +1,4 @@
-//! The hosted terminal: a program on a PTY, and the screen its bytes make.
+//! The hosted terminal: a program on a PTY, the recording of what it shows, and its replay.
 //!
 //! ```text
 //!   child ──bytes──▶ pty (reader thread) ──▶ loop ──▶ Screen ──▶ cells, cursor, modes   read by ui
@@ -6,57 +6,21 @@
 //!     └──── pty (writer thread, bounded queue) ◀────────┴ replies + keys::encode_*
 //! ```
 //!
-//! The room owns everything between the child's bytes and plain cells, and between a key and the
-//! child's bytes. It refuses to know who the child is. Only `pty` and `recording` touch the world.
+//! The room refuses to know who the child is. Only `pty` and `recording` touch the world; the emulator is `terminal`, whose
+//! names are found here too.
 
-pub mod copy;
-pub mod input;
-pub mod keys;
 pub mod pty;
 pub mod recording;
 pub mod replay;
-pub mod screen;
-mod side_channel;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The size of a pane in cells, at least 1×1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PaneSize {
-    columns: u16,
-    rows: u16,
-}
+pub use crate::terminal::{
+    ColourScheme, HostPalette, Modes, MouseTracking, PaneSize, Rgb, copy, input, keys, screen,
+};
 
-impl PaneSize {
-    /// The widest pane: far beyond real displays, and a bound on the memory of the scrollback.
-    pub const MAX_COLUMNS: u16 = 1000;
-    /// The tallest pane.
-    pub const MAX_ROWS: u16 = 1000;
-
-    /// A size clamped to what a pane can have: 1×1 up to 1000×1000.
-    #[must_use]
-    pub fn new(columns: u16, rows: u16) -> Self {
-        Self {
-            columns: columns.clamp(1, Self::MAX_COLUMNS),
-            rows: rows.clamp(1, Self::MAX_ROWS),
-        }
-    }
-
-    /// Width in cells.
-    #[must_use]
-    pub fn columns(self) -> u16 {
-        self.columns
-    }
-
-    /// Height in cells.
-    #[must_use]
-    pub fn rows(self) -> u16 {
-        self.rows
-    }
-}
-
-/// What to run in a pane, where, with what and how large.
+/// What to run in a pane, where and with what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaneSpec {
     /// The program: a path, or a name looked up in the `PATH` of `env`.
@@ -67,121 +31,4 @@ pub struct PaneSpec {
     pub env: Vec<(OsString, OsString)>,
     /// The directory it starts in.
     pub cwd: PathBuf,
-    /// The size of its terminal.
-    pub size: PaneSize,
-}
-
-/// A colour as its red, green and blue parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Rgb(pub u8, pub u8, pub u8);
-
-/// Whether a terminal draws dark text on light, or light text on dark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColourScheme {
-    /// Light text on a dark background.
-    Dark,
-    /// Dark text on a light background.
-    Light,
-}
-
-/// The host terminal's real colours, as far as it reported them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HostPalette {
-    /// The default text colour.
-    pub foreground: Option<Rgb>,
-    /// The default background.
-    pub background: Option<Rgb>,
-    /// The cursor's colour.
-    pub cursor: Option<Rgb>,
-    /// The sixteen named colours.
-    pub colours: [Option<Rgb>; 16],
-}
-
-/// Which mouse events the child asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MouseTracking {
-    /// None.
-    #[default]
-    None,
-    /// Presses only, without modifiers (mode 9).
-    X10,
-    /// Presses and releases (mode 1000).
-    Click,
-    /// Also motion while a button is down (mode 1002).
-    Drag,
-    /// Also motion without a button (mode 1003).
-    Motion,
-}
-
-/// What the child has asked of its terminal, as far as input is encoded by it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Modes {
-    /// Cursor keys send `SS3` forms (DECCKM).
-    pub app_cursor: bool,
-    /// The keypad sends `SS3` forms (DECKPAM).
-    pub app_keypad: bool,
-    /// Pastes are wrapped in marks (2004).
-    pub bracketed_paste: bool,
-    /// Focus changes are reported (1004).
-    pub focus_events: bool,
-    /// Which mouse events are reported.
-    pub mouse: MouseTracking,
-    /// Mouse reports use the SGR form (1006).
-    pub sgr_mouse: bool,
-    /// Mouse reports use the UTF-8 form (1005).
-    pub utf8_mouse: bool,
-    /// The alternate screen is shown.
-    pub alternate_screen: bool,
-    /// The wheel sends arrows on the alternate screen (1007).
-    pub alternate_scroll: bool,
-    /// The kitty keyboard flags in force: 1 disambiguate, 2 event types, 4 alternates, 8 all keys,
-    /// 16 text.
-    pub kitty_flags: u8,
-    /// The `modifyOtherKeys` level: 0, 1 or 2.
-    pub modify_other_keys: u8,
-    /// Changes of the colour scheme are reported (2031).
-    pub colour_scheme_reports: bool,
-}
-
-/// The length in bytes of an unfinished character at the end of what the child has written: its rest comes with the next
-/// bytes.
-fn begun_character(bytes: &[u8]) -> usize {
-    let tail = &bytes[bytes.len().saturating_sub(3)..];
-    let Some(lead) = tail.iter().rposition(|byte| *byte >= 0xc0) else {
-        return 0;
-    };
-    match std::str::from_utf8(&tail[lead..]) {
-        Err(error) if error.error_len().is_none() => tail.len() - lead,
-        _ => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_size_is_never_empty_nor_absurd() {
-        assert_eq!(PaneSize::new(0, 0), PaneSize::new(1, 1));
-        let huge = PaneSize::new(u16::MAX, u16::MAX);
-        assert_eq!((huge.columns(), huge.rows()), (1000, 1000));
-    }
-
-    #[test]
-    fn only_what_may_go_on_is_begun() {
-        for (bytes, begun) in [
-            (b"".as_slice(), 0),
-            (b"text", 0),
-            ("é日🎉".as_bytes(), 0),
-            (b"a\xc3", 1),
-            (b"\xe6\x97", 2),
-            (b"\xf0\x9f\x8e", 3),
-            // Broken for good.
-            (b"\xc3\xc3a", 0),
-            (b"\x97\x97", 0),
-            (b"\xff", 0),
-        ] {
-            assert_eq!(begun_character(bytes), begun, "{bytes:?}");
-        }
-    }
 }

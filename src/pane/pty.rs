@@ -200,13 +200,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a program on a PTY of its own, as the leader of a new session.
+/// Starts a program on a PTY of its own and of this size, as the leader of a new session.
 ///
 /// Its news go to `messages`, marked with `iteration`. It gets no open files but the terminal.
 /// Known limit of portable-pty: `SHELL` is added to the environment if it is not in it, and a file
 /// that the system refuses to execute is seen as an exit with a code, not as an error here.
 pub fn spawn(
     spec: PaneSpec,
+    size: PaneSize,
     iteration: u64,
     messages: &mpsc::Sender<PtyMessage>,
 ) -> Result<Pty, PtyError> {
@@ -215,7 +216,7 @@ pub fn spawn(
         return Err(PtyError::Directory(spec.cwd));
     }
     let PtyPair { master, slave } = native_pty_system()
-        .openpty(pty_size(spec.size))
+        .openpty(pty_size(size))
         .map_err(|error| PtyError::Open(error.into()))?;
     let bytes = Arc::new(without_waits(master.as_ref())?);
     let failed = |source| PtyError::Spawn {

@@ -25,9 +25,10 @@ use rustix::fs::OFlags;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{PaneSize, begun_character};
+use super::PaneSize;
 use crate::private_file::{self, OpenError};
 use crate::redact::typed::Typed;
+use crate::terminal::begun_character;
 
 /// Handed over in batches of this many bytes, so that a flood of small chunks costs few calls and wakes no thread.
 const BATCH: usize = 64 * 1024;

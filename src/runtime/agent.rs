@@ -11,7 +11,7 @@ use crate::{
     app::effect::StartAgent,
     bridge,
     lineage::IterationId,
-    pane::{PaneSize, PaneSpec},
+    pane::PaneSpec,
     store::{FilesError, PrivateDir, run_dir::RunDir},
     transcript::{SessionId, tail::holds_conversation},
 };
@@ -62,7 +62,6 @@ impl AgentPlan {
     pub fn spec(
         &self,
         start: &StartAgent,
-        size: PaneSize,
         no_compaction: bool,
         mods: Option<PathBuf>,
     ) -> io::Result<PaneSpec> {
@@ -100,7 +99,6 @@ impl AgentPlan {
             args,
             env: agent::child_env(std::env::vars_os(), &env),
             cwd: self.project.clone(),
-            size,
         })
     }
 

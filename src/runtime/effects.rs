@@ -22,16 +22,17 @@ use crate::{
     clean::chain,
     lineage::{EndReason, RunId},
     pane::{
-        MouseTracking, PaneSize, PaneSpec,
+        MouseTracking, PaneSize,
         copy::CopyOrder,
         input::{self, HostInput},
         keys, pty,
-        recording::{Flushing, Recording, RecordingError},
+        recording::{Flushing, Recording},
         replay::Cast,
         screen::Scroll,
     },
     process,
     scratchpad::versions::Version,
+    store::run_dir::RECORDING,
     transcript::{SessionId, trim::TrimSettings},
 };
 
@@ -42,20 +43,14 @@ use super::{
     files::{LEAVING, Order, Start, StartReady},
     follower::FollowCommand,
     handoff_files,
-    hosted::{Starting, new_screen},
+    hosted::{Starting, new_screen, recording_failed},
     listen::Listening,
     store_writer::Job,
     trim::Ask,
 };
 
-/// The scratchpad's name in `.pitstop`.
-pub const SCRATCHPAD: &str = "scratchpad.md";
-
 /// Why an order for the disk cannot be given.
 const NO_THREAD: &str = "the thread for files is gone; the log may say why";
-
-/// The recording's name in its iteration's directory.
-const RECORDING: &str = "pane.cast";
 
 /// The largest recording that is played, in bytes. It is held in memory, about as large as it is on disk.
 const RECORDING_LIMIT: usize = 64 << 20;
@@ -400,8 +395,7 @@ impl Shell {
         self.services.begun = Some((session, before));
         let size = self.pane.screen.size();
         let spawned = spec.and_then(|spec| {
-            let spec = PaneSpec { size, ..spec };
-            pty::spawn(spec, iteration.get(), &self.pane.messages)
+            pty::spawn(spec, size, iteration.get(), &self.pane.messages)
                 .map_err(|error| std::io::Error::other(chain(&error)))
         });
         let pty = match spawned {
@@ -434,7 +428,7 @@ impl Shell {
         self.post(Event::Pane(PaneEvent::Spawned {
             iteration,
             process,
-            lots: draw_lots(),
+            lots: new_ids(),
         }));
     }
 
@@ -733,31 +727,15 @@ impl Shell {
     }
 }
 
-pub(super) fn recording_failed(error: &RecordingError) {
-    tracing::warn!(error = chain(error), "the pane is not recorded any more");
-}
-
-/// Random values for the next reboot.
+/// New random ids for the next reboot.
 #[must_use]
-pub fn draw_lots() -> Lots {
+pub fn new_ids() -> Lots {
     let nonce = uuid::Uuid::new_v4().simple().to_string();
     Lots {
         reboot: uuid::Uuid::new_v4(),
         session: SessionId::new(uuid::Uuid::new_v4()),
         nonce: nonce.get(..8).unwrap_or(&nonce).to_owned(),
     }
-}
-
-/// The processes of an ended agent that are still there, and its own number given back.
-pub(super) fn leftovers(pty: &pty::Pty) -> Vec<String> {
-    let pid = pty.pid();
-    let mut members = process::members_of_session(pid);
-    members.retain(|member| member.stamp.pid != pid);
-    pty.release();
-    members
-        .into_iter()
-        .map(|member| format!("{} {}", member.stamp.pid, member.name))
-        .collect()
 }
 
 /// How long the store writer may take to write everything when we leave.

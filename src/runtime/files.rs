@@ -34,15 +34,15 @@ use crate::{
         },
     },
     lineage::{IterationId, ProcessStamp},
-    pane::{PaneSize, PaneSpec},
+    pane::PaneSpec,
     scratchpad::{
         self,
         versions::{Version, Versions},
     },
-    store::{PrivateDir, VersionFile, agent_registry},
+    store::{PrivateDir, SCRATCHPAD, VersionFile, agent_registry},
 };
 
-use super::{agent::AgentPlan, effects::SCRATCHPAD, task, worker::Worker};
+use super::{agent::AgentPlan, task, worker::Worker};
 
 /// The unsent prompt's name among what is kept of a project in the state directory.
 const DRAFT: &str = "draft.md";
@@ -226,13 +226,7 @@ impl Start {
         StartReady {
             // Before any process can add to it.
             before: plan.transcript_length(&start),
-            // It has its size once it is opened.
-            spec: plan.spec(
-                &start,
-                PaneSize::new(1, 1),
-                no_compaction,
-                mods.as_ref().ok().cloned(),
-            ),
+            spec: plan.spec(&start, no_compaction, mods.as_ref().ok().cloned()),
             without_bridge: mods.err(),
             start,
         }

@@ -10,21 +10,21 @@ use crate::{
         Event,
         event::{Exit, PaneEvent, ReadEvent},
     },
+    clean::chain,
     config::UiConfig,
     guard::pane_text::PaneText,
     lineage::IterationId,
     pane::{
         PaneSize,
         pty::{self, PaneExit, Pty, PtyMessage, PtyNews},
-        recording::Recording,
+        recording::{Recording, RecordingError},
         screen::{DrawnRow, Screen},
     },
+    process,
     transcript::Tokens,
 };
 
-use super::{
-    Shell, effects, leaving::Remains, listen::Listening, resizing::Resizing, store_writer::Job,
-};
+use super::{Shell, leaving::Remains, listen::Listening, resizing::Resizing, store_writer::Job};
 
 /// How much may be typed for an agent that is about to start, in bytes.
 const TYPED_AHEAD: usize = 64 * 1024;
@@ -129,7 +129,7 @@ impl Shell {
             .pane
             .pty
             .take()
-            .map(|pty| effects::leftovers(&pty))
+            .map(|pty| leftovers(&pty))
             .unwrap_or_default();
         if let Some(process) = self.core.view().agent.process.clone() {
             if !leftovers.is_empty() {
@@ -155,7 +155,7 @@ impl Shell {
         if let Some((begun, recording)) = &mut self.pane.recording
             && let Err(error) = recording.output(begun.elapsed(), bytes)
         {
-            effects::recording_failed(&error);
+            recording_failed(&error);
         }
         self.after_feed();
         self.listen();
@@ -267,4 +267,20 @@ impl Shell {
         self.pane.shown = PaneText::default();
         self.pane.estimate_due = None;
     }
+}
+
+pub(super) fn recording_failed(error: &RecordingError) {
+    tracing::warn!(error = chain(error), "the pane is not recorded any more");
+}
+
+/// The processes of an ended agent that are still there, and its own number given back.
+fn leftovers(pty: &Pty) -> Vec<String> {
+    let pid = pty.pid();
+    let mut members = process::members_of_session(pid);
+    members.retain(|member| member.stamp.pid != pid);
+    pty.release();
+    members
+        .into_iter()
+        .map(|member| format!("{} {}", member.stamp.pid, member.name))
+        .collect()
 }

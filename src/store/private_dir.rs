@@ -31,6 +31,8 @@ use crate::{
 
 /// The name of our directory within a project.
 pub const PROJECT_DIR: &str = ".pitstop";
+/// The scratchpad's name in it.
+pub const SCRATCHPAD: &str = "scratchpad.md";
 /// How a file that is being written aside is marked: `.NAME.aside-PID-N`.
 const ASIDE: &str = ".aside-";
 

@@ -27,14 +27,16 @@ use crate::{
     runtime::{
         self, Setup, Signals,
         agent::AgentPlan,
-        effects::{self, SCRATCHPAD, draw_lots},
+        effects::{self, new_ids},
         front, host,
         paint::Abilities,
         prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START, can_open},
         recovery,
         store_writer::{Job, StoreWriter},
     },
-    store::{CrashPoint, PrivateDir, RunRecord, StoreOptions, StoreTarget, run_dir::RunDir},
+    store::{
+        CrashPoint, PrivateDir, RunRecord, SCRATCHPAD, StoreOptions, StoreTarget, run_dir::RunDir,
+    },
     transcript::SessionId,
     ui::Depth,
 };
@@ -108,7 +110,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         config: start.config,
         lineage: kept.lineage,
         session: first_session(&plan),
-        lots: draw_lots(),
+        lots: new_ids(),
         notes,
         generator: start.generator,
         host: speech.map_or_else(host::size, |_| front::HEADLESS),

@@ -11,10 +11,10 @@ use crate::{
     config::load::paths::{Paths, project_hash},
     lineage::{ProcessStamp, RunId},
     process,
-    runtime::{effects::SCRATCHPAD, wall},
+    runtime::wall,
     scratchpad,
     store::{
-        PrivateDir,
+        PrivateDir, SCRATCHPAD,
         lock::{Holder, Lock, LockError},
     },
 };

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Each room with the rooms it may use. `clock`, `clean` and `redact` are words that everybody may use.
-const ROOMS: [(&str, &[&str]); 26] = [
+const ROOMS: [(&str, &[&str]); 27] = [
     ("clock", &[]),
     ("clean", &[]),
     ("redact", &[]),
@@ -21,7 +21,8 @@ const ROOMS: [(&str, &[&str]); 26] = [
     ("bridge", &["transcript"]),
     ("keymap", &[]),
     ("scratchpad", &[]),
-    ("pane", &[]),
+    ("terminal", &[]),
+    ("pane", &["terminal"]),
     ("agent", &["transcript"]),
     ("breakpoint", &["transcript"]),
     ("guard", &["transcript", "breakpoint"]),
@@ -203,10 +204,17 @@ const WORLDLY: [&str; 14] = [
 
 /// Each crate with the files that may use it.
 const DOORS: [(&str, &[&str]); 16] = [
-    ("alacritty_terminal", &["pane/screen.rs", "pane/screen/"]),
+    (
+        "alacritty_terminal",
+        &["terminal/screen.rs", "terminal/screen/"],
+    ),
     (
         "vte",
-        &["pane/screen.rs", "pane/screen/", "pane/side_channel.rs"],
+        &[
+            "terminal/screen.rs",
+            "terminal/screen/",
+            "terminal/side_channel.rs",
+        ],
     ),
     ("filedescriptor", &["pane/pty.rs"]),
     ("portable_pty", &["pane/pty.rs"]),
@@ -238,7 +246,7 @@ const DOORS: [(&str, &[&str]); 16] = [
     ("notify", &["runtime/watcher.rs"]),
     ("pulldown_cmark", &["ui/markdown.rs"]),
     ("jiff", &["autopilot/patience.rs"]),
-    ("regex", &["pane/screen/copy/search.rs", "redact.rs"]),
+    ("regex", &["terminal/screen/copy/search.rs", "redact.rs"]),
     ("minijinja", &["handoff/generate.rs"]),
     ("clap_complete", &["cli/completions.rs"]),
     ("clap_mangen", &["cli/man.rs"]),

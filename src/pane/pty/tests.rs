@@ -25,7 +25,13 @@ impl Pane {
     fn run(script: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (sender, messages) = channel();
-        let pty = spawn(spec(script, directory.path()), 7, &sender).unwrap();
+        let pty = spawn(
+            spec(script, directory.path()),
+            PaneSize::new(97, 31),
+            7,
+            &sender,
+        )
+        .unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
@@ -100,7 +106,6 @@ fn spec(script: &str, directory: &Path) -> PaneSpec {
             ("TERM".into(), "xterm-256color".into()),
         ],
         cwd: directory.to_owned(),
-        size: PaneSize::new(97, 31),
     }
 }
 
@@ -148,7 +153,9 @@ fn what_cannot_start_is_an_error() {
     let (sender, _messages) = channel();
     let mut missing = spec("true", directory.path());
     missing.program = OsString::from("no-such-program-anywhere");
-    let error = spawn(missing, 1, &sender).err().unwrap();
+    let error = spawn(missing, PaneSize::new(97, 31), 1, &sender)
+        .err()
+        .unwrap();
     assert_eq!(
         error.to_string(),
         "could not start no-such-program-anywhere"
@@ -156,7 +163,7 @@ fn what_cannot_start_is_an_error() {
     let mut nowhere = spec("true", directory.path());
     nowhere.cwd = directory.path().join("nowhere");
     assert!(matches!(
-        spawn(nowhere, 1, &sender),
+        spawn(nowhere, PaneSize::new(97, 31), 1, &sender),
         Err(PtyError::Directory(_))
     ));
 }

@@ -5,11 +5,11 @@ use alacritty_terminal::term::cell::{Cell, Flags};
 use vte::ansi::{self, Color};
 
 use super::Engine;
-use crate::pane::side_channel::Setting;
-use crate::pane::{ColourScheme, MouseTracking, Rgb};
+use crate::terminal::side_channel::Setting;
+use crate::terminal::{ColourScheme, MouseTracking, Rgb};
 
 /// What XTVERSION answers.
-pub(in crate::pane::screen) const VERSION_REPLY: &str =
+pub(in crate::terminal::screen) const VERSION_REPLY: &str =
     concat!("\x1bP>|pitstop(", env!("CARGO_PKG_VERSION"), ")\x1b\\");
 
 /// A VT220 with ANSI colours: enough for programs that wait for this as the end of their questions.
@@ -25,7 +25,7 @@ const CAPABILITIES: [(&str, &str); 5] = [
 ];
 
 impl Engine {
-    pub(in crate::pane::screen) fn report_cursor(&mut self, private: &str) {
+    pub(in crate::terminal::screen) fn report_cursor(&mut self, private: &str) {
         let point = self.term.grid().cursor.point;
         let (top, left) = if self.origin {
             (self.margins.top, self.margins.left)
@@ -38,7 +38,7 @@ impl Engine {
         self.reply(&format!("\x1b[{private}{row};{column}R"));
     }
 
-    pub(in crate::pane::screen) fn report_scheme(&mut self) {
+    pub(in crate::terminal::screen) fn report_scheme(&mut self) {
         let number = match self.scheme() {
             ColourScheme::Dark => 1,
             ColourScheme::Light => 2,
@@ -62,12 +62,12 @@ impl Engine {
             .unwrap_or(ColourScheme::Dark)
     }
 
-    pub(in crate::pane::screen) fn report_cell_size(&mut self) {
+    pub(in crate::terminal::screen) fn report_cell_size(&mut self) {
         let (width, height) = self.cell_pixels;
         self.reply(&format!("\x1b[6;{height};{width}t"));
     }
 
-    pub(in crate::pane::screen) fn report_capabilities(&mut self, names: &[Vec<u8>]) {
+    pub(in crate::terminal::screen) fn report_capabilities(&mut self, names: &[Vec<u8>]) {
         for asked in names {
             let known = CAPABILITIES
                 .iter()
@@ -81,7 +81,7 @@ impl Engine {
         }
     }
 
-    pub(in crate::pane::screen) fn report_setting(&mut self, setting: Setting) {
+    pub(in crate::terminal::screen) fn report_setting(&mut self, setting: Setting) {
         let text = match setting {
             Setting::Rendition => format!(
                 "\x1bP1$r{}m\x1b\\",

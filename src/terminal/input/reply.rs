@@ -1,7 +1,7 @@
 //! The host terminal's answers.
 
 use super::{HostColour, HostReply, numbers};
-use crate::pane::{ColourScheme, Rgb};
+use crate::terminal::{ColourScheme, Rgb};
 
 pub(super) fn colour_reply(body: &str) -> Option<HostReply> {
     let (number, value) = body.split_once(';')?;

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyEventState};
 
 use super::HostInput;
-use crate::pane::{Modes, keys};
+use crate::terminal::{Modes, keys};
 
 /// The child's bytes for an item: as they came where host and child speak the same language, else
 /// encoded again. `asked` says that the host terminal was asked to distinguish keys: by the kitty protocol or by

@@ -5,7 +5,7 @@ use alacritty_terminal::index::{Column, Line, Point};
 use alacritty_terminal::term::cell::{Cell, Flags};
 
 use super::{first_row, is_wrapped_row, last_row};
-use crate::pane::copy::Words;
+use crate::terminal::copy::Words;
 
 /// What ends a word for the mouse. Not the signs of paths, addresses and `file:line`.
 const SEPARATORS: &str = ",│`|\"' ()[]{}<>\t";

@@ -21,8 +21,8 @@ use alacritty_terminal::term::{Config, Term};
 use super::cells::{is_wrapped, push_row, trim_line};
 use super::engine::{Engine, GridSize};
 use super::{Cursor, CursorShape};
-use crate::pane::PaneSize;
-use crate::pane::copy::{CopyMark, CopyNews, CopyOrder, Motion, SelectionKind};
+use crate::terminal::PaneSize;
+use crate::terminal::copy::{CopyMark, CopyNews, CopyOrder, Motion, SelectionKind};
 
 use search::{Found, Search};
 

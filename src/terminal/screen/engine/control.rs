@@ -1,11 +1,11 @@
 //! The control functions that the engine's parser does not know.
 
 use super::Engine;
-use crate::pane::side_channel::{Control, Function};
+use crate::terminal::side_channel::{Control, Function};
 
 impl Engine {
     /// Whether the function is ours where the engine's parser would take its bytes for another one.
-    pub(in crate::pane::screen) fn takes(&self, function: Function) -> bool {
+    pub(in crate::terminal::screen) fn takes(&self, function: Function) -> bool {
         match function {
             // Without side margins these bytes save the cursor.
             Function::SideMargins => self.margins.sides_allowed,
@@ -14,7 +14,7 @@ impl Engine {
         }
     }
 
-    pub(in crate::pane::screen) fn control(&mut self, control: Control) {
+    pub(in crate::terminal::screen) fn control(&mut self, control: Control) {
         let [first, second] = control.numbers;
         match control.function {
             Function::SideMargins => self.set_sides(first, second),

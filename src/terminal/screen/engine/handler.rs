@@ -11,9 +11,9 @@ use vte::ansi::{
 use super::answers::ATTRIBUTES_REPLY;
 use super::{Engine, Links, MOUSE_MODES, TITLE_DEPTH, TITLE_LIMIT};
 use crate::clean::stripped;
-use crate::pane::Rgb;
-use crate::pane::screen::ScreenFact;
-use crate::pane::side_channel::decode_base64;
+use crate::terminal::Rgb;
+use crate::terminal::screen::ScreenFact;
+use crate::terminal::side_channel::decode_base64;
 
 /// Passes calls on to the engine unchanged.
 macro_rules! pass_on {

@@ -24,7 +24,7 @@ const NAMED: [NamedColor; 8] = [
 
 /// Applies the control sequence at the start of these bytes and gives its length; 0 if it is for the parser, which must be
 /// between sequences.
-pub(in crate::pane::screen) fn apply(handler: &mut impl Handler, bytes: &[u8]) -> usize {
+pub(in crate::terminal::screen) fn apply(handler: &mut impl Handler, bytes: &[u8]) -> usize {
     let Some(body) = bytes.strip_prefix(b"\x1b[") else {
         return 0;
     };

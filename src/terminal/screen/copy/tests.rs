@@ -2,9 +2,9 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 
-use crate::pane::PaneSize;
-use crate::pane::copy::{CopyMark, CopyOrder, Motion, SelectionKind, Words};
-use crate::pane::screen::{Screen, Scroll};
+use crate::terminal::PaneSize;
+use crate::terminal::copy::{CopyMark, CopyOrder, Motion, SelectionKind, Words};
+use crate::terminal::screen::{Screen, Scroll};
 
 const HISTORY: usize = 500;
 
@@ -439,7 +439,7 @@ fn cursor_and_selection_stay_with_their_text_when_the_pane_is_resized() {
 fn orders_without_a_still_do_nothing() {
     let mut screen = Screen::new(PaneSize::new(10, 4), HISTORY);
     let news = screen.copy(&CopyOrder::Copy);
-    assert_eq!(news, crate::pane::copy::CopyNews::default());
+    assert_eq!(news, crate::terminal::copy::CopyNews::default());
     screen.copy(&CopyOrder::Leave);
 }
 

@@ -4,7 +4,7 @@ use crossterm::event::{MouseButton, MouseEventKind};
 use proptest::prelude::*;
 
 use super::*;
-use crate::pane::{Modes, keys};
+use crate::terminal::{Modes, keys};
 
 const NONE: KeyModifiers = KeyModifiers::NONE;
 const SHIFT: KeyModifiers = KeyModifiers::SHIFT;

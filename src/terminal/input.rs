@@ -20,8 +20,8 @@ mod reply;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyEventState, KeyModifiers, MouseEvent};
 use memchr::memchr;
 
-use crate::pane::keys::{PASTE_END, PASTE_START};
-use crate::pane::{ColourScheme, Rgb};
+use crate::terminal::keys::{PASTE_END, PASTE_START};
+use crate::terminal::{ColourScheme, Rgb};
 pub use forward::forward;
 use key::{key_sequence, letter_key};
 use mouse::{mouse_item, sgr_mouse};

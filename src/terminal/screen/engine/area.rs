@@ -115,7 +115,7 @@ impl Engine {
     }
 
     /// The rows changed here since this was asked last.
-    pub(in crate::pane::screen) fn take_touched(&mut self) -> Option<Range<usize>> {
+    pub(in crate::terminal::screen) fn take_touched(&mut self) -> Option<Range<usize>> {
         self.touched.take()
     }
 }

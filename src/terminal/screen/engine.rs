@@ -26,12 +26,12 @@ use vte::ansi::{
 use super::cells::is_blank;
 use super::{Cursor, CursorShape, ScreenFact};
 use crate::clean::stripped;
-use crate::pane::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize};
+use crate::terminal::{ColourScheme, HostPalette, Modes, MouseTracking, PaneSize};
 
 pub(super) use answers::VERSION_REPLY;
 use margins::Margins;
-pub(in crate::pane::screen) use sequence::apply;
-pub(in crate::pane) use text::{RUN, is_text};
+pub(in crate::terminal::screen) use sequence::apply;
+pub(in crate::terminal) use text::{RUN, is_text};
 
 /// The longest title in characters.
 const TITLE_LIMIT: usize = 256;

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::engine::{FACT_LIMIT, LINK_COUNT, ZERO_WIDTH_LIMIT};
 use super::*;
-use crate::pane::{MouseTracking, Rgb};
+use crate::terminal::{MouseTracking, Rgb};
 
 /// Time stands still unless a test moves it.
 static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);

@@ -13,14 +13,14 @@ use vte::ansi::{CharsetIndex, Handler, StandardCharset};
 use super::Engine;
 
 /// The shortest run worth the trouble, in bytes.
-pub(in crate::pane) const RUN: usize = 4;
+pub(in crate::terminal) const RUN: usize = 4;
 
 const WIDE: Flags = Flags::WIDE_CHAR.union(Flags::WIDE_CHAR_SPACER);
 
 impl Engine {
     /// Writes the text at the start of these bytes but for its last character, which the parser must see because the
     /// child may ask for its repetition; gives the number of bytes written. The parser must be between sequences.
-    pub(in crate::pane::screen) fn write(&mut self, bytes: &[u8]) -> usize {
+    pub(in crate::terminal::screen) fn write(&mut self, bytes: &[u8]) -> usize {
         let end = bytes.iter().position(|byte| !is_text(*byte));
         let run = &bytes[..end.unwrap_or(bytes.len())];
         if run.len() < RUN || !self.takes_text() {
@@ -106,7 +106,7 @@ impl Engine {
 }
 
 /// Whether a byte is part of a text: no control.
-pub(in crate::pane) const fn is_text(byte: u8) -> bool {
+pub(in crate::terminal) const fn is_text(byte: u8) -> bool {
     byte >= b' ' && byte != 0x7f
 }
 
