@@ -238,10 +238,7 @@ impl fmt::Display for RunNews {
             } => {
                 let time = duration(Duration::from_secs(*seconds));
                 write!(f, "waiting {time}: {why}")?;
-                match until {
-                    Some(until) => write!(f, " (until {})", until.format("%Y-%m-%d %H:%M UTC")),
-                    None => Ok(()),
-                }
+                write_until(f, *until)
             }
             Self::TaskChanged { task } => write!(f, "the task was changed: {task}"),
             Self::Paused { by } => write!(f, "paused by {by}"),
@@ -267,6 +264,13 @@ impl fmt::Display for RunNews {
                 )
             }
         }
+    }
+}
+
+fn write_until(f: &mut fmt::Formatter<'_>, until: Option<DateTime<Utc>>) -> fmt::Result {
+    match until {
+        Some(until) => write!(f, " (until {})", until.format("%Y-%m-%d %H:%M UTC")),
+        None => Ok(()),
     }
 }
 
