@@ -416,7 +416,8 @@ impl Reader {
             .clone()
             .all(|cell| cell.chars().all(|c| matches!(c, '-' | ':')))
         {
-            let entries = match before {
+            let is_rule = text.contains('-');
+            let entries = match before.filter(|_| is_rule) {
                 Some(Id::Decision(_)) => &mut self.decisions,
                 Some(Id::Blocker(_)) => &mut self.blockers,
                 _ => return Role::Empty,

@@ -416,6 +416,13 @@ fn what_is_huge_is_read_at_once() {
     }
 }
 
+#[test]
+fn only_the_line_below_the_head_of_a_table_takes_it_back() {
+    let blockers = |text: &str| Parsed::read(text).blockers.len();
+    assert_eq!(blockers("## Blockers\n| What |\n|------|\n| a |\n"), 1);
+    assert_eq!(blockers("## Blockers\n| a |\n|\n| b |\n"), 2);
+}
+
 /// Pieces of notes, so that most texts have sections, lists and fences.
 fn notes() -> impl Strategy<Value = String> {
     let pieces = "(## Key Decisions\n|### x\n|## Blockers\n|## Next\n|## Objective\n|\\*\\*Next:\\*\\* |- |  - |1\\. |\\[ \\] |\\[x\\] |\\||---\n|```\n|é|漢字|a b| because |: |2026-01-02|\n|\n\n){0,40}";
@@ -434,9 +441,15 @@ proptest! {
         let parsed = Parsed::read(&text);
         let left = parsed.without(|_| false);
         let mut rest = left.as_str();
-        for line in text.lines() {
+        for (at, line) in text.lines().enumerate() {
             let words = line.contains(['é', '漢', 'a']);
-            if words && heading(line).is_none() && label(line.trim()).is_none() {
+            // The head of a table says nothing.
+            let below = text.lines().nth(at + 1).unwrap_or_default().trim();
+            let is_rule = below.starts_with('|')
+                && below.contains('-')
+                && below.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
+            let head = is_rule && line.trim().starts_with('|');
+            if words && !head && heading(line).is_none() && label(line.trim()).is_none() {
                 let at = rest.find(line.trim());
                 prop_assert!(at.is_some(), "{:?} is not in {:?}", line, left);
                 rest = &rest[at.unwrap_or_default() + line.trim().len()..];
