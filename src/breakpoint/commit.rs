@@ -1,6 +1,6 @@
 //! Recognises commits in what an agent's shell commands printed.
 //!
-//! Git reports a commit in one line, `[main 1a2b3c4] the subject`, and often of its size in the next. Only the output of
+//! Git reports a commit in one line, `[main 1a2b3c4] the subject`, and often its size in the next. Only the output of
 //! command lines that commit is read: a log that shows such a line is no commit.
 
 use crate::clean;

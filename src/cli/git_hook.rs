@@ -9,8 +9,8 @@
 //! The hook itself only asks git for the commit's id, so that a commit made right after it is not taken for this one, and
 //! leaves everything else to a process of its own. With no supervisor on the machine it starts nothing at all.
 //!
-//! Notified are supervisors of the directories from the one in which `git commit` was called up to the top of the work tree. In
-//! the middle of a rebase none is notified: that is no moment to stop.
+//! The supervisors of all directories are notified from the one in which `git commit` was called up to the top of the work
+//! tree. In the middle of a rebase none is notified: that is no moment to stop.
 
 use std::env;
 use std::ffi::{OsStr, OsString};

@@ -28,7 +28,7 @@ use crate::{
 /// The command line is at fault.
 const USAGE: i32 = 2;
 
-/// Forgets old runs with their recordings, and old checkpoints, of this project.
+/// Delete old runs with their recordings, and old checkpoints, of this project.
 ///
 /// Never a run that is alive, and never the newest checkpoint of an environment.
 #[derive(Args, Clone, Debug)]
@@ -236,9 +236,9 @@ fn as_text(pruned: &Pruned, dry_run: bool) -> String {
         row("dead sockets", pruned.leftovers.to_string()),
     ]);
     text.push_str(if dry_run {
-        "nothing was forgotten: this is what would be\n"
+        "nothing was deleted: this is what would be\n"
     } else {
-        "forgotten\n"
+        "deleted\n"
     });
     text
 }

@@ -248,7 +248,7 @@ fn handoff_text(
         max_state_size: settings.max_state_size,
     };
     let generator = template::generator(&here.paths).map_err(|error| {
-        complain(&error, "mend it, or remove it to use the built-in one");
+        complain(&error, "correct it, or remove it to use the built-in one");
         USAGE
     })?;
     let handoff = generator.generate(&sources, limits);

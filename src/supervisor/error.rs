@@ -110,7 +110,7 @@ impl StartError {
             Self::AddressSpace(_) => "raise the limit, for example by `ulimit -v unlimited`",
             Self::Descriptors(_) => "raise the limit, for example by `ulimit -n 1024`",
             Self::Configuration => "`pitstop check` shows them again",
-            Self::Template(_) => "mend it, or remove it to use the built-in one",
+            Self::Template(_) => "correct it, or remove it to use the built-in one",
             Self::NoAgent(_) => {
                 "install Claude Code (npm install -g @anthropic-ai/claude-code), set [agent] command, or see how \
                  pitstop works without it: pitstop demo"

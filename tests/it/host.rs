@@ -397,7 +397,7 @@ fn a_broken_template_is_told_before_anything_starts() {
     let file = launch.the_home().path("config/pitstop/handoff.md");
     fs::create_dir_all(file.parent().expect("a directory")).expect("made");
     fs::write(&file, "{{#if objective}}\nnever closed {{").expect("written");
-    refused(&launch, 2, &["handoff.md", "mend it"]);
+    refused(&launch, 2, &["handoff.md", "correct it"]);
 }
 
 #[test]

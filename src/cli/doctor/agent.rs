@@ -275,7 +275,7 @@ pub(super) fn window(here: &Here, report: Option<&StatusReport>) -> Check {
     match source.as_str() {
         "bridge" | "status line" => Check::new(name, State::Ok, found),
         _ => Check::new(name, State::Warning, found).remedy(
-            "the status line is the best witness and has not spoken yet; set [context] window if this is wrong",
+            "the status line knows best and has not reported yet; set [context] window if this is wrong",
         ),
     }
 }
