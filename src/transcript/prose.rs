@@ -3,7 +3,10 @@
 
 use std::borrow::Cow;
 
-use super::{facts::is_file, words::own_lines};
+use super::{
+    facts::is_file,
+    words::{item_number, own_lines},
+};
 
 /// A line that ends without a full stop and is at least this long goes on in the next one, in characters: editors wrap
 /// at 72 or 80. The second figure is for a next line that begins with a capital, as sentences do.
@@ -132,9 +135,8 @@ fn is_setting(line: &str) -> bool {
 /// Whether a line is an item of a list, or a heading.
 fn is_item(line: &str) -> bool {
     let line = line.trim_start();
-    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     line.starts_with(['-', '*', '+', '•', '–', '#'])
-        || (1..=3).contains(&digits) && line[digits..].starts_with(['.', ')'])
+        || matches!(item_number(line), Some((1..=3, _)))
 }
 
 /// An item of a list that is no comment of code: `*` and `#` stand before those, too.
@@ -185,15 +187,10 @@ fn joined(lines: &[(Kind, &str)]) -> Vec<String> {
 /// A line without the mark of a list in front.
 fn without_mark(line: &str) -> &str {
     let rest = line.trim_start_matches(['-', '*', '+', '•', '–', '#', ' ']);
-    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    if (1..=3).contains(&digits)
-        && let Some(behind) = rest[digits..]
-            .strip_prefix(". ")
-            .or_else(|| rest[digits..].strip_prefix(") "))
-    {
-        return behind.trim_start();
+    match item_number(rest) {
+        Some((1..=3, behind)) if behind.starts_with(' ') => behind.trim_start(),
+        _ => rest,
     }
-    rest
 }
 
 /// Cuts behind a full stop, a question or an exclamation mark that a blank follows; not within code, and not behind an

@@ -108,15 +108,17 @@ pub fn signal_word(line: &str) -> Option<(&str, &str)> {
 
 /// The line without the number of a list's item: up to nine digits, as in Markdown, with a dot or a bracket.
 fn without_number(line: &str) -> &str {
-    let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let digits = line.len() - behind.len();
-    let item = behind
-        .strip_prefix(['.', ')'])
-        .and_then(|rest| rest.strip_prefix(' '));
-    match item {
-        Some(item) if (1..=9).contains(&digits) => item.trim_start(),
+    match item_number(line) {
+        Some((1..=9, item)) if item.starts_with(' ') => item.trim_start(),
         _ => line,
     }
+}
+
+/// How many digits the number of a list's item has, and what stands behind its dot or bracket.
+pub(super) fn item_number(line: &str) -> Option<(usize, &str)> {
+    let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = line.len() - behind.len();
+    Some((digits, behind.strip_prefix(['.', ')'])?)).filter(|_| digits > 0)
 }
 
 /// A message without its signals: the lines of one, and all notes up to `SIGNAL:` or the end.
