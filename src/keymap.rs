@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn all_faults_of_a_keymap_are_told_together() {
+    fn all_faults_of_a_keymap_are_reported_together() {
         let direct = |text: &str| Trigger::Direct(chord(text));
         let after = |text: &str| Trigger::AfterPrefix(chord(text));
         let faults = Keymap::new(

@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_answers_on_a_dead_socket_or_none() {
+    fn no_process_answers_on_a_dead_socket_or_none() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("p.sock");
         assert!(!is_answered(&path));

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_levels_and_reboots_are_told() {
+    fn figures_levels_and_reboots_are_reported() {
         let report = MetricsReport {
             version: "0.1\"\\\n".to_owned(),
             agent: "claude".to_owned(),

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_about_a_limit_tells_its_end() {
+    fn the_message_about_a_limit_shows_its_end() {
         let at = |hour, minute| {
             now()
                 .date_naive()
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_tells_no_end_is_not_guessed_at() {
+    fn a_message_that_shows_no_end_is_not_guessed_at() {
         for message in [
             "",
             "rate limited",

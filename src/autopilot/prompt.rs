@@ -60,7 +60,7 @@ mod tests {
     use crate::autopilot::promise;
 
     #[test]
-    fn the_agent_is_told_the_task_and_how_to_end_it() {
+    fn the_agent_is_given_the_task_and_how_to_end_it() {
         let text = start("Port {promise} to {task}\n", "ALL DONE");
         assert!(text.contains("\n\nPort {promise} to {task}\n\n"), "{text}");
         assert!(text.contains("\n\nALL DONE\n\n"), "{text}");
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_is_told_to_go_on_does_not_hold_the_promise() {
+    fn what_it_is_sent_to_go_on_does_not_hold_the_promise() {
         // An agent that repeats its orders must not end the run by that.
         assert!(!promise::is_given(promise::DEFAULT, &go_on()));
         assert!(!go_on().contains('{'));

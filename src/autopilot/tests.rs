@@ -286,7 +286,7 @@ fn an_agent_that_never_worked_could_not_run_and_one_that_did_trips() {
 }
 
 #[test]
-fn a_changed_task_is_told_once() {
+fn a_changed_task_is_sent_once() {
     let mut run = run();
     assert!(!run.task_read("build it\n".to_owned()));
     assert!(run.task_read("build it better".to_owned()));

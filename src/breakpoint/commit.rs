@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn several_commits_of_one_line_are_told_apart() {
+    fn several_commits_of_one_line_are_distinguished() {
         let printed = "[main 1111111] a\n 1 file changed\n[main 2222222] b\n 4 files changed\n";
         let shas = seen("git commit -m a; git commit -m b", printed);
         let found: Vec<_> = shas.iter().map(|one| (one.short(), one.files)).collect();

@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_told_what_is_kept_and_how_to_go_on() {
+    fn people_are_shown_what_is_kept_and_how_to_go_on() {
         let reply = CheckpointReply {
             status: "saved".to_owned(),
             checkpoint_id: "0a1b2c3d-0000-4000-8000-000000000000".to_owned(),

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_that_were_only_counted_are_told() {
+    fn faults_that_were_only_counted_are_reported() {
         let errors = ConfigErrors {
             faults: vec![Fault::general("one", None)],
             more: 2,

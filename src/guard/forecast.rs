@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_three_turns_tell_no_growth() {
+    fn fewer_than_three_turns_show_no_growth() {
         for figures in [&[][..], &[1_000], &[1_000, 2_000]] {
             assert_eq!(after(figures).growth(), None);
         }
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_session_tells_no_base_load() {
+    fn a_resumed_session_shows_no_base_load() {
         let mut forecast = after(&[150_000]);
         assert_eq!(forecast.base(), Some(Tokens(150_000)));
         forecast.note_resume();

@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn the_transcript_is_measured_against_the_window_that_the_status_line_told() {
+    fn the_transcript_is_measured_against_the_window_that_the_status_line_reported() {
         let mut guard = guard();
         guard.observe(with_window(said(StatusLine, 90_000, 0), 1_000_000));
         guard.forget(StatusLine);

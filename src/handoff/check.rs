@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_in_other_signs_and_a_fact_in_a_longer_word_are_told_apart() {
+    fn a_rule_in_other_signs_and_a_fact_in_a_longer_word_are_distinguished() {
         let text =
             "you said: \"never touch MAIN, it is live\"; src/a_b.rs2 first_name2 x_free_name";
         let found = check(text, &state(), &work());

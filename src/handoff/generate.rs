@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_template_is_told_with_its_line() {
+    fn a_broken_template_is_reported_with_its_line() {
         let error = Generator::new("{{ marker }}\n{{ nonsense }}").unwrap_err();
         assert_eq!(error.line, 2, "{error}");
         assert_eq!(

@@ -1016,7 +1016,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_cannot_be_built_is_told_until_one_can() {
+    fn a_run_that_cannot_be_built_is_reported_until_one_can() {
         let mut state = PreservedState::default();
         state.update_tests(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
         let broken = "error: could not compile `x` (lib test) due to 1 previous error";
@@ -1204,7 +1204,7 @@ mod tests {
     }
 
     #[test]
-    fn done_wins_over_open_whoever_says_so() {
+    fn done_wins_over_open_from_any_source() {
         for (done, open) in [
             (Origin::Signal, Origin::Todo),
             (Origin::Todo, Origin::Signal),
@@ -1244,7 +1244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_twice_is_recorded_once() {
+    fn what_is_stated_twice_is_recorded_once() {
         let mut state = PreservedState::default();
         for severity in [Severity::Low, Severity::High] {
             state.record_decision("sqlite", "one file", DateTime::UNIX_EPOCH);

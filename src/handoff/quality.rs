@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_has_moved_is_told() {
+    fn a_head_that_has_moved_is_reported() {
         let mut state = PreservedState::default();
         state.set_objective("o");
         state.add_pending("p");

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_budget_the_last_commands_are_told_whole() {
+    fn within_a_budget_the_last_commands_are_shown_whole() {
         let mut log = CommandLog::new(10);
         for n in 0..3 {
             log.push(record(&format!("echo {n}")), vec![out(&format!("{n}\n"))]);

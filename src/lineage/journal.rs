@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_without_sessions_is_told_again_because_it_forgot() {
+    fn an_agent_without_sessions_is_given_it_again_because_it_forgot() {
         for step in [Step::Starting, Step::Delivering, Step::Verifying] {
             let mut entry = entry(step);
             (entry.old_session, entry.new_session) = (None, None);

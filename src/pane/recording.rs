@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_once() {
+    fn an_error_is_reported_once() {
         let file = File::options().write(true).open("/dev/full").unwrap();
         let failure = failure("full", file);
         assert!(matches!(failure, RecordingError::Write { .. }), "{failure}");

@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_recording_is_told() {
+    fn what_is_no_recording_is_reported() {
         let error = |text: &str| {
             Cast::parse(text.as_bytes())
                 .expect_err("no cast")

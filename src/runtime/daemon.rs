@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_of_somebody_elses_is_left_alone() {
+    fn a_session_of_another_is_left_alone() {
         let (home, client, mut worker) = daemon("touch ran");
         let other = "00000000-0000-4000-8000-000000000009".parse().unwrap();
         client.end(&[other], Duration::from_millis(100)).unwrap();

@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_has_written_is_shown_and_not_written_over() {
+    fn what_another_has_written_is_shown_and_not_written_over() {
         let mut bench = bench();
         assert_eq!(bench.write("", "one"), saved("one"));
         std::fs::write(&bench.scratchpad, "theirs").unwrap();

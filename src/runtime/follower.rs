@@ -84,7 +84,7 @@ fn take_up(
         .filter(|one| one.session == session && one.tail.path() == path)
     {
         // A caller that asks again needs everything again.
-        same.retell = true;
+        same.resend = true;
         return;
     }
     *following = match Tail::open(path) {
@@ -96,7 +96,7 @@ fn take_up(
             skipped: 0,
             seen: false,
             commands: 0,
-            retell: false,
+            resend: false,
         }),
         Err(error) => {
             lost(events, session, &error);
@@ -117,7 +117,7 @@ struct Following {
     /// How many commands there were when they were sent last.
     commands: u64,
     /// Everything is to be sent, changed or not.
-    retell: bool,
+    resend: bool,
 }
 
 impl Following {
@@ -145,7 +145,7 @@ impl Following {
             let changed = report.records > 0
                 || report.figure != Figure::Same
                 || report.reset
-                || std::mem::take(&mut self.retell);
+                || std::mem::take(&mut self.resend);
             if report.reset {
                 self.commands = 0;
             }
@@ -174,10 +174,10 @@ impl Following {
         let total = self.digest.commands().total();
         // Long texts are only made when there is something new.
         let commands =
-            (total != self.commands || self.retell).then(|| shown(self.digest.commands()));
+            (total != self.commands || self.resend).then(|| shown(self.digest.commands()));
         self.commands = total;
-        if self.retell {
-            self.digest.tell_again();
+        if self.resend {
+            self.digest.send_again();
         }
         // While a long file is read for the first time only its end says what the work is.
         let work = if self.tail.caught_up() {

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_read_and_why_is_told() {
+    fn nothing_else_is_read_and_why_is_reported() {
         let dir = project();
         let outside = dir.path().join("secret").display().to_string();
         for (name, why) in [
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_files_are_told() {
+    fn too_many_files_are_reported() {
         let dir = project();
         let names = vec!["a.md".to_owned(); INCLUDED_CAP + 3];
         let files = read(&dir.path().join("in"), &[], &names);

@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_character_of_doubtful_width_the_cursor_is_put_anew() {
+    fn behind_a_character_of_doubtful_width_the_cursor_is_set_again() {
         let out = painted(ALL, Vec::new(), |buffer| {
             buffer.set_string(0, 0, "a日é⚠b", Style::new());
         });

@@ -88,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn a_single_change_is_told_at_once() {
+    fn a_single_change_is_sent_at_once() {
         assert_eq!(sent([7]), [(7, 1)]);
         assert_eq!(sent([7, 1000]), [(7, 1), (1000, 2)]);
     }
 
     #[test]
-    fn of_twenty_changes_in_a_second_four_are_told_and_the_last_one_is() {
+    fn of_twenty_changes_in_a_second_four_are_sent_and_the_last_one_is() {
         let sent = sent((0..20).map(|number| number * 50));
         assert_eq!(sent, [(0, 1), (400, 9), (800, 17), (1070, 20)]);
     }

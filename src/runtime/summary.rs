@@ -625,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_told() {
+    fn a_program_that_is_not_there_is_reported() {
         let mut ask = shell("");
         ask.command = Command::new("/nowhere/claude");
         let (ran, _) = asked(ask, b"");

@@ -659,7 +659,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_tell_what_may_pass_from_what_will_not() {
+    fn codes_separate_what_may_pass_from_what_will_not() {
         // Extended codes keep the primary one in their low byte: IOERR_FSYNC, BUSY_SNAPSHOT.
         for code in [
             "5", "6", "13", "10", "8", "14", "1034", "517", "08006", "57P01", "53100",
@@ -675,7 +675,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_tells_no_password() {
+    fn a_place_shows_no_password() {
         let place = postgres_place("postgres://me:s3cret@db.example:5433/fleet");
         assert_eq!(place, "postgres://db.example:5433/fleet");
     }

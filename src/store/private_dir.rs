@@ -735,7 +735,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs root, to give a directory to another user"]
-    fn a_directory_of_somebody_else_is_refused() {
+    fn a_directory_of_another_user_is_refused() {
         let project = tempfile::tempdir().unwrap();
         let pitstop = project.path().join(".pitstop");
         fs::create_dir(&pitstop).unwrap();

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_has_grown_is_written_anew() {
+    fn a_file_that_has_grown_is_rewritten() {
         let state = tempfile::tempdir().expect("a directory");
         let (mut file, mut versions) = open(state.path());
         let text = "x".repeat(MAX_VERSION_BYTES / 2);

@@ -757,7 +757,7 @@ impl Screen {
     /// Whether the view stands in the scrollback, or did so when all of it was drawn last: that is reported beside the cells,
     /// and a child may end it by a reset.
     #[must_use]
-    pub fn is_told_scrolled(&self) -> bool {
+    pub fn is_reported_scrolled(&self) -> bool {
         self.drawn_scrolled || self.scroll_offset() > 0
     }
 

@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_command_tells_its_exit_status() {
+    fn a_failed_command_shows_its_exit_status() {
         let found = read(&[
             used("t1", "false"),
             came(

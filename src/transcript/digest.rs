@@ -209,7 +209,7 @@ impl Digest {
     }
 
     /// Has everything sent again.
-    pub const fn tell_again(&mut self) {
+    pub const fn send_again(&mut self) {
         self.worked = true;
         self.spoken = true;
     }
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_stays_bounded() {
+    fn what_is_not_taken_stays_bounded() {
         let mut digest = Digest::new(3);
         let line = said(&"x".repeat(1024 * 1024), &json!({}));
         for _ in 0..10 {
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_end_are_told_once_and_open_calls_are_counted() {
+    fn commands_that_end_are_reported_once_and_open_calls_are_counted() {
         let old = Age {
             behind: 0,
             news: false,

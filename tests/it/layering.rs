@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Each room with the rooms it may use. `clock`, `clean` and `redact` are words that everybody may use.
+/// Each room with the rooms it may use. `clock`, `clean` and `redact` are rooms that every room may use.
 const ROOMS: [(&str, &[&str]); 27] = [
     ("clock", &[]),
     ("clean", &[]),

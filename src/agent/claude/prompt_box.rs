@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_box_is_told_from_a_draft() {
+    fn an_empty_box_is_distinguished_from_a_draft() {
         assert_eq!(read(&boxed("❯\u{a0}"), (2, 3)), PromptBox::Empty);
         let draft = boxed("❯\u{a0}fix the parser\n  and run\n\n  the tests");
         let rows = ["fix the parser", "and run", "", "the tests"];

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn no_tools_are_none_and_rules_are_told_from_names() {
+    fn no_tools_are_none_and_rules_are_distinguished_from_names() {
         let question = Question {
             tools: &[],
             model: Some("haiku"),

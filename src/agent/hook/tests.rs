@@ -115,7 +115,7 @@ fn a_turns_end_carries_the_message_and_what_still_runs() {
 }
 
 #[test]
-fn failures_are_told_apart_as_the_client_words_them() {
+fn failures_are_distinguished_as_the_client_words_them() {
     let failure = |fields: &str| match parse("StopFailure", fields) {
         AgentEvent::TurnFailed { failure, .. } => failure,
         other => panic!("{other:?}"),

@@ -132,7 +132,7 @@ fn a_log_that_is_only_shown_is_no_test_run() {
 }
 
 #[test]
-fn several_runs_in_one_output_are_told_apart() {
+fn several_runs_in_one_output_are_distinguished() {
     let find = |name: &str| {
         fixtures()
             .into_iter()

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_in_the_words_of_the_client() {
+    fn errors_are_reported_in_the_words_of_the_client() {
         let overloaded = json!({"type": "result", "subtype": "success", "is_error": true,
             "result": "API Error: 529 Overloaded.", "total_cost_usd": 0});
         assert_eq!(why(&overloaded.to_string()), "API Error: 529 Overloaded.");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_told_with_how_it_ended() {
+    fn what_is_no_result_is_reported_with_how_it_ended() {
         assert_eq!(
             why(""),
             "the client ended with exit code 0 and said nothing"

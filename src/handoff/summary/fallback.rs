@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_that_nobody_wrote_are_not_what_the_user_wants() {
+    fn prompts_without_a_writer_are_not_what_the_user_wants() {
         let start = crate::autopilot::prompt::start("parse the feeds", "ALL DONE");
         let mut news = says("a subagent has ended");
         news["origin"] = json!({"kind": "task-notification"});

@@ -735,7 +735,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn secrets_are_masked_before_anybody_reads_it() {
+    fn secrets_are_masked_before_it_is_read() {
         let text = history(&[
             says(&format!("use {}", token())),
             calls(

@@ -130,7 +130,7 @@ fn a_program_gets_its_directory_size_and_environment_and_nothing_else() {
 }
 
 #[test]
-fn exit_codes_and_signals_are_told() {
+fn exit_codes_and_signals_are_reported() {
     let mut pane = Pane::run("exit 3");
     pane.until("exit", |pane| pane.exit.is_some() && pane.ended);
     assert_eq!(pane.exit, CODE_3);
@@ -241,7 +241,7 @@ fn what_the_terminal_takes_at_once_is_not_queued_and_never_overtakes() {
 }
 
 #[test]
-fn a_child_that_never_reads_is_told_of_and_can_be_cancelled() {
+fn a_child_that_never_reads_is_reported_and_can_be_cancelled() {
     let mut pane = Pane::run("stty raw -echo; echo ready; exec sleep 1000");
     pane.until_said("ready");
     let part = vec![b'x'; 1 << 20];
@@ -344,7 +344,7 @@ fn signals_reach_the_whole_group() {
 }
 
 #[test]
-fn a_stopped_child_is_told_of_and_continued() {
+fn a_stopped_child_is_reported_and_continued() {
     let mut pane = Pane::run("kill -STOP $$; echo on");
     pane.until("stop", |pane| pane.stops == 1);
     pane.pty.signal(Signal::Continue).unwrap();

@@ -282,7 +282,7 @@ fn with_alternate(bytes: &str) -> String {
 }
 
 #[test]
-fn the_clients_flags_tell_the_shifted_character_too() {
+fn the_clients_flags_report_the_shifted_character_too() {
     let mut both_known = 0;
     for (code, modifiers, [_, _, alone, _]) in table() {
         let both = encoded(code, modifiers, &kitty(5));
@@ -351,7 +351,7 @@ fn all_keys_and_alternates_and_text_follow_the_protocol() {
 }
 
 #[test]
-fn releases_and_repeats_are_told_only_to_those_who_asked() {
+fn releases_and_repeats_are_reported_only_to_those_who_asked() {
     let event = |code, kind| KeyEvent::new_with_kind(code, NONE, kind);
     let (repeat, release) = (KeyEventKind::Repeat, KeyEventKind::Release);
     assert_eq!(encode_key(&event(KeyCode::Up, release), &legacy()), b"");
@@ -426,7 +426,7 @@ fn a_paste_keeps_its_bytes_but_cannot_end_itself() {
 }
 
 #[test]
-fn focus_is_told_only_to_those_who_asked() {
+fn focus_is_reported_only_to_those_who_asked() {
     assert_eq!(encode_focus(true, &legacy()), None);
     let modes = Modes {
         focus_events: true,

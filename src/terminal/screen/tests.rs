@@ -206,7 +206,7 @@ fn replies_come_in_the_order_of_the_questions() {
 }
 
 #[test]
-fn the_hosts_colours_are_told() {
+fn the_hosts_colours_are_reported() {
     let mut screen = screen(80, 24);
     let mut palette = HostPalette {
         foreground: Some(Rgb(1, 2, 3)),
@@ -232,7 +232,7 @@ fn the_hosts_colours_are_told() {
 }
 
 #[test]
-fn a_change_of_scheme_is_told_only_to_those_who_asked() {
+fn a_change_of_scheme_is_reported_only_to_those_who_asked() {
     let mut screen = screen(80, 24);
     screen.set_colour_scheme(ColourScheme::Dark);
     assert_eq!(screen.take_replies(), Vec::<Vec<u8>>::new());
@@ -492,7 +492,7 @@ fn a_title_as_screen_has_it_is_neither_shown_nor_taken() {
 }
 
 #[test]
-fn facts_are_told_in_order() {
+fn facts_are_reported_in_order() {
     assert_eq!(
         facts(
             "\x07\x07\x1b]0;t\x07\x1b]52;c;aGk=\x07\x1b]9;4;1;50\x07\x1b]9;hey\x07\x1b]133;C\x07\x07"

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn input_while_a_command_runs_is_told_apart() {
+    fn input_while_a_command_runs_is_distinguished() {
         let log = commands(
             &cast(&[
                 ("o", "\u{1b}]133;C\u{7}name? "),

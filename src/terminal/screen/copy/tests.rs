@@ -245,7 +245,7 @@ fn a_selection_survives_output_and_scrolling() {
 }
 
 #[test]
-fn new_output_is_told_while_the_view_is_above_it_and_repaints_are_none() {
+fn new_output_is_reported_while_the_view_is_above_it_and_repaints_are_none() {
     let mut screen = Screen::new(PaneSize::new(20, 4), HISTORY);
     feed(&mut screen, &"line\n".repeat(20));
     screen.scroll(Scroll::Lines(3));
