@@ -158,7 +158,7 @@ impl Draft {
 /// How full the context window is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Tokens in use, as the client's `/context` counts them; none before it has a figure.
+    /// Tokens in use, as the client's `/context` counts them; none before the service has answered.
     pub used: Option<Tokens>,
     /// The whole window.
     pub window: Tokens,

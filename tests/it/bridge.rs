@@ -51,10 +51,10 @@ fn the_real_client_reports_usage_turns_and_the_draft_by_itself() {
     // Before a word is said, the load that every session has.
     let loaded = |status: &Value| {
         let base = bridge(status)["base_tokens"].as_u64();
-        base.is_some_and(|base| base > 1_000) && status["context"]["used"].as_u64() == base
+        base.is_some_and(|base| base > 1_000)
     };
     let status = supervisor.wait_for_status(loaded, SOON);
-    assert_eq!(status["context"]["source"], "bridge");
+    assert_eq!(status["context"]["used"], Value::Null, "an estimate");
     let rows = bridge(&status)["categories"].as_array().unwrap();
     assert!(rows.iter().any(|row| row["kind"] == "free"), "{rows:?}");
 
@@ -80,7 +80,7 @@ fn the_real_client_reports_usage_turns_and_the_draft_by_itself() {
 fn the_figure_of_the_real_client_s_bridge_follows_within_a_turn_and_into_the_next_session() {
     assert!(is_at_least(MODS_FROM), "this client runs no mods");
     let launch = live().agent_args(["--allowed-tools", "Bash(true)"]);
-    launch.api().report_usage([30_000, 31_000, 32_000, 14_000]);
+    launch.api().report_usage([30_000, 31_000, 32_000, 19_000]);
     let shell = || Answer::shell("true");
     launch.api().answer([shell(), shell(), Answer::Stall]);
     let supervisor = launch.start();
@@ -100,7 +100,7 @@ fn the_figure_of_the_real_client_s_bridge_follows_within_a_turn_and_into_the_nex
         |status: &Value| status["session_id"] != before && bridge(status)["state"] == "in_force";
     supervisor.wait_for_status(cleared, SOON);
     supervisor.prompt("again");
-    wait_for_figure(&supervisor, 14_000);
+    wait_for_figure(&supervisor, 19_000);
 }
 
 #[test]

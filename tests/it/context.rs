@@ -289,7 +289,7 @@ fn the_next_source_takes_over_on_the_demo() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn the_next_source_takes_over_on_the_real_client() {
-    the_next_source_takes_over(live("claude-sonnet-4-5"));
+    the_next_source_takes_over(live("claude-sonnet-4-5").set("agent.bridge=false"));
 }
 
 #[test]

@@ -134,6 +134,7 @@ const ROOMS: [(&str, &[&str]); 27] = [
         &[
             "process",
             "transcript",
+            "bridge",
             "keymap",
             "scratchpad",
             "pane",

@@ -75,7 +75,8 @@ const figures = async ($, detail) => {
   const parts = context.breakdown;
   return {
     fact: "usage",
-    used: parts?.totalTokens ?? context.tokens,
+    // Before the first answer of the service all is the client's estimate, and only the categories are worth telling.
+    used: context.tokens === undefined ? undefined : (parts?.totalTokens ?? context.tokens),
     window: context.window,
     compacts_at: parts?.autoCompactThreshold,
     cost_usd: cost?.usd,
