@@ -90,6 +90,7 @@ fn the_figure_of_the_real_client_s_bridge_follows_within_a_turn_and_into_the_nex
     // Two tools have ended, the turn has not.
     let status = wait_for_figure(&supervisor, 31_000);
     assert_eq!(bridge(&status)["turn_runs"], true);
+    assert_eq!(launch.api().wait_for_calls(3, SOON).len(), 3);
     supervisor.keys([key::ESC]);
     wait_for(&supervisor, |bridge| bridge["turn_runs"] == false);
     let before = supervisor.status()["session_id"].clone();
