@@ -18,7 +18,7 @@ use crate::transcript::SessionId;
 /// The most processes that are known at a time: a session, its forks and a spare. The one that has been silent longest goes.
 const INSTANCE_COUNT: usize = 16;
 
-/// The most orders at a time; the core has one or two.
+/// The most orders at a time; the core has one or two. The oldest goes: its process has not carried it out, or is gone.
 const ORDER_COUNT: usize = 16;
 
 /// The number of an order, which no other order of this run has.
@@ -225,10 +225,10 @@ impl Orders {
         Ok(())
     }
 
-    /// The core gives an order; false if there are too many.
-    pub fn place(&mut self, id: OrderId, session: SessionId, order: Order) -> bool {
+    /// The core gives an order.
+    pub fn place(&mut self, id: OrderId, session: SessionId, order: Order) {
         if self.placed.len() >= ORDER_COUNT {
-            return false;
+            self.placed.pop_first();
         }
         let taken_by = None;
         let placed = Placed {
@@ -236,7 +236,7 @@ impl Orders {
             order,
             taken_by,
         };
-        self.placed.insert(id, placed).is_none()
+        self.placed.insert(id, placed);
     }
 
     /// The core takes an order back; false if a process has taken it, which may carry it out.
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn an_order_is_shown_to_its_session_only_and_belongs_to_the_first_who_takes_it() {
         let mut orders = greeted(&[("old", 1), ("new", 1), ("fork", 2)]);
-        assert!(orders.place(READ, session(1), Order::ReadDraft));
+        orders.place(READ, session(1), Order::ReadDraft);
         assert_eq!(orders.next(session(2)), None);
         for _ in 0..3 {
             // A poll of a client that has died takes nothing.
@@ -377,10 +377,11 @@ mod tests {
         }
         assert_eq!(orders.instances.len(), INSTANCE_COUNT);
         assert_eq!(orders.heard(&sender("first", 1)), Err(Rejection::NoHello));
-        let placed = (0..100)
-            .filter(|number| orders.place(OrderId(*number), session(1), Order::Probe))
-            .count();
-        assert_eq!(placed, ORDER_COUNT);
+        for number in 0..100 {
+            orders.place(OrderId(number), session(1), Order::Probe);
+        }
+        assert_eq!(orders.placed.len(), ORDER_COUNT);
+        assert!(orders.placed.contains_key(&OrderId(99)));
     }
 
     #[test]

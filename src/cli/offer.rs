@@ -13,10 +13,7 @@ use super::{here::Here, sessions};
 use crate::{
     clean::one_line,
     format,
-    lineage::{
-        Iteration,
-        checkpoint::Checkpoint,
-    },
+    lineage::{Iteration, checkpoint::Checkpoint},
     redact::redact,
     store::{Checkpoints, HistoryOf, Store, StoreError},
     supervisor::program::DEMO,

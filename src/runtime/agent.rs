@@ -171,17 +171,18 @@ impl AgentPlan {
             return Ok(PathBuf::new());
         }
         let user = self.user_settings()?;
+        let directory = self.directory_of(iteration)?;
         let injection = claude::Injection {
             exe: &self.exe,
             observe: &self.observe,
             // It is written beside the other one, under the same name (`api::server::secrets`).
             bridge: &self.observe.with_extension("bridge"),
             scratchpad: &self.scratchpad,
+            given: directory.path(),
             no_compaction,
         };
         let settings = claude::settings(injection, user.as_deref()).map_err(io::Error::other)?;
         let bytes = settings.json.as_bytes();
-        let directory = self.directory_of(iteration)?;
         directory
             .write_private("settings.json", bytes)
             .map_err(io::Error::other)?;

@@ -18,7 +18,6 @@ use crate::{
     },
     autopilot::RunNews,
     breakpoint::git,
-    bridge::{self, OrderId},
     clean::chain,
     lineage::{EndReason, RunId},
     pane::{
@@ -97,7 +96,9 @@ impl Shell {
             Effect::ReadScratchpad => self.order(Order::ReadScratchpad),
             Effect::KeepDraft(text) => self.order(Order::KeepDraft(text)),
             Effect::ReadPromptBox => self.read_prompt_box(),
-            Effect::OrderBridge { id, session, order } => self.order_bridge(id, session, order),
+            Effect::OrderBridge { id, session, order } => {
+                self.calls.mailbox.place(id, session, order);
+            }
             Effect::KeepVersion(version) => self.keep_version(version),
             Effect::ReadTask => self.read_task(),
             Effect::WriteScratchpad { base, text } => {
@@ -175,12 +176,6 @@ impl Shell {
     fn read_prompt_box(&mut self) {
         self.pane.prompt_box_asked = true;
         self.look_at_prompt_box();
-    }
-
-    fn order_bridge(&self, id: OrderId, session: SessionId, order: bridge::Order) {
-        if !self.calls.mailbox.place(id, session, order) {
-            tracing::warn!(%id, "too many orders wait for the bridge");
-        }
     }
 
     fn keep_version(&mut self, version: Version) {

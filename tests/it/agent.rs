@@ -156,6 +156,7 @@ impl Agent {
                 observe: Path::new("/a file/observe"),
                 bridge: &self.home.path("bridge"),
                 scratchpad: &self.scratchpad(),
+                given: &self.home.path("given"),
             },
             None,
         )

@@ -1,6 +1,6 @@
 //! The real client with our mods: what it reports by itself, and that everything goes on where it cannot.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kit::{
     client::is_at_least,
@@ -203,4 +203,29 @@ fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
             }
         })
         .collect()
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_agent_may_not_write_what_its_client_was_given() {
+    let launch = Launch::live_without_mode()
+        .agent_args(["--permission-mode", "acceptEdits"])
+        .set("reboot.mode=\"manual\"");
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    let settings = walk(&launch.project().join(".pitstop/runs"))
+        .into_iter()
+        .find(|path| path.ends_with("settings.json"))
+        .expect("the session's settings");
+    let theirs = settings.with_file_name("bridge").join("pitstop/hooks/x.js");
+    let own = launch.project().join("own.txt");
+    let write = |path: &std::path::Path| Answer::Tool {
+        name: "Write".into(),
+        input: json!({"file_path": path, "content": "x"}),
+    };
+    let done = Answer::text("Done.");
+    launch.api().answer([write(&theirs), write(&own), done]);
+    supervisor.prompt("write");
+    supervisor.wait_until("the agent's own file", || own.exists(), SOON);
+    assert!(!theirs.exists(), "the agent has changed its client's mods");
 }

@@ -1,4 +1,5 @@
-//! The per-run settings file: hooks and status line that call `pitstop`, and one permission.
+//! The per-run settings file: hooks and status line that call `pitstop`, the permission for the scratchpad, and none for what
+//! the client was given.
 //!
 //! The commands are short, for the client shows them in the chat wherever it mentions a hook. What they need to know stands
 //! in the file's own `env`: a daemon of the client's that runs the session on has the environment of whichever session
@@ -55,6 +56,8 @@ pub struct Injection<'a> {
     pub bridge: &'a Path,
     /// The scratchpad file that the agent may read and edit without asking, absolute.
     pub scratchpad: &'a Path,
+    /// The directory of what the client was given for this session, absolute: the agent may not change it.
+    pub given: &'a Path,
     /// Whether the client is to leave compaction to us, the early kinds included.
     pub no_compaction: bool,
 }
@@ -92,7 +95,7 @@ pub enum SettingsError {
 }
 
 /// Makes the per-run settings: hooks and status line that call `pitstop`, permission for the
-/// scratchpad, joined with the user's own `--settings` text.
+/// scratchpad, none for its own directory, joined with the user's own `--settings` text.
 pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings, SettingsError> {
     let mut root: Map<String, Value> = user.map_or(Ok(Map::new()), serde_json::from_str)?;
     let user_status_line = root.get("statusLine").and_then(status_line_command);
@@ -117,6 +120,14 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     )?;
     let file = rule_path(injection.scratchpad)?;
     allow.extend(["Read", "Edit"].map(|tool| Value::from(format!("{tool}({file})"))));
+
+    // The client loads a mod anew when its files change: edited by the agent, it would run what the agent likes.
+    inner_list(
+        inner_object(&mut root, "permissions")?,
+        "deny",
+        "permissions.deny",
+    )?
+    .push(format!("Edit({}/**)", rule_path(injection.given)?).into());
 
     root.insert(
         "statusLine".into(),
@@ -207,6 +218,7 @@ mod tests {
             observe: Path::new("/run/u 1/observe"),
             bridge: Path::new("/run/u 1/bridge"),
             scratchpad: Path::new("/w/a [b]*/.pitstop/scratchpad.md"),
+            given: Path::new("/w/a [b]*/.pitstop/runs/r/iteration-1"),
             no_compaction: false,
         }
     }
@@ -270,6 +282,10 @@ mod tests {
                 r"Edit(//w/a \[b\]\*/.pitstop/scratchpad.md)"
             ])
         );
+        assert_eq!(
+            settings["permissions"]["deny"],
+            json!([r"Edit(//w/a \[b\]\*/.pitstop/runs/r/iteration-1/**)"])
+        );
     }
 
     #[test]
@@ -285,7 +301,7 @@ mod tests {
         assert_eq!(merged["hooks"]["Stop"][0]["hooks"][0]["command"], "theirs");
         assert_eq!(merged["hooks"]["Stop"].as_array().unwrap().len(), 2);
         assert_eq!(merged["hooks"]["Else"], json!([]));
-        assert_eq!(merged["permissions"]["deny"], json!(["Read(x)"]));
+        assert_eq!(merged["permissions"]["deny"][0], "Read(x)");
         assert_eq!(merged["permissions"]["allow"][0], "Bash(ls)");
     }
 

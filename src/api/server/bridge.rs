@@ -55,12 +55,13 @@ impl Default for Mailbox {
 }
 
 impl Mailbox {
-    /// Gives an order to the client's side; false if too many wait.
-    pub fn place(&self, id: OrderId, session: SessionId, order: Order) -> bool {
-        self.change(|orders| orders.place(id, session, order))
+    /// Gives an order to the client's side.
+    pub fn place(&self, id: OrderId, session: SessionId, order: Order) {
+        self.change(|orders| orders.place(id, session, order));
     }
 
     /// Takes an order back; false if the client's side may carry it out already.
+    #[must_use]
     pub fn cancel(&self, id: OrderId) -> bool {
         self.lock().cancel(id)
     }

@@ -110,7 +110,7 @@ fn an_order_is_carried_out_once_and_its_answer_reaches_the_loop() {
     let waiting = supervisor.polls("a");
     let text = "sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz \u{7}exactly".to_owned();
     let order = Order::FillDraft { text, cursor: 2 };
-    assert!(supervisor.mailbox.place(OrderId(7), session(), order));
+    supervisor.mailbox.place(OrderId(7), session(), order);
     let order = polled(&receive(waiting));
     assert_eq!((&order["id"], &order["cursor"]), (&json!(7), &json!(2)));
     let text = order["text"].as_str().unwrap();
@@ -137,11 +137,8 @@ fn a_poll_whose_client_has_died_takes_no_order() {
     eventually("the poll is there", || {
         supervisor.bridge_said().contains(&Said::Polled)
     });
-    assert!(
-        supervisor
-            .mailbox
-            .place(OrderId(1), session(), Order::ReadDraft)
-    );
+    let read = Order::ReadDraft;
+    supervisor.mailbox.place(OrderId(1), session(), read);
     supervisor.greets("alive");
     let order = polled(&receive(supervisor.polls("alive")));
     assert_eq!(order["id"], 1);

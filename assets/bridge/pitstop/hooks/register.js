@@ -15,8 +15,9 @@ const DRAFT_LIMIT = 65536;
 // How many facts may wait for the first answer.
 const QUEUE_LIMIT = 100;
 
-// The pause before the socket is tried again, in milliseconds.
+// The pause before the socket is tried again, in milliseconds: each try in vain doubles it.
 const RETRY = 1000;
+const RETRY_LIMIT = 8000;
 
 // A fork and a spare process of the client load this file too: each is told from the others by this name.
 const INSTANCE = Math.random().toString(36).slice(2) + Math.random().toString(36).slice(2);
@@ -122,6 +123,7 @@ const follow = async ($, order) => {
 };
 
 const serve = async ($) => {
+  let pause = RETRY;
   while (!refused) {
     try {
       if (!welcome) {
@@ -129,6 +131,7 @@ const serve = async ($) => {
         const { accepted } = await post($, "hello", { protocol: PROTOCOL, client: version });
         refused = !accepted;
         welcome = accepted;
+        pause = RETRY;
         reportUsage($, true);
         continue;
       }
@@ -138,7 +141,8 @@ const serve = async ($) => {
       place = undefined;
       welcome = false;
       queue = [];
-      await $.clock.sleep(RETRY);
+      await $.clock.sleep(pause);
+      pause = Math.min(pause * 2, RETRY_LIMIT);
     }
   }
 };
