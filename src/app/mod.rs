@@ -40,6 +40,7 @@ pub mod signal;
 pub mod summary;
 pub mod tally;
 pub mod todo;
+pub mod tour;
 pub mod trim;
 
 pub use effect::{Effect, Effects};
@@ -108,6 +109,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     let mut effects = answer(model, event);
     effects.extend(reboot::after(model));
     effects.extend(draft::put_back(model));
+    tour::after(model);
     tally::note(model, before, &effects);
     // Whoever said something in the footer now has it taken down again later.
     if model.notices.back().is_some_and(|notice| notice.at == at) {

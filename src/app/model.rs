@@ -47,6 +47,7 @@ use super::{
     summary::Summaries,
     tally::Tally,
     todo::TodoList,
+    tour::Tour,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -429,6 +430,8 @@ pub struct Model {
     pub press: Option<Press>,
     /// Where the link goes that the pointer stands on, if it does: a target that is passed on.
     pub hovered: Option<String>,
+    /// The guided tour, in the demo.
+    pub tour: Option<Tour>,
     /// The pane's title, as the agent set it.
     pub title: String,
     /// The host terminal's size, in cells: columns, rows.
@@ -585,6 +588,7 @@ impl Model {
             called_at: None,
             press: None,
             hovered: None,
+            tour: None,
             title: String::new(),
             host,
             host_focused: None,

@@ -57,6 +57,7 @@ mod reboot;
 mod say;
 mod scratchpad;
 mod summary;
+mod tour;
 mod trim;
 
 const OLD: u128 = 1;

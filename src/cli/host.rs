@@ -194,6 +194,8 @@ fn host_agent(
         warnings,
         agent,
         work,
+        // Arguments are for somebody who knows what to look at.
+        tour: own_places.is_some() && args.args.is_empty(),
     })
 }
 

@@ -18,6 +18,7 @@ use crate::{
     app::{
         self, Effect, Model,
         model::{Beginning, Identity},
+        tour::Tour,
     },
     clean::{self, chain},
     clock::At,
@@ -119,6 +120,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
             wall: at,
         },
     });
+    model.tour = start.tour.then(Tour::default);
     show(&mut model, warnings, kept.died, speech.is_some());
     let task = start.work.task().and_then(|task| task.file.clone());
     let unfinished = kept.unfinished.as_deref();

@@ -60,6 +60,8 @@ pub struct Start {
     pub environment: String,
     /// What the agent is to do.
     pub work: Work,
+    /// Whether a person is shown around.
+    pub tour: bool,
 }
 
 /// What the agent is to do.

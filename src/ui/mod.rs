@@ -27,6 +27,7 @@ mod run;
 mod scratchpad;
 mod text;
 pub mod theme;
+mod tour;
 
 use ratatui::{Frame, buffer::Buffer, layout::Rect};
 
@@ -124,6 +125,7 @@ fn clipped(mut layout: Layout, area: Rect) -> Layout {
 
 fn rectangles(buf: &mut Buffer, layout: &Layout, model: &Model, screen: &Screen, theme: &Theme) {
     pane::draw(buf, layout, model, screen, theme);
+    tour::draw(buf, layout, model, theme);
     if let Some(area) = layout.context {
         gauge::draw(buf, area, model, theme);
     }
