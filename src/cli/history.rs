@@ -463,9 +463,9 @@ mod tests {
         };
         assert_eq!(
             describe(&report),
-            "#  session   began          ended     lasted      tokens                  reboot  handoff  cost\n\
-             1  01234567  started        rebooted  3 min 20 s  20k → 155k (compacted)  –       –        $1.50\n\
-             2  s\\u{1b}2  reboot by key  running   900 ms      –                       420 ms  3.1 KB   –\n"
+            "#  session   began    ended     lasted      tokens                  reboot  handoff  cost\n\
+             1  01234567  started  rebooted  3 min 20 s  20k → 155k (compacted)  –       –        $1.50\n\
+             2  s\\u{1b}2  by key   running   900 ms      –                       420 ms  3.1 KB   –\n"
         );
     }
 

@@ -42,11 +42,11 @@ impl Cause {
     #[must_use]
     pub const fn short(self) -> &'static str {
         match self {
-            Self::Key => "reboot by key",
-            Self::Ctl => "reboot from the command line",
-            Self::Api => "reboot through the API",
-            Self::Threshold => "reboot at the compact line",
-            Self::Breakpoint => "reboot at a good moment",
+            Self::Key => "by key",
+            Self::Ctl => "from the command line",
+            Self::Api => "through the API",
+            Self::Threshold => "at the compact line",
+            Self::Breakpoint => "at a good moment",
             Self::Autopilot => "next turn",
             Self::AgentExit => "agent restarted",
             Self::AgentCrash => "restarted after a crash",

@@ -187,9 +187,9 @@ mod tests {
         ];
         assert_eq!(
             table(&[], &found),
-            "cause                       outcome      count\n\
-             reboot by key               done         2\n\
-             reboot at the compact line  rolled back  1\n\
+            "cause                outcome      count\n\
+             by key               done         2\n\
+             at the compact line  rolled back  1\n\
              \n\
              step    count  mean    longest\n\
              ending  2      250 ms  300 ms\n"
