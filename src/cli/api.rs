@@ -84,7 +84,7 @@ fn check(path: &str) -> Result<(), (String, &'static str)> {
     if path.split('?').next() == Some("/events") {
         return Err((
             "/events never ends, and this command prints whole answers".to_owned(),
-            "follow it with a client of your own; docs/howto.md shows how",
+            "follow it with a client of your own, as the README does with curl",
         ));
     }
     Ok(())
