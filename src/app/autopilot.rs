@@ -651,7 +651,7 @@ pub fn clock(model: &mut Model) -> Vec<Effect> {
     // The countdown of a wait is shown by the minute, and in the last one by the second.
     let beat = match waits {
         Some(left) if left <= LAST_MINUTE => SECOND,
-        Some(left) => CLOCK.min(left - LAST_MINUTE).max(SECOND),
+        Some(left) => CLOCK.min(left.saturating_sub(LAST_MINUTE)).max(SECOND),
         None => CLOCK,
     };
     let tick = run.pilot.plan.attended.then_some(beat);

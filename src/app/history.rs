@@ -7,7 +7,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{
     api::wire::AgentState,
-    lineage::{EndReason, Iteration, IterationId, RunId, metrics::TurnFigures, past::PastSession},
+    lineage::{
+        Cause, EndReason, Iteration, IterationId, RunId, metrics::TurnFigures, past::PastSession,
+    },
     scratchpad,
     transcript::SessionId,
 };
@@ -110,10 +112,10 @@ fn says(run: &RunId, iteration: &Iteration, wanted: &str) -> bool {
     [
         Some(run.as_str()),
         session.as_deref(),
-        iteration.cause.map(|cause| cause.phrase()),
-        iteration.cause.map(|cause| cause.as_str()),
-        reason.map(|reason| reason.phrase()),
-        reason.map(|reason| reason.as_str()),
+        iteration.cause.map(Cause::phrase),
+        iteration.cause.map(Cause::as_str),
+        reason.map(EndReason::phrase),
+        reason.map(EndReason::as_str),
         iteration.summary.as_deref(),
     ]
     .into_iter()
@@ -168,7 +170,7 @@ pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             history.scroll = history.scroll.saturating_add(PAGE);
         }
         KeyCode::PageUp if history.is_large() => {
-            history.scroll = history.scroll.saturating_sub(PAGE)
+            history.scroll = history.scroll.saturating_sub(PAGE);
         }
         KeyCode::Home | KeyCode::Char('g') if history.is_large() => history.scroll = 0,
         KeyCode::End | KeyCode::Char('G') if history.is_large() => history.scroll = u16::MAX,

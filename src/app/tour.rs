@@ -33,7 +33,7 @@ fn is_done(model: &Model, step: usize) -> bool {
             model.iteration.get() > 1 || figure.is_some_and(|one| one.level >= Level::Critical)
         }
         1 => model.notes.human.iter().next().is_some() && model.notes.editor.is_none(),
-        2 => reboots.any(|record| record.is_some()) && model.reboot.attempt.is_none(),
+        2 => reboots.any(Option::is_some) && model.reboot.attempt.is_none(),
         3 => cause == Some(Cause::Undo) && model.reboot.attempt.is_none(),
         4 => model.focus == Focus::History,
         _ => false,

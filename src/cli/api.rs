@@ -18,7 +18,7 @@ pub struct ApiArgs {
     /// GET or POST
     #[arg(value_enum, ignore_case = true)]
     pub method: Method,
-    /// The path, such as /status or /context/usage?used_tokens=90000
+    /// The path, such as `/status` or `/context/usage?used_tokens=90000`
     pub path: String,
     /// The JSON to post; `-` reads it from standard input
     #[arg(

@@ -83,15 +83,13 @@ pub fn run(args: &HistoryArgs, flags: &Flags) -> i32 {
 
 /// The iterations of the run of this directory.
 fn newest(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
-    let found = match out::get_if_any::<HistoryReport>("/history")? {
-        Some(found) => found,
-        None => {
-            let report = report(&last_run(flags)?);
-            let json = serde_json::to_string(&report).map_err(|error| fail(&error))?;
-            (report, json)
-        }
+    let (report, json) = if let Some(found) = out::get_if_any::<HistoryReport>("/history")? {
+        found
+    } else {
+        let report = report(&last_run(flags)?);
+        let json = serde_json::to_string(&report).map_err(|error| fail(&error))?;
+        (report, json)
     };
-    let (report, json) = found;
     Ok(if args.json {
         format!("{json}\n")
     } else {
@@ -251,13 +249,23 @@ fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
         Ok(runs)
     };
     let (runs, here) = from_store(flags, read)?;
-    let lives = here.holder().is_some();
-    let newest = runs.iter().map(|run| run.run.started_at).max();
+    // The store has an open iteration as it was written last; its supervisor knows what it has cost since.
+    let live = match here.holder() {
+        Some(_) => out::get_if_any::<HistoryReport>("/history")?,
+        None => None,
+    };
+    let live = live.map(|(report, _)| report);
     let reports: Vec<_> = runs
         .iter()
         .map(|run| {
-            let open = lives && Some(run.run.started_at) == newest && run.run.ended_at.is_none();
-            (run, if open { open_report(run) } else { report(run) })
+            let name = run.run.run.to_string();
+            let known = live
+                .as_ref()
+                .filter(|one| one.run_id.as_deref() == Some(&name));
+            (
+                run,
+                known.map_or_else(|| report(run), |live| only_of(run, live)),
+            )
         })
         .collect();
     Ok(if args.json {
@@ -265,6 +273,18 @@ fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     } else {
         all_table(&reports)
     })
+}
+
+/// What a supervisor reports of its run, without the iterations that a search has not found.
+fn only_of(run: &RunHistory, live: &HistoryReport) -> HistoryReport {
+    let is_listed = |one: &&IterationReport| {
+        let mut listed = run.iterations.iter();
+        listed.any(|listed| listed.iteration.get() == u64::from(one.iteration))
+    };
+    HistoryReport {
+        run_id: live.run_id.clone(),
+        iterations: live.iterations.iter().filter(is_listed).cloned().collect(),
+    }
 }
 
 fn all_json(runs: &[(&RunHistory, HistoryReport)]) -> Value {
@@ -325,19 +345,16 @@ fn last_run(flags: &Flags) -> Result<RunHistory, i32> {
 
 /// A run of a supervisor that is not there any more: what is open was left so by one that died.
 fn report(history: &RunHistory) -> HistoryReport {
-    let mut report = open_report(history);
-    for iteration in &mut report.iterations {
-        iteration
+    let iterations = history.iterations.iter().map(|iteration| {
+        let mut report = iteration_report(iteration);
+        report
             .end_reason
             .get_or_insert_with(|| EndReason::Crash.to_string());
-    }
-    report
-}
-
-fn open_report(history: &RunHistory) -> HistoryReport {
+        report
+    });
     HistoryReport {
         run_id: Some(history.run.run.to_string()),
-        iterations: history.iterations.iter().map(iteration_report).collect(),
+        iterations: iterations.collect(),
     }
 }
 
@@ -496,6 +513,18 @@ mod tests {
             },
             iterations: lineage.iterations().to_vec(),
         }
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_listed_as_its_supervisor_knows_it() {
+        let started = DateTime::from_timestamp(1_795_000_000, 0).unwrap();
+        let mut one = run(started, &[1.0, 0.5]);
+        let mut live = report(&one);
+        live.iterations[1].cost_usd = Some(7.5);
+        // A search has found the second alone.
+        one.iterations.remove(0);
+        let shown = only_of(&one, &live);
+        assert_eq!((shown.iterations.len(), cost(&shown)), (1, Some(7.5)));
     }
 
     #[test]
