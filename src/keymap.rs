@@ -88,6 +88,14 @@ pub enum Action {
     Undo,
     /// Open the focused document in `$EDITOR`.
     EditExternally,
+    /// Show the message log.
+    Messages,
+    /// Show how the context has filled, as a chart.
+    Chart,
+    /// Make the panels wider.
+    Wider,
+    /// Make the panels narrower.
+    Narrower,
     /// End the agent cleanly and leave.
     Quit,
 }
@@ -97,7 +105,7 @@ type Row = (Action, &'static str, &'static str, &'static [&'static str]);
 
 /// Every action with its name and defaults, in the order in which help lists them.
 #[rustfmt::skip]
-const ACTIONS: [Row; 19] = [
+const ACTIONS: [Row; 23] = [
     (Action::Help, "help", "show every key in force", &["f1", "prefix ?"]),
     (Action::FocusNext, "focus-next", "focus the next panel", &["f2", "prefix o"]),
     (Action::FocusDirection(Direction::Left), "focus-left", "focus to the left", &["prefix left"]),
@@ -109,13 +117,17 @@ const ACTIONS: [Row; 19] = [
     (Action::History, "history", "go to the history", &["f6", "prefix i"]),
     (Action::Reboot, "reboot", "review the handoff and reboot", &["f5", "prefix r"]),
     (Action::Defer, "defer", "put off the reboot that is announced", &["prefix d"]),
-    (Action::Mode, "mode", "change the mode: manual, ask, auto", &["f7", "prefix m"]),
-    (Action::Pause, "pause", "pause or resume what happens by itself", &["prefix p"]),
+    (Action::Mode, "mode", "change who decides on reboots: manual, ask, auto", &["f7", "prefix m"]),
+    (Action::Pause, "pause", "pause or resume automation", &["prefix p"]),
     (Action::Zoom, "zoom", "zoom the pane", &["f8", "prefix z"]),
     (Action::Scroll, "scroll", "scroll and copy", &["f9", "prefix ["]),
     (Action::Checkpoint, "checkpoint", "write a checkpoint now", &["prefix c"]),
     (Action::Undo, "undo", "undo the last reboot", &["prefix u"]),
     (Action::EditExternally, "edit-externally", "open the focused document in $EDITOR", &["prefix E"]),
+    (Action::Messages, "messages", "show the message log", &["prefix l"]),
+    (Action::Chart, "chart", "chart how the context fills", &["prefix g"]),
+    (Action::Wider, "wider", "make the panels wider", &["prefix >"]),
+    (Action::Narrower, "narrower", "make the panels narrower", &["prefix <"]),
     (Action::Quit, "quit", "end the agent cleanly and quit", &["f10", "prefix q"]),
 ];
 
@@ -403,6 +415,10 @@ mod tests {
             (None, "c", Action::Checkpoint),
             (None, "u", Action::Undo),
             (None, "E", Action::EditExternally),
+            (None, "l", Action::Messages),
+            (None, "g", Action::Chart),
+            (None, ">", Action::Wider),
+            (None, "<", Action::Narrower),
             (Some("f10"), "q", Action::Quit),
         ];
         assert_eq!(table.len(), ACTIONS.len());

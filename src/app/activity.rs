@@ -94,6 +94,41 @@ pub struct Activity {
     box_seen: bool,
 }
 
+/// What the agent does, in the words that the screen, `status` and the log share.
+#[must_use]
+pub fn phrase(model: &Model) -> String {
+    let phrase = model.agent.state.phrase();
+    match limit_reset(model) {
+        Some(until) => format!("{phrase} {until}"),
+        None => phrase.to_owned(),
+    }
+}
+
+/// Keeps in the message log that the agent has come to a state in which a person may be needed, and why.
+pub fn log_change(model: &mut Model, before: AgentState) {
+    let state = model.agent.state;
+    let told = matches!(
+        state,
+        AgentState::Dialog | AgentState::Unknown | AgentState::Limit | AgentState::Exited
+    );
+    if state == before || !told {
+        return;
+    }
+    let said = match reason(model).filter(|_| state != AgentState::Limit) {
+        Some(reason) => format!("agent: {}: {reason}", phrase(model)),
+        None => format!("agent: {}", phrase(model)),
+    };
+    let now = model.now.wall;
+    model.view.log(&said, false, now);
+}
+
+/// Until when a usage limit holds the agent, if that is known: `until 14:00 UTC`.
+fn limit_reset(model: &Model) -> Option<String> {
+    let held = model.agent.state == AgentState::Limit;
+    let reset = model.agent.limit_reset.filter(|_| held)?;
+    Some(format!("until {}", reset.format("%H:%M UTC")))
+}
+
 /// What the agent waits for, or why nothing is known: in words.
 #[must_use]
 pub fn reason(model: &Model) -> Option<String> {
@@ -112,6 +147,7 @@ pub fn reason(model: &Model) -> Option<String> {
         }
         AgentState::Unknown => Some("a tool call has no result and the title is calm".to_owned()),
         AgentState::Idle if !agent.background.is_empty() => Some(agent.background.to_string()),
+        AgentState::Limit => limit_reset(model),
         _ => None,
     }
 }

@@ -423,6 +423,8 @@ pub enum TimerId {
     MovedEnd(u64),
     /// A notice has been shown long enough.
     Notice,
+    /// A reboot is shown as it goes on, and what it has brought for a while.
+    Moment,
     /// The human has not typed into the pane for the quiet time, and the footer no longer says so.
     Typing,
     /// A figure on the screen has another age.

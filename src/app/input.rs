@@ -23,8 +23,10 @@ use super::{
     event::{HostEvent, TimerId},
     external, handoff, history, layout,
     model::{Editor, Focus, Model, Overlay},
+    reading::Reading,
     reboot::{self, Approval},
     replay, say, scratchpad, trim,
+    view::{HelpKey, HelpSearch},
 };
 
 /// How many lines the wheel moves.
@@ -96,6 +98,8 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
         return Vec::new();
     }
     model.agent.typed_at = Some(model.now);
+    // Who types has seen what the last reboot has brought.
+    model.view.card = None;
     let plain_enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
     let clears = key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
     // Anything else may leave text in the prompt, a recalled one too; a backslash makes Enter a new line.
@@ -132,8 +136,21 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Help => {
             let open = matches!(model.overlay, Some(Overlay::Help { .. }));
             model.overlay = (!open).then_some(Overlay::Help { scroll: 0 });
+            model.view.help = HelpSearch::default();
             Vec::new()
         }
+        Action::Messages => {
+            let open = matches!(model.overlay, Some(Overlay::Messages { .. }));
+            model.overlay = (!open).then_some(Overlay::Messages { scroll: 0 });
+            Vec::new()
+        }
+        Action::Chart => {
+            let open = model.overlay == Some(Overlay::Chart);
+            model.overlay = (!open).then_some(Overlay::Chart);
+            Vec::new()
+        }
+        Action::Wider => resize_panels(model, 2),
+        Action::Narrower => resize_panels(model, -2),
         Action::FocusNext => focus_next(model),
         Action::FocusDirection(direction) => focus_direction(model, direction),
         Action::Scratchpad => toggle_focus(model, Focus::Scratchpad),
@@ -236,8 +253,19 @@ fn edit_externally(model: &mut Model) -> Vec<Effect> {
 
 fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect> {
     match overlay {
-        Overlay::Help { scroll } => {
-            help_key(model, scroll, key);
+        Overlay::Help { scroll } => help_key(model, scroll, key),
+        Overlay::Messages { scroll } => {
+            if matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) {
+                model.overlay = None;
+            } else if let Some(scroll) = scrolled(scroll, key) {
+                model.overlay = Some(Overlay::Messages { scroll });
+            }
+            Vec::new()
+        }
+        Overlay::Chart => {
+            if matches!(key.code, KeyCode::Esc | KeyCode::Char('q' | 'g')) {
+                model.overlay = None;
+            }
             Vec::new()
         }
         Overlay::Review => review_key(model, key),
@@ -261,23 +289,66 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect
     }
 }
 
-/// Help is left by keys that mean nothing else. If any other key closed it, what is typed behind that key would go to the
-/// agent: somebody who types a command into the page, to look it up, would send the rest of it as a prompt.
-fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) {
-    if matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) {
-        model.overlay = None;
-    } else if let Some(scroll) = scrolled(scroll, key) {
-        model.overlay = Some(Overlay::Help { scroll });
+/// What is typed into the help page is searched for, and none of it reaches the agent.
+fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) -> Vec<Effect> {
+    match model.view.help.key(key, &model.config.keys) {
+        HelpKey::Stay => model.overlay = Some(Overlay::Help { scroll: 0 }),
+        HelpKey::Scroll(rows) => {
+            let mut scroll = scroll;
+            scroll_by(&mut scroll, rows);
+            model.overlay = Some(Overlay::Help { scroll });
+        }
+        HelpKey::Close => model.overlay = None,
+        HelpKey::Run(action) => {
+            model.overlay = None;
+            return act(model, action);
+        }
     }
+    Vec::new()
+}
+
+/// Makes the panels wider or narrower by so many cells.
+fn resize_panels(model: &mut Model, by: i32) -> Vec<Effect> {
+    let now = layout::layout(model);
+    let width = now.whole.width.saturating_sub(now.pane.width);
+    if width == 0 {
+        model.notice("the panels are not beside the pane: nothing to resize");
+        return Vec::new();
+    }
+    model.view.set_panel_width(i32::from(width) + by);
+    vec![Effect::ResizePane(layout::layout(model).pane_size())]
+}
+
+/// Copies the document in focus.
+fn copy_document(model: &mut Model, name: &str, text: String) -> Vec<Effect> {
+    if text.trim().is_empty() {
+        model.notice(format!("the {name} is empty: nothing to copy"));
+        return Vec::new();
+    }
+    let lines = text.lines().count();
+    let plural = if lines == 1 { "" } else { "s" };
+    model.notice(format!("{name} copied: {lines} line{plural}"));
+    vec![Effect::Copy(text)]
 }
 
 fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     if model.handoff.editor.is_some() {
         return handoff_key(model, key);
     }
+    let listed = model
+        .handoff
+        .lists_missing
+        .then(|| model.handoff.check.list());
+    let text = listed.unwrap_or_else(|| model.handoff.current().text.clone());
+    // A pattern that is being typed has every key.
+    if model.view.reading.typing.is_some() {
+        model.view.reading.key(key, &text);
+        return Vec::new();
+    }
     let done = match key.code {
         KeyCode::Enter | KeyCode::Char('a') => reboot::approve(model, Approval::Person),
-        KeyCode::Char('t') => trim::toggle(model),
+        KeyCode::Char('t' | 'w') => trim::toggle(model),
+        KeyCode::Char('y') => Ok(copy_document(model, "handoff", text)),
         KeyCode::Char('d') => reboot::cancel(model, true),
         KeyCode::Esc => reboot::cancel(model, false),
         KeyCode::Char('e') => {
@@ -290,6 +361,7 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         KeyCode::Char('m') => {
             handoff::toggle_missing(model);
+            model.view.reading = Reading::default();
             Ok(Vec::new())
         }
         KeyCode::Char('+') => {
@@ -297,9 +369,7 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             Ok(Vec::new())
         }
         _ => {
-            if let Some(scroll) = scrolled(model.handoff.scroll, key) {
-                model.handoff.scroll = scroll;
-            }
+            model.view.reading.key(key, &text);
             Ok(Vec::new())
         }
     };
@@ -339,6 +409,10 @@ fn notes_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             Vec::new()
         }
         KeyCode::Char('v') => look_back(model, true),
+        KeyCode::Char('y') => {
+            let text = model.notes.text.clone();
+            copy_document(model, "scratchpad", text)
+        }
         KeyCode::Left | KeyCode::Char('h') if looking => look_back(model, true),
         KeyCode::Right | KeyCode::Char('l') if looking => look_back(model, false),
         KeyCode::Esc | KeyCode::Char('q') if looking => {
@@ -376,6 +450,10 @@ fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Char('m') => handoff::toggle_missing(model),
         KeyCode::Char('+') => handoff::add_missing(model),
         KeyCode::Char('p') => return paste_handoff(model),
+        KeyCode::Char('y') => {
+            let text = model.handoff.current().text.clone();
+            return copy_document(model, "handoff", text);
+        }
         KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
         _ => {
             if let Some(scroll) = scrolled(model.handoff.scroll, key) {
@@ -527,17 +605,22 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
             _ => return Vec::new(),
         };
         match &mut model.overlay {
-            Some(Overlay::Help { scroll }) => scroll_by(scroll, step),
+            Some(Overlay::Help { scroll } | Overlay::Messages { scroll }) => {
+                scroll_by(scroll, step);
+            }
             Some(Overlay::Replay { .. }) => {
                 if let Some(replay) = &mut model.replay {
                     replay.scroll(Scroll::Lines(-step));
                 }
             }
-            _ => scroll_by(&mut model.handoff.scroll, step),
+            _ => model.view.reading.scroll(step),
         }
         return Vec::new();
     }
     let layout = layout::layout(model);
+    if let Some(effects) = drag_border(model, mouse, &layout) {
+        return effects;
+    }
     if mouse.kind == MouseEventKind::Moved {
         // Only a child means something by it.
         let there = layout.cell_of_pane(mouse.column, mouse.row).is_some();
@@ -570,6 +653,38 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
         }
         (Some(Focus::Pane), Some(_)) => vec![Effect::Forward(input)],
         _ => Vec::new(),
+    }
+}
+
+/// The border between pane and panels is dragged to resize them.
+fn drag_border(
+    model: &mut Model,
+    mouse: MouseEvent,
+    layout: &layout::Layout,
+) -> Option<Vec<Effect>> {
+    let beside = layout.bordered && layout.pane.width < layout.whole.width;
+    match mouse.kind {
+        MouseEventKind::Down(MouseButton::Left) if beside => {
+            // Both of the lines that stand side by side, but for their ends.
+            let border = layout.pane.right().saturating_sub(1);
+            let inside = mouse.row > 0 && mouse.row + 1 < layout.pane.bottom();
+            if !inside || !(border..=border + 1).contains(&mouse.column) {
+                return None;
+            }
+            model.view.dragging = true;
+            Some(Vec::new())
+        }
+        MouseEventKind::Drag(MouseButton::Left) if model.view.dragging => {
+            let right = layout.whole.width.saturating_sub(mouse.column);
+            model.view.set_panel_width(i32::from(right));
+            let size = layout::layout(model).pane_size();
+            Some(vec![Effect::ResizePane(size)])
+        }
+        MouseEventKind::Up(MouseButton::Left) if model.view.dragging => {
+            model.view.dragging = false;
+            Some(Vec::new())
+        }
+        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::{config::UiConfig, pane::PaneSize};
+use crate::pane::PaneSize;
 
 use super::model::{Focus, Model};
 
@@ -137,7 +137,7 @@ pub fn layout(model: &Model) -> Layout {
         column(
             &mut layout,
             body,
-            panel_width(columns, &model.config.ui),
+            panel_width(columns, model),
             &Focus::ALL[1..],
             model.focus,
         );
@@ -152,9 +152,12 @@ pub fn layout(model: &Model) -> Layout {
     layout
 }
 
-fn panel_width(columns: u16, settings: &UiConfig) -> u16 {
-    let wanted = settings.panel_width.unwrap_or(columns * 3 / 10);
-    wanted.clamp(36, 60).min(columns.saturating_sub(82))
+/// What a person has set by key or mouse, else what the configuration says; the pane keeps its 80 columns.
+fn panel_width(columns: u16, model: &Model) -> u16 {
+    let settings = model.config.ui.panel_width;
+    let wanted = settings.unwrap_or(columns * 3 / 10).clamp(36, 60);
+    let wanted = model.view.panel_width.unwrap_or(wanted);
+    wanted.min(columns.saturating_sub(82))
 }
 
 /// The panel with news when there is room for one beside the gauge: the focused one, else the scratchpad.
@@ -186,8 +189,8 @@ fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], focus: 
     }
     // Limits, the curve over the turns and the base load come where the other panels do not miss the rows.
     let wanted = match body.height {
-        44.. => 11,
-        34..44 => 9,
+        44.. => 14,
+        34..44 => 11,
         _ => 8,
     };
     let room = body.height.saturating_sub(least(panels.len()));

@@ -28,9 +28,11 @@ pub mod human;
 pub mod input;
 pub mod layout;
 pub mod model;
+pub mod moment;
 pub mod news;
 pub mod outward;
 pub mod places;
+pub mod reading;
 pub mod reboot;
 pub mod replay;
 pub mod report;
@@ -42,6 +44,7 @@ pub mod tally;
 pub mod todo;
 pub mod tour;
 pub mod trim;
+pub mod view;
 
 pub use effect::{Effect, Effects};
 pub use event::Event;
@@ -106,11 +109,13 @@ impl Core {
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
     let before = tally::mark(model);
+    let state = model.agent.state;
     let mut effects = answer(model, event);
     effects.extend(reboot::after(model));
     effects.extend(draft::put_back(model));
     tour::after(model);
     tally::note(model, before, &effects);
+    activity::log_change(model, state);
     // Whoever said something in the footer now has it taken down again later.
     if model.notices.back().is_some_and(|notice| notice.at == at) {
         effects.extend(control::notice_timer(model));
@@ -287,6 +292,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::RunClock => autopilot::clock(model),
         TimerId::MovedEnd(epoch) => daemon::too_late(model, epoch),
         TimerId::Notice => control::expire_notices(model),
+        TimerId::Moment => moment::tick(model),
         // Drawn for its own sake.
         TimerId::Typing => Vec::new(),
         TimerId::Age => control::age_tick(model),

@@ -48,6 +48,7 @@ use super::{
     tally::Tally,
     todo::TodoList,
     tour::Tour,
+    view::View,
 };
 
 /// Who we are and whom we host: what does not change while we run.
@@ -327,6 +328,13 @@ pub enum Overlay {
         /// Which.
         iteration: IterationId,
     },
+    /// What was said in the footer, with times.
+    Messages {
+        /// How many rows are scrolled.
+        scroll: u16,
+    },
+    /// How the context has filled, turn by turn.
+    Chart,
     /// Whether to quit while a turn runs.
     Quit,
     /// The agent's process is gone: what now?
@@ -444,6 +452,8 @@ pub struct Model {
     pub pasting: Vec<u8>,
     /// Lines for the footer, newest last.
     pub notices: VecDeque<Notice>,
+    /// What a person looks at: the message log, help's search, the width of the panels.
+    pub view: View,
     /// The reboot under way, if any.
     pub reboot: Reboot,
     /// The summary of the session.
@@ -595,6 +605,7 @@ impl Model {
             external: None,
             pasting: Vec::new(),
             notices: VecDeque::new(),
+            view: View::default(),
             reboot: Reboot::default(),
             summary: Summaries::default(),
             lots,
@@ -671,6 +682,7 @@ impl Model {
 
     fn say(&mut self, text: String, bad: bool) {
         let at = self.now;
+        self.view.log(&text, bad, at.wall);
         // The same words again only renew the notice.
         self.notices.retain(|notice| notice.text != text);
         self.notices.push_back(Notice { text, bad, at });

@@ -44,6 +44,7 @@ use super::{
     event::{Exit, TimerId},
     external,
     model::{Model, Overlay},
+    reading::Reading,
     say,
     trim::{self, Preview},
 };
@@ -171,7 +172,7 @@ pub struct Attempt {
     spawned: bool,
     pub(super) failed: Option<String>,
     /// How much of the window was in use when it was begun.
-    used: Option<Tokens>,
+    pub used: Option<Tokens>,
     /// When `auto` goes ahead, while nothing speaks against it.
     clock: Option<Clock>,
     warmed_up: bool,
@@ -404,7 +405,11 @@ fn call(model: &mut Model, what: &str) -> Vec<Effect> {
     let figure = figure.map_or_else(String::new, |figure| {
         format!(" The context is {:.0} % full.", figure.percent.floor())
     });
-    vec![Effect::Call(format!("{what}{figure}"))]
+    let said = format!("{what}{figure}");
+    // The banner stands until it is answered; when it began to is read here.
+    let now = model.now.wall;
+    model.view.log(&said, false, now);
+    vec![Effect::Call(said)]
 }
 
 /// Whoever has asked for a reboot is shown it: the person at the keyboard its review, a script nothing.
@@ -516,7 +521,7 @@ fn open_review(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     model.overlay = Some(Overlay::Review);
-    model.handoff.scroll = 0;
+    model.view.reading = Reading::default();
     model.handoff.lists_missing = false;
     let mut effects = trim::survey(model);
     let drafted = model

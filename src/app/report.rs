@@ -449,7 +449,7 @@ pub fn status_line(model: &Model) -> StatusLineReply {
 /// That line from its parts.
 #[must_use]
 pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64>) -> String {
-    let mut line = format!("{} {percent:.0}%", level.word());
+    let mut line = format!("{} {percent:.0}%", level.label());
     if let Some(turns) = turns {
         line.push_str(" · ");
         line.push_str(turns);
@@ -465,6 +465,10 @@ pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64
 #[must_use]
 pub fn turns_left(model: &Model) -> Option<String> {
     let turns = model.guard.outlook(model.now)?.turns_left?;
+    // Past the line there is nothing to count down.
+    if *turns.end() == 0 {
+        return None;
+    }
     Some(if turns.start() == turns.end() {
         let plural = if *turns.start() == 1 { "" } else { "s" };
         format!("{} turn{plural} left", turns.start())

@@ -104,9 +104,9 @@ impl fmt::Display for NotOffered {
             }
             Self::NoLevel { target, least } => write!(
                 f,
-                "no level gets below {}: even 100 % leaves {}",
-                thousands(*target),
-                thousands(*least)
+                "without any tool output {} would be left, and it must be below {}",
+                thousands(*least),
+                thousands(*target)
             ),
         }
     }

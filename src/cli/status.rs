@@ -38,7 +38,7 @@ fn describe(report: &StatusReport) -> String {
             &[
                 format!("pitstop {}", report.version),
                 format!("pid {}", report.pid),
-                format!("mode {}", report.mode),
+                format!("reboots: {}", report.mode),
             ],
         ),
         row(
@@ -151,6 +151,14 @@ fn row(name: &str, parts: &[String]) -> Vec<String> {
     vec![name.to_owned(), parts.join(" · ")]
 }
 
+/// The name of a level for people, as it stands on the screen.
+fn label(word: &str) -> String {
+    use crate::guard::Level::{Critical, Healthy, Overflow, Warning};
+    let levels = [Healthy, Warning, Critical, Overflow];
+    let level = levels.into_iter().find(|level| level.word() == word);
+    level.map_or(word, |level| level.label()).to_owned()
+}
+
 fn context(context: &ContextReport) -> Vec<String> {
     let Some(used) = context.used else {
         return vec!["no figure yet".to_owned()];
@@ -160,7 +168,7 @@ fn context(context: &ContextReport) -> Vec<String> {
         None => tokens(used),
     }];
     parts.extend(context.percent.map(|percent| format!("{percent:.1} %")));
-    parts.extend(context.level.clone());
+    parts.extend(context.level.as_deref().map(label));
     parts.extend(
         context
             .source
@@ -236,10 +244,10 @@ mod tests {
         assert_eq!(
             describe(&report()),
             "project     /home/me/pro\\u{1b}ject\n\
-             supervisor  pitstop 0.1.0 · pid 42 · mode ask\n\
+             supervisor  pitstop 0.1.0 · pid 42 · reboots: ask\n\
              agent       claude 2.1.197 · idle\n\
              iteration   3 · session s-3\n\
-             context     128.4k of 180k usable · 71.3 % · critical · status line · 2.0 s ago\n\
+             context     128.4k of 180k usable · 71.3 % · warn · status line · 2.0 s ago\n\
              client      compacts at 167k, by --autocompact\n\
              reboot      waiting · threshold · waits for turn, typing\n\
              cost        $4.12 · $0.31 a turn · about $0.04 in a fresh session\n\

@@ -204,7 +204,7 @@ mod tests {
         let usage = "{\"input_tokens\":5,\"output_tokens\":395,\"cache_creation_input_tokens\":0,\
                      \"cache_read_input_tokens\":129600}";
         let line = of_figures(body(usage).as_bytes());
-        assert_eq!(line.as_deref(), Some("critical 72% · $4.12"));
+        assert_eq!(line.as_deref(), Some("warn 72% · $4.12"));
         for nothing in [body("null").as_str(), "{", ""] {
             assert_eq!(of_figures(nothing.as_bytes()), None);
         }

@@ -223,6 +223,10 @@ pub(super) static KEYS: &[Key] = &[
     key("keys", "checkpoint", Owner, Rule::Triggers(Action::Checkpoint)),
     key("keys", "undo", Owner, Rule::Triggers(Action::Undo)),
     key("keys", "edit-externally", Owner, Rule::Triggers(Action::EditExternally)),
+    key("keys", "messages", Owner, Rule::Triggers(Action::Messages)),
+    key("keys", "chart", Owner, Rule::Triggers(Action::Chart)),
+    key("keys", "wider", Owner, Rule::Triggers(Action::Wider)),
+    key("keys", "narrower", Owner, Rule::Triggers(Action::Narrower)),
     key("keys", "quit", Owner, Rule::Triggers(Action::Quit)),
 
     key("ui", "theme", Anyone, OneOf(&[

@@ -46,6 +46,19 @@ impl Level {
     }
 }
 
+impl Level {
+    /// The level's name for people: the last line passed.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Healthy => "ok",
+            Self::Warning => "notice",
+            Self::Critical => "warn",
+            Self::Overflow => "compact",
+        }
+    }
+}
+
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())

@@ -121,6 +121,8 @@ pub struct Setup {
     pub flags: Flags,
     /// The colours that the host terminal can show.
     pub depth: Depth,
+    /// Whether the host terminal shows only ASCII.
+    pub ascii: bool,
     /// What else it can do.
     pub abilities: Abilities,
     /// The signals, listened for since before there was anything to end.
@@ -226,7 +228,7 @@ impl Shell {
             None => Front::terminal()?,
             Some(speech) => Front::headless(speech)?,
         };
-        let theme = Theme::new(model.config.ui.theme, setup.depth, true);
+        let theme = Theme::new(model.config.ui.theme, setup.depth, true).in_ascii(setup.ascii);
         let host_output = HostOutput::new(setup.abilities);
         let terminal = Terminal::new(front, host_output, setup.depth, theme);
         let frames = Frames::new(Canvas::new(model.host, setup.abilities));

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
 use ratatui::layout::Rect;
 
 use crate::{
@@ -175,13 +176,36 @@ impl Shell {
             .then(|| Instant::now() + ESCAPE_TIME);
     }
 
+    /// The keys of the hint that was clicked, if one was.
+    fn clicked(&self, input: &HostInput) -> Vec<KeyEvent> {
+        let HostInput::Mouse { event, .. } = input else {
+            return Vec::new();
+        };
+        if event.kind != MouseEventKind::Down(MouseButton::Left) || !event.modifiers.is_empty() {
+            return Vec::new();
+        }
+        let (model, screen) = (self.core.view(), &self.pane.screen);
+        let theme = &self.terminal.theme;
+        crate::ui::hint::at(model, screen, theme, event.column, event.row)
+    }
+
     pub(super) fn input(&mut self, input: HostInput) {
         if let HostInput::Reply { reply, .. } = input {
             self.host_reply(reply);
             return;
         }
-        if !self.points(&input) {
+        if self.points(&input) {
+            return;
+        }
+        // A click on a key hint is a press of that key.
+        let keys = self.clicked(&input);
+        if keys.is_empty() {
             self.post(Event::Host(HostEvent::Input(input)));
+        }
+        for event in keys {
+            let raw = Vec::new();
+            let key = HostInput::Key { event, raw };
+            self.post(Event::Host(HostEvent::Input(key)));
         }
     }
 
@@ -211,8 +235,9 @@ impl Shell {
     /// Chooses the colours again: by the user's wish, and by whether the host terminal is dark.
     pub(super) fn choose_theme(&mut self) {
         let dark = self.terminal.scheme != Some(crate::pane::ColourScheme::Light);
-        self.terminal.theme =
-            Theme::new(self.core.view().config.ui.theme, self.terminal.depth, dark);
+        let name = self.core.view().config.ui.theme;
+        let ascii = self.terminal.theme.ascii;
+        self.terminal.theme = Theme::new(name, self.terminal.depth, dark).in_ascii(ascii);
         self.frames.dirty = true;
     }
 

@@ -143,6 +143,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         paths: start.paths,
         flags: start.flags,
         depth: depth(),
+        ascii: is_ascii(),
         abilities: Abilities::of(variable),
         signals,
         speech,
@@ -314,6 +315,13 @@ fn depth() -> Depth {
         &variable("TERM"),
         &variable("TERM_PROGRAM"),
     )
+}
+
+/// Whether the host terminal shows only ASCII.
+fn is_ascii() -> bool {
+    let locales = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
+    let locale = locales.into_iter().find(|value| !value.is_empty());
+    crate::ui::theme::is_ascii(&variable("TERM"), &locale.unwrap_or_default())
 }
 
 /// Shows what was found at the start.

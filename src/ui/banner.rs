@@ -71,26 +71,17 @@ fn fitted(words: &Words, cells: usize) -> String {
 
 /// `figure` says whether how full the context is has to be said too.
 fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
-    let key = |action, does: &str| {
-        let key = model.keys().hint(action)?;
-        Some(format!("{key} {does}"))
-    };
+    let keys = Keys::of(model);
     let loud = |style: Style| style.add_modifier(Modifier::BOLD | Modifier::REVERSED);
-    let reviewed = key(Action::Reboot, "review");
-    let deferred = key(Action::Defer, "defer");
-    let f5 = model.keys().hint(Action::Reboot).unwrap_or_default();
     Some(match reboot::banner(model)? {
         Banner::Asks => {
             let attempt = model.reboot.attempt.as_ref()?;
             // A person is needed once there is something to look at.
             let needed = attempt.step == Step::Review;
             let style = if needed { theme.bad } else { theme.accent };
-            let mut parts = vec![asked(model, attempt.cause, figure)];
-            parts.extend(reviewed);
-            parts.extend(deferred);
             Words {
-                parts,
-                short: format!("Reboot? {f5}"),
+                parts: keys.behind(asked(model, attempt.cause, figure)),
+                short: format!("Reboot? {}", keys.reboot),
                 style: loud(style),
             }
         }
@@ -98,13 +89,10 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             let waits = if blocks.is_empty() {
                 "Automatic reboot: preparing the handoff".to_owned()
             } else {
-                format!("Automatic reboot waits: {}", ends(&blocks))
+                format!("Automatic reboot waits {}", ends(&blocks))
             };
-            let mut parts = vec![waits];
-            parts.extend(reviewed);
-            parts.extend(deferred);
             Words {
-                parts,
+                parts: keys.behind(waits),
                 short: "Reboot waits".to_owned(),
                 style: loud(theme.accent),
             }
@@ -113,44 +101,74 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             // A second that has begun is shown until it is over.
             let seconds = left.as_millis().div_ceil(1000);
             let mut parts = vec![format!("Rebooting in {seconds} s")];
-            parts.extend(key(Action::Reboot, "stops and reviews"));
-            parts.extend(deferred.map(|key| format!("{key}s")));
+            parts.extend(keys.does(Action::Reboot, "stops and reviews"));
+            parts.extend(keys.does(Action::Defer, "defers"));
             parts.push("typing delays it".to_owned());
             Words {
                 parts,
-                short: format!("Reboot in {seconds} s, {f5} stops"),
+                short: format!("Reboot in {seconds} s, {} stops", keys.reboot),
                 style: loud(theme.accent),
             }
         }
-        Banner::Quiet(reason, turns) => {
-            let (what, detail) = match &reason {
-                QuietReason::Deferred => ("Reboot deferred", None),
-                QuietReason::Cancelled => ("Reboot cancelled", None),
-                QuietReason::Undone => ("Reboot undone", None),
-                QuietReason::Breaker(why) => ("No automatic reboot", why.split_once(": ")),
-            };
-            let again = match turns {
-                1 => "again after the next turn".to_owned(),
-                turns => format!("again after {turns} turns"),
-            };
-            let mut parts = vec![what.to_owned(), again];
-            parts.extend(key(Action::Reboot, "reboots now"));
-            parts.extend(detail.map(|(_, detail)| text::safe(detail).into_owned()));
-            Words {
-                parts,
-                short: "No reboot yet".to_owned(),
-                style: theme.accent,
-            }
-        }
+        Banner::Quiet(reason, turns) => quiet(&reason, turns, &keys, theme),
         Banner::Approved(blocks) => Words {
             parts: vec![
-                format!("Reboot approved, waits: {}", ends(&blocks)),
-                format!("{f5} Enter goes ahead at once"),
+                format!("Reboot approved, waits {}", ends(&blocks)),
+                format!("{} Enter goes ahead at once", keys.reboot),
             ],
             short: "Reboot waits".to_owned(),
             style: loud(theme.accent),
         },
     })
+}
+
+/// The keys that a banner names.
+struct Keys<'a> {
+    model: &'a Model,
+    reboot: String,
+}
+
+impl<'a> Keys<'a> {
+    fn of(model: &'a Model) -> Self {
+        let reboot = model.keys().hint(Action::Reboot).unwrap_or_default();
+        Self { model, reboot }
+    }
+
+    /// `F5 review`, if the action has a key.
+    fn does(&self, action: Action, does: &str) -> Option<String> {
+        let key = self.model.keys().hint(action)?;
+        Some(format!("{key} {does}"))
+    }
+
+    /// What is said, with the keys that answer it behind it.
+    fn behind(&self, said: String) -> Vec<String> {
+        let mut parts = vec![said];
+        parts.extend(self.does(Action::Reboot, "review"));
+        parts.extend(self.does(Action::Defer, "defer"));
+        parts
+    }
+}
+
+/// Why none begins by itself for now.
+fn quiet(reason: &QuietReason, turns: u32, keys: &Keys<'_>, theme: &Theme) -> Words {
+    let (what, detail) = match reason {
+        QuietReason::Deferred => ("Reboot deferred", None),
+        QuietReason::Cancelled => ("Reboot cancelled", None),
+        QuietReason::Undone => ("Reboot undone", None),
+        QuietReason::Breaker(why) => ("No automatic reboot", why.split_once(": ")),
+    };
+    let again = match turns {
+        1 => "again after the next turn".to_owned(),
+        turns => format!("again after {turns} turns"),
+    };
+    let mut parts = vec![what.to_owned(), again];
+    parts.extend(keys.does(Action::Reboot, "reboots now"));
+    parts.extend(detail.map(|(_, detail)| text::safe(detail).into_owned()));
+    Words {
+        parts,
+        short: "No reboot yet".to_owned(),
+        style: theme.accent,
+    }
 }
 
 /// Why a person is asked.
@@ -172,16 +190,16 @@ fn asked(model: &Model, cause: Cause, figure: bool) -> String {
     }
 }
 
-/// What has to end first, in words: `turn running, you are typing`.
+/// What has to happen first, in words: `for the turn to end, for you to stop typing`.
 pub(super) fn ends(blocks: &[&str]) -> String {
     let words = blocks.iter().map(|block| match *block {
-        "turn" => "turn running",
-        "unknown" => "agent's state unknown",
-        "dialog" => "dialog open",
-        "typing" => "you are typing",
-        "background task" => "background task running",
-        reboot::EDITOR => "a document is being edited",
-        reboot::UNSENT => "your unsent prompt cannot be read: submit or clear it",
+        "turn" => "for the turn to end",
+        "unknown" => "until it is known what the agent does",
+        "dialog" => "for the dialog to be answered",
+        "typing" => "for you to stop typing",
+        "background task" => "for the background task to end",
+        reboot::EDITOR => "for the editor to be left",
+        reboot::UNSENT => "for your prompt to be submitted or cleared: it cannot be read",
         other => other,
     });
     words.collect::<Vec<_>>().join(", ")

@@ -1,13 +1,13 @@
-//! The footer: one line with the mode, the agent's state, whether the moment is safe, news, and keys.
+//! The footer: one line with what the agent does, how reboots are decided, news, and keys.
 //!
 //! ```text
-//!  ask · idle · safe ✓turn ✓dialog ✓typing   ! the newest notice    F1 help  F5 reboot  F8 zoom
+//!  idle · reboots: ask   ! the newest notice    F1 help  F5 reboot  F8 zoom
 //! ```
 //!
-//! While the pointer stands on a link, where that goes is told behind the state: see [`hover`].
+//! While the pointer stands on a link, where that goes is shown behind the state: see [`hover`].
 //!
-//! What matters less gives way: the hints first, then the check-list, then what is told of an autonomous run, then the
-//! gauge's bar; the notice is cut.
+//! What matters less gives way: the hints first, then what is shown of an autonomous run, then how reboots are decided, then the
+//! gauge's bar; the notice is cut. What a reboot waits for is the banner's.
 
 use ratatui::{
     buffer::Buffer,
@@ -24,18 +24,7 @@ use crate::{
     pane::screen::{Progress, Screen},
 };
 
-use super::{banner, copy, frame, gauge, hover, pane, run, text, theme::Theme};
-
-/// What can block a reboot, in the words of [`reboot::blocked_by`], with the shorter words of the list.
-const BLOCKS: [(&str, &str); 7] = [
-    ("turn", "turn"),
-    ("unknown", "unknown"),
-    ("background task", "background"),
-    ("dialog", "dialog"),
-    ("typing", "typing"),
-    ("editor", "editor"),
-    ("unsent prompt", "unsent prompt"),
-];
+use super::{banner, copy, frame, gauge, hover, moment, pane, run, text, theme::Theme};
 
 /// Draws the footer.
 pub(super) fn draw(
@@ -65,71 +54,11 @@ pub(super) fn draw(
         buf.set_line(area.x, area.y, &line, area.width);
         return;
     }
-    let mut left: Vec<Span<'static>> = Vec::new();
-    let state = state(model);
-    if layout.strip {
-        left.push(Span::raw(" "));
-        let room = if cells >= 100 {
-            32
-        } else {
-            (cells / 4).clamp(12, 24)
-        };
-        left.extend(gauge::strip(model, theme, room).spans);
-        left.push(Span::styled(" ·", theme.dim));
-    }
-    left.extend([
-        Span::styled(
-            format!(" {}", mode(model)),
-            theme.accent.add_modifier(Modifier::BOLD),
-        ),
-        Span::styled(format!(" · {state}"), state_style(model, theme)),
-        Span::styled(progress(model), theme.dim),
-    ]);
-    // The notice goes after a while; that nothing reaches the disk does not.
-    left.extend(standing(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
-    if layout.strip && !layout.bordered && screen.scroll_offset() > 0 {
-        left.push(Span::styled(" ·", theme.dim));
-        left.push(Span::styled(
-            pane::scroll_mark(screen).trim_end().to_owned(),
-            theme.accent,
-        ));
-    }
     let news = news(model, theme);
     let wanted = news
         .as_ref()
         .map_or(0, |news| text::width(&news.content) + 3);
-    if let Some(target) = hover::target(model) {
-        left = with_target(left, target, cells, wanted.min(cells / 3), theme);
-    }
-    let used = width(&left);
-    let run = run::parts(model, theme);
-    let mut used = used;
-    // What is new is worth more than what stands there all the time.
-    let reserved = wanted.min(cells / 2);
-    for part in run {
-        let part = [Span::styled(" · ", theme.dim), part];
-        if used + width(&part) + reserved > cells {
-            break;
-        }
-        used += width(&part);
-        left.extend(part);
-    }
-    let mut marks = vec![Span::styled(" · ", theme.dim)];
-    marks.extend(safe_marks(model, theme));
-    let (room, short_room) = if model.autopilot.is_some() {
-        (reserved, reserved)
-    } else {
-        (wanted.min(24), wanted.min(16))
-    };
-    if used + width(&marks) + room <= cells {
-        left.extend(marks);
-    } else {
-        let short = short_mark(model, theme);
-        if used + width(&short) + short_room <= cells {
-            left.extend(short);
-        }
-    }
-    let left = frame::cut(Line::from(left), cells);
+    let left = frame::cut(left(layout, model, screen, wanted, theme), cells);
     let used = left.width();
     buf.set_line(area.x, area.y, &left, area.width);
 
@@ -148,11 +77,66 @@ pub(super) fn draw(
     }
 }
 
+/// What stands there all the time, beside news that want so many cells.
+fn left(
+    layout: &Layout,
+    model: &Model,
+    screen: &Screen,
+    wanted: usize,
+    theme: &Theme,
+) -> Line<'static> {
+    let cells = usize::from(layout.footer.width);
+    let mut left: Vec<Span<'static>> = vec![Span::raw(" ")];
+    if layout.strip {
+        let room = if cells >= 100 {
+            32
+        } else {
+            (cells / 4).clamp(12, 24)
+        };
+        left.extend(gauge::strip(model, theme, room).spans);
+        left.push(Span::styled(" · ", theme.dim));
+    }
+    left.extend([
+        Span::styled(state(model), state_style(model, theme)),
+        Span::styled(progress(model), theme.dim),
+    ]);
+    // The notice goes after a while; that something is not on the disk does not.
+    left.extend(standing(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
+    if layout.strip && !layout.bordered && screen.scroll_offset() > 0 {
+        left.push(Span::styled(" ·", theme.dim));
+        left.push(Span::styled(
+            pane::scroll_mark(screen).trim_end().to_owned(),
+            theme.accent,
+        ));
+    }
+    let decided = format!(" · {}", reboots(model));
+    if width(&left) + text::width(&decided) + wanted.min(24) <= cells {
+        left.push(Span::styled(decided, theme.dim));
+    }
+    if let Some(target) = hover::target(model) {
+        left = with_target(left, target, cells, wanted.min(cells / 3), theme);
+    }
+    // What is new is worth more than what stands there all the time.
+    let reserved = wanted.min(cells / 2);
+    let mut used = width(&left);
+    for part in run::parts(model, theme) {
+        let part = [Span::styled(" · ", theme.dim), part];
+        if used + width(&part) + reserved > cells {
+            break;
+        }
+        used += width(&part);
+        left.extend(part);
+    }
+    Line::from(left)
+}
+
 /// What does not reach the disk, for as long as that is so.
 fn standing(model: &Model) -> impl Iterator<Item = &'static str> {
     let history = model.store_trouble.is_some().then_some("history in memory");
     let places = model.places_missing.is_some().then_some("own files gone");
-    history.into_iter().chain(places)
+    let notes = model.notes.unsaved.is_some();
+    let notes = notes.then_some("scratchpad not saved");
+    history.into_iter().chain(places).chain(notes)
 }
 
 /// The footer with the banner of a reboot, where the pane has no border for it; false if nothing stands. A notice has its time
@@ -234,21 +218,22 @@ fn width(spans: &[Span<'_>]) -> usize {
     spans.iter().map(|span| text::width(&span.content)).sum()
 }
 
-fn mode(model: &Model) -> String {
+/// Who decides on reboots: not to be taken for the client's own permission mode, which stands on the same screen.
+fn reboots(model: &Model) -> String {
     let paused = if model.paused { " (paused)" } else { "" };
-    format!("{}{paused}", mode_word(model.mode))
+    format!("reboots: {}{paused}", mode_word(model.mode))
 }
 
 fn state(model: &Model) -> String {
     if model.quitting.is_some() {
         return "quitting".to_owned();
     }
-    let phrase = model.agent.state.phrase();
+    let phrase = activity::phrase(model);
     // What goes on in the background while the agent waits for a prompt.
     if model.agent.state == AgentState::Idle && !model.agent.background.is_empty() {
         return format!("{phrase} · {}", model.agent.background);
     }
-    phrase.to_owned()
+    phrase
 }
 
 /// How far the agent says that it is: ` 42 %`.
@@ -265,62 +250,9 @@ fn progress(model: &Model) -> String {
 fn state_style(model: &Model, theme: &Theme) -> ratatui::style::Style {
     match model.agent.state {
         AgentState::Idle | AgentState::Busy | AgentState::Starting => theme.text,
-        AgentState::Dialog | AgentState::Unknown | AgentState::Limit | AgentState::Exited => {
-            theme.bad
-        }
-    }
-}
-
-/// The safe-moment check-list: `safe ✓turn ✓dialog ✓typing`, with `✗` for what blocks.
-pub(super) fn safe_marks(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
-    let blocked = reboot::blocked_by(model);
-    let word = if blocked.is_empty() {
-        "safe"
-    } else {
-        "not safe"
-    };
-    let style = if blocked.is_empty() {
-        theme.good
-    } else {
-        theme.bad
-    };
-    let mut spans = vec![Span::styled(word, style)];
-    let unknown = blocked.contains(&"unknown");
-    for (block, name) in BLOCKS {
-        let blocks = blocked.contains(&block);
-        // What is rare is named when it is there. An editor hides this list, and what is not known is marked below.
-        let rare = matches!(block, "background task" | "editor" | "unsent prompt") && !blocks;
-        if rare || block == "unknown" {
-            continue;
-        }
-        let (sign, style) = if unknown && matches!(block, "turn" | "dialog") {
-            ("?", theme.bad)
-        } else if blocks {
-            ("✗", theme.bad)
-        } else {
-            ("✓", theme.good)
-        };
-        spans.push(Span::styled(format!(" {sign}"), style));
-        spans.push(Span::styled(
-            name,
-            if blocks { theme.bad } else { theme.dim },
-        ));
-    }
-    spans
-}
-
-/// The check-list in one sign.
-fn short_mark(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
-    let blocked = reboot::blocked_by(model);
-    match blocked.first() {
-        None => vec![Span::styled(" ✓safe", theme.good)],
-        Some(block) => {
-            let name = BLOCKS
-                .iter()
-                .find(|(word, _)| word == block)
-                .map_or(*block, |(_, name)| name);
-            vec![Span::styled(format!(" ✗{name}"), theme.bad)]
-        }
+        AgentState::Limit | AgentState::Unknown => theme.accent,
+        // A person is needed.
+        AgentState::Dialog | AgentState::Exited => theme.bad,
     }
 }
 
@@ -339,7 +271,10 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
         let asks = matches!(model.agent.state, AgentState::Dialog | AgentState::Unknown);
         let reason = activity::reason(model).filter(|_| asks);
         return match reason {
-            Some(reason) => Some(Span::styled(text::safe(&reason).into_owned(), theme.bad)),
+            Some(reason) => {
+                let style = state_style(model, theme);
+                Some(Span::styled(text::safe(&reason).into_owned(), style))
+            }
             None => run::news(model, theme),
         };
     };
@@ -366,12 +301,8 @@ fn reboot_step(model: &Model) -> Option<String> {
         step => {
             let since = attempt.entered.last().map_or(model.now, |(_, at)| *at);
             let ms = u64::try_from(model.now.since(since).as_millis()).unwrap_or(u64::MAX);
-            let word = if attempt.is_copying() {
-                "trimming".to_owned()
-            } else {
-                step.as_str().replace('_', " ")
-            };
-            Some(format!("reboot: {word} {:.1} s", ms as f64 / 1e3))
+            let doing = moment::doing(attempt, step);
+            Some(format!("reboot: {doing} {:.1} s", ms as f64 / 1e3))
         }
     }
 }
@@ -391,11 +322,11 @@ fn hints(model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
         return frame::row(text::fit(&said, cells.max(12)), style);
     }
     let wanted = [
-        (Action::Reboot, "reboot"),
         (Action::Help, "help"),
+        (Action::Reboot, "reboot"),
         (Action::Zoom, "zoom"),
         (Action::FocusNext, "focus"),
-        (Action::Mode, "mode"),
+        (Action::Mode, "who decides"),
         (Action::Quit, "quit"),
     ];
     let mut shown: Vec<(usize, String, &str)> = Vec::new();

@@ -162,6 +162,14 @@ pub(super) fn centred(whole: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
+/// Everything above the footer.
+pub(super) fn body(whole: Rect) -> Rect {
+    Rect {
+        height: whole.height.saturating_sub(1),
+        ..whole
+    }
+}
+
 /// Empties a rectangle that lies over others.
 pub(super) fn clear(buf: &mut Buffer, area: Rect) {
     let area = area.intersection(buf.area);

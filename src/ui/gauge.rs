@@ -2,16 +2,18 @@
 //!
 //! ```text
 //!  ██████████████▌····┊··┊··
-//!  128.4k of 180k usable          71%
+//!  ▀▀█ ▄█  ▀ █   128.4k of 180k usable
+//!    █  █  ▄▀    5–8 turns left
+//!    ▀ ▀▀▀ ▀ ▀   compact at 153k
+//!  +4.1k a turn · 5–8 turns left
+//!  $4.12 · $0.31 a turn · about $0.04 fresh
+//!  from Claude's status line, live
 //!  warn 126k · compact 153k
-//!  +4.1k/turn · 5–8 turns left
-//!  status line · 2 s ago · $4.12
-//!  $0.31 a turn · ~$0.04 fresh
-//!  cache warm for 4 min
-//!  client compacts at 967k · its default
+//!  Claude compacts at 967k · its default
 //! ```
 //!
-//! Each line has a rank; a panel of few rows shows the lines of the first ranks, in the order of the page.
+//! Each line has a rank; a panel of few rows shows the lines of the first ranks, in the order of the page. The large figure
+//! comes where there is room for it, else the percent stands at the end of a line.
 
 use ratatui::{
     buffer::Buffer,
@@ -23,7 +25,7 @@ use ratatui::{
 use crate::{
     api::wire::AgentState,
     app::{Model, cost, report, trim},
-    guard::{Advice, Assessment, Figure, Lines, Threshold},
+    guard::{Advice, Assessment, Figure, Lines, Source, Threshold},
     keymap::Action,
     transcript::Tokens,
 };
@@ -38,7 +40,7 @@ use super::{
 const EIGHTHS: [&str; 8] = ["▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
 
 /// Bars of rising height.
-const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+pub(super) const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// Draws the context panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
@@ -46,18 +48,21 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let mut title = frame::title("Context", false, theme);
     if let Some(figure) = &figure {
         let style = theme.level(figure.level).add_modifier(Modifier::BOLD);
-        title.push_span(Span::styled(format!("· {} ", figure.level.word()), style));
+        title.push_span(Span::styled(format!("· {} ", figure.level.label()), style));
     }
     let inner = frame::border(buf, area, title, false, theme);
     if inner.is_empty() {
         return;
     }
     let cells = usize::from(inner.width);
+    let height = usize::from(inner.height);
+    // The large figure takes two rows more than a plain one; the lines that matter must not give way to it.
+    let large = height >= 8 && cells >= 34 && !theme.ascii;
     let lines = match &figure {
-        Some(figure) => known(figure, model, theme, cells),
+        Some(figure) => known(figure, model, theme, cells, large),
         None => unknown(model, theme, cells),
     };
-    frame::rows(buf, inner, &ranked(lines, usize::from(inner.height)));
+    frame::rows(buf, inner, &ranked(lines, height));
 }
 
 /// Keeps as many lines as there is room for, those of the lowest ranks.
@@ -72,36 +77,34 @@ fn ranked(mut lines: Vec<(u8, Line<'static>)>, room: usize) -> Vec<Line<'static>
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-fn known(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
+fn known(
+    figure: &Figure,
+    model: &Model,
+    theme: &Theme,
+    cells: usize,
+    large: bool,
+) -> Vec<(u8, Line<'static>)> {
     let level = theme.level(figure.level);
-    let percent = format!("{:.0}%", figure.percent);
-    let mut ranked = vec![
-        (
-            0,
-            bar(
-                figure.used,
-                figure.usable,
-                &figure.lines,
-                level,
-                theme,
-                cells,
-            ),
+    let mut ranked = vec![(
+        0,
+        bar(
+            figure.used,
+            figure.usable,
+            &figure.lines,
+            level,
+            theme,
+            cells,
         ),
-        (
-            1,
-            between(
-                &format!(
-                    "{} of {} usable",
-                    tokens(figure.used),
-                    tokens(figure.usable)
-                ),
-                theme.text,
-                percent,
-                level.add_modifier(Modifier::BOLD),
-                cells,
-            ),
-        ),
-    ];
+    )];
+    if large {
+        let rows = large_figure(figure, model, theme, cells);
+        ranked.extend(rows.into_iter().map(|row| (1, row)));
+    } else {
+        let of = of_usable(figure);
+        let percent = format!("{:.0}%", figure.percent);
+        let bold = level.add_modifier(Modifier::BOLD);
+        ranked.push((1, between(&of, theme.text, percent, bold, cells)));
+    }
     if figure.advice == Advice::SaveAndReboot && model.reboot.attempt.is_none() {
         let key = model.keys().hint(Action::Reboot).unwrap_or_default();
         let advice = text::join(&["time for a reboot".to_owned(), key], cells);
@@ -112,24 +115,18 @@ fn known(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<(u8
         let said = format!("{} says {} ({points})", other.source, tokens(other.used));
         ranked.push((
             3,
-            frame::row(text::fit(&format!("≠ {said}"), cells), theme.bad),
+            frame::row(text::fit(&format!("≠ {said}"), cells), theme.accent),
         ));
     }
-    ranked.push((5, thresholds(&figure.lines, theme, cells)));
-    if let Some(growth) = growth(model) {
+    if let Some(growth) = growth(model, !large) {
         ranked.push((4, frame::row(text::join(&growth, cells), theme.text)));
     }
-    let mut source = vec![figure.source.word().to_owned(), text::ago(figure.age)];
-    if figure.stale {
-        source.push("stale".to_owned());
-    }
-    source.extend(model.agent.cost_usd.map(dollars));
-    let style = if figure.stale { theme.bad } else { theme.dim };
-    ranked.push((6, frame::row(text::join(&source, cells), style)));
-    ranked.extend(turn_cost(model, theme, cells));
+    ranked.extend(costs(model, theme, cells));
+    ranked.push((6, source(figure, model, theme, cells)));
+    ranked.push((5, thresholds(&figure.lines, theme, cells)));
+    ranked.extend(client(&figure.lines, model, theme, cells));
     ranked.extend(cache(model, theme, cells));
     ranked.extend(limits(model, theme, cells));
-    ranked.extend(client(&figure.lines, model, theme, cells));
     ranked.push((8, base(figure.window, model, theme, cells)));
     if let Some(curve) = curve(figure, model, theme, cells) {
         ranked.push((9, curve));
@@ -139,6 +136,101 @@ fn known(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<(u8
         ranked.push((10, frame::row(name, theme.dim)));
     }
     ranked
+}
+
+fn of_usable(figure: &Figure) -> String {
+    let (used, usable) = (tokens(figure.used), tokens(figure.usable));
+    format!("{used} of {usable} usable")
+}
+
+/// Where the figure comes from, and how old it is: `from Claude's status line, live`.
+fn source(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
+    let from = match figure.source {
+        Source::Bridge => "reported by the client",
+        Source::StatusLine if model.identity.agent_kind == "claude" => "from Claude's status line",
+        Source::StatusLine => "from the status line",
+        Source::Transcript => "from the transcript",
+        Source::Estimate => "estimated from the output",
+    };
+    let age = match figure.age.as_secs() {
+        _ if figure.stale => format!("stale: {}", text::ago(figure.age)),
+        0..10 => "live".to_owned(),
+        _ => text::ago(figure.age),
+    };
+    let style = if figure.stale {
+        theme.accent
+    } else {
+        theme.dim
+    };
+    frame::row(text::fit(&format!("{from}, {age}"), cells), style)
+}
+
+/// The height of the large figure, in rows.
+const LARGE: usize = 3;
+
+/// The percent in letters three rows high, and beside it what it is a share of and what comes next.
+fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<Line<'static>> {
+    let level = theme.level(figure.level).add_modifier(Modifier::BOLD);
+    let percent = format!("{:.0}%", figure.percent.min(999.0));
+    let next = [Threshold::Notice, Threshold::Warn, Threshold::Compact]
+        .into_iter()
+        .find(|line| figure.lines.at(*line) > figure.used)
+        .map(|line| format!("{line} at {}", tokens(figure.lines.at(line))));
+    let beside = [
+        of_usable(figure),
+        report::turns_left(model).unwrap_or_default(),
+        next.unwrap_or_else(|| "past the compact line".to_owned()),
+    ];
+    let drawn = digits(&percent);
+    let rows = drawn.into_iter().zip(beside).map(|(digits, beside)| {
+        let room = cells.saturating_sub(text::width(&digits) + 2);
+        let beside = match beside.strip_suffix(" usable") {
+            Some(short) if text::width(&beside) > room => short.to_owned(),
+            _ => beside,
+        };
+        Line::from(vec![
+            Span::styled(digits, level),
+            Span::raw("  "),
+            Span::styled(text::fit(&beside, room).into_owned(), theme.text),
+        ])
+    });
+    rows.collect()
+}
+
+/// A figure in half blocks: each character is three cells wide, with a blank between two.
+fn digits(figure: &str) -> [String; LARGE] {
+    std::array::from_fn(|row| {
+        let glyphs = figure.chars().map(|c| {
+            let dots = dots(c);
+            let (upper, lower) = (dots[row * 2], dots.get(row * 2 + 1).copied().unwrap_or(0));
+            let cell = |at: u8| match (upper >> at & 1, lower >> at & 1) {
+                (1, 1) => '█',
+                (1, _) => '▀',
+                (_, 1) => '▄',
+                _ => ' ',
+            };
+            [2, 1, 0].map(cell).into_iter().collect::<String>()
+        });
+        glyphs.collect::<Vec<_>>().join(" ")
+    })
+}
+
+/// Five rows of three dots, the left one first.
+const fn dots(c: char) -> [u8; 5] {
+    match c {
+        '0' => [0b111, 0b101, 0b101, 0b101, 0b111],
+        '1' => [0b010, 0b110, 0b010, 0b010, 0b111],
+        '2' => [0b111, 0b001, 0b111, 0b100, 0b111],
+        '3' => [0b111, 0b001, 0b111, 0b001, 0b111],
+        '4' => [0b101, 0b101, 0b111, 0b001, 0b001],
+        '5' => [0b111, 0b100, 0b111, 0b001, 0b111],
+        '6' => [0b111, 0b100, 0b111, 0b101, 0b111],
+        '7' => [0b111, 0b001, 0b001, 0b001, 0b001],
+        '8' => [0b111, 0b101, 0b111, 0b101, 0b111],
+        '9' => [0b111, 0b101, 0b111, 0b001, 0b111],
+        '%' => [0b101, 0b001, 0b010, 0b100, 0b101],
+        _ => [0; 5],
+    }
 }
 
 fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
@@ -188,12 +280,15 @@ fn limits(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)
     .collect()
 }
 
-/// What a turn costs now and in a fresh session, once that is known.
-fn turn_cost(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
-    let cost = cost::per_turn(model)?;
-    let mut said = vec![format!("{} a turn", dollars(cost.now))];
-    said.extend(cost.fresh.map(|fresh| format!("~{} fresh", dollars(fresh))));
-    Some((7, frame::row(text::join(&said, cells), theme.text)))
+/// What the session has cost, and what a turn costs now and in a fresh session, as far as that is known.
+fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
+    let mut said: Vec<String> = model.agent.cost_usd.map(dollars).into_iter().collect();
+    if let Some(cost) = cost::per_turn(model) {
+        said.push(format!("{} a turn", dollars(cost.now)));
+        let fresh = cost.fresh.map(dollars);
+        said.extend(fresh.map(|fresh| format!("~{fresh} fresh")));
+    }
+    (!said.is_empty()).then(|| (5, frame::row(text::join(&said, cells), theme.text)))
 }
 
 /// Whether the next call still reads from the prompt cache, and for how long.
@@ -224,7 +319,7 @@ fn client(
     cells: usize,
 ) -> Option<(u8, Line<'static>)> {
     let limit = model.client.limit()?;
-    let acts = format!("client {} at {}", limit.act.word(), tokens(limit.at));
+    let acts = format!("Claude {} at {}", limit.act.word(), tokens(limit.at));
     if lines.are_lowered() {
         let said = [format!("lowered: {acts}"), limit.origin.to_string()];
         return Some((4, frame::row(text::join(&said, cells), theme.accent)));
@@ -234,23 +329,28 @@ fn client(
 }
 
 fn thresholds(lines: &Lines, theme: &Theme, cells: usize) -> Line<'static> {
-    let said = [Threshold::Warn, Threshold::Compact, Threshold::Force]
-        .map(|one| format!("{one} {}", tokens(lines.at(one))));
-    // The force line is for unattended runs: it comes only where there is ample room.
+    let named = [
+        (Threshold::Warn, "warn"),
+        (Threshold::Compact, "compact"),
+        (Threshold::Force, "limit"),
+    ];
+    let said = named.map(|(line, name)| format!("{name} {}", tokens(lines.at(line))));
+    // The last one is for unattended runs: it comes only where there is ample room.
     let shown = if cells >= 44 { &said[..] } else { &said[..2] };
     frame::row(text::join(shown, cells), theme.dim)
 }
 
-fn growth(model: &Model) -> Option<Vec<String>> {
+/// What a turn adds, and how many turns are left, unless that stands beside the large figure.
+fn growth(model: &Model, with_turns: bool) -> Option<Vec<String>> {
     let outlook = model.guard.outlook(model.now)?;
-    let mut said = vec![format!("+{}/turn", tokens(outlook.growth.median))];
-    said.extend(report::turns_left(model));
+    let mut said = vec![format!("+{} a turn", tokens(outlook.growth.median))];
+    said.extend(report::turns_left(model).filter(|_| with_turns));
     Some(said)
 }
 
 fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
-    let mut said = vec![format!("window {}", tokens(window))];
-    said.extend(trim::base_load(model).map(|base| format!("base {}", tokens(base))));
+    let mut said = vec![format!("{} window", tokens(window))];
+    said.extend(trim::base_load(model).map(|base| format!("fresh at {}", tokens(base))));
     said.extend(text::compactions(model.compactions.count()));
     frame::row(text::join(&said, cells), theme.dim)
 }
@@ -275,7 +375,7 @@ fn between(
 
 /// The gauge: eighth blocks for what is used, `·` for what is not, `┊` where warn and compact lie, `|` where the client itself
 /// acts.
-fn bar(
+pub(super) fn bar(
     used: Tokens,
     usable: Tokens,
     lines: &Lines,
@@ -322,7 +422,7 @@ fn curve(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Option<
         let share = turn.used.0 as f64 / figure.usable.0.max(1) as f64;
         let height = ((share * 8.0) as usize).min(7);
         let style = if turn.compacted {
-            theme.bad
+            theme.accent
         } else {
             theme.level(figure.lines.level(turn.used))
         };
@@ -337,7 +437,7 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
         return frame::row(text::fit("no figure yet", cells), theme.dim);
     };
     let level = theme.level(figure.level).add_modifier(Modifier::BOLD);
-    let words = format!("{:.0}% {}", figure.percent, figure.level.word());
+    let words = format!("{:.0}% {}", figure.percent, figure.level.label());
     let stale = if figure.stale { "?" } else { "" };
     let words = format!("{words}{stale}");
     let room = cells.saturating_sub(text::width(&words) + 1);

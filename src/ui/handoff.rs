@@ -6,6 +6,7 @@ use crate::{
     app::{
         Model,
         model::{Focus, Overlay},
+        reading::sections,
     },
     handoff::Handoff,
     keymap::Action,
@@ -14,7 +15,7 @@ use crate::{
 use super::{
     frame,
     markdown::{self, Marks},
-    scratchpad, text,
+    review, scratchpad, text,
     theme::Theme,
 };
 
@@ -31,7 +32,11 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let name = if editor.is_some() {
         "Handoff · editing".to_owned()
     } else {
-        format!("Handoff · {}", size(model, handoff))
+        // What comes next is what a glance is for; where nothing does, how large the message is.
+        match review::next_step(&handoff.text) {
+            Some(next) => format!("Handoff · next: {}", text::safe(&next)),
+            None => format!("Handoff · {}", size(model, handoff)),
+        }
     };
     let inner = frame::border(
         buf,
@@ -59,11 +64,11 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         height: inner.height - above,
         ..inner
     };
-    // The marker line is for machines; the review shows it too.
+    // The marker line and the words to the model come first in every message: the review shows them too.
     let list = listed(model);
     let shown = list
         .as_deref()
-        .unwrap_or_else(|| handoff.body().trim_start_matches('\n'));
+        .unwrap_or_else(|| from_first_section(handoff.body().trim_start_matches('\n')));
     let rows = markdown::rows(shown, body.width, Marks::Kept, theme);
     let window = text::window(rows, model.handoff.scroll, body.height);
     frame::rows(buf, body, &window.rows);
@@ -73,9 +78,17 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         if model.handoff.edited.is_some() {
             hints.push("x drop edit".to_owned());
         }
-        hints.extend(["p paste", "Esc back"].map(str::to_owned));
+        hints.extend(["y copy", "p paste", "Esc back"].map(str::to_owned));
     }
     frame::foot(buf, area, &hints, &frame::position(&window, shown), theme);
+}
+
+/// The message without the sentences before its first section.
+fn from_first_section(body: &str) -> &str {
+    let sections = sections(body);
+    let lines = sections.first().map_or(0, |first| first.line);
+    let skipped: usize = body.split_inclusive('\n').take(lines).map(str::len).sum();
+    body.get(skipped..).unwrap_or(body)
 }
 
 /// `3.1k tokens · 12.4 KB`, and whether a human has rewritten it.

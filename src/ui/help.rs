@@ -19,15 +19,17 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
                 "Enter a",
                 "approve; once more while it waits: interrupt the turn",
             ),
-            (
-                "t",
-                "trim the session instead of a handoff; once more: back",
-            ),
+            ("w t", "the other way: trim the session, or a fresh one"),
             ("e", "edit the handoff"),
             ("x", "drop your edit"),
             ("m", "list what the handoff misses; once more: back"),
             ("+", "add what it misses"),
             ("d", "defer by some turns"),
+            ("↑↓ PgUp PgDn", "read the handoff"),
+            ("Tab Shift-Tab", "to the next section, to the one before"),
+            ("o", "fold or unfold the section; z: all of them"),
+            ("/ n N", "search in the handoff; next, previous"),
+            ("y", "copy the handoff"),
             ("Esc", "cancel"),
         ],
     ),
@@ -38,6 +40,7 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
             ("↑↓ j k", "scroll or select"),
             ("PgUp PgDn", "a page"),
             ("g G", "to the beginning, to the end"),
+            ("y", "copy the scratchpad or the handoff"),
             ("p", "handoff: paste it into the agent's prompt"),
             ("x", "handoff: drop your edit"),
             ("m +", "handoff: list what it misses, add that"),
@@ -91,7 +94,8 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
     (
         "Mouse",
         &[
-            ("click", "focus"),
+            ("click", "focus; on a key hint: do what it says"),
+            ("drag the border", "resize the panels"),
             ("wheel", "scroll"),
             ("drag", "select and copy; Shift if the agent has the mouse"),
             ("2 or 3 clicks", "copy a word, a line"),
@@ -99,77 +103,140 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
     ),
 ];
 
-/// Draws the help page.
+/// The widest that the page gets.
+const WIDEST: u16 = 104;
+
+/// The cells of a key, before what it does.
+const KEYS: usize = 22;
+
+/// Draws the help page: what was typed, the actions it finds, and the keys that cannot be set.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, theme: &Theme) {
-    let body = Rect {
-        height: whole.height.saturating_sub(1),
-        ..whole
-    };
-    let page = page(model, theme);
-    let height = (page.len() as u16).saturating_add(2);
-    let area = frame::centred(body, 76, height);
+    let body = frame::body(whole);
+    let area = frame::centred(body, WIDEST, body.height);
     frame::clear(buf, area);
-    let inner = frame::border(buf, area, frame::title("Keys", true, theme), true, theme);
+    let title = frame::title("Help: keys and actions", true, theme);
+    let inner = frame::border(buf, area, title, true, theme);
+    let search = &model.view.help;
+    let typed = if search.query.is_empty() {
+        Line::from(Span::styled(
+            " type to search, ↑↓ to select, Enter to run",
+            theme.dim,
+        ))
+    } else {
+        Line::from(vec![
+            Span::styled(" search: ", theme.dim),
+            Span::styled(text::safe(&search.query).into_owned(), theme.accent),
+            Span::styled("▏", theme.accent),
+        ])
+    };
+    frame::rows(buf, inner, &[typed]);
+    let list = Rect {
+        y: inner.y + inner.height.min(2),
+        height: inner.height.saturating_sub(2),
+        ..inner
+    };
+    let (page, selected) = page(model, usize::from(inner.width), theme);
+    // What is selected stays in sight.
+    let scroll = match selected {
+        Some(row) => (row + 3).saturating_sub(usize::from(list.height)) as u16,
+        None => scroll,
+    };
     let count = page.len();
-    let window = text::window(page.into_iter().enumerate(), scroll, inner.height);
-    frame::rows(buf, inner, &window.rows);
+    let window = text::window(page.into_iter().enumerate(), scroll, list.height);
+    frame::rows(buf, list, &window.rows);
     let mark = if window.above || window.below {
         format!("{}/{count}", window.last_line)
     } else {
         String::new()
     };
-    let hints = ["Esc close", "↑↓ PgDn read"].map(str::to_owned);
+    let esc = if search.query.is_empty() {
+        "Esc close"
+    } else {
+        "Esc whole page"
+    };
+    let hints = [esc, "Enter run", "PgDn read"].map(str::to_owned);
     frame::foot(buf, area, &hints, &mark, theme);
 }
 
-fn page(model: &Model, theme: &Theme) -> Vec<Line<'static>> {
+/// The rows of the page, and which of them is selected.
+fn page(model: &Model, cells: usize, theme: &Theme) -> (Vec<Line<'static>>, Option<usize>) {
     let keys = model.keys();
-    let mut page = vec![
-        frame::row(" Everywhere", theme.heading),
-        entry(
-            &keys.prefix().label(),
-            "prefix; pressed twice it goes to the agent",
+    let search = &model.view.help;
+    let all = search.query.trim().is_empty();
+    let chosen = search.chosen(keys);
+    let mut page = Vec::new();
+    let mut selected = None;
+    let found = search.found(keys);
+    if !found.is_empty() {
+        page.push(frame::row(" Everywhere", theme.heading));
+    }
+    if all {
+        let prefix = "prefix; pressed twice it goes to the agent";
+        page.extend(entry(&keys.prefix().label(), prefix, false, cells, theme));
+    }
+    for action in found {
+        let is_chosen = chosen == Some(action);
+        if is_chosen {
+            selected = Some(page.len());
+        }
+        let labels = labels(model, action);
+        page.extend(entry(
+            &labels,
+            action.description(),
+            is_chosen,
+            cells,
             theme,
-        ),
-    ];
-    for action in Action::all() {
-        let binding = keys
-            .bindings()
-            .iter()
-            .find(|binding| binding.action == action);
-        let triggers: Vec<String> = binding
-            .into_iter()
-            .flat_map(|binding| &binding.triggers)
-            .map(|trigger| keys.label(*trigger))
-            .collect();
-        let labels = if triggers.is_empty() {
-            "–".to_owned()
-        } else {
-            triggers.join(", ")
-        };
-        page.push(entry(&labels, action.description(), theme));
+        ));
     }
-    page.push(entry(
-        "anything else",
-        "goes to the focused pane as it is",
-        theme,
-    ));
+    if all {
+        let rest = "goes to the focused pane as it is";
+        page.extend(entry("anything else", rest, false, cells, theme));
+    }
     for (place, entries) in FIXED {
-        page.push(Line::default());
-        page.push(frame::row(format!(" {place}"), theme.heading));
-        page.extend(entries.iter().map(|(key, does)| entry(key, does, theme)));
+        let rows: Vec<Line<'static>> = entries
+            .iter()
+            .filter(|(key, does)| search.finds(&[place, key, does]))
+            .flat_map(|(key, does)| entry(key, does, false, cells, theme))
+            .collect();
+        if !rows.is_empty() {
+            page.push(Line::default());
+            page.push(frame::row(format!(" {place}"), theme.heading));
+            page.extend(rows);
+        }
     }
-    page
+    if page.is_empty() {
+        page.push(frame::row(
+            " Nothing is found: Esc shows the whole page.",
+            theme.dim,
+        ));
+    }
+    (page, selected)
 }
 
-fn entry(keys: &str, does: &str, theme: &Theme) -> Line<'static> {
+/// The triggers of an action, as they are pressed.
+fn labels(model: &Model, action: Action) -> String {
+    let keys = model.keys();
+    let binding = keys.bindings().iter().find(|one| one.action == action);
+    let triggers = binding.into_iter().flat_map(|one| &one.triggers);
+    let labels: Vec<String> = triggers.map(|trigger| keys.label(*trigger)).collect();
+    if labels.is_empty() {
+        "no key".to_owned()
+    } else {
+        labels.join(", ")
+    }
+}
+
+/// A key and what it does, wrapped where that is longer than the page is wide.
+fn entry(keys: &str, does: &str, chosen: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let keys = text::safe(keys);
-    let gap = 20_usize.saturating_sub(text::width(&keys)).max(1);
-    Line::from(vec![
-        Span::styled(format!("  {keys}"), theme.accent),
-        Span::raw(" ".repeat(gap)),
-        Span::styled(does.to_owned(), theme.text),
-    ])
+    let sign = if chosen { "▸ " } else { "  " };
+    let gap = KEYS.saturating_sub(text::width(&keys) + 2).max(1);
+    let lead = text::Lead {
+        first: vec![(format!("{sign}{keys}{}", " ".repeat(gap)), theme.accent)],
+        rest: vec![(" ".repeat(KEYS), theme.text)],
+    };
+    let style = if chosen { theme.selection } else { theme.text };
+    text::wrap(&[(does.to_owned(), style)], &lead, cells)
 }
 
 /// Asks whether to quit while the agent works.

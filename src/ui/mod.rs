@@ -9,7 +9,9 @@
 //! one. Views write into ratatui's buffer, which is compared with the last one: what has not changed costs the
 //! host terminal nothing.
 
+mod ascii;
 mod banner;
+mod chart;
 mod copy;
 pub mod extra;
 mod footer;
@@ -17,9 +19,12 @@ mod frame;
 mod gauge;
 mod handoff;
 mod help;
+pub mod hint;
 mod history;
 mod hover;
 mod markdown;
+mod messages;
+mod moment;
 pub mod pane;
 mod replay;
 mod review;
@@ -81,6 +86,10 @@ pub fn paint(
     rectangles(buf, &layout, model, screen, theme);
     overlay(buf, &layout, model, theme);
     footer::draw(buf, &layout, model, screen, theme);
+    if theme.ascii {
+        let covered = pane_covered(model);
+        ascii::replace(buf, (!covered).then(|| layout.pane_inner()));
+    }
     cursor(model, screen).filter(|at| at.column < area.width && at.row < area.height)
 }
 
@@ -102,7 +111,7 @@ pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rec
 #[must_use]
 pub fn pane_covered(model: &Model) -> bool {
     let large = model.history.detail || model.history.run_view;
-    model.overlay.is_some() || (large && model.focus == Focus::History)
+    model.overlay.is_some() || moment::is_shown(model) || (large && model.focus == Focus::History)
 }
 
 /// The layout as far as it lies on the host terminal: between a resize and the word of it they may differ.
@@ -126,6 +135,7 @@ fn clipped(mut layout: Layout, area: Rect) -> Layout {
 fn rectangles(buf: &mut Buffer, layout: &Layout, model: &Model, screen: &Screen, theme: &Theme) {
     pane::draw(buf, layout, model, screen, theme);
     tour::draw(buf, layout, model, theme);
+    moment::draw(buf, layout.pane_inner(), model, theme);
     if let Some(area) = layout.context {
         gauge::draw(buf, area, model, theme);
     }
@@ -155,6 +165,10 @@ fn overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
         Some(Overlay::Replay { iteration }) => {
             replay::draw(buf, layout.whole, model, iteration, theme);
         }
+        Some(Overlay::Messages { scroll }) => {
+            messages::draw(buf, layout.whole, model, scroll, theme);
+        }
+        Some(Overlay::Chart) => chart::draw(buf, layout.whole, model, theme),
         Some(Overlay::Quit) => help::draw_quit(buf, layout.whole, model, theme),
         Some(Overlay::Exited) => help::draw_exited(buf, layout.whole, model, theme),
     }

@@ -1,77 +1,98 @@
-//! The review: the whole handoff before it is sent, what it waits for, and the keys that decide.
+//! The review: what the reboot would do beside the whole handoff, and the keys that decide.
+//!
+//! ```text
+//!  ≥ 120 columns   the decision at the left, the handoff at the right
+//!  below           the decision above, the handoff below
+//! ```
+//!
+//! Every figure is of one moment: what is in use now is the "now" of each way.
 
 use ratatui::{
     buffer::Buffer,
     layout::Rect,
+    style::Style,
     text::{Line, Span},
 };
 
 use crate::{
     app::{
-        Model, breakpoint,
+        Model, breakpoint, cost,
         draft::{self, Unsent},
+        reading::{Reading, Section, sections},
         reboot::{self, Kind},
         trim::{self, NotOffered, Offer},
     },
     lineage::{Cause, journal::Step},
+    transcript::Tokens,
 };
 
 use super::{
-    footer, frame, handoff,
+    banner, frame, gauge, handoff,
     markdown::{self, Marks},
     scratchpad, text,
     theme::Theme,
 };
 
-/// Where the review lies.
-fn area(whole: Rect) -> Rect {
-    let body = Rect {
-        height: whole.height.saturating_sub(1),
-        ..whole
-    };
-    let margin = if body.width >= 80 { 4 } else { 0 };
-    frame::centred(
-        body,
-        body.width.saturating_sub(margin).min(116),
-        body.height,
-    )
-}
+/// From this width on, inside of the border, there are two columns.
+const TWO_COLUMNS: u16 = 116;
 
-/// The rows of the review: facts at the top, the message, the keys.
+/// Where the parts of the review lie.
 struct Parts {
-    head: Vec<Line<'static>>,
-    head_area: Rect,
-    body: Rect,
+    area: Rect,
+    decision: Rect,
+    document: Rect,
+    /// Whether the parts lie side by side.
+    beside: bool,
 }
 
-fn parts(whole: Rect, model: &Model, theme: &Theme) -> Parts {
-    let area = area(whole);
+fn parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
+    let area = frame::body(whole);
     let inner = Rect {
         x: area.x + 2,
         y: area.y + 1,
         width: area.width.saturating_sub(4),
         height: area.height.saturating_sub(2),
     };
-    let mut head = head(model, usize::from(inner.width), theme);
-    head.truncate(usize::from(inner.height / 2));
-    let above = head.len() as u16;
+    if inner.width >= TWO_COLUMNS {
+        let left = (inner.width * 2 / 5).clamp(46, 66);
+        let decision = Rect {
+            width: left,
+            ..inner
+        };
+        let document = Rect {
+            x: inner.x + left + 3,
+            width: inner.width - left - 3,
+            ..inner
+        };
+        return Parts {
+            area,
+            decision,
+            document,
+            beside: true,
+        };
+    }
+    // The handoff keeps at least half of the rows.
+    let rows = decision_rows(usize::from(inner.width)) + 1;
+    let above = (rows as u16).min(inner.height / 2);
     Parts {
-        head,
-        head_area: Rect {
-            height: above,
+        area,
+        decision: Rect {
+            height: above.saturating_sub(1),
             ..inner
         },
-        body: Rect {
+        document: Rect {
             y: inner.y + above,
             height: inner.height - above,
             ..inner
         },
+        beside: false,
     }
 }
 
 /// Draws the review over everything but the footer.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
-    let area = area(whole);
+    let parts = parts(whole, |cells| decision(model, cells, false, theme).len());
+    let area = parts.area;
     frame::clear(buf, area);
     let title = if is_trim(model) {
         "Reboot: review the trim"
@@ -80,60 +101,304 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     };
     let title = frame::title(title, true, theme);
     frame::border(buf, area, title, true, theme);
-    let parts = parts(whole, model, theme);
-    frame::rows(buf, parts.head_area, &parts.head);
+    let size = format!(" {} ", handoff::size(model, model.handoff.current()));
+    frame::corner(buf, area, &frame::row(size, theme.dim));
+    let cells = usize::from(parts.decision.width);
+    let lines = decision(model, cells, parts.beside, theme);
+    frame::rows(buf, parts.decision, &lines);
+    rule(buf, &parts, theme);
     if let Some(editor) = &model.handoff.editor {
-        scratchpad::editor(buf, parts.body, editor, theme);
+        scratchpad::editor(buf, parts.document, editor, theme);
         let hints = ["Esc done", "Ctrl-F find", "Ctrl-Z undo"].map(str::to_owned);
         frame::foot(buf, area, &hints, "", theme);
         return;
     }
-    let list = handoff::listed(model);
-    let message = list
+    let listed = handoff::listed(model);
+    let message = listed
         .as_deref()
         .unwrap_or_else(|| &model.handoff.current().text);
-    let rows = markdown::rows(message, parts.body.width, Marks::Kept, theme);
-    let window = text::window(rows, model.handoff.scroll, parts.body.height);
-    frame::rows(buf, parts.body, &window.rows);
-    frame::foot(
-        buf,
-        area,
-        &keys(model, area.width),
-        &frame::position(&window, message),
-        theme,
-    );
+    let laid = lay_out(message, &model.view.reading, parts.document, theme);
+    frame::rows(buf, parts.document, &laid.rows);
+    let keys = match &model.view.reading.typing {
+        Some(pattern) => vec![
+            format!("/{} ", text::safe(pattern)),
+            "Enter finds".to_owned(),
+            "Esc back".to_owned(),
+        ],
+        None => keys(model, area.width),
+    };
+    frame::foot(buf, area, &keys, &mark(&laid, &model.view.reading), theme);
+}
+
+/// What stands between decision and document.
+fn rule(buf: &mut Buffer, parts: &Parts, theme: &Theme) {
+    let (decision, document) = (parts.decision, parts.document);
+    if parts.beside {
+        for y in document.top()..document.bottom() {
+            buf.set_line(decision.right() + 1, y, &Line::styled("│", theme.border), 1);
+        }
+    } else if document.y > decision.y {
+        let rule = Line::styled("─".repeat(usize::from(document.width)), theme.border);
+        buf.set_line(document.x, document.y - 1, &rule, document.width);
+    }
 }
 
 /// Where the text cursor stands while the message is edited in the review.
 pub(super) fn cursor(whole: Rect, model: &Model, theme: &Theme) -> Option<(u16, u16)> {
     let editor = model.handoff.editor.as_ref()?;
-    scratchpad::cursor(parts(whole, model, theme).body, editor)
+    let parts = parts(whole, |cells| decision(model, cells, false, theme).len());
+    scratchpad::cursor(parts.document, editor)
 }
 
-fn head(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let handoff = model.handoff.current();
+/// The document as far as it is seen.
+struct Laid {
+    rows: Vec<Line<'static>>,
+    above: bool,
+    below: bool,
+    last_line: usize,
+    lines: usize,
+}
+
+/// Lays the document out from where the reader stands: no further than the eye can see.
+fn lay_out(document: &str, reading: &Reading, area: Rect, theme: &Theme) -> Laid {
+    let sections = sections(document);
+    let height = usize::from(area.height);
+    let offset = isize::try_from(reading.offset).unwrap_or(0);
+    let pattern = reading.pattern.to_lowercase();
+    let mut rows: Vec<(usize, Line<'static>)> = Vec::new();
+    let mut anchored = None;
+    let mut below = false;
+    let mut headed = None;
+    for (line, row) in markdown::rows(document, area.width, Marks::Kept, theme) {
+        if reading.is_hidden(&sections, line) {
+            continue;
+        }
+        if anchored.is_none() && line >= reading.anchor {
+            anchored = Some(rows.len());
+        }
+        let wanted = anchored.map(|at| at.saturating_add_signed(offset) + height);
+        if wanted.is_some_and(|wanted| rows.len() >= wanted.max(height)) {
+            below = true;
+            break;
+        }
+        let Some(at) = sections.iter().position(|one| one.line == line) else {
+            rows.push((line, marked(row, &pattern, theme)));
+            continue;
+        };
+        // A heading that is wrapped stands once.
+        if headed != Some(line) {
+            headed = Some(line);
+            let heading = heading(&sections[at], at, reading, usize::from(area.width), theme);
+            rows.push((line, marked(heading, &pattern, theme)));
+        }
+    }
+    let first = anchored.unwrap_or(rows.len()).saturating_add_signed(offset);
+    let first = first.min(rows.len().saturating_sub(height));
+    let shown = &rows[first..(first + height).min(rows.len())];
+    Laid {
+        above: first > 0,
+        below,
+        last_line: shown.last().map_or(0, |(line, _)| line + 1),
+        lines: document.split('\n').count(),
+        rows: shown.iter().map(|(_, row)| row.clone()).collect(),
+    }
+}
+
+/// `▾ Next step`, or `▸ Completed · 14 lines` where it is folded.
+fn heading(
+    section: &Section<'_>,
+    at: usize,
+    reading: &Reading,
+    cells: usize,
+    theme: &Theme,
+) -> Line<'static> {
+    let open = reading.is_open(at, section);
+    let title = text::safe(section.title);
+    let said = if open {
+        format!("▾ {title}")
+    } else {
+        let plural = if section.lines == 1 { "" } else { "s" };
+        format!("▸ {title} · {} line{plural}", section.lines)
+    };
+    let style = if reading.section == Some(at) {
+        theme.heading.patch(theme.selection)
+    } else {
+        theme.heading
+    };
+    frame::row(text::fit(&said, cells).into_owned(), style)
+}
+
+/// A row with what was searched for standing out.
+fn marked(row: Line<'static>, pattern: &str, theme: &Theme) -> Line<'static> {
+    let is_there = |span: &Span<'_>| span.content.to_lowercase().contains(pattern);
+    if pattern.is_empty() || !row.spans.iter().any(is_there) {
+        return row;
+    }
+    let mut spans = Vec::new();
+    for span in row.spans {
+        let lower = span.content.to_lowercase();
+        // Letters whose lower case is longer would move the places.
+        if lower.len() != span.content.len() {
+            spans.push(Span::styled(span.content, span.style.patch(theme.found)));
+            continue;
+        }
+        let mut behind = 0;
+        for (at, found) in lower.match_indices(pattern) {
+            let end = at + found.len();
+            let whole = span.content.get(behind..at).zip(span.content.get(at..end));
+            let Some((before, found)) = whole else {
+                continue;
+            };
+            spans.push(Span::styled(before.to_owned(), span.style));
+            spans.push(Span::styled(
+                found.to_owned(),
+                span.style.patch(theme.found),
+            ));
+            behind = end;
+        }
+        let rest = span.content.get(behind..).unwrap_or_default();
+        spans.push(Span::styled(rest.to_owned(), span.style));
+    }
+    Line::from(spans)
+}
+
+fn mark(laid: &Laid, reading: &Reading) -> String {
+    if reading.missed {
+        return format!(
+            "not found: {}",
+            text::fit(&text::safe(&reading.pattern), 24)
+        );
+    }
+    let arrows = match (laid.above, laid.below) {
+        (false, false) => return String::new(),
+        (true, true) => "↑↓",
+        (true, false) => "↑",
+        (false, true) => "↓",
+    };
+    format!("{arrows} {}/{}", laid.last_line, laid.lines)
+}
+
+/// What is decided on: the ways, what they leave and cost, when it happens, and what to know before.
+fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
+    let gap = beside.then(Line::default);
     let next = model.iteration.next();
     let facts = [
         format!("iteration {} → {next}", model.iteration),
         cause(model),
-        handoff::size(model, handoff),
     ];
     let mut lines = vec![frame::row(text::join(&facts, cells), theme.title)];
-    let mut safe = footer::safe_marks(model, theme);
-    safe.push(Span::styled(format!("  {}", waits(model)), theme.dim));
-    lines.push(frame::cut(Line::from(safe), cells));
+    lines.extend(wrapped(&waits(model), theme.accent, cells));
+    lines.extend(gap.clone());
     lines.extend(ways(model, cells, theme));
-    if is_trim(model) {
-        let unsent = "This message is not sent: the session itself goes on.";
-        lines.push(frame::row(text::fit(unsent, cells), theme.dim));
-    } else {
-        lines.extend(handoff::remarks(handoff, cells, theme));
-        let editing = model.handoff.editor.is_some();
-        lines.extend(handoff::missing(model, !editing, cells, theme));
+    if beside {
+        lines.extend(costs(model, theme, cells));
     }
-    lines.extend(unsent(model, cells, theme));
-    lines.push(Line::styled("─".repeat(cells), theme.border));
+    let mut remarks: Vec<Line<'static>> = unsent(model, cells, theme).into_iter().collect();
+    let handoff = model.handoff.current();
+    if is_trim(model) {
+        let said = "This message is not sent: the session itself goes on.";
+        remarks.extend(wrapped(said, theme.dim, cells));
+    } else {
+        let editing = model.handoff.editor.is_some();
+        remarks.extend(handoff::remarks(handoff, cells, theme));
+        remarks.extend(handoff::missing(model, !editing, cells, theme));
+    }
+    if !remarks.is_empty() {
+        lines.extend(gap);
+        lines.extend(remarks);
+    }
+    if is_trim(model) {
+        return lines;
+    }
+    if beside {
+        lines.extend(labelled(
+            "Next step",
+            next_step(&handoff.text),
+            cells,
+            theme,
+        ));
+        lines.extend(labelled(
+            "New since the last handoff",
+            new(model),
+            cells,
+            theme,
+        ));
+    }
     lines
+}
+
+fn wrapped(said: &str, style: Style, cells: usize) -> Vec<Line<'static>> {
+    text::wrap(&[(said.to_owned(), style)], &text::Lead::default(), cells)
+}
+
+/// A heading with a sentence below it, if there is one.
+fn labelled(label: &str, said: Option<String>, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let Some(said) = said else {
+        return Vec::new();
+    };
+    let mut lines = vec![Line::default(), frame::row(label.to_owned(), theme.heading)];
+    lines.extend(wrapped(&text::safe(&said), theme.text, cells));
+    lines
+}
+
+/// What the message names as the next step.
+pub(super) fn next_step(message: &str) -> Option<String> {
+    let sections = sections(message);
+    let step = sections
+        .iter()
+        .find(|section| section.title.eq_ignore_ascii_case("next step"))?;
+    let mut lines = message.split('\n').take(step.end).skip(step.line + 1);
+    let first = lines.find(|line| !line.trim().is_empty())?;
+    let words = first.trim().trim_start_matches("- ");
+    Some(words.trim_start_matches("[ ] ").to_owned())
+}
+
+/// What the state has more of than the one that this iteration was given.
+fn new(model: &Model) -> Option<String> {
+    let given = model.current_iteration()?.reboot.as_ref()?;
+    let given = given.preserved_state.as_ref()?;
+    let state = &model.preserved;
+    let more = |name: &str, now: usize| {
+        let before = given.get(name).and_then(|list| list.as_array());
+        now.saturating_sub(before.map_or(0, Vec::len))
+    };
+    let counted = [
+        (
+            more("completed_items", state.completed_items.len()),
+            "done",
+            "done",
+        ),
+        (
+            more("decisions", state.decisions.len()),
+            "decision",
+            "decisions",
+        ),
+        (
+            more("constraints", state.constraints.len()),
+            "rule",
+            "rules",
+        ),
+        (
+            more("rejected", state.rejected.len()),
+            "rejected way",
+            "rejected ways",
+        ),
+        (
+            more("known_issues", state.known_issues.len()),
+            "issue",
+            "issues",
+        ),
+    ];
+    let said: Vec<String> = counted
+        .iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }))
+        .collect();
+    Some(if said.is_empty() {
+        "no item".to_owned()
+    } else {
+        said.join(", ")
+    })
 }
 
 /// What becomes of what stands in the agent's prompt box.
@@ -163,64 +428,99 @@ fn is_trim(model: &Model) -> bool {
     attempt.is_some_and(|attempt| attempt.kind == Kind::Trim)
 }
 
-/// Both ways with what they leave, the one that Enter takes marked: `▸ trim   128.4k → 98.2k tokens · …`.
+/// The cells of a way's name, and of the figure behind its bar.
+const WAY: (usize, usize) = (9, 9);
+
+/// What is in use now and what each way would leave, as bars; the way that Enter takes is marked.
 fn ways(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let offer = trim::offer(model);
-    let mut lines = vec![way(!is_trim(model), "fresh", &fresh(model), cells, theme)];
-    // An agent without transcripts has one way, and no word about another.
-    if offer != Err(NotOffered::Generic) {
-        let said = match offer {
-            Ok(offer) => trimmed(&offer, cells),
-            Err(NotOffered::Reading) => vec!["reading the transcript …".to_owned()],
-            Err(why) => vec![format!("not offered: {}", text::safe(&why.to_string()))],
-        };
-        lines.push(way(is_trim(model), "trim", &said, cells, theme));
+    let used = model.used();
+    let trims = is_trim(model);
+    let mut lines = Vec::new();
+    if let Some(used) = used {
+        lines.push(way(model, None, "Now", Some(used), cells, theme));
     }
+    let fresh = trim::fresh_tokens(model);
+    lines.push(way(model, Some(!trims), "Fresh", fresh, cells, theme));
+    // An agent without transcripts has one way, and no word about another.
+    let offer = trim::offer(model);
+    if offer == Err(NotOffered::Generic) {
+        return lines;
+    }
+    let detail = match &offer {
+        Ok(offer) => {
+            let after = trimmed(offer, used);
+            lines.push(way(model, Some(trims), "Trim", Some(after), cells, theme));
+            let plural = if offer.of == 1 { "" } else { "s" };
+            let (removed, of) = (offer.figure.responses, offer.of);
+            format!("{removed} of {of} tool response{plural} removed")
+        }
+        Err(NotOffered::Reading) => "Trim: reading the transcript …".to_owned(),
+        Err(why) => format!("Trim is not possible: {}", text::safe(&why.to_string())),
+    };
+    let indent = vec![(" ".repeat(if offer.is_ok() { WAY.0 } else { 2 }), theme.dim)];
+    let lead = text::Lead {
+        first: indent.clone(),
+        rest: indent,
+    };
+    lines.extend(text::wrap(&[(detail, theme.dim)], &lead, cells));
     lines
 }
 
-fn way(chosen: bool, word: &str, said: &[String], cells: usize, theme: &Theme) -> Line<'static> {
-    let (sign, style, rest) = if chosen {
-        ("▸", theme.accent, theme.text)
-    } else {
-        (" ", theme.dim, theme.dim)
+/// What a trim would leave of what is in use now. The survey counts for itself: what it takes away is what is certain.
+fn trimmed(offer: &Offer, used: Option<Tokens>) -> Tokens {
+    let figure = offer.figure;
+    let saved = figure.tokens_before.0.saturating_sub(figure.tokens_after.0);
+    used.map_or(figure.tokens_after, |used| {
+        Tokens(used.0.saturating_sub(saved))
+    })
+}
+
+/// `▸ Fresh   █▌········┊··┊··    ~16.8k`: `chosen` is none for what is in use now.
+fn way(
+    model: &Model,
+    chosen: Option<bool>,
+    name: &str,
+    tokens: Option<Tokens>,
+    cells: usize,
+    theme: &Theme,
+) -> Line<'static> {
+    let (sign, style) = match chosen {
+        Some(true) => ("▸", theme.accent),
+        _ => (" ", theme.dim),
     };
-    let name = format!("{sign} {word:<5} ");
-    let room = cells.saturating_sub(text::width(&name));
-    Line::from(vec![
-        Span::styled(name, style),
-        Span::styled(text::join(said, room), rest),
-    ])
-}
-
-fn fresh(model: &Model) -> Vec<String> {
-    let change = trim::fresh_tokens(model).map(|after| change(model.used(), after));
-    let what = "a new session is told this message".to_owned();
-    change.into_iter().chain([what]).collect()
-}
-
-fn trimmed(offer: &Offer, cells: usize) -> Vec<String> {
-    let Offer { figure, of, .. } = offer;
-    let (before, after) = (figure.tokens_before, figure.tokens_after);
-    let plural = if *of == 1 { "" } else { "s" };
-    let removed = format!("{} of {of} tool response{plural} removed", figure.responses);
-    // What is removed must be seen wherever a trim can be approved.
-    let change = if cells < 72 {
-        format!("{} → {}", text::rough(before), text::rough(after))
-    } else {
-        change(Some(before), after)
+    let name = format!("{sign} {name:<width$}", width = WAY.0 - 2);
+    let Some(tokens) = tokens else {
+        let said = "a new session with this handoff";
+        return Line::from(vec![
+            Span::styled(name, style),
+            Span::styled(said, theme.text),
+        ]);
     };
-    vec![change, removed, format!("level {} %", figure.percent)]
+    let assessed = model.guard.assess(tokens);
+    // What comes after is always an estimate.
+    let about = if chosen.is_some() { "~" } else { "" };
+    let figure = format!("{about}{}", text::tokens(tokens));
+    let room = cells.saturating_sub(WAY.0 + WAY.1);
+    let mut spans = vec![Span::styled(name, style)];
+    if room >= 6 {
+        let level = theme.level(assessed.level);
+        let bar = gauge::bar(tokens, assessed.usable, &assessed.lines, level, theme, room);
+        spans.extend(bar.spans);
+    }
+    let figure = format!("{figure:>width$}", width = WAY.1);
+    spans.push(Span::styled(figure, theme.text));
+    Line::from(spans)
 }
 
-/// `128.4k → about 19.6k tokens`: what comes after is always an estimate.
-fn change(before: Option<crate::transcript::Tokens>, after: crate::transcript::Tokens) -> String {
-    let before = before.map(|before| format!("{} → ", text::tokens(before)));
-    format!(
-        "{}about {} tokens",
-        before.unwrap_or_default(),
-        text::tokens(after)
-    )
+/// What a turn costs now, and in a fresh session.
+fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
+    let cost = cost::per_turn(model)?;
+    let fresh = cost.fresh.map(text::dollars);
+    let fresh = fresh.map_or_else(String::new, |fresh| {
+        format!(", about {fresh} in a fresh session")
+    });
+    let said = format!("A turn costs {} now{fresh}", text::dollars(cost.now));
+    Some(frame::row(text::fit(&said, cells).into_owned(), theme.text))
 }
 
 fn cause(model: &Model) -> String {
@@ -241,39 +541,28 @@ fn cause(model: &Model) -> String {
     words.to_owned()
 }
 
-/// What happens after the approval.
+/// What happens after the approval: the one word on safety in the review.
 fn waits(model: &Model) -> String {
-    let blocks = reboot::blocked_by(model);
-    let blocks: Vec<&str> = blocks
+    let blocks: Vec<&str> = reboot::blocked_by(model)
         .into_iter()
         .filter(|block| *block != "typing")
-        .map(|block| match block {
-            reboot::UNSENT => "unsent prompt that cannot be read",
-            other => other,
-        })
         .collect();
-    let approved = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|attempt| attempt.step == Step::Waiting);
-    match (approved, blocks.is_empty()) {
-        (true, false) => format!(
-            "approved; waits for the {} to end: Enter interrupts",
-            blocks.join(", ")
-        ),
-        (true, true) => "approved".to_owned(),
-        (false, true) => "goes ahead at once".to_owned(),
-        (false, false) => format!("waits for the {} to end", blocks.join(", ")),
+    let ends = banner::ends(&blocks);
+    match (is_approved(model), blocks.is_empty()) {
+        (true, false) => format!("Approved; waits {ends}. Enter interrupts the turn."),
+        (true, true) => "Approved.".to_owned(),
+        (false, true) => "Enter goes ahead at once.".to_owned(),
+        (false, false) => format!("Once approved it waits {ends}."),
     }
 }
 
+fn is_approved(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| attempt.step == Step::Waiting)
+}
+
 fn keys(model: &Model, cells: u16) -> Vec<String> {
-    let approved = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|attempt| attempt.step == Step::Waiting);
+    let approved = is_approved(model);
     let trims = is_trim(model);
     let approve = match (approved, trims) {
         (true, _) => "Enter/a interrupt",
@@ -281,13 +570,23 @@ fn keys(model: &Model, cells: u16) -> Vec<String> {
         (false, true) => "Enter/a trim",
     };
     let edited = model.handoff.edited.is_some();
-    let mut keys = vec![approve, "e edit", "d defer", "Esc cancel", "↑↓ read"];
+    let mut keys = vec![
+        approve,
+        "e edit",
+        "d defer",
+        "Esc cancel",
+        "↑↓ read",
+        "/ find",
+        "z fold",
+        "Tab o section",
+        "y copy",
+    ];
     if edited {
         keys.insert(2, "x drop edit");
     }
     let offered = matches!(trim::offer(model), Ok(_) | Err(NotOffered::Reading));
     if !approved && (trims || offered) {
-        keys.insert(1, if trims { "t fresh" } else { "t trim" });
+        keys.insert(1, if trims { "w fresh" } else { "w trim" });
     }
     // Where not all fit, the way out must be among them.
     if cells < 72 {

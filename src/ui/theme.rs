@@ -187,6 +187,17 @@ pub fn is_dark(background: Option<Rgb>, colorfgbg: &str) -> bool {
     !matches!(ground, Some(7 | 9..=15))
 }
 
+/// Whether a host terminal shows only ASCII: by its kind, and by the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set. Where
+/// none is, UTF-8 is taken for granted, as every common terminal has it.
+#[must_use]
+pub fn is_ascii(term: &str, locale: &str) -> bool {
+    let codeset = locale.to_ascii_lowercase();
+    let utf8 = codeset.contains("utf-8") || codeset.contains("utf8");
+    let plain =
+        matches!(term, "linux" | "dumb") || term.starts_with("vt1") || term.starts_with("vt2");
+    plain || (!locale.is_empty() && !utf8)
+}
+
 /// What each meaning looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Theme {
@@ -219,6 +230,8 @@ pub struct Theme {
     /// The part of the gauge that is not used.
     pub unused: Style,
     levels: [Style; 4],
+    /// Whether only ASCII is drawn: the host terminal has no UTF-8.
+    pub ascii: bool,
 }
 
 type Parts = (u8, u8, u8);
@@ -414,7 +427,15 @@ impl Theme {
             },
             unused: only_mono(ink(palette.border), Modifier::DIM),
             levels: palette.levels.map(ink),
+            ascii: false,
         }
+    }
+
+    /// The same for a host terminal that shows only ASCII, if it is one.
+    #[must_use]
+    pub const fn in_ascii(mut self, ascii: bool) -> Self {
+        self.ascii = ascii;
+        self
     }
 
     /// The style of a level; its word stands beside it wherever it is used.

@@ -584,15 +584,6 @@ fn an_agent_that_is_stopped_is_continued() {
 }
 
 #[test]
-fn the_footer_says_that_somebody_types_until_they_stop() {
-    let supervisor = demo().set("reboot.typing_quiet=\"300ms\"").start();
-    supervisor.wait_for_state("idle", SOON);
-    supervisor.keys(["x"]);
-    supervisor.terminal.wait_for_text("✗typing", SOON);
-    supervisor.terminal.wait_for_text("✓typing", SOON);
-}
-
-#[test]
 fn the_agent_has_a_terminal_and_nothing_else_of_ours() {
     // A shell of its own, because the first one keeps the script open. The last seven digits are the usual signals.
     let look = r#"

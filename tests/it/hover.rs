@@ -53,7 +53,7 @@ fn the_footer_tells_where_a_link_goes_at_every_width() {
         assert_eq!(shown.contains(target), columns >= 100, "{columns}: {shown}");
         // The gauge and the state stay where there is room for them.
         assert_eq!(
-            shown.contains("ask · idle"),
+            shown.contains("idle · reboots: ask"),
             columns >= 60,
             "{columns}: {shown}"
         );

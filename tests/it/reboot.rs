@@ -1007,7 +1007,7 @@ fn a_running_turn_is_waited_for_then_interrupted(launch: &Launch) {
     assert_eq!(status["reboot"]["blocked_by"], json!(["turn"]));
     supervisor.terminal.wait_for(
         |screen| {
-            screen.contains("Reboot approved, waits: turn running")
+            screen.contains("Reboot approved, waits for the turn to end")
                 && screen.contains("F5 Enter goes ahead at once")
         },
         SOON,

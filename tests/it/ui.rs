@@ -4,22 +4,24 @@ mod pictures;
 pub mod scene;
 mod svg;
 
-use std::time::Instant;
+use std::{collections::BTreeSet, time::Instant};
 
-use crossterm::event::KeyCode;
+use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pitstop::{
+    api::wire::AgentState,
     app::{
         Event, Model,
-        event::{HostEvent, PaneEvent, ReadEvent, StoreEvent},
+        event::{HostEvent, PaneEvent, ReadEvent, StoreEvent, TimerId},
         history::EarlierRun,
         layout,
         model::{Focus, Overlay},
+        view::{Card, Outcome},
     },
     config::ThemeName,
     handoff::check::{Check, WorkFact},
     keymap::Action,
-    lineage::IterationId,
-    pane::{PaneSize, screen::Screen},
+    lineage::{IterationId, journal::Step},
+    pane::{PaneSize, input::HostInput, screen::Screen},
     transcript::{Tokens, human::Said},
     ui::{self, Depth, Theme},
 };
@@ -335,10 +337,8 @@ fn the_footer_follows_a_reboot() {
         tell(&mut model, 714, Event::Read(prepared));
     }
     let shown = shot(&model);
-    let footer = shown.lines().last().expect("a footer");
-    assert!(footer.contains("✗turn"), "{footer}");
     assert!(
-        shown.contains("Reboot approved, waits: turn running · F5 Enter goes ahead at once"),
+        shown.contains("Reboot approved, waits for the turn to end · F5 Enter goes ahead at once"),
         "{shown}"
     );
 }
@@ -373,7 +373,7 @@ fn a_reboot_that_waits_for_a_person_stands_on_the_screen_at_every_width() {
     let footer = whole.lines().last().expect("a footer");
     assert_eq!(
         footer.trim_end(),
-        " 86% overflow · idle · Reboot advised · F5 review · Ctrl-q d defer"
+        " 86% compact · idle · Reboot advised · F5 review · Ctrl-q d defer"
     );
 }
 
@@ -401,7 +401,7 @@ fn the_footer_has_what_counts_at_every_width() {
         model.trouble("the transcript cannot be followed any more, the gauge falls back");
         let shown = shot(&model);
         let footer = shown.lines().last().expect("a footer");
-        assert!(footer.contains("ask · idle"), "{columns}: {footer}");
+        assert!(footer.contains("idle"), "{columns}: {footer}");
         assert!(footer.contains("! the tr"), "{columns}: {footer}");
         assert!(footer.width() <= usize::from(columns));
     }
@@ -901,15 +901,17 @@ fn every_panel_at_every_width_in_every_theme() {
 fn the_level_is_a_word_at_every_width() {
     for host in WIDTHS {
         for (used, word) in [
-            (20_000, "healthy"),
-            (100_000, "warning"),
-            (130_000, "critical"),
-            (170_000, "overflow"),
+            (20_000, "ok"),
+            (100_000, "notice"),
+            (130_000, "warn"),
+            (170_000, "compact"),
         ] {
             let mut model = working(host);
             scene::say(&mut model, 730, scene::figure(used));
             let shown = shot(&model);
-            assert!(shown.contains(word), "{host:?} {word}\n{shown}");
+            let named = [format!("Context · {word} "), format!("% {word}")];
+            let named = named.iter().any(|one| shown.contains(one));
+            assert!(named, "{host:?} {word}\n{shown}");
         }
     }
 }
@@ -991,12 +993,15 @@ fn said(model: &Model, words: &str) -> bool {
 fn the_gauge_tells_the_figure_of_the_contract() {
     let (lines, _) = context(&working((132, 50)));
     assert_eq!(lines[0], "█████████████████████████┊▍····┊·····");
-    assert_eq!(lines[1], "128.4k of 180k usable             71%");
+    assert_eq!(lines[1], "▀▀█ ▄█  ▀ █  128.4k of 180k usable");
+    assert_eq!(lines[2], "█  █  ▄▀   4–6 turns left");
+    assert_eq!(lines[3], "▀ ▀▀▀ ▀ ▀  compact at 153k");
     for line in [
         "warn 126k · compact 153k",
-        "+4.7k/turn · 4–6 turns left",
-        "status line · 2 s ago · $4.12",
-        "window 200k · base 19.3k",
+        "+4.7k a turn",
+        "$4.12",
+        "from Claude's status line, live",
+        "200k window · fresh at 19.3k",
         "Opus 4.8",
     ] {
         assert!(lines.contains(&line.to_owned()), "{line} in {lines:?}");
@@ -1051,11 +1056,11 @@ fn where_the_client_acts_is_a_tick_and_a_line_and_moved_lines_are_said() {
         )))
     };
     let mut model = working((132, 50));
-    assert!(!said(&model, "client"), "{:?}", context(&model));
+    assert!(!said(&model, "Claude compacts"), "{:?}", context(&model));
     scene::tell(&mut model, 713, settings("DISABLE_AUTO_COMPACT", "1"));
     let (lines, _) = context(&model);
     assert_eq!(lines[0], "█████████████████████████┊▍····┊····|");
-    assert!(said(&model, "client refuses prompts at 177k"), "{lines:?}");
+    assert!(said(&model, "Claude refuses prompts at 177k"), "{lines:?}");
     assert!(said(&model, "warn 126k · compact 153k"));
     scene::tell(
         &mut model,
@@ -1065,7 +1070,7 @@ fn where_the_client_acts_is_a_tick_and_a_line_and_moved_lines_are_said() {
     let (lines, _) = context(&model);
     assert_eq!(lines[0], "████████████████┊███┊███|█▍··········");
     assert!(
-        said(&model, "lowered: client compacts at 117k"),
+        said(&model, "lowered: Claude compacts at 117k"),
         "{lines:?}"
     );
     assert!(said(&model, "warn 81.9k · compact 99.5k"), "{lines:?}");
@@ -1074,7 +1079,7 @@ fn where_the_client_acts_is_a_tick_and_a_line_and_moved_lines_are_said() {
 #[test]
 fn the_prompt_cache_and_the_cost_of_a_turn_are_shown_where_they_are_known() {
     let mut model = working((132, 50));
-    assert!(!said(&model, "cache") && !said(&model, "a turn"));
+    assert!(!said(&model, "cache") && !said(&model, "fresh ·") && !said(&model, "~$"));
     for (turn, total) in [4.2_f64, 4.5, 4.8, 5.1].into_iter().enumerate() {
         let second = 720 + turn as u64 * 10;
         scene::begin_turn(&mut model, second);
@@ -1203,5 +1208,328 @@ fn a_letter_that_joins_nothing_moves_no_cell() {
         model.title = notes.to_owned();
         model.notes.text = notes.to_owned();
         assert_rows_are_exact(&written(&model, &screen(&model), &Theme::default()));
+    }
+}
+
+/// A reboot that a person has approved, and whose steps are on disk up to the one that ends the old session.
+fn rebooting(host: (u16, u16)) -> Model {
+    let mut model = working(host);
+    act(&mut model, Action::Reboot);
+    scene::drafted(&mut model, 713);
+    press(&mut model, KeyCode::Enter);
+    let id = model.reboot.attempt.as_ref().expect("a reboot").id;
+    let refused = None;
+    for _ in 0..6 {
+        let step = model.reboot.attempt.as_ref().expect("a reboot").step;
+        if step == Step::Ending {
+            break;
+        }
+        let stored = StoreEvent::Journaled { reboot: id, step };
+        tell(&mut model, 714, Event::Store(stored));
+        let prepared = ReadEvent::Prepared {
+            reboot: id,
+            refused: refused.clone(),
+        };
+        tell(&mut model, 714, Event::Read(prepared));
+        let looked = pitstop::agent::claude::prompt_box::PromptBox::Empty;
+        tell(
+            &mut model,
+            714,
+            Event::Pane(PaneEvent::PromptBoxSeen(looked)),
+        );
+    }
+    model
+}
+
+#[test]
+fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
+    let mut model = rebooting(NORMAL);
+    let attempt = model.reboot.attempt.as_ref().expect("a reboot");
+    assert_eq!(attempt.step, Step::Ending);
+    model.now = at(715);
+    let shown = shot(&model);
+    assert!(shown.contains("▸Rebooting"), "{shown}");
+    assert!(shown.contains("… ending the old session"), "{shown}");
+    assert!(shown.contains("1.0 s"), "{shown}");
+    assert!(shown.contains("confirming the handoff"), "{shown}");
+    // A dialog of the agent is never covered.
+    model.agent.state = AgentState::Dialog;
+    assert!(!shot(&model).contains("▸Rebooting"));
+    model.agent.state = AgentState::Idle;
+    model.reboot.attempt = None;
+    let card = |outcome| {
+        Some(Card {
+            outcome,
+            at: at(715),
+        })
+    };
+    model.view.card = card(Outcome::Done {
+        took_ms: 1_400,
+        before: Some(Tokens(160_000)),
+        after: Some(Tokens(12_000)),
+        items: Some(23),
+        proven: true,
+    });
+    let shown = shot(&model);
+    for said in [
+        "▸Rebooted in 1.4 s",
+        "160k → 128k tokens",
+        "23 items carried over · handoff confirmed",
+        "Ctrl-q u undoes it",
+    ] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+    model.view.card = card(Outcome::Failed {
+        step: Step::Starting,
+        why: "claude not found in PATH".to_owned(),
+        resumed: true,
+    });
+    let shown = shot(&model);
+    for said in [
+        "▸Reboot failed",
+        "It failed while starting the new session.",
+        "claude not found in PATH",
+        "The old session is resumed; nothing is lost.",
+        "F5 tries again",
+    ] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+    // It is taken down after its time, and by typing.
+    tell(&mut model, 800, Event::TimerFired(TimerId::Moment));
+    assert_eq!(model.view.card, None);
+}
+
+#[test]
+fn the_message_log_has_what_was_said_with_times() {
+    let mut model = working((100, 30));
+    model.trouble("the transcript cannot be followed any more, the gauge falls back");
+    model.now = at(790);
+    model.notice("reboot deferred by 3 turns");
+    act(&mut model, Action::Messages);
+    snapshot!("messages", &model);
+    press(&mut model, KeyCode::Esc);
+    assert_eq!(model.overlay, None);
+}
+
+#[test]
+fn the_chart_shows_turns_lines_and_a_tooth_for_each_reboot() {
+    let mut model = working(NORMAL);
+    act(&mut model, Action::Chart);
+    snapshot!("chart", &model);
+    model.host = (80, 24);
+    snapshot!("chart_80x24", &model);
+    let mut model = beginning((80, 24), "");
+    act(&mut model, Action::Chart);
+    assert!(shot(&model).contains("No figure yet"));
+}
+
+#[test]
+fn what_is_typed_into_help_narrows_it_and_enter_runs_what_is_found() {
+    let mut model = working((80, 24));
+    act(&mut model, Action::Help);
+    for c in "zoom".chars() {
+        press(&mut model, KeyCode::Char(c));
+    }
+    snapshot!("help_search", &model);
+    press(&mut model, KeyCode::Enter);
+    assert!(model.zoomed && model.overlay.is_none());
+    // Nothing of the page is cut at the width that it has.
+    act(&mut model, Action::Help);
+    model.host = (80, 200);
+    let shown = shot(&model);
+    assert!(
+        !shown.contains('…') && shown.contains("the session instead")
+            || shown.contains("fresh one")
+    );
+}
+
+#[test]
+fn the_sections_of_the_review_fold_and_are_searched() {
+    let mut model = working((160, 45));
+    act(&mut model, Action::Reboot);
+    press(&mut model, KeyCode::Char('z'));
+    let folded = shot(&model);
+    assert!(folded.contains("▸ Key decisions · 2 lines"), "{folded}");
+    assert!(!folded.contains("batches of 4096"), "{folded}");
+    press(&mut model, KeyCode::Char('/'));
+    for c in "4096".chars() {
+        press(&mut model, KeyCode::Char(c));
+    }
+    assert!(shot(&model).contains("/4096"));
+    press(&mut model, KeyCode::Enter);
+    let found = shot(&model);
+    assert!(found.contains("batches of 4096"), "{found}");
+    assert!(model.overlay == Some(Overlay::Review), "still open");
+    snapshot!("review_search", &model);
+}
+
+/// Where a text stands on the screen: column and row of its first cell.
+fn place_of(model: &Model, said: &str) -> (u16, u16) {
+    let shown = shot(model);
+    let mut rows = shown.lines().enumerate();
+    let (row, line) = rows.find(|(_, line)| line.contains(said)).expect("a row");
+    let before = &line[..line.find(said).expect("it is in there")];
+    (before.width() as u16, row as u16)
+}
+
+#[test]
+fn a_click_on_a_hint_is_the_key_that_it_names() {
+    let keys = |model: &Model, said: &str| -> Vec<KeyCode> {
+        let (column, row) = place_of(model, said);
+        let theme = Theme::default();
+        let events = ui::hint::at(model, &screen(model), &theme, column + 1, row);
+        events.iter().map(|event| event.code).collect()
+    };
+    let mut model = working(NORMAL);
+    assert_eq!(keys(&model, "F5 reboot"), [KeyCode::F(5)]);
+    assert_eq!(keys(&model, "idle"), []);
+    let asks = asking(NORMAL);
+    let defer = [KeyCode::Char('q'), KeyCode::Char('d')];
+    assert_eq!(keys(&asks, "Ctrl-q d defer"), defer);
+    act(&mut model, Action::Reboot);
+    assert_eq!(keys(&model, "Enter/a approve"), [KeyCode::Enter]);
+    assert_eq!(keys(&model, "e edit"), [KeyCode::Char('e')]);
+    // Words of the message are no hints.
+    assert_eq!(keys(&model, "Key decisions"), []);
+}
+
+#[test]
+fn the_panels_are_resized_by_key_and_by_dragging_their_border() {
+    let mut model = working((160, 45));
+    let width = |model: &Model| 160 - layout::layout(model).pane.width;
+    let first = width(&model);
+    act(&mut model, Action::Wider);
+    assert_eq!(width(&model), first + 2);
+    act(&mut model, Action::Narrower);
+    act(&mut model, Action::Narrower);
+    assert_eq!(width(&model), first - 2);
+    let border = layout::layout(&model).pane.right();
+    let mut mouse = |kind, column| {
+        let event = MouseEvent {
+            kind,
+            column,
+            row: 10,
+            modifiers: KeyModifiers::NONE,
+        };
+        let raw = Vec::new();
+        let input = HostInput::Mouse { event, raw };
+        tell(&mut model, 720, Event::Host(HostEvent::Input(input)));
+    };
+    mouse(MouseEventKind::Down(MouseButton::Left), border);
+    mouse(MouseEventKind::Drag(MouseButton::Left), 100);
+    mouse(MouseEventKind::Up(MouseButton::Left), 100);
+    mouse(MouseEventKind::Drag(MouseButton::Left), 120);
+    assert_eq!(width(&model), 60);
+    // The pane keeps its 80 columns.
+    model.view.set_panel_width(100);
+    assert_eq!(layout::layout(&model).pane_inner().width, 80);
+}
+
+#[test]
+fn without_utf_8_nothing_of_ours_is_more_than_ascii() {
+    let theme = Theme::default().in_ascii(true);
+    let mut models = variants((132, 40));
+    models.push(asking(NORMAL));
+    for model in &mut models {
+        model.title.clear();
+        model.notes.text = "plain".to_owned();
+        model.agent.limits.clear();
+        let mut plain = Screen::new(PaneSize::new(10, 4), 10);
+        plain.feed(b"agent", Instant::now());
+        let buffer = written(model, &plain, &theme);
+        let ours = buffer.content.iter().map(Cell::symbol);
+        // What the documents themselves hold stays as it is.
+        let known = |one: &&str| one.chars().all(|c| "日本語見出し⁶⏺ ".contains(c));
+        let strange: BTreeSet<&str> = ours.filter(|one| !one.is_ascii() && !known(one)).collect();
+        assert!(strange.is_empty(), "{strange:?} {:?}", model.overlay);
+    }
+}
+
+/// What footer, panel, `status --json` and log say of the agent, for each of its states.
+#[test]
+fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
+    use pitstop::agent::{AgentEvent, Failure};
+    let session = working(NORMAL).session;
+    let dialog = AgentEvent::DialogOpened {
+        session,
+        about: "Bash".to_owned(),
+    };
+    let limit = AgentEvent::TurnFailed {
+        session,
+        failure: Failure::UsageLimit,
+        message: "limit".to_owned(),
+    };
+    let exited = PaneEvent::Exited {
+        iteration: IterationId::new(3).expect("not 0"),
+        exit: pitstop::app::event::Exit::Code(1),
+    };
+    let made = |event: Option<Event>| {
+        let mut model = working(NORMAL);
+        if let Some(event) = event {
+            tell(&mut model, 713, event);
+        }
+        model.notices.clear();
+        model
+    };
+    let mut working_now = made(None);
+    scene::begin_turn(&mut working_now, 713);
+    let mut background = made(None);
+    background.agent.background.tasks = vec![pitstop::agent::BackgroundTask {
+        id: "1".to_owned(),
+        kind: "shell".to_owned(),
+    }];
+    let mut unknown = made(None);
+    unknown.agent.listing = true;
+    unknown.agent.state = AgentState::Unknown;
+    let mut limited = made(Some(Event::Agent(limit)));
+    limited.agent.limit_reset = Some(at(3_600).wall);
+    let cases = [
+        (
+            beginning(NORMAL, ""),
+            AgentState::Starting,
+            "starting",
+            false,
+        ),
+        (made(None), AgentState::Idle, "idle", false),
+        (working_now, AgentState::Busy, "working", false),
+        (
+            made(Some(Event::Agent(dialog))),
+            AgentState::Dialog,
+            "asks you",
+            true,
+        ),
+        (background, AgentState::Idle, "idle · ", false),
+        (limited, AgentState::Limit, "limit until 10:00 UTC", false),
+        (
+            made(Some(Event::Pane(exited))),
+            AgentState::Exited,
+            "ended",
+            true,
+        ),
+        (unknown, AgentState::Unknown, "unknown", false),
+    ];
+    for (model, state, said, logged) in cases {
+        let shown = shot(&model);
+        let footer = shown.lines().last().expect("a footer");
+        assert!(footer.starts_with(&format!(" {said}")), "{said}: {footer}");
+        let report = pitstop::app::report::status(&model);
+        assert_eq!(report.agent.state, state, "{said}");
+        assert!(said.starts_with(report.agent.state.phrase()), "{said}");
+        if state == AgentState::Limit {
+            assert_eq!(report.agent.reason.as_deref(), Some("until 10:00 UTC"));
+        }
+        // Where there is no figure the panel says why.
+        if state == AgentState::Starting {
+            assert!(shown.contains("waits for the agent to start"), "{shown}");
+        }
+        let log = model.view.log.iter();
+        let log: Vec<&str> = log.map(|one| &*one.text).collect();
+        let in_log = log
+            .iter()
+            .any(|one| one.starts_with(&format!("agent: {said}")));
+        assert!(
+            in_log == logged || state == AgentState::Limit,
+            "{said}: {log:?}"
+        );
     }
 }

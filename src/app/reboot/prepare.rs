@@ -5,6 +5,7 @@ use crate::{
         autopilot,
         effect::{Effect, Preparation, RebootResult},
         model::Model,
+        moment,
     },
     lineage::{IterationId, journal::Step},
 };
@@ -118,7 +119,9 @@ fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
     } else {
         format!("the reboot is refused, and the agent goes on: {why}")
     };
+    let card = moment::failed(model, why, false);
     let mut effects = end_attempt(model, Step::Failed, Some(why));
+    effects.push(card);
     if !by_itself {
         model.trouble(said);
         return effects;

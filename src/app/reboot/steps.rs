@@ -19,7 +19,7 @@ use crate::app::{
     ending,
     event::TimerId,
     model::{Model, Overlay},
-    say, summary, tally, trim,
+    moment, say, summary, tally, trim,
 };
 
 /// What follows from what is true now.
@@ -135,6 +135,7 @@ fn waiting(model: &mut Model) -> Vec<Effect> {
     }
     let mut effects = draft::take(model, &on_disk);
     effects.extend(enter(model, Step::Ending));
+    effects.push(moment::begin());
     if reboots {
         model.reboot.begun.push(model.now);
         effects.extend(checkpoint::at_reboot(model));
@@ -355,7 +356,10 @@ fn rolling_back(model: &mut Model) -> Vec<Effect> {
     model.trouble(format!(
         "reboot rolled back, the old session is resumed: {why}"
     ));
-    end_attempt(model, Step::Failed, None)
+    let card = moment::failed(model, &why, true);
+    let mut effects = end_attempt(model, Step::Failed, None);
+    effects.push(card);
+    effects
 }
 
 /// Everything went well: the record goes to the history.
@@ -376,7 +380,8 @@ fn finish(model: &mut Model) -> Vec<Effect> {
     }
     model.notice(match kind {
         Kind::Fresh if verified => {
-            format!("iteration {iteration}: the handoff has arrived, in {total} ms")
+            let took = crate::format::short(total);
+            format!("rebooted in {took}: iteration {iteration}, handoff confirmed")
         }
         Kind::Fresh => format!("iteration {iteration} has started"),
         Kind::Trim => format!(
@@ -389,11 +394,15 @@ fn finish(model: &mut Model) -> Vec<Effect> {
         }
         Kind::Restart => format!("iteration {iteration}: the session is resumed"),
     });
+    let card = kind
+        .is_reboot()
+        .then(|| moment::done(model, total, kind == Kind::Fresh));
     if matches!(kind, Kind::Undo(..)) {
         // Whoever took a reboot back does not want to be asked again at once.
         be_quiet(model, DEFER_TURNS, QuietReason::Undone);
     }
     let mut effects = end_attempt(model, Step::Done, None);
+    effects.extend(card);
     effects.extend(agent::save_iteration(model));
     effects
 }

@@ -189,7 +189,7 @@ fn a_trim_that_is_not_enough_or_not_needed_is_not_offered() {
     let cases = [
         (
             Ok(plan([155_000, 150_000, 145_000, 140_000, 130_000])),
-            "even 100 % leaves 130k",
+            "without any tool output 130k would be left",
         ),
         (Ok(plan([90_000; 5])), "already below 122k"),
         (Err("no transcript".to_owned()), "no transcript"),

@@ -195,7 +195,7 @@ fn suspended_in_a_shell_and_brought_back_by_fg_and_bg() {
     shell.send(key::ENTER);
     // While a turn runs it would ask first.
     shell.wait_for(
-        |screen| screen.contains("Understood.") && screen.contains("ask · idle"),
+        |screen| screen.contains("Understood.") && screen.contains("idle · reboots: ask"),
         SOON,
     );
     shell.send(key::F10);

@@ -182,7 +182,7 @@ fn a_trim_that_wins_too_little_is_not_offered() {
     supervisor.wait_for_phase("review", SOON);
     supervisor
         .terminal
-        .wait_for_text("not offered: no level gets below 122k", SOON);
+        .wait_for_text("Trim is not possible: without any tool output", SOON);
     supervisor.keys(["t"]);
     supervisor
         .terminal

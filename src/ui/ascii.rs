@@ -1,0 +1,56 @@
+//! What we draw, for a host terminal without UTF-8: each sign becomes the nearest one of ASCII. The hosted program's own cells stay
+//! as they are.
+
+use ratatui::{buffer::Buffer, layout::Rect};
+
+/// Replaces every sign of ours; `pane` are the cells of the hosted program, if they are seen.
+pub(super) fn replace(buf: &mut Buffer, pane: Option<Rect>) {
+    let area = buf.area;
+    for position in area.positions() {
+        if pane.is_some_and(|pane| pane.contains(position)) {
+            continue;
+        }
+        let cell = &mut buf[position];
+        if let Some(sign) = cell.symbol().chars().next().and_then(nearest) {
+            cell.set_char(sign);
+        }
+    }
+}
+
+/// The nearest sign of ASCII, for what is not ASCII and one of our own signs.
+const fn nearest(c: char) -> Option<char> {
+    Some(match c {
+        '─' | '━' | '┄' | '–' | '−' => '-',
+        '│' | '┃' | '┤' | '▏' | '▎' => '|',
+        '╭' | '╮' | '╰' | '╯' | '┏' | '┓' | '┗' | '┛' | '┴' => '+',
+        '█' | '▉' | '▊' | '▋' | '▌' | '▍' | '▇' | '▆' | '▅' => '#',
+        '▄' | '▃' | '▂' | '▁' | '▀' => '=',
+        '┊' => ':',
+        '·' | '…' => '.',
+        '▸' | '→' => '>',
+        '▾' | '↓' => 'v',
+        '↑' => '^',
+        '←' => '<',
+        '☑' | '✓' => 'x',
+        '☐' => '_',
+        '✗' | '≠' => '!',
+        '×' => 'x',
+        '▶' => '>',
+        '‖' => '|',
+        '•' => '*',
+        '“' | '”' => '"',
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_of_ours_become_ascii_and_the_panes_cells_stay() {
+        let mut buf = Buffer::with_lines(["┏▸x┓", "┃█┃┃", "┗━━┛"]);
+        replace(&mut buf, Some(Rect::new(1, 1, 1, 1)));
+        assert_eq!(buf, Buffer::with_lines(["+>x+", "|█||", "+--+"]));
+    }
+}

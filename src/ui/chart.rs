@@ -1,0 +1,263 @@
+//! The chart: how the context window has filled, turn by turn, with a tooth for each reboot, and what each iteration has cost.
+//!
+//! ```text
+//!  180k ┤
+//!  153k ┤┄┄┄┄┄┄┄▂┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ compact
+//!  126k ┤┄┄┄┄▄▇██┄┄┄┄┄┄┄┄▂▄┄┄┄┄┄┄┄┄ warn
+//!       │▂▄▆█████▂▃▅▆▇█████▁▂▃▄
+//!     0 ┴#1      #2        #3
+//!        $9.80   $6.35     $4.12
+//! ```
+//!
+//! Of earlier iterations the first and the last figure are known; what lies between is drawn as a straight line.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+};
+
+use crate::{
+    app::{Model, cost},
+    guard::{Assessment, Threshold},
+    transcript::Tokens,
+};
+
+use super::{frame, gauge::BARS, text, theme::Theme};
+
+/// The cells of the scale at the left.
+const SCALE: usize = 8;
+
+/// The widest that a turn is drawn.
+const WIDEST_TURN: usize = 4;
+
+/// The columns of an earlier iteration.
+const EARLIER: usize = 12;
+
+/// A column of the chart.
+#[derive(Clone, Copy)]
+struct Column {
+    used: Tokens,
+    /// Whether it is measured; else it lies on the line between two figures.
+    known: bool,
+}
+
+/// An iteration in the chart.
+struct Tooth {
+    number: String,
+    cost: Option<f64>,
+    columns: Vec<Column>,
+}
+
+/// Draws the chart over everything but the footer.
+pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
+    let area = frame::body(whole);
+    frame::clear(buf, area);
+    let title = frame::title("Context over the turns", true, theme);
+    let inner = frame::border(buf, area, title, true, theme);
+    let hints = ["Esc close".to_owned()];
+    frame::foot(buf, area, &hints, "", theme);
+    let room = usize::from(inner.width).saturating_sub(SCALE + 1);
+    let teeth = teeth(model, room);
+    let legend = legend(model, usize::from(inner.width), theme);
+    let rows = usize::from(inner.height).saturating_sub(2 + legend.len());
+    if teeth.is_empty() || room < 8 || rows < 3 {
+        let said = "No figure yet: the chart begins with the agent's first answer.";
+        let said = text::fit(said, usize::from(inner.width)).into_owned();
+        frame::rows(buf, inner, &[frame::row(said, theme.dim)]);
+        return;
+    }
+    let assessed = model.guard.assess(model.used().unwrap_or(Tokens(0)));
+    let mut lines = bars(&teeth, &assessed, rows, room, theme);
+    lines.extend(names(&teeth, theme));
+    lines.extend(legend);
+    frame::rows(buf, inner, &lines);
+}
+
+/// The iterations of this run that fit, oldest first.
+fn teeth(model: &Model, room: usize) -> Vec<Tooth> {
+    let mut teeth = Vec::new();
+    let mut left = room;
+    let turns: Vec<Tokens> = model
+        .guard
+        .forecast()
+        .turns()
+        .map(|turn| turn.used)
+        .collect();
+    let now = model.used();
+    for iteration in model.lineage.iterations().iter().rev() {
+        let open = iteration.is_open();
+        let columns = if open {
+            present(&turns, now, left)
+        } else {
+            past(iteration.tokens_at_birth, iteration.tokens_at_end)
+        };
+        if columns.is_empty() {
+            continue;
+        }
+        if columns.len() + 1 > left {
+            break;
+        }
+        left -= columns.len() + 1;
+        let cost = if open {
+            model.agent.cost_usd
+        } else {
+            iteration.cost_usd
+        };
+        teeth.push(Tooth {
+            number: format!("#{}", iteration.iteration),
+            cost,
+            columns,
+        });
+    }
+    teeth.reverse();
+    teeth
+}
+
+/// The turns of the iteration that runs, as wide as there is room for, the newest if not all fit.
+fn present(turns: &[Tokens], now: Option<Tokens>, room: usize) -> Vec<Column> {
+    let known = |used: &Tokens| Column {
+        used: *used,
+        known: true,
+    };
+    if turns.is_empty() {
+        return now.iter().map(known).collect();
+    }
+    let wide = (room / 2 / turns.len()).clamp(1, WIDEST_TURN);
+    let most = room.saturating_sub(1) / wide;
+    let shown = &turns[turns.len().saturating_sub(most)..];
+    let columns = shown
+        .iter()
+        .flat_map(|used| std::iter::repeat_n(known(used), wide));
+    columns.collect()
+}
+
+/// An iteration of which the first and the last figure are known.
+fn past(birth: Option<Tokens>, end: Option<Tokens>) -> Vec<Column> {
+    let Some(end) = end else {
+        return Vec::new();
+    };
+    let birth = birth.unwrap_or(Tokens(0));
+    let last = EARLIER as u64 - 1;
+    let columns = (0..=last).map(|at| {
+        let (low, high) = (birth.0.min(end.0), end.0);
+        Column {
+            used: Tokens(low + (high - low) / last * at),
+            known: at == 0 || at == last,
+        }
+    });
+    columns.collect()
+}
+
+fn bars(
+    teeth: &[Tooth],
+    assessed: &Assessment,
+    rows: usize,
+    room: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let highest = teeth.iter().flat_map(|tooth| &tooth.columns);
+    let highest = highest.map(|column| column.used.0).max().unwrap_or(0);
+    let top = assessed.usable.0.max(highest).max(1);
+    // The row, from the top, that a figure lies in.
+    let row_of = |at: Tokens| {
+        let share = at.0.min(top) as f64 / top as f64;
+        rows - 1 - ((share * rows as f64) as usize).min(rows - 1)
+    };
+    let named = [Threshold::Warn, Threshold::Compact].map(|line| {
+        let at = assessed.lines.at(line);
+        (row_of(at), line, at)
+    });
+    (0..rows)
+        .map(|row| {
+            let line = named.iter().rev().find(|(at, ..)| *at == row);
+            let label = match line {
+                Some((_, _, at)) => text::rough(*at),
+                None if row == 0 => text::rough(Tokens(top)),
+                None => String::new(),
+            };
+            let axis = if label.is_empty() { "│" } else { "┤" };
+            let mut spans = vec![
+                Span::styled(format!("{label:>width$} ", width = SCALE - 1), theme.dim),
+                Span::styled(axis, theme.border),
+            ];
+            let mut drawn = 0;
+            for tooth in teeth {
+                for column in &tooth.columns {
+                    let sign = cell(*column, top, row, rows, line.is_some());
+                    let style = if sign == "┄" {
+                        theme.dim
+                    } else {
+                        shade(*column, assessed, theme)
+                    };
+                    spans.push(Span::styled(sign, style));
+                }
+                spans.push(Span::styled(
+                    if line.is_some() { "┄" } else { " " },
+                    theme.dim,
+                ));
+                drawn += tooth.columns.len() + 1;
+            }
+            if let Some((_, name, _)) = line {
+                let rest = room.saturating_sub(drawn + 9);
+                spans.push(Span::styled("┄".repeat(rest), theme.dim));
+                spans.push(Span::styled(format!(" {name}"), theme.dim));
+            }
+            Line::from(spans)
+        })
+        .collect()
+}
+
+/// What a column shows in a row.
+fn cell(column: Column, top: u64, row: usize, rows: usize, on_line: bool) -> &'static str {
+    let eighths = (column.used.0 as f64 / top as f64 * (rows * 8) as f64).round() as usize;
+    match eighths.saturating_sub((rows - 1 - row) * 8) {
+        0 if on_line => "┄",
+        0 => " ",
+        part => BARS[part.min(8) - 1],
+    }
+}
+
+fn shade(column: Column, assessed: &Assessment, theme: &Theme) -> Style {
+    if column.known {
+        theme.level(assessed.lines.level(column.used))
+    } else {
+        theme.dim
+    }
+}
+
+/// Number and cost below each tooth.
+fn names(teeth: &[Tooth], theme: &Theme) -> [Line<'static>; 2] {
+    let blank = " ".repeat(SCALE - 1);
+    let mut numbers = vec![Span::styled(
+        format!("{:>width$} ┴", "0", width = SCALE - 1),
+        theme.dim,
+    )];
+    let mut costs = vec![Span::raw(format!("{blank}  "))];
+    for tooth in teeth {
+        let wide = tooth.columns.len() + 1;
+        let cost = tooth.cost.map(text::dollars).unwrap_or_default();
+        let below = |said: &str| format!("{:<wide$}", text::fit(said, wide));
+        numbers.push(Span::styled(below(&tooth.number), theme.heading));
+        costs.push(Span::styled(below(&cost), theme.text));
+    }
+    [Line::from(numbers), Line::from(costs)]
+}
+
+fn legend(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let count = model.guard.forecast().turns().len();
+    let mut said = vec![match count {
+        1 => "1 turn in this iteration".to_owned(),
+        count => format!("{count} turns in this iteration"),
+    }];
+    if let Some(cost) = cost::per_turn(model) {
+        said.push(format!("{} a turn now", text::dollars(cost.now)));
+        let fresh = cost.fresh.map(text::dollars);
+        said.extend(fresh.map(|fresh| format!("about {fresh} in a fresh session")));
+    }
+    if model.lineage.iterations().len() > 1 {
+        said.push("earlier iterations: first and last figure".to_owned());
+    }
+    vec![frame::row(text::join(&said, cells), theme.dim)]
+}

@@ -1,0 +1,93 @@
+//! Key hints that are clicked: the keys that the hint under the pointer names.
+//!
+//! What is read is the frame itself, so a hint does what it says wherever it stands: in the footer, in the lower border of the
+//! pane, a panel or an overlay, and in the questions that lie over everything.
+
+use crossterm::event::KeyEvent;
+use ratatui::{buffer::Buffer, layout::Rect};
+
+use crate::{
+    app::{
+        Model,
+        layout::{self, Layout},
+        model::Overlay,
+    },
+    keymap::Chord,
+    pane::screen::Screen,
+};
+
+use super::{Theme, paint};
+
+/// The keys of the hint at a cell of the host terminal; none where no hint stands.
+#[must_use]
+pub fn at(model: &Model, screen: &Screen, theme: &Theme, column: u16, row: u16) -> Vec<KeyEvent> {
+    let layout = layout::layout(model);
+    if layout.too_small || !has_hints(model, &layout, row) {
+        return Vec::new();
+    }
+    let mut buf = Buffer::empty(layout.whole);
+    // Borders and dots part the hints, so they are read as they are.
+    paint(&mut buf, model, screen, &theme.clone().in_ascii(false));
+    keys(model, &said_at(&buf, column, row)).unwrap_or_default()
+}
+
+/// Whether hints may stand in a row.
+fn has_hints(model: &Model, layout: &Layout, row: u16) -> bool {
+    let bottom = |area: &Rect| row + 1 == area.bottom();
+    if bottom(&layout.footer) {
+        return true;
+    }
+    match model.overlay {
+        Some(Overlay::Quit | Overlay::Exited) => true,
+        Some(_) => row + 2 == layout.whole.bottom(),
+        None => {
+            let panels = layout.panels.iter().any(|(_, area)| bottom(area));
+            panels || (layout.bordered && bottom(&layout.pane))
+        }
+    }
+}
+
+/// The words around a cell, up to what parts two hints: a dot, a border, or two blanks.
+fn said_at(buf: &Buffer, column: u16, row: u16) -> String {
+    let Some(y) = (row < buf.area.height).then_some(row) else {
+        return String::new();
+    };
+    let sign = |x: u16| buf[(x, y)].symbol();
+    let blank = |x: u16| sign(x) == " ";
+    let last = buf.area.width.saturating_sub(1);
+    let ends = |x: u16| {
+        matches!(sign(x), "·" | "━" | "─" | "┃" | "│" | "┗" | "┛" | "╰" | "╯")
+            || (blank(x) && ((x > 0 && blank(x - 1)) || (x < last && blank(x + 1))))
+    };
+    if column > last || ends(column) {
+        return String::new();
+    }
+    let first = (0..column).rev().find(|x| ends(*x)).map_or(0, |x| x + 1);
+    let behind = (column..=last).find(|x| ends(*x)).unwrap_or(last + 1);
+    let said: String = (first..behind).map(sign).collect();
+    said.trim().to_owned()
+}
+
+/// `F5 review`, `Ctrl-q d defer`, `Enter/a approve`: the keys that stand first, if what stands there is a hint.
+fn keys(model: &Model, said: &str) -> Option<Vec<KeyEvent>> {
+    let mut words = said.split_whitespace();
+    let first = words.next()?;
+    let prefix = model.keys().prefix();
+    let mut chords = vec![chord(first)?];
+    if first == prefix.label() {
+        chords.push(chord(words.next()?)?);
+    }
+    // A key with nothing that it does is no hint.
+    words.next()?;
+    let event = |chord: Chord| KeyEvent::new(chord.code(), chord.modifiers());
+    Some(chords.into_iter().map(event).collect())
+}
+
+/// A key as it is shown: of several, the first.
+fn chord(label: &str) -> Option<Chord> {
+    let one = match label.split_once('/') {
+        Some((first, rest)) if !first.is_empty() && !rest.is_empty() => first,
+        _ => label,
+    };
+    one.parse().ok()
+}

@@ -1,0 +1,41 @@
+//! The message log: what was said in the footer and called out, with times, newest first.
+
+use ratatui::{buffer::Buffer, layout::Rect, text::Line};
+
+use crate::app::Model;
+
+use super::{frame, text, theme::Theme};
+
+/// Draws the log over everything but the footer.
+pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, theme: &Theme) {
+    let area = frame::body(whole);
+    frame::clear(buf, area);
+    let title = frame::title("Messages", true, theme);
+    let inner = frame::border(buf, area, title, true, theme);
+    let log = &model.view.log;
+    if log.is_empty() {
+        frame::rows(buf, inner, &[frame::row("No messages yet.", theme.dim)]);
+    }
+    let cells = usize::from(inner.width);
+    let rows = log.iter().rev().enumerate().flat_map(|(at, message)| {
+        let style = if message.bad { theme.bad } else { theme.text };
+        let sign = if message.bad { "! " } else { "  " };
+        let time = format!("{} ", message.at.format("%H:%M:%S"));
+        let indent = text::width(&time) + 2;
+        let lead = text::Lead {
+            first: vec![(time, theme.dim), (sign.to_owned(), theme.bad)],
+            rest: vec![(" ".repeat(indent), theme.dim)],
+        };
+        let said = text::safe(&message.text).into_owned();
+        let rows: Vec<Line<'static>> = text::wrap(&[(said, style)], &lead, cells);
+        rows.into_iter().map(move |row| (at, row))
+    });
+    let window = text::window(rows, scroll, inner.height);
+    frame::rows(buf, inner, &window.rows);
+    let mark = match log.len() {
+        1 => "1 message, times in UTC".to_owned(),
+        count => format!("{count} messages, times in UTC"),
+    };
+    let hints = ["Esc close", "↑↓ PgDn read"].map(str::to_owned);
+    frame::foot(buf, area, &hints, &mark, theme);
+}

@@ -1,0 +1,213 @@
+//! The moment of a reboot, over the pane: its stages while it goes on, then a card with what it has brought.
+//!
+//! ```text
+//! ┏▸Rebooting ━━━━━━━━━━━━━━━━━━━━━━━━━━━┓     ┏▸Rebooted in 1.4 s ━━━━━━━━━━━━━━━━━┓
+//! ┃ ✓ ending the old session     0.2 s   ┃     ┃ 160k → 12k tokens                  ┃
+//! ┃ … starting the new session   0.9 s   ┃     ┃ 23 items carried over, confirmed   ┃
+//! ┃   confirming the handoff             ┃     ┃ Ctrl-q u undoes it                 ┃
+//! ┗━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┛     ┗━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┛
+//! ```
+//!
+//! A dialog of the agent is never covered: it may be what the reboot waits for.
+
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use crate::{
+    api::wire::AgentState,
+    app::{
+        Model,
+        reboot::{Attempt, Kind},
+        view::Outcome,
+    },
+    keymap::Action,
+    lineage::journal::Step,
+};
+
+use super::{frame, text, theme::Theme};
+
+/// The widest that the box gets.
+const WIDEST: u16 = 56;
+
+/// What a step of a reboot does, in words.
+pub(super) fn doing(attempt: &Attempt, step: Step) -> &'static str {
+    match step {
+        _ if attempt.is_copying() && step == Step::Starting => "trimming a copy of the session",
+        Step::Armed | Step::Drafting | Step::Review => "writing the handoff",
+        Step::Preparing => "preparing the new session",
+        Step::Waiting => "waiting for a safe moment",
+        Step::Ending => "ending the old session",
+        Step::Starting if attempt.kind == Kind::Fresh => "starting the new session",
+        Step::Starting => "resuming the session",
+        Step::Delivering => "sending the handoff",
+        Step::Verifying if attempt.kind == Kind::Trim => "confirming the session",
+        Step::Verifying => "confirming the handoff",
+        Step::Warming => "sending the warm-up prompt",
+        Step::RollingBack => "resuming the old session",
+        Step::Done => "done",
+        Step::Failed => "failed",
+    }
+}
+
+/// Whether something of this lies over the pane.
+pub(super) fn is_shown(model: &Model) -> bool {
+    let asked = model.agent.state == AgentState::Dialog;
+    let stages = stages(model).is_some();
+    !asked && model.overlay.is_none() && (stages || model.view.card.is_some())
+}
+
+/// The reboot whose stages are shown: one that is not confirmed in time needs a look at the pane.
+fn stages(model: &Model) -> Option<&Attempt> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    (!attempt.is_harmless() && !attempt.overdue).then_some(attempt)
+}
+
+/// Draws it over the pane's cells.
+pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
+    if !is_shown(model) || pane.width < 24 || pane.height < 6 {
+        return;
+    }
+    let width = WIDEST.min(pane.width);
+    let cells = usize::from(width.saturating_sub(4));
+    let (title, lines) = match (stages(model), &model.view.card) {
+        (Some(attempt), _) => (
+            "Rebooting".to_owned(),
+            progress(model, attempt, cells, theme),
+        ),
+        (None, Some(card)) => card_lines(model, &card.outcome, cells, theme),
+        (None, None) => return,
+    };
+    let height = (lines.len() as u16).saturating_add(2).min(pane.height);
+    let centre = frame::centred(pane, width, height);
+    // Above the middle, where the eye is and the prompt box is not.
+    let area = Rect {
+        y: pane.y + (pane.height - height) / 3,
+        ..centre
+    };
+    frame::clear(buf, area);
+    let inner = frame::border(buf, area, frame::title(&title, true, theme), true, theme);
+    let inner = Rect {
+        x: inner.x + 1,
+        width: inner.width.saturating_sub(2),
+        ..inner
+    };
+    frame::rows(buf, inner, &lines);
+}
+
+/// The steps that this reboot takes, from the end of the old session on.
+fn path(model: &Model, attempt: &Attempt) -> Vec<Step> {
+    let mut path = match attempt.kind {
+        Kind::Fresh => vec![
+            Step::Ending,
+            Step::Starting,
+            Step::Delivering,
+            Step::Verifying,
+        ],
+        Kind::Trim => vec![Step::Ending, Step::Starting, Step::Verifying],
+        Kind::Undo(..) | Kind::Restart => vec![Step::Ending, Step::Starting],
+    };
+    if attempt.kind.is_reboot() && model.config.reboot.warmup_prompt.is_some() {
+        path.push(Step::Warming);
+    }
+    if attempt.step == Step::RollingBack {
+        let entered = |step: &Step| attempt.entered.iter().any(|(one, _)| one == step);
+        path.retain(entered);
+        path.push(Step::RollingBack);
+    }
+    path
+}
+
+fn progress(model: &Model, attempt: &Attempt, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let entered = |step: Step| attempt.entered.iter().position(|(one, _)| *one == step);
+    let lines = path(model, attempt).into_iter().map(|step| {
+        let Some(at) = entered(step) else {
+            return frame::row(format!("  {}", doing(attempt, step)), theme.dim);
+        };
+        let began = attempt.entered[at].1;
+        let behind = attempt.entered.get(at + 1).map(|(_, at)| *at);
+        let (sign, style) = match behind {
+            Some(_) => ("✓", theme.good),
+            None => ("…", theme.accent),
+        };
+        let took = behind.unwrap_or(model.now).since(began);
+        let took = format!("{:.1} s", took.as_millis() as f64 / 1e3);
+        let doing = format!(" {}", doing(attempt, step));
+        let gap = cells.saturating_sub(1 + text::width(&doing) + text::width(&took));
+        Line::from(vec![
+            Span::styled(sign, style),
+            Span::styled(doing, theme.text),
+            Span::raw(" ".repeat(gap.max(1))),
+            Span::styled(took, theme.dim),
+        ])
+    });
+    lines.collect()
+}
+
+fn card_lines(
+    model: &Model,
+    outcome: &Outcome,
+    cells: usize,
+    theme: &Theme,
+) -> (String, Vec<Line<'static>>) {
+    let wrapped = |said: String, style| text::wrap(&[(said, style)], &text::Lead::default(), cells);
+    match outcome {
+        Outcome::Done {
+            took_ms,
+            before,
+            after,
+            items,
+            proven,
+        } => {
+            let now = model.guard.figure(model.now).map(|figure| figure.used);
+            let after = match (now, after) {
+                (Some(now), _) => Some(text::rough(now)),
+                (None, Some(after)) => Some(format!("about {}", text::rough(*after))),
+                (None, None) => None,
+            };
+            let mut lines = Vec::new();
+            if let (Some(before), Some(after)) = (before, after) {
+                let change = format!("{} → {after} tokens", text::rough(*before));
+                lines.extend(wrapped(change, theme.heading));
+            }
+            let carried = items.map(|items| match items {
+                1 => "1 item carried over".to_owned(),
+                items => format!("{items} items carried over"),
+            });
+            let proof = match (items.is_some(), *proven) {
+                (true, true) => "handoff confirmed",
+                (false, true) => "session confirmed",
+                (_, false) => "not confirmed",
+            };
+            let parts: Vec<String> = carried.into_iter().chain([proof.to_owned()]).collect();
+            lines.extend(wrapped(parts.join(" · "), theme.good));
+            if let Some(key) = model.keys().hint(Action::Undo) {
+                lines.extend(wrapped(format!("{key} undoes it"), theme.dim));
+            }
+            (format!("Rebooted in {}", text::short(*took_ms)), lines)
+        }
+        Outcome::Failed { step, why, resumed } => {
+            let when = match step {
+                Step::Preparing | Step::Waiting => "while preparing the new session",
+                Step::Ending => "while ending the old session",
+                Step::Starting => "while starting the new session",
+                Step::Delivering => "while sending the handoff",
+                _ => "while confirming the handoff",
+            };
+            let mut lines = wrapped(format!("It failed {when}."), theme.text);
+            lines.extend(wrapped(text::safe(why).into_owned(), theme.bad));
+            let goes_on = if *resumed {
+                "The old session is resumed; nothing is lost."
+            } else {
+                "The agent was not touched and goes on."
+            };
+            lines.extend(wrapped(goes_on.to_owned(), theme.text));
+            if let Some(key) = model.keys().hint(Action::Reboot) {
+                lines.extend(wrapped(format!("{key} tries again"), theme.dim));
+            }
+            ("Reboot failed".to_owned(), lines)
+        }
+    }
+}
