@@ -47,6 +47,7 @@ mod secrets;
 mod session;
 mod shared_transcripts;
 mod slow_disk;
+mod strings;
 mod submit;
 mod summary;
 mod test_command;
