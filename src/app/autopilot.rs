@@ -613,7 +613,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
 
 /// The agent's process runs and says nothing.
 fn silent(model: &mut Model) -> Vec<Effect> {
-    let what = "the agent shows no sign of life: a dialog at its start may wait (trust, login); start it once by hand";
+    let what = "the agent does not respond: a dialog at its start may wait (trust, login); start it once by hand";
     if is_unattended(model) {
         return finish(model, End::NoAgent(what.to_owned()));
     }

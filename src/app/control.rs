@@ -87,7 +87,7 @@ pub fn pause(model: &mut Model, by: &'static str) -> Vec<Effect> {
     if model.autopilot.is_some() {
         return autopilot::hold(model, by);
     }
-    model.notice("paused: no reboot begins by itself");
+    model.notice("paused: no automatic reboots");
     Vec::new()
 }
 
@@ -167,8 +167,8 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
     model.reboot.quiet = None;
     model.notice(match model.mode {
         RebootMode::Manual => "manual: a reboot only by key",
-        RebootMode::Ask => "ask: at the compact line you are asked, nothing happens without you",
-        RebootMode::Auto => "auto: at the compact line it is announced, then it reboots by itself",
+        RebootMode::Ask => "ask: at the compact line you are asked, nothing goes ahead without you",
+        RebootMode::Auto => "auto: at the compact line a reboot is announced, then goes ahead",
     });
     reboot::consider(model)
 }
@@ -178,7 +178,7 @@ pub fn store_trouble(model: &mut Model, trouble: Option<String>) -> Vec<Effect> 
     match &trouble {
         Some(why) => model.trouble(format!("history is kept in memory: {why}")),
         None if model.store_trouble.is_some() => {
-            model.notice("the database is well again: what waited in memory is written");
+            model.notice("the database works again: what waited in memory is written");
         }
         None => {}
     }

@@ -188,7 +188,7 @@ fn wins_little(model: &Model) -> Option<String> {
     (grown && little).then(|| {
         let thousands = |tokens: Tokens| tokens.0 / 1000;
         format!(
-            "a reboot would win little: {}k now, about {}k after it",
+            "a reboot would save little: {}k now, about {}k after it",
             thousands(used),
             thousands(after)
         )

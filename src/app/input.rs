@@ -70,7 +70,7 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
         if let Some(action) = model.keys().action(&key, true) {
             return act(model, action);
         }
-        model.notice("no such key after the prefix: press it and `?` for help");
+        model.notice("no such key after the prefix: the prefix and then `?` shows help");
         return Vec::new();
     }
     if model.keys().is_prefix(&key) {

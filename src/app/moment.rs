@@ -45,9 +45,14 @@ pub fn tick(model: &mut Model) -> Vec<Effect> {
 /// A reboot is done, after so many milliseconds; `items` says whether a handoff has carried them over.
 pub fn done(model: &mut Model, took_ms: u64, items: bool) -> Effect {
     let attempt = model.reboot.attempt.as_ref();
+    let iterations = model.lineage.iterations().iter();
+    let ended = attempt.and_then(|attempt| {
+        let mut ended = iterations.filter(|one| one.iteration == attempt.from);
+        ended.next()?.tokens_at_end.or(attempt.used)
+    });
     let outcome = Outcome::Done {
         took_ms,
-        before: attempt.and_then(|attempt| attempt.used),
+        before: ended,
         after: match attempt.and_then(|attempt| attempt.trimmed) {
             Some(trimmed) => Some(trimmed.tokens_after),
             None => trim::fresh_tokens(model),

@@ -616,7 +616,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
     };
     let mut effects = end_attempt(model, Step::Failed, Some(why));
     if !defer {
-        effects.extend(autopilot::hold(model, "your cancelling"));
+        effects.extend(autopilot::hold(model, "your cancel"));
     }
     Ok(effects)
 }

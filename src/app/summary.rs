@@ -287,7 +287,7 @@ fn note(model: &mut Model, why: &str, cost_usd: Option<f64>, duration_ms: Option
         SummarySource::Fallback => why.to_owned(),
         SummarySource::Model => {
             let passed = turns_of(turns.saturating_sub(current.turns));
-            format!("written {passed} before the end, and not anew: {why}")
+            format!("written {passed} before the end, and not again: {why}")
         }
     });
     made.duration_ms = made.duration_ms.max(duration_ms);

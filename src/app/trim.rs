@@ -100,7 +100,7 @@ impl fmt::Display for NotOffered {
             Self::Reading => f.write_str("the transcript is being read"),
             Self::Unreadable(why) => f.write_str(why),
             Self::Small { target } => {
-                write!(f, "nothing to remove: already below {}", thousands(*target))
+                write!(f, "it is already below {}", thousands(*target))
             }
             Self::NoLevel { target, least } => write!(
                 f,

@@ -132,8 +132,14 @@ fn left(
 
 /// What does not reach the disk, for as long as that is so.
 fn standing(model: &Model) -> impl Iterator<Item = &'static str> {
-    let history = model.store_trouble.is_some().then_some("history in memory");
-    let places = model.places_missing.is_some().then_some("own files gone");
+    let history = model
+        .store_trouble
+        .is_some()
+        .then_some("history in memory");
+    let places = model
+        .places_missing
+        .is_some()
+        .then_some("pitstop's files are gone");
     let notes = model.notes.unsaved.is_some();
     let notes = notes.then_some("scratchpad not saved");
     history.into_iter().chain(places).chain(notes)

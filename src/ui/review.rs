@@ -296,7 +296,7 @@ fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Lin
     let mut remarks: Vec<Line<'static>> = unsent(model, cells, theme).into_iter().collect();
     let handoff = model.handoff.current();
     if is_trim(model) {
-        let said = "This message is not sent: the session itself goes on.";
+        let said = "A trim sends no message: the session itself goes on.";
         remarks.extend(wrapped(said, theme.dim, cells));
     } else {
         let editing = model.handoff.editor.is_some();
@@ -525,14 +525,14 @@ fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
 
 fn cause(model: &Model) -> String {
     let words = match model.reboot.attempt.as_ref().map(|attempt| attempt.cause) {
-        None | Some(Cause::Key) => "asked by key",
-        Some(Cause::Ctl) => "asked by pitstop ctl",
-        Some(Cause::Api) => "asked through the API",
+        None | Some(Cause::Key) => "requested by key",
+        Some(Cause::Ctl) => "requested by pitstop ctl",
+        Some(Cause::Api) => "requested through the API",
         Some(Cause::Threshold) => "the compact line is reached",
         Some(Cause::Breakpoint) => return breakpoint::reason(model),
-        Some(Cause::Autopilot) => "asked by the unattended run",
+        Some(Cause::Autopilot) => "requested by the autonomous run",
         Some(Cause::AgentExit) => "the agent has ended",
-        Some(Cause::AgentCrash) => "the agent has died",
+        Some(Cause::AgentCrash) => "the agent has crashed",
         Some(Cause::ContextLimit) => "the context window is full",
         Some(Cause::Undo) => "undo",
         Some(Cause::Recovery) => "recovery",

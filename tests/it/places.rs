@@ -287,7 +287,7 @@ fn a_database_that_is_removed_is_made_again_from_what_the_runs_know() {
         let _ = fs::remove_file(state(&launch, &format!("pitstop.db{end}")));
     }
     second.wait_for_log("pitstop.db was removed", SOON);
-    second.terminal.wait_for_text("well again", SOON);
+    second.terminal.wait_for_text("works again", SOON);
     drop(second);
     let known = history(&launch);
     let turns: Vec<usize> = known.iter().map(|run| run.iterations.len()).collect();

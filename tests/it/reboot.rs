@@ -847,7 +847,7 @@ fn a_long_first_turn_of_the_real_client_after_a_reboot_is_followed_by_the_next_r
     assert_eq!(status["iteration"], 2, "{status:#}");
     supervisor
         .terminal
-        .wait_for_text("no reboot by itself: only 1 turn", SOON);
+        .wait_for_text("no automatic reboot: only 1 turn", SOON);
     supervisor.prompt("carry on then");
     let status = supervisor.wait_for_iteration(3, SOON * 2);
     assert_ne!(session_of(&status), second);

@@ -19,9 +19,9 @@ pub(super) fn of(model: &Model, order: &Control) -> String {
         // Answered with the checkpoint.
         Control::Save(_) => String::new(),
         Control::Pause if run => "the run is paused until `pitstop ctl resume`".to_owned(),
-        Control::Pause => "no reboot begins by itself until `pitstop ctl resume`".to_owned(),
+        Control::Pause => "no automatic reboots until `pitstop ctl resume`".to_owned(),
         Control::Resume if run => "the run goes on".to_owned(),
-        Control::Resume => "reboots may begin by themselves again".to_owned(),
+        Control::Resume => "automatic reboots are allowed again".to_owned(),
         Control::Undo => {
             "this session ends and the one before the last reboot is resumed".to_owned()
         }

@@ -174,7 +174,7 @@ pub(super) fn breaker(model: &mut Model) -> Option<String> {
     let begun = u32::try_from(model.reboot.begun.len()).unwrap_or(u32::MAX);
     if begun >= settings.max_reboots_per_hour {
         return Some(format!(
-            "no reboot by itself: {begun} in the last hour (max_reboots_per_hour = {})",
+            "no automatic reboot: {begun} in the last hour (max_reboots_per_hour = {})",
             settings.max_reboots_per_hour
         ));
     }
@@ -185,7 +185,7 @@ pub(super) fn breaker(model: &mut Model) -> Option<String> {
     if fresh && turns < settings.min_turns_between {
         let plural = if turns == 1 { "" } else { "s" };
         return Some(format!(
-            "no reboot by itself: only {turns} turn{plural} since the last one, and the window is full again"
+            "no automatic reboot: only {turns} turn{plural} since the last one, and the window is full again"
         ));
     }
     None

@@ -529,7 +529,7 @@ fn a_reboot_that_wins_little_is_said_to() {
         let warnings = &bench.model.handoff.generated.warnings;
         warnings
             .iter()
-            .any(|warning| warning.contains("would win little"))
+            .any(|warning| warning.contains("would save little"))
     };
     assert!(
         warned(140_000, 155_000),

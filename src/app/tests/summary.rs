@@ -261,7 +261,7 @@ fn a_renewal_that_fails_leaves_the_older_one_with_its_age() {
     assert_eq!(found.cost_usd, Some(0.5));
     assert_eq!(
         found.reason.as_deref(),
-        Some("written 2 turns before the end, and not anew: no answer within 60 s")
+        Some("written 2 turns before the end, and not again: no answer within 60 s")
     );
 }
 
