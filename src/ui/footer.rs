@@ -110,7 +110,9 @@ fn left(
         ));
     }
     let decided = format!(" · {}", reboots(model));
-    if width(&left) + text::width(&decided) + wanted.min(24) <= cells {
+    // A link's target needs its room whole more than this does.
+    let target = hover::target(model).map_or(0, |target| text::width(target) + 3);
+    if width(&left) + text::width(&decided) + wanted.min(24) + target <= cells {
         left.push(Span::styled(decided, theme.dim));
     }
     if let Some(target) = hover::target(model) {
@@ -132,10 +134,7 @@ fn left(
 
 /// What does not reach the disk, for as long as that is so.
 fn standing(model: &Model) -> impl Iterator<Item = &'static str> {
-    let history = model
-        .store_trouble
-        .is_some()
-        .then_some("history in memory");
+    let history = model.store_trouble.is_some().then_some("history in memory");
     let places = model
         .places_missing
         .is_some()

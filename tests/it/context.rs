@@ -56,6 +56,16 @@ fn within_a_percent(found: u64, wanted: u64) -> bool {
     found.abs_diff(wanted) * 100 <= wanted
 }
 
+/// A level as the panel's title has it.
+fn shown_as(level: &str) -> &'static str {
+    match level {
+        "healthy" => "Context · ok",
+        "warning" => "Context · notice",
+        "critical" => "Context · warn",
+        _ => "Context · compact",
+    }
+}
+
 /// Walks a session through the figures; the levels are those of a window of `window` tokens.
 fn the_figures_are_told(launch: &Launch, config_dir: &Path, window: u64) {
     own_status_line(launch, config_dir);
@@ -98,7 +108,7 @@ fn the_figures_are_told(launch: &Launch, config_dir: &Path, window: u64) {
         assert!(context["age_ms"].as_u64().unwrap() < 5_000);
         // The human sees the same word and figure.
         supervisor.terminal.wait_for(
-            |screen| screen.contains(level) && screen.contains("my own line"),
+            |screen| screen.contains(shown_as(level)) && screen.contains("my own line"),
             SOON,
         );
         supervisor.wait_for_state("idle", SOON);

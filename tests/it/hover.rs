@@ -50,10 +50,10 @@ fn the_footer_tells_where_a_link_goes_at_every_width() {
         hover(&mut model, Some(target));
         let shown = footer(&model);
         assert!(shown.contains("docs.example.org"), "{columns}: {shown}");
-        assert_eq!(shown.contains(target), columns >= 100, "{columns}: {shown}");
+        assert_eq!(shown.contains(target), columns >= 80, "{columns}: {shown}");
         // The gauge and the state stay where there is room for them.
         assert_eq!(
-            shown.contains("idle · reboots: ask"),
+            shown.contains(" idle "),
             columns >= 60,
             "{columns}: {shown}"
         );

@@ -98,7 +98,10 @@ fn t_and_enter_go_on_in_a_trimmed_copy_and_an_undo_in_the_whole_session() {
         screen.contains("5 of 10 tool responses removed"),
         "{screen}"
     );
-    assert!(screen.contains("150k → about"), "{screen}");
+    assert!(
+        screen.contains("▸ Trim") && screen.contains("150k"),
+        "{screen}"
+    );
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(2, SOON);
     let new = session_of(&status);
