@@ -79,7 +79,7 @@ fn literals(source: &str) -> Vec<String> {
 /// A sentence, a label of several words, or a hint; names, formats and paths are not.
 fn is_read(text: &str) -> bool {
     let words = text.split_whitespace();
-    let words = words.filter(|word| word.chars().filter(|c| c.is_ascii_lowercase()).count() > 1);
+    let words = words.filter(|word| word.chars().filter(char::is_ascii_lowercase).count() > 1);
     words.count() > 1 && !text.contains("\\x1b") && !text.contains("SELECT ")
 }
 

@@ -1483,7 +1483,7 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
     unknown.agent.state = AgentState::Unknown;
     let mut limited = made(Some(Event::Agent(limit)));
     limited.agent.limit_reset = Some(at(3_600).wall);
-    let cases = [
+    let cases = vec![
         (
             beginning(NORMAL, ""),
             AgentState::Starting,
