@@ -107,10 +107,10 @@ fn unknown_command(error: &clap::Error, args: &[OsString]) -> Option<i32> {
         return None;
     }
     let command = Cli::command();
-    let names = command
+    let known = command
         .get_subcommands()
         .flat_map(|one| std::iter::once(one.get_name()).chain(one.get_all_aliases()));
-    Some(unknown::report(word, names))
+    Some(unknown::report(word, known))
 }
 
 fn words(args: &[OsString]) -> Vec<String> {
