@@ -46,9 +46,7 @@ impl EndReason {
             Self::Breaker => "breaker tripped",
         }
     }
-}
 
-impl EndReason {
     /// Why an iteration ended, as the end of a sentence.
     #[must_use]
     pub const fn phrase(self) -> &'static str {

@@ -434,7 +434,8 @@ fn without_a_supervisor_the_notes_and_git_are_saved_and_found_again() {
     assert_eq!(listed(&["--tag", "v1"]), [id(&saved)]);
     assert_eq!(listed(&["--tag", "v"]), Vec::<String>::new());
     assert_eq!(listed(&["--at", &id(&named)[..6]]), [id(&named)]);
-    assert!(text(&run(&["rs", "--list"])).contains("manual, v1"));
+    let table = text(&run(&["rs", "--list"]));
+    assert!(table.contains("BY HAND") && table.contains("v1"), "{table}");
 
     for (args, code, told) in [
         (&["restore", "nowhere"][..], 1, "there are some of"),

@@ -117,13 +117,13 @@ fn a_search_looks_through_the_list_at_once_and_through_handoffs_at_the_enter() {
     for _ in 0..3 {
         bench.press(KeyCode::Backspace);
     }
-    typed(&mut bench, "told to end");
+    typed(&mut bench, "asked to end");
     assert_eq!(sessions(&bench), [session(8), session(7)]);
     assert_eq!(bench.model.history.selected, 0);
 
     // What only the store has: an answer to another question is late.
     let effects = bench.press(KeyCode::Enter);
-    assert_eq!(effects, [Effect::SearchHistory("told to end".to_owned())]);
+    assert_eq!(effects, [Effect::SearchHistory("asked to end".to_owned())]);
     let has_found = |text: &str| {
         let own = (
             RunId::new(Utc.timestamp_opt(1_795_000_000, 0).unwrap(), [1, 2, 3]),
@@ -136,7 +136,7 @@ fn a_search_looks_through_the_list_at_once_and_through_handoffs_at_the_enter() {
     };
     bench.tell(has_found("else"));
     assert_eq!(sessions(&bench).len(), 2);
-    bench.tell(has_found("told to end"));
+    bench.tell(has_found("asked to end"));
     assert_eq!(sessions(&bench), [session(OLD), session(8), session(7)]);
 
     // Letters are the panel's again; Esc takes the search back first.
