@@ -20,6 +20,9 @@ const AGAIN: &str = include_str!("../../assets/run/again.md");
 /// The client's mark around what it takes for pasted.
 const PASTED: &str = "<pasted_content";
 
+/// And behind it.
+const PASTED_END: &str = "</pasted_content";
+
 /// Whether a prompt is a handoff.
 #[must_use]
 pub fn is_handoff(prompt: &str) -> bool {
@@ -103,16 +106,29 @@ fn task_in(text: &str) -> Option<&str> {
     })
 }
 
-/// A text without the marks of a paste.
+/// A text without the marks of a paste. Both the opening and the closing one may carry an id (measured with 2.1.330); the
+/// client writes the closing mark differently where a person's own text has one.
 fn unwrapped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(PASTED) {
-        out.push_str(&rest[..at]);
-        rest = rest[at..].split_once('>').map_or("", |(_, behind)| behind);
+    let next = |rest: &str| {
+        [PASTED, PASTED_END]
+            .iter()
+            .filter_map(|mark| rest.find(mark))
+            .min()
+    };
+    while let Some(at) = next(rest) {
+        let (before, mark) = rest.split_at(at);
+        out.push_str(before);
+        let end = mark
+            .find(['>', '\n'])
+            .filter(|&end| mark.as_bytes()[end] == b'>');
+        // What is not closed on its line is no mark: one character of it is passed on, and the search goes on behind it.
+        out.push_str(if end.is_some() { "" } else { &mark[..1] });
+        rest = &mark[end.map_or(1, |end| end + 1)..];
     }
     out.push_str(rest);
-    out.replace("</pasted_content>", "").trim().to_owned()
+    out.trim().to_owned()
 }
 
 #[cfg(test)]
@@ -167,6 +183,10 @@ mod tests {
     fn what_a_person_pastes_is_theirs() {
         let text = "<pasted_content id=\"1\" lines=\"5\">\nfix it\n</pasted_content>\nsoon";
         assert_eq!(of_human(text).as_deref(), Some("fix it\n\nsoon"));
+        let text = "<pasted_content id=\"b2af\">\nfix it\n</pasted_content id=\"b2af\">";
+        assert_eq!(of_human(text).as_deref(), Some("fix it"));
+        let text = "what does <pasted_content mean\nhere, and why?";
+        assert_eq!(of_human(text).as_deref(), Some(text));
         for text in [
             "< 5 ms is the goal",
             "go on",

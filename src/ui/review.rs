@@ -293,7 +293,7 @@ fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Lin
     if beside {
         lines.extend(costs(model, theme, cells));
     }
-    let mut remarks: Vec<Line<'static>> = unsent(model, cells, theme).into_iter().collect();
+    let mut remarks = unsent(model, beside, cells, theme);
     let handoff = model.handoff.current();
     if is_trim(model) {
         let said = "A trim sends no message: the session itself goes on.";
@@ -401,10 +401,10 @@ fn new(model: &Model) -> Option<String> {
     })
 }
 
-/// What becomes of what stands in the agent's prompt box.
-fn unsent(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
+/// What becomes of what stands in the agent's prompt box; one row where the handoff stands below.
+fn unsent(model: &Model, beside: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let (said, style) = match draft::unsent(model) {
-        Unsent::Nothing => return None,
+        Unsent::Nothing => return Vec::new(),
         Unsent::Text(text) => {
             let lines = text.lines().count();
             let more = match lines {
@@ -420,7 +420,10 @@ fn unsent(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
             theme.bad,
         ),
     };
-    Some(frame::row(text::fit(&said, cells), style))
+    if beside {
+        return wrapped(&said, style, cells);
+    }
+    vec![frame::row(text::fit(&said, cells), style)]
 }
 
 fn is_trim(model: &Model) -> bool {

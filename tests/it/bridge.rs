@@ -86,7 +86,7 @@ fn the_figure_of_the_real_client_s_bridge_follows_within_a_turn_and_into_the_nex
     let supervisor = launch.start();
     wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
     supervisor.wait_for_state("idle", SOON);
-    supervisor.prompt("work");
+    supervisor.prompt("read the dates");
     // Two tools have ended, the turn has not.
     let status = wait_for_figure(&supervisor, 31_000);
     assert_eq!(bridge(&status)["turn_runs"], true);

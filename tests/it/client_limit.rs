@@ -53,7 +53,7 @@ fn the_reboot_comes_first(launch: &Launch, origin: &str) {
     assert_eq!(context["lines"]["lowered"], true, "{context}");
     supervisor
         .terminal
-        .wait_for_text("lowered: client compacts at 167k", SOON);
+        .wait_for_text("lowered: Claude compacts at 167k", SOON);
     supervisor.wait_for_state("idle", SOON);
 
     supervisor.prompt("the second");

@@ -69,7 +69,7 @@ fn scripts_are_told_and_taken_note_of() {
     );
     assert_eq!(one["auto_save"], known);
     assert_eq!(body["restart_command"], "pitstop restore project");
-    supervisor.prompt("work");
+    supervisor.prompt("read the dates");
     supervisor.wait_for_status(|status| status["context"]["used"] == 90_000, SOON);
     let (status, body) = get(home, "/context/usage");
     let live: Value = serde_json::from_str(&body).unwrap();
@@ -181,7 +181,7 @@ fn behind_the_warn_line_a_commit_asks_with_its_reason() {
         .start();
     let home = supervisor.launch.the_home();
     supervisor.wait_for_state("idle", SOON);
-    supervisor.prompt("work");
+    supervisor.prompt("read the dates");
     supervisor.wait_for_status(
         |status| status["context"]["used"] == 130_000 && status["agent"]["state"] == "idle",
         SOON,

@@ -820,7 +820,7 @@ fn what_the_handoff_misses_is_shown_and_added_by_key() {
     let line = format!("! {named} (m lists, + adds)");
     supervisor.terminal.wait_for_text(&line, SOON);
     supervisor.keys(["m"]);
-    supervisor.terminal.wait_for_text("## Identifiers", SOON);
+    supervisor.terminal.wait_for_text("▾ Identifiers", SOON);
     supervisor.keys(["+"]);
     wait_for_handoff(&supervisor, "all of it is there", |handoff| {
         handoff["check"]["complete"] == true
