@@ -303,9 +303,13 @@ fn the_manual_has_a_page_for_each_command() {
 
 #[test]
 fn a_run_that_is_alive_is_never_forgotten_and_its_checkpoint_neither() {
-    let supervisor = Launch::quiet_demo().start();
+    // It runs no tests, whose outcome would be a checkpoint of its own.
+    let supervisor = Launch::quiet_demo()
+        .env("PITSTOP_DEMO_REPLY", "Understood.")
+        .start();
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("begin");
+    supervisor.terminal.wait_for_text("Understood.", SOON);
     supervisor.wait_for_state("idle", SOON);
     let run = supervisor.status()["run_id"].as_str().unwrap().to_owned();
     for tag in ["first", "second"] {
@@ -327,7 +331,6 @@ fn a_run_that_is_alive_is_never_forgotten_and_its_checkpoint_neither() {
     assert!(list.contains("second") && !list.contains("first"), "{list}");
 
     let launch = supervisor.kill();
-    // On a busy machine one that a test's outcome brought may have come behind the second.
     let list = text(&ask(&launch, &["restore", "--list"]));
     let newest = list.lines().nth(1).and_then(|line| line.get(..8)).unwrap();
     let did: Value = serde_json::from_str(&text(&ask(
