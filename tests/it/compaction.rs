@@ -217,6 +217,14 @@ fn auto_compaction_of_the_real_client_is_switched_off_by_environment() {
     it_is_switched_off_by_environment(&growing(live()));
 }
 
+/// The reason of a reboot that comes before a compaction: that one was refused. The real client also says on its screen at
+/// which point it compacts; where that is read in time, the lines move below it, and the reboot comes without a refusal.
+#[track_caller]
+fn assert_before_compaction(supervisor: &Supervisor, reason: &Value) {
+    let known_before = supervisor.launch.has_api() && reason == "threshold";
+    assert!(known_before || reason == "context_limit", "{reason}");
+}
+
 /// A client that would compact all the same is refused and a reboot asked for. The turn goes on.
 fn it_is_held_back_with_a_review(launch: Launch) {
     let launch = deaf(launch)
@@ -225,7 +233,7 @@ fn it_is_held_back_with_a_review(launch: Launch) {
     let supervisor = started(&launch);
     turn(&supervisor, "the third");
     let status = supervisor.wait_for_phase("review", SOON);
-    assert_eq!(status["reboot"]["reason"], "context_limit");
+    assert_before_compaction(&supervisor, &status["reboot"]["reason"]);
     assert_eq!(boundaries(&supervisor), 0);
     assert_eq!(
         compactions(&supervisor.history()),
@@ -261,8 +269,7 @@ fn it_is_replaced_by_a_reboot(launch: Launch) {
     supervisor.prompt("the third");
     supervisor.wait_for_iteration(2, SOON * 2);
     let history = supervisor.history();
-    assert_eq!(history["iterations"][0]["end_reason"], "context_limit");
-    assert_eq!(history["iterations"][1]["cause"], "context_limit");
+    assert_before_compaction(&supervisor, &history["iterations"][1]["cause"]);
     assert_eq!(compactions(&history), 0);
 }
 
