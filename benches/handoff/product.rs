@@ -88,7 +88,7 @@ impl Product {
         let wall = DateTime::from_timestamp(BEGAN, 0).unwrap_or_default();
         let mut config = Config::default();
         config.summary.generate_summaries = false;
-        let model = Model::new(Beginning {
+        let model = app::model_of(Beginning {
             identity: Identity {
                 version: "0",
                 pid: 1,
@@ -120,7 +120,7 @@ impl Product {
             started: None,
             follower: None,
         };
-        app::agent::begin(&mut product.model, resumes, None, None);
+        app::iteration::begin(&mut product.model, resumes, None, None);
         product.begin_session()?;
         Ok(product)
     }

@@ -15,35 +15,39 @@ use std::{
 
 use crate::{
     agent::{ToolCall, ToolOutput},
-    api::wire::{AgentState, RunLine},
+    api::wire::AgentState,
     autopilot::{
-        Autopilot, End, Fresh, Pause, Phase, Plan, RunNews, Spent, Thrash, Trip, Verdict, Wait,
+        Autopilot, End, Fresh, Pause, Phase, Plan, RunNews, Thrash, Trip, Verdict, Wait,
         breaker::excerpt, cap::duration, news::first_line, prompt,
     },
     config::RebootMode,
     guard::threshold::Threshold,
     keymap::Action,
-    lineage::{Cause, IterationId, journal::Step},
+    lineage::journal::Step,
     transcript::Tokens,
 };
 
-use super::{
-    activity, agent, control,
+use crate::app::{
+    draft::handoff,
     effect::Effect,
     event::TimerId,
-    handoff,
-    model::Model,
-    reboot::{self, Approval},
+    facts::{agent_reason, blocked_by, is_unattended, spent},
+    model::{
+        Model,
+        happened::NoReboot,
+        run::{Due, Run},
+    },
+    reboot::{self, Approval, iteration, leave::leave},
 };
 
 pub use hold::{
-    headless, hold, outlives_terminal, person_typed, resume, say, stopped, takes_over, toggle,
+    go_on, headless, outlives_terminal, pause, person_typed, say, stopped, takes_over, toggle,
 };
-pub use told::report;
-pub use turn::{figure_observed, figures_in, reads_task, task_read, turn_ended, turn_failed};
+pub use told::{publish, report};
+pub use turn::{figure_observed, figures_in, task_read, turn_ended, turn_failed};
 
-use hold::say_held;
-use told::{call, news, run_ended, tell, turn_news};
+use hold::{hold, say_held};
+use told::{call, tell, turn_news};
 use turn::{background_time, fresh, settle, type_prompt, wait_over};
 
 /// How long after a turn the figures may take: the client waits 300 ms before it tells its status line.
@@ -77,47 +81,6 @@ const CLOCK: Duration = Duration::from_secs(10);
 /// When the countdown of a wait is by the second.
 const LAST_MINUTE: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
-
-/// What the run's timer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
-    Settle,
-    Figure,
-    Deaf,
-    WaitOver,
-    Silent,
-    Dialog,
-    Undelivered,
-    Background,
-    PromptBox,
-}
-
-/// The run with what is remembered between two events.
-#[derive(Debug)]
-pub struct Run {
-    /// The rules and what they have counted.
-    pub pilot: Autopilot,
-    /// Whether the task is a file, to be read again before each prompt.
-    reads_task: bool,
-    epoch: u64,
-    due: Option<Due>,
-    rebooting: bool,
-    /// Whether a person has been called for what is open now.
-    called: bool,
-    /// Whether a text was typed while the run is held, and no turn has begun since.
-    said: bool,
-    /// The words of a turn that was not told yet, because its figures are not in.
-    untold: Option<String>,
-    /// Whether the figure that belongs to the last turn is in, or is not waited for any more.
-    figure_in: bool,
-    /// Ids of what goes on in the background and was waited for long enough: servers never end by themselves.
-    waited_for: BTreeSet<String>,
-    /// The newest iteration that was told to have begun, and to have ended.
-    begun: Option<IterationId>,
-    ended: Option<IterationId>,
-    /// The run's lines, oldest first.
-    pub timeline: VecDeque<RunLine>,
-}
 
 /// Begins the run; `first` says how the agent is started if not with the task itself.
 pub fn begin(
@@ -164,7 +127,7 @@ pub fn begin(
     let mut effects = vec![tell(news)];
     told::remember(model, &effects);
     effects.extend(clock(model));
-    effects.extend(first.unwrap_or_else(|| agent::begin(model, false, None, Some(start))));
+    effects.extend(first.unwrap_or_else(|| iteration::begin(model, false, None, Some(start))));
     effects
 }
 
@@ -193,99 +156,22 @@ fn set_phase(model: &mut Model, phase: Phase) {
     }
 }
 
-/// How far the run has gone.
-#[must_use]
-pub fn spent(model: &Model) -> Spent {
-    let iterations = model.lineage.iterations();
-    let cost = |one: &crate::lineage::Iteration| {
-        let now = one.is_open().then_some(model.agent.cost_usd).flatten();
-        now.or(one.cost_usd).unwrap_or(0.0)
-    };
-    Spent {
-        iterations: iterations.len() as u64,
-        cost_usd: iterations.iter().map(cost).sum(),
-        time: model
-            .autopilot
-            .as_ref()
-            .map_or(Duration::ZERO, |run| run.pilot.time(model.now)),
+/// Takes in what a person, or a reboot that did not begin, means for the run.
+pub(super) fn heed(model: &mut Model) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if let Some(by) = model.happened.taken_over.take() {
+        effects.extend(hold(model, by));
     }
-}
-
-/// The task that was given to the run: its objective before any other.
-#[must_use]
-pub fn task(model: &Model) -> Option<&str> {
-    model
-        .autopilot
-        .as_ref()
-        .map(|run| run.pilot.plan.task.as_str())
-}
-
-/// What the handoff says of the promise; empty where there is no run.
-#[must_use]
-pub fn closing(model: &Model) -> String {
-    let run = model.autopilot.as_ref();
-    run.map_or_else(String::new, |run| prompt::carry_on(&run.pilot.plan.promise))
-}
-
-/// Whether a run goes on with nobody there.
-#[must_use]
-pub fn is_unattended(model: &Model) -> bool {
-    model
-        .autopilot
-        .as_ref()
-        .is_some_and(|run| !run.pilot.plan.attended)
-}
-
-/// Whether a run may have no further iteration.
-#[must_use]
-pub fn is_last(model: &Model) -> bool {
-    let caps = model.autopilot.as_ref().map(|run| run.pilot.plan.caps);
-    caps.is_some_and(|caps| caps.forbids_another(&spent(model)).is_some())
-}
-
-/// How long `auto` announces a reboot: not at all where nobody is there, or when each turn ends in one.
-#[must_use]
-pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
-    if is_unattended(model) || cause == Cause::Autopilot {
-        Duration::ZERO
-    } else {
-        model.config.reboot.auto_delay
+    match model.happened.no_reboot.take() {
+        Some(NoReboot::Breaker(why)) => effects.extend(thrash(model, why)),
+        Some(NoReboot::Refused(why)) => effects.extend(trip(model, &Trip::Refused { why })),
+        None => {}
     }
-}
-
-/// The prompt for an agent that is started again after it died.
-#[must_use]
-pub fn restart_prompt(model: &Model) -> Option<String> {
-    let run = model
-        .autopilot
-        .as_ref()
-        .filter(|run| !run.pilot.is_held())?;
-    let plan = &run.pilot.plan;
-    Some(prompt::again(&plan.task, &plan.promise))
-}
-
-/// What comes last in every update: the run looks at what is true now, and tells its news.
-pub fn after(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.autopilot.is_none() {
-        return;
-    }
-    effects.extend(watch(model));
-    let news = news(model);
-    // The end is told before it comes.
-    let leaving = effects
-        .iter()
-        .position(|effect| matches!(effect, Effect::Quit(_)));
-    let at = leaving.unwrap_or(effects.len());
-    let end = match effects.get(at) {
-        Some(Effect::Quit(code)) => Some(tell(run_ended(model, *code))),
-        _ => None,
-    };
-    effects.splice(at..at, news.into_iter().chain(end));
-    told::remember(model, effects);
+    effects
 }
 
 /// Looks at what is true now.
-fn watch(model: &mut Model) -> Vec<Effect> {
+pub(super) fn watch(model: &mut Model) -> Vec<Effect> {
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
@@ -376,7 +262,7 @@ fn dialog(model: &mut Model) -> Vec<Effect> {
     let mut effects = Vec::new();
     // What a person has opened, such as a list of models, is no reason to call them.
     if unattended || model.agent.state == AgentState::Dialog {
-        let about = activity::reason(model).unwrap_or_default();
+        let about = agent_reason(model).unwrap_or_default();
         effects.extend(call(model, &format!("a dialog waits: {about}")));
     }
     if unattended {
@@ -417,7 +303,7 @@ fn watch_reboot(model: &mut Model) -> Vec<Effect> {
     // Before `auto` has announced it, and once it is approved.
     let announces = step == Step::Review && approved.is_none() && model.mode == RebootMode::Auto;
     let waits = announces || matches!(step, Step::Armed | Step::Waiting);
-    if waits && reboot::blocked_by(model) == ["background task"] {
+    if waits && blocked_by(model) == ["background task"] {
         let time = background_time(model);
         return set_once(model, Due::Background, time);
     }
@@ -504,9 +390,8 @@ fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
     effects
 }
 
-/// Reboots do not help, by the reboot's own breaker. Nothing where there is no run.
-pub fn thrash(model: &mut Model, why: &str) -> Option<Vec<Effect>> {
-    model.autopilot.as_ref()?;
+/// Reboots do not help, by the reboot's own breaker.
+fn thrash(model: &mut Model, why: String) -> Vec<Effect> {
     let figure = model.guard.figure(model.now);
     let line = figure.map_or(Tokens(0), |figure| figure.lines.at(Threshold::Compact));
     let forecast = model.guard.forecast();
@@ -520,15 +405,7 @@ pub fn thrash(model: &mut Model, why: &str) -> Option<Vec<Effect>> {
         .and_then(|one| one.reboot.as_ref())
         .map(|record| record.handoff_tokens);
     let cause = Thrash::of(forecast.base(), handoff, growth.map(Tokens), line);
-    let why = why.to_owned();
-    Some(trip(model, &Trip::Thrash { why, cause }))
-}
-
-/// A reboot that was due could not be prepared. Nothing where there is no run.
-pub fn refused(model: &mut Model, why: &str) -> Option<Vec<Effect>> {
-    model.autopilot.as_ref()?;
-    let why = why.to_owned();
-    Some(trip(model, &Trip::Refused { why }))
+    trip(model, &Trip::Thrash { why, cause })
 }
 
 /// A breaker has tripped.
@@ -575,7 +452,7 @@ fn finish(model: &mut Model, end: End) -> Vec<Effect> {
     if attended {
         effects.push(Effect::Call(excerpt(&text)));
     }
-    effects.extend(control::leave(model, code, reason, false));
+    effects.extend(leave(model, code, reason, false));
     effects
 }
 
@@ -597,7 +474,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
         Due::WaitOver => wait_over(model),
         Due::Silent => silent(model),
         Due::Dialog => {
-            let about = activity::reason(model).unwrap_or_default();
+            let about = agent_reason(model).unwrap_or_default();
             trip(model, &Trip::Dialog { about })
         }
         Due::Undelivered => trip(
@@ -632,7 +509,7 @@ fn push(model: &mut Model) -> Vec<Effect> {
         .as_ref()
         .is_some_and(|attempt| attempt.approved.is_some());
     if approved {
-        return reboot::advance(model);
+        return Vec::new();
     }
     reboot::approve(model, Approval::Auto).unwrap_or_default()
 }

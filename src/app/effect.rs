@@ -22,7 +22,7 @@ use crate::{
     transcript::{SessionId, trim::TrimSettings},
 };
 
-use super::event::{CallId, Document, MadeAgain, SummaryId, TimerId};
+use crate::app::event::{CallId, Document, MadeAgain, SummaryId, TimerId};
 
 /// An order.
 #[derive(Clone, Debug, PartialEq)]

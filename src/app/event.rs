@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-use super::history::EarlierRun;
+use crate::app::model::history::EarlierRun;
 
 /// A fact, in the past tense.
 #[derive(Clone, Debug, PartialEq)]
@@ -400,7 +400,7 @@ pub enum TimerId {
     /// The handoff should have been proven by now.
     Verify(u64),
     /// The human has stopped typing.
-    Quiet(u64),
+    Quiet,
     /// `auto` mode goes ahead.
     AutoDelay(u64),
     /// The warm-up prompt is due.

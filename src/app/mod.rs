@@ -4,55 +4,34 @@
 //! [`Core::update`] with one event after the other, and everything else only looks at the model. Late answers name the
 //! iteration, session or epoch they were asked in, and are dropped when that is over.
 
-pub mod activity;
-pub mod agent;
 pub mod autopilot;
-pub mod breakpoint;
-pub mod bridge;
-pub mod checkpoint;
-pub mod client_limit;
-pub mod compaction;
-pub mod control;
-pub mod copy;
-pub mod cost;
-pub mod daemon;
 pub mod draft;
 pub mod effect;
-pub mod ending;
 pub mod event;
-pub mod external;
-pub mod handoff;
-pub mod history;
-pub mod hookless;
-pub mod human;
-pub mod input;
-pub mod layout;
+pub mod facts;
 pub mod model;
-pub mod moment;
-pub mod news;
-pub mod outward;
-pub mod places;
-pub mod reading;
+pub mod outside;
 pub mod reboot;
-pub mod replay;
-pub mod report;
-pub mod say;
-pub mod scratchpad;
-pub mod signal;
-pub mod summary;
+pub mod session;
 pub mod tally;
-pub mod todo;
-pub mod tour;
-pub mod trim;
 pub mod view;
 
+pub use draft::{breakpoint, checkpoint, handoff, record, scratchpad, signal, summary};
 pub use effect::{Effect, Effects};
 pub use event::Event;
 pub use model::Model;
+pub use outside::{control, news, report, reported, restore};
+pub use reboot::{ending, iteration, leave, moment, say, trim, unsent};
+pub use session::{
+    activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless, human,
+    outward, places, process, signs, turn,
+};
+pub use view::{copy, external, focus, history, input, layout, reading, replay, tour};
 
 use crate::{clock::At, format};
 
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
+use model::{Beginning, happened::Happened};
 
 /// The exit code of a supervisor that a signal ended.
 const INTERRUPTED: i32 = 130;
@@ -104,15 +83,25 @@ impl Core {
     }
 }
 
+/// A supervisor that has not started its agent yet.
+#[must_use]
+pub fn model_of(beginning: Beginning) -> Model {
+    let mut model = Model::new(beginning);
+    let settings = figures::guard_settings(&model.config);
+    model.guard.set_settings(settings);
+    handoff::draft(&mut model);
+    model
+}
+
 /// What [`Core::update`] does, for tests and benchmarks, whose models are their own: one line per event, naming the feature
-/// that answers it.
+/// that answers it; then the features settle.
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
+    model.happened = Happened::default();
     let before = tally::mark(model);
     let state = model.agent.state;
     let mut effects = answer(model, event);
-    effects.extend(reboot::after(model));
-    effects.extend(draft::put_back(model));
+    settle(model, &mut effects);
     tour::after(model);
     tally::note(model, before, &effects);
     activity::log_change(model, state);
@@ -120,8 +109,29 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     if model.notices.back().is_some_and(|notice| notice.at == at) {
         effects.extend(control::notice_timer(model));
     }
-    autopilot::after(model, &mut effects);
+    autopilot::publish(model, &mut effects);
     effects
+}
+
+/// How often the features may look again at what one of them has changed: more than any event needs.
+const PASSES: usize = 8;
+
+/// Lets the features look at what is true now, in one order, until nothing changes any more. So facts may arrive in any order,
+/// and no feature has to know which other one waits for what it does.
+fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
+    for _ in 0..PASSES {
+        let before = (effects.len(), reboot::standing(model));
+        effects.extend(autopilot::heed(model));
+        effects.extend(reboot::consider(model));
+        effects.extend(reboot::advance(model));
+        effects.extend(reboot::after(model));
+        effects.extend(unsent::put_back(model));
+        effects.extend(autopilot::heed(model));
+        effects.extend(autopilot::watch(model));
+        if before == (effects.len(), reboot::standing(model)) {
+            break;
+        }
+    }
 }
 
 fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
@@ -132,7 +142,8 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Bridge(event) => bridge::heard(model, event),
         Event::Read(event) => read(model, event),
         Event::Store(StoreEvent::Journaled { reboot, step }) => {
-            reboot::journaled(model, reboot, step)
+            reboot::journaled(model, reboot, step);
+            Vec::new()
         }
         Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
         Event::Store(StoreEvent::EarlierRuns(earlier)) => {
@@ -154,7 +165,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::Store(StoreEvent::TroubleChanged(trouble)) => control::store_trouble(model, trouble),
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
-        Event::Reported { call, report } => breakpoint::reported(model, call, report),
+        Event::Reported { call, report } => reported::reported(model, call, report),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
         Event::TerminalLost => autopilot::headless(model),
         Event::PlacesChecked(seen) => places::checked(model, &seen),
@@ -171,13 +182,13 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
             iteration,
             process,
             lots,
-        } => agent::spawned(model, iteration, process, lots),
-        PaneEvent::SpawnFailed { iteration, why } => agent::spawn_failed(model, iteration, &why),
-        PaneEvent::Exited { iteration, exit } => agent::exited(model, iteration, &exit),
+        } => process::spawned(model, iteration, process, lots),
+        PaneEvent::SpawnFailed { iteration, why } => process::spawn_failed(model, iteration, &why),
+        PaneEvent::Exited { iteration, exit } => process::exited(model, iteration, &exit),
         PaneEvent::Screen(fact) => control::screen_fact(model, fact),
         PaneEvent::PasteModeSet { on } => {
             model.agent.takes_pastes = on;
-            reboot::advance(model)
+            Vec::new()
         }
         PaneEvent::MouseModeSet { on } => {
             model.agent.takes_mouse = on;
@@ -189,7 +200,10 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
         }
         PaneEvent::CopyMode(news) => copy::answered(model, news),
         PaneEvent::PromptBoxSeen(prompt_box) => activity::box_changed(model, prompt_box),
-        PaneEvent::MarkerSeen => reboot::marker_seen(model),
+        PaneEvent::MarkerSeen => {
+            reboot::marker_seen(model);
+            Vec::new()
+        }
         PaneEvent::InputRefused => {
             model.trouble(
                 "the agent does not read its input: what you typed last was not delivered (Ctrl-C drops what waits)",
@@ -217,10 +231,13 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::ScratchpadSaved(text) => scratchpad::saved(model, text),
         ReadEvent::ScratchpadNotSaved(why) => scratchpad::not_saved(model, why),
         ReadEvent::Draft(text) => {
-            draft::found(model, text);
+            unsent::found(model, text);
             Vec::new()
         }
-        ReadEvent::DraftKept(text) => reboot::draft_kept(model, text.as_deref()),
+        ReadEvent::DraftKept(text) => {
+            reboot::draft_kept(model, text.as_deref());
+            Vec::new()
+        }
         ReadEvent::Versions(versions) => scratchpad::versions_read(model, versions),
         ReadEvent::VersionsUnreadable => scratchpad::no_versions(model),
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
@@ -234,7 +251,8 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::Ground(ground) => {
             model.ground = *ground;
             handoff::draft(model);
-            reboot::drafted(model)
+            reboot::drafted(model);
+            Vec::new()
         }
         ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),
         ReadEvent::Recorded {
@@ -245,56 +263,49 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
             Vec::new()
         }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
-        ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
-        ReadEvent::Prepared { reboot, refused } => reboot::prepared(model, reboot, refused),
+        ReadEvent::TranscriptLost { session, why } => {
+            figures::transcript_lost(model, session, &why)
+        }
+        ReadEvent::Prepared { reboot, refused } => {
+            reboot::prepared(model, reboot, refused);
+            Vec::new()
+        }
         ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
-        ReadEvent::Trimmed { ask, made } => trim::copied(model, ask, made),
-        ReadEvent::Estimate(reading) => agent::estimated(model, reading),
-        ReadEvent::ClientSettings(settings) => client_limit::settings_read(model, *settings),
-        ReadEvent::ClientWords(words) => client_limit::said(model, words),
+        ReadEvent::Trimmed { ask, made } => {
+            trim::copied(model, ask, made);
+            Vec::new()
+        }
+        ReadEvent::Estimate(reading) => figures::estimated(model, reading),
+        ReadEvent::ClientSettings(settings) => figures::settings_read(model, *settings),
+        ReadEvent::ClientWords(words) => figures::client_said(model, words),
         ReadEvent::Recording { iteration, cast } => replay::read(model, iteration, cast),
         ReadEvent::Task(task) => autopilot::task_read(model, task),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
         ReadEvent::Condensed { id, text } => summary::condensed(model, id, text),
         ReadEvent::Summarized { id, outcome } => summary::answered(model, id, outcome),
         ReadEvent::Moved { session } => daemon::found(model, session),
-        ReadEvent::MovedEnded { holds, left } => daemon::ended(model, holds, left),
+        ReadEvent::MovedEnded { holds, left } => process::moved_ended(model, holds, left),
     }
 }
 
 fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
     match id {
-        TimerId::EndRung(epoch) => {
-            let mut effects = ending::rung_over(model, epoch);
-            effects.extend(reboot::advance(model));
-            effects
-        }
-        TimerId::Enter(epoch) => {
-            let mut effects = say::timer(model, epoch);
-            effects.extend(reboot::advance(model));
-            effects
-        }
+        TimerId::EndRung(epoch) => ending::rung_over(model, epoch),
+        TimerId::Enter(epoch) => say::timer(model, epoch),
         TimerId::AutoDelay(epoch) => reboot::tick(model, epoch),
         TimerId::Verify(_) | TimerId::WarmUp(_) => reboot::timer(model, id),
-        TimerId::Quiet(epoch) => {
-            if epoch == model.quiet_epoch {
-                reboot::advance(model)
-            } else {
-                Vec::new()
-            }
-        }
         TimerId::Replay(epoch) => replay::tick(model, epoch),
         TimerId::Summary(epoch) => summary::timer(model, epoch),
         TimerId::Survey(timer) => trim::pause_over(model, timer),
-        TimerId::Calm(epoch) => activity::judge(model, epoch),
+        TimerId::Calm(epoch) => signs::judge(model, epoch),
         TimerId::NewHead(epoch) => breakpoint::untold(model, epoch),
         TimerId::Run(epoch) => autopilot::timer(model, epoch),
         TimerId::RunClock => autopilot::clock(model),
-        TimerId::MovedEnd(epoch) => daemon::too_late(model, epoch),
+        TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Moment => moment::tick(model),
-        // Drawn for its own sake.
-        TimerId::Typing => Vec::new(),
+        // What waited for the time alone looks now, and is drawn.
+        TimerId::Quiet | TimerId::Typing => Vec::new(),
         TimerId::Age => control::age_tick(model),
         TimerId::ClientWords => client_limit::look(model),
         TimerId::SaveNotes(epoch) => scratchpad::timer(model, epoch),

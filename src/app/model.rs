@@ -1,4 +1,33 @@
 //! Everything the supervisor knows, in one value that one loop owns.
+//!
+//! The state of each feature is a type of its own in a file below this one, with the rules that need nothing else. What features
+//! do with it is theirs; nothing here knows them.
+
+pub mod activity;
+pub mod bridge;
+pub mod client_limits;
+pub mod compactions;
+pub mod copy;
+pub mod costs;
+pub mod daemon;
+pub mod ending;
+pub mod external;
+pub mod happened;
+pub mod heard;
+pub mod history;
+pub mod moments;
+pub mod reading;
+pub mod reboot;
+pub mod requests;
+pub mod run;
+pub mod saying;
+pub mod summaries;
+pub mod tally;
+pub mod todo;
+pub mod tour;
+pub mod trim;
+pub mod unsent;
+pub mod view;
 
 use std::{collections::VecDeque, fmt};
 
@@ -11,7 +40,7 @@ use crate::{
     breakpoint::git::GitState,
     clock::At,
     config::{Config, RebootMode},
-    guard::Guard,
+    guard::{Guard, GuardSettings},
     handoff::{Check, Generator, Handoff, Marker, PreservedState},
     keymap::Keymap,
     lineage::{
@@ -26,30 +55,30 @@ use crate::{
     transcript::{SessionId, Tokens, work::WorkAtHand},
 };
 
-use super::{
-    activity::Activity,
-    autopilot::Run,
-    breakpoint::Moments,
-    bridge::Bridge,
-    client_limit::ClientLimits,
-    compaction::Compactions,
-    copy::{CopyMode, Press},
-    cost::TurnCosts,
-    daemon::DaemonState,
-    ending::Ending,
-    event::{CallId, Ground, Lots, TranscriptFacts},
-    external::External,
-    history::HistoryPanel,
-    human::Requests,
-    reboot::Reboot,
-    say::Saying,
-    signal::Heard,
-    summary::Summaries,
-    tally::Tally,
-    todo::TodoList,
-    tour::Tour,
-    view::View,
-};
+use crate::app::event::{CallId, Ground, Lots, TranscriptFacts};
+
+use activity::Activity;
+use bridge::Bridge;
+use client_limits::ClientLimits;
+use compactions::Compactions;
+use copy::{CopyMode, Press};
+use costs::TurnCosts;
+use daemon::DaemonState;
+use ending::Ending;
+use external::External;
+use happened::Happened;
+use heard::Heard;
+use history::HistoryPanel;
+use moments::Moments;
+use reboot::Reboot;
+use requests::Requests;
+use run::Run;
+use saying::Saying;
+use summaries::Summaries;
+use tally::Tally;
+use todo::TodoList;
+use tour::Tour;
+use view::View;
 
 /// Who we are and whom we host: what does not change while we run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,6 +273,16 @@ pub struct NotesPanel {
 }
 
 impl NotesPanel {
+    /// A panel of these notes, which stand in the file.
+    fn of(notes: String) -> Self {
+        Self {
+            disk: notes.clone(),
+            agent_base: notes.clone(),
+            text: notes,
+            ..Self::default()
+        }
+    }
+
     /// Reads the notes, unless they are as they were.
     pub fn read(&mut self) {
         if self.read != self.text {
@@ -286,6 +325,23 @@ pub struct HandoffPanel {
 }
 
 impl HandoffPanel {
+    /// A panel of a message that says nothing yet.
+    fn empty(marker: Marker) -> Self {
+        Self {
+            generated: Handoff {
+                text: marker.to_string(),
+                marker,
+                left_out: Vec::new(),
+                warnings: Vec::new(),
+            },
+            edited: None,
+            editor: None,
+            scroll: 0,
+            check: Check::default(),
+            lists_missing: false,
+        }
+    }
+
     /// The message as it would be sent now.
     #[must_use]
     pub fn current(&self) -> &Handoff {
@@ -484,12 +540,12 @@ pub struct Model {
     pub said: Option<(String, At)>,
     /// The prompt that we type for somebody, until it is taken.
     pub saying: Option<Saying>,
-    /// The epoch of the timer that waits for the human to stop typing.
-    pub quiet_epoch: u64,
     /// The epoch of the timer that waits for a calm title to stay.
     pub calm_epoch: u64,
     /// The epoch of the timer that writes the scratchpad.
     pub save_epoch: u64,
+    /// What the event at hand has brought.
+    pub happened: Happened,
     /// The moment of the last event, for views that show ages.
     pub now: At,
     epoch: u64,
@@ -519,46 +575,27 @@ pub struct Beginning {
 }
 
 impl Model {
-    /// A supervisor that has not started its agent yet.
+    /// A supervisor that has not started its agent yet, and has drafted nothing.
     #[must_use]
     pub fn new(beginning: Beginning) -> Self {
-        let Beginning {
-            identity,
-            config,
-            lineage,
-            session,
-            lots,
-            notes,
-            generator,
-            host,
-            now,
-        } = beginning;
-        let marker = Marker {
-            run: lineage.run().to_string(),
+        let last = beginning.lineage.iterations().last();
+        let iteration = last.map_or(IterationId::FIRST, |last| last.iteration.next());
+        let handoff = HandoffPanel::empty(Marker {
+            run: beginning.lineage.run().to_string(),
             iteration: 1,
-            nonce: lots.nonce.clone(),
-        };
-        let empty = Handoff {
-            text: marker.to_string(),
-            marker,
-            left_out: Vec::new(),
-            warnings: Vec::new(),
-        };
-        let iteration = lineage
-            .iterations()
-            .last()
-            .map_or(IterationId::FIRST, |last| last.iteration.next());
-        let mut model = Self {
-            mode: config.reboot.mode,
-            guard: Guard::new(super::agent::guard_settings(&config)),
-            identity,
-            config,
+            nonce: beginning.lots.nonce.clone(),
+        });
+        Self {
+            mode: beginning.config.reboot.mode,
+            guard: Guard::new(GuardSettings::default()),
+            identity: beginning.identity,
+            config: beginning.config,
             paused: false,
             autopilot: None,
             agent: AgentView::default(),
-            lineage,
+            lineage: beginning.lineage,
             iteration,
-            session,
+            session: beginning.session,
             client: ClientLimits::default(),
             costs: TurnCosts::default(),
             compactions: Compactions::default(),
@@ -573,20 +610,8 @@ impl Model {
             work: WorkAtHand::default(),
             told: PreservedState::default(),
             preserved: PreservedState::default(),
-            notes: NotesPanel {
-                disk: notes.clone(),
-                agent_base: notes.clone(),
-                text: notes,
-                ..NotesPanel::default()
-            },
-            handoff: HandoffPanel {
-                generated: empty,
-                edited: None,
-                editor: None,
-                scroll: 0,
-                check: Check::default(),
-                lists_missing: false,
-            },
+            notes: NotesPanel::of(beginning.notes),
+            handoff,
             history: HistoryPanel::default(),
             focus: Focus::default(),
             zoomed: false,
@@ -600,7 +625,7 @@ impl Model {
             hovered: None,
             tour: None,
             title: String::new(),
-            host,
+            host: beginning.host,
             host_focused: None,
             external: None,
             pasting: Vec::new(),
@@ -608,27 +633,25 @@ impl Model {
             view: View::default(),
             reboot: Reboot::default(),
             summary: Summaries::default(),
-            lots,
+            lots: beginning.lots,
             moments: Moments::default(),
             tally: Tally::default(),
             ending: None,
             quitting: None,
             left_running: Vec::new(),
-            generator,
+            generator: beginning.generator,
             saves: Vec::new(),
             store_trouble: None,
             places_missing: None,
             unsent: None,
             said: None,
             saying: None,
-            quiet_epoch: 0,
             calm_epoch: 0,
             save_epoch: 0,
-            now,
+            happened: Happened::default(),
+            now: beginning.now,
             epoch: 0,
-        };
-        super::handoff::draft(&mut model);
-        model
+        }
     }
 
     /// The keys in force.

@@ -18,6 +18,14 @@
 //! under way. It looks only at what is true now, so facts may arrive in any order: the proof of delivery
 //! may come before the step that waits for it.
 
+pub mod ending;
+pub mod iteration;
+pub mod leave;
+pub mod moment;
+pub mod say;
+pub mod trim;
+pub mod unsent;
+
 mod automatic;
 mod banner;
 mod prepare;
@@ -26,167 +34,43 @@ mod steps;
 use crate::{
     api::wire::AgentState,
     clean,
-    clock::At,
     config::RebootMode,
     guard::Level,
     handoff::Handoff,
     lineage::{
-        Cause, EndReason, IterationId, TrimRecord, Way,
+        Cause, Way,
         journal::{JournalEntry, Step},
     },
-    transcript::{SessionId, Tokens},
+    transcript::SessionId,
 };
 
-use super::{
-    activity, autopilot,
-    draft::{self, OnDisk, Unsent},
+use crate::app::{
+    draft::{handoff, summary},
     effect::Effect,
     event::{Exit, TimerId},
-    external,
-    model::{Model, Overlay},
-    reading::Reading,
-    say,
-    trim::{self, Preview},
+    facts::{editor_refusal, is_calm, is_text_under_way},
+    model::{
+        Model, Overlay,
+        reading::Reading,
+        reboot::{Prepared, WITHDRAWN},
+        trim::Preview,
+        unsent::OnDisk,
+    },
+};
+pub use crate::app::{
+    facts::{EDITOR, UNSENT, blocked_by, is_quiet},
+    model::reboot::{Approval, Attempt, Kind, Quiet, QuietReason, Reboot},
 };
 
-use automatic::{Clock, breaker};
-pub use automatic::{
-    Quiet, QuietReason, after, consider, is_quiet, refused, session_changed, tick,
-};
+use automatic::breaker;
+pub use automatic::{after, consider, held_up, session_changed, tick};
 pub use banner::{Banner, banner};
-use prepare::Prepared;
 pub use prepare::prepared;
 pub use steps::{advance, draft_kept};
 use steps::{end_attempt, enter};
 
-/// The word for a document in `$EDITOR`, which blocks a reboot that the person at it has not asked for.
-pub const EDITOR: &str = "editor";
-
-/// Why a reboot has ended that was not due any more, in the word of the counters.
-pub(super) const WITHDRAWN: &str = "withdrawn";
-
-/// The word for an unsent prompt that cannot be read, and so would be lost.
-pub const UNSENT: &str = "unsent prompt";
-
 /// How many turns `d` puts a reboot off.
 pub(super) const DEFER_TURNS: u32 = 3;
-
-/// The reboot under way and what is remembered between two.
-#[derive(Debug, Default)]
-pub struct Reboot {
-    /// The reboot under way.
-    pub attempt: Option<Attempt>,
-    /// Why none begins by itself for now.
-    pub quiet: Option<Quiet>,
-    /// When the latest reboots began, for the breaker.
-    begun: Vec<At>,
-    /// Why the last one failed.
-    pub failure: Option<String>,
-    /// The level at which a person was last called to a reboot of this session.
-    called: Option<Level>,
-}
-
-impl Reboot {
-    /// Another session begins: what a person was called for was about the one before.
-    pub const fn forget_calls(&mut self) {
-        self.called = None;
-    }
-}
-
-/// Where the next iteration comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A new session with the handoff.
-    Fresh,
-    /// A trimmed copy of the session, resumed.
-    Trim,
-    /// The session before the last reboot, resumed.
-    Undo(SessionId, Option<IterationId>),
-    /// The same session, resumed after its process died.
-    Restart,
-}
-
-impl Kind {
-    /// Whether it is a reboot proper, which is journaled and recorded.
-    #[must_use]
-    pub const fn is_reboot(self) -> bool {
-        matches!(self, Self::Fresh | Self::Trim)
-    }
-
-    /// How the context goes over.
-    #[must_use]
-    pub const fn way(self) -> Way {
-        match self {
-            Self::Trim => Way::Trim,
-            Self::Fresh | Self::Undo(..) | Self::Restart => Way::Fresh,
-        }
-    }
-}
-
-/// One reboot from its trigger to its end.
-#[derive(Clone, Debug)]
-pub struct Attempt {
-    /// Its id in the journal.
-    pub id: uuid::Uuid,
-    /// Where the next iteration comes from.
-    pub kind: Kind,
-    /// What asked for it.
-    pub cause: Cause,
-    /// Where it stands.
-    pub step: Step,
-    /// The iteration that ends.
-    pub(super) from: IterationId,
-    /// The session that ends.
-    pub old: SessionId,
-    /// The session that begins.
-    pub new: SessionId,
-    /// The message, fixed when it was approved.
-    pub handoff: Option<Handoff>,
-    /// Whether it may go on, and whether a person said so.
-    pub approved: Option<Approval>,
-    /// Whether the running turn is to be interrupted.
-    pub force: bool,
-    /// When each step was entered.
-    pub entered: Vec<(Step, At)>,
-    /// Why it is being rolled back.
-    pub rolling_back: Option<String>,
-    /// Whether the handoff was seen to arrive, or the client in the trimmed session.
-    pub proven: bool,
-    /// Whether the proof is late and the human has been told.
-    pub overdue: bool,
-    /// What a trim would win, while the review is open.
-    pub preview: Preview,
-    /// What the trim has removed, once the copy is there.
-    pub trimmed: Option<TrimRecord>,
-    /// The copy that was ordered.
-    pub(super) copying: Option<u64>,
-    journaled: bool,
-    drafted: bool,
-    prepared: Prepared,
-    /// Whether the prompt box was looked at for the last time.
-    looked: bool,
-    /// How far what it holds is on its way to the disk.
-    draft: OnDisk,
-    old_gone: bool,
-    started: bool,
-    spawned: bool,
-    pub(super) failed: Option<String>,
-    /// How much of the window was in use when it was begun.
-    pub used: Option<Tokens>,
-    /// When `auto` goes ahead, while nothing speaks against it.
-    clock: Option<Clock>,
-    warmed_up: bool,
-    epoch: u64,
-}
-
-/// Who let a reboot go ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Approval {
-    /// A person, here or by `ctl`: that they are at the keyboard is no reason to wait.
-    Person,
-    /// `auto` mode.
-    Auto,
-}
 
 impl Attempt {
     fn new(model: &mut Model, kind: Kind, cause: Cause) -> Self {
@@ -229,38 +113,6 @@ impl Attempt {
         }
     }
 
-    /// Whether the old agent still lives and nothing has been done to it.
-    #[must_use]
-    pub fn is_harmless(&self) -> bool {
-        matches!(
-            self.step,
-            Step::Armed | Step::Drafting | Step::Review | Step::Preparing | Step::Waiting
-        )
-    }
-
-    /// Whether nobody has asked for it.
-    #[must_use]
-    pub const fn is_by_itself(&self) -> bool {
-        matches!(
-            self.cause,
-            Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit | Cause::Autopilot
-        )
-    }
-
-    /// Whether a new process has been ordered and the handoff is on its way to it.
-    #[must_use]
-    pub fn is_under_way(&self) -> bool {
-        matches!(
-            self.step,
-            Step::Starting | Step::Delivering | Step::Verifying | Step::Warming | Step::RollingBack
-        )
-    }
-
-    /// Whether the new iteration has begun, and the old session is not being resumed instead.
-    pub(super) fn has_begun(&self) -> bool {
-        self.started && self.is_under_way() && self.step != Step::RollingBack
-    }
-
     fn entry(&self, model: &Model, step: Step) -> JournalEntry {
         let process = model.agent.process.clone();
         let (old_agent, new_agent) = if self.spawned {
@@ -294,65 +146,10 @@ impl Attempt {
     }
 }
 
-/// What blocks a reboot now, by word; empty at a safe moment. A person who has approved does not block it
-/// by typing.
-#[must_use]
-pub fn blocked_by(model: &Model) -> Vec<&'static str> {
-    let agent = &model.agent;
-    let mut blocks = Vec::new();
-    if matches!(agent.state, AgentState::Busy | AgentState::Starting) {
-        blocks.push("turn");
-    }
-    if !agent.background.is_empty() {
-        blocks.push("background task");
-    }
-    let by_person = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|attempt| attempt.approved == Some(Approval::Person));
-    // The list hides whether a turn runs: the hooks alone say it then.
-    if agent.state == AgentState::Unknown && !(agent.listing && by_person) {
-        blocks.push("unknown");
-    }
-    // What is typed into the agent view is the task of yet another session; the session itself is ended from there too.
-    if agent.state == AgentState::Dialog || (agent.listing && !by_person) {
-        blocks.push("dialog");
-    }
-    if is_typing(model) && !by_person {
-        blocks.push("typing");
-    }
-    if model.external.is_some() && !by_person {
-        blocks.push(EDITOR);
-    }
-    if draft::unsent(model) == Unsent::Unreadable {
-        blocks.push(UNSENT);
-    }
-    if agent.state == AgentState::Exited {
-        blocks.clear();
-    }
-    blocks
-}
-
-/// Whether a document is open in an editor, `$EDITOR` or one of our own: what is half written is not to be sent.
-fn is_editing(model: &Model) -> bool {
-    model.external.is_some() || model.notes.editor.is_some() || model.handoff.editor.is_some()
-}
-
-/// Whether the human has typed into the pane within the quiet time.
-#[must_use]
-pub fn is_typing(model: &Model) -> bool {
-    let quiet = model.config.reboot.typing_quiet;
-    model
-        .agent
-        .typed_at
-        .is_some_and(|typed| model.now.since(typed) < quiet)
-}
-
-/// Whether nothing blocks a reboot now.
-#[must_use]
-pub fn is_safe(model: &Model) -> bool {
-    blocked_by(model).is_empty()
+/// How far the reboot under way has come: what a later look at it may follow from.
+pub(super) fn standing(model: &Model) -> Option<(uuid::Uuid, Step, Option<Approval>, bool)> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    Some((attempt.id, attempt.step, attempt.approved, attempt.force))
 }
 
 /// A person, a script or a threshold asks for a reboot. `asked` says whether one of the first two did; the review is opened
@@ -383,7 +180,6 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
     } else if model.mode == RebootMode::Ask {
         effects.extend(call(model, "A reboot waits for your review."));
     }
-    effects.extend(advance(model));
     Ok(effects)
 }
 
@@ -464,9 +260,8 @@ pub fn resume_earlier(model: &mut Model, session: SessionId) -> Result<Vec<Effec
 
 fn bring_back(model: &mut Model, session: SessionId, held_by: &'static str) -> Vec<Effect> {
     let parent = model.lineage.newest_in(session);
-    let mut effects = autopilot::hold(model, held_by);
-    effects.extend(resume(model, Kind::Undo(session, parent), Cause::Undo));
-    effects
+    model.happened.taken_over = Some(held_by);
+    resume(model, Kind::Undo(session, parent), Cause::Undo)
 }
 
 /// Resumes the same session after its process has ended by itself.
@@ -489,9 +284,7 @@ fn resume(model: &mut Model, kind: Kind, cause: Cause) -> Vec<Effect> {
         Kind::Restart => Step::Waiting,
         _ => Step::Preparing,
     };
-    let mut effects = enter(model, first);
-    effects.extend(advance(model));
-    effects
+    enter(model, first)
 }
 
 /// Takes up a reboot that a supervisor before us had to leave: the old agent is gone, the human had
@@ -532,7 +325,7 @@ fn open_review(model: &mut Model) -> Vec<Effect> {
     if drafted {
         // Turns may have passed since it was drafted: the person may have gone on working under the banner.
         effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
-        effects.extend(super::summary::refresh(model));
+        effects.extend(summary::refresh(model));
     }
     effects
 }
@@ -561,12 +354,12 @@ pub fn ended_as(model: &mut Model, session: SessionId) {
 
 /// A person, a script or `auto` mode says go. A second approval while a turn runs interrupts it.
 pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, String> {
-    super::handoff::finish_edit(model);
+    handoff::finish_edit(model);
     // Nobody sees the countdown of `auto` behind an editor: the review waits.
     if approval == Approval::Auto && model.external.is_some() {
         return Err("an editor has the terminal".to_owned());
     }
-    if let Some(why) = external::refusal(model).or_else(|| trim::refusal(model)) {
+    if let Some(why) = editor_refusal(model).or_else(|| trim::refusal(model)) {
         return Err(why);
     }
     let message = model.handoff.current().clone();
@@ -583,9 +376,7 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
         step => return Err(format!("the reboot has been approved: {step}")),
     }
     close_review(model);
-    let mut effects = super::summary::settle(model);
-    effects.extend(advance(model));
-    Ok(effects)
+    Ok(summary::settle(model))
 }
 
 /// Takes the review from the screen. What else lies there is not this reboot's.
@@ -614,70 +405,53 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
         model.notice("reboot cancelled: nothing was changed");
         "cancelled"
     };
-    let mut effects = end_attempt(model, Step::Failed, Some(why));
     if !defer {
-        effects.extend(autopilot::hold(model, "your cancel"));
+        model.happened.taken_over = Some("your cancel");
     }
-    Ok(effects)
+    Ok(end_attempt(model, Step::Failed, Some(why)))
 }
 
 /// A step is on disk.
-pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) -> Vec<Effect> {
-    match &mut model.reboot.attempt {
-        Some(attempt) if attempt.id == id && attempt.step == step => attempt.journaled = true,
-        _ => return Vec::new(),
+pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.id == id
+        && attempt.step == step
+    {
+        attempt.journaled = true;
     }
-    advance(model)
 }
 
 /// The facts for the draft have arrived.
-pub fn drafted(model: &mut Model) -> Vec<Effect> {
+pub const fn drafted(model: &mut Model) {
     if let Some(attempt) = &mut model.reboot.attempt {
         attempt.drafted = true;
     }
-    advance(model)
-}
-
-/// The body of a message that was not delivered, while the old session is being resumed: it stays at hand for
-/// another review.
-#[must_use]
-pub fn undelivered(model: &Model) -> Option<String> {
-    let message = match &model.reboot.attempt {
-        // A trim sends no message, so the human's own is still to be sent.
-        Some(attempt) if attempt.kind == Kind::Trim => model.handoff.edited.as_ref(),
-        Some(attempt) if attempt.rolling_back.is_some() => attempt.handoff.as_ref(),
-        Some(_) => None,
-        None => model.handoff.edited.as_ref(),
-    };
-    message.map(|one| one.body().to_owned())
 }
 
 /// The new agent's process runs.
-pub fn spawned(model: &mut Model) -> Vec<Effect> {
+pub const fn spawned(model: &mut Model) {
     if let Some(attempt) = &mut model.reboot.attempt {
         attempt.spawned = true;
     }
-    advance(model)
 }
 
 /// The new agent's process could not be started.
-pub fn spawn_failed(model: &mut Model, why: &str) -> Vec<Effect> {
+pub fn spawn_failed(model: &mut Model, why: &str) {
     if let Some(attempt) = &mut model.reboot.attempt {
         attempt.failed = Some(why.to_owned());
     }
-    advance(model)
 }
 
 /// A prompt reached the agent: is it the handoff?
-pub fn prompt_seen(model: &mut Model, prompt: &str) -> Vec<Effect> {
+pub fn prompt_seen(model: &mut Model, prompt: &str) {
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
     let Some(handoff) = &attempt.handoff else {
-        return Vec::new();
+        return;
     };
     if attempt.kind == Kind::Trim || !attempt.is_under_way() || !handoff.marker.is_in(prompt) {
-        return Vec::new();
+        return;
     }
     attempt.proven = true;
     if clean::composed(prompt.trim_end()) != clean::composed(&handoff.text) {
@@ -686,19 +460,18 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) -> Vec<Effect> {
             "the handoff arrived changed: {sent} bytes sent, {arrived} arrived"
         ));
     }
-    advance(model)
 }
 
 /// The marker was seen by other means than a hook.
-pub fn marker_seen(model: &mut Model) -> Vec<Effect> {
-    match &mut model.reboot.attempt {
-        Some(attempt) if attempt.is_under_way() => attempt.proven = true,
-        _ => return Vec::new(),
+pub fn marker_seen(model: &mut Model) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.is_under_way()
+    {
+        attempt.proven = true;
     }
-    advance(model)
 }
 
-/// The agent's process is gone. Returns whether the reboot expected it or deals with it.
+/// The agent's process is gone. Returns whether the reboot expected it or deals with it, and what is given up with it.
 pub fn exited(model: &mut Model, exit: &Exit) -> (bool, Vec<Effect>) {
     let given_up = automatic::agent_ended(model);
     let Some(attempt) = &mut model.reboot.attempt else {
@@ -709,7 +482,7 @@ pub fn exited(model: &mut Model, exit: &Exit) -> (bool, Vec<Effect>) {
         Step::Ending => attempt.old_gone = true,
         _ => attempt.failed = Some(format!("the new agent ended at once: {exit}")),
     }
-    (true, advance(model))
+    (true, given_up)
 }
 
 /// A timer of the reboot has run out.
@@ -726,12 +499,12 @@ pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         }
         _ => {}
     }
-    advance(model)
+    Vec::new()
 }
 
 fn verify_due(model: &mut Model) -> Vec<Effect> {
-    let waits = activity::is_calm(model) && model.agent.prompt_box.is_present();
-    let is_typing = say::is_typing(model);
+    let waits = is_calm(model) && model.agent.prompt_box.is_present();
+    let is_typing = is_text_under_way(model);
     let timeout = model.config.reboot.verify_timeout;
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
@@ -739,7 +512,7 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
     if attempt.kind == Kind::Trim && waits {
         // Without hooks its screen is the witness: a client that waits for a prompt has taken the session.
         attempt.proven = true;
-        return advance(model);
+        return Vec::new();
     }
     if is_typing {
         // The time begins with the Enter.
@@ -771,22 +544,5 @@ pub fn abandon(model: &mut Model) -> Vec<Effect> {
             Vec::new()
         }
         None => Vec::new(),
-    }
-}
-
-/// Why the old iteration of this reboot ends, in the words of its record.
-#[must_use]
-pub fn end_reason(model: &Model) -> EndReason {
-    match &model.reboot.attempt {
-        Some(attempt)
-            if matches!(
-                attempt.cause,
-                Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit
-            ) =>
-        {
-            EndReason::ContextLimit
-        }
-        Some(attempt) if attempt.cause == Cause::Autopilot => EndReason::Natural,
-        _ => EndReason::UserReboot,
     }
 }

@@ -4,27 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::{
     api::wire::MetricsReport,
-    lineage::{Cause, IterationId, journal::Step},
+    lineage::{IterationId, journal::Step},
 };
 
-use super::{effect::Effect, model::Model, reboot::WITHDRAWN};
-
-/// Counters, which only grow.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Turns that have ended.
-    pub turns: u64,
-    /// Commits seen.
-    pub commits: u64,
-    /// Test runs seen that passed.
-    pub tests_passed: u64,
-    /// Test runs seen that failed.
-    pub tests_failed: u64,
-    /// Checkpoints ordered.
-    pub checkpoints: u64,
-    /// Reboots that have ended, by cause and outcome.
-    pub reboots: BTreeMap<(Cause, &'static str), u64>,
-}
+use crate::app::{
+    effect::Effect,
+    model::{Model, reboot::WITHDRAWN},
+};
 
 /// Where the counters of an iteration stood.
 #[derive(Clone, Copy, Debug)]

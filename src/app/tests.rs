@@ -30,6 +30,7 @@ use super::{
     effect::{Preparation, Rung, StartAgent},
     event::{CallId, Exit, HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent, TimerId},
     model::{Beginning, Focus, Identity, Overlay},
+    model_of,
     reboot::Kind,
     update,
 };
@@ -111,7 +112,7 @@ impl Bench {
 
     fn as_configured(config: Config) -> Self {
         let mut bench = Self::bare(config);
-        super::agent::begin(&mut bench.model, false, None, None);
+        super::iteration::begin(&mut bench.model, false, None, None);
         bench.spawned(NEW);
         bench.started(OLD);
         bench.ready();
@@ -125,7 +126,7 @@ impl Bench {
             since_start: Duration::ZERO,
             wall,
         };
-        let model = Model::new(Beginning {
+        let model = model_of(Beginning {
             identity: Identity {
                 version: "0",
                 pid: 1,

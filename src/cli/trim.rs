@@ -17,7 +17,7 @@ use super::{
     sessions::{self, Kept},
 };
 use crate::{
-    app::agent::guard_settings,
+    app::figures::guard_settings,
     clean::one_line,
     config::{
         Config,

@@ -106,7 +106,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
     let store_writer = kept.store_writer.start(answers.0.clone());
 
     let (kind, speech) = (start.agent.kind, start.work.speech());
-    let mut model = Model::new(Beginning {
+    let mut model = app::model_of(Beginning {
         identity: identity(&start),
         config: start.config,
         lineage: kept.lineage,
@@ -354,8 +354,8 @@ fn first_effects(
             app::autopilot::begin(model, task.plan, task.file.is_some(), recovered)
         }
         (_, Some(recovered)) => recovered,
-        (Work::Restore(checkpoint), None) => app::checkpoint::restore(model, &checkpoint),
-        (Work::Session, None) => app::agent::begin(model, false, None, prompt),
+        (Work::Restore(checkpoint), None) => app::restore::begin(model, &checkpoint),
+        (Work::Session, None) => app::iteration::begin(model, false, None, prompt),
     }
 }
 

@@ -152,7 +152,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
     }
     let mut effects = Vec::new();
     match decided.recovery {
-        Recovery::Nothing => effects.extend(app::agent::begin(model, false, None, None)),
+        Recovery::Nothing => effects.extend(app::iteration::begin(model, false, None, None)),
         Recovery::RollBack { resume } => {
             if let Some(session) = resume {
                 model.session = session;
@@ -161,7 +161,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
                 app::handoff::keep(model, body);
             }
             effects.push(closed(Step::Failed, "rolled back at the next start"));
-            effects.extend(app::agent::begin(
+            effects.extend(app::iteration::begin(
                 model,
                 resume.is_some(),
                 Some(Cause::Recovery),
@@ -175,7 +175,12 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
                 Way::Trim => "the trimmed copy was whole: resumed at the next start",
             };
             effects.push(closed(Step::Done, outcome));
-            effects.extend(app::agent::begin(model, true, Some(Cause::Recovery), None));
+            effects.extend(app::iteration::begin(
+                model,
+                true,
+                Some(Cause::Recovery),
+                None,
+            ));
             // It was a reboot after all, and can be undone as one.
             if let Some(current) = model.lineage.current_mut() {
                 current.reboot = Some(record(entry, marker));

@@ -18,7 +18,7 @@ use ratatui::{
 
 use crate::{
     api::wire::AgentState,
-    app::{Model, activity, layout::Layout, reboot, report::mode_word},
+    app::{Model, activity, facts, layout::Layout, reboot, report::mode_word},
     keymap::Action,
     lineage::journal::Step,
     pane::screen::{Progress, Screen},
@@ -274,7 +274,7 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     }
     let Some(notice) = model.notices.back() else {
         let asks = matches!(model.agent.state, AgentState::Dialog | AgentState::Unknown);
-        let reason = activity::reason(model).filter(|_| asks);
+        let reason = facts::agent_reason(model).filter(|_| asks);
         return match reason {
             Some(reason) => {
                 let style = state_style(model, theme);

@@ -17,10 +17,10 @@ use ratatui::{
 use crate::{
     app::{
         Model, breakpoint, cost,
-        draft::{self, Unsent},
         reading::{Reading, Section, sections},
         reboot::{self, Kind},
         trim::{self, NotOffered, Offer},
+        unsent::{self, Unsent},
     },
     lineage::{Cause, journal::Step},
     transcript::Tokens,
@@ -403,7 +403,7 @@ fn new(model: &Model) -> Option<String> {
 
 /// What becomes of what stands in the agent's prompt box; one row where the handoff stands below.
 fn unsent(model: &Model, beside: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let (said, style) = match draft::unsent(model) {
+    let (said, style) = match unsent::unsent(model) {
         Unsent::Nothing => return Vec::new(),
         Unsent::Text(text) => {
             let lines = text.lines().count();

@@ -232,13 +232,13 @@ const DOORS: [(&str, &[&str]); 16] = [
     ("hyper", &["api/server.rs", "api/server/"]),
     (
         "ratatui_textarea",
-        &["app/model.rs", "app/input.rs", "ui/scratchpad.rs"],
+        &["app/model.rs", "app/view/input.rs", "ui/scratchpad.rs"],
     ),
     (
         "ratatui",
         &[
             "ui/",
-            "app/layout.rs",
+            "app/view/layout.rs",
             "runtime/canvas.rs",
             "runtime/terminal.rs",
             "runtime/paint.rs",
@@ -384,6 +384,203 @@ fn rooms_use_only_rooms_before_them() {
         }
     }
     assert!(wrong.is_empty(), "walls broken:\n{}", wrong.join("\n"));
+}
+
+/// The most files that may import one another in a circle.
+const LARGEST_CIRCLE: usize = 4;
+
+/// Paths like `a::{b, c::{d}}`, each written out.
+fn written_out(tree: &str) -> Vec<String> {
+    let Some((head, inside)) = tree.split_once('{') else {
+        let path = tree.split(" as ").next().unwrap_or_default();
+        return vec![path.trim().to_owned()];
+    };
+    let inside = inside.trim_end().strip_suffix('}').unwrap_or(inside);
+    let (mut paths, mut piece, mut depth) = (Vec::new(), String::new(), 0);
+    for c in inside.chars().chain([',']) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if c == ',' && depth == 0 {
+            let whole = std::mem::take(&mut piece);
+            if !whole.trim().is_empty() {
+                paths.extend(written_out(&format!("{}{}", head.trim(), whole.trim())));
+            }
+        } else {
+            piece.push(c);
+        }
+    }
+    paths
+}
+
+/// The paths into this crate that a file's code names, in imports and elsewhere.
+fn named_paths(code: &str) -> Vec<String> {
+    const STARTS: [&str; 3] = ["crate::", "super::", "self::"];
+    let code = &code.replace("(in crate::app)", "");
+    let mut paths = Vec::new();
+    for statement in code.split(';') {
+        let import = statement.lines().position(|line| {
+            let (before, tree) = line.trim_start().split_once("use ").unwrap_or(("", ""));
+            (before.is_empty() || before.starts_with("pub"))
+                && STARTS.iter().any(|start| tree.starts_with(start))
+        });
+        if let Some(at) = import {
+            let lines: Vec<&str> = statement.lines().skip(at).collect();
+            let lines = lines.join(" ");
+            let tree = lines.split_once("use ").map_or("", |(_, tree)| tree);
+            paths.extend(written_out(tree));
+        }
+    }
+    let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    for word in code.split(|c: char| !is_path(c)) {
+        // What ends so is the head of a group, which is written out above.
+        let is_head = word.ends_with(':');
+        if !is_head && STARTS[..2].iter().any(|start| word.starts_with(start)) {
+            paths.push(word.to_owned());
+        }
+    }
+    paths
+}
+
+/// A file's module path with slashes: that of `app/mod.rs` is `app`, and that of `lib.rs` empty.
+fn module_of(file: &str) -> String {
+    let mut parts: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
+    parts.pop_if(|last| matches!(*last, "mod" | "lib" | "main"));
+    parts.join("/")
+}
+
+/// The file in which a path ends, as seen from a module.
+fn file_of(here: &str, path: &str, modules: &BTreeSet<String>) -> Option<String> {
+    let mut base: Vec<&str> = here.split('/').collect();
+    for part in path.split("::").map(str::trim) {
+        match part {
+            "crate" => base.clear(),
+            "super" => {
+                base.pop();
+            }
+            "self" | "" => {}
+            part => base.push(part),
+        }
+    }
+    while !base.is_empty() {
+        let module = base.join("/");
+        if modules.contains(&module) {
+            return Some(module);
+        }
+        base.pop();
+    }
+    None
+}
+
+/// The files that each file imports, by their module paths. What a door names of the files below it is no import: that is what
+/// a door is for.
+fn imports(sources: &BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
+    let modules: BTreeSet<String> = sources.keys().map(|file| module_of(file)).collect();
+    let of = |(file, code): (&String, &String)| {
+        let module = module_of(file);
+        let paths = named_paths(code);
+        let named = paths
+            .iter()
+            .filter_map(|path| file_of(&module, path, &modules));
+        let below = format!("{module}/");
+        let others = named.filter(|other| *other != module && !other.starts_with(&below));
+        let others = others.collect();
+        (module, others)
+    };
+    sources.iter().map(of).collect()
+}
+
+/// The groups of files that import one another in a circle.
+fn circles(sources: &BTreeMap<String, String>) -> BTreeSet<Vec<String>> {
+    let imports = imports(sources);
+    let reached = |from: &String| {
+        let mut seen = BTreeSet::new();
+        let mut next: Vec<&String> = imports[from].iter().collect();
+        while let Some(one) = next.pop() {
+            if seen.insert(one.clone()) {
+                next.extend(&imports[one]);
+            }
+        }
+        seen
+    };
+    let reach: BTreeMap<&String, BTreeSet<String>> =
+        imports.keys().map(|one| (one, reached(one))).collect();
+    let group = |(module, seen): (&&String, &BTreeSet<String>)| -> Vec<String> {
+        let back = seen.iter().filter(|other| reach[other].contains(*module));
+        back.cloned().collect()
+    };
+    let groups = reach.iter().map(group);
+    groups.filter(|group| group.len() > 1).collect()
+}
+
+#[test]
+fn no_circle_of_imports_is_large_and_none_leaves_its_folder_in_the_core() {
+    let folder = |module: &String| module.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    for circle in circles(&sources()) {
+        assert!(
+            circle.len() <= LARGEST_CIRCLE,
+            "a circle of {} files: {circle:?}",
+            circle.len()
+        );
+        let folders: BTreeSet<_> = circle.iter().map(folder).collect();
+        assert!(
+            !circle[0].starts_with("app/") || folders.len() == 1,
+            "a circle across folders: {circle:?}"
+        );
+    }
+}
+
+/// The levels of the core, each of which may use those before it.
+const LEVELS: [&[&str]; 9] = [
+    &["model", "event", "effect"],
+    &["facts"],
+    &["tally"],
+    &["draft"],
+    &["reboot"],
+    &["autopilot"],
+    &["session"],
+    &["outside"],
+    &["view"],
+];
+
+#[test]
+fn the_core_s_features_use_only_features_below_them() {
+    let level = |module: &str| {
+        let name = module.strip_prefix("app/")?.split('/').next()?;
+        let level = LEVELS.iter().position(|level| level.contains(&name));
+        assert!(level.is_some(), "{module} has no level");
+        level
+    };
+    let is_core = |module: &str| module.starts_with("app/") && !module.starts_with("app/tests/");
+    let mut wrong = Vec::new();
+    for (module, used) in imports(&sources()) {
+        for used in used.iter().filter(|_| is_core(&module)) {
+            // By the core's own door one would get round these walls.
+            if used == "app" || level(used) > level(&module) {
+                wrong.push(format!("{module} uses {used}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "walls broken:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_circle_is_seen_however_it_is_written() {
+    let file = |name: &str, code: &str| (name.to_owned(), code.to_owned());
+    let sources = BTreeMap::from([
+        file("app/mod.rs", "pub mod a;\nuse a::one;\nuse self::b::two;"),
+        file("app/a.rs", "use super::{\n    b::{self, two as other},\n};"),
+        file(
+            "app/b.rs",
+            "pub(in crate::app) fn f() { crate::app::c::three(); }",
+        ),
+        file("app/c.rs", "fn three() {}\npub use super::a::one;"),
+        file("app/d.rs", "use crate::app::{a::one, b};"),
+    ]);
+    let found: Vec<_> = circles(&sources).into_iter().collect();
+    assert_eq!(found, [["app/a", "app/b", "app/c"]]);
 }
 
 #[test]

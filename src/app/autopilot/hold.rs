@@ -7,21 +7,18 @@ use crate::{
     lineage::journal::Step,
 };
 
-use super::{
-    Due, SETTLE_FRESH, clock, finish, resume_key, set, told::tell, turn::give_up_background,
-};
+use super::{SETTLE_FRESH, clock, finish, resume_key, set, told::tell, turn::give_up_background};
 use crate::app::{
-    control,
     effect::Effect,
-    model::{Model, Overlay},
-    reboot::{self, Approval},
-    say,
+    facts::{is_safe, typing_refusal},
+    model::{Model, Overlay, run::Due},
+    reboot::{self, Approval, say},
 };
 
 /// A person wants something said though the run is held: at a safe moment it is.
 pub(super) fn say_held(model: &mut Model) -> Vec<Effect> {
-    let safe = model.agent.state == AgentState::Idle && reboot::blocked_by(model).is_empty();
-    if !safe || say::refusal(model).is_some() {
+    let safe = model.agent.state == AgentState::Idle && is_safe(model);
+    if !safe || typing_refusal(model).is_some() {
         return Vec::new();
     }
     let Some(run) = &mut model.autopilot else {
@@ -46,7 +43,7 @@ pub fn takes_over(model: &mut Model, clean: bool) -> bool {
         return run.pilot.is_over();
     }
     if clean && run.pilot.plan.attended {
-        let _ = hold(model, "the agent's end");
+        model.happened.taken_over = Some("the agent's end");
         return false;
     }
     true
@@ -80,7 +77,7 @@ pub fn person_typed(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Holds the run until it is resumed.
-pub fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
+pub(super) fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
@@ -96,7 +93,7 @@ pub fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
 }
 
 /// The run goes on after a pause or a trip.
-pub fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
+fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
     let draft = model.agent.has_draft() && model.agent.state == AgentState::Idle;
     let Some(run) = &mut model.autopilot else {
         return Ok(Vec::new());
@@ -135,6 +132,24 @@ pub fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
     Ok(effects)
 }
 
+/// Lets nothing happen by itself.
+pub fn pause(model: &mut Model, by: &'static str) -> Vec<Effect> {
+    model.paused = true;
+    if model.autopilot.is_some() {
+        return hold(model, by);
+    }
+    model.notice("paused: no automatic reboots");
+    Vec::new()
+}
+
+/// Takes back a pause; an autonomous run that a breaker has stopped goes on, too.
+pub fn go_on(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let effects = resume(model)?;
+    model.paused = false;
+    model.notice("resumed");
+    Ok(effects)
+}
+
 /// The key that pauses and resumes.
 pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
     let held = match &model.autopilot {
@@ -142,9 +157,9 @@ pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
         None => model.paused,
     };
     if held {
-        control::resume(model)
+        go_on(model)
     } else {
-        Ok(control::pause(model, "a key"))
+        Ok(pause(model, "a key"))
     }
 }
 
@@ -202,7 +217,7 @@ pub fn headless(model: &mut Model) -> Vec<Effect> {
     {
         // Whoever typed it is gone.
         model.agent.draft = false;
-        effects.extend(control::resume(model).unwrap_or_default());
+        effects.extend(go_on(model).unwrap_or_default());
     }
     if let Some(run) = &mut model.autopilot {
         // Its timer is set anew by what is true now, for a run that nobody watches.

@@ -7,8 +7,7 @@ use crate::{
     lineage::Cause,
 };
 
-use super::spent;
-use crate::app::{effect::Effect, model::Model};
+use crate::app::{effect::Effect, facts::spent, model::Model};
 
 /// How many lines of a run are remembered, and how many of them scripts are given.
 const TIMELINE: usize = 500;
@@ -18,7 +17,7 @@ pub(super) fn tell(news: RunNews) -> Effect {
     Effect::Tell(Box::new(news))
 }
 
-pub(super) fn run_ended(model: &Model, code: i32) -> RunNews {
+fn run_ended(model: &Model, code: i32) -> RunNews {
     let spent = spent(model);
     let pilot = model.autopilot.as_ref().map(|run| &run.pilot);
     let why = match pilot.map(|pilot| &pilot.phase) {
@@ -35,8 +34,26 @@ pub(super) fn run_ended(model: &Model, code: i32) -> RunNews {
     }
 }
 
+/// What comes last in every update: the run's events, and its end before it comes.
+pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.autopilot.is_none() {
+        return;
+    }
+    let news = news(model);
+    let leaving = effects
+        .iter()
+        .position(|effect| matches!(effect, Effect::Quit(_)));
+    let at = leaving.unwrap_or(effects.len());
+    let end = match effects.get(at) {
+        Some(Effect::Quit(code)) => Some(tell(run_ended(model, *code))),
+        _ => None,
+    };
+    effects.splice(at..at, news.into_iter().chain(end));
+    remember(model, effects);
+}
+
 /// Iterations that have begun or ended since the last look, and what the footer says.
-pub(super) fn news(model: &mut Model) -> Vec<Effect> {
+fn news(model: &mut Model) -> Vec<Effect> {
     let now = model.now;
     let runs = model.agent.process.is_some();
     let Some(run) = &mut model.autopilot else {

@@ -14,11 +14,17 @@ use crate::{
 };
 
 use super::{
-    DEAF, DIALOG, Due, FIGURE, follow, hold, is_always_fresh, is_unattended, set, set_phase, spent,
+    DEAF, DIALOG, FIGURE, follow, heed, hold, is_always_fresh, set, set_phase,
     told::{call, start_of, tell, turn_news},
     trip,
 };
-use crate::app::{effect::Effect, handoff, model::Model, reboot, say};
+use crate::app::{
+    draft::handoff,
+    effect::Effect,
+    facts::{is_quiet, is_typing, is_unattended, reads_task, spent, typing_refusal},
+    model::{Model, run::Due},
+    reboot::{self, say},
+};
 
 /// How long a wake-up of the client is waited for: it sets one at most an hour ahead.
 const WAKE_UP: Duration = Duration::from_secs(65 * 60);
@@ -121,7 +127,7 @@ pub(super) fn settle(model: &mut Model) -> Vec<Effect> {
     if !matches!(model.agent.state, AgentState::Idle | AgentState::Limit) {
         return Vec::new();
     }
-    if reboot::is_typing(model) {
+    if is_typing(model) {
         return set(model, Due::Settle, model.config.reboot.typing_quiet);
     }
     // Judged by the figure of the turn before, a turn that has filled the window would be followed by a prompt that the client
@@ -140,13 +146,6 @@ pub(super) fn settle(model: &mut Model) -> Vec<Effect> {
         None => effects.extend(decide(model)),
     }
     effects
-}
-
-/// The order to read the task again, if it is a file.
-#[must_use]
-pub fn reads_task(model: &Model) -> Option<Effect> {
-    let reads = model.autopilot.as_ref().is_some_and(|run| run.reads_task);
-    reads.then_some(Effect::ReadTask)
 }
 
 /// The task was read again, at a reboot or before a prompt.
@@ -190,7 +189,7 @@ pub(super) fn is_full(model: &Model) -> bool {
     let full = figure
         .is_some_and(|figure| figure.level >= Level::Overflow && figure.source != Source::Estimate);
     let refused = model.agent.state == AgentState::Limit && full;
-    refused || (full && !reboot::is_quiet(model))
+    refused || (full && !is_quiet(model))
 }
 
 /// A number that changes with git, the notes and what the signals said.
@@ -204,7 +203,7 @@ pub(super) fn fingerprint(model: &Model) -> u64 {
 
 /// Types the next prompt, as soon as the prompt box takes one.
 pub(super) fn type_prompt(model: &mut Model) -> Vec<Effect> {
-    if let Some(why) = say::refusal(model) {
+    if let Some(why) = typing_refusal(model) {
         return wait_for_prompt_box(model, why);
     }
     let Some(run) = &mut model.autopilot else {
@@ -237,7 +236,7 @@ pub(super) fn prompt_box_ready(model: &mut Model) -> Vec<Effect> {
         .autopilot
         .as_ref()
         .is_some_and(|run| run.due == Some(Due::PromptBox));
-    if waits && say::refusal(model).is_none() {
+    if waits && typing_refusal(model).is_none() {
         return settle(model);
     }
     Vec::new()
@@ -245,7 +244,7 @@ pub(super) fn prompt_box_ready(model: &mut Model) -> Vec<Effect> {
 
 /// The prompt box was not ready for long.
 pub(super) fn prompt_box_late(model: &mut Model) -> Vec<Effect> {
-    let why = say::refusal(model).unwrap_or("the agent's prompt box is not ready");
+    let why = typing_refusal(model).unwrap_or("the agent's prompt box is not ready");
     if is_unattended(model) {
         let about = why.to_owned();
         return trip(model, &Trip::Dialog { about });
@@ -315,7 +314,9 @@ pub(super) fn give_up_background(model: &mut Model) {
 pub(super) fn fresh(model: &mut Model) -> Vec<Effect> {
     let full = is_full(model);
     let mut effects = if full {
-        reboot::consider(model)
+        let mut effects = reboot::consider(model);
+        effects.extend(heed(model));
+        effects
     } else {
         reboot::request(model, Cause::Autopilot, false).unwrap_or_else(|why| {
             model.trouble(why);

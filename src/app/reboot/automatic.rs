@@ -18,84 +18,33 @@ use std::time::Duration;
 use crate::{
     api::wire::AgentState,
     config::RebootMode,
-    guard::{Figure, Level, Source, Threshold},
+    guard::Level,
     lineage::{Cause, journal::Step},
 };
 
-use super::{
-    Approval, WITHDRAWN, advance, approve, blocked_by, is_editing, is_safe, request,
-    steps::end_attempt,
-};
+use super::{Approval, WITHDRAWN, approve, request, steps::end_attempt};
 use crate::app::{
-    autopilot, breakpoint,
+    draft::{breakpoint, summary},
     effect::Effect,
     event::TimerId,
-    model::{Model, Overlay},
-    summary,
+    facts::{
+        auto_delay, blocked_by, deciding_figure, is_editing, is_forced, is_last, is_quiet, is_safe,
+    },
+    model::{
+        Model, Overlay,
+        happened::NoReboot,
+        reboot::{Clock, Quiet, QuietReason},
+    },
 };
 
 /// How often the time that is left is shown anew.
 const TICK: Duration = Duration::from_secs(1);
-
-/// Why no reboot begins by itself for now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum QuietReason {
-    /// A person has put it off.
-    Deferred,
-    /// A person has closed the review of one.
-    Cancelled,
-    /// A person has taken one back.
-    Undone,
-    /// A breaker says that it would not help, and why.
-    Breaker(String),
-}
-
-/// A time in which no reboot begins by itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quiet {
-    /// Why.
-    pub reason: QuietReason,
-    /// It is over once so many turns of the iteration have ended.
-    pub until_turn: u32,
-    /// Whether the context was past the force line when it began. If not, that line ends it.
-    forced: bool,
-}
-
-/// The time after which `auto` goes ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Clock {
-    /// When it does, by the monotonic clock.
-    pub at: Duration,
-    /// The timer that drives it.
-    epoch: u64,
-}
 
 impl Clock {
     /// How long until then.
     pub fn left(self, model: &Model) -> Duration {
         self.at.saturating_sub(model.now.since_start)
     }
-}
-
-/// The figure that decides about reboots. An estimate says too little: a program that only redraws its screen would fill
-/// any window by it.
-fn told(model: &Model) -> Option<Figure> {
-    let figure = model.guard.figure(model.now);
-    figure.filter(|figure| figure.source != Source::Estimate)
-}
-
-/// Whether the context is past the force line, behind which neither breakers nor an earlier no count.
-fn is_forced(model: &Model) -> bool {
-    told(model).is_some_and(|figure| figure.used >= figure.lines.at(Threshold::Force))
-}
-
-/// Whether no reboot is to begin by itself just now.
-#[must_use]
-pub fn is_quiet(model: &Model) -> bool {
-    let quiet = model.reboot.quiet.as_ref();
-    quiet.is_some_and(|quiet| {
-        model.agent.turns < quiet.until_turn && (quiet.forced || !is_forced(model))
-    })
 }
 
 /// Lets no reboot begin by itself until so many more turns have ended.
@@ -108,14 +57,23 @@ pub(super) fn be_quiet(model: &mut Model, turns: u32, reason: QuietReason) {
 }
 
 /// A breaker did not let a reboot begin: it is tried again when the next turn has ended.
-pub fn refused(model: &mut Model, why: &str) {
+pub(super) fn refused(model: &mut Model, why: &str) {
     model.trouble(why);
     be_quiet(model, 1, QuietReason::Breaker(why.to_owned()));
 }
 
+/// A breaker did not let a reboot begin that is due: a run stops for that, anyone else waits.
+pub fn held_up(model: &mut Model, why: String) {
+    if model.autopilot.is_some() {
+        model.happened.no_reboot = Some(NoReboot::Breaker(why));
+    } else {
+        refused(model, &why);
+    }
+}
+
 /// Asks for a reboot by itself if usage says so and nothing speaks against it.
 pub fn consider(model: &mut Model) -> Vec<Effect> {
-    let figure = told(model);
+    let figure = deciding_figure(model);
     let full = figure
         .as_ref()
         .is_some_and(|figure| figure.level >= Level::Overflow);
@@ -129,7 +87,7 @@ pub fn consider(model: &mut Model) -> Vec<Effect> {
         && model.quitting.is_none()
         && model.agent.state != AgentState::Exited
         && !is_quiet(model)
-        && !autopilot::is_last(model);
+        && !is_last(model);
     if !eligible {
         return Vec::new();
     }
@@ -149,10 +107,7 @@ pub fn consider(model: &mut Model) -> Vec<Effect> {
             Vec::new()
         }
         Err(why) => {
-            if let Some(effects) = autopilot::thrash(model, &why) {
-                return effects;
-            }
-            refused(model, &why);
+            held_up(model, why);
             Vec::new()
         }
     }
@@ -227,7 +182,7 @@ fn void(model: &mut Model) -> Option<&'static str> {
     if !is_ours(model) {
         return None;
     }
-    let figure = told(model);
+    let figure = deciding_figure(model);
     let (manual, paused) = (model.mode == RebootMode::Manual, model.paused);
     let good = breakpoint::what(model).is_some();
     let attempt = model.reboot.attempt.as_mut()?;
@@ -333,7 +288,7 @@ fn start_clock(model: &mut Model) -> Vec<Effect> {
     let Some(cause) = model.reboot.attempt.as_ref().map(|attempt| attempt.cause) else {
         return Vec::new();
     };
-    let delay = autopilot::auto_delay(model, cause);
+    let delay = auto_delay(model, cause);
     if delay.is_zero() {
         return if is_free(model) {
             go(model)
@@ -376,7 +331,7 @@ pub fn tick(model: &mut Model, epoch: u64) -> Vec<Effect> {
 fn go(model: &mut Model) -> Vec<Effect> {
     let interrupts = interrupts(model);
     set_clock(model, None);
-    let mut effects = match approve(model, Approval::Auto) {
+    let effects = match approve(model, Approval::Auto) {
         Ok(effects) => effects,
         Err(why) => {
             tracing::info!(why, "an automatic reboot cannot go ahead");
@@ -385,7 +340,6 @@ fn go(model: &mut Model) -> Vec<Effect> {
     };
     if interrupts && let Some(attempt) = &mut model.reboot.attempt {
         attempt.force = true;
-        effects.extend(advance(model));
     }
     effects
 }

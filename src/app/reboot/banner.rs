@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use crate::{config::RebootMode, guard::Level, lineage::journal::Step};
 
-use super::{EDITOR, QuietReason, automatic::is_free, blocked_by, is_editing, is_quiet};
-use crate::app::model::{Model, Overlay};
+use super::automatic::is_free;
+use crate::app::{
+    facts::{EDITOR, blocked_by, is_editing, is_quiet},
+    model::{Model, Overlay, reboot::QuietReason},
+};
 
 /// What is to be said of a reboot that has not begun.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,34 +1,17 @@
 //! What is done before the old agent is touched, and what the user's own commands around a reboot are told.
 
-use crate::{
-    app::{
-        autopilot,
-        effect::{Effect, Preparation, RebootResult},
-        model::Model,
-        moment,
-    },
-    lineage::{IterationId, journal::Step},
+use crate::app::{
+    effect::{Effect, Preparation, RebootResult},
+    model::{Model, happened::NoReboot, reboot::Prepared},
+    reboot::moment,
 };
+use crate::lineage::{IterationId, journal::Step};
 
 use super::{
     Attempt, Kind,
     automatic::refused,
     steps::{end_attempt, enter},
 };
-
-/// How far the preparation is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Prepared {
-    /// Nothing was done.
-    #[default]
-    Nothing,
-    /// It is under way.
-    Ordered,
-    /// Everything is there.
-    Ready,
-    /// Something is missing.
-    Refused(String),
-}
 
 /// Everything that the new agent needs is made and checked; without it the reboot is refused and the old agent goes on.
 pub(super) fn preparing(model: &mut Model) -> Vec<Effect> {
@@ -97,15 +80,14 @@ fn result(model: &Model, attempt: &Attempt, hook: &'static str) -> RebootResult 
 }
 
 /// The answer to the order.
-pub fn prepared(model: &mut Model, reboot: uuid::Uuid, refused: Option<String>) -> Vec<Effect> {
-    match &mut model.reboot.attempt {
-        Some(attempt) if attempt.id == reboot && attempt.prepared == Prepared::Ordered => {
-            attempt.prepared = refused.map_or(Prepared::Ready, Prepared::Refused);
-        }
-        // It was taken back meanwhile.
-        _ => return Vec::new(),
+pub fn prepared(model: &mut Model, reboot: uuid::Uuid, refused: Option<String>) {
+    // Another one, or none: it was taken back meanwhile.
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.id == reboot
+        && attempt.prepared == Prepared::Ordered
+    {
+        attempt.prepared = refused.map_or(Prepared::Ready, Prepared::Refused);
     }
-    super::advance(model)
 }
 
 /// Nothing was done to the old agent: it goes on.
@@ -124,10 +106,8 @@ fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
     effects.push(card);
     if !by_itself {
         model.trouble(said);
-        return effects;
-    }
-    if let Some(tripped) = autopilot::refused(model, why) {
-        effects.extend(tripped);
+    } else if model.autopilot.is_some() {
+        model.happened.no_reboot = Some(NoReboot::Refused(why.to_owned()));
     } else {
         refused(model, &said);
     }

@@ -7,19 +7,26 @@ use crate::{
 };
 
 use super::{
-    DEFER_TURNS, Kind,
-    automatic::{QuietReason, be_quiet, is_free},
-    is_safe,
+    DEFER_TURNS,
+    automatic::{be_quiet, is_free},
     prepare::{self, preparing},
 };
 use crate::app::{
-    agent, autopilot, checkpoint,
-    draft::{self, OnDisk},
+    draft::{checkpoint, record::save_iteration, summary},
     effect::{Effect, StartAgent},
-    ending,
     event::TimerId,
-    model::{Model, Overlay},
-    moment, say, summary, tally, trim,
+    facts::{is_safe, reads_task, restart_prompt, typing_refusal},
+    model::{
+        Model, Overlay,
+        reboot::{Kind, QuietReason},
+        unsent::OnDisk,
+    },
+    reboot::{
+        ending,
+        iteration::{close_iteration, open_iteration},
+        moment, say, trim, unsent,
+    },
+    tally,
 };
 
 /// What follows from what is true now.
@@ -82,7 +89,7 @@ fn armed(model: &mut Model) -> Vec<Effect> {
         .as_ref()
         .is_some_and(|one| one.cause == Cause::Autopilot);
     let mut effects = enter(model, Step::Drafting);
-    effects.extend(autopilot::reads_task(model));
+    effects.extend(reads_task(model));
     effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
     // A session of one turn is no matter for a summary, which costs as much as the turn.
     if !approved && !each_turn {
@@ -123,17 +130,21 @@ fn waiting(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     if !looked {
+        model.happened.reads_prompt_box = true;
         return vec![Effect::ReadPromptBox];
+    }
+    if model.happened.reads_prompt_box {
+        return Vec::new();
     }
     let reboots = attempt.kind.is_reboot();
     let mut on_disk = std::mem::take(&mut attempt.draft);
-    if let Some(effects) = draft::keep(model, &mut on_disk) {
+    if let Some(effects) = unsent::keep(model, &mut on_disk) {
         if let Some(attempt) = &mut model.reboot.attempt {
             attempt.draft = on_disk;
         }
         return effects;
     }
-    let mut effects = draft::take(model, &on_disk);
+    let mut effects = unsent::take(model, &on_disk);
     effects.extend(enter(model, Step::Ending));
     effects.push(moment::begin());
     if reboots {
@@ -208,10 +219,10 @@ fn start(model: &mut Model) -> Vec<Effect> {
             model.lineage.iterations().last().map(|last| last.iteration)
         }
     };
-    agent::open_iteration(model, session, Some(cause), parent);
+    open_iteration(model, session, Some(cause), parent);
     let iteration = model.iteration;
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
-    let again = autopilot::restart_prompt(model).filter(|_| kind == Kind::Restart);
+    let again = restart_prompt(model).filter(|_| kind == Kind::Restart);
     let mut effects = vec![Effect::Start(StartAgent {
         iteration,
         session,
@@ -246,7 +257,7 @@ fn delivering(model: &mut Model) -> Vec<Effect> {
     let timeout = model.config.reboot.verify_timeout;
     let generic = model.is_generic();
     // The hook that reports the start may come before the pane has shown an empty prompt box.
-    let ready = model.agent.state != AgentState::Starting && say::refusal(model).is_none();
+    let ready = model.agent.state != AgentState::Starting && typing_refusal(model).is_none();
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
@@ -325,7 +336,7 @@ fn roll_back(model: &mut Model) -> Vec<Effect> {
     attempt.rolling_back = Some(why);
     attempt.started = false;
     attempt.spawned = false;
-    let mut effects = agent::close_iteration(model, EndReason::Crash);
+    let mut effects = close_iteration(model, EndReason::Crash);
     effects.extend(enter(model, Step::RollingBack));
     effects
 }
@@ -338,7 +349,7 @@ fn rolling_back(model: &mut Model) -> Vec<Effect> {
     if !attempt.started {
         attempt.started = true;
         let parent = model.lineage.newest_in(old);
-        agent::open_iteration(model, old, Some(Cause::Recovery), parent);
+        open_iteration(model, old, Some(Cause::Recovery), parent);
         let iteration = model.iteration;
         return vec![Effect::Start(StartAgent {
             iteration,
@@ -403,7 +414,7 @@ fn finish(model: &mut Model) -> Vec<Effect> {
     }
     let mut effects = end_attempt(model, Step::Done, None);
     effects.extend(card);
-    effects.extend(agent::save_iteration(model));
+    effects.extend(save_iteration(model));
     effects
 }
 
@@ -468,17 +479,15 @@ fn record(model: &Model) -> RebootRecord {
 }
 
 /// The unsent prompt is on disk. The prompt box is read once more: the person may have typed on meanwhile.
-pub fn draft_kept(model: &mut Model, text: Option<&str>) -> Vec<Effect> {
+pub fn draft_kept(model: &mut Model, text: Option<&str>) {
     let Some(attempt) = &mut model.reboot.attempt else {
-        return Vec::new();
+        return;
     };
-    match &attempt.draft {
-        OnDisk::Ordered(ordered) if text == Some(ordered.as_str()) => {
-            attempt.draft = OnDisk::Kept(ordered.clone());
-            attempt.looked = false;
-            advance(model)
-        }
-        _ => Vec::new(),
+    if let OnDisk::Ordered(ordered) = &attempt.draft
+        && text == Some(ordered.as_str())
+    {
+        attempt.draft = OnDisk::Kept(ordered.clone());
+        attempt.looked = false;
     }
 }
 
@@ -499,7 +508,7 @@ pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> V
     let mut effects = enter(model, step);
     effects.extend(hook);
     if let Some(attempt) = model.reboot.attempt.take() {
-        effects.extend(draft::forget(model, &attempt.draft));
+        effects.extend(unsent::forget(model, &attempt.draft));
     }
     model.ending = None;
     effects

@@ -32,7 +32,7 @@ impl Bench {
     }
 
     fn reason(&self) -> String {
-        crate::app::activity::reason(&self.model).unwrap_or_default()
+        crate::app::facts::agent_reason(&self.model).unwrap_or_default()
     }
 
     fn blocks(&self) -> Vec<&'static str> {
@@ -102,7 +102,7 @@ fn a_turn_that_the_human_stops_is_over_when_the_prompt_box_is_there() {
 fn without_a_prompt_box_to_see_an_open_call_makes_the_difference() {
     let blind = || {
         let mut bench = Bench::bare(Config::default());
-        crate::app::agent::begin(&mut bench.model, false, None, None);
+        crate::app::iteration::begin(&mut bench.model, false, None, None);
         bench.spawned(NEW);
         bench.started(OLD);
         assert_eq!(

@@ -7,7 +7,7 @@ use crate::{
     api::wire::{
         CommitBody, NewsKind, NotedReply, Report, SaveBody, TestBody, UsageActionKind, UsageQuery,
     },
-    app::{breakpoint, checkpoint, event::Kept, news::Glimpse, report, tally},
+    app::{breakpoint, event::Kept, news::Glimpse, report, restore, tally},
     breakpoint::git::{Commit, GitFacts},
     lineage::{Cause, checkpoint::Checkpoint},
 };
@@ -560,7 +560,7 @@ fn all_that_an_auto_save_says_is_kept_and_restored() {
     assert!(bench.model.told.custom.is_empty());
 
     let mut bench = Bench::bare(Config::default());
-    let effects = checkpoint::restore(&mut bench.model, &one);
+    let effects = restore::begin(&mut bench.model, &one);
     let effects = bench.obey(effects);
     let start = effects.iter().find_map(|effect| match effect {
         Effect::Start(start) => start.prompt.clone(),

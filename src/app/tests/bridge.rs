@@ -200,7 +200,7 @@ fn without_a_word_the_session_goes_on_and_says_why() {
 #[test]
 fn a_session_that_has_not_begun_is_waited_for() {
     let mut bench = Bench::bare(Config::default());
-    crate::app::agent::begin(&mut bench.model, false, None, None);
+    crate::app::iteration::begin(&mut bench.model, false, None, None);
     bench.spawned(NEW);
     bench.with_bridge(None);
     let iteration = bench.model.iteration;

@@ -3,7 +3,7 @@
 use crate::{
     agent::{ToolCall, ToolOutput},
     api::wire::CheckpointBody,
-    app::{event::Kept, model::Editor, todo::tests::list},
+    app::{event::Kept, model::Editor, model::todo::tests::list},
     handoff::preserved::Item,
     lineage::{Cause, checkpoint::Checkpoint},
     scratchpad::{TEMPLATE, versions::Versions},
@@ -156,7 +156,7 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
 
     let mut bench = Bench::bare(Config::default());
     bench.model.lots = lots(9);
-    let effects = crate::app::checkpoint::restore(&mut bench.model, &checkpoint);
+    let effects = crate::app::restore::begin(&mut bench.model, &checkpoint);
     let effects = bench.obey(effects);
     let start = effects.iter().find_map(|effect| match effect {
         Effect::Start(start) => Some(start.clone()),
@@ -199,7 +199,7 @@ fn restored(checkpoint: &Checkpoint, notes: &str) -> Bench {
         notes.clone_into(text);
     }
     bench.model.lots = lots(9);
-    let effects = crate::app::checkpoint::restore(&mut bench.model, checkpoint);
+    let effects = crate::app::restore::begin(&mut bench.model, checkpoint);
     let start = starts(&bench.obey(effects)).remove(0);
     bench.spawned(NEW);
     bench.tell(Event::Read(ReadEvent::Versions(Versions::default())));
@@ -366,7 +366,7 @@ fn a_checkpoint_without_its_scratchpad_is_restored_as_far_as_it_goes() {
 fn a_scratchpad_is_restored_also_where_its_versions_cannot_be_read() {
     let (_, checkpoint) = worked();
     let mut bench = Bench::bare(Config::default());
-    let effects = crate::app::checkpoint::restore(&mut bench.model, &checkpoint);
+    let effects = crate::app::restore::begin(&mut bench.model, &checkpoint);
     bench.obey(effects);
     bench.tell(Event::Read(ReadEvent::VersionsUnreadable));
     let notes = bench.model.notes.text.clone();

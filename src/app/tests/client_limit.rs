@@ -64,7 +64,7 @@ fn compacting(automatic: bool) -> Event {
 #[test]
 fn the_settings_are_read_at_the_start_and_with_every_turn() {
     let mut bench = Bench::bare(Config::default());
-    crate::app::agent::begin(&mut bench.model, false, None, None);
+    crate::app::iteration::begin(&mut bench.model, false, None, None);
     assert!(bench.spawned(NEW).contains(&Effect::ReadClientSettings));
     bench.started(OLD);
     bench.prompted(OLD, "work");

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::app::{
-    draft::{Unsent, unsent},
     reboot::blocked_by,
+    unsent::{Unsent, unsent},
 };
 
 const DRAFT: &str = "fix the parser\nand the lexer\nthen run the tests";

@@ -126,6 +126,7 @@ fn an_edit_of_a_message_whose_session_has_ended_is_not_taken() {
     }));
     let effects = super::super::reboot::restart(&mut bench.model);
     bench.obey(effects);
+    bench.tell(Event::TimerFired(TimerId::Age));
     bench.close(document, &format!("{base}\nmine"));
     assert!(bench.model.handoff.edited.is_none());
 }

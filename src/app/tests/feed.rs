@@ -8,7 +8,7 @@ use crate::{
     api::wire::CheckpointBody,
     app::{
         event::{Ground, TranscriptFacts},
-        todo::tests::list,
+        model::todo::tests::list,
     },
     breakpoint::git::{Commit, GitFacts},
     handoff::{

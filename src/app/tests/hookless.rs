@@ -7,7 +7,7 @@ use crate::app::event::{MadeAgain, PlacesSeen, Ran, TranscriptFacts};
 fn silent() -> Bench {
     let mut bench = Bench::bare(Config::default());
     bench.model.config.summary.generate_summaries = false;
-    crate::app::agent::begin(&mut bench.model, false, None, None);
+    crate::app::iteration::begin(&mut bench.model, false, None, None);
     bench.spawned(NEW);
     bench
 }

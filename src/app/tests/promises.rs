@@ -170,7 +170,7 @@ impl World {
             over: false,
             seen: Seen::default(),
         };
-        world.begins(|model| app::agent::begin(model, false, None, None));
+        world.begins(|model| app::iteration::begin(model, false, None, None));
         world
     }
 
@@ -638,7 +638,7 @@ impl World {
         let entry = self.journal.take();
         let Some((entry, recovery)) = entry.map(|entry| (entry.clone(), self.decided(&entry)))
         else {
-            return self.begins(|model| app::agent::begin(model, false, None, None));
+            return self.begins(|model| app::iteration::begin(model, false, None, None));
         };
         self.seen.cut_short += u32::from(recovery != Recovery::Nothing);
         let finished = matches!(
@@ -648,11 +648,11 @@ impl World {
         self.seen.finished += u32::from(finished);
         let resumed = |model: &mut Model, session| {
             model.session = session;
-            app::agent::begin(model, true, Some(Cause::Recovery), None)
+            app::iteration::begin(model, true, Some(Cause::Recovery), None)
         };
         match recovery {
             Recovery::Nothing | Recovery::RollBack { resume: None } => {
-                self.begins(|model| app::agent::begin(model, false, None, None));
+                self.begins(|model| app::iteration::begin(model, false, None, None));
             }
             Recovery::RollBack {
                 resume: Some(session),

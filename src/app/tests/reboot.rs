@@ -1,7 +1,7 @@
 //! The reboot as a state machine: its steps, what begins it and what takes it back.
 
 use super::*;
-use crate::app::reboot::{Approval, Banner, QuietReason, approve, banner};
+use crate::app::reboot::{Banner, QuietReason, banner};
 
 #[test]
 fn a_reboot_by_key_goes_through_every_step_in_order() {
@@ -249,8 +249,7 @@ fn it_is_seen_when_somebody_has_stopped_typing() {
 fn the_compact_line_asks_and_opens_nothing_over_a_person() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
-    bench.used(155_000);
-    let effects = bench.tell(Event::TimerFired(TimerId::Age));
+    let effects = bench.used(155_000);
     assert_eq!(
         (bench.step(), bench.model.overlay),
         (Some(Step::Armed), None)
@@ -265,7 +264,7 @@ fn the_compact_line_asks_and_opens_nothing_over_a_person() {
     bench.turn_ended(OLD);
     assert_eq!(bench.step(), Some(Step::Armed), "the human types");
     bench.wait(Duration::from_secs(4));
-    let quiet = TimerId::Quiet(bench.model.quiet_epoch);
+    let quiet = TimerId::Quiet;
     let mut effects = bench.tell(Event::TimerFired(quiet));
     effects.extend(bench.git());
     assert_eq!(
@@ -603,7 +602,7 @@ fn typing_begins_the_countdown_anew_and_a_turn_makes_it_wait() {
     let effects = bench.tell(Event::TimerFired(timer));
     assert!(signals(&effects).is_empty());
     bench.wait(Duration::from_secs(3));
-    let quiet = TimerId::Quiet(bench.model.quiet_epoch);
+    let quiet = TimerId::Quiet;
     let effects = bench.tell(Event::TimerFired(quiet));
     assert!(clock(&effects).is_some_and(|next| next != timer));
     let whole = Banner::CountsDown(Duration::from_secs(10));
@@ -901,7 +900,8 @@ fn a_reboot_that_was_taken_back_does_not_wait_for_its_preparation() {
     bench.git();
     let at = bench.at();
     let reboot = bench.model.reboot.attempt.as_ref().unwrap().id;
-    approve(&mut bench.model, Approval::Person).unwrap();
+    let (call, control) = (CallId(1), Control::Approve);
+    update(&mut bench.model, at, Event::ControlAsked { call, control });
     let step = Step::Preparing;
     let journaled = Event::Store(StoreEvent::Journaled { reboot, step });
     let effects = update(&mut bench.model, at, journaled);

@@ -191,7 +191,7 @@ pub fn past(run: &RunId, iteration: &Iteration) -> PastSession {
 
 /// A supervisor whose agent has not been started.
 pub fn beginning(host: (u16, u16), notes: &str) -> Model {
-    Model::new(Beginning {
+    app::model_of(Beginning {
         identity: identity(),
         config: Config::default(),
         lineage: Lineage::new("20261121-072200-3fa94c".parse().expect("a run")),
@@ -206,7 +206,7 @@ pub fn beginning(host: (u16, u16), notes: &str) -> Model {
 
 /// A supervisor in its third iteration, at 71 % of a 200 k window, between two turns.
 pub fn working(host: (u16, u16)) -> Model {
-    let mut model = Model::new(Beginning {
+    let mut model = app::model_of(Beginning {
         lineage: lineage(),
         identity: identity(),
         config: Config::default(),
@@ -217,7 +217,7 @@ pub fn working(host: (u16, u16)) -> Model {
         host,
         now: at(0),
     });
-    app::agent::begin(&mut model, false, Some(Cause::Key), None);
+    app::iteration::begin(&mut model, false, Some(Cause::Key), None);
     if let Some(current) = model.lineage.current_mut() {
         current.reboot = Some(record(3));
     }

@@ -1,0 +1,388 @@
+//! Good moments: commits and test runs, whoever tells of them, what is saved at them, and whether the guard takes one.
+//!
+//! ```text
+//!   post-commit hook ─┐
+//!   pitstop test     ─┼─► reported ─┐
+//!   curl             ─┘             ├─► known already? ─► checkpoint, once git has been read
+//!   the agent's shell ─► tool_finished ─┤                      │
+//!   a new head        ─► git_read ──────┘                      └─► a good moment stands until work goes on
+//! ```
+//!
+//! The same commit or run may be told in several ways; it counts once. All of it is observed, none of it ordered: from
+//! the warn line on a good moment may *ask* for a reboot, as the compact line does.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{
+    agent::ToolCall,
+    api::wire::NewsKind,
+    breakpoint::{
+        Breakpoint, Merit, Signal,
+        commit::{self, Made},
+        git::GitState,
+        test_run::{self, TestOutcome, Total},
+    },
+    clean,
+    guard::{Figure, Level},
+};
+
+use crate::app::{
+    draft::{checkpoint, handoff, scratchpad},
+    effect::Effect,
+    event::TimerId,
+    facts::is_safe,
+    model::{Model, moments::Waiting},
+};
+
+/// How many commits are remembered, to know one that is told again: more than a turn makes.
+const COMMITS_KEPT: usize = 256;
+
+/// How long a new head waits for the hook or the agent's shell, which know its size too.
+const TELLING_TIME: Duration = Duration::from_secs(2);
+
+/// For how long the same outcome of a test run counts as the same run: long enough for a hook and a report to meet.
+const SAME_RUN: Duration = Duration::from_secs(60);
+
+/// How many checkpoints a minute what is observed may make: whoever may report could else fill the disk.
+pub(in crate::app) const SAVES_A_MINUTE: usize = 60;
+
+/// The longest environment or command line that is quoted back, in characters.
+const QUOTE_CAP: usize = 200;
+
+/// How many failing tests an event and a checkpoint's record name; the preserved state has them all.
+const NAMES_LISTED: usize = 100;
+
+/// A command line as it is kept and quoted.
+pub(in crate::app) fn quote(command: &str) -> String {
+    clean::stripped(command, QUOTE_CAP)
+}
+
+/// A tool of the agent has run; `printed` is what its shell command said and `outcomes` the tests in it.
+pub fn tool_finished(
+    model: &mut Model,
+    call: &ToolCall,
+    printed: &str,
+    outcomes: &[TestOutcome],
+) -> Vec<Effect> {
+    let Some(command) = &call.command else {
+        if edits(call) {
+            model.moments.pass();
+        }
+        return Vec::new();
+    };
+    let mut effects = Vec::new();
+    take_outcomes(model, command, outcomes);
+    if let Some(total) = test_run::total(outcomes) {
+        let failing: Vec<String> = outcomes
+            .iter()
+            .flat_map(|one| one.failing.iter().cloned())
+            .collect();
+        let noted = tested(model, total, &quote(command), None, &failing);
+        effects.extend(noted.unwrap_or_default());
+    }
+    for made in commit::seen(command, printed) {
+        effects.extend(committed(model, &made).unwrap_or_default());
+    }
+    effects
+}
+
+/// Takes what a shell command's test runs have shown into what survives a reboot.
+fn take_outcomes(model: &mut Model, command: &str, outcomes: &[TestOutcome]) {
+    if outcomes.is_empty() {
+        return;
+    }
+    let again = test_run::total(outcomes).is_some_and(|total| is_known(model, total));
+    let before = model.told.test_state.clone();
+    for outcome in outcomes {
+        model.told.update_tests(outcome);
+    }
+    let tests = &mut model.told.test_state;
+    tests.command = Some(quote(command));
+    if again {
+        tests.keep_changes(before);
+    }
+    handoff::draft(model);
+}
+
+/// The tools that write files.
+const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
+
+/// Whether a tool begins new work: from there on the last commit is no good place to stop any more.
+fn edits(call: &ToolCall) -> bool {
+    // Notes are no work: an agent that ends a turn well writes them last.
+    EDITORS.contains(&call.name.as_str()) && !writes_notes(call)
+}
+
+/// Whether a call writes the scratchpad; of a shell command only its words tell.
+#[must_use]
+pub fn writes_notes(call: &ToolCall) -> bool {
+    const NOTES: &str = ".pitstop/scratchpad.md";
+    let names = |text: &Option<String>| text.as_deref().is_some_and(|text| text.contains(NOTES));
+    let by_tool = EDITORS.contains(&call.name.as_str())
+        && call
+            .file
+            .as_deref()
+            .is_some_and(|file| file.ends_with(NOTES));
+    by_tool || names(&call.command)
+}
+
+/// A prompt begins new work too.
+pub fn prompted(model: &mut Model) {
+    model.moments.pass();
+}
+
+/// Git has been read; `before` is what it said the time before. A head that was made since is a commit that nobody told of.
+pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if let Some(made) = new_head(model, before) {
+        let epoch = model.next_epoch();
+        model.moments.head = Some((made, epoch));
+        effects.push(Effect::SetTimer(TimerId::NewHead(epoch), TELLING_TIME));
+    }
+    model.moments.git_at = Some(model.now);
+    let head = match &model.git {
+        GitState::Facts(facts) => facts.head.clone(),
+        _ => None,
+    };
+    let shown = |sha: &str| head.as_deref().is_some_and(|head| head.starts_with(sha));
+    let mut ready = Vec::new();
+    for mut one in std::mem::take(&mut model.moments.waiting) {
+        let unseen = one.sha.as_deref().is_some_and(|sha| !shown(sha));
+        if unseen && !one.again && head.is_some() {
+            // The answer may be older than the commit.
+            one.again = true;
+            model.moments.waiting.push(one);
+        } else {
+            ready.push(one);
+        }
+    }
+    for one in ready {
+        effects.extend(save(model, one));
+    }
+    if !model.moments.waiting.is_empty() {
+        effects.push(Effect::ReadGit);
+    }
+    effects
+}
+
+/// Those who know more of the head have had their time to tell.
+pub fn untold(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    let head = model.moments.head.take_if(|(_, waited)| *waited == epoch);
+    let told = head.and_then(|(made, _)| committed(model, &made));
+    told.unwrap_or_default()
+}
+
+/// The head, if it is another than before and was made since: one that was only checked out is older.
+fn new_head(model: &Model, before: &GitState) -> Option<Made> {
+    let (GitState::Facts(old), GitState::Facts(new)) = (before, &model.git) else {
+        return None;
+    };
+    let top = new
+        .commits
+        .first()
+        .filter(|top| new.head.as_ref() == Some(&top.sha))?;
+    // Git counts in seconds.
+    let since = model.moments.git_at?.wall - chrono::TimeDelta::seconds(1);
+    let new_here = old.head.is_some() && old.head != new.head && top.at >= since;
+    new_here.then(|| Made::reported(&top.sha, new.branch.as_deref(), &top.subject, None))
+}
+
+/// A commit was made; none if it was known.
+pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Effect>> {
+    let moments = &mut model.moments;
+    if let Some(known) = moments.commits.iter_mut().find(|sha| made.is(sha)) {
+        if known.len() < made.sha.len() {
+            known.clone_from(&made.sha);
+        }
+        return None;
+    }
+    moments.commits.push_back(made.sha.clone());
+    if moments.commits.len() > COMMITS_KEPT {
+        moments.commits.pop_front();
+    }
+    model.tally.commits += 1;
+    let mut tags = vec!["git-commit".to_owned()];
+    tags.extend(made.branch.clone());
+    tags.push(made.short().to_owned());
+    tags.extend(made.files.map(|files| format!("files-{files}")));
+    let about = json!({
+        "commit_sha": made.sha, "branch": made.branch, "commit_message": made.message,
+        "files_changed": made.files,
+    });
+    let signal = Signal::Committed {
+        sha: made.sha.clone(),
+        subject: made.subject.clone(),
+    };
+    model.notice(told(&signal));
+    Some(seen(
+        model,
+        signal,
+        NewsKind::Commit,
+        tags,
+        about,
+        Some(made.sha.clone()),
+    ))
+}
+
+/// Whether this is the run that was seen last, seen in another way.
+pub(in crate::app) fn is_known(model: &Model, total: Total) -> bool {
+    let last = model.moments.tests;
+    last.is_some_and(|(last, at)| last == total && model.now.since(at) < SAME_RUN)
+}
+
+/// A test run has ended; none if it was known.
+pub(in crate::app) fn tested(
+    model: &mut Model,
+    total: Total,
+    command: &str,
+    seconds: Option<f64>,
+    failing: &[String],
+) -> Option<Vec<Effect>> {
+    let known = is_known(model, total);
+    model.moments.tests = Some((total, model.now));
+    if known {
+        return None;
+    }
+    let word = if total.passed { "passed" } else { "failed" };
+    if total.passed {
+        model.tally.tests_passed += 1;
+    } else {
+        model.tally.tests_failed += 1;
+    }
+    let mut tags = vec![format!("tests-{word}")];
+    tags.extend(total.count.map(|count| format!("tests-{count}")));
+    let failed = total.failed.filter(|failed| *failed > 0);
+    tags.extend(failed.map(|failed| format!("failed-{failed}")));
+    let about = json!({
+        "passed": total.passed, "test_count": total.count, "failed_count": total.failed,
+        "duration_seconds": seconds, "test_command": command,
+        "failing_tests": failing.iter().take(NAMES_LISTED).map(|name| test_run::name(name)).collect::<Vec<_>>(),
+    });
+    let signal = if total.passed {
+        Signal::TestsPassed { count: total.count }
+    } else {
+        Signal::TestsFailed { failed }
+    };
+    Some(seen(model, signal, NewsKind::Tests, tags, about, None))
+}
+
+/// What every breakpoint brings: news, a standing moment, and where that is wanted a checkpoint behind the next answer of git.
+fn seen(
+    model: &mut Model,
+    signal: Signal,
+    kind: NewsKind,
+    tags: Vec<String>,
+    about: Value,
+    sha: Option<String>,
+) -> Vec<Effect> {
+    let at = model.now;
+    let task = match &signal {
+        Signal::Committed { subject, .. } if !subject.is_empty() => Some(subject.clone()),
+        _ => None,
+    };
+    let wanted = match kind {
+        NewsKind::Commit => model.config.context.checkpoint_at_commits,
+        _ => model.config.context.checkpoint_at_tests,
+    };
+    if signal.merit() == Merit::Good {
+        model.moments.good = Some(Breakpoint { signal, at });
+    } else {
+        model.moments.pass();
+    }
+    let news = crate::api::wire::News {
+        kind,
+        data: about.clone(),
+    };
+    let mut effects = vec![Effect::Publish(Box::new(news))];
+    if !wanted {
+        return effects;
+    }
+    if may_save(model) {
+        model.moments.waiting.push(Waiting {
+            task,
+            tags,
+            about,
+            sha,
+            again: false,
+        });
+        effects.push(Effect::ReadGit);
+    } else {
+        tracing::warn!(?tags, "too many checkpoints a minute: this one is not kept");
+    }
+    effects
+}
+
+pub(in crate::app) fn may_save(model: &mut Model) -> bool {
+    let (now, saves) = (model.now, &mut model.moments.saves);
+    saves.retain(|at| now.since(*at) < Duration::from_secs(60));
+    if saves.len() >= SAVES_A_MINUTE {
+        return false;
+    }
+    saves.push_back(now);
+    true
+}
+
+/// Saves everything that a later session needs, and what it was saved for.
+fn save(model: &mut Model, what: Waiting) -> Vec<Effect> {
+    let mut effects = scratchpad::save(model);
+    let id = checkpoint::next_id(model);
+    let mut checkpoint = checkpoint::snapshot(model, id, what.tags);
+    if let Some(task) = what.task {
+        checkpoint.task = task;
+    }
+    if let Value::Object(fields) = &mut checkpoint.state {
+        fields.insert("breakpoint".to_owned(), what.about);
+    }
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    effects
+}
+
+/// Whether this is a moment to ask for a reboot though the compact line is not reached: from the warn line on, right after
+/// something was finished, and while nothing runs.
+#[must_use]
+pub fn is_good(model: &Model, figure: &Figure) -> bool {
+    figure.level >= Level::Critical && model.moments.good.is_some() && is_safe(model)
+}
+
+/// The moment was taken up, or turned down by a breaker: either way it is not asked for again.
+pub fn take(model: &mut Model) {
+    if let Some(good) = model.moments.good.take() {
+        model.moments.taken = Some(good);
+    }
+}
+
+/// What the reboot was asked for, in words.
+#[must_use]
+pub fn reason(model: &Model) -> String {
+    what(model).map_or_else(
+        || "a good moment".to_owned(),
+        |what| format!("a good moment: {what}"),
+    )
+}
+
+/// What makes the moment of the reboot a good one: `5 tests passed`.
+#[must_use]
+pub fn what(model: &Model) -> Option<String> {
+    let taken = model.moments.taken.as_ref();
+    taken.map(|taken| told(&taken.signal))
+}
+
+fn told(signal: &Signal) -> String {
+    match signal {
+        Signal::Committed { sha, subject } => {
+            let short = sha.get(..7).unwrap_or(sha);
+            format!("commit {short} {subject}").trim_end().to_owned()
+        }
+        Signal::TestsPassed { count: Some(1) } => "1 test passed".to_owned(),
+        Signal::TestsPassed { count: Some(count) } => format!("{count} tests passed"),
+        Signal::TestsPassed { count: None } => "the tests passed".to_owned(),
+        Signal::TestsFailed { failed: Some(1) } => "1 test failed".to_owned(),
+        Signal::TestsFailed {
+            failed: Some(count),
+        } => format!("{count} tests failed"),
+        Signal::TestsFailed { failed: None } => "the tests failed".to_owned(),
+        Signal::TurnEnded => "the turn is over".to_owned(),
+    }
+}

@@ -1,0 +1,302 @@
+//! Checkpoints: when one is saved, what it holds, who is told, and how work is taken up from one.
+//!
+//! Saved by key and by order, at the warn line and each line after it, every `checkpoint_interval` turns, and with
+//! every reboot. Whoever ordered one is answered once it is on disk, or told that it waits in memory.
+
+use uuid::Uuid;
+
+use crate::{
+    api::wire::{CheckpointBody, CheckpointReply, Reply},
+    clean,
+    guard::{Advice, Crossing},
+    handoff::preserved::{Origin, texts},
+    lineage::checkpoint::{AutoSave, Checkpoint, SavedScratchpad},
+    redact::redact,
+    scratchpad::HumanLines,
+};
+
+use crate::app::{
+    draft::{handoff, scratchpad},
+    effect::Effect,
+    event::{CallId, Kept},
+    model::Model,
+};
+
+/// The tag of checkpoints that nobody asked for.
+pub const AUTO_SAVE: &str = "auto-save";
+
+/// The tag of those that a person or a script asked for.
+pub const MANUAL: &str = "manual";
+
+/// Saves everything that a later session needs; gives the checkpoint's id.
+pub fn save(model: &mut Model, tags: Vec<String>) -> (Uuid, Vec<Effect>) {
+    let mut effects = scratchpad::save(model);
+    let id = next_id(model);
+    let checkpoint = snapshot(model, id, tags);
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    (id, effects)
+}
+
+/// Everything that a later session needs, as it stands now.
+pub fn snapshot(model: &mut Model, id: Uuid, tags: Vec<String>) -> Checkpoint {
+    handoff::draft(model);
+    let context = model.handoff.current().text.clone();
+    checkpoint(model, id, context, tags)
+}
+
+fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Checkpoint {
+    let state = &model.preserved;
+    Checkpoint {
+        id,
+        environment: model.identity.environment.clone(),
+        task: state
+            .current_objective
+            .as_ref()
+            .map_or_else(String::new, |item| item.text.clone()),
+        context,
+        next_steps: texts(&state.pending_items),
+        tags,
+        state: serde_json::to_value(state).unwrap_or_default(),
+        scratchpad: Some(saved_scratchpad(&model.notes.text, &model.notes.human)),
+        created_at: model.now.wall,
+        run: Some(model.run().clone()),
+        iteration: Some(model.iteration),
+        session: Some(model.session),
+    }
+}
+
+/// The scratchpad as a checkpoint keeps it: with no secrets in it.
+#[must_use]
+pub fn saved_scratchpad(text: &str, human: &HumanLines) -> SavedScratchpad {
+    SavedScratchpad {
+        text: redact(text).into_owned(),
+        human: human.iter().map(|line| redact(line).into_owned()).collect(),
+    }
+}
+
+/// An id that no other checkpoint has.
+pub fn next_id(model: &mut Model) -> Uuid {
+    id(model.lots.reboot, model.next_epoch())
+}
+
+/// An id of its own for each checkpoint: the core has no randomness, so a number that none before it had is mixed
+/// into what was drawn, spread so that already the first digits differ, by which people tell them apart.
+fn id(drawn: Uuid, number: u64) -> Uuid {
+    let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Uuid::from_u128(drawn.as_u128() ^ (u128::from(spread) << 64))
+}
+
+/// The key.
+pub fn by_key(model: &mut Model) -> Vec<Effect> {
+    let (_, effects) = save(model, vec![MANUAL.to_owned()]);
+    model.notice("checkpoint saved");
+    effects
+}
+
+/// Somebody with the control token wants one, with these words of theirs in it.
+pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effect> {
+    let CheckpointBody {
+        task,
+        next_steps,
+        tags: more,
+    } = body;
+    // They count for this checkpoint alone: what the agent was told stays as it is.
+    let told = model.told.clone();
+    if let Some(task) = &task {
+        model.told.set_objective(task);
+    }
+    let rest = std::mem::take(&mut model.told.pending_items);
+    for step in &next_steps {
+        model.told.completed_items.retain(|done| done.text != *step);
+        model.told.add_pending(step);
+    }
+    for item in rest {
+        model.told.add_pending_from(&item.text, item.origin);
+    }
+    let mut tags = vec![MANUAL.to_owned()];
+    tags.extend(more.into_iter().filter(|tag| tag != MANUAL));
+    let mut effects = scratchpad::save(model);
+    handoff::draft(model);
+    let mut context = model.handoff.current().text.clone();
+    if model.handoff.edited.is_some() || context.is_empty() {
+        // A message in the human's own words follows no sources, and one that is switched off neither.
+        context.push_str(&words(task.as_deref(), &next_steps));
+    }
+    let id = next_id(model);
+    let checkpoint = checkpoint(model, id, context, tags);
+    model.told = told;
+    handoff::draft(model);
+    let reply = CheckpointReply {
+        status: "saved".to_owned(),
+        checkpoint_id: checkpoint.id.to_string(),
+        environment: checkpoint.environment.clone(),
+        session_id: checkpoint.session.map(|session| session.to_string()),
+        task: checkpoint.task.clone(),
+        next_steps: checkpoint.next_steps.clone(),
+        tags: checkpoint.tags.clone(),
+        message: format!(
+            "`pitstop restore {}` goes on from it in a new session",
+            checkpoint.environment
+        ),
+    };
+    let reply = Reply::Checkpoint(Box::new(reply));
+    model.saves.push((checkpoint.id, call, reply));
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    model.notice("checkpoint saved");
+    effects
+}
+
+fn words(task: Option<&str>, next_steps: &[String]) -> String {
+    let mut text = String::new();
+    if let Some(task) = task {
+        text.push_str(&format!("\n\n## Task\n{task}"));
+    }
+    if !next_steps.is_empty() {
+        text.push_str("\n\n## Next");
+    }
+    for step in next_steps {
+        text.push_str(&format!("\n- [ ] {step}"));
+    }
+    text
+}
+
+/// Saves everything with what the caller of an auto-save knows of the work: in the message that a restore delivers, and in
+/// the state that it brings back.
+pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> (Uuid, Vec<Effect>) {
+    let mut effects = scratchpad::save(model);
+    let id = next_id(model);
+    let mut checkpoint = snapshot(model, id, tags);
+    let mut state = model.preserved.clone();
+    for (key, text) in [
+        ("inferred_task", &known.inferred_task),
+        ("inferred_context", &known.inferred_context),
+    ] {
+        if let Some(text) = text {
+            state.set_custom_from(key, text, Origin::Signal);
+        }
+    }
+    checkpoint.state = serde_json::to_value(state).unwrap_or_default();
+    checkpoint.keep_auto_save(known);
+    if let Some(task) = &known.inferred_task {
+        checkpoint.task = clean::one_line(task).into_owned();
+    }
+    checkpoint.context.push_str(&reported(known));
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    (id, effects)
+}
+
+/// What was known, as it stands below the message. It is quoted, so that nothing in it is taken for a section or a signal.
+fn reported(known: &AutoSave) -> String {
+    let mut text = String::new();
+    if let Some(used) = known.used_tokens {
+        text.push_str(&format!("\n\nTokens in use: {used}"));
+    }
+    for (name, said) in [
+        ("Task", &known.inferred_task),
+        ("Where the work stood", &known.inferred_context),
+    ] {
+        if let Some(said) = said {
+            let said = redact(&clean::typed(said)).trim().replace('\n', "\n> ");
+            text.push_str(&format!("\n\n{name}:\n\n> {said}"));
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!("\n\n## Reported when this was saved{text}")
+}
+
+/// A line was crossed: from the warn line on everything is saved.
+pub fn at_line(model: &mut Model, crossing: &Crossing) -> Vec<Effect> {
+    if crossing.advice == Advice::None {
+        return Vec::new();
+    }
+    let tokens = format!("tokens-{}", crossing.figure.used.0);
+    save(model, vec![AUTO_SAVE.to_owned(), tokens]).1
+}
+
+/// A turn is over: every so many of them everything is saved; the next one of the iteration takes its place.
+pub fn after_turn(model: &mut Model) -> Vec<Effect> {
+    let turns = model.agent.turns;
+    let interval = model.config.context.checkpoint_interval;
+    if turns == 0 || !interval.is_some_and(|interval| turns.is_multiple_of(interval)) {
+        return Vec::new();
+    }
+    let mut effects = scratchpad::save(model);
+    let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
+    let checkpoint = snapshot(model, model.lots.reboot, tags);
+    effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    effects
+}
+
+/// The handoff was approved and its reboot goes ahead: what is sent is what is saved.
+pub fn at_reboot(model: &mut Model) -> Vec<Effect> {
+    let attempt = model.reboot.attempt.as_ref();
+    let Some(handoff) = attempt.and_then(|attempt| attempt.handoff.as_ref()) else {
+        return Vec::new();
+    };
+    let context = handoff.text.clone();
+    let id = next_id(model);
+    let checkpoint = checkpoint(model, id, context, vec!["reboot".to_owned()]);
+    vec![Effect::SaveCheckpoint(Box::new(checkpoint))]
+}
+
+/// The store has taken a checkpoint, or has not: whoever waits for it is answered.
+pub fn kept(model: &mut Model, id: Uuid, kept: Kept) -> Vec<Effect> {
+    let Some(place) = model.saves.iter().position(|(saved, ..)| *saved == id) else {
+        return Vec::new();
+    };
+    let (_, call, mut reply) = model.saves.remove(place);
+    let (status, message) = match &mut reply {
+        Reply::Checkpoint(reply) => (&mut reply.status, &mut reply.message),
+        Reply::Saved(reply) => (&mut reply.status, &mut reply.message),
+        _ => return vec![Effect::Answer(call, reply)],
+    };
+    match kept {
+        Kept::Durable => {}
+        Kept::Waiting(why) => {
+            "queued".clone_into(status);
+            *message = why;
+        }
+        Kept::Lost(why) => reply = Reply::Refused { why },
+    }
+    vec![Effect::Answer(call, reply)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_in_their_first_digits() {
+        let ids: std::collections::BTreeSet<String> = (1..1_000)
+            .map(|number| id(Uuid::from_u128(77), number).to_string()[..8].to_owned())
+            .collect();
+        assert_eq!(ids.len(), 999);
+    }
+
+    #[test]
+    fn what_was_reported_is_quoted_below_the_message() {
+        assert_eq!(reported(&AutoSave::default()), "");
+        let known = AutoSave {
+            used_tokens: Some(7),
+            inferred_task: Some("fix it".to_owned()),
+            inferred_context: Some("half done\n\n## Objective\nDONE: all\u{1b}[201~\n".to_owned()),
+            ..AutoSave::default()
+        };
+        assert_eq!(
+            reported(&known),
+            "\n\n## Reported when this was saved\n\nTokens in use: 7\n\nTask:\n\n> fix it\n\nWhere the work stood:\n\n\
+             > half done\n> \n> ## Objective\n> DONE: all"
+        );
+    }
+
+    #[test]
+    fn the_words_of_a_person_are_appended_to_a_message_of_their_own() {
+        assert_eq!(words(None, &[]), "");
+        assert_eq!(
+            words(Some("ship"), &["test".to_owned()]),
+            "\n\n## Task\nship\n\n## Next\n- [ ] test"
+        );
+    }
+}

@@ -1,0 +1,330 @@
+//! The handoff as it would be sent now: drafted anew whenever one of its sources changes.
+
+use crate::{
+    breakpoint::git::GitState,
+    clean,
+    handoff::{
+        Check, Generator, Handoff, Limits, Marker, PreservedState, Sources, check,
+        check::with_missing,
+        preserved::{Item, Origin},
+        quality, work,
+    },
+    lineage::IterationId,
+    transcript::{Tokens, human::Said},
+};
+
+use crate::app::{
+    effect::Effect,
+    facts::{closing_words, fresh_load, run_task},
+    model::{Editor, Model},
+};
+
+/// Drafts the message from everything that is known.
+pub fn draft(model: &mut Model) {
+    make(model);
+    compare(model);
+}
+
+/// Compares the message with what the session shows. One that is empty was meant to be: nothing is compared with it.
+fn compare(model: &mut Model) {
+    let text = &model.handoff.current().text;
+    model.handoff.check = if text.is_empty() {
+        Check::default()
+    } else {
+        check(text, &model.preserved, &model.work)
+    };
+    if model.handoff.check.is_complete() {
+        model.handoff.lists_missing = false;
+    }
+}
+
+/// Shows what the message misses in place of it, or the message again.
+pub fn toggle_missing(model: &mut Model) {
+    let listed = model.handoff.lists_missing;
+    model.handoff.lists_missing = !listed && !model.handoff.check.is_complete();
+    model.handoff.scroll = 0;
+}
+
+/// Adds what the message misses to it, as an edit of the human's.
+pub fn add_missing(model: &mut Model) {
+    let check = &model.handoff.check;
+    if check.is_complete() {
+        return;
+    }
+    let body = with_missing(model.handoff.current().body(), check);
+    take_edit(model, &body);
+}
+
+fn make(model: &mut Model) {
+    model.notes.read();
+    let state = preserve(model);
+    let marker = Marker {
+        run: model.run().to_string(),
+        iteration: model.iteration.get(),
+        nonce: model.lots.nonce.clone(),
+    };
+    // Without a model the summary is made of the same records as the work at hand, which says it better.
+    let says_more = model.work.is_empty() || model.summary.is_by_model();
+    let summary = model.summary.text(model.agent.turns).filter(|_| says_more);
+    let git = git_lines(&model.git, &model.config.handoff);
+    if let Some(edited) = &model.handoff.edited {
+        let warnings = quality::check_edited(&edited.text, ground(model));
+        if let Some(edited) = &mut model.handoff.edited {
+            edited.warnings = warnings;
+        }
+    }
+    if !model.config.handoff.generate_handoff {
+        model.handoff.generated = none(marker);
+        model.preserved = state;
+        return;
+    }
+    let closing = closing_words(model);
+    let objective = state.current_objective.as_ref();
+    let is_objective =
+        |said: &&Said| objective.is_some_and(|objective| objective.text == said.text.trim());
+    let first_request = model.requests.first.as_ref();
+    let first_request = first_request.filter(|said| !is_objective(said));
+    let latest_request = model.requests.latest.as_ref();
+    let sources = Sources {
+        scratchpad: &model.notes.parsed,
+        git: &git,
+        closing: &closing,
+        summary: summary.as_deref(),
+        recent_commands: &model.commands,
+        first_request: first_request.map_or("", |said| &said.text),
+        latest_request: latest_request.map_or("", |said| &said.text),
+        work: Some(&model.work),
+        included_files: &model.ground.included,
+        include_tests: model.config.handoff.include_test_state,
+        ground: ground(model),
+        ..Sources::new(&marker, &state)
+    };
+    let limits = Limits {
+        max_state_size: model.config.handoff.max_state_size,
+    };
+    match model.generator.generate(&sources, limits) {
+        Ok(handoff) => model.handoff.generated = handoff,
+        // A user's template that fails only on some values: the message must still get across.
+        Err(error) => {
+            let plain = Generator::default().generate(&sources, limits);
+            let mut handoff = plain.expect("the compiled-in template takes any values");
+            handoff.warnings.insert(0, error.to_string());
+            model.handoff.generated = handoff;
+        }
+    }
+    close(&mut model.handoff.generated, &closing);
+    let unread = model.ground.warnings.iter().cloned();
+    model.handoff.generated.warnings.extend(unread);
+    if let Some(warning) = wins_little(model) {
+        model.handoff.generated.warnings.push(warning);
+    }
+    model.preserved = state;
+}
+
+/// A template of the user's own may have no place for the closing words, without which a run would never end.
+fn close(handoff: &mut Handoff, closing: &str) {
+    let closing = crate::handoff::sendable(closing);
+    if !closing.is_empty() && !handoff.text.contains(&closing) {
+        handoff.text = format!("{}\n\n{closing}", handoff.text);
+    }
+}
+
+/// What is sent where the user wants no handoff: nothing, unless they write one themselves.
+fn none(marker: Marker) -> Handoff {
+    Handoff {
+        marker,
+        text: String::new(),
+        left_out: Vec::new(),
+        warnings: vec![
+            "generate_handoff is off: the next session starts empty, unless you write it a message"
+                .to_owned(),
+        ],
+    }
+}
+
+/// What the warnings compare with.
+fn ground(model: &Model) -> quality::Ground<'_> {
+    let head = match &model.git {
+        GitState::Facts(repository) => repository.head.as_deref(),
+        _ => None,
+    };
+    quality::Ground {
+        missing: &model.ground.missing,
+        head,
+    }
+}
+
+/// Has the files looked at that the handoff names and includes.
+#[must_use]
+pub fn read_ground(model: &Model) -> Effect {
+    let state = &model.preserved;
+    let of_issues = state
+        .known_issues
+        .iter()
+        .filter(|issue| !issue.addressed)
+        .flat_map(|issue| issue.files.iter().cloned());
+    let files = state.modified_files.iter().chain(&state.created_files);
+    let files = files.map(|file| file.text.clone());
+    Effect::ReadGround {
+        named: files.chain(of_issues).collect(),
+        include: model.config.handoff.include_files.clone(),
+    }
+}
+
+/// The pane's recording tells of commands.
+pub fn recorded(model: &mut Model, iteration: IterationId, commands: String) {
+    if iteration == model.iteration && model.commands != commands {
+        model.commands = commands;
+        draft(model);
+    }
+}
+
+/// Says so when the fresh session would begin almost as full as this one is: within 20 % of now.
+fn wins_little(model: &Model) -> Option<String> {
+    let used = model.used()?;
+    let base = fresh_load(model)?;
+    let after = Tokens(base.0.saturating_add(model.handoff.generated.tokens().0));
+    // A session that has hardly begun is no news.
+    let grown = used.0 > base.0.saturating_add(10_000);
+    let little = after.0.saturating_mul(10) >= used.0.saturating_mul(8);
+    (grown && little).then(|| {
+        let thousands = |tokens: Tokens| tokens.0 / 1000;
+        format!(
+            "a reboot would save little: {}k now, about {}k after it",
+            thousands(used),
+            thousands(after)
+        )
+    })
+}
+
+/// Everything that is preserved, each source in the order of [`crate::handoff::preserved`].
+fn preserve(model: &Model) -> PreservedState {
+    let mut state = model.told.clone();
+    state.feed_scratchpad(&model.notes.parsed);
+    model.todo.feed(&mut state);
+    if let Some(task) = run_task(model) {
+        state.set_objective(task);
+    }
+    if state.current_objective.is_none()
+        && let Some(first) = &model.requests.first
+    {
+        state.set_objective(&first.text);
+    }
+    if let GitState::Facts(repository) = &model.git {
+        state.feed_git(&repository.modified, &repository.created);
+    }
+    state
+}
+
+/// Branch and recent commits as the message tells them.
+#[must_use]
+pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec<String> {
+    let GitState::Facts(repository) = git else {
+        return Vec::new();
+    };
+    if !settings.include_git_history {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    if let Some(branch) = &repository.branch {
+        lines.push(format!("branch {}", clean::one_line(branch)));
+    }
+    let commits = repository.commits.iter().take(settings.git_history_count);
+    lines.extend(commits.map(|commit| {
+        let sha = commit.sha.get(..8).unwrap_or(&commit.sha);
+        format!("{sha} {}", clean::one_line(&commit.subject))
+    }));
+    lines
+}
+
+/// Opens the editor on the message below its marker line.
+pub fn edit(model: &mut Model) {
+    model.handoff.editor = Some(Editor::new(model.handoff.current().body()));
+}
+
+/// Keeps what the editor holds as the message in the human's own words.
+pub fn save_edit(model: &mut Model) {
+    if let Some(text) = model.handoff.editor.as_ref().map(Editor::text) {
+        take_edit(model, &text);
+    }
+}
+
+/// Does so and leaves the editor.
+pub fn finish_edit(model: &mut Model) {
+    save_edit(model);
+    model.handoff.editor = None;
+}
+
+/// Keeps a body that the human wrote, if it differs from what was generated.
+pub fn take_edit(model: &mut Model, body: &str) {
+    let edited = model.handoff.generated.edited(body);
+    if edited.text == model.handoff.current().text {
+        return;
+    }
+    model.handoff.edited = (edited.text != model.handoff.generated.text).then_some(edited);
+    compare(model);
+    model.notice("the handoff is yours now: it is sent as you wrote it");
+}
+
+/// Keeps a body without a word about it: the message of a reboot that was taken back.
+pub fn keep(model: &mut Model, body: &str) {
+    model.handoff.edited = Some(model.handoff.generated.edited(body));
+    compare(model);
+}
+
+/// A session has begun with the message: what the human did to the rules in it holds from now on.
+pub fn leave_edit(model: &mut Model) {
+    if let Some(edited) = model.handoff.edited.take() {
+        let made = &model.handoff.generated.text;
+        work::take_edited_rules(&mut model.told, made, &edited.text);
+    }
+}
+
+/// Drops the human's version.
+pub fn discard_edit(model: &mut Model) {
+    if model.handoff.edited.take().is_some() {
+        compare(model);
+        model.notice("your version of the handoff is dropped: it follows its sources again");
+    }
+}
+
+/// Gives the scratchpad and the to-do list their parts of a restored state back, now that both are there: what is changed or
+/// removed there must not stay here. The rest counts as what signals said.
+pub fn return_to_sources(model: &mut Model) {
+    let mut notes = PreservedState::default();
+    model.notes.read();
+    notes.feed_scratchpad(&model.notes.parsed);
+    let state = &mut model.told;
+    let in_notes = |origin, listed: bool| origin == Origin::Scratchpad && listed;
+    state.decisions.retain(|one| {
+        let mut listed = notes.decisions.iter();
+        let listed = listed.any(|other| other.description == one.description);
+        !in_notes(one.origin, listed)
+    });
+    state.known_issues.retain(|one| {
+        let mut listed = notes.known_issues.iter();
+        let listed = listed.any(|other| other.description == one.description);
+        !in_notes(one.origin, listed)
+    });
+    let of_list = |items: &mut Vec<Item>, listed: &[Item]| -> Vec<String> {
+        items.retain(|item| !in_notes(item.origin, listed.contains(item)));
+        let todo = items.extract_if(.., |item| item.origin == Origin::Todo);
+        todo.map(|item| item.text).collect()
+    };
+    let completed = of_list(&mut state.completed_items, &notes.completed_items);
+    let pending = of_list(&mut state.pending_items, &notes.pending_items);
+    model.todo.restore(completed, pending);
+    let objective = &mut state.current_objective;
+    match objective.as_ref().map(|objective| objective.origin) {
+        Some(Origin::Scratchpad) if *objective == notes.current_objective => *objective = None,
+        // A first prompt: an objective that is written into the scratchpad later wins over it.
+        Some(Origin::Human) if notes.current_objective.is_none() => {
+            model.requests.first = objective.take().map(|objective| Said {
+                text: objective.text,
+                at: None,
+            });
+        }
+        _ => {}
+    }
+    draft(model);
+}

@@ -1,0 +1,65 @@
+//! The record of the present iteration, as it is kept.
+
+use crate::{
+    autopilot::{Autopilot, End},
+    lineage::{Meta, RunEnd, metrics::TurnFigures},
+};
+
+use crate::app::{effect::Effect, model::Model};
+
+/// Keeps the newest iteration's record.
+pub fn save_iteration(model: &mut Model) -> Vec<Effect> {
+    note_figures(model);
+    let meta = meta(model);
+    let last = model.lineage.iterations().last();
+    last.map(|last| Effect::SaveIteration(Box::new(last.clone()), Box::new(meta)))
+        .into_iter()
+        .collect()
+}
+
+/// The run's record. It has an end once its last iteration has: what is written last is the whole of it.
+fn meta(model: &Model) -> Meta {
+    let run = model.autopilot.as_ref().map(|run| &run.pilot);
+    let quitting = model.quitting.filter(|_| model.lineage.current().is_none());
+    let end = quitting.map(|quitting| {
+        let end = run.and_then(Autopilot::end).unwrap_or_else(|| RunEnd {
+            reason: quitting.reason,
+            exit_code: Some(quitting.code),
+            evidence: End::Stopped {
+                code: quitting.code,
+            }
+            .to_string(),
+        });
+        (model.now.wall, end)
+    });
+    let task = run.map(|run| run.plan.task.as_str());
+    model.lineage.meta(task, end)
+}
+
+/// Copies the figures of the moment into the open record.
+pub(in crate::app) fn note_figures(model: &mut Model) {
+    let used = model.used();
+    let (session, totals, cost) = (model.session, model.transcript.totals, model.agent.cost_usd);
+    let compactions = model.compactions.count();
+    if let Some(current) = model.lineage.current_mut() {
+        current.session_id = Some(session);
+        current.tokens = totals;
+        current.cost_usd = cost.or(current.cost_usd);
+        current.compactions = compactions;
+        current.tokens_at_birth = current.tokens_at_birth.or(used);
+        current.tokens_at_end = used.or(current.tokens_at_end);
+    }
+}
+
+/// Where the session stands, to be kept: asked for when a turn begins, because the last figures of the one before come after
+/// its end, and when the iteration ends.
+pub(in crate::app) fn keep_turn(model: &Model) -> Option<Effect> {
+    let figure = model.guard.figure(model.now)?;
+    Some(Effect::KeepTurn(TurnFigures {
+        iteration: model.iteration,
+        at: model.now.wall,
+        used: figure.used,
+        usable: figure.usable,
+        cost_usd: model.agent.cost_usd,
+    }))
+}

@@ -1,0 +1,377 @@
+//! The scratchpad: what the human and the agent write, and how both survive.
+//!
+//! Everybody's text is a change of what that writer last saw: the agent's of its own last text, or of the one that its session
+//! began with; a person's of what the panel, the editor or the file showed them. Changes are merged, and a line that a
+//! person wrote stays until a person removes it. What is in force goes to the file; while the file takes nothing it is kept as
+//! a version that was not saved, and tried again.
+
+use std::time::Duration;
+
+use crate::{
+    clean,
+    lineage::checkpoint::SavedScratchpad,
+    scratchpad::{
+        HumanLines, merge,
+        versions::{Author, Version, Versions},
+    },
+};
+
+use crate::app::{
+    draft::handoff,
+    effect::Effect,
+    event::TimerId,
+    model::{Editor, Foreign, Model},
+};
+
+/// How long after the last change an edit is written by itself.
+const SAVE_DELAY: Duration = Duration::from_millis(600);
+
+/// How long after a failure it is tried again.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// The file says this, or is gone.
+pub fn read(model: &mut Model, disk: Option<String>) -> Vec<Effect> {
+    let notes = &mut model.notes;
+    let by_agent = std::mem::take(&mut notes.agent_wrote);
+    let Some(disk) = disk else {
+        if notes.text.is_empty() {
+            return Vec::new();
+        }
+        notes.disk.clear();
+        model.notice("the scratchpad's file was gone: it is written again");
+        return write(model);
+    };
+    if disk == notes.disk {
+        // The file was faster than the agent's hook.
+        return match notes.foreign.take() {
+            Some(foreign) if by_agent => {
+                disk.clone_into(&mut notes.agent_base);
+                notes.human = foreign.human;
+                let text = notes.human.kept(&foreign.before, &notes.text);
+                take(model, Author::Agent, &text)
+            }
+            foreign => {
+                notes.foreign = foreign;
+                Vec::new()
+            }
+        };
+    }
+    let before = notes.text.clone();
+    let mut text = merge(&notes.disk, &before, &disk);
+    if by_agent {
+        disk.clone_into(&mut notes.agent_base);
+        text = notes.human.kept(&before, &text);
+        notes.foreign = None;
+    } else {
+        notes.foreign = Some(Foreign {
+            before: before.clone(),
+            human: notes.human.clone(),
+        });
+        notes.human.edited(&before, &text);
+    }
+    notes.disk = disk;
+    let by = if by_agent {
+        Author::Agent
+    } else {
+        Author::Human
+    };
+    take(model, by, &text)
+}
+
+/// The agent's hook says that it wrote the file: what is read now is the agent's.
+pub fn agent_wrote(model: &mut Model) -> Vec<Effect> {
+    model.notes.agent_wrote = true;
+    vec![Effect::ReadScratchpad]
+}
+
+/// The agent's next text will be a change of this one, which its session has got.
+pub fn handed_over(model: &mut Model) {
+    let notes = &mut model.notes;
+    notes.text.clone_into(&mut notes.agent_base);
+}
+
+/// The agent's signal: a change of what it wrote last.
+pub fn signalled(model: &mut Model, text: &str) -> Vec<Effect> {
+    let notes = &mut model.notes;
+    let text = clean::typed(text);
+    let merged = merge(&notes.agent_base, &notes.text, &text);
+    notes.agent_base = text;
+    let merged = notes.human.kept(&notes.text, &merged);
+    if merged == notes.text {
+        return Vec::new();
+    }
+    take(model, Author::Agent, &merged)
+}
+
+/// A text is in force from now on; what the human is editing is merged with it. Whoever wrote it, control characters of it do
+/// not go on into the file: shown in a terminal they would act.
+fn take(model: &mut Model, by: Author, text: &str) -> Vec<Effect> {
+    let text = clean::typed(text);
+    if text == model.notes.text {
+        return if model.notes.disk == text {
+            Vec::new()
+        } else {
+            write(model)
+        };
+    }
+    model.notes.changed_at = Some(model.now);
+    model.notes.text = text;
+    if let Some(editor) = &mut model.notes.editor {
+        let mine = editor.text();
+        let now = &model.notes.text;
+        let mut merged = merge(&editor.base, &mine, now);
+        let mut typed = HumanLines::default();
+        typed.edited(&editor.base, &mine);
+        merged = typed.kept(&mine, &merged);
+        now.clone_into(&mut editor.base);
+        if merged != mine {
+            let base = editor.base.clone();
+            editor.replace(&merged);
+            editor.base = base;
+            model.notice("the scratchpad was changed meanwhile: both versions are in your edit");
+        }
+    }
+    handoff::draft(model);
+    let mut effects = vec![new_version(model, by, false)];
+    if model.notes.text != model.notes.disk {
+        effects.extend(write(model));
+    }
+    effects
+}
+
+/// A person's text is in force from now on.
+fn put(model: &mut Model, text: &str) -> Vec<Effect> {
+    let notes = &mut model.notes;
+    let text = clean::typed(text);
+    notes.human.edited(&notes.text, &text);
+    notes.foreign = None;
+    notes.text = text;
+    let mut goes_on = false;
+    if let Some(editor) = &mut notes.editor {
+        notes.text.clone_into(&mut editor.base);
+        // What one edit went through is one version.
+        goes_on = std::mem::replace(&mut editor.saved, true);
+    }
+    handoff::draft(model);
+    let mut effects = vec![new_version(model, Author::Human, goes_on)];
+    effects.extend(write(model));
+    effects
+}
+
+fn new_version(model: &mut Model, by: Author, goes_on: bool) -> Effect {
+    let notes = &mut model.notes;
+    let last = notes.versions.last();
+    let goes_on = goes_on && last.is_some_and(|last| last.by == by);
+    let number = last.map_or(0, |last| last.number) + u64::from(!goes_on);
+    let version = Version {
+        number,
+        at: model.now.wall,
+        by,
+        text: notes.text.clone(),
+        human: notes.human.iter().map(str::to_owned).collect(),
+        unsaved_over: notes.unsaved.is_some().then(|| notes.disk.clone()),
+    };
+    notes.versions.add(version.clone());
+    Effect::KeepVersion(version)
+}
+
+/// Writes what is in force.
+fn write(model: &Model) -> Vec<Effect> {
+    vec![Effect::WriteScratchpad {
+        base: model.notes.disk.clone(),
+        text: model.notes.text.clone(),
+    }]
+}
+
+/// The file says this now.
+pub fn saved(model: &mut Model, text: String) -> Vec<Effect> {
+    model.notes.disk = text;
+    if model.notes.unsaved.take().is_none() || model.notes.disk != model.notes.text {
+        return Vec::new();
+    }
+    model.notice("the scratchpad is saved again");
+    mark_version(model)
+}
+
+/// The file takes nothing: it is tried again, and until then the text is kept as a version that was not saved.
+pub fn not_saved(model: &mut Model, why: String) -> Vec<Effect> {
+    let epoch = model.next_epoch();
+    model.save_epoch = epoch;
+    let mut effects = vec![Effect::SetTimer(TimerId::SaveNotes(epoch), RETRY)];
+    if model.notes.unsaved.as_ref() != Some(&why) {
+        model.trouble(format!("the scratchpad is not saved: {why}"));
+    }
+    model.notes.unsaved = Some(why);
+    effects.extend(mark_version(model));
+    effects
+}
+
+/// Notes in the newest version whether it is saved.
+fn mark_version(model: &mut Model) -> Vec<Effect> {
+    let notes = &mut model.notes;
+    let unsaved_over = notes.unsaved.is_some().then(|| notes.disk.clone());
+    let mut version = match notes.versions.last() {
+        Some(last) if last.unsaved_over != unsaved_over => last.clone(),
+        _ => return Vec::new(),
+    };
+    version.unsaved_over = unsaved_over;
+    notes.versions.add(version.clone());
+    vec![Effect::KeepVersion(version)]
+}
+
+/// Versions of earlier runs: what was not saved then is merged in now, and what is not the agent's is a person's. Then a
+/// checkpoint's scratchpad takes its place.
+pub fn versions_read(model: &mut Model, versions: Versions) -> Vec<Effect> {
+    let mut effects = take_versions(model, versions);
+    if model.notes.restored.is_some() {
+        // Of two texts the last one is written: the first would not be on disk yet, as what the second replaces.
+        effects.retain(|effect| !matches!(effect, Effect::WriteScratchpad { .. }));
+        effects.extend(restore_saved(model));
+    }
+    effects
+}
+
+/// The versions cannot be read: for a restored checkpoint, each line that is there counts as a person's.
+pub fn no_versions(model: &mut Model) -> Vec<Effect> {
+    if model.notes.restored.is_none() {
+        return Vec::new();
+    }
+    model.notes.human = HumanLines::since(None, &model.notes.text);
+    restore_saved(model)
+}
+
+/// Brings back the scratchpad of a checkpoint, as what the agent of that session wrote last: a line of a person's in the
+/// present one stays, and the present one is an earlier version.
+fn restore_saved(model: &mut Model) -> Vec<Effect> {
+    let Some(SavedScratchpad { text, human }) = model.notes.restored.take() else {
+        return Vec::new();
+    };
+    let notes = &mut model.notes;
+    let merged = notes.human.kept(&notes.text, &text);
+    if merged != text {
+        model.notice(
+            "the checkpoint's scratchpad is back; lines of yours that it did not have stay",
+        );
+    }
+    let notes = &mut model.notes;
+    notes.human.extend(human);
+    notes.foreign = None;
+    // The session that goes on from it was given this one.
+    notes.agent_base = text;
+    let effects = take(model, Author::Human, &merged);
+    handoff::return_to_sources(model);
+    effects
+}
+
+fn take_versions(model: &mut Model, mut versions: Versions) -> Vec<Effect> {
+    let notes = &mut model.notes;
+    let offset = versions.last().map_or(0, |last| last.number);
+    let now = std::mem::take(&mut notes.versions);
+    let last = versions.last().cloned();
+    versions.extend(now.iter().cloned().map(|version| Version {
+        number: version.number + offset,
+        ..version
+    }));
+    notes.versions = versions;
+    let Some(last) = last else {
+        notes.human = HumanLines::since(None, &notes.text);
+        return Vec::new();
+    };
+    if let Some(over) = &last.unsaved_over {
+        let human = HumanLines::new(last.human);
+        let text = merge(over, &last.text, &notes.text);
+        let text = human.kept(&last.text, &text);
+        notes.human = human;
+        model.notice("the scratchpad of last time could not be saved then: it is back");
+        return take(model, Author::Human, &text);
+    }
+    notes.human = HumanLines::since(Some(&last), &notes.text);
+    if last.text == notes.text || now.iter().len() > 0 {
+        return Vec::new();
+    }
+    vec![new_version(model, Author::Human, false)]
+}
+
+/// Opens the editor.
+pub fn edit(model: &mut Model) {
+    model.notes.looking = None;
+    model.notes.editor = Some(Editor::new(&model.notes.text));
+}
+
+/// The editor's text has changed: it is written after a moment.
+pub fn edited(model: &mut Model) -> Vec<Effect> {
+    let epoch = model.next_epoch();
+    model.save_epoch = epoch;
+    vec![Effect::SetTimer(TimerId::SaveNotes(epoch), SAVE_DELAY)]
+}
+
+/// It is time to write.
+pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    if epoch == model.save_epoch {
+        save(model)
+    } else {
+        Vec::new()
+    }
+}
+
+/// Writes what the editor holds, and what could not be written before.
+pub fn save(model: &mut Model) -> Vec<Effect> {
+    let text = model.notes.editor.as_ref().map(Editor::text);
+    match text {
+        Some(text) if text != model.notes.text => put(model, &text),
+        _ if model.notes.unsaved.is_some() => write(model),
+        _ => Vec::new(),
+    }
+}
+
+/// Takes a text that a person made of `base`; what has been written since is merged with it.
+pub fn write_over(model: &mut Model, base: &str, text: &str) -> Vec<Effect> {
+    let mut typed = HumanLines::default();
+    typed.edited(base, text);
+    let merged = merge(base, text, &model.notes.text);
+    put(model, &typed.kept(text, &merged))
+}
+
+/// Saves and leaves the editor.
+pub fn finish_edit(model: &mut Model) -> Vec<Effect> {
+    let effects = save(model);
+    model.notes.editor = None;
+    effects
+}
+
+/// Whether words of a person's are not in the file.
+#[must_use]
+pub fn is_unsaved(model: &Model) -> bool {
+    model.notes.unsaved.is_some()
+}
+
+/// Shows an older version (or a newer one), beginning with the one before what is in force.
+pub fn look(model: &mut Model, older: bool) {
+    let notes = &mut model.notes;
+    let oldest = notes.versions.iter().len().saturating_sub(1);
+    let at = match (notes.looking, older) {
+        (None, true) if oldest > 0 => Some(1),
+        (None, _) => {
+            model.notice("there is no earlier version of the scratchpad");
+            return;
+        }
+        (Some(at), true) => Some((at + 1).min(oldest)),
+        (Some(at), false) => Some(at.saturating_sub(1)),
+    };
+    notes.looking = at;
+    notes.scroll = 0;
+}
+
+/// Brings back the version that is looked at.
+pub fn restore(model: &mut Model) -> Vec<Effect> {
+    let Some(version) = model.notes.looked_at().cloned() else {
+        return Vec::new();
+    };
+    model.notes.looking = None;
+    model.notes.scroll = 0;
+    model.notice(format!(
+        "version {} of the scratchpad is back",
+        version.number
+    ));
+    put(model, &version.text)
+}

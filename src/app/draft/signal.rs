@@ -1,0 +1,64 @@
+//! Signals from three mouths, each counted once.
+//!
+//! ```text
+//!   Stop hook    the last message of a turn, at once
+//!   transcript   every message, in order, a moment later; it alone hears a turn that ends without its hook
+//!   pane         what stands on a generic agent's screen
+//! ```
+//!
+//! The hook may be ahead of the transcript or behind it. What one of them has told is remembered until the other tells it
+//! too. While the hook is ahead, what the transcript tells is older: it does not overwrite what the hook has told.
+
+use crate::{
+    handoff::signal::{self, Signal},
+    lineage::IterationId,
+};
+
+use crate::app::{
+    draft::{handoff, scratchpad},
+    effect::Effect,
+    model::Model,
+};
+
+/// The Stop hook tells the last message of a turn.
+pub fn by_hook(model: &mut Model, message: &str) -> Vec<Effect> {
+    let mut signals = signal::parse(message);
+    signals.retain(|signal| model.heard.by_hook(signal));
+    model.heard.end_hook();
+    take_in(model, signals)
+}
+
+/// The transcript tells what the assistant has said.
+pub fn by_transcript(model: &mut Model, mut signals: Vec<Signal>) -> Vec<Effect> {
+    signals.retain(|signal| model.heard.by_transcript(signal));
+    take_in(model, signals)
+}
+
+/// A generic agent's pane shows these.
+pub fn by_pane(model: &mut Model, iteration: IterationId, signals: Vec<Signal>) -> Vec<Effect> {
+    if iteration != model.iteration {
+        return Vec::new();
+    }
+    let news = model.heard.by_pane(signals);
+    take_in(model, news)
+}
+
+fn take_in(model: &mut Model, signals: Vec<Signal>) -> Vec<Effect> {
+    if signals.is_empty() {
+        return Vec::new();
+    }
+    let mut effects = Vec::new();
+    for signal in &signals {
+        model.told.feed_signal(signal, model.now.wall);
+    }
+    // Of several scratchpads the last one stands: the others would only be overwritten.
+    let notes = signals.into_iter().rev().find_map(|signal| match signal {
+        Signal::Scratchpad(text) => Some(text),
+        _ => None,
+    });
+    if let Some(text) = notes {
+        effects.extend(scratchpad::signalled(model, &text));
+    }
+    handoff::draft(model);
+    effects
+}

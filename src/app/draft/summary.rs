@@ -1,0 +1,313 @@
+//! The summary in the handoff: when it is written, by whom, and which one counts.
+//!
+//! ```text
+//!  warn ──► order ──► transcript read ──► the one without a model ──┐
+//!             ▲            └──► a model is asked ──► its summary ───┼──► handoff, record, summary.md
+//!  drafting ──┘ if turns have passed         └──► why there is none ┘
+//! ```
+//!
+//! A model is asked once at the warn line, in the background, and again at a reboot if turns have passed since. A review never
+//! waits for it; `auto` mode does, for the time that it has. Whatever has not come by then is not used, and the record says so.
+
+use std::time::Duration;
+
+use crate::{
+    api::wire::AgentState,
+    guard::Level,
+    handoff::summary::{Outcome, SummaryMade, SummarySource, marks},
+};
+
+use crate::app::{
+    draft::{handoff, record::save_iteration},
+    effect::Effect,
+    event::{SummaryId, TimerId},
+    model::{
+        Model,
+        summaries::{Order, Summary, turns_of},
+    },
+};
+
+/// How long a turn that has crossed the line may go on before it is summarized as it stands: most cross it with their last
+/// words, and what is written a moment too early is out of date at once.
+const SETTLE: Duration = Duration::from_secs(3);
+
+/// How long drafting waits for the transcript to be read; half a gigabyte takes as long.
+const READ_LIMIT: Duration = Duration::from_secs(5);
+
+/// How much later than its own limit the answer is given up: the shell is quicker unless something hangs.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why a model's summary is not there yet.
+const NOT_YET: &str = "the model has not answered yet";
+
+/// Whether a model is to be asked at all.
+fn wants_model(model: &Model) -> bool {
+    model.config.summary.generate_summaries && has_transcript(model)
+}
+
+/// Whether there is anything to summarize, and anybody to tell.
+fn has_transcript(model: &Model) -> bool {
+    !model.is_generic() && model.config.handoff.generate_handoff
+}
+
+/// Usage has passed a line upwards.
+pub fn crossed(model: &mut Model, level: Level) -> Vec<Effect> {
+    // An agent that is being ended says no more that could be summed up.
+    let over = model.quitting.is_some() || model.ending.is_some();
+    if level < Level::Critical || over || model.summary.warned || !wants_model(model) {
+        return Vec::new();
+    }
+    model.summary.warned = true;
+    if model.agent.state != AgentState::Busy {
+        return order(model, true);
+    }
+    let epoch = model.next_epoch();
+    model.summary.due = Some(epoch);
+    vec![Effect::SetTimer(TimerId::Summary(epoch), SETTLE)]
+}
+
+/// A turn has ended.
+pub fn turn_over(model: &mut Model) -> Vec<Effect> {
+    match model.summary.due.take() {
+        Some(_) => order(model, true),
+        None => Vec::new(),
+    }
+}
+
+/// A reboot is being drafted: makes the summary anew if turns have passed since, or if there is none.
+pub fn refresh(model: &mut Model) -> Vec<Effect> {
+    if !has_transcript(model) {
+        return Vec::new();
+    }
+    model.summary.due = None;
+    let turns = model.agent.turns;
+    let summaries = &model.summary;
+    let by_model = |one: &Summary| one.made.source == SummarySource::Model && one.turns == turns;
+    let under_way = |order: &Order| order.asking && order.turns == turns;
+    if summaries.current.as_ref().is_some_and(by_model)
+        || summaries.order.as_ref().is_some_and(under_way)
+    {
+        return Vec::new();
+    }
+    // What a model has refused a moment ago it would refuse again.
+    let ask = wants_model(model) && model.summary.answered != Some(turns);
+    order(model, ask)
+}
+
+fn order(model: &mut Model, ask: bool) -> Vec<Effect> {
+    let epoch = model.next_epoch();
+    let id = SummaryId(epoch);
+    model.summary.order = Some(Order {
+        id,
+        turns: model.agent.turns,
+        reading: true,
+        asking: ask,
+    });
+    vec![
+        Effect::Summarize { id, ask },
+        Effect::SetTimer(TimerId::Summary(epoch), READ_LIMIT),
+    ]
+}
+
+/// Whether drafting has to wait: for the transcript in any case, for the model only if nobody would look at the draft.
+#[must_use]
+pub fn is_awaited(model: &Model, unattended: bool) -> bool {
+    let order = model.summary.order.as_ref();
+    order.is_some_and(|order| order.reading || (unattended && order.asking))
+}
+
+/// The transcript has been read: the summary that needs no model.
+pub fn condensed(model: &mut Model, id: SummaryId, text: Result<String, String>) -> Vec<Effect> {
+    let Some(mut order) = model.summary.order.filter(|order| order.id == id) else {
+        return Vec::new();
+    };
+    order.reading = false;
+    // Without a word there is nothing that a model could be asked.
+    order.asking &= text.is_ok();
+    model.summary.order = order.asking.then_some(order);
+    let mut effects = Vec::new();
+    if order.asking {
+        let limit = model.config.summary.timeout + PATIENCE;
+        effects.push(Effect::SetTimer(TimerId::Summary(id.0), limit));
+    }
+    let ours = |one: &Summary| one.made.source == SummarySource::Fallback;
+    match text {
+        Ok(text) if model.summary.current.as_ref().is_none_or(ours) => {
+            let before = model.summary.current.take().map(|one| one.made);
+            model.summary.current = Some(Summary {
+                text,
+                made: made_without_model(model, order, before),
+                turns: order.turns,
+            });
+            effects.extend(keep(model));
+        }
+        Ok(_) => {}
+        Err(why) => tracing::info!(why, "no summary can be made"),
+    }
+    effects
+}
+
+/// How a summary without a model came about: what asking one has cost stays on record.
+fn made_without_model(model: &Model, order: Order, before: Option<SummaryMade>) -> SummaryMade {
+    let fresh = SummaryMade {
+        source: SummarySource::Fallback,
+        cost_usd: None,
+        duration_ms: None,
+        reason: None,
+    };
+    let made = before.unwrap_or(fresh);
+    let reason = if order.asking {
+        Some(NOT_YET.to_owned())
+    } else if wants_model(model) {
+        made.reason
+    } else {
+        Some("generate_summaries is off".to_owned())
+    };
+    SummaryMade { reason, ..made }
+}
+
+/// The model has answered, or has not.
+pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) -> Vec<Effect> {
+    let Some(order) = model.summary.order.take_if(|order| order.id == id) else {
+        return Vec::new();
+    };
+    model.summary.answered = Some(order.turns);
+    let Outcome {
+        text,
+        cost_usd,
+        duration_ms,
+    } = outcome;
+    match text {
+        Ok(text) => {
+            let unfounded = marks(&text);
+            model.summary.current = Some(Summary {
+                text,
+                made: SummaryMade {
+                    source: SummarySource::Model,
+                    cost_usd,
+                    duration_ms: Some(duration_ms),
+                    reason: None,
+                },
+                turns: order.turns,
+            });
+            let marked = match unfounded {
+                0 => String::new(),
+                1 => "; 1 name or number in it is not found in the session, and marked".to_owned(),
+                count => format!(
+                    "; {count} names or numbers in it are not found in the session, and marked"
+                ),
+            };
+            model.notice(format!(
+                "the summary is written, in {} s{marked}",
+                duration_ms.div_ceil(1000)
+            ));
+        }
+        Err(why) => {
+            model.trouble(format!("no summary by a model: {why}"));
+            note(model, &why, cost_usd, Some(duration_ms));
+        }
+    }
+    keep(model)
+}
+
+/// Notes on the summary that stays why there is no newer one by a model, and what that has cost.
+fn note(model: &mut Model, why: &str, cost_usd: Option<f64>, duration_ms: Option<u64>) {
+    let turns = model.agent.turns;
+    let Some(current) = &mut model.summary.current else {
+        return;
+    };
+    let made = &mut current.made;
+    made.reason = Some(match made.source {
+        SummarySource::Fallback => why.to_owned(),
+        SummarySource::Model => {
+            let passed = turns_of(turns.saturating_sub(current.turns));
+            format!("written {passed} before the end, and not again: {why}")
+        }
+    });
+    made.duration_ms = made.duration_ms.max(duration_ms);
+    made.cost_usd = match (made.cost_usd, cost_usd) {
+        (Some(before), Some(more)) => Some(before + more),
+        (before, more) => before.or(more),
+    };
+}
+
+/// A timer has run out: the turn goes on and on, or somebody does not answer.
+pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    if model.summary.due.take_if(|due| *due == epoch).is_some() {
+        return order(model, true);
+    }
+    let Some(order) = model
+        .summary
+        .order
+        .as_mut()
+        .filter(|order| order.id.0 == epoch)
+    else {
+        return Vec::new();
+    };
+    if order.reading {
+        // It may still come; nobody waits for it any more.
+        order.reading = false;
+        let limit = model.config.summary.timeout + PATIENCE;
+        return vec![Effect::SetTimer(TimerId::Summary(epoch), limit)];
+    }
+    let id = order.id;
+    let asked = order.asking;
+    let mut effects = vec![Effect::CancelSummary];
+    if asked {
+        let outcome = Outcome {
+            text: Err("no answer".to_owned()),
+            cost_usd: None,
+            duration_ms: u64::try_from(model.config.summary.timeout.as_millis())
+                .unwrap_or(u64::MAX),
+        };
+        effects.extend(answered(model, id, outcome));
+    } else {
+        model.summary.order = None;
+    }
+    effects
+}
+
+/// The message is fixed: what has not come by now is not waited for, and the record says so.
+pub fn settle(model: &mut Model) -> Vec<Effect> {
+    model.summary.due = None;
+    let Some(order) = model.summary.order.take() else {
+        return Vec::new();
+    };
+    let mut effects = vec![Effect::CancelSummary];
+    if order.asking && model.summary.current.is_some() {
+        note(
+            model,
+            "the reboot was approved before the model had answered",
+            None,
+            None,
+        );
+        effects.extend(keep(model));
+    }
+    effects
+}
+
+/// The iteration, or its session, is over: nobody wants its summary any more.
+pub fn close(model: &mut Model) -> Vec<Effect> {
+    model.summary.due = None;
+    let order = model.summary.order.take();
+    order.map(|_| Effect::CancelSummary).into_iter().collect()
+}
+
+/// Puts the summary where it belongs: into the draft, the record and its file.
+fn keep(model: &mut Model) -> Vec<Effect> {
+    handoff::draft(model);
+    let Some(current) = model.summary.current.clone() else {
+        return Vec::new();
+    };
+    let iteration = model.iteration;
+    if let Some(record) = model.lineage.get_mut(iteration) {
+        record.summary = Some(current.text.clone());
+        record.summary_made = Some(current.made);
+    }
+    let mut effects = vec![Effect::SaveSummary {
+        iteration,
+        text: current.text,
+    }];
+    effects.extend(save_iteration(model));
+    effects
+}

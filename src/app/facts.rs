@@ -1,0 +1,368 @@
+//! The questions that features ask about one another: what blocks a reboot, whether a text may be typed, who is at the keyboard.
+//!
+//! Everything here only reads the model, so a feature that asks need not know the feature that it asks about.
+
+use std::time::Duration;
+
+use crate::{
+    agent::claude::prompt_box::PromptBox,
+    api::wire::AgentState,
+    autopilot::{Spent, prompt},
+    clock::At,
+    guard::{Figure, Source, Threshold},
+    lineage::{Cause, EndReason, Iteration, Way},
+    transcript::Tokens,
+};
+
+use crate::app::{
+    effect::Effect,
+    event::Document,
+    model::{
+        Model,
+        activity::TitleState,
+        reboot::{Approval, Kind},
+        unsent::Unsent,
+    },
+};
+
+/// Whether the window is so full that a client without auto-compaction takes no prompt.
+pub(in crate::app) fn is_at_refusal(model: &Model) -> bool {
+    let figure = model.guard.figure(model.now);
+    figure.is_some_and(|figure| figure.used >= figure.lines.refusal())
+}
+
+/// What the agent waits for, or why nothing is known: in words.
+#[must_use]
+pub fn agent_reason(model: &Model) -> Option<String> {
+    let agent = &model.agent;
+    match agent.state {
+        AgentState::Dialog => agent
+            .activity
+            .question
+            .as_ref()
+            .map(|one| one.about.clone()),
+        AgentState::Unknown if agent.listing => {
+            Some("its agent view is open, Esc returns to the session".to_owned())
+        }
+        AgentState::Unknown if agent.activity.box_seen => {
+            Some("a dialog, a list or a viewer has the place of the prompt box".to_owned())
+        }
+        AgentState::Unknown => Some("a tool call has no result and the title is calm".to_owned()),
+        AgentState::Idle if !agent.background.is_empty() => Some(agent.background.to_string()),
+        AgentState::Limit => limit_reset(model),
+        _ => None,
+    }
+}
+
+/// Until when a usage limit holds the agent, if that is known: `until 14:00 UTC`.
+pub(in crate::app) fn limit_reset(model: &Model) -> Option<String> {
+    let held = model.agent.state == AgentState::Limit;
+    let reset = model.agent.limit_reset.filter(|_| held)?;
+    Some(format!("until {}", reset.format("%H:%M UTC")))
+}
+
+/// Whether the title says that no turn runs.
+#[must_use]
+pub fn is_calm(model: &Model) -> bool {
+    model.agent.activity.title == Some(TitleState::Calm)
+}
+
+/// Whether no hook has come in this iteration.
+#[must_use]
+pub fn is_hookless(model: &Model) -> bool {
+    !model.agent.hooked && !model.is_generic()
+}
+
+/// The word for a document in `$EDITOR`, which blocks a reboot that the person at it has not asked for.
+pub const EDITOR: &str = "editor";
+
+/// The word for an unsent prompt that cannot be read, and so would be lost.
+pub const UNSENT: &str = "unsent prompt";
+
+/// What blocks a reboot now, by word; empty at a safe moment. A person who has approved does not block it
+/// by typing.
+#[must_use]
+pub fn blocked_by(model: &Model) -> Vec<&'static str> {
+    let agent = &model.agent;
+    let mut blocks = Vec::new();
+    if matches!(agent.state, AgentState::Busy | AgentState::Starting) {
+        blocks.push("turn");
+    }
+    if !agent.background.is_empty() {
+        blocks.push("background task");
+    }
+    let by_person = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| attempt.approved == Some(Approval::Person));
+    // The list hides whether a turn runs: the hooks alone say it then.
+    if agent.state == AgentState::Unknown && !(agent.listing && by_person) {
+        blocks.push("unknown");
+    }
+    // What is typed into the agent view is the task of yet another session; the session itself is ended from there too.
+    if agent.state == AgentState::Dialog || (agent.listing && !by_person) {
+        blocks.push("dialog");
+    }
+    if is_typing(model) && !by_person {
+        blocks.push("typing");
+    }
+    if model.external.is_some() && !by_person {
+        blocks.push(EDITOR);
+    }
+    if unsent(model) == Unsent::Unreadable {
+        blocks.push(UNSENT);
+    }
+    if agent.state == AgentState::Exited {
+        blocks.clear();
+    }
+    blocks
+}
+
+/// Whether nothing blocks a reboot now.
+#[must_use]
+pub fn is_safe(model: &Model) -> bool {
+    blocked_by(model).is_empty()
+}
+
+/// Whether the human has typed into the pane within the quiet time.
+#[must_use]
+pub fn is_typing(model: &Model) -> bool {
+    let quiet = model.config.reboot.typing_quiet;
+    model
+        .agent
+        .typed_at
+        .is_some_and(|typed| model.now.since(typed) < quiet)
+}
+
+/// Whether a document is open in an editor, `$EDITOR` or one of our own: what is half written is not to be sent.
+pub(in crate::app) fn is_editing(model: &Model) -> bool {
+    model.external.is_some() || model.notes.editor.is_some() || model.handoff.editor.is_some()
+}
+
+/// Why a reboot cannot be approved now: its message is being edited.
+pub fn editor_refusal(model: &Model) -> Option<String> {
+    let lent = model.external.as_ref()?;
+    (lent.document == Document::Handoff)
+        .then(|| "the handoff is open in $EDITOR: save and leave it first".to_owned())
+}
+
+/// What the prompt box holds now.
+#[must_use]
+pub fn unsent(model: &Model) -> Unsent {
+    // Of other programs no prompt box is known.
+    if model.is_generic() || model.saying.is_some() || is_text_of_ours(model) {
+        return Unsent::Nothing;
+    }
+    match &model.agent.prompt_box {
+        PromptBox::Holds(draft) => draft.text().map_or(Unsent::Unreadable, Unsent::Text),
+        PromptBox::Absent if model.agent.draft && model.agent.state != AgentState::Exited => {
+            Unsent::Unreadable
+        }
+        PromptBox::Absent | PromptBox::Empty => Unsent::Nothing,
+    }
+}
+
+/// Whether what stands there was typed by us: the agent died before it was submitted.
+fn is_text_of_ours(model: &Model) -> bool {
+    let Some((text, since)) = &model.said else {
+        return false;
+    };
+    let by_person = |typed: At| typed.since_start >= since.since_start;
+    !model.agent.typed_at.is_some_and(by_person) && model.agent.prompt_box.holds_start_of(text)
+}
+
+/// What keeps a text from being typed into the agent's prompt now, whatever else the agent does.
+#[must_use]
+pub fn typing_refusal(model: &Model) -> Option<&'static str> {
+    if model.saying.is_some() {
+        return Some("another text is on its way to the agent");
+    }
+    if model.is_generic() {
+        return None;
+    }
+    match model.agent.prompt_box {
+        PromptBox::Absent => Some("the agent's prompt box is not on the screen"),
+        PromptBox::Holds(_) => Some("the agent's prompt box holds a text that was not submitted"),
+        // Without that each line of a text would be submitted by itself.
+        PromptBox::Empty if !model.agent.takes_pastes => Some("the agent is not ready for a text"),
+        PromptBox::Empty => None,
+    }
+}
+
+/// Whether a text is still being put into the prompt box.
+#[must_use]
+pub fn is_text_under_way(model: &Model) -> bool {
+    model
+        .saying
+        .as_ref()
+        .is_some_and(|saying| saying.enters == 0)
+}
+
+/// The body of a message that was not delivered, while the old session is being resumed: it stays at hand for
+/// another review.
+#[must_use]
+pub fn undelivered(model: &Model) -> Option<String> {
+    let message = match &model.reboot.attempt {
+        // A trim sends no message, so the human's own is still to be sent.
+        Some(attempt) if attempt.kind == Kind::Trim => model.handoff.edited.as_ref(),
+        Some(attempt) if attempt.rolling_back.is_some() => attempt.handoff.as_ref(),
+        Some(_) => None,
+        None => model.handoff.edited.as_ref(),
+    };
+    message.map(|one| one.body().to_owned())
+}
+
+/// Why the old iteration of this reboot ends, in the words of its record.
+#[must_use]
+pub fn end_reason(model: &Model) -> EndReason {
+    match &model.reboot.attempt {
+        Some(attempt)
+            if matches!(
+                attempt.cause,
+                Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit
+            ) =>
+        {
+            EndReason::ContextLimit
+        }
+        Some(attempt) if attempt.cause == Cause::Autopilot => EndReason::Natural,
+        _ => EndReason::UserReboot,
+    }
+}
+
+/// The figure that decides about reboots. An estimate says too little: a program that only redraws its screen would fill
+/// any window by it.
+pub(in crate::app) fn deciding_figure(model: &Model) -> Option<Figure> {
+    let figure = model.guard.figure(model.now);
+    figure.filter(|figure| figure.source != Source::Estimate)
+}
+
+/// Whether the context is past the force line, behind which neither breakers nor an earlier no count.
+pub(in crate::app) fn is_forced(model: &Model) -> bool {
+    deciding_figure(model).is_some_and(|figure| figure.used >= figure.lines.at(Threshold::Force))
+}
+
+/// Whether no reboot is to begin by itself just now.
+#[must_use]
+pub fn is_quiet(model: &Model) -> bool {
+    let quiet = model.reboot.quiet.as_ref();
+    quiet.is_some_and(|quiet| {
+        model.agent.turns < quiet.until_turn && (quiet.forced || !is_forced(model))
+    })
+}
+
+/// How far the run has gone.
+#[must_use]
+pub fn spent(model: &Model) -> Spent {
+    let iterations = model.lineage.iterations();
+    let cost = |one: &crate::lineage::Iteration| {
+        let now = one.is_open().then_some(model.agent.cost_usd).flatten();
+        now.or(one.cost_usd).unwrap_or(0.0)
+    };
+    Spent {
+        iterations: iterations.len() as u64,
+        cost_usd: iterations.iter().map(cost).sum(),
+        time: model
+            .autopilot
+            .as_ref()
+            .map_or(Duration::ZERO, |run| run.pilot.time(model.now)),
+    }
+}
+
+/// The task that was given to the run: its objective before any other.
+#[must_use]
+pub fn run_task(model: &Model) -> Option<&str> {
+    model
+        .autopilot
+        .as_ref()
+        .map(|run| run.pilot.plan.task.as_str())
+}
+
+/// What the handoff says of the promise; empty where there is no run.
+#[must_use]
+pub fn closing_words(model: &Model) -> String {
+    let run = model.autopilot.as_ref();
+    run.map_or_else(String::new, |run| prompt::carry_on(&run.pilot.plan.promise))
+}
+
+/// Whether a run goes on with nobody there.
+#[must_use]
+pub fn is_unattended(model: &Model) -> bool {
+    model
+        .autopilot
+        .as_ref()
+        .is_some_and(|run| !run.pilot.plan.attended)
+}
+
+/// Whether a run may have no further iteration.
+#[must_use]
+pub fn is_last(model: &Model) -> bool {
+    let caps = model.autopilot.as_ref().map(|run| run.pilot.plan.caps);
+    caps.is_some_and(|caps| caps.forbids_another(&spent(model)).is_some())
+}
+
+/// How long `auto` announces a reboot: not at all where nobody is there, or when each turn ends in one.
+#[must_use]
+pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
+    if is_unattended(model) || cause == Cause::Autopilot {
+        Duration::ZERO
+    } else {
+        model.config.reboot.auto_delay
+    }
+}
+
+/// The prompt for an agent that is started again after it died.
+#[must_use]
+pub fn restart_prompt(model: &Model) -> Option<String> {
+    let run = model
+        .autopilot
+        .as_ref()
+        .filter(|run| !run.pilot.is_held())?;
+    let plan = &run.pilot.plan;
+    Some(prompt::again(&plan.task, &plan.promise))
+}
+
+/// The order to read the task again, if it is a file.
+#[must_use]
+pub fn reads_task(model: &Model) -> Option<Effect> {
+    let reads = model.autopilot.as_ref().is_some_and(|run| run.reads_task);
+    reads.then_some(Effect::ReadTask)
+}
+
+/// Tokens that a fresh session would begin with: its base load and the handoff.
+#[must_use]
+pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
+    let base = fresh_load(model)?;
+    let handoff = model.handoff.current().tokens();
+    Some(Tokens(base.0.saturating_add(handoff.0)))
+}
+
+/// What a fresh session carries before any work, as the gauge shows it: by this iteration's first figure, unless
+/// this one was resumed.
+#[must_use]
+pub fn base_load(model: &Model) -> Option<Tokens> {
+    match model.current_iteration() {
+        Some(one) if handoff_size(one).is_none() => fresh_load(model),
+        _ => model.guard.forecast().base(),
+    }
+}
+
+/// The base load of a fresh session, by the newest iteration that was begun as one: a resumed one begins with what
+/// was said before.
+pub(in crate::app) fn fresh_load(model: &Model) -> Option<Tokens> {
+    let load = |one: &Iteration| {
+        let birth = one.tokens_at_birth?;
+        Some(Tokens(birth.0.saturating_sub(handoff_size(one)?.0)))
+    };
+    let iterations = model.lineage.iterations();
+    iterations.iter().rev().find_map(load)
+}
+
+/// The size of the handoff that an iteration was begun with; none if its session is not known to be a fresh one.
+fn handoff_size(one: &Iteration) -> Option<Tokens> {
+    match (&one.reboot, one.cause) {
+        (_, Some(Cause::Undo | Cause::Recovery | Cause::AgentExit)) => None,
+        (Some(record), _) => (record.way == Way::Fresh).then_some(record.handoff_tokens),
+        (None, cause) => cause.is_none().then_some(Tokens(0)),
+    }
+}

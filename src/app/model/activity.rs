@@ -1,0 +1,50 @@
+//! The state of the turn and of the question that are open.
+
+use std::collections::BTreeSet;
+
+use crate::clock::At;
+
+/// What the title says of the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TitleState {
+    /// No turn runs, or a dialog is open: `✳ …`.
+    Calm,
+    /// One runs, or background agents do: a spinner of braille dots or of half circles.
+    Spins,
+}
+
+impl TitleState {
+    pub(in crate::app) fn of(title: &str) -> Option<Self> {
+        match title.chars().next()? {
+            '✳' => Some(Self::Calm),
+            '\u{2800}'..='\u{28ff}' | '\u{25d0}'..='\u{25d3}' => Some(Self::Spins),
+            _ => None,
+        }
+    }
+}
+
+/// A question that waits for the human.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// What it is about: a tool's name or the client's words.
+    pub about: String,
+    /// When it was asked.
+    pub(in crate::app) asked: At,
+    /// Whether it was seen in the place of the prompt box.
+    pub(in crate::app) drawn: bool,
+}
+
+/// The turn and the question that are open.
+#[derive(Clone, Debug, Default)]
+pub struct Activity {
+    /// Whether a turn is open.
+    pub(in crate::app) turn: bool,
+    /// Main-chain calls of tools without a result.
+    pub(in crate::app) calls: BTreeSet<String>,
+    /// The question that is open.
+    pub question: Option<Question>,
+    /// What the title says.
+    pub(in crate::app) title: Option<TitleState>,
+    /// Whether the prompt box was seen in this iteration: then its absence means something.
+    pub(in crate::app) box_seen: bool,
+}

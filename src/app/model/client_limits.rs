@@ -1,0 +1,34 @@
+//! The state of the client's own limit.
+
+use crate::{
+    agent::claude::limits::{CompactionSettings, Limit},
+    transcript::Tokens,
+};
+
+/// What is known of the client's own limit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClientLimits {
+    pub(in crate::app) settings: CompactionSettings,
+    /// The limit by the settings, and the window that it was taken from.
+    pub(in crate::app) set: (Option<Limit>, Tokens),
+    /// A limit that the client has shown.
+    pub(in crate::app) learned: Option<Limit>,
+    /// How often the screen was looked at since the last figure.
+    pub(in crate::app) looks: usize,
+    /// The limit that a compaction under way will have shown.
+    pub(in crate::app) announced: Option<Limit>,
+    /// Whether a checkpoint was saved because the figure has come near the limit, and it has not left it since.
+    pub(in crate::app) saved: bool,
+}
+
+impl ClientLimits {
+    /// Returns the limit that counts: the lowest.
+    #[must_use]
+    pub fn limit(&self) -> Option<&Limit> {
+        match (&self.set.0, &self.learned) {
+            (Some(set), Some(learned)) if learned.at < set.at => Some(learned),
+            (None, learned) => learned.as_ref(),
+            (set, _) => set.as_ref(),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The compactions of one iteration, counted once each by what up to four witnesses say.
+
+/// The compactions of one iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compactions {
+    /// In sessions that this iteration has left.
+    earlier: u32,
+    /// Boundaries that the transcript had when it was first known whole: those of a life before.
+    inherited: Option<u64>,
+    boundaries: u32,
+    rebuilt: u32,
+    finished: u32,
+    /// Falls that no other witness has told of.
+    falls: u32,
+    /// The turn of the last compaction that was told of and whose fall has not been seen.
+    pub(in crate::app) awaits_fall: Option<u64>,
+    /// The turn of the last fall that nobody has told of.
+    awaits_witness: Option<u64>,
+}
+
+impl Compactions {
+    /// How many there were in this iteration.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.earlier
+            .saturating_add(self.told())
+            .saturating_add(self.falls)
+    }
+
+    const fn told(self) -> u32 {
+        let hooks = if self.rebuilt > self.finished {
+            self.rebuilt
+        } else {
+            self.finished
+        };
+        if self.boundaries > hooks {
+            self.boundaries
+        } else {
+            hooks
+        }
+    }
+
+    /// Takes the number of boundaries in a transcript that was read to its end.
+    pub(in crate::app) fn transcript(&mut self, total: u64, turn: u64) {
+        let before = self.told();
+        let inherited = *self.inherited.get_or_insert(total);
+        let own = u32::try_from(total.saturating_sub(inherited)).unwrap_or(u32::MAX);
+        // A file that was cut or replaced takes nothing back.
+        self.boundaries = self.boundaries.max(own);
+        self.explain(before, turn);
+    }
+
+    pub(in crate::app) fn finish(&mut self, turn: u64) {
+        let before = self.told();
+        self.finished = self.finished.saturating_add(1);
+        self.explain(before, turn);
+    }
+
+    pub(in crate::app) fn rebuild(&mut self, turn: u64) {
+        let before = self.told();
+        self.rebuilt = self.rebuilt.saturating_add(1);
+        self.explain(before, turn);
+    }
+
+    /// A compaction more was told of: it explains a fall that came first, or awaits its own.
+    fn explain(&mut self, before: u32, turn: u64) {
+        if self.told() == before {
+            return;
+        }
+        match self.awaits_witness.take() {
+            Some(fell) if turn <= fell.saturating_add(1) => {
+                self.falls = self.falls.saturating_sub(1);
+            }
+            _ => self.awaits_fall = Some(turn),
+        }
+    }
+
+    pub(in crate::app) fn fall(&mut self, turn: u64) {
+        match self.awaits_fall.take() {
+            Some(told) if turn <= told.saturating_add(1) => {}
+            _ => {
+                self.falls = self.falls.saturating_add(1);
+                self.awaits_witness = Some(turn);
+            }
+        }
+    }
+
+    /// The agent has begun another session in the same iteration.
+    pub const fn change_session(&mut self) {
+        let earlier = self.count();
+        *self = Self {
+            earlier,
+            inherited: None,
+            boundaries: 0,
+            rebuilt: 0,
+            finished: 0,
+            falls: 0,
+            awaits_fall: None,
+            awaits_witness: None,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn after(witnesses: &[(char, u64)]) -> u32 {
+        let mut compactions = Compactions::default();
+        compactions.transcript(0, 0);
+        let mut total = 0;
+        for (witness, turn) in witnesses {
+            match witness {
+                'b' => {
+                    total += 1;
+                    compactions.transcript(total, *turn);
+                }
+                's' => compactions.rebuild(*turn),
+                'p' => compactions.finish(*turn),
+                'f' => compactions.fall(*turn),
+                _ => compactions.transcript(total, *turn),
+            }
+        }
+        compactions.count()
+    }
+
+    #[test]
+    fn one_compaction_counts_once_whoever_tells_of_it_and_in_whatever_order() {
+        for order in [
+            "b", "s", "p", "f", "bspf", "fbsp", "pfb", "sfp", "bf", "fb", "spf", "pfsb", "psbf",
+        ] {
+            let same_turn: Vec<_> = order.chars().map(|witness| (witness, 3)).collect();
+            assert_eq!(after(&same_turn), 1, "{order}");
+        }
+        assert_eq!(after(&[('p', 3), ('b', 3), ('f', 4)]), 1);
+        assert_eq!(
+            after(&[('f', 3), ('b', 4)]),
+            1,
+            "a transcript that is read late"
+        );
+    }
+
+    #[test]
+    fn two_compactions_count_twice() {
+        for witnesses in [
+            &[('b', 1), ('b', 5)][..],
+            &[('f', 1), ('f', 5)],
+            &[('f', 1), ('b', 5)],
+            &[('b', 1), ('f', 5)],
+            &[
+                ('b', 1),
+                ('s', 1),
+                ('p', 1),
+                ('f', 1),
+                ('b', 2),
+                ('s', 2),
+                ('p', 2),
+                ('f', 2),
+            ],
+            // The first was missed by the hooks, the second by the transcript.
+            &[('b', 1), ('f', 1), ('f', 9), ('p', 9)],
+        ] {
+            assert_eq!(after(witnesses), 2, "{witnesses:?}");
+        }
+    }
+
+    #[test]
+    fn boundaries_of_a_life_before_do_not_count() {
+        let mut compactions = Compactions::default();
+        compactions.transcript(7, 0);
+        assert_eq!(compactions.count(), 0);
+        compactions.transcript(8, 2);
+        compactions.transcript(3, 2);
+        compactions.transcript(8, 2);
+        assert_eq!(
+            compactions.count(),
+            1,
+            "a file that was cut takes nothing back"
+        );
+        compactions.change_session();
+        compactions.transcript(4, 0);
+        assert_eq!(compactions.count(), 1);
+        compactions.transcript(5, 1);
+        assert_eq!(compactions.count(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn every_real_compaction_counts_once(
+            // Which witnesses saw it, at least one of the telling ones, and how many turns later the next one came.
+            seen in proptest::collection::vec((any::<[bool; 2]>(), 1_usize..4, 2_u64..9), 0..20),
+        ) {
+            let mut turn = 0;
+            let mut witnesses = Vec::new();
+            for ([fell, late], told, wait) in &seen {
+                turn += wait;
+                let told: Vec<_> = ['b', 's', 'p'][..*told].iter().map(|one| (*one, turn)).collect();
+                let fall = fell.then_some(('f', turn));
+                if *late {
+                    witnesses.extend(fall);
+                    witnesses.extend(told);
+                } else {
+                    witnesses.extend(told);
+                    witnesses.extend(fall);
+                }
+            }
+            prop_assert_eq!(after(&witnesses) as usize, seen.len());
+        }
+
+        #[test]
+        fn hostile_totals_and_turns_do_no_harm(totals in proptest::collection::vec((any::<u64>(), any::<u64>(), 0..4_u8), 0..60)) {
+            let mut compactions = Compactions::default();
+            let mut before = 0_u32;
+            for (total, turn, witness) in totals {
+                match witness {
+                    0 => compactions.transcript(total, turn),
+                    1 => compactions.finish(turn),
+                    2 => compactions.rebuild(turn),
+                    _ => compactions.fall(turn),
+                }
+                let count = compactions.count();
+                prop_assert!(count >= before.saturating_sub(1), "no more than an explained fall is taken back");
+                before = count;
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! How far ending the agent is.
+
+use crate::app::effect::Rung;
+
+/// How far ending the agent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// The rung that is being tried.
+    pub rung: Rung,
+    /// The epoch of its timers.
+    pub(in crate::app) epoch: u64,
+    /// Whether there is no time for manners.
+    pub(in crate::app) urgent: bool,
+    /// Whether the last rung has failed too.
+    pub hopeless: bool,
+}

@@ -1,0 +1,21 @@
+//! What the event at hand has brought, for features that look later in the same update.
+
+/// Why a reboot that was due did not begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoReboot {
+    /// A breaker says that it would not help.
+    Breaker(String),
+    /// What it needs could not be prepared.
+    Refused(String),
+}
+
+/// What the event at hand has brought: empty when it arrives.
+#[derive(Debug, Default)]
+pub struct Happened {
+    /// By what a person has taken the agent out of the hands of a run.
+    pub taken_over: Option<&'static str>,
+    /// Why a reboot did not begin, for the run to judge.
+    pub no_reboot: Option<NoReboot>,
+    /// Whether the prompt box was ordered to be read before the agent is ended: the answer is another event.
+    pub reads_prompt_box: bool,
+}

@@ -1,0 +1,198 @@
+//! Which signals were heard from where.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use crate::handoff::signal::{self, Signal};
+
+/// The most signals remembered of each mouth.
+const REMEMBERED: usize = 1_000;
+
+/// A signal that was heard from one mouth, by its hash, and what it overwrites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    hash: u64,
+    slot: Option<u64>,
+}
+
+impl Mark {
+    fn of(signal: &Signal) -> Self {
+        let slot = match signal {
+            Signal::Scratchpad(_) => Some(hash("scratchpad")),
+            Signal::Objective(_) => Some(hash("objective")),
+            Signal::State { key, .. } => Some(hash(&("state", key))),
+            _ => None,
+        };
+        Self {
+            hash: hash(signal),
+            slot,
+        }
+    }
+}
+
+fn hash(value: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Which signals were heard from where.
+#[derive(Clone, Debug, Default)]
+pub struct Heard {
+    /// Told by the hook and not by the transcript yet.
+    ahead: VecDeque<Mark>,
+    /// Told by the transcript in this turn and not by the hook yet.
+    behind: VecDeque<Mark>,
+    /// What stood in the pane when it was looked at last.
+    in_pane: Vec<Mark>,
+    /// In texts of ours, which the pane echoes.
+    ours: HashSet<u64>,
+}
+
+impl Heard {
+    /// Another session: nothing that was heard before is heard again.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A prompt begins a turn: if no hook has told the end of the one before, none will.
+    pub fn turn_begins(&mut self) {
+        self.behind.clear();
+    }
+
+    /// A text of ours is about to show in the pane.
+    pub fn expect_echo(&mut self, text: &str) {
+        if self.ours.len() < REMEMBERED {
+            self.ours.extend(signal::parse(text).iter().map(hash));
+        }
+    }
+
+    /// The hook tells no more of this turn.
+    pub(in crate::app) fn end_hook(&mut self) {
+        self.behind.clear();
+    }
+
+    pub(in crate::app) fn by_hook(&mut self, signal: &Signal) -> bool {
+        let mark = Mark::of(signal);
+        if take(&mut self.behind, mark) {
+            return false;
+        }
+        remember(&mut self.ahead, mark);
+        true
+    }
+
+    pub(in crate::app) fn by_transcript(&mut self, signal: &Signal) -> bool {
+        let mark = Mark::of(signal);
+        if take(&mut self.ahead, mark) {
+            return false;
+        }
+        remember(&mut self.behind, mark);
+        let newer = |have: &Mark| have.slot.is_some() && have.slot == mark.slot;
+        !self.ahead.iter().any(newer)
+    }
+
+    /// Those that have come to the end of the pane since it was looked at last. What has left it at the top, or was
+    /// drawn again, is no news.
+    pub(in crate::app) fn by_pane(&mut self, signals: Vec<Signal>) -> Vec<Signal> {
+        let marks: Vec<Mark> = signals.iter().map(Mark::of).collect();
+        let most = marks.len().min(self.in_pane.len());
+        let known = (0..=most)
+            .rev()
+            .find(|&known| self.in_pane.ends_with(&marks[..known]))
+            .unwrap_or(0);
+        self.in_pane = marks;
+        let mut news = signals;
+        news.drain(..known);
+        news.retain(|signal| !self.ours.contains(&hash(signal)));
+        news
+    }
+}
+
+fn take(marks: &mut VecDeque<Mark>, mark: Mark) -> bool {
+    let at = marks.iter().position(|have| *have == mark);
+    at.and_then(|at| marks.remove(at)).is_some()
+}
+
+fn remember(marks: &mut VecDeque<Mark>, mark: Mark) {
+    if marks.len() >= REMEMBERED {
+        marks.pop_front();
+    }
+    marks.push_back(mark);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(text: &str) -> Signal {
+        Signal::Done(text.to_owned())
+    }
+
+    fn goal(text: &str) -> Signal {
+        Signal::Objective(text.to_owned())
+    }
+
+    #[test]
+    fn a_message_that_both_tell_counts_once_in_either_order() {
+        let mut heard = Heard::default();
+        assert!(heard.by_hook(&done("a")));
+        assert!(!heard.by_transcript(&done("a")));
+        assert!(heard.by_transcript(&done("b")));
+        assert!(!heard.by_hook(&done("b")));
+    }
+
+    #[test]
+    fn the_same_words_in_another_turn_count_again() {
+        let mut heard = Heard::default();
+        for _ in 0..3 {
+            assert!(heard.by_hook(&goal("a")));
+            assert!(!heard.by_transcript(&goal("a")));
+        }
+    }
+
+    #[test]
+    fn a_turn_without_its_hook_does_not_silence_the_next() {
+        let mut heard = Heard::default();
+        assert!(heard.by_transcript(&goal("a")));
+        heard.turn_begins();
+        assert!(heard.by_hook(&goal("a")));
+    }
+
+    #[test]
+    fn the_transcript_does_not_overwrite_what_the_hook_told_ahead_of_it() {
+        let mut heard = Heard::default();
+        assert!(heard.by_hook(&goal("new")));
+        assert!(!heard.by_transcript(&goal("from earlier in the turn")));
+        assert!(heard.by_transcript(&done("from earlier in the turn")));
+        assert!(!heard.by_transcript(&goal("new")));
+        assert!(heard.by_transcript(&goal("of the next turn")));
+    }
+
+    #[test]
+    fn the_pane_tells_what_has_come_to_its_end() {
+        let mut heard = Heard::default();
+        let (a, b, c) = (done("a"), done("b"), done("c"));
+        let look = |heard: &mut Heard, signals: &[&Signal]| {
+            heard.by_pane(signals.iter().map(|one| (*one).clone()).collect())
+        };
+        assert_eq!(look(&mut heard, &[&a]), std::slice::from_ref(&a));
+        assert_eq!(look(&mut heard, &[&a]), []);
+        assert_eq!(look(&mut heard, &[&a, &b]), std::slice::from_ref(&b));
+        // The first has left the scrollback.
+        assert_eq!(look(&mut heard, &[&b, &a, &c]), [a.clone(), c.clone()]);
+        heard.expect_echo("DONE: b");
+        assert_eq!(look(&mut heard, &[&c, &b]), [], "our own words");
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut heard = Heard::default();
+        for n in 0..5_000 {
+            heard.by_hook(&done(&n.to_string()));
+            heard.by_transcript(&done(&format!("t{n}")));
+        }
+        assert!(heard.ahead.len() <= REMEMBERED && heard.behind.len() <= REMEMBERED);
+    }
+}

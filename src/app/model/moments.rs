@@ -1,0 +1,52 @@
+//! The state of good moments: commits, test runs, and what waits to be saved.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use crate::{
+    breakpoint::{Breakpoint, commit::Made, test_run::Total},
+    clock::At,
+};
+
+/// What is known of good moments.
+#[derive(Debug, Default)]
+pub struct Moments {
+    /// The good moment that stands: nothing has been begun since.
+    pub(in crate::app) good: Option<Breakpoint>,
+    /// The one for which a reboot was asked.
+    pub(in crate::app) taken: Option<Breakpoint>,
+    /// Ids of the latest commits, whole or abbreviated.
+    pub(in crate::app) commits: VecDeque<String>,
+    /// The last test run and when it ended.
+    pub(in crate::app) tests: Option<(Total, At)>,
+    /// What is saved once git has been read.
+    pub(in crate::app) waiting: Vec<Waiting>,
+    /// When the latest checkpoints of this kind were made.
+    pub(in crate::app) saves: VecDeque<At>,
+    /// When git was last read.
+    pub(in crate::app) git_at: Option<At>,
+    /// A new head that nobody has told of, and the epoch of the timer that waits for that.
+    pub(in crate::app) head: Option<(Made, u64)>,
+}
+
+impl Moments {
+    /// Something else has begun: what was finished is no good place to stop any more.
+    pub(in crate::app) fn pass(&mut self) {
+        self.good = None;
+        self.taken = None;
+    }
+}
+
+/// A checkpoint that waits for git, so that it does not name files as changed which have just been committed.
+#[derive(Debug)]
+pub(in crate::app) struct Waiting {
+    /// What the checkpoint is of, where that is not the objective: a commit's subject.
+    pub(in crate::app) task: Option<String>,
+    pub(in crate::app) tags: Vec<String>,
+    pub(in crate::app) about: Value,
+    /// The commit that git must show.
+    pub(in crate::app) sha: Option<String>,
+    /// Whether git has answered without showing it: then the next answer will do.
+    pub(in crate::app) again: bool,
+}

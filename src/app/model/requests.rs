@@ -1,0 +1,12 @@
+//! What the human asked for.
+
+use crate::transcript::human::Said;
+
+/// The prompts that stand through the lineage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// The first one that a human gave: the objective of last resort.
+    pub first: Option<Said>,
+    /// The latest one, if it is another.
+    pub latest: Option<Said>,
+}

@@ -1,0 +1,46 @@
+//! The state of an autonomous run.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::{api::wire::RunLine, autopilot::Autopilot, lineage::IterationId};
+
+/// What the run's timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::app) enum Due {
+    Settle,
+    Figure,
+    Deaf,
+    WaitOver,
+    Silent,
+    Dialog,
+    Undelivered,
+    Background,
+    PromptBox,
+}
+
+/// The run with what is remembered between two events.
+#[derive(Debug)]
+pub struct Run {
+    /// The rules and what they have counted.
+    pub pilot: Autopilot,
+    /// Whether the task is a file, to be read again before each prompt.
+    pub(in crate::app) reads_task: bool,
+    pub(in crate::app) epoch: u64,
+    pub(in crate::app) due: Option<Due>,
+    pub(in crate::app) rebooting: bool,
+    /// Whether a person has been called for what is open now.
+    pub(in crate::app) called: bool,
+    /// Whether a text was typed while the run is held, and no turn has begun since.
+    pub(in crate::app) said: bool,
+    /// The words of a turn that was not told yet, because its figures are not in.
+    pub(in crate::app) untold: Option<String>,
+    /// Whether the figure that belongs to the last turn is in, or is not waited for any more.
+    pub(in crate::app) figure_in: bool,
+    /// Ids of what goes on in the background and was waited for long enough: servers never end by themselves.
+    pub(in crate::app) waited_for: BTreeSet<String>,
+    /// The newest iteration that was told to have begun, and to have ended.
+    pub(in crate::app) begun: Option<IterationId>,
+    pub(in crate::app) ended: Option<IterationId>,
+    /// The run's lines, oldest first.
+    pub timeline: VecDeque<RunLine>,
+}

@@ -1,0 +1,70 @@
+//! The summary of the session, and what is under way for it.
+
+use std::borrow::Cow;
+
+use crate::app::event::SummaryId;
+use crate::handoff::summary::{SummaryMade, SummarySource};
+
+/// The summary of the session and what is under way for it.
+#[derive(Clone, Debug, Default)]
+pub struct Summaries {
+    /// The one that the handoff carries.
+    pub current: Option<Summary>,
+    pub(in crate::app) order: Option<Order>,
+    /// Whether the warn line has been crossed in this iteration.
+    pub(in crate::app) warned: bool,
+    /// The epoch of the timer that orders it while a turn runs.
+    pub(in crate::app) due: Option<u64>,
+    /// After how many turns a model has given its last answer, or an error in its place.
+    pub(in crate::app) answered: Option<u32>,
+}
+
+/// A summary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// The seven sections.
+    pub text: String,
+    /// How it came about.
+    pub made: SummaryMade,
+    /// After how many turns of the iteration.
+    pub(in crate::app) turns: u32,
+}
+
+/// A summary that is being made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::app) struct Order {
+    pub(in crate::app) id: SummaryId,
+    pub(in crate::app) turns: u32,
+    pub(in crate::app) reading: bool,
+    pub(in crate::app) asking: bool,
+}
+
+impl Summaries {
+    /// Whether a model wrote the summary.
+    #[must_use]
+    pub fn is_by_model(&self) -> bool {
+        let current = self.current.as_ref();
+        current.is_some_and(|one| one.made.source == SummarySource::Model)
+    }
+
+    /// The text for the handoff of a session that has had so many turns.
+    #[must_use]
+    pub fn text(&self, turns: u32) -> Option<Cow<'_, str>> {
+        let current = self.current.as_ref()?;
+        let passed = turns.saturating_sub(current.turns);
+        Some(if passed == 0 {
+            Cow::Borrowed(current.text.as_str())
+        } else {
+            let note = format!(
+                "(Written {} before the end of the session.)",
+                turns_of(passed)
+            );
+            Cow::Owned(format!("{note}\n\n{}", current.text))
+        })
+    }
+}
+
+pub(in crate::app) fn turns_of(count: u32) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} turn{plural}")
+}

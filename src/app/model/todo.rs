@@ -1,0 +1,169 @@
+//! The agent's own to-do list, told by hooks and by the transcript, and carried over a reboot.
+//!
+//! The transcript is complete and in order, but late; a hook is quick, but may be missed. So the list is the transcript's,
+//! with those calls of the hooks' upon it that the transcript does not know yet.
+
+use std::collections::VecDeque;
+
+use crate::{
+    handoff::{PreservedState, preserved::Origin},
+    transcript::todo::{TodoCall, Todos},
+};
+
+/// The most calls that wait for the transcript.
+const AHEAD_CAP: usize = 64;
+
+/// The list and where it comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TodoList {
+    /// As the transcript has it.
+    written: Todos,
+    /// Calls that hooks have told and the transcript has not, oldest first.
+    ahead: VecDeque<TodoCall>,
+    /// Both together.
+    now: Todos,
+    /// What earlier sessions had done.
+    done_before: Vec<String>,
+    /// What the session before left open: it counts until this session makes a list of its own.
+    open_before: Vec<String>,
+}
+
+/// The most items carried over from earlier sessions.
+const CARRIED_CAP: usize = 500;
+
+impl TodoList {
+    /// A hook tells of a call. Says whether the list has changed.
+    pub fn hooked(&mut self, call: &TodoCall) -> bool {
+        if self.written.knows(call) {
+            return false;
+        }
+        if self.ahead.len() >= AHEAD_CAP {
+            self.ahead.pop_front();
+        }
+        self.ahead.push_back(call.clone());
+        let before = self.now.clone();
+        self.now.apply(call);
+        before != self.now
+    }
+
+    /// The transcript tells of the list. Says whether the list has changed.
+    pub fn read(&mut self, written: &Todos) -> bool {
+        if self.written == *written {
+            return false;
+        }
+        self.written.clone_from(written);
+        self.ahead.retain(|call| !written.knows(call));
+        let mut now = written.clone();
+        for call in &self.ahead {
+            now.apply(call);
+        }
+        std::mem::replace(&mut self.now, now) != self.now
+    }
+
+    /// Another session begins: what is open stays open until that one makes a list of its own.
+    pub fn carry_over(&mut self) {
+        let now = std::mem::take(&mut self.now);
+        self.written = Todos::default();
+        self.ahead.clear();
+        if now.is_empty() {
+            return;
+        }
+        self.done_before.extend(now.completed().map(str::to_owned));
+        let over = self.done_before.len().saturating_sub(CARRIED_CAP);
+        self.done_before.drain(..over);
+        self.open_before = now.pending().map(str::to_owned).collect();
+    }
+
+    /// What the session of a checkpoint had done and left open.
+    pub fn restore(&mut self, completed: Vec<String>, pending: Vec<String>) {
+        self.done_before = completed;
+        self.open_before = pending;
+    }
+
+    /// Whether the agent has written a list, in this session or in one before.
+    #[must_use]
+    pub const fn is_kept(&self) -> bool {
+        !self.now.is_empty() || !self.done_before.is_empty() || !self.open_before.is_empty()
+    }
+
+    /// Feeds what is done and to do.
+    pub fn feed(&self, state: &mut PreservedState) {
+        let before = self.done_before.iter().map(String::as_str);
+        let open_before = if self.now.is_empty() {
+            self.open_before.as_slice()
+        } else {
+            &[]
+        };
+        state.feed_list(
+            before.chain(self.now.completed()),
+            self.now
+                .pending()
+                .chain(open_before.iter().map(String::as_str)),
+            Origin::Todo,
+        );
+    }
+}
+
+#[cfg(test)]
+pub(in crate::app) mod tests {
+    use super::*;
+    use crate::transcript::todo::{Status, Todo, TodoChange};
+
+    /// A call that sets the whole list.
+    pub(in crate::app) fn list(id: &str, entries: &[(&str, Status)]) -> TodoCall {
+        let entry = |(text, status): &(&str, Status)| Todo {
+            id: None,
+            text: (*text).to_owned(),
+            status: *status,
+        };
+        TodoCall {
+            id: Some(id.to_owned()),
+            change: TodoChange::List(entries.iter().map(entry).collect()),
+        }
+    }
+
+    fn fed(todo: &TodoList) -> (Vec<String>, Vec<String>) {
+        let mut state = PreservedState::default();
+        todo.feed(&mut state);
+        let texts = |items: &[crate::handoff::preserved::Item]| {
+            assert!(items.iter().all(|item| item.origin == Origin::Todo));
+            items.iter().map(|item| item.text.clone()).collect()
+        };
+        (texts(&state.completed_items), texts(&state.pending_items))
+    }
+
+    #[test]
+    fn a_transcript_that_is_behind_does_not_take_back_what_a_hook_told() {
+        use Status::{Completed, Pending};
+        let (first, second) = (
+            list("t1", &[("a", Pending)]),
+            list("t2", &[("a", Completed)]),
+        );
+        let mut todo = TodoList::default();
+        assert!(todo.hooked(&first) && todo.hooked(&second));
+        let mut written = Todos::default();
+        written.apply(&first);
+        assert!(!todo.read(&written), "it is behind by a call");
+        assert_eq!(fed(&todo), (vec!["a".to_owned()], vec![]));
+        written.apply(&second);
+        todo.read(&written);
+        assert_eq!(fed(&todo), (vec!["a".to_owned()], vec![]));
+        assert!(!todo.hooked(&second), "the transcript was quicker");
+    }
+
+    #[test]
+    fn what_was_open_counts_until_the_next_session_has_a_list() {
+        use Status::{Completed, Pending};
+        let mut todo = TodoList::default();
+        todo.hooked(&list("t1", &[("a", Completed), ("b", Pending)]));
+        todo.carry_over();
+        assert_eq!(fed(&todo), (vec!["a".to_owned()], vec!["b".to_owned()]));
+        todo.carry_over();
+        assert_eq!(fed(&todo), (vec!["a".to_owned()], vec!["b".to_owned()]));
+        todo.hooked(&list("t2", &[("b, reworded", Pending)]));
+        assert_eq!(
+            fed(&todo),
+            (vec!["a".to_owned()], vec!["b, reworded".to_owned()])
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! What a trim of the session would win, as far as it is known.
+
+use std::fmt;
+
+use crate::{
+    clock::At,
+    transcript::{
+        Tokens,
+        trim::{LevelFigure, TrimPlan, TrimSettings},
+    },
+};
+
+/// What is known of a trim while the review is open.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// How it was measured the last time it was asked.
+    pub settings: TrimSettings,
+    /// What the last survey said.
+    pub(in crate::app) found: Option<Result<TrimPlan, String>>,
+    /// The survey under way, and since when.
+    pub(in crate::app) asked: Option<(u64, At)>,
+    /// The transcript has grown since.
+    pub(in crate::app) stale: bool,
+    /// The timer that ends the pause after a survey.
+    pub(in crate::app) pause: Option<u64>,
+}
+
+impl Default for Preview {
+    fn default() -> Self {
+        Self {
+            settings: TrimSettings {
+                compact_line: Tokens(0),
+                max_recent_messages: 0,
+            },
+            found: None,
+            asked: None,
+            stale: false,
+            pause: None,
+        }
+    }
+}
+
+/// What a trim would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The level with what it removes and leaves.
+    pub figure: LevelFigure,
+    /// How many tool responses there are in the context window.
+    pub of: usize,
+    /// Whether the tokens before are an estimate too.
+    pub estimated: bool,
+}
+
+/// Why a trim is not offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotOffered {
+    /// The agent keeps no transcripts.
+    Generic,
+    /// The transcript is being read.
+    Reading,
+    /// The transcript cannot be read, or holds nothing.
+    Unreadable(String),
+    /// Nothing need be removed.
+    Small {
+        /// What the session is below.
+        target: Tokens,
+    },
+    /// No level is enough.
+    NoLevel {
+        /// What a level must get below.
+        target: Tokens,
+        /// What the strongest one leaves.
+        least: Tokens,
+    },
+}
+
+impl fmt::Display for NotOffered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Generic => f.write_str("this agent keeps no transcript that could be trimmed"),
+            Self::Reading => f.write_str("the transcript is being read"),
+            Self::Unreadable(why) => f.write_str(why),
+            Self::Small { target } => {
+                write!(f, "it is already below {}", thousands(*target))
+            }
+            Self::NoLevel { target, least } => write!(
+                f,
+                "without any tool output {} would be left, and it must be below {}",
+                thousands(*least),
+                thousands(*target)
+            ),
+        }
+    }
+}
+
+impl Preview {
+    /// The number of the survey under way.
+    #[must_use]
+    pub fn asked(&self) -> Option<u64> {
+        self.asked.map(|(ask, _)| ask)
+    }
+
+    pub(in crate::app) fn offer(&self) -> Result<Offer, NotOffered> {
+        let plan = match &self.found {
+            None => return Err(NotOffered::Reading),
+            Some(Err(why)) => return Err(NotOffered::Unreadable(why.clone())),
+            Some(Ok(plan)) => plan,
+        };
+        let target = self.settings.target();
+        match plan.chosen() {
+            Some(figure) if figure.responses > 0 => Ok(Offer {
+                figure,
+                of: plan.responses(),
+                estimated: plan.estimated,
+            }),
+            Some(_) => Err(NotOffered::Small { target }),
+            None => {
+                let strongest = plan.levels.last();
+                let least = strongest.map_or(Tokens(0), |level| level.tokens_after);
+                Err(NotOffered::NoLevel { target, least })
+            }
+        }
+    }
+}
+
+/// Tokens in thousands, for sentences.
+#[must_use]
+pub fn thousands(Tokens(count): Tokens) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        _ => format!("{}k", count.saturating_add(500) / 1_000),
+    }
+}

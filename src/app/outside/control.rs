@@ -1,0 +1,231 @@
+//! What people and scripts order, and what concerns the supervisor itself: modes, notices, leaving.
+
+mod outcome;
+
+use std::time::Duration;
+
+use crate::{
+    api::wire::{AgentState, Control, OrderReply, Reply},
+    config::{ClipboardPolicy, Config, RebootMode},
+    lineage::{Cause, EndReason, Way},
+    pane::screen::ScreenFact,
+};
+
+use crate::app::{
+    autopilot,
+    draft::{checkpoint, handoff, scratchpad},
+    effect::Effect,
+    event::{CallId, TimerId},
+    facts::{EDITOR, blocked_by, is_unattended},
+    model::{Focus, Model, Overlay},
+    reboot::{self, Approval, leave::leave, say},
+    session::{agent, figures::guard_settings, outward},
+};
+
+/// How long a notice stays in the footer.
+pub const NOTICE_TIME: Duration = Duration::from_secs(8);
+
+/// Somebody with the control token asked for something.
+pub fn asked(model: &mut Model, call: CallId, control: Control) -> Vec<Effect> {
+    let order = control.clone();
+    let done = match control {
+        // Answered once it is kept.
+        Control::Save(body) => return checkpoint::asked(model, call, body),
+        Control::Reboot => reboot_asked(model),
+        Control::RebootBy(way) => reboot_asked_by(model, way),
+        Control::Approve => reboot::approve(model, Approval::Person),
+        Control::Defer => reboot::cancel(model, true),
+        Control::Pause => Ok(autopilot::pause(model, "ctl")),
+        Control::Resume => autopilot::go_on(model),
+        Control::Undo => reboot::undo(model),
+        Control::Stop => Ok(quit(model, 0, None)),
+        Control::Say(text) if model.autopilot.is_some() => autopilot::say(model, text),
+        Control::Say(text) => match says_not_now(model) {
+            Some(block) => Err(format!("not a safe moment: {block}")),
+            None => say::say(model, &text).map_err(str::to_owned),
+        },
+    };
+    match done {
+        Ok(mut effects) => {
+            let ordered = Reply::Ordered(OrderReply::new(outcome::of(model, &order)));
+            effects.insert(0, Effect::Answer(call, ordered));
+            effects
+        }
+        Err(why) => vec![Effect::Answer(call, Reply::Refused { why })],
+    }
+}
+
+/// What keeps a text from being typed now. An editor has the host terminal and not the agent's prompt.
+fn says_not_now(model: &Model) -> Option<&'static str> {
+    let blocks = blocked_by(model);
+    blocks.into_iter().find(|block| *block != EDITOR)
+}
+
+/// A script asks for a reboot. Where nobody can look at the review, asking is approving.
+fn reboot_asked(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let effects = reboot::request(model, Cause::Ctl, true)?;
+    Ok(approved_if_unattended(model, effects))
+}
+
+/// As [`reboot_asked`], in this way.
+fn reboot_asked_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
+    let effects = reboot::request_by(model, way)?;
+    Ok(approved_if_unattended(model, effects))
+}
+
+fn approved_if_unattended(model: &mut Model, mut effects: Vec<Effect>) -> Vec<Effect> {
+    if is_unattended(model) {
+        effects.extend(reboot::approve(model, Approval::Person).unwrap_or_default());
+    }
+    effects
+}
+
+/// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second time it
+/// leaves without manners.
+pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<Effect> {
+    if let Some(signal) = signal {
+        tracing::info!(signal, "told to end");
+    }
+    // A signal to a run that nobody watches is how it is asked to end; elsewhere the machine or the terminal goes.
+    let urgent = model.quitting.is_some() || (signal.is_some() && !is_unattended(model));
+    let reason = model
+        .quitting
+        .map_or(EndReason::Shutdown, |quitting| quitting.reason);
+    if let Some(signal) = signal.filter(|_| !urgent) {
+        model.notice(format!(
+            "{signal}: the agent is ended cleanly; once more ends it at once"
+        ));
+    }
+    let code = autopilot::stopped(model, code);
+    leave(model, code, reason, urgent)
+}
+
+/// The quit key: asks while a turn runs, and while a note is not saved.
+pub fn quit_key(model: &mut Model) -> Vec<Effect> {
+    let open = matches!(
+        model.agent.state,
+        AgentState::Busy | AgentState::Dialog | AgentState::Unknown
+    );
+    let busy = open || !model.agent.background.tasks.is_empty();
+    if (busy || scratchpad::is_unsaved(model))
+        && model.quitting.is_none()
+        && model.overlay != Some(Overlay::Quit)
+    {
+        model.overlay = Some(Overlay::Quit);
+        return Vec::new();
+    }
+    quit(model, 0, None)
+}
+
+/// The next mode: manual → ask → auto → manual.
+pub fn next_mode(model: &mut Model) -> Vec<Effect> {
+    model.mode = match model.mode {
+        RebootMode::Manual => RebootMode::Ask,
+        RebootMode::Ask => RebootMode::Auto,
+        RebootMode::Auto => RebootMode::Manual,
+    };
+    // Whoever sets who decides wants it to count from now on.
+    model.reboot.quiet = None;
+    model.notice(match model.mode {
+        RebootMode::Manual => "manual: a reboot only by key",
+        RebootMode::Ask => "ask: at the compact line you are asked, nothing goes ahead without you",
+        RebootMode::Auto => "auto: at the compact line a reboot is announced, then goes ahead",
+    });
+    Vec::new()
+}
+
+/// The store cannot be used any more, or can again.
+pub fn store_trouble(model: &mut Model, trouble: Option<String>) -> Vec<Effect> {
+    match &trouble {
+        Some(why) => model.trouble(format!("history is kept in memory: {why}")),
+        None if model.store_trouble.is_some() => {
+            model.notice("the database works again: what waited in memory is written");
+        }
+        None => {}
+    }
+    model.store_trouble = trouble;
+    Vec::new()
+}
+
+/// The emulator saw something that is no cell.
+pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
+    match fact {
+        ScreenFact::Title(title) => {
+            model.title = title;
+            let mut effects = agent::title_changed(model);
+            effects.push(outward::titled(model));
+            effects
+        }
+        ScreenFact::Bell | ScreenFact::Notification { .. } => outward::called(model, fact),
+        ScreenFact::Progress(progress) => outward::progressed(model, progress),
+        ScreenFact::ClipboardStore(text) => {
+            let allowed = match model.config.ui.clipboard {
+                ClipboardPolicy::Allow => true,
+                ClipboardPolicy::Focused => model.focus == Focus::Pane && model.overlay.is_none(),
+                ClipboardPolicy::Deny => false,
+            };
+            if !allowed {
+                tracing::info!(
+                    bytes = text.len(),
+                    "the agent may not write the clipboard now"
+                );
+                return Vec::new();
+            }
+            vec![Effect::StoreClipboard(text)]
+        }
+        ScreenFact::Mark(_) => Vec::new(),
+    }
+}
+
+/// The configuration files have changed. The prefix, colours and thresholds take effect at once; what only
+/// counts at a start counts at the next one.
+pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
+    if config.reboot.mode != model.config.reboot.mode && model.autopilot.is_none() {
+        model.mode = config.reboot.mode;
+    }
+    model.config = config;
+    let settings = guard_settings(&model.config);
+    model.guard.set_settings(settings);
+    handoff::draft(model);
+    model.notice("the configuration was read again");
+    vec![handoff::read_ground(model)]
+}
+
+/// Takes notices down whose time is over.
+pub fn expire_notices(model: &mut Model) -> Vec<Effect> {
+    if model.external.is_some() {
+        // Nobody has seen them behind the editor; once it is left they stay for their time.
+        return Vec::new();
+    }
+    let now = model.now;
+    model
+        .notices
+        .retain(|notice| now.since(notice.at) < NOTICE_TIME);
+    notice_timer(model)
+}
+
+/// The timer for the notice that goes next.
+#[must_use]
+pub fn notice_timer(model: &Model) -> Vec<Effect> {
+    let oldest = model.notices.front();
+    oldest
+        .map(|notice| {
+            let left = NOTICE_TIME.saturating_sub(model.now.since(notice.at));
+            Effect::SetTimer(TimerId::Notice, left + Duration::from_millis(10))
+        })
+        .into_iter()
+        .collect()
+}
+
+/// The age of the figure on the screen has changed: by the second while it is young, then by the minute, so that an idle
+/// supervisor hardly ever wakes up.
+pub fn age_tick(model: &mut Model) -> Vec<Effect> {
+    let Some(figure) = model.guard.figure(model.now) else {
+        return Vec::new();
+    };
+    let step = match figure.age.as_secs() {
+        0..10 => 1,
+        seconds => 60 - seconds % 60,
+    };
+    vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(step))]
+}

@@ -1,0 +1,51 @@
+//! What an order by `ctl` comes to, for the person who gave it: what happens now, and what is theirs to do.
+
+use crate::app::{facts::blocked_by, model::Model, reboot::DEFER_TURNS};
+use crate::{api::wire::Control, keymap::Action};
+
+/// What this order has come to; the model is as it was left by it.
+pub(super) fn of(model: &Model, order: &Control) -> String {
+    let run = model.autopilot.is_some();
+    match order {
+        Control::Reboot | Control::RebootBy(_) => reboot_asked(model),
+        Control::Approve => approved(model),
+        Control::Defer => format!("put off for {DEFER_TURNS} turns"),
+        // Answered with the checkpoint.
+        Control::Save(_) => String::new(),
+        Control::Pause if run => "the run is paused until `pitstop ctl resume`".to_owned(),
+        Control::Pause => "no automatic reboots until `pitstop ctl resume`".to_owned(),
+        Control::Resume if run => "the run goes on".to_owned(),
+        Control::Resume => "automatic reboots are allowed again".to_owned(),
+        Control::Undo => {
+            "this session ends and the one before the last reboot is resumed".to_owned()
+        }
+        Control::Stop => "the agent is ended, then pitstop leaves".to_owned(),
+        Control::Say(_) if run => "it is typed at the next safe moment".to_owned(),
+        Control::Say(_) => "it is typed into the agent's prompt".to_owned(),
+    }
+}
+
+fn reboot_asked(model: &Model) -> String {
+    let attempt = model.reboot.attempt.as_ref();
+    if attempt.is_none_or(|one| one.approved.is_some()) {
+        return approved(model);
+    }
+    let key = model.keys().hint(Action::Reboot);
+    let key = key.map_or_else(String::new, |key| format!("{key} in pitstop reviews it, "));
+    format!(
+        "the reboot waits for an approval: {key}`pitstop ctl approve` goes ahead, `pitstop ctl defer` puts it off"
+    )
+}
+
+fn approved(model: &Model) -> String {
+    let blocks = blocked_by(model);
+    let attempt = model.reboot.attempt.as_ref();
+    let waits = attempt.is_some_and(|one| one.is_harmless() && !one.force);
+    if blocks.is_empty() || !waits {
+        return "approved: the session ends now and the next begins (`pitstop status`)".to_owned();
+    }
+    format!(
+        "approved: it reboots once this is over: {} (`pitstop ctl approve` again does not wait)",
+        blocks.join(", ")
+    )
+}

@@ -1,0 +1,98 @@
+//! What changed between two looks at the model, as `GET /events` tells it.
+
+use serde_json::json;
+
+use crate::{
+    api::wire::{AgentState, News, NewsKind},
+    clock::At,
+    config::RebootMode,
+    guard::Level,
+    lineage::{Cause, IterationId, journal::Step},
+    transcript::{SessionId, Tokens},
+};
+
+use crate::app::{effect::Effect, model::Model, outside::report};
+
+/// As much of the model as makes news.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Glimpse {
+    session: SessionId,
+    iteration: IterationId,
+    state: AgentState,
+    mode: (RebootMode, bool),
+    used: Option<(Tokens, Tokens)>,
+    level: Option<Level>,
+    reboot: Option<(Step, Cause)>,
+    notice: Option<(At, usize)>,
+}
+
+impl Glimpse {
+    /// A look at the model.
+    #[must_use]
+    pub fn of(model: &Model) -> Self {
+        let figure = model.guard.figure(model.now);
+        let figure = figure.as_ref();
+        let attempt = model.reboot.attempt.as_ref();
+        Self {
+            session: model.session,
+            iteration: model.iteration,
+            state: model.agent.state,
+            mode: (model.mode, model.paused),
+            used: figure.map(|one| (one.used, one.usable)),
+            level: figure.map(|one| one.level),
+            reboot: attempt.map(|one| (one.step, one.cause)),
+            notice: model.notices.back().map(|one| (one.at, one.text.len())),
+        }
+    }
+
+    /// What is new in the model since this look, and in the effects that go with it.
+    #[must_use]
+    pub fn news(&self, model: &Model, effects: &[Effect]) -> Vec<News> {
+        let now = Self::of(model);
+        let mut news = Vec::new();
+        let mut add = |kind, data| news.push(News { kind, data });
+        let status = || report::status(model);
+        if (self.session, self.iteration) != (now.session, now.iteration) {
+            add(
+                NewsKind::Session,
+                json!({"session_id": now.session, "iteration": now.iteration.get()}),
+            );
+        }
+        if self.state != now.state {
+            add(NewsKind::Agent, json!({"state": now.state}));
+        }
+        if self.mode != now.mode {
+            let mode = report::mode_word(now.mode.0);
+            add(NewsKind::Mode, json!({"mode": mode, "paused": now.mode.1}));
+        }
+        if self.used != now.used {
+            add(NewsKind::Context, json!(status().context));
+        }
+        if self.level != now.level {
+            add(
+                NewsKind::Level,
+                json!({"level": now.level, "before": self.level}),
+            );
+        }
+        if self.reboot != now.reboot {
+            add(NewsKind::Reboot, json!(status().reboot));
+        }
+        if self.notice != now.notice
+            && let Some(notice) = model.notices.back()
+        {
+            add(
+                NewsKind::Notice,
+                json!({"text": notice.text, "bad": notice.bad}),
+            );
+        }
+        for effect in effects {
+            if let Effect::SaveCheckpoint(one) = effect {
+                add(
+                    NewsKind::Checkpoint,
+                    json!({"id": one.id, "environment": one.environment, "tags": one.tags}),
+                );
+            }
+        }
+        news
+    }
+}

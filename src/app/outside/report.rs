@@ -1,0 +1,480 @@
+//! What scripts and people elsewhere are told: the model as data.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use serde::Deserialize as _;
+
+use crate::{
+    api::wire::{
+        AgentReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck, HandoffReport,
+        HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport, MissingFact,
+        RebootReport, SourcedItem, StatusLineReply, StatusReport, TodoList, TrimReport,
+        UsageAction, UsageActionKind, UsageQuery, UsageReply,
+    },
+    breakpoint::git::GitState,
+    clean,
+    config::RebootMode,
+    guard::{Advice, Assessment, Level, Source, Threshold, assess},
+    handoff::{Check, PreservedState, preserved::Item, tokens_of},
+    lineage::{
+        Iteration,
+        past::{MessageKind, PastSession},
+    },
+    transcript::Tokens,
+};
+
+use crate::app::{
+    autopilot,
+    facts::{agent_reason, blocked_by},
+    model::Model,
+    session::{bridge, cost},
+};
+
+/// The word for a mode.
+#[must_use]
+pub const fn mode_word(mode: RebootMode) -> &'static str {
+    match mode {
+        RebootMode::Manual => "manual",
+        RebootMode::Ask => "ask",
+        RebootMode::Auto => "auto",
+    }
+}
+
+fn number(id: u64) -> u32 {
+    u32::try_from(id).unwrap_or(u32::MAX)
+}
+
+/// How things stand.
+#[must_use]
+pub fn status(model: &Model) -> StatusReport {
+    let identity = &model.identity;
+    let cost = cost::per_turn(model);
+    StatusReport {
+        version: identity.version.to_owned(),
+        pid: identity.pid,
+        project: identity.project.clone(),
+        run_id: Some(model.run().to_string()),
+        mode: mode_word(model.mode).to_owned(),
+        zoomed: model.zoomed,
+        iteration: number(model.iteration.get()),
+        session_id: Some(model.session.to_string()),
+        agent: AgentReport {
+            kind: identity.agent_kind.to_owned(),
+            command: identity.agent_command.clone(),
+            version: model.agent.version.clone(),
+            state: model.agent.state,
+            reason: agent_reason(model).map(|reason| clean::one_line(&reason).into_owned()),
+            hooked: model.agent.hooked,
+            todo_list: todo_list(model),
+            bridge: bridge::report(model),
+        },
+        context: context(model),
+        reboot: reboot_report(model),
+        cost_usd: model.agent.cost_usd,
+        turn_cost_usd: cost.map(|cost| cost.now),
+        fresh_turn_cost_usd: cost.and_then(|cost| cost.fresh),
+        prompt_cache: cache(model),
+        run: autopilot::report(model),
+        store_trouble: model.store_trouble.clone(),
+    }
+}
+
+/// The prompt cache as it stands now: what was warm when it was last reported may have gone cold since.
+#[must_use]
+pub fn cache(model: &Model) -> Option<CacheReport> {
+    let cache = model.agent.prompt_cache?;
+    let seconds = cache.expires_at.and_then(|at| i64::try_from(at).ok());
+    let expires_at = seconds.and_then(|at| chrono::DateTime::from_timestamp(at, 0));
+    Some(CacheReport {
+        warm: cache.warm && expires_at.is_none_or(|at| at > model.now.wall),
+        expires_at,
+        recache_tokens: cache.recache.map(|tokens| tokens.0),
+    })
+}
+
+fn lines(model: &Model) -> LinesReport {
+    let lines = model.guard.assess(Tokens(0)).lines;
+    LinesReport {
+        notice: lines.at(Threshold::Notice).0,
+        warn: lines.at(Threshold::Warn).0,
+        compact: lines.at(Threshold::Compact).0,
+        force: lines.at(Threshold::Force).0,
+        lowered: lines.are_lowered(),
+    }
+}
+
+fn client_limit(model: &Model) -> Option<ClientLimitReport> {
+    let limit = model.client.limit()?;
+    Some(ClientLimitReport {
+        at: limit.at.0,
+        act: limit.act.word().to_owned(),
+        origin: limit.origin.to_string(),
+    })
+}
+
+fn context(model: &Model) -> ContextReport {
+    let bounds = ContextReport {
+        lines: Some(lines(model)),
+        client_limit: client_limit(model),
+        ..ContextReport::default()
+    };
+    let Some(figure) = model.guard.figure(model.now) else {
+        return bounds;
+    };
+    ContextReport {
+        used: Some(figure.used.0),
+        window: Some(figure.window.0),
+        usable: Some(figure.usable.0),
+        percent: Some((figure.percent * 10.0).round() / 10.0),
+        level: Some(figure.level.word().to_owned()),
+        source: Some(source_word(figure.source).to_owned()),
+        age_ms: Some(u64::try_from(figure.age.as_millis()).unwrap_or(u64::MAX)),
+        ..bounds
+    }
+}
+
+/// A source's word for scripts: one word, where people read two.
+const fn source_word(source: Source) -> &'static str {
+    match source {
+        Source::Bridge => "bridge",
+        Source::StatusLine => "status_line",
+        Source::Transcript => "transcript",
+        Source::Estimate => "estimate",
+    }
+}
+
+fn reboot_report(model: &Model) -> RebootReport {
+    match &model.reboot.attempt {
+        Some(attempt) => RebootReport {
+            phase: attempt.step.to_string(),
+            reason: Some(attempt.cause.to_string()),
+            blocked_by: blocked_by(model).into_iter().map(str::to_owned).collect(),
+        },
+        None => RebootReport {
+            phase: "idle".to_owned(),
+            reason: model.reboot.failure.clone(),
+            blocked_by: Vec::new(),
+        },
+    }
+}
+
+/// The iterations of this run.
+#[must_use]
+pub fn history(model: &Model) -> HistoryReport {
+    HistoryReport {
+        run_id: Some(model.run().to_string()),
+        iterations: model
+            .lineage
+            .iterations()
+            .iter()
+            .map(|iteration| {
+                let mut report = iteration_report(iteration);
+                if iteration.is_open() {
+                    let lived = model.now.wall.signed_duration_since(iteration.started_at);
+                    report.duration_ms = u64::try_from(lived.num_milliseconds()).unwrap_or(0);
+                    report.tokens.at_end = model.used().map(|used| used.0);
+                    report.tokens.input = Some(model.transcript.totals.input.0);
+                    report.tokens.output = Some(model.transcript.totals.output.0);
+                    report.cost_usd = model.agent.cost_usd;
+                }
+                report
+            })
+            .collect(),
+    }
+}
+
+/// One iteration's record as scripts read it.
+#[must_use]
+pub fn iteration_report(iteration: &Iteration) -> IterationReport {
+    let record = iteration.reboot.as_ref();
+    let ended = iteration.ended_at.unwrap_or(iteration.started_at);
+    let lived = ended
+        .signed_duration_since(iteration.started_at)
+        .num_milliseconds();
+    IterationReport {
+        iteration: number(iteration.iteration.get()),
+        session_id: iteration.session_id.map(|id| id.to_string()),
+        previous_session_id: record
+            .and_then(|one| one.old_session)
+            .map(|id| id.to_string()),
+        started_at: Some(iteration.started_at),
+        ended_at: iteration.ended_at,
+        duration_ms: u64::try_from(lived).unwrap_or(0),
+        end_reason: iteration.end_reason.map(|reason| reason.to_string()),
+        cause: Some(
+            iteration
+                .cause
+                .map_or_else(|| "start".to_owned(), |cause| cause.to_string()),
+        ),
+        tokens: IterationTokens {
+            at_start: iteration.tokens_at_birth.map(|tokens| tokens.0),
+            at_end: iteration.tokens_at_end.map(|tokens| tokens.0),
+            input: Some(iteration.tokens.input.0),
+            output: Some(iteration.tokens.output.0),
+        },
+        compactions: iteration.compactions,
+        cost_usd: iteration.cost_usd,
+        transition_time_ms: record.map_or_else(BTreeMap::new, |one| {
+            one.transition_time_ms
+                .iter()
+                .map(|(step, ms)| (step.to_string(), *ms))
+                .collect()
+        }),
+        handoff_bytes: record
+            .filter(|one| one.trim.is_none())
+            .map(|one| one.handoff_bytes),
+        way: record.map(|one| one.way.to_string()),
+        trim: record.and_then(|one| one.trim).map(|one| TrimReport {
+            level: one.level,
+            responses: one.responses,
+            of: one.of,
+            tokens_before: one.tokens_before.0,
+            tokens_after: one.tokens_after.0,
+        }),
+        summary: iteration.summary.clone(),
+        summary_made: iteration.summary_made.clone(),
+    }
+}
+
+/// The handoff as it would be sent now.
+#[must_use]
+pub fn handoff(model: &Model) -> HandoffReport {
+    let handoff = model.handoff.current();
+    let (state, notes) = (&model.preserved, &model.notes.parsed);
+    let (branch, head) = match &model.git {
+        GitState::Facts(repository) => (repository.branch.clone(), repository.head.clone()),
+        _ => (None, None),
+    };
+    HandoffReport {
+        generated_at: Some(model.now.wall),
+        branch,
+        head_commit: head,
+        next_step: crate::handoff::next_step(state, notes),
+        continuation_prompt: Some(crate::handoff::continuation(state, notes)),
+        session_id: Some(model.session.to_string()),
+        kind: "present".to_owned(),
+        left_out: handoff.left_out.clone(),
+        warnings: handoff.warnings.clone(),
+        todo_list: todo_list(model),
+        check: (!handoff.text.is_empty()).then(|| handoff_check(&model.handoff.check)),
+        ..report_of(&handoff.text, state)
+    }
+}
+
+/// What a handoff does not say of its session.
+#[must_use]
+pub fn handoff_check(check: &Check) -> HandoffCheck {
+    HandoffCheck {
+        complete: check.is_complete(),
+        finding: check.to_string(),
+        rules: check.rules as u64,
+        missing_rules: check.missing_rules.iter().map(Check::rule).collect(),
+        facts: check.facts as u64,
+        missing_facts: check
+            .missing_facts
+            .iter()
+            .map(|fact| MissingFact {
+                class: fact.class().word().to_owned(),
+                text: fact.to_string(),
+            })
+            .collect(),
+    }
+}
+
+/// The handoff of a session that has ended, by what the store has of it.
+#[must_use]
+pub fn past_handoff(past: &PastSession) -> HandoffReport {
+    let message = past.message();
+    let state = message.and_then(|message| message.state);
+    let state = state.and_then(|state| PreservedState::deserialize(state).ok());
+    let text = message.map_or("", |message| message.text);
+    let mut report = report_of(text, &state.unwrap_or_default());
+    report.task_title = report.task_title.or_else(|| past.task.clone());
+    report.session_id = past.iteration.session_id.map(|id| id.to_string());
+    report.generated_at = message.and_then(|message| message.at);
+    let (kind, warning) = match message.map(|message| message.kind) {
+        Some(kind @ MessageKind::Given) => (kind.word(), None),
+        Some(kind @ MessageKind::Saved) => (
+            kind.word(),
+            Some("the session handed over nothing: this is its last checkpoint"),
+        ),
+        Some(kind @ MessageKind::Received) => (
+            kind.word(),
+            Some("the session handed over nothing: this is what it was given itself"),
+        ),
+        Some(kind @ MessageKind::Summary) => (
+            kind.word(),
+            Some("the session handed over nothing: this is its summary"),
+        ),
+        None => (
+            "none",
+            Some(
+                "the session handed over nothing, and neither a checkpoint nor a summary of it is kept",
+            ),
+        ),
+    };
+    kind.clone_into(&mut report.kind);
+    report.warnings.extend(warning.map(str::to_owned));
+    report
+}
+
+/// A message with the items of the state that it was made from.
+fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
+    let items = |items: &[Item]| items.iter().map(|item| item.text.clone()).collect();
+    HandoffReport {
+        task_title: state
+            .current_objective
+            .as_ref()
+            .map(|item| item.text.clone()),
+        completed_items: items(&state.completed_items),
+        remaining_items: items(&state.pending_items),
+        blocking_issues: state
+            .known_issues
+            .iter()
+            .filter(|issue| !issue.addressed)
+            .map(|issue| format!("[{}] {}", issue.severity.word(), issue.description))
+            .collect(),
+        modified_files: items(&state.modified_files),
+        created_files: items(&state.created_files),
+        key_decisions: state
+            .decisions
+            .iter()
+            .map(|decision| KeyDecision {
+                text: decision.description.clone(),
+                reason: Some(decision.rationale.clone()).filter(|why| !why.is_empty()),
+                decided_at: decision.timestamp,
+            })
+            .collect(),
+        text: text.to_owned(),
+        tokens: tokens_of(text).0,
+        bytes: text.len() as u64,
+        sources: state
+            .items()
+            .map(|(field, text, origin)| SourcedItem {
+                field: field.to_owned(),
+                text: text.into_owned(),
+                source: origin.word().to_owned(),
+            })
+            .collect(),
+        ..HandoffReport::default()
+    }
+}
+
+/// Whether the agent's to-do list is a source of the handoff. What was seen counts more than what was switched.
+fn todo_list(model: &Model) -> TodoList {
+    if model.todo.is_kept() {
+        return TodoList::Kept;
+    }
+    match model.identity.agent_kind {
+        "generic" => TodoList::None,
+        "claude" if !model.identity.todo_tools => TodoList::Off,
+        _ => TodoList::Empty,
+    }
+}
+
+/// Why there is no handoff of a session that the store does not know.
+#[must_use]
+pub fn no_session(session: &str) -> String {
+    format!(
+        "the store knows no session {session}: expected the id of one of any run, as `pitstop history --json` shows them, or `current`"
+    )
+}
+
+/// How full the context window is, or would be at other figures.
+#[must_use]
+pub fn usage(model: &Model, query: UsageQuery) -> UsageReply {
+    let figure = model.guard.figure(model.now);
+    let used = query
+        .used_tokens
+        .map(Tokens)
+        .or_else(|| figure.as_ref().map(|one| one.used));
+    let window = query
+        .max_tokens
+        .map(Tokens)
+        .or_else(|| figure.as_ref().map(|one| one.window))
+        .or_else(|| used.map(|_| model.guard.window()));
+    let assessed = match (used, window) {
+        // What the client does at its own limit says nothing about another window.
+        (Some(used), Some(window)) if window != model.guard.window() => {
+            Some(assess(used, window, model.guard.settings(), None))
+        }
+        (Some(used), Some(_)) => Some(model.guard.assess(used)),
+        _ => None,
+    };
+    let auto = model.mode == RebootMode::Auto && !model.paused;
+    UsageReply {
+        used: used.map(|tokens| tokens.0),
+        max: window.map(|tokens| tokens.0),
+        usable: assessed.as_ref().map(|one| one.usable.0),
+        percent: assessed
+            .as_ref()
+            .map(|one| (one.percent * 10.0).round() / 10.0),
+        status: assessed.as_ref().map(|one| one.level.word().to_owned()),
+        action: action(assessed.as_ref(), auto),
+    }
+}
+
+fn action(assessed: Option<&Assessment>, auto: bool) -> UsageAction {
+    let (kind, message) = match assessed.map(|one| one.advice) {
+        None => (UsageActionKind::None, "no figure yet"),
+        Some(Advice::None) => (UsageActionKind::None, "nothing to do"),
+        Some(Advice::Save) => (UsageActionKind::Save, "save: the window is filling up"),
+        Some(Advice::SaveAndReboot) => (
+            UsageActionKind::SaveAndRestart,
+            "save and reboot: the window is nearly full",
+        ),
+    };
+    let auto = auto && kind == UsageActionKind::SaveAndRestart;
+    UsageAction {
+        kind,
+        message: message.to_owned(),
+        auto,
+    }
+}
+
+/// The line that the agent shows under its prompt when the user has none of their own.
+#[must_use]
+pub fn status_line(model: &Model) -> StatusLineReply {
+    let Some(figure) = model.guard.figure(model.now) else {
+        return StatusLineReply::default();
+    };
+    StatusLineReply {
+        line: line_of(
+            figure.level,
+            figure.percent,
+            turns_left(model).as_deref(),
+            model.agent.cost_usd,
+        ),
+    }
+}
+
+/// That line from its parts.
+#[must_use]
+pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64>) -> String {
+    let mut line = format!("{} {percent:.0}%", level.label());
+    if let Some(turns) = turns {
+        line.push_str(" · ");
+        line.push_str(turns);
+    }
+    if let Some(cost) = cost {
+        // Writing to a string cannot fail.
+        let _ = write!(line, " · ${cost:.2}");
+    }
+    line
+}
+
+/// How many turns are left to the compact line, in words.
+#[must_use]
+pub fn turns_left(model: &Model) -> Option<String> {
+    let turns = model.guard.outlook(model.now)?.turns_left?;
+    // Past the line there is nothing to count down.
+    if *turns.end() == 0 {
+        return None;
+    }
+    Some(if turns.start() == turns.end() {
+        let plural = if *turns.start() == 1 { "" } else { "s" };
+        format!("{} turn{plural} left", turns.start())
+    } else {
+        format!("{}–{} turns left", turns.start(), turns.end())
+    })
+}

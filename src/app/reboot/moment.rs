@@ -1,0 +1,101 @@
+//! The moment of a reboot as a person sees it: the stages while it goes on, then for some seconds what it has brought.
+
+use std::time::Duration;
+
+use crate::{clock::At, handoff::PreservedState, lineage::journal::Step};
+
+use crate::app::{
+    effect::Effect,
+    event::TimerId,
+    facts::fresh_tokens,
+    model::{
+        Model,
+        view::{Card, Outcome},
+    },
+};
+
+/// How long the card stands.
+const CARD: Duration = Duration::from_secs(10);
+
+/// How often the stages are drawn while a reboot is under way.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The old agent is about to be ended: from now on it is shown how far the reboot is.
+#[must_use]
+pub const fn begin() -> Effect {
+    Effect::SetTimer(TimerId::Moment, TICK)
+}
+
+/// Time has passed.
+pub fn tick(model: &mut Model) -> Vec<Effect> {
+    let now = model.now;
+    let left = |at: At| CARD.saturating_sub(now.since(at));
+    let card = model.view.card.as_ref().map(|card| left(card.at));
+    if card.is_some_and(|left| left.is_zero()) {
+        model.view.card = None;
+    }
+    let under_way = model.reboot.attempt.as_ref();
+    if under_way.is_some_and(|attempt| !attempt.is_harmless()) {
+        return vec![begin()];
+    }
+    let left = card.filter(|left| !left.is_zero());
+    left.map(|left| Effect::SetTimer(TimerId::Moment, left))
+        .into_iter()
+        .collect()
+}
+
+/// A reboot is done, after so many milliseconds; `items` says whether a handoff has carried them over.
+pub fn done(model: &mut Model, took_ms: u64, items: bool) -> Effect {
+    let attempt = model.reboot.attempt.as_ref();
+    let iterations = model.lineage.iterations().iter();
+    let ended = attempt.and_then(|attempt| {
+        let mut ended = iterations.filter(|one| one.iteration == attempt.from);
+        ended.next()?.tokens_at_end.or(attempt.used)
+    });
+    let outcome = Outcome::Done {
+        took_ms,
+        before: ended,
+        after: match attempt.and_then(|attempt| attempt.trimmed) {
+            Some(trimmed) => Some(trimmed.tokens_after),
+            None => fresh_tokens(model),
+        },
+        items: items.then(|| carried(&model.preserved)),
+        proven: attempt.is_some_and(|attempt| attempt.proven),
+    };
+    show(model, outcome)
+}
+
+/// A reboot was given up, and the old session goes on.
+pub fn failed(model: &mut Model, why: &str, resumed: bool) -> Effect {
+    let attempt = model.reboot.attempt.as_ref();
+    let steps = attempt.into_iter().flat_map(|attempt| &attempt.entered);
+    let last = steps
+        .map(|(step, _)| *step)
+        .rfind(|step| !matches!(step, Step::RollingBack | Step::Failed));
+    let outcome = Outcome::Failed {
+        step: last.unwrap_or(Step::Preparing),
+        why: why.to_owned(),
+        resumed,
+    };
+    show(model, outcome)
+}
+
+fn show(model: &mut Model, outcome: Outcome) -> Effect {
+    let at = model.now;
+    model.view.card = Some(Card { outcome, at });
+    Effect::SetTimer(TimerId::Moment, CARD)
+}
+
+/// How many items the handoff has carried over.
+fn carried(state: &PreservedState) -> usize {
+    [
+        state.constraints.len(),
+        state.decisions.len(),
+        state.rejected.len(),
+        state.known_issues.len(),
+        state.completed_items.len(),
+        state.pending_items.len(),
+    ]
+    .into_iter()
+    .sum()
+}

@@ -1,0 +1,210 @@
+//! The second way of a reboot: what a trim of the session would win, and whether it is offered.
+//!
+//! While a review is open the transcript is surveyed, and again when it has grown, with pauses in proportion to
+//! what a survey costs. The way that a person chose never changes by itself: if a later survey says that a trim
+//! is not enough, the approval is refused and says why.
+
+use std::time::Duration;
+
+use crate::{
+    guard::threshold::Threshold,
+    lineage::{TrimRecord, Way, journal::Step},
+    transcript::{
+        SessionId, Tokens,
+        trim::{TrimPlan, TrimSettings},
+    },
+};
+
+use crate::app::{
+    effect::Effect,
+    event::TimerId,
+    model::{Model, reboot::Kind},
+};
+pub use crate::app::{
+    facts::{base_load, fresh_tokens},
+    model::trim::{NotOffered, Offer, Preview, thousands},
+};
+
+/// The shortest pause between two surveys.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How many times as long as a survey takes the pause behind it is: surveys then cost a tenth of a processor.
+const PAUSE_SHARE: u32 = 9;
+
+/// How a trim is measured now: against the compact line that the gauge shows.
+fn settings(model: &Model) -> TrimSettings {
+    let lines = model.guard.assess(Tokens(0)).lines;
+    TrimSettings {
+        compact_line: lines.at(Threshold::Compact),
+        max_recent_messages: model.config.context.max_recent_messages,
+    }
+}
+
+/// Has the session surveyed for the review, unless that is under way.
+pub fn survey(model: &mut Model) -> Vec<Effect> {
+    let (settings, session, now) = (settings(model), model.session, model.now);
+    let generic = model.is_generic();
+    let ask = model.next_epoch();
+    let Some(preview) = open_preview(model).filter(|one| one.asked.is_none() && !generic) else {
+        return Vec::new();
+    };
+    preview.settings = settings;
+    preview.asked = Some((ask, now));
+    preview.stale = false;
+    preview.pause = None;
+    vec![Effect::SurveyTrim {
+        ask,
+        session,
+        settings,
+    }]
+}
+
+/// What each level would win is known.
+pub fn planned(model: &mut Model, ask: u64, plan: Result<TrimPlan, String>) -> Vec<Effect> {
+    let now = model.now;
+    let Some(preview) = open_preview(model) else {
+        return Vec::new();
+    };
+    let Some((_, since)) = preview.asked.take_if(|(one, _)| *one == ask) else {
+        return Vec::new();
+    };
+    preview.found = Some(plan);
+    let pause = PAUSE.max(now.since(since) * PAUSE_SHARE);
+    let timer = model.next_epoch();
+    if let Some(preview) = open_preview(model) {
+        preview.pause = Some(timer);
+    }
+    vec![Effect::SetTimer(TimerId::Survey(timer), pause)]
+}
+
+/// The transcript has grown: what was surveyed is out of date.
+pub fn grown(model: &mut Model) -> Vec<Effect> {
+    let Some(preview) = open_preview(model) else {
+        return Vec::new();
+    };
+    let waits = preview.asked.is_some() || preview.pause.is_some();
+    preview.stale = true;
+    if waits { Vec::new() } else { survey(model) }
+}
+
+/// The pause after a survey is over.
+pub fn pause_over(model: &mut Model, timer: u64) -> Vec<Effect> {
+    let Some(preview) = open_preview(model) else {
+        return Vec::new();
+    };
+    if preview.pause.take_if(|one| *one == timer).is_none() || !preview.stale {
+        return Vec::new();
+    }
+    survey(model)
+}
+
+/// The agent went to another session: what was surveyed is of no use.
+pub fn moved(model: &mut Model) -> Vec<Effect> {
+    let Some(preview) = open_preview(model) else {
+        return Vec::new();
+    };
+    *preview = Preview::default();
+    survey(model)
+}
+
+/// The preview of a reboot that has not been approved.
+fn open_preview(model: &mut Model) -> Option<&mut Preview> {
+    let attempt = model.reboot.attempt.as_mut()?;
+    let open = matches!(attempt.step, Step::Armed | Step::Drafting | Step::Review);
+    (open && matches!(attempt.kind, Kind::Fresh | Kind::Trim)).then_some(&mut attempt.preview)
+}
+
+/// What a trim would do, or why it is not offered.
+pub fn offer(model: &Model) -> Result<Offer, NotOffered> {
+    if model.is_generic() {
+        return Err(NotOffered::Generic);
+    }
+    let attempt = model.reboot.attempt.as_ref().ok_or(NotOffered::Reading)?;
+    attempt.preview.offer()
+}
+
+/// Takes the other way, or back. A trim may be chosen before it is known whether it is offered: its approval waits.
+pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let way = match model.reboot.attempt.as_ref().map(|one| one.kind) {
+        Some(Kind::Trim) => Way::Fresh,
+        _ => Way::Trim,
+    };
+    choose(model, way)
+}
+
+/// Takes this way.
+pub fn choose(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
+    if way == Way::Trim {
+        match offer(model) {
+            Ok(_) | Err(NotOffered::Reading) => {}
+            Err(why) => return Err(format!("trim is not offered: {why}")),
+        }
+    }
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return Err("no reboot is under review".to_owned());
+    };
+    match attempt.step {
+        Step::Armed | Step::Drafting | Step::Review => attempt.kind = way.into(),
+        step => return Err(format!("the way is settled: {step}")),
+    }
+    Ok(Vec::new())
+}
+
+/// Why a reboot cannot be approved the way it stands.
+pub fn refusal(model: &Model) -> Option<String> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    let pending = matches!(attempt.step, Step::Armed | Step::Drafting | Step::Review);
+    if attempt.kind != Kind::Trim || !pending {
+        return None;
+    }
+    match offer(model) {
+        Ok(_) => None,
+        Err(NotOffered::Reading) => {
+            Some("the transcript is still being read: once more".to_owned())
+        }
+        Err(why) => Some(format!("no trim: {why}; t takes the handoff instead")),
+    }
+}
+
+/// Orders the copy, once the old agent is gone; nothing if that was done.
+pub(in crate::app) fn order_copy(model: &mut Model) -> Vec<Effect> {
+    let ask = model.next_epoch();
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return Vec::new();
+    };
+    if attempt.copying.is_some() {
+        return Vec::new();
+    }
+    attempt.copying = Some(ask);
+    vec![Effect::TrimTranscript {
+        ask,
+        from: attempt.old,
+        to: attempt.new,
+        settings: attempt.preview.settings,
+    }]
+}
+
+/// The copy was made, or could not be.
+pub fn copied(model: &mut Model, ask: u64, made: Result<TrimRecord, String>) {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    if attempt.copying != Some(ask) || attempt.step != Step::Starting {
+        return;
+    }
+    match made {
+        Ok(record) => attempt.trimmed = Some(record),
+        Err(why) => attempt.failed = Some(format!("the trimmed copy could not be made: {why}")),
+    }
+}
+
+/// The client runs in this session: what proves that it took a trimmed copy.
+pub fn session_seen(model: &mut Model, session: SessionId) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.kind == Kind::Trim
+        && attempt.has_begun()
+        && session == model.session
+    {
+        attempt.proven = true;
+    }
+}

@@ -1,0 +1,78 @@
+//! The unsent prompt: what a person has typed into the agent's prompt box and not submitted goes over into the next session's
+//! box, unsent.
+//!
+//! ```text
+//! old session: prompt box read ─► kept on disk ─► prompt box read again, and alike ─► the agent ends
+//! new session: prompt box empty ─► typed, without an Enter ─► the box shows it ─► taken off the disk
+//! ```
+//!
+//! It is kept on disk between the two, so that it stands in the next session's box even if pitstop itself ends meanwhile.
+
+use crate::api::wire::AgentState;
+
+use crate::app::{
+    effect::Effect,
+    facts::typing_refusal,
+    model::{Model, unsent::OnDisk},
+    reboot::say,
+};
+pub use crate::app::{facts::unsent, model::unsent::Unsent};
+
+/// Has what the prompt box holds written to disk, before anything is done to the session that it stands in. `None` once it is
+/// there.
+pub fn keep(model: &Model, on_disk: &mut OnDisk) -> Option<Vec<Effect>> {
+    let Unsent::Text(text) = unsent(model) else {
+        return None;
+    };
+    match on_disk {
+        OnDisk::Kept(kept) if *kept == text => None,
+        OnDisk::Ordered(ordered) if *ordered == text => Some(Vec::new()),
+        _ => {
+            *on_disk = OnDisk::Ordered(text.clone());
+            Some(vec![Effect::KeepDraft(Some(text))])
+        }
+    }
+}
+
+/// The old session is about to end: what its prompt box holds goes over.
+pub fn take(model: &mut Model, on_disk: &OnDisk) -> Vec<Effect> {
+    match unsent(model) {
+        Unsent::Text(text) => {
+            model.unsent = Some(text);
+            Vec::new()
+        }
+        // One that is waiting to be put back already goes over to the session after.
+        Unsent::Nothing => forget(model, on_disk),
+        Unsent::Unreadable => {
+            model.trouble("your unsent prompt could not be read, and goes with the session");
+            forget(model, on_disk)
+        }
+    }
+}
+
+/// A draft that was kept for the next session stays in the old one, or was submitted there.
+pub fn forget(model: &Model, on_disk: &OnDisk) -> Vec<Effect> {
+    if *on_disk == OnDisk::Nothing {
+        return Vec::new();
+    }
+    // One from before has its place on disk again.
+    vec![Effect::KeepDraft(model.unsent.clone())]
+}
+
+/// One was left by a pitstop that did not come to put it back.
+pub fn found(model: &mut Model, text: String) {
+    model.unsent.get_or_insert(text);
+}
+
+/// Puts it into the prompt box as soon as that is empty and nothing of ours is still to be typed there.
+pub fn put_back(model: &mut Model) -> Vec<Effect> {
+    let Some(text) = &model.unsent else {
+        return Vec::new();
+    };
+    let ready = matches!(model.agent.state, AgentState::Idle | AgentState::Busy);
+    if model.reboot.attempt.is_some() || !ready || typing_refusal(model).is_some() {
+        return Vec::new();
+    }
+    let text = text.clone();
+    say::put(model, &text).unwrap_or_default()
+}

@@ -1,0 +1,222 @@
+//! What the agent does: one state for its turn and its questions.
+//!
+//! **A turn is open until it is known to be over, and a question is open until it is known to be answered.** Hooks say when a
+//! turn begins and ends and when a question opens. No hook reports that the human has stopped a turn, has answered a question,
+//! or has opened a dialog of their own; the title and the prompt box do:
+//!
+//! | turn by the hooks | title | prompt box | taken for |
+//! |---|---|---|---|
+//! | open | spins | | a turn that runs |
+//! | open | calm | there | a turn that was stopped |
+//! | open | calm | not there | unknown: a dialog of which no hook has spoken |
+//! | open | calm | never seen in this iteration | unknown while a call of a tool has no result, else stopped |
+//! | open | none | not there | unknown |
+//! | over | spins | | work without a turn, such as a compaction |
+//! | over | | not there | unknown: a dialog or a viewer that the human has opened |
+//! | over | | there, or never seen | idle |
+//!
+//! Signs must stand for a while before they are believed. Unknown is never a safe moment. Without hooks (`hookless`) a title
+//! that spins begins a turn, and the transcript says whether a call is open.
+
+use std::time::Duration;
+
+use crate::{
+    agent::{ToolCall, claude::prompt_box::PromptBox},
+    api::wire::AgentState,
+};
+
+use crate::app::{
+    effect::Effect,
+    event::TimerId,
+    facts::{agent_reason, limit_reset},
+    model::{
+        Model,
+        activity::{Question, TitleState},
+    },
+    reboot::say,
+};
+
+/// How long title and prompt box must stand before they are believed over the hooks.
+const STANDS: Duration = Duration::from_millis(1500);
+
+/// How long a prompt box that is back must stand behind a question.
+const ANSWERED: Duration = Duration::from_millis(300);
+
+/// How long a question may take to be drawn. One that never takes the prompt box's place was answered by a hook of the user's,
+/// or is not asked in this pane.
+pub(in crate::app) const DRAWN_WITHIN: Duration = Duration::from_secs(3);
+
+/// How many open calls are remembered: more than a client runs side by side.
+const MAX_CALLS: usize = 256;
+
+/// What the agent does, in the words that the screen, `status` and the log share.
+#[must_use]
+pub fn phrase(model: &Model) -> String {
+    let phrase = model.agent.state.phrase();
+    match limit_reset(model) {
+        Some(until) => format!("{phrase} {until}"),
+        None => phrase.to_owned(),
+    }
+}
+
+/// Keeps in the message log that the agent has come to a state in which a person may be needed, and why.
+pub(in crate::app) fn log_change(model: &mut Model, before: AgentState) {
+    let state = model.agent.state;
+    let told = matches!(
+        state,
+        AgentState::Dialog | AgentState::Unknown | AgentState::Limit | AgentState::Exited
+    );
+    if state == before || !told {
+        return;
+    }
+    let said = match agent_reason(model).filter(|_| state != AgentState::Limit) {
+        Some(reason) => format!("agent: {}: {reason}", phrase(model)),
+        None => format!("agent: {}", phrase(model)),
+    };
+    let now = model.now.wall;
+    model.view.log(&said, false, now);
+}
+
+/// Hooks of a process that has ended may come late: they do not bring it back.
+pub(in crate::app) fn set_state(model: &mut Model, state: AgentState) {
+    if model.agent.state != AgentState::Exited {
+        model.agent.state = state;
+    }
+}
+
+/// A turn begins.
+pub(in crate::app) fn turn_begins(model: &mut Model) {
+    let activity = &mut model.agent.activity;
+    activity.turn = true;
+    activity.calls.clear();
+    activity.question = None;
+    set_state(model, AgentState::Busy);
+}
+
+/// The turn is over.
+pub(in crate::app) fn turn_ends(model: &mut Model, state: AgentState) {
+    let activity = &mut model.agent.activity;
+    activity.turn = false;
+    activity.calls.clear();
+    activity.question = None;
+    set_state(model, state);
+}
+
+/// A tool of the main turn is about to run.
+pub(in crate::app) fn call_begins(model: &mut Model, call: &ToolCall) {
+    let activity = &mut model.agent.activity;
+    activity.turn = true;
+    if let Some(id) = &call.id
+        && activity.calls.len() < MAX_CALLS
+    {
+        activity.calls.insert(id.clone());
+    }
+    if activity.question.is_none() {
+        set_state(model, AgentState::Busy);
+    }
+}
+
+/// A tool of the main turn has run: a question about it is answered.
+pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
+    let activity = &mut model.agent.activity;
+    activity.turn = true;
+    if let Some(id) = &call.id {
+        activity.calls.remove(id);
+    }
+    let seen = activity.box_seen;
+    // Calls run side by side: the result of another one answers nothing.
+    activity
+        .question
+        .take_if(|question| !seen || question.about == call.name);
+    if activity.question.is_none() {
+        set_state(model, AgentState::Busy);
+    }
+}
+
+/// The agent asks the human something.
+pub(in crate::app) fn asked(model: &mut Model, about: String) -> Vec<Effect> {
+    let drawn = !model.agent.prompt_box.is_present();
+    let asked = model.now;
+    let activity = &mut model.agent.activity;
+    // The client reports one question twice, the second time with more words.
+    let before = activity.question.take();
+    activity.question = Some(Question {
+        about,
+        asked: before.as_ref().map_or(asked, |before| before.asked),
+        drawn: drawn || before.is_some_and(|before| before.drawn),
+    });
+    set_state(model, AgentState::Dialog);
+    look_in(model, DRAWN_WITHIN)
+}
+
+/// The human has pressed a key that may answer a question. Where the prompt box is known, the screen says what came of it.
+pub(in crate::app) fn answered_by_key(model: &mut Model) -> Vec<Effect> {
+    let activity = &model.agent.activity;
+    if activity.box_seen || activity.question.is_none() {
+        return Vec::new();
+    }
+    without_question(model)
+}
+
+/// The question is answered: what is left is the turn, if one is open. It may have been stopped by the answer, which is seen
+/// when the signs have stood for longer.
+pub(in crate::app) fn without_question(model: &mut Model) -> Vec<Effect> {
+    let activity = &mut model.agent.activity;
+    activity.question = None;
+    let state = if activity.turn {
+        AgentState::Busy
+    } else {
+        AgentState::Idle
+    };
+    set_state(model, state);
+    look_again(model)
+}
+
+/// The title has changed.
+pub fn title_changed(model: &mut Model) -> Vec<Effect> {
+    let title = TitleState::of(&model.title);
+    if title == model.agent.activity.title {
+        return Vec::new();
+    }
+    model.agent.activity.title = title;
+    look_again(model)
+}
+
+/// The prompt box is another one than before.
+pub fn box_changed(model: &mut Model, prompt_box: PromptBox) -> Vec<Effect> {
+    let was_present = model.agent.prompt_box.is_present();
+    let is_present = prompt_box.is_present();
+    model.agent.prompt_box = prompt_box;
+    let activity = &mut model.agent.activity;
+    activity.box_seen |= is_present;
+    if let Some(question) = &mut activity.question {
+        question.drawn |= !is_present;
+    }
+    let asks = activity.question.is_some();
+    let mut effects = say::box_changed(model);
+    if is_present != was_present {
+        effects.extend(if asks && is_present {
+            look_in(model, ANSWERED)
+        } else {
+            look_again(model)
+        });
+        if is_present && model.agent.state == AgentState::Starting && model.agent.hooked {
+            set_state(model, AgentState::Idle);
+        }
+    }
+    effects
+}
+
+/// Looks at the signs once they have stood for a while.
+pub(in crate::app) fn look_again(model: &mut Model) -> Vec<Effect> {
+    look_in(model, STANDS)
+}
+
+pub(in crate::app) fn look_in(model: &mut Model, time: Duration) -> Vec<Effect> {
+    if model.is_generic() {
+        return Vec::new();
+    }
+    let epoch = model.next_epoch();
+    model.calm_epoch = epoch;
+    vec![Effect::SetTimer(TimerId::Calm(epoch), time)]
+}

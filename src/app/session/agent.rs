@@ -1,0 +1,283 @@
+//! What the hosted agent says by its hooks, its status line, its title and its transcript.
+
+use crate::{
+    agent::{AgentEvent, StartSource, StatusLine, claude},
+    api::wire::AgentState,
+    guard::Source,
+    transcript::SessionId,
+};
+
+use crate::app::{
+    autopilot,
+    draft::{handoff, signal, summary},
+    effect::Effect,
+    event::TranscriptFacts,
+    facts::is_hookless,
+    model::Model,
+    reboot::{self, iteration::new_session, trim},
+    session::{
+        activity, compaction, daemon,
+        figures::{compacted, figures_changed, observe},
+        hookless, human,
+        turn::{prompted, tool_finished, turn_ended, turn_failed},
+    },
+};
+
+/// What a hook or the status line told.
+pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
+    if let AgentEvent::Unknown { name } = &event {
+        tracing::warn!(%name, "an unknown hook event was ignored");
+        return Vec::new();
+    }
+    let mut effects = follow(model, &event);
+    if event.session() != Some(model.session) {
+        tracing::warn!(session = ?event.session(), "an event of another session was ignored");
+        effects.extend(daemon::another_spoke(model, &event));
+        return effects;
+    }
+    // A client whose hooks are switched off may show its status line all the same.
+    model.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
+    trim::session_seen(model, model.session);
+    effects.extend(match event {
+        AgentEvent::SessionStarted {
+            model: name,
+            source,
+            ..
+        } => started(model, name, &source),
+        AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
+        AgentEvent::ToolFinished { call, output, .. } => {
+            // A subagent in the background works on when the turn is over.
+            if !call.by_subagent {
+                activity::call_ends(model, &call);
+            }
+            tool_finished(model, &call, &output)
+        }
+        AgentEvent::ToolStarted { call, .. } => {
+            if !call.by_subagent {
+                activity::call_begins(model, &call);
+            }
+            Vec::new()
+        }
+        AgentEvent::TurnEnded {
+            last_message,
+            background,
+            ..
+        } => turn_ended(model, last_message.as_deref(), background),
+        AgentEvent::TurnFailed {
+            failure, message, ..
+        } => turn_failed(model, failure, &message),
+        AgentEvent::DialogOpened { about, .. } => activity::asked(model, about),
+        AgentEvent::StatusLine(line) => status_line(model, &line),
+        AgentEvent::Compacting { automatic, .. } => compaction::announced(model, automatic),
+        AgentEvent::Compacted { .. } => compacted(model),
+        AgentEvent::Notified { .. }
+        | AgentEvent::SessionEnded { .. }
+        | AgentEvent::SubagentStarted { .. }
+        | AgentEvent::SubagentStopped { .. }
+        | AgentEvent::Unknown { .. } => Vec::new(),
+    });
+    effects
+}
+
+/// Follows the agent to another session id (`/clear`, a resume inside the client, a client that ignores
+/// `--session-id`) and to the transcript that it names.
+fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if let AgentEvent::SessionStarted {
+        session, source, ..
+    } = event
+        && *session != model.session
+    {
+        // An event of the session that this reboot ended is late, not a move.
+        let late = model
+            .lineage
+            .iterations()
+            .iter()
+            .any(|one| !one.is_open() && one.session_id == Some(*session));
+        let moves = !late && (!model.agent.hooked || *source != StartSource::Startup);
+        if moves && *source == StartSource::Fork {
+            effects.extend(daemon::forked(model, *session));
+        } else if moves {
+            tracing::info!(from = %model.session, to = %session, ?source, "the agent changed its session");
+            model.session = *session;
+            effects.extend(summary::close(model));
+            new_session(model);
+            model.guard.start_iteration();
+            model.compactions.change_session();
+            effects.extend(reboot::session_changed(model));
+        }
+    }
+    let path = match event {
+        AgentEvent::SessionStarted {
+            transcript_path, ..
+        }
+        | AgentEvent::PromptSubmitted {
+            transcript_path, ..
+        }
+        | AgentEvent::TurnEnded {
+            transcript_path, ..
+        } => transcript_path.clone(),
+        AgentEvent::StatusLine(line) => line.transcript_path.clone(),
+        _ => None,
+    };
+    if let (Some(session), Some(path)) = (event.session(), path)
+        && session == model.session
+        && let Some(path) = daemon::written(model, event, path)
+    {
+        effects.push(Effect::FollowTranscript { session, path });
+    }
+    effects
+}
+
+/// What is shown while the agent view is.
+const AGENT_VIEW: &str = "agent view: the session has gone to a daemon; Esc, Enter takes it back";
+
+/// The title alone says that the agent view is open, and it is one of the signs of a turn.
+pub fn title_changed(model: &mut Model) -> Vec<Effect> {
+    let listing = !model.is_generic() && claude::is_agent_view(&model.title);
+    let mut effects = Vec::new();
+    if listing && !std::mem::replace(&mut model.agent.listing, listing) {
+        model.trouble(AGENT_VIEW);
+        effects = daemon::opened(model);
+    } else if !listing {
+        // It is back in the pane, and the banner has nothing to say any more.
+        model.notices.retain(|notice| notice.text != AGENT_VIEW);
+    }
+    model.agent.listing = listing;
+    effects.extend(activity::title_changed(model));
+    effects
+}
+
+fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec<Effect> {
+    match source {
+        StartSource::Resume => model.guard.note_resume(),
+        StartSource::Compact => compaction::rebuilt(model),
+        _ => {}
+    }
+    // A dialog at the start may still come; the prompt box says that it is over.
+    if model.agent.state == AgentState::Starting && model.agent.prompt_box.is_present() {
+        model.agent.state = AgentState::Idle;
+    }
+    model.agent.draft = false;
+    if let Some(name) = name {
+        model.guard.set_model_hint(&name);
+        model.agent.model_id = Some(name.clone());
+        model.agent.model.get_or_insert(name);
+    }
+    Vec::new()
+}
+
+fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
+    let agent = &mut model.agent;
+    agent.version = line.version.clone().or_else(|| agent.version.take());
+    agent.model = line.model_name.clone().or_else(|| agent.model.take());
+    agent.cost_usd = line.cost_usd.or(agent.cost_usd);
+    agent.prompt_cache = line.prompt_cache.or(agent.prompt_cache);
+    if let Some(cost) = line.cost_usd {
+        model.costs.observe(cost);
+    }
+    agent.limits = [("5 h", line.five_hour), ("7 d", line.seven_day)]
+        .into_iter()
+        .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit)))
+        .collect();
+    agent.limit_reset = [line.five_hour, line.seven_day]
+        .into_iter()
+        .flatten()
+        .filter(|limit| limit.used_percentage >= USED_UP)
+        .filter_map(|limit| moment(limit.resets_at?))
+        .max();
+    if let Some(id) = &line.model_id {
+        model.guard.set_model_hint(id);
+        model.agent.model_id = Some(id.clone());
+    }
+    match line.usage {
+        Some(usage) => {
+            observe(model, usage.context(), line.window, Source::StatusLine);
+        }
+        // Before the first call, and after a compaction, there is no figure.
+        None => model.guard.set_status_line_window(line.window),
+    }
+    let mut effects = figures_changed(model);
+    effects.extend(autopilot::figures_in(model));
+    if line.usage.is_some() {
+        effects.extend(autopilot::figure_observed(model));
+    }
+    effects
+}
+
+/// The share from which on a usage limit counts as used up, percent: the client rounds.
+const USED_UP: f64 = 99.0;
+
+fn moment(seconds: u64) -> Option<chrono::DateTime<chrono::Utc>> {
+    chrono::DateTime::from_timestamp(i64::try_from(seconds).ok()?, 0)
+}
+
+fn limit_words(name: &str, limit: crate::agent::RateLimit) -> String {
+    let reset = limit
+        .resets_at
+        .and_then(moment)
+        .map_or_else(String::new, |at| {
+            format!(", resets {}", at.format("%H:%M UTC"))
+        });
+    format!("{name} limit {:.0} %{reset}", limit.used_percentage)
+}
+
+/// The transcript has grown.
+pub fn transcript_read(
+    model: &mut Model,
+    session: SessionId,
+    mut facts: TranscriptFacts,
+) -> Vec<Effect> {
+    if session != model.session {
+        return Vec::new();
+    }
+    let signals = std::mem::take(&mut facts.signals);
+    let said = facts.said.take();
+    model.agent.last_message = said.or(model.agent.last_message.take());
+    let commands = facts.commands.take();
+    let ran = std::mem::take(&mut facts.ran);
+    let turns_before = model.transcript.turns;
+    let mut news = model.todo.read(&facts.todos) || commands.is_some();
+    if let Some(work) = facts.work.take() {
+        news |= *work != model.work;
+        model.work = *work;
+    }
+    if let Some(words) = facts.human.take() {
+        news |= human::take(model, &words);
+    }
+    model.commands = commands.unwrap_or_else(|| std::mem::take(&mut model.commands));
+    let (used, prompt) = (facts.used, facts.last_prompt.clone());
+    if let Some(name) = &facts.model {
+        model.guard.set_model_hint(name);
+    }
+    // A trimmed copy that grows has its client, whether that has hooks or not.
+    if model.transcript.turns > 0 && facts.turns > model.transcript.turns {
+        trim::session_seen(model, session);
+    }
+    model.transcript = facts;
+    model.transcript_lost = false;
+    // Before the figure, so that its fall is explained.
+    compaction::transcript_read(model);
+    if let Some(used) = used {
+        observe(model, used, None, Source::Transcript);
+    } else {
+        model.guard.forget(Source::Transcript);
+    }
+    let mut effects = figures_changed(model);
+    if news {
+        handoff::draft(model);
+    }
+    effects.extend(signal::by_transcript(model, signals));
+    if is_hookless(model) {
+        effects.extend(hookless::transcript_read(model, turns_before, ran));
+    }
+    effects.extend(trim::grown(model));
+    // The hook is the proof; the transcript is the second witness.
+    if let Some(prompt) = prompt {
+        reboot::prompt_seen(model, &prompt);
+    }
+    if used.is_some() {
+        effects.extend(autopilot::figure_observed(model));
+    }
+    effects
+}

@@ -1,0 +1,146 @@
+//! Where the client itself acts: from its settings, and lower where it shows that these do not tell all of it.
+//!
+//! ```text
+//!   arguments, environment, settings files ─▶ the limit as it is set ──┐
+//!   the words on its screen · a PreCompact in a turn ─▶ a lower one ───┴─▶ guard: the lines keep below it
+//! ```
+//!
+//! What was learnt holds until the limit by the settings changes: then it was about another one.
+
+use std::time::Duration;
+
+use crate::{
+    agent::claude::limits::{Act, CompactionSettings, Limit, Origin, Words},
+    api::wire::AgentState,
+};
+
+use crate::app::{draft::checkpoint, effect::Effect, event::TimerId, model::Model};
+
+/// When the client's screen is read after a figure, each counted from the time before: the words have their place in the footer
+/// only once the hints that appear with the end of a turn have left it, some seconds later.
+const LOOKS: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(4),
+    Duration::from_secs(10),
+];
+
+/// The order to read the client's settings again: they may change while it runs.
+#[must_use]
+pub fn read_settings(model: &Model) -> Option<Effect> {
+    (!model.is_generic()).then_some(Effect::ReadClientSettings)
+}
+
+/// The order to look at the client's screen once it has drawn what belongs to the figure of now.
+pub fn look_later(model: &mut Model) -> Option<Effect> {
+    model.client.looks = 0;
+    next_look(model)
+}
+
+fn next_look(model: &Model) -> Option<Effect> {
+    let after = LOOKS.get(model.client.looks)?;
+    (!model.is_generic()).then_some(Effect::SetTimer(TimerId::ClientWords, *after))
+}
+
+/// It is time to look.
+pub fn look(model: &mut Model) -> Vec<Effect> {
+    model.client.looks += 1;
+    let mut effects = vec![Effect::ReadClientWords];
+    effects.extend(next_look(model));
+    effects
+}
+
+/// The client's settings were read; returns whether the lines have moved.
+pub fn settings_read(model: &mut Model, settings: CompactionSettings) -> bool {
+    model.client.settings = settings;
+    judge(model)
+}
+
+/// Takes the limit by the settings for the model and the window of now; returns whether the limit has changed.
+pub fn judge(model: &mut Model) -> bool {
+    if model.is_generic() {
+        return false;
+    }
+    let window = model.guard.window();
+    let version = model.agent.version.as_deref();
+    let set = model
+        .client
+        .settings
+        .limit(model.guard.model_id(), window, version);
+    if model.client.set != (set.clone(), window) {
+        model.client.set = (set, window);
+        model.client.learned = None;
+    }
+    let at = model.client.limit().map(|limit| limit.at);
+    let changed = model.guard.client_limit() != at;
+    model.guard.set_client_limit(at);
+    changed
+}
+
+/// The client's footer says how near its limit is; returns whether the lines have moved.
+pub fn said(model: &mut Model, words: Words) -> bool {
+    let Some(used) = model.used() else {
+        return false;
+    };
+    learn(model, words.limit(used, model.guard.window()))
+}
+
+/// The client is about to compact: if it does so by itself in a turn, its limit is not above the figure of now. Outside of one
+/// it is idle compaction, which has a point of its own.
+pub fn announced(model: &mut Model, automatic: bool) {
+    model.client.announced = model
+        .used()
+        .filter(|_| automatic && model.agent.state == AgentState::Busy)
+        .map(|at| Limit {
+            at,
+            act: Act::Compacts,
+            origin: Origin::Hook,
+        });
+}
+
+/// It has compacted: what it showed counts. Not before, for the figure of then lies behind every line that keeps below it.
+/// Returns whether the lines have moved.
+pub fn shown(model: &mut Model) -> bool {
+    let announced = model.client.announced.take();
+    announced.is_some_and(|limit| learn(model, limit))
+}
+
+/// How much lower than what is known a limit must be to be believed, in percent: the client rounds.
+const ROUNDED: u64 = 2;
+
+fn learn(model: &mut Model, limit: Limit) -> bool {
+    let known = model.client.limit().map(|known| known.at.0);
+    let is_lower = known.is_none_or(|known| {
+        u128::from(limit.at.0) * 100 < u128::from(known) * u128::from(100 - ROUNDED)
+    });
+    if !is_lower {
+        return false;
+    }
+    model.client.learned = Some(limit);
+    judge(model);
+    true
+}
+
+/// The figure has changed: near the point where the client compacts everything is saved once. `saved` says that a line that was
+/// crossed just now has seen to that.
+pub fn near(model: &mut Model, saved: bool) -> Vec<Effect> {
+    let compacts = model
+        .client
+        .limit()
+        .is_some_and(|limit| limit.act == Act::Compacts);
+    let figure = model.guard.figure(model.now);
+    let is_near = compacts && figure.is_some_and(|one| one.lines.is_near_client(one.used));
+    let before = std::mem::replace(&mut model.client.saved, is_near);
+    if !is_near || before || saved {
+        return Vec::new();
+    }
+    before_compaction(model)
+}
+
+/// Saves everything that a compaction of the client's may lose.
+pub fn before_compaction(model: &mut Model) -> Vec<Effect> {
+    let tags = vec![
+        checkpoint::AUTO_SAVE.to_owned(),
+        "before-compaction".to_owned(),
+    ];
+    checkpoint::save(model, tags).1
+}

@@ -1,0 +1,116 @@
+//! The client's own compactions: seen and counted once each, and replaced by a reboot if the user so wishes.
+//!
+//! One compaction has up to four witnesses, each of which may be late or absent:
+//!
+//! ```text
+//!   PreCompact ─▶ boundary in the transcript · SessionStart(compact) · PostCompact ─▶ the next figure falls by 30 %
+//!   (may still        └──────────── these tell of it: the largest tally counts ──┘    (counts only where neither hooks
+//!    be blocked)                                                                       nor a transcript would report it)
+//! ```
+//!
+//! With `guard.replace_compaction` the client is started with its auto-compaction off, which its user can turn on
+//! again by a setting of theirs and which other versions may not know. So `PreCompact` is answered too: measured
+//! with 2.1.197, a client that is refused goes on uncompacted, asks again before each of its next calls, and
+//! refuses prompts near the end of its window. A compaction that the human asked for is never refused.
+
+use crate::{agent::AgentEvent, config::RebootMode, guard::Source, keymap::Action, lineage::Cause};
+
+use crate::app::{
+    effect::Effect,
+    facts::is_quiet,
+    model::{Model, compactions::Compactions},
+    reboot,
+    session::client_limit,
+};
+
+/// What the client says to its user when it is refused.
+const REFUSAL: &str = "pitstop holds compaction back and offers a reboot with a handoff instead";
+
+/// The transcript says how many boundaries it has.
+pub fn transcript_read(model: &mut Model) {
+    if model.transcript.whole {
+        let total = model.transcript.compactions;
+        seen(model, |compactions, turn| {
+            compactions.transcript(total, turn);
+        });
+    }
+}
+
+/// The client says that it has compacted.
+pub fn finished(model: &mut Model) {
+    model.guard.forget(Source::StatusLine);
+    model.guard.forget(Source::Bridge);
+    seen(model, Compactions::finish);
+}
+
+/// The client has built its session anew out of what compaction left.
+pub fn rebuilt(model: &mut Model) {
+    seen(model, Compactions::rebuild);
+}
+
+/// The figure fell by much, and the agent has neither hooks nor a transcript that would report why.
+pub fn fell(model: &mut Model) {
+    model.guard.note_fall();
+    seen(model, Compactions::fall);
+}
+
+fn seen(model: &mut Model, witness: impl FnOnce(&mut Compactions, u64)) {
+    let (before, turn) = (model.compactions.count(), u64::from(model.agent.turns));
+    witness(&mut model.compactions, turn);
+    let count = model.compactions.count();
+    if let Some(current) = model.lineage.current_mut() {
+        current.compactions = count;
+    }
+    if count > before {
+        // Where the fall itself told of it, the figure behind it is here already.
+        if model.compactions.awaits_fall.is_some() {
+            model.guard.note_compaction();
+        }
+        model.notice("the client has compacted its context");
+    }
+}
+
+/// Why the client may not do what it has announced; none if it may.
+#[must_use]
+pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
+    let AgentEvent::Compacting {
+        session,
+        automatic: true,
+    } = event
+    else {
+        return None;
+    };
+    let ours = *session == model.session && model.quitting.is_none();
+    (ours && model.config.guard.replace_compaction).then_some(REFUSAL)
+}
+
+/// The client is about to compact: everything is saved, or where that is held back, a reboot takes its place.
+pub fn announced(model: &mut Model, automatic: bool) -> Vec<Effect> {
+    let held = automatic && model.config.guard.replace_compaction;
+    if held {
+        return replaced(model);
+    }
+    client_limit::announced(model, automatic);
+    client_limit::before_compaction(model)
+}
+
+/// A reboot takes the place of a compaction that was held back.
+fn replaced(model: &mut Model) -> Vec<Effect> {
+    if model.reboot.attempt.is_some() || model.quitting.is_some() {
+        return Vec::new();
+    }
+    let deferred = is_quiet(model);
+    if model.mode == RebootMode::Manual || model.paused || deferred {
+        let key = model.keys().hint(Action::Reboot).unwrap_or_default();
+        model.trouble(format!(
+            "the client wanted to compact and was held back: {key} reboots it"
+        ));
+        return Vec::new();
+    }
+    reboot::request(model, Cause::ContextLimit, false).unwrap_or_else(|why| {
+        model.trouble(format!(
+            "the client wanted to compact and was held back: {why}"
+        ));
+        Vec::new()
+    })
+}

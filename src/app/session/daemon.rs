@@ -1,0 +1,136 @@
+//! A session that the client has moved to its daemon: the model goes along with it, and a reboot or quitting ends it there.
+//!
+//! ```text
+//!   the pane's process has ended ──► held ── EndMoved ──► MovedEnded, or too late ──► the agent has ended
+//! ```
+//!
+//! It is the same conversation under another id: figures, to-do list and summary stay. The client writes the fork's transcript
+//! with its first prompt; until a turn of it has ended the old one is all there is to read.
+//!
+//! The process in the pane is ended first: it would show that the session has been stopped, and start another one.
+
+use std::time::Duration;
+
+use crate::{agent::AgentEvent, transcript::SessionId};
+
+use crate::app::{
+    effect::Effect,
+    event::{Exit, TimerId},
+    model::{Model, daemon::Held},
+    reboot,
+};
+
+/// How long ending the session there may take. The client needs 0.2 to 0.5 s for it, a loaded machine ten times that.
+const LIMIT: Duration = Duration::from_secs(8);
+
+/// The same while the machine or the terminal is going away.
+const URGENT: Duration = Duration::from_secs(1);
+
+/// What the shell may need above its limit, to end by signals what the client did not.
+const ABOVE: Duration = Duration::from_secs(5);
+
+/// The most sessions that are asked about; each of them costs a look at a file.
+const ASKED_CAP: usize = 8;
+
+/// The agent view was opened: what it is that the daemon runs on may have been said before, or not at all.
+pub fn opened(model: &mut Model) -> Vec<Effect> {
+    let session = model.session;
+    model.agent.daemon.add(session);
+    let from = model.agent.daemon.sessions.clone();
+    vec![Effect::FindMoved { from }]
+}
+
+/// The session has been forked under a new id: it runs in the daemon from now on.
+pub fn forked(model: &mut Model, to: SessionId) -> Vec<Effect> {
+    tracing::info!(from = %model.session, %to, "the session was forked");
+    let from = std::mem::replace(&mut model.session, to);
+    let daemon = &mut model.agent.daemon;
+    daemon.add(from);
+    daemon.add(to);
+    daemon.unwritten = true;
+    reboot::moved(model)
+}
+
+/// The transcript that an event names, if it is to be followed.
+pub fn written(model: &mut Model, event: &AgentEvent, path: String) -> Option<String> {
+    let daemon = &mut model.agent.daemon;
+    daemon.unwritten &= !matches!(event, AgentEvent::TurnEnded { .. });
+    (!daemon.unwritten).then_some(path)
+}
+
+/// Another session has spoken by our hooks. After the agent view was seen it may be ours under its new id.
+pub fn another_spoke(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
+    let known = &mut model.agent.daemon;
+    let Some(session) = event.session() else {
+        return Vec::new();
+    };
+    let settled = known.sessions.is_empty() || known.sessions.contains(&session);
+    if settled || known.asked.contains(&session) || known.asked.len() >= ASKED_CAP {
+        return Vec::new();
+    }
+    known.asked.push(session);
+    let from = known.sessions.clone();
+    vec![Effect::FindMoved { from }]
+}
+
+/// The daemon runs this session as a fork of ours.
+pub fn found(model: &mut Model, session: SessionId) -> Vec<Effect> {
+    if model.agent.daemon.sessions.is_empty() || model.session == session {
+        return Vec::new();
+    }
+    forked(model, session)
+}
+
+/// The process in the pane is gone. If the session has gone to the daemon it is ended there before anything else, unless the
+/// person has left it to run on: then the client ends by itself and well.
+pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> Option<Vec<Effect>> {
+    let sessions = model.agent.daemon.sessions.clone();
+    if sessions.is_empty() || model.agent.daemon.is_ending() {
+        return None;
+    }
+    if !was_ending && model.quitting.is_none() && *exit == Exit::Code(0) {
+        model.notice("the session goes on in Claude Code's background: `claude agents` shows it");
+        return None;
+    }
+    let limit = match &model.quitting {
+        Some(quitting) if quitting.code != 0 => URGENT,
+        _ => LIMIT,
+    };
+    let epoch = model.next_epoch();
+    model.agent.daemon.held = Some(Held {
+        exit: exit.clone(),
+        was_ending,
+        epoch,
+    });
+    Some(vec![
+        Effect::EndMoved { sessions, limit },
+        Effect::SetTimer(TimerId::MovedEnd(epoch), limit + ABOVE),
+    ])
+}
+
+/// The session in the daemon has been ended, or why it may go on; gives the end that was held until then. The record names the
+/// session that `holds` the conversation.
+pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) -> Option<Held> {
+    let held = model.agent.daemon.held.take()?;
+    if let Some(session) = holds {
+        model.session = session;
+        reboot::ended_as(model, session);
+    }
+    if let Some(left) = left {
+        let left = format!(
+            "the session may go on in Claude Code's background: {left}; `claude stop` ends it"
+        );
+        model.trouble(left.clone());
+        if model.quitting.is_some() {
+            model.left_running.push(left);
+        }
+    }
+    Some(held)
+}
+
+/// Whether this is the timer of the end that is held: the shell has not answered in time.
+#[must_use]
+pub fn is_late(model: &Model, epoch: u64) -> bool {
+    let held = model.agent.daemon.held.as_ref();
+    held.is_some_and(|held| held.epoch == epoch)
+}

@@ -1,0 +1,190 @@
+//! How full the context is, by every source, and what follows when the figure or the lines have moved.
+
+use std::time::Duration;
+
+use crate::{
+    agent::claude::limits::{CompactionSettings, Words},
+    bridge::Usage,
+    config::{Config, GuardConfig, Preset},
+    guard::{
+        Crossing, GuardSettings, Reading, Source,
+        threshold::{self, Threshold, Thresholds},
+    },
+    lineage::Cause,
+    transcript::{SessionId, Tokens},
+};
+
+use crate::app::{
+    autopilot,
+    draft::{checkpoint, record::save_iteration, summary},
+    effect::Effect,
+    event::TimerId,
+    model::Model,
+    session::{client_limit, compaction},
+};
+
+/// How the guard measures, by the user's settings.
+#[must_use]
+pub fn guard_settings(config: &Config) -> GuardSettings {
+    GuardSettings {
+        thresholds: thresholds(&config.guard),
+        reserve: Tokens(config.context.reserve),
+        window_override: config.context.window.map(Tokens),
+        ..GuardSettings::default()
+    }
+}
+
+/// The config room has checked order and range, so a refusal here can only be a combination of caps that
+/// contradict each other: then the shares count alone.
+fn thresholds(config: &GuardConfig) -> Thresholds {
+    let shares = Thresholds::new(config.notice, config.warn, config.compact, config.force_at)
+        .unwrap_or_else(|_| {
+            Thresholds::preset(match config.preset {
+                Preset::Default | Preset::Lean => threshold::Preset::Normal,
+                Preset::Late => threshold::Preset::Late,
+                Preset::Early => threshold::Preset::Early,
+            })
+        });
+    let caps = [
+        config.notice_tokens,
+        config.warn_tokens,
+        config.compact_tokens,
+        None,
+    ];
+    shares
+        .with_caps(caps.map(|cap| cap.map(Tokens)))
+        .unwrap_or(shares)
+}
+
+/// Gives the guard a figure. A fall is taken for a compaction only where nothing else would report one: `/rewind` and others
+/// make it fall too.
+pub(in crate::app) fn observe(
+    model: &mut Model,
+    used: Tokens,
+    window: Option<Tokens>,
+    source: Source,
+) {
+    let reading = Reading {
+        used,
+        window,
+        source,
+        at: model.now,
+    };
+    let followed = model.transcript.whole && !model.transcript_lost;
+    if model.guard.observe(reading) && !model.agent.hooked && !followed {
+        compaction::fell(model);
+    }
+}
+
+/// An estimate came in.
+pub fn estimated(model: &mut Model, reading: Reading) -> Vec<Effect> {
+    observe(model, reading.used, reading.window, reading.source);
+    let mut effects = figures_changed(model);
+    // An estimate is behind by what is not drawn yet.
+    if reading.source != Source::Estimate {
+        effects.extend(autopilot::figure_observed(model));
+    }
+    effects
+}
+
+/// The transcript cannot be read any more.
+pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) -> Vec<Effect> {
+    if session != model.session {
+        return Vec::new();
+    }
+    tracing::warn!(%session, why, "the transcript cannot be followed");
+    model.guard.forget(Source::Transcript);
+    model.transcript_lost = true;
+    figures_changed(model)
+}
+
+/// A figure has changed, or the lines have: levels crossed are reported once, ages need a clock.
+pub(in crate::app) fn figures_changed(model: &mut Model) -> Vec<Effect> {
+    client_limit::judge(model);
+    let used = model.used();
+    if let Some(current) = model.lineage.current_mut() {
+        current.tokens_at_birth = current.tokens_at_birth.or(used);
+    }
+    let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))];
+    effects.extend(client_limit::look_later(model));
+    let mut saved = false;
+    if let Some(crossing) = model.guard.crossing(model.now) {
+        // A session that was brought back is as full as it was: what is new is that it is back.
+        if !(is_brought_back(model) && model.agent.turns == 0) {
+            model.notice(crossed_words(&crossing));
+        }
+        let kept = checkpoint::at_line(model, &crossing);
+        saved = !kept.is_empty();
+        effects.extend(kept);
+        effects.extend(summary::crossed(model, crossing.level));
+    }
+    effects.extend(client_limit::near(model, saved));
+    effects
+}
+
+/// Whether the session was taken up again after an undo, a failed reboot or the agent's end.
+fn is_brought_back(model: &Model) -> bool {
+    let cause = model.current_iteration().and_then(|one| one.cause);
+    matches!(
+        cause,
+        Some(Cause::Undo | Cause::Recovery | Cause::AgentExit | Cause::AgentCrash)
+    )
+}
+
+/// A line that was passed, for a notice.
+fn crossed_words(crossing: &Crossing) -> String {
+    let percent = crossing.figure.percent.floor();
+    let line = match crossing.threshold {
+        Threshold::Notice => "",
+        Threshold::Warn => ", past the warn line",
+        Threshold::Compact | Threshold::Force => ", past the compact line",
+    };
+    format!("context: {percent:.0} % full{line}")
+}
+
+/// The client's settings were read: the lines may have moved, and the figure may lie behind one now.
+pub fn settings_read(model: &mut Model, settings: CompactionSettings) -> Vec<Effect> {
+    let moved = client_limit::settings_read(model, settings);
+    lines_moved(model, moved)
+}
+
+/// The client's footer says how near its limit is.
+pub fn client_said(model: &mut Model, words: Words) -> Vec<Effect> {
+    let moved = client_limit::said(model, words);
+    lines_moved(model, moved)
+}
+
+/// The client says that it has compacted.
+pub fn compacted(model: &mut Model) -> Vec<Effect> {
+    compaction::finished(model);
+    let moved = client_limit::shown(model);
+    let mut effects = lines_moved(model, moved);
+    effects.extend(save_iteration(model));
+    effects
+}
+
+fn lines_moved(model: &mut Model, moved: bool) -> Vec<Effect> {
+    if moved {
+        figures_changed(model)
+    } else {
+        Vec::new()
+    }
+}
+
+/// The bridge said how full the window is.
+pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) -> Vec<Effect> {
+    if let Some(cost) = usage.cost_usd {
+        model.agent.cost_usd = Some(cost);
+        model.costs.observe(cost);
+    }
+    match usage.used {
+        Some(used) => observe(model, used, Some(usage.window), Source::Bridge),
+        None => model.guard.set_status_line_window(Some(usage.window)),
+    }
+    let mut effects = figures_changed(model);
+    effects.extend(autopilot::figures_in(model));
+    if usage.used.is_some() {
+        effects.extend(autopilot::figure_observed(model));
+    }
+    effects
+}

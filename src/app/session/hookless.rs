@@ -1,0 +1,65 @@
+//! An agent whose hooks are silent: its title, its screen and its transcript say what it does.
+//!
+//! A new prompt in the transcript begins a turn, and the result of a shell command says that the command has run, as a hook
+//! would have said. Everything else is [`activity`]'s.
+
+use crate::{
+    agent::{ToolCall, ToolOutput},
+    api::wire::AgentState,
+};
+
+use crate::app::{
+    effect::Effect,
+    event::Ran,
+    model::Model,
+    reboot::say,
+    session::{activity, turn},
+};
+
+/// The transcript has grown from so many turns by these commands.
+pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for Ran {
+        command,
+        output,
+        failed,
+    } in ran
+    {
+        let call = ToolCall {
+            name: "Bash".to_owned(),
+            command: Some(command),
+            ..ToolCall::default()
+        };
+        let output = ToolOutput {
+            stdout: output,
+            failed,
+            ..ToolOutput::default()
+        };
+        effects.extend(turn::tool_finished(model, &call, &output));
+    }
+    // The first turns that are read may be those of a session that is resumed.
+    if turns_before > 0 && model.transcript.turns > turns_before {
+        // What a hook would have proven.
+        if let Some(prompt) = model.transcript.last_prompt.clone() {
+            say::prompted(model, &prompt);
+        }
+        begin_turn(model);
+    }
+    if matches!(
+        model.agent.state,
+        AgentState::Starting | AgentState::Busy | AgentState::Unknown
+    ) {
+        effects.extend(activity::look_again(model));
+    }
+    effects
+}
+
+/// A turn begins, as far as can be seen.
+pub(in crate::app) fn begin_turn(model: &mut Model) {
+    if matches!(
+        model.agent.state,
+        AgentState::Starting | AgentState::Idle | AgentState::Unknown
+    ) {
+        turn::turn_begins(model);
+    }
+}

@@ -1,0 +1,42 @@
+//! What the human said: heard from the hook at once, and from the transcript, which knows the earlier words too.
+
+use crate::transcript::human::{HumanWords, Said};
+
+use crate::app::{draft::handoff, model::Model};
+
+/// The agent was given a prompt.
+pub fn prompted(model: &mut Model, prompt: &str) {
+    let mut words = HumanWords::default();
+    if words.prompt(prompt, Some(model.now.wall)) && take(model, &words) {
+        handoff::draft(model);
+    }
+}
+
+/// Takes over what was said; returns whether any of it was news.
+pub fn take(model: &mut Model, words: &HumanWords) -> bool {
+    let before = (model.told.constraints.len(), model.requests.clone());
+    model.told.feed_human(words);
+    // What warms up each session is asked of none in particular.
+    let warmup = model.config.reboot.warmup_prompt.as_deref().map(str::trim);
+    let asked = |said: &&Said| Some(said.text.as_str()) != warmup;
+    let first = words.first.as_ref().filter(asked);
+    let heard = words.latest.as_ref().filter(asked).or(first);
+    let requests = &mut model.requests;
+    if requests.first.is_none() {
+        requests.first = words.carried_first.as_ref().or(first).cloned();
+    }
+    // What a handoff carried is older than what was heard since.
+    let latest = heard.or_else(|| {
+        let carried = words.carried_latest.as_ref();
+        carried.filter(|_| requests.latest.is_none())
+    });
+    if let Some(latest) = latest
+        && requests
+            .first
+            .as_ref()
+            .is_none_or(|first| first.text != latest.text)
+    {
+        requests.latest = Some(latest.clone());
+    }
+    before != (model.told.constraints.len(), model.requests.clone())
+}

@@ -1,0 +1,19 @@
+//! The session of the hosted agent: what its hooks, its status line, its title, its screen and its transcript say, and what follows.
+//!
+//! It calls the run, the reboot and the handoff, and is called by none of them.
+
+pub mod activity;
+pub mod agent;
+pub mod bridge;
+pub mod client_limit;
+pub mod compaction;
+pub mod cost;
+pub mod daemon;
+pub mod figures;
+pub mod hookless;
+pub mod human;
+pub mod outward;
+pub mod places;
+pub mod process;
+pub mod signs;
+pub mod turn;

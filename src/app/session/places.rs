@@ -1,0 +1,57 @@
+//! The supervisor's own places, when they vanish: what is made again is said, and what only they could prove is proven otherwise.
+//!
+//! Without the control socket no hook arrives. Those that were lost meanwhile are not known, so the agent is taken for one
+//! without hooks until the next one comes: its title, its screen and its transcript say what it does.
+
+use crate::app::{
+    draft::record::save_iteration,
+    effect::Effect,
+    event::{MadeAgain, PlacesSeen},
+    model::Model,
+    reboot::say,
+    session::activity,
+};
+
+/// The places were looked at, and something has changed.
+pub fn checked(model: &mut Model, seen: &PlacesSeen) -> Vec<Effect> {
+    let MadeAgain {
+        lock,
+        socket,
+        files,
+    } = seen.made;
+    let named = format!("the control socket ({})", seen.socket.display());
+    let made: Vec<&str> = [
+        (lock, "the project's lock"),
+        (socket, named.as_str()),
+        (files, "the run's directory"),
+    ]
+    .into_iter()
+    .filter_map(|(made, name)| made.then_some(name))
+    .collect();
+    if !made.is_empty() {
+        let verb = if made.len() == 1 { "was" } else { "were" };
+        let made = made.join(" and ");
+        model.trouble(format!("{made} {verb} removed: made again"));
+    }
+    if let Some(why) = &seen.missing
+        && model.places_missing.as_ref() != Some(why)
+    {
+        model.trouble(format!("pitstop's own files are gone: {why}"));
+    }
+    model.places_missing.clone_from(&seen.missing);
+
+    let mut effects = Vec::new();
+    if socket {
+        model.agent.hooked = false;
+        say::without_hooks(model);
+        effects.extend(activity::look_again(model));
+    }
+    if lock || files {
+        effects.push(Effect::MakeFilesAgain(seen.made));
+    }
+    if files {
+        effects.extend(save_iteration(model));
+        effects.push(Effect::ReadScratchpad);
+    }
+    effects
+}

@@ -1,0 +1,140 @@
+//! The agent's process: it runs, could not be started, or is gone.
+
+use crate::{
+    api::wire::AgentState,
+    lineage::{EndReason, IterationId, ProcessStamp},
+    transcript::SessionId,
+};
+
+use crate::app::{
+    autopilot,
+    draft::{handoff, record::save_iteration},
+    effect::Effect,
+    event::{Exit, Lots},
+    facts::{end_reason, undelivered},
+    model::{Model, Overlay},
+    reboot::{self, iteration::close_iteration},
+    session::{client_limit, daemon, outward},
+};
+
+/// The agent's process runs.
+pub fn spawned(
+    model: &mut Model,
+    iteration: IterationId,
+    process: ProcessStamp,
+    lots: Lots,
+) -> Vec<Effect> {
+    if iteration != model.iteration {
+        return Vec::new();
+    }
+    model.agent.process = Some(process);
+    model.lots = lots;
+    if model.is_generic() {
+        model.agent.state = AgentState::Idle;
+    }
+    // Asked before it is told, for telling it may end the attempt.
+    let kept = undelivered(model);
+    reboot::spawned(model);
+    // The next handoff has a nonce of its own; the one on its way keeps its own.
+    handoff::leave_edit(model);
+    handoff::draft(model);
+    if let Some(body) = kept {
+        handoff::keep(model, &body);
+    }
+    let mut effects: Vec<Effect> = client_limit::read_settings(model).into_iter().collect();
+    effects.extend(save_iteration(model));
+    effects
+}
+
+/// The agent's process could not be started.
+pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) -> Vec<Effect> {
+    if iteration != model.iteration {
+        return Vec::new();
+    }
+    model.agent.state = AgentState::Exited;
+    model.agent.exit = Some(why.to_owned());
+    model.trouble(why.to_owned());
+    if model.reboot.attempt.is_some() {
+        reboot::spawn_failed(model, why);
+        return Vec::new();
+    }
+    let effects = close_iteration(model, EndReason::Crash);
+    if !autopilot::takes_over(model, false) {
+        model.overlay = Some(Overlay::Exited);
+    }
+    effects
+}
+
+/// The agent's process is gone.
+pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Effect> {
+    if iteration != model.iteration || model.agent.state == AgentState::Exited {
+        return Vec::new();
+    }
+    if model.agent.daemon.is_ending() {
+        return Vec::new();
+    }
+    model.agent.process = None;
+    let was_ending = model.ending.take().is_some();
+    daemon::hold(model, exit, was_ending).unwrap_or_else(|| gone(model, exit, was_ending))
+}
+
+/// The agent is gone, with all that it was.
+fn gone(model: &mut Model, exit: &Exit, was_ending: bool) -> Vec<Effect> {
+    model.agent.state = AgentState::Exited;
+    model.agent.exit = Some(exit.to_string());
+    let mut effects = outward::ended(model);
+    let rebooting = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|attempt| !attempt.is_harmless());
+    let reason = if let Some(quitting) = model.quitting {
+        quitting.reason
+    } else if was_ending && rebooting {
+        end_reason(model)
+    } else if *exit == Exit::Code(0) {
+        EndReason::Natural
+    } else {
+        EndReason::Crash
+    };
+    // A new agent that died before its proof is closed by the roll-back.
+    let rolled = rebooting && !was_ending;
+    if !rolled {
+        effects.extend(close_iteration(model, reason));
+    }
+    if let Some(quitting) = model.quitting {
+        effects.push(Effect::Quit(quitting.code));
+        return effects;
+    }
+    let (expected, more) = reboot::exited(model, exit);
+    effects.extend(more);
+    if !expected {
+        model.notice(format!("the agent has ended: {exit}"));
+        if !autopilot::takes_over(model, *exit == Exit::Code(0)) {
+            model.overlay = Some(Overlay::Exited);
+        }
+    }
+    effects
+}
+
+/// The daemon has ended the session that had gone to it, or why it may go on. The record names the one that `holds` the
+/// conversation.
+pub fn moved_ended(
+    model: &mut Model,
+    holds: Option<SessionId>,
+    left: Option<String>,
+) -> Vec<Effect> {
+    match daemon::ended(model, holds, left) {
+        Some(held) => gone(model, &held.exit, held.was_ending),
+        None => Vec::new(),
+    }
+}
+
+/// The shell has not answered in time.
+pub fn moved_too_late(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    if !daemon::is_late(model, epoch) {
+        return Vec::new();
+    }
+    let why = "it could not be ended in time".to_owned();
+    moved_ended(model, None, Some(why))
+}

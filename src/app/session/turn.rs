@@ -1,0 +1,154 @@
+//! A turn of the agent begins, runs its tools, and ends.
+
+use std::time::Duration;
+
+use crate::{
+    agent::{Background, Failure, ToolCall, ToolOutput},
+    api::wire::AgentState,
+    breakpoint::test_run,
+    lineage::Cause,
+};
+
+use crate::app::{
+    autopilot,
+    draft::{
+        breakpoint, checkpoint, handoff,
+        record::{keep_turn, save_iteration},
+        scratchpad, signal, summary,
+    },
+    effect::Effect,
+    event::TimerId,
+    facts::{is_at_refusal, is_last, is_typing},
+    model::Model,
+    reboot::{self, ending, say},
+    session::{activity, client_limit, human},
+};
+
+pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
+    say::prompted(model, prompt);
+    let before = keep_turn(model);
+    turn_begins(model);
+    human::prompted(model, prompt);
+    reboot::prompt_seen(model, prompt);
+    let mut effects: Vec<Effect> = before.into_iter().collect();
+    effects.extend(activity::look_again(model));
+    // Without auto-compaction the client refuses the prompt at this line, and no other hook tells of it. With it,
+    // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
+    if model.agent.holds_compaction && is_at_refusal(model) {
+        activity::turn_ends(model, AgentState::Limit);
+        effects.extend(context_limit(model));
+    }
+    effects
+}
+
+/// A turn begins.
+pub(in crate::app) fn turn_begins(model: &mut Model) {
+    breakpoint::prompted(model);
+    activity::turn_begins(model);
+    // Not when a turn ends: its last figure comes after that.
+    model.guard.begin_turn();
+    model.costs.begin_turn(model.used());
+    model.agent.draft = false;
+    model.agent.background = Background::default();
+    model.heard.turn_begins();
+}
+
+/// The client takes no more prompts in this session.
+pub(in crate::app) fn context_limit(model: &mut Model) -> Vec<Effect> {
+    model.trouble("context limit reached: the client refuses prompts until a reboot");
+    let manual = model.mode == crate::config::RebootMode::Manual;
+    if manual || model.reboot.attempt.is_some() || is_last(model) {
+        return Vec::new();
+    }
+    reboot::request(model, Cause::ContextLimit, false).unwrap_or_else(|why| {
+        reboot::held_up(model, why);
+        Vec::new()
+    })
+}
+
+/// A turn has ended with these words.
+pub(in crate::app) fn turn_ended(
+    model: &mut Model,
+    message: Option<&str>,
+    background: Background,
+) -> Vec<Effect> {
+    activity::turn_ends(model, AgentState::Idle);
+    model.agent.turns = model.agent.turns.saturating_add(1);
+    model.agent.background = background;
+    let mut effects = vec![Effect::ReadGit];
+    effects.extend(client_limit::read_settings(model));
+    if let Some(message) = message {
+        effects.extend(signal::by_hook(model, message));
+        model.agent.last_message = Some(message.to_owned());
+    }
+    effects.extend(ending::turn_over(model));
+    effects.extend(summary::turn_over(model));
+    effects.extend(autopilot::turn_ended(model, message));
+    effects.extend(save_iteration(model));
+    effects.extend(checkpoint::after_turn(model));
+    effects.extend(wait_for_quiet(model));
+    effects
+}
+
+/// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
+/// made.
+pub(in crate::app) fn tool_finished(
+    model: &mut Model,
+    call: &ToolCall,
+    output: &ToolOutput,
+) -> Vec<Effect> {
+    autopilot::tool_finished(model, call, output);
+    if let Some(todo) = &call.todo
+        && model.todo.hooked(todo)
+    {
+        handoff::draft(model);
+    }
+    let mut effects = Vec::new();
+    if breakpoint::writes_notes(call) {
+        effects = scratchpad::agent_wrote(model);
+    }
+    let Some(command) = &call.command else {
+        effects.extend(breakpoint::tool_finished(model, call, "", &[]));
+        return effects;
+    };
+    let printed = format!("{}\n{}", output.stdout, output.stderr);
+    let outcomes = test_run::recognise(Some(command), &printed);
+    effects.extend(breakpoint::tool_finished(model, call, &printed, &outcomes));
+    effects
+}
+
+pub(in crate::app) fn turn_failed(
+    model: &mut Model,
+    failure: Failure,
+    message: &str,
+) -> Vec<Effect> {
+    let limited = failure == Failure::UsageLimit;
+    activity::turn_ends(
+        model,
+        if limited {
+            AgentState::Limit
+        } else {
+            AgentState::Idle
+        },
+    );
+    model.agent.turns = model.agent.turns.saturating_add(1);
+    model.trouble(format!("the turn failed: {message}"));
+    let mut effects = checkpoint::after_turn(model);
+    if failure == Failure::ContextLimit {
+        activity::turn_ends(model, AgentState::Limit);
+        effects.extend(context_limit(model));
+        return effects;
+    }
+    effects.extend(ending::turn_over(model));
+    effects.extend(autopilot::turn_failed(model, failure, message));
+    effects
+}
+
+/// Comes back once the human has been quiet for long enough, if somebody waits for that.
+pub fn wait_for_quiet(model: &Model) -> Vec<Effect> {
+    if !is_typing(model) {
+        return Vec::new();
+    }
+    let quiet = model.config.reboot.typing_quiet + Duration::from_millis(50);
+    vec![Effect::SetTimer(TimerId::Quiet, quiet)]
+}

@@ -1,0 +1,351 @@
+//! Copy mode: the pane stands still, and keys and mouse read, search and copy it.
+//!
+//! ```text
+//!   F9, drag ──► Enter ──► moving ◄──► selecting ──► y, Enter, release ──► copied, and back to the pane
+//!                            ▲ │ / ?
+//!                            │ ▼
+//!                          typing a search
+//! ```
+//!
+//! The core knows what the keys mean; where the cursor stands and what is selected is known where the cells
+//! are, in the pane's screen, which answers each order.
+
+use std::time::Duration;
+
+use crate::{
+    keymap::Action,
+    pane::{
+        copy::{CopyNews, CopyOrder, Motion, SelectionKind, Words},
+        screen::Scroll,
+    },
+};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
+pub use crate::app::model::copy::{CopyMode, Press, SearchLine};
+use crate::app::{effect::Effect, model::Model, view::layout};
+
+/// The longest time between two clicks that belong together.
+const CLICK_TIME: Duration = Duration::from_millis(400);
+
+/// How many rows the wheel moves.
+const WHEEL_ROWS: i32 = 3;
+
+/// The longest search that is taken, in characters: longer ones are pastes gone astray.
+const SEARCH_LIMIT: usize = 500;
+
+/// The key that begins copy mode and ends it.
+pub fn toggle(model: &mut Model) -> Vec<Effect> {
+    if model.copy.is_some() {
+        return leave(model);
+    }
+    model.copy = Some(CopyMode::default());
+    vec![Effect::CopyMode(CopyOrder::Enter)]
+}
+
+/// Ends copy mode and shows the present.
+fn leave(model: &mut Model) -> Vec<Effect> {
+    let mut effects = drop_mode(model);
+    effects.push(Effect::ScrollPane(Scroll::Bottom));
+    effects
+}
+
+/// Ends copy mode where the view stands.
+pub fn drop_mode(model: &mut Model) -> Vec<Effect> {
+    if model.copy.take().is_none() {
+        return Vec::new();
+    }
+    vec![Effect::CopyMode(CopyOrder::Leave)]
+}
+
+/// The screen answers an order.
+pub fn answered(model: &mut Model, news: CopyNews) -> Vec<Effect> {
+    let Some(copy) = &mut model.copy else {
+        return Vec::new();
+    };
+    copy.selecting = news.selecting;
+    copy.said = news.said;
+    copy.bad_pattern = news.bad_pattern;
+    let Some(text) = news.copied else {
+        return Vec::new();
+    };
+    let by_mouse = copy.by_mouse;
+    if text.is_empty() {
+        copy.said = Some("nothing but blanks is selected".to_owned());
+        return if by_mouse {
+            drop_mode(model)
+        } else {
+            Vec::new()
+        };
+    }
+    let (lines, characters) = (text.lines().count(), text.chars().count());
+    model.notice(match (lines, characters) {
+        (0 | 1, 1) => "copied 1 character".to_owned(),
+        (0 | 1, _) => format!("copied {characters} characters"),
+        _ => format!("copied {lines} lines"),
+    });
+    let mut effects = if by_mouse {
+        drop_mode(model)
+    } else {
+        leave(model)
+    };
+    effects.push(Effect::Copy(text));
+    effects
+}
+
+/// A key in copy mode.
+pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let Some(copy) = &mut model.copy else {
+        return Vec::new();
+    };
+    if copy.search.is_some() {
+        return search_key(model, key);
+    }
+    copy.said = None;
+    let selecting = copy.selecting.is_some();
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let order = match (key.code, control) {
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), true) if selecting => CopyOrder::Unselect,
+        (KeyCode::Esc | KeyCode::Char('q'), false) | (KeyCode::Char('c'), true) => {
+            return leave(model);
+        }
+        (KeyCode::Enter, _) if !selecting => return leave(model),
+        (KeyCode::Enter, _) | (KeyCode::Char('y'), false) => CopyOrder::Copy,
+        (KeyCode::Char('Y'), false) => CopyOrder::CopyLine,
+        (KeyCode::Char('v'), true) => CopyOrder::Select(SelectionKind::Block),
+        (KeyCode::Char('v'), false) => CopyOrder::Select(SelectionKind::Characters),
+        (KeyCode::Char('V'), false) => CopyOrder::Select(SelectionKind::Lines),
+        (KeyCode::Char('o'), false) => CopyOrder::SwapEnds,
+        (KeyCode::Char('r'), false) => CopyOrder::Refresh,
+        (KeyCode::Char('n'), false) => CopyOrder::SearchAgain { reverse: false },
+        (KeyCode::Char('N'), false) => CopyOrder::SearchAgain { reverse: true },
+        (KeyCode::Char(sign @ ('/' | '?')), false) => {
+            copy.search = Some(SearchLine {
+                backward: sign == '?',
+                ..SearchLine::default()
+            });
+            CopyOrder::SearchBegin
+        }
+        _ => {
+            let Some(motion) = motion(key.code, control) else {
+                return unknown_key(model);
+            };
+            CopyOrder::Move(motion)
+        }
+    };
+    vec![Effect::CopyMode(order)]
+}
+
+fn unknown_key(model: &mut Model) -> Vec<Effect> {
+    let help = model.keys().hint(Action::Help);
+    let help = help.map(|key| format!(": {key} tells them"));
+    if let Some(copy) = &mut model.copy {
+        let help = help.unwrap_or_default();
+        copy.said = Some(format!("no such key in copy mode{help}"));
+    }
+    Vec::new()
+}
+
+/// Where vi's keys and the arrows go.
+fn motion(code: KeyCode, control: bool) -> Option<Motion> {
+    Some(match (code, control) {
+        (KeyCode::Char('u'), true) => Motion::HalfPages(1),
+        (KeyCode::Char('d'), true) => Motion::HalfPages(-1),
+        (KeyCode::Char('b'), true) | (KeyCode::PageUp, _) => Motion::HalfPages(2),
+        (KeyCode::Char('f'), true) | (KeyCode::PageDown | KeyCode::Char(' '), _) => {
+            Motion::HalfPages(-2)
+        }
+        (KeyCode::Char('y') | KeyCode::Up, true) => Motion::View(1),
+        (KeyCode::Char('e') | KeyCode::Down, true) => Motion::View(-1),
+        (KeyCode::Char('p'), true) | (KeyCode::Up, false) => Motion::Up,
+        (KeyCode::Char('n'), true) | (KeyCode::Down, false) => Motion::Down,
+        (KeyCode::Right, true) => Motion::WordForward(Words::Small),
+        (KeyCode::Left, true) => Motion::WordBack(Words::Small),
+        (KeyCode::Home, true) => Motion::Oldest,
+        (KeyCode::End, true) => Motion::Newest,
+        (KeyCode::Left | KeyCode::Backspace, _) => Motion::Left,
+        (KeyCode::Right, _) => Motion::Right,
+        (KeyCode::Home, _) => Motion::LineStart,
+        (KeyCode::End, _) => Motion::LineEnd,
+        (KeyCode::Char(c), false) => return letter(c),
+        _ => return None,
+    })
+}
+
+fn letter(c: char) -> Option<Motion> {
+    Some(match c {
+        'h' => Motion::Left,
+        'j' => Motion::Down,
+        'k' => Motion::Up,
+        'l' => Motion::Right,
+        'w' => Motion::WordForward(Words::Small),
+        'W' => Motion::WordForward(Words::Big),
+        'b' => Motion::WordBack(Words::Small),
+        'B' => Motion::WordBack(Words::Big),
+        'e' => Motion::WordEnd(Words::Small),
+        'E' => Motion::WordEnd(Words::Big),
+        '0' => Motion::LineStart,
+        '^' => Motion::LineText,
+        '$' => Motion::LineEnd,
+        'g' => Motion::Oldest,
+        'G' => Motion::Newest,
+        'H' => Motion::High,
+        'M' => Motion::Middle,
+        'L' => Motion::Low,
+        '{' => Motion::ParagraphBack,
+        '}' => Motion::ParagraphForward,
+        _ => return None,
+    })
+}
+
+/// A key while a search is typed: each one shows where it leads.
+fn search_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let Some(copy) = &mut model.copy else {
+        return Vec::new();
+    };
+    let Some(line) = &mut copy.search else {
+        return Vec::new();
+    };
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match (key.code, control) {
+        // A pattern that is not good stays to be mended, with what is wrong with it.
+        (KeyCode::Enter, _) if copy.bad_pattern => return Vec::new(),
+        (KeyCode::Enter, _) => {
+            let empty = line.pattern.is_empty();
+            return end_search(model, !empty);
+        }
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), true) => return end_search(model, false),
+        (KeyCode::Backspace, _) | (KeyCode::Char('h'), true) => {
+            if line.pattern.pop().is_none() {
+                return end_search(model, false);
+            }
+        }
+        (KeyCode::Char('u'), true) => line.pattern.clear(),
+        (KeyCode::Char('w'), true) => {
+            let kept = line.pattern.trim_end();
+            let kept = kept.rfind(' ').map_or(0, |blank| blank + 1);
+            line.pattern.truncate(kept);
+        }
+        (KeyCode::Char(c), false) if !key.modifiers.contains(KeyModifiers::ALT) => {
+            if line.pattern.chars().count() < SEARCH_LIMIT {
+                line.pattern.push(c);
+            }
+        }
+        _ => return Vec::new(),
+    }
+    search(model)
+}
+
+fn search(model: &Model) -> Vec<Effect> {
+    let line = model.copy.as_ref().and_then(|copy| copy.search.as_ref());
+    line.map(|line| {
+        Effect::CopyMode(CopyOrder::SearchFor {
+            pattern: line.pattern.clone(),
+            backward: line.backward,
+        })
+    })
+    .into_iter()
+    .collect()
+}
+
+fn end_search(model: &mut Model, keep: bool) -> Vec<Effect> {
+    if let Some(copy) = &mut model.copy {
+        copy.search = None;
+    }
+    vec![Effect::CopyMode(CopyOrder::SearchEnd { keep })]
+}
+
+/// A paste while a search is typed: its first line is a part of the pattern.
+pub fn paste(model: &mut Model, text: &str) -> Option<Vec<Effect>> {
+    let line = model.copy.as_mut()?.search.as_mut()?;
+    let room = SEARCH_LIMIT.saturating_sub(line.pattern.chars().count());
+    let first = text.lines().next().unwrap_or_default();
+    let kept = first.chars().filter(|c| !c.is_control()).take(room);
+    line.pattern.extend(kept);
+    Some(search(model))
+}
+
+/// The mouse over the pane's text, when it is ours; `None` if it means nothing here.
+pub fn mouse(model: &mut Model, mouse: MouseEvent) -> Option<Vec<Effect>> {
+    match mouse.kind {
+        MouseEventKind::Down(MouseButton::Left) => Some(pressed(model, mouse)),
+        MouseEventKind::Drag(MouseButton::Left) => Some(dragged(model, mouse)),
+        MouseEventKind::Up(MouseButton::Left) => Some(released(model)),
+        MouseEventKind::ScrollUp if model.copy.is_some() => Some(wheel(WHEEL_ROWS)),
+        MouseEventKind::ScrollDown if model.copy.is_some() => Some(wheel(-WHEEL_ROWS)),
+        _ => None,
+    }
+}
+
+fn wheel(rows: i32) -> Vec<Effect> {
+    vec![Effect::CopyMode(CopyOrder::Move(Motion::View(rows)))]
+}
+
+/// Whether the button went down on the pane's text and is still down: what follows is ours wherever it happens.
+#[must_use]
+pub fn is_pressing(model: &Model) -> bool {
+    model.press.is_some_and(|press| press.down)
+}
+
+fn pressed(model: &mut Model, mouse: MouseEvent) -> Vec<Effect> {
+    let layout = layout::layout(model);
+    let Some((column, row)) = layout.cell_of_pane(mouse.column, mouse.row) else {
+        return Vec::new();
+    };
+    let together = model.press.filter(|last| {
+        (last.column, last.row) == (column, row)
+            && !last.dragged
+            && model.now.since(last.at) <= CLICK_TIME
+    });
+    let clicks = together.map_or(1, |last| last.clicks % 3 + 1);
+    model.press = Some(Press {
+        at: model.now,
+        column,
+        row,
+        clicks,
+        down: true,
+        dragged: false,
+    });
+    let mut effects = Vec::new();
+    if model.copy.is_none() {
+        model.copy = Some(CopyMode {
+            by_mouse: true,
+            ..CopyMode::default()
+        });
+        effects.push(Effect::CopyMode(CopyOrder::Enter));
+    }
+    effects.push(Effect::CopyMode(CopyOrder::Press {
+        column,
+        row,
+        clicks,
+    }));
+    effects
+}
+
+fn dragged(model: &mut Model, mouse: MouseEvent) -> Vec<Effect> {
+    let layout = layout::layout(model);
+    let here = layout.cell_of_pane(mouse.column, mouse.row);
+    let Some(press) = model.press.as_mut().filter(|press| press.down) else {
+        return Vec::new();
+    };
+    // A tremble of the hand is no drag.
+    if !press.dragged && here == Some((press.column, press.row)) {
+        return Vec::new();
+    }
+    press.dragged = true;
+    let (column, row) = layout.beside_pane(mouse.column, mouse.row);
+    vec![Effect::CopyMode(CopyOrder::Drag { column, row })]
+}
+
+fn released(model: &mut Model) -> Vec<Effect> {
+    let Some(press) = model.press.as_mut().filter(|press| press.down) else {
+        return Vec::new();
+    };
+    press.down = false;
+    let selected = press.dragged || press.clicks > 1;
+    match &model.copy {
+        Some(_) if selected => vec![Effect::CopyMode(CopyOrder::Copy)],
+        // A click that has selected nothing only moves the reader's cursor, if there is one.
+        Some(copy) if copy.by_mouse => drop_mode(model),
+        _ => Vec::new(),
+    }
+}

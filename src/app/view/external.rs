@@ -1,0 +1,59 @@
+//! A document in `$EDITOR`: the editor has the host terminal, and everything else goes on.
+//!
+//! The session, its hooks, the doors and the timers do not wait for it, so what it was opened with is kept here: what
+//! comes back is compared with that and not with what the document has become meanwhile. Nobody sees a countdown or
+//! presses a key, so nothing that asks for a look at the screen is taken for granted: `auto` waits.
+
+use crate::app::{
+    draft::{handoff, scratchpad},
+    effect::Effect,
+    event::Document,
+    model::{Focus, Model, Overlay, external::External},
+};
+
+/// Opens the document that has the focus, or the message under review.
+pub fn open(model: &mut Model) -> Effect {
+    let reviewing = model.overlay == Some(Overlay::Review);
+    let (document, text) = if reviewing || model.focus == Focus::Handoff {
+        let text = model.handoff.current().body().to_owned();
+        (Document::Handoff, text)
+    } else {
+        (Document::Scratchpad, model.notes.text.clone())
+    };
+    model.external = Some(External {
+        document,
+        base: text.clone(),
+        iteration: model.iteration,
+    });
+    Effect::OpenEditor { document, text }
+}
+
+/// The editor was left with this text, or has failed.
+pub fn closed(model: &mut Model, document: Document, text: Option<String>) -> Vec<Effect> {
+    let now = model.now;
+    // Nobody has seen what was told.
+    for notice in &mut model.notices {
+        notice.at = now;
+    }
+    let Some(lent) = model.external.take() else {
+        tracing::warn!("an editor was left of which nothing is known");
+        return Vec::new();
+    };
+    match (document, text) {
+        (_, None) => {
+            model.trouble("the editor failed: nothing was changed");
+            Vec::new()
+        }
+        // Editors end a last line that was not.
+        (_, Some(text)) if text.trim_end() == lent.base.trim_end() => Vec::new(),
+        (Document::Scratchpad, Some(text)) => scratchpad::write_over(model, &lent.base, &text),
+        (Document::Handoff, Some(_)) if lent.iteration != model.iteration => {
+            model.trouble("your version of the handoff is not taken: its session has ended");
+            Vec::new()
+        }
+        (Document::Handoff, Some(text)) => {
+            handoff::take_edit(model, &text);
+            Vec::new()
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What has the keys.
+
+use crate::app::{
+    draft::{handoff, scratchpad},
+    effect::Effect,
+    model::{Focus, Model},
+    view::{copy, layout},
+};
+
+/// Moves the focus; whatever was being edited is kept.
+pub fn set_focus(model: &mut Model, focus: Focus) -> Vec<Effect> {
+    if model.focus == focus {
+        return Vec::new();
+    }
+    let mut effects = leave_editors(model);
+    let had_pane = model.focus == Focus::Pane;
+    model.focus = focus;
+    effects.extend(copy::drop_mode(model));
+    if had_pane != (focus == Focus::Pane) {
+        effects.push(Effect::FocusPane(focus == Focus::Pane));
+    }
+    // Panels that come into sight may take room from the pane.
+    effects.push(Effect::ResizePane(layout::layout(model).pane_size()));
+    effects
+}
+
+/// Keeps what is being edited, and leaves the editors.
+pub(in crate::app) fn leave_editors(model: &mut Model) -> Vec<Effect> {
+    handoff::finish_edit(model);
+    scratchpad::finish_edit(model)
+}

@@ -1,0 +1,117 @@
+//! The help page: its search, and what its keys ask for.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::keymap::{Action, Keymap};
+
+use crate::app::model::view::HelpSearch;
+
+/// What a key in the help page asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelpKey {
+    /// Nothing more than the page itself shows.
+    Stay,
+    /// Scroll by so many rows.
+    Scroll(i32),
+    /// Leave the page.
+    Close,
+    /// Leave the page and do this.
+    Run(Action),
+}
+
+impl HelpSearch {
+    /// The actions that the query finds: all its words, in the description, the name or a key.
+    #[must_use]
+    pub fn found(&self, keys: &Keymap) -> Vec<Action> {
+        let found = keys.bindings().iter().filter(|binding| {
+            let labels = binding.triggers.iter().map(|one| keys.label(*one));
+            let labels: Vec<String> = labels.collect();
+            let action = binding.action;
+            self.finds(&[action.description(), action.name(), &labels.join(" ")])
+        });
+        found.map(|binding| binding.action).collect()
+    }
+
+    /// Whether every word of the query is in one of these texts.
+    #[must_use]
+    pub fn finds(&self, texts: &[&str]) -> bool {
+        let texts: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
+        let mut words = self.query.split_whitespace().map(str::to_lowercase);
+        words.all(|word| texts.iter().any(|text| text.contains(&word)))
+    }
+
+    /// The action that Enter runs: the selected one, else the first one found by what was typed.
+    #[must_use]
+    pub fn chosen(&self, keys: &Keymap) -> Option<Action> {
+        let at = match self.selected {
+            Some(at) => at,
+            None if self.query.trim().is_empty() => return None,
+            None => 0,
+        };
+        self.found(keys).get(at).copied()
+    }
+
+    /// A key in the page. Every letter is searched for, so none of them can reach the agent.
+    pub fn key(&mut self, key: KeyEvent, keys: &Keymap) -> HelpKey {
+        let count = self.found(keys).len();
+        match key.code {
+            KeyCode::Esc if self.query.is_empty() => return HelpKey::Close,
+            KeyCode::Esc => *self = Self::default(),
+            KeyCode::Enter => {
+                return self.chosen(keys).map_or(HelpKey::Stay, HelpKey::Run);
+            }
+            KeyCode::Backspace => {
+                self.query.pop();
+                self.selected = None;
+            }
+            KeyCode::Down => {
+                let next = self.selected.map_or(0, |at| at + 1);
+                self.selected = (count > 0).then(|| next.min(count - 1));
+            }
+            KeyCode::Up => self.selected = self.selected.map(|at| at.saturating_sub(1)),
+            KeyCode::PageDown => return HelpKey::Scroll(15),
+            KeyCode::PageUp => return HelpKey::Scroll(-15),
+            KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
+                if self.query.chars().count() < 60 {
+                    self.query.push(c);
+                }
+                self.selected = None;
+            }
+            _ => {}
+        }
+        HelpKey::Stay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(search: &mut HelpSearch, code: KeyCode) -> HelpKey {
+        search.key(KeyEvent::from(code), &Keymap::default())
+    }
+
+    #[test]
+    fn what_is_typed_into_help_is_searched_for_and_enter_runs_it() {
+        let mut search = HelpSearch::default();
+        assert_eq!(typed(&mut search, KeyCode::Enter), HelpKey::Stay);
+        for c in "undo".chars() {
+            assert_eq!(typed(&mut search, KeyCode::Char(c)), HelpKey::Stay);
+        }
+        assert_eq!(search.found(&Keymap::default()), [Action::Undo]);
+        let run = typed(&mut search, KeyCode::Enter);
+        assert_eq!(run, HelpKey::Run(Action::Undo));
+        // The first Esc gives the whole page back, the second one leaves it.
+        assert_eq!(typed(&mut search, KeyCode::Esc), HelpKey::Stay);
+        assert_eq!(typed(&mut search, KeyCode::Esc), HelpKey::Close);
+    }
+
+    #[test]
+    fn an_action_is_found_by_its_key() {
+        let search = HelpSearch {
+            query: "f5".to_owned(),
+            selected: None,
+        };
+        assert_eq!(search.chosen(&Keymap::default()), Some(Action::Reboot));
+    }
+}

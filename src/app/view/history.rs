@@ -1,0 +1,318 @@
+//! The history panel: iterations of this run and of earlier ones, and what one of them was given and gave.
+//!
+//! The iterations of this run are the model's own. What earlier runs left, and every message, is read from the store: the
+//! list once, at the start, and the messages of an iteration when its details are opened.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::{
+    api::wire::AgentState,
+    lineage::{Cause, EndReason, Iteration, IterationId, RunId, past::PastSession},
+    scratchpad,
+    transcript::SessionId,
+};
+
+pub use crate::app::model::history::{EarlierRun, HistoryPanel, Past};
+use crate::app::{
+    effect::Effect,
+    model::{Focus, Model},
+    reboot,
+    view::focus::set_focus,
+};
+
+/// How far a page is scrolled in the details, in rows.
+const PAGE: u16 = 15;
+
+/// The longest text that is searched for, in characters.
+const QUERY: usize = 200;
+
+/// Every iteration that is known, newest first, with its run.
+pub fn all(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
+    let run = model.run();
+    let own = model.lineage.iterations().iter().rev();
+    let earlier = model.history.earlier.iter();
+    let earlier = earlier.flat_map(|one| {
+        one.iterations
+            .iter()
+            .rev()
+            .map(move |iteration| (&one.run, iteration))
+    });
+    own.map(move |iteration| (run, iteration)).chain(earlier)
+}
+
+/// Those that are listed: all, or those that a search has found.
+pub fn listed(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
+    let wanted = model.history.query.to_lowercase();
+    all(model).filter(move |(run, iteration)| {
+        wanted.is_empty() || says(run, iteration, &wanted) || has_found(model, run, iteration)
+    })
+}
+
+/// Whether what is known of an iteration here holds the text, which is in lower case.
+fn says(run: &RunId, iteration: &Iteration, wanted: &str) -> bool {
+    let session = iteration.session_id.map(|id| id.to_string());
+    let reason = iteration.end_reason;
+    [
+        Some(run.as_str()),
+        session.as_deref(),
+        iteration.cause.map(Cause::phrase),
+        iteration.cause.map(Cause::as_str),
+        reason.map(EndReason::phrase),
+        reason.map(EndReason::as_str),
+        iteration.summary.as_deref(),
+    ]
+    .into_iter()
+    .flatten()
+    .any(|text| text.to_lowercase().contains(wanted))
+}
+
+fn has_found(model: &Model, run: &RunId, iteration: &Iteration) -> bool {
+    let mut found = model.history.found.iter();
+    found.any(|(of, number)| of == run && *number == iteration.iteration)
+}
+
+/// The iteration that is selected; the newest if there are fewer by now.
+#[must_use]
+pub fn selected(model: &Model) -> Option<(&RunId, &Iteration)> {
+    let mut listed = listed(model);
+    let newest = listed.next()?;
+    match model.history.selected {
+        0 => Some(newest),
+        at => listed.nth(at - 1).or(Some(newest)),
+    }
+}
+
+/// What the store has of the selected iteration, once it was asked.
+#[must_use]
+pub fn asked_of_selected(model: &Model) -> Option<&Past> {
+    let (run, iteration) = selected(model)?;
+    let past = model.history.past.as_ref()?;
+    (past.run == *run && past.iteration == iteration.iteration).then_some(past)
+}
+
+/// What the store has of the selected iteration, once it was read.
+#[must_use]
+pub fn past_of_selected(model: &Model) -> Option<&Result<Box<PastSession>, String>> {
+    asked_of_selected(model)?.found.as_ref()
+}
+
+/// A key while the panel has the focus.
+pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    if model.history.typing {
+        return query_key(model, key);
+    }
+    let last = listed(model).count().saturating_sub(1);
+    let before = model.history.selected.min(last);
+    let resuming = model.history.resuming.take();
+    let has_run = model.autopilot.is_some();
+    let history = &mut model.history;
+    match key.code {
+        KeyCode::Down | KeyCode::Char('j') => history.selected = (before + 1).min(last),
+        KeyCode::Up | KeyCode::Char('k') => history.selected = before.saturating_sub(1),
+        KeyCode::PageDown | KeyCode::Char(' ') if history.is_large() => {
+            history.scroll = history.scroll.saturating_add(PAGE);
+        }
+        KeyCode::PageUp if history.is_large() => {
+            history.scroll = history.scroll.saturating_sub(PAGE);
+        }
+        KeyCode::Home | KeyCode::Char('g') if history.is_large() => history.scroll = 0,
+        KeyCode::End | KeyCode::Char('G') if history.is_large() => history.scroll = u16::MAX,
+        KeyCode::PageDown => history.selected = before.saturating_add(usize::from(PAGE)).min(last),
+        KeyCode::PageUp => history.selected = before.saturating_sub(usize::from(PAGE)),
+        KeyCode::Home => history.selected = 0,
+        KeyCode::End => history.selected = last,
+        KeyCode::Enter => {
+            history.detail = !history.detail && !history.run_view;
+            history.run_view = false;
+            return read(model);
+        }
+        KeyCode::Char('d') if history.detail => {
+            history.difference = !history.difference;
+            history.scroll = 0;
+        }
+        KeyCode::Char('/') => {
+            history.typing = true;
+            (history.detail, history.run_view) = (false, false);
+        }
+        KeyCode::Char('p') => return play(model),
+        KeyCode::Char('y') => return copy(model),
+        KeyCode::Char('R') => return resume(model, resuming),
+        KeyCode::Char('t') if has_run => {
+            history.run_view = !history.run_view;
+            history.scroll = 0;
+        }
+        KeyCode::Esc if history.run_view => history.run_view = false,
+        KeyCode::Esc if history.detail => history.detail = false,
+        KeyCode::Esc if !history.query.is_empty() => {
+            history.query.clear();
+            history.selected = 0;
+        }
+        KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
+        _ => {}
+    }
+    if model.history.selected == before {
+        return Vec::new();
+    }
+    read(model)
+}
+
+/// A key while the search is typed: what is known here is looked through at once, what only the store has at the Enter.
+fn query_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let history = &mut model.history;
+    history.selected = 0;
+    history.found.clear();
+    match key.code {
+        KeyCode::Enter => {
+            history.typing = false;
+            if !history.query.is_empty() {
+                return vec![Effect::SearchHistory(history.query.clone())];
+            }
+        }
+        KeyCode::Esc => {
+            history.typing = false;
+            history.query.clear();
+        }
+        KeyCode::Char('u') if key.modifiers == KeyModifiers::CONTROL => history.query.clear(),
+        KeyCode::Char(c)
+            if !key.modifiers.contains(KeyModifiers::CONTROL)
+                && history.query.chars().count() < QUERY =>
+        {
+            history.query.push(c);
+        }
+        KeyCode::Backspace => {
+            history.query.pop();
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// The store has looked; an answer to another question than the last one is late.
+pub(in crate::app) fn found(
+    model: &mut Model,
+    text: &str,
+    found: Result<Vec<(RunId, IterationId)>, String>,
+) {
+    if model.history.query != text {
+        return;
+    }
+    match found {
+        Ok(found) => model.history.found = found,
+        Err(why) => model.trouble(format!("handoffs and summaries were not searched: {why}")),
+    }
+}
+
+/// Resumes the selected session. While a turn runs, which that interrupts, the key is pressed twice.
+fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
+    let Some((_, iteration)) = selected(model) else {
+        return Vec::new();
+    };
+    let number = iteration.iteration;
+    let Some(session) = iteration.session_id else {
+        model.notice(format!("iteration {number} has no session to resume"));
+        return Vec::new();
+    };
+    let works = model.agent.state == AgentState::Busy && session != model.session;
+    if works && asked != Some(session) {
+        model.history.resuming = Some(session);
+        model.notice(format!(
+            "a turn runs: press R again to interrupt it and resume the session of iteration {number}"
+        ));
+        return Vec::new();
+    }
+    match reboot::resume_earlier(model, session) {
+        Ok(effects) => {
+            (model.history.detail, model.history.run_view) = (false, false);
+            let mut all = set_focus(model, Focus::Pane);
+            all.extend(effects);
+            all
+        }
+        Err(why) => {
+            model.trouble(why);
+            Vec::new()
+        }
+    }
+}
+
+/// Copies what is in focus: of the list the session's id, of the details the text that is shown first.
+fn copy(model: &mut Model) -> Vec<Effect> {
+    let Some((_, iteration)) = selected(model) else {
+        return Vec::new();
+    };
+    let session = iteration.session_id.map(|id| id.to_string());
+    let own_summary = iteration.summary.clone();
+    let past = asked_of_selected(model).filter(|_| model.history.detail);
+    let text = past.and_then(|past| {
+        let difference = past.difference.clone();
+        if let Some(text) = difference.filter(|_| model.history.difference) {
+            return Some(("the difference", text));
+        }
+        let found = past.found.as_ref()?.as_ref().ok()?;
+        let handoff = |entry: Option<&crate::lineage::journal::JournalEntry>| {
+            entry.map(|entry| entry.handoff.clone())
+        };
+        let gave = handoff(found.gave.as_ref()).map(|text| ("the handoff that it gave", text));
+        let got = handoff(found.got.as_ref()).map(|text| ("the handoff that it was given", text));
+        let summary = own_summary.or_else(|| found.iteration.summary.clone());
+        gave.or(got).or(summary.map(|text| ("the summary", text)))
+    });
+    match text.or(session.map(|id| ("the session's id", id))) {
+        Some((what, text)) => {
+            model.notice(format!("copied: {what}"));
+            vec![Effect::Copy(text)]
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Asks for the recording of the selected iteration.
+fn play(model: &Model) -> Vec<Effect> {
+    let selected = selected(model);
+    let read = selected.map(|(run, one)| Effect::ReadRecording(run.clone(), one.iteration));
+    read.into_iter().collect()
+}
+
+/// Asks the store for the iteration whose details are shown.
+fn read(model: &mut Model) -> Vec<Effect> {
+    let wanted = selected(model).filter(|_| model.history.detail);
+    let Some((run, iteration)) = wanted.map(|(run, one)| (run.clone(), one.iteration)) else {
+        return Vec::new();
+    };
+    model.history.scroll = 0;
+    model.history.past = Some(Past {
+        run: run.clone(),
+        iteration,
+        found: None,
+        difference: None,
+    });
+    vec![Effect::ReadPast(run, iteration)]
+}
+
+/// The earlier runs were read. One that is still open there was left so by a supervisor that died, and ended with it.
+pub(in crate::app) fn earlier_read(model: &mut Model, mut earlier: Vec<EarlierRun>) {
+    let iterations = earlier.iter_mut().flat_map(|run| &mut run.iterations);
+    for left_open in iterations.filter(|one| one.is_open()) {
+        left_open.ended_at = Some(left_open.started_at);
+        left_open.end_reason = Some(EndReason::Crash);
+    }
+    model.history.earlier = earlier;
+}
+
+/// The store has answered; an answer about another iteration than the last one asked for is late.
+pub(in crate::app) fn was_read(
+    model: &mut Model,
+    run: &RunId,
+    iteration: IterationId,
+    found: Result<Box<PastSession>, String>,
+) {
+    if let Some(past) = &mut model.history.past
+        && past.run == *run
+        && past.iteration == iteration
+    {
+        past.difference = found.as_ref().ok().and_then(|past| {
+            let (got, gave) = (past.got.as_ref()?, past.gave.as_ref()?);
+            Some(scratchpad::difference(&got.handoff, &gave.handoff))
+        });
+        past.found = Some(found);
+    }
+}

@@ -1,0 +1,686 @@
+//! From keys, mouse and pastes to what they do, by what has the focus.
+//!
+//! ```text
+//! prefix ──► action         always ours
+//! action     (direct keys)  always ours
+//! overlay    review, help, quit, exited: has the rest while it is open
+//! focus      pane: byte-exact to the child · panels: their own keys
+//! ```
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui_textarea::{CursorMove, Input};
+
+use crate::{
+    api::wire::AgentState,
+    keymap::{Action, Direction},
+    lineage::Cause,
+    pane::{input::HostInput, screen::Scroll},
+};
+
+use crate::app::{
+    autopilot,
+    draft::{checkpoint, handoff, scratchpad},
+    effect::Effect,
+    event::{HostEvent, TimerId},
+    model::{Editor, Focus, Model, Overlay, reading::Reading, view::HelpSearch},
+    outside::control,
+    reboot::{self, Approval, say, trim},
+    session::{activity, turn},
+    view::{
+        copy, external,
+        focus::{leave_editors, set_focus},
+        help::HelpKey,
+        history, layout, replay,
+    },
+};
+
+/// How many lines the wheel moves.
+const WHEEL_LINES: i32 = 3;
+
+/// The host terminal spoke.
+pub fn host(model: &mut Model, event: HostEvent) -> Vec<Effect> {
+    match event {
+        HostEvent::Input(input) => match input {
+            HostInput::Key { event, raw } => key(model, event, raw),
+            HostInput::PasteStart | HostInput::PasteChunk(_) | HostInput::PasteEnd => {
+                paste(model, input)
+            }
+            HostInput::Mouse { event, .. } => mouse(model, event, input),
+            HostInput::Focus(focused) => {
+                model.host_focused = Some(focused);
+                vec![Effect::FocusPane(focused && has_pane(model))]
+            }
+            HostInput::Raw(_) if has_pane(model) => vec![Effect::Forward(input)],
+            // Answers of the host terminal are the shell's.
+            HostInput::Raw(_) | HostInput::Reply { .. } => Vec::new(),
+        },
+        HostEvent::Resized { columns, rows } => {
+            model.host = (columns, rows);
+            vec![Effect::ResizePane(layout::layout(model).pane_size())]
+        }
+    }
+}
+
+/// Whether what is typed goes to the hosted program.
+#[must_use]
+pub fn has_pane(model: &Model) -> bool {
+    model.focus == Focus::Pane && model.overlay.is_none() && model.copy.is_none()
+}
+
+fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
+    if std::mem::take(&mut model.prefixed) {
+        if model.keys().is_prefix(&key) {
+            return to_pane(model, key, raw);
+        }
+        if let Some(action) = model.keys().action(&key, true) {
+            return act(model, action);
+        }
+        model.notice("no such key after the prefix: the prefix and then `?` shows help");
+        return Vec::new();
+    }
+    if model.keys().is_prefix(&key) {
+        model.prefixed = true;
+        return Vec::new();
+    }
+    if let Some(action) = model.keys().action(&key, false) {
+        return act(model, action);
+    }
+    if let Some(overlay) = model.overlay {
+        return overlay_key(model, overlay, key);
+    }
+    match model.focus {
+        Focus::Pane if model.copy.is_some() => copy::key(model, key),
+        Focus::Pane => to_pane(model, key, raw),
+        Focus::Scratchpad => notes_key(model, key),
+        Focus::Handoff => handoff_key(model, key),
+        Focus::History => history::key(model, key),
+    }
+}
+
+/// Sends a key on to the child and notes that the human types.
+fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
+    if !has_pane(model) {
+        return Vec::new();
+    }
+    model.agent.typed_at = Some(model.now);
+    // Who types has seen what the last reboot has brought.
+    model.view.card = None;
+    let plain_enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
+    let clears = key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
+    // Anything else may leave text in the prompt, a recalled one too; a backslash makes Enter a new line.
+    model.agent.draft = match (plain_enter, clears) {
+        (_, true) => false,
+        (true, _) => model.agent.draft && model.agent.backslash,
+        _ => true,
+    };
+    model.agent.backslash = key.code == KeyCode::Char('\\');
+    let mut effects = autopilot::person_typed(model);
+    effects.extend([
+        Effect::SetTimer(TimerId::Typing, model.config.reboot.typing_quiet),
+        Effect::ScrollPane(Scroll::Bottom),
+        Effect::Forward(HostInput::Key { event: key, raw }),
+    ]);
+    if model.agent.state == AgentState::Dialog && (plain_enter || key.code == KeyCode::Esc) {
+        effects.extend(activity::answered_by_key(model));
+    }
+    if model.reboot.attempt.is_some() {
+        effects.extend(turn::wait_for_quiet(model));
+    }
+    effects
+}
+
+/// Does what a key of the keymap asks for.
+pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
+    let refused = |model: &mut Model, done: Result<Vec<Effect>, String>| {
+        done.unwrap_or_else(|why| {
+            model.trouble(why);
+            Vec::new()
+        })
+    };
+    match action {
+        Action::Help => {
+            let open = matches!(model.overlay, Some(Overlay::Help { .. }));
+            model.overlay = (!open).then_some(Overlay::Help { scroll: 0 });
+            model.view.help = HelpSearch::default();
+            Vec::new()
+        }
+        Action::Messages => {
+            let open = matches!(model.overlay, Some(Overlay::Messages { .. }));
+            model.overlay = (!open).then_some(Overlay::Messages { scroll: 0 });
+            Vec::new()
+        }
+        Action::Chart => {
+            let open = model.overlay == Some(Overlay::Chart);
+            model.overlay = (!open).then_some(Overlay::Chart);
+            Vec::new()
+        }
+        Action::Wider => resize_panels(model, 2),
+        Action::Narrower => resize_panels(model, -2),
+        Action::FocusNext => focus_next(model),
+        Action::FocusDirection(direction) => focus_direction(model, direction),
+        Action::Scratchpad => toggle_focus(model, Focus::Scratchpad),
+        Action::Handoff => toggle_focus(model, Focus::Handoff),
+        Action::History => toggle_focus(model, Focus::History),
+        Action::Reboot => {
+            let effects = leave_editors(model);
+            let done = reboot::request(model, Cause::Key, true);
+            joined(effects, refused(model, done))
+        }
+        Action::Defer => {
+            let done = reboot::cancel(model, true);
+            refused(model, done)
+        }
+        Action::Mode => control::next_mode(model),
+        Action::Pause => {
+            let done = autopilot::toggle(model);
+            refused(model, done)
+        }
+        Action::Zoom => {
+            model.zoomed = !model.zoomed;
+            vec![Effect::ResizePane(layout::layout(model).pane_size())]
+        }
+        Action::Scroll => {
+            let effects = set_focus(model, Focus::Pane);
+            joined(effects, copy::toggle(model))
+        }
+        Action::Checkpoint => checkpoint::by_key(model),
+        Action::Undo => {
+            let done = reboot::undo(model);
+            refused(model, done)
+        }
+        Action::EditExternally => edit_externally(model),
+        Action::Quit => control::quit_key(model),
+    }
+}
+
+fn joined(mut first: Vec<Effect>, second: Vec<Effect>) -> Vec<Effect> {
+    first.extend(second);
+    first
+}
+
+fn toggle_focus(model: &mut Model, focus: Focus) -> Vec<Effect> {
+    let to = if model.focus == focus {
+        Focus::Pane
+    } else {
+        focus
+    };
+    set_focus(model, to)
+}
+
+fn focus_next(model: &mut Model) -> Vec<Effect> {
+    let at = Focus::ALL
+        .iter()
+        .position(|focus| *focus == model.focus)
+        .unwrap_or(0);
+    set_focus(model, Focus::ALL[(at + 1) % Focus::ALL.len()])
+}
+
+fn focus_direction(model: &mut Model, direction: Direction) -> Vec<Effect> {
+    let panels = &Focus::ALL[1..];
+    let at = panels.iter().position(|focus| *focus == model.focus);
+    let to = match (direction, at) {
+        (Direction::Left, _) => Focus::Pane,
+        (Direction::Right, None) => panels[0],
+        (Direction::Down, Some(at)) => panels[(at + 1).min(panels.len() - 1)],
+        (Direction::Up, Some(at)) => panels[at.saturating_sub(1)],
+        _ => model.focus,
+    };
+    set_focus(model, to)
+}
+
+fn edit_externally(model: &mut Model) -> Vec<Effect> {
+    let mut effects = leave_editors(model);
+    effects.push(external::open(model));
+    effects
+}
+
+fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect> {
+    match overlay {
+        Overlay::Help { scroll } => help_key(model, scroll, key),
+        Overlay::Messages { scroll } => {
+            if matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) {
+                model.overlay = None;
+            } else if let Some(scroll) = scrolled(scroll, key) {
+                model.overlay = Some(Overlay::Messages { scroll });
+            }
+            Vec::new()
+        }
+        Overlay::Chart => {
+            if matches!(key.code, KeyCode::Esc | KeyCode::Char('q' | 'g')) {
+                model.overlay = None;
+            }
+            Vec::new()
+        }
+        Overlay::Review => review_key(model, key),
+        Overlay::Replay { .. } => replay::key(model, key),
+        Overlay::Quit => match key.code {
+            KeyCode::Enter | KeyCode::Char('y' | 'q') => control::quit(model, 0, None),
+            _ => {
+                model.overlay = None;
+                Vec::new()
+            }
+        },
+        Overlay::Exited => match key.code {
+            KeyCode::Enter | KeyCode::Char('r') => reboot::restart(model),
+            KeyCode::Char('q') => control::quit(model, 0, None),
+            KeyCode::Esc => {
+                model.overlay = None;
+                Vec::new()
+            }
+            _ => Vec::new(),
+        },
+    }
+}
+
+/// What is typed into the help page is searched for, and none of it reaches the agent.
+fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) -> Vec<Effect> {
+    match model.view.help.key(key, &model.config.keys) {
+        HelpKey::Stay => model.overlay = Some(Overlay::Help { scroll: 0 }),
+        HelpKey::Scroll(rows) => {
+            let mut scroll = scroll;
+            scroll_by(&mut scroll, rows);
+            model.overlay = Some(Overlay::Help { scroll });
+        }
+        HelpKey::Close => model.overlay = None,
+        HelpKey::Run(action) => {
+            model.overlay = None;
+            return act(model, action);
+        }
+    }
+    Vec::new()
+}
+
+/// Makes the panels wider or narrower by so many cells.
+fn resize_panels(model: &mut Model, by: i32) -> Vec<Effect> {
+    let now = layout::layout(model);
+    let width = now.whole.width.saturating_sub(now.pane.width);
+    if width == 0 {
+        model.notice("the panels are not beside the pane: nothing to resize");
+        return Vec::new();
+    }
+    model.view.set_panel_width(i32::from(width) + by);
+    vec![Effect::ResizePane(layout::layout(model).pane_size())]
+}
+
+/// Copies the document in focus.
+fn copy_document(model: &mut Model, name: &str, text: String) -> Vec<Effect> {
+    if text.trim().is_empty() {
+        model.notice(format!("the {name} is empty: nothing to copy"));
+        return Vec::new();
+    }
+    let lines = text.lines().count();
+    let plural = if lines == 1 { "" } else { "s" };
+    model.notice(format!("{name} copied: {lines} line{plural}"));
+    vec![Effect::Copy(text)]
+}
+
+fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    if model.handoff.editor.is_some() {
+        return handoff_key(model, key);
+    }
+    let listed = model
+        .handoff
+        .lists_missing
+        .then(|| model.handoff.check.list());
+    let text = listed.unwrap_or_else(|| model.handoff.current().text.clone());
+    // A pattern that is being typed has every key.
+    if model.view.reading.typing.is_some() {
+        model.view.reading.key(key, &text);
+        return Vec::new();
+    }
+    let done = match key.code {
+        KeyCode::Enter | KeyCode::Char('a') => reboot::approve(model, Approval::Person),
+        KeyCode::Char('t' | 'w') => trim::toggle(model),
+        KeyCode::Char('y') => Ok(copy_document(model, "handoff", text)),
+        KeyCode::Char('d') => reboot::cancel(model, true),
+        KeyCode::Esc => reboot::cancel(model, false),
+        KeyCode::Char('e') => {
+            handoff::edit(model);
+            Ok(Vec::new())
+        }
+        KeyCode::Char('x') => {
+            handoff::discard_edit(model);
+            Ok(Vec::new())
+        }
+        KeyCode::Char('m') => {
+            handoff::toggle_missing(model);
+            model.view.reading = Reading::default();
+            Ok(Vec::new())
+        }
+        KeyCode::Char('+') => {
+            handoff::add_missing(model);
+            Ok(Vec::new())
+        }
+        _ => {
+            model.view.reading.key(key, &text);
+            Ok(Vec::new())
+        }
+    };
+    done.unwrap_or_else(|why| {
+        model.trouble(why);
+        Vec::new()
+    })
+}
+
+/// Where a reading key moves a text, or `None` if it is no reading key. Views clamp it to their text.
+fn scrolled(scroll: u16, key: KeyEvent) -> Option<u16> {
+    Some(match key.code {
+        KeyCode::Down | KeyCode::Char('j') => scroll.saturating_add(1),
+        KeyCode::Up | KeyCode::Char('k') => scroll.saturating_sub(1),
+        KeyCode::PageDown | KeyCode::Char(' ') => scroll.saturating_add(15),
+        KeyCode::PageUp => scroll.saturating_sub(15),
+        KeyCode::Home | KeyCode::Char('g') => 0,
+        KeyCode::End | KeyCode::Char('G') => u16::MAX,
+        _ => return None,
+    })
+}
+
+fn notes_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    if let Some(editor) = &mut model.notes.editor {
+        return match editor_key(editor, key) {
+            Edited::Done => scratchpad::finish_edit(model),
+            Edited::Save => scratchpad::save(model),
+            Edited::Changed => scratchpad::edited(model),
+            Edited::Moved => Vec::new(),
+        };
+    }
+    let looking = model.notes.looking.is_some();
+    match key.code {
+        KeyCode::Enter | KeyCode::Char('r') if looking => scratchpad::restore(model),
+        KeyCode::Char('e' | 'i') | KeyCode::Enter => {
+            scratchpad::edit(model);
+            Vec::new()
+        }
+        KeyCode::Char('v') => look_back(model, true),
+        KeyCode::Char('y') => {
+            let text = model.notes.text.clone();
+            copy_document(model, "scratchpad", text)
+        }
+        KeyCode::Left | KeyCode::Char('h') if looking => look_back(model, true),
+        KeyCode::Right | KeyCode::Char('l') if looking => look_back(model, false),
+        KeyCode::Esc | KeyCode::Char('q') if looking => {
+            model.notes.looking = None;
+            Vec::new()
+        }
+        KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
+        _ => {
+            if let Some(scroll) = scrolled(model.notes.scroll, key) {
+                model.notes.scroll = scroll;
+            }
+            Vec::new()
+        }
+    }
+}
+
+fn look_back(model: &mut Model, older: bool) -> Vec<Effect> {
+    scratchpad::look(model, older);
+    Vec::new()
+}
+
+fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    if let Some(editor) = &mut model.handoff.editor {
+        match editor_key(editor, key) {
+            Edited::Done => handoff::finish_edit(model),
+            // The next key is Esc for many, and must not close what lies below the editor.
+            Edited::Save => handoff::save_edit(model),
+            Edited::Changed | Edited::Moved => {}
+        }
+        return Vec::new();
+    }
+    match key.code {
+        KeyCode::Char('e' | 'i') | KeyCode::Enter => handoff::edit(model),
+        KeyCode::Char('x') => handoff::discard_edit(model),
+        KeyCode::Char('m') => handoff::toggle_missing(model),
+        KeyCode::Char('+') => handoff::add_missing(model),
+        KeyCode::Char('p') => return paste_handoff(model),
+        KeyCode::Char('y') => {
+            let text = model.handoff.current().text.clone();
+            return copy_document(model, "handoff", text);
+        }
+        KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
+        _ => {
+            if let Some(scroll) = scrolled(model.handoff.scroll, key) {
+                model.handoff.scroll = scroll;
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Puts the handoff into the agent's prompt for the human to look at and submit.
+fn paste_handoff(model: &mut Model) -> Vec<Effect> {
+    let text = model.handoff.current().text.clone();
+    match say::put(model, &text) {
+        Ok(mut effects) => {
+            model.agent.draft = true;
+            effects.extend(set_focus(model, Focus::Pane));
+            effects
+        }
+        Err(why) => {
+            model.trouble(format!("the handoff is not pasted: {why}"));
+            Vec::new()
+        }
+    }
+}
+
+/// What a key did to an editor.
+enum Edited {
+    Done,
+    Save,
+    Changed,
+    Moved,
+}
+
+/// The editor's keys: those of the text area, and the ones that users of other editors expect.
+fn editor_key(editor: &mut Editor, key: KeyEvent) -> Edited {
+    let ctrl = key.modifiers == KeyModifiers::CONTROL;
+    if let Some(pattern) = &mut editor.search {
+        match key.code {
+            KeyCode::Char(c) if !ctrl => pattern.push(c),
+            KeyCode::Backspace => {
+                pattern.pop();
+            }
+            KeyCode::Enter | KeyCode::Esc => {
+                editor.search = None;
+                return Edited::Moved;
+            }
+            _ => return Edited::Moved,
+        }
+        // A pattern that is being typed may not be a good one yet: then the last good one stays.
+        if editor.area.set_search_pattern(pattern.as_str()).is_ok() {
+            editor.area.search_forward(true);
+        }
+        return Edited::Moved;
+    }
+    match (key.code, ctrl) {
+        (KeyCode::Esc, _) => Edited::Done,
+        (KeyCode::Char('s'), true) => Edited::Save,
+        (KeyCode::Char('z'), true) => changed(editor.area.undo()),
+        (KeyCode::Char('y'), true) => changed(editor.area.redo()),
+        (KeyCode::Char('f'), true) => {
+            editor.search = Some(String::new());
+            Edited::Moved
+        }
+        (KeyCode::Char('g'), true) => {
+            editor.area.search_forward(false);
+            Edited::Moved
+        }
+        (KeyCode::Char('a'), true) => {
+            editor.area.select_all();
+            Edited::Moved
+        }
+        (KeyCode::Home, true) => moved(editor, CursorMove::Top),
+        (KeyCode::End, true) => moved(editor, CursorMove::Bottom),
+        _ => changed(editor.area.input(Input::from(key))),
+    }
+}
+
+fn changed(yes: bool) -> Edited {
+    if yes { Edited::Changed } else { Edited::Moved }
+}
+
+fn moved(editor: &mut Editor, to: CursorMove) -> Edited {
+    editor.area.move_cursor(to);
+    Edited::Moved
+}
+
+/// A paste is text, never keys: it goes to the child, into an editor, or nowhere.
+fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
+    let in_editor = match (model.overlay, model.focus) {
+        (Some(Overlay::Review), _) | (None, Focus::Handoff) => model.handoff.editor.is_some(),
+        (None, Focus::Scratchpad) => model.notes.editor.is_some(),
+        _ => false,
+    };
+    if has_pane(model) {
+        model.agent.typed_at = Some(model.now);
+        model.agent.draft = true;
+        let mut effects = autopilot::person_typed(model);
+        effects.push(Effect::Forward(piece));
+        if model.reboot.attempt.is_some() {
+            effects.extend(turn::wait_for_quiet(model));
+        }
+        return effects;
+    }
+    match piece {
+        HostInput::PasteStart => model.pasting.clear(),
+        HostInput::PasteChunk(bytes) => {
+            let room = crate::scratchpad::MAX_BYTES.saturating_sub(model.pasting.len());
+            model
+                .pasting
+                .extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        HostInput::PasteEnd => {
+            let text = String::from_utf8_lossy(&std::mem::take(&mut model.pasting)).into_owned();
+            let text = text.replace("\r\n", "\n").replace('\r', "\n");
+            if model.overlay.is_none()
+                && model.focus == Focus::Pane
+                && let Some(effects) = copy::paste(model, &text)
+            {
+                return effects;
+            }
+            if !in_editor {
+                model.notice("nothing here takes a paste: focus the pane, or press e to edit");
+                return Vec::new();
+            }
+            let notes = model.overlay.is_none() && model.focus == Focus::Scratchpad;
+            let editor = if notes {
+                &mut model.notes.editor
+            } else {
+                &mut model.handoff.editor
+            };
+            if let Some(editor) = editor {
+                editor.area.insert_str(text);
+            }
+            if notes {
+                return scratchpad::edited(model);
+            }
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> {
+    if model.overlay.is_some() {
+        let step = match mouse.kind {
+            MouseEventKind::ScrollDown => WHEEL_LINES,
+            MouseEventKind::ScrollUp => -WHEEL_LINES,
+            _ => return Vec::new(),
+        };
+        match &mut model.overlay {
+            Some(Overlay::Help { scroll } | Overlay::Messages { scroll }) => {
+                scroll_by(scroll, step);
+            }
+            Some(Overlay::Replay { .. }) => {
+                if let Some(replay) = &mut model.replay {
+                    replay.scroll(Scroll::Lines(-step));
+                }
+            }
+            _ => model.view.reading.scroll(step),
+        }
+        return Vec::new();
+    }
+    let layout = layout::layout(model);
+    if let Some(effects) = drag_border(model, mouse, &layout) {
+        return effects;
+    }
+    if mouse.kind == MouseEventKind::Moved {
+        // Only a child means something by it.
+        let there = layout.cell_of_pane(mouse.column, mouse.row).is_some();
+        let forwarded = (there && has_pane(model)).then_some(Effect::Forward(input));
+        return forwarded.into_iter().collect();
+    }
+    let under = layout.at(mouse.column, mouse.row);
+    if model.focus == Focus::Pane && reads_mouse(model, mouse, under) {
+        return copy::mouse(model, mouse).unwrap_or_else(|| vec![Effect::Forward(input)]);
+    }
+    let wheel = match mouse.kind {
+        MouseEventKind::ScrollDown => Some(WHEEL_LINES),
+        MouseEventKind::ScrollUp => Some(-WHEEL_LINES),
+        _ => None,
+    };
+    match (under, wheel) {
+        (Some(Focus::Pane), _) if model.focus == Focus::Pane => {
+            vec![Effect::Forward(input)]
+        }
+        (Some(Focus::Scratchpad), Some(step)) => {
+            scroll_by(&mut model.notes.scroll, step);
+            Vec::new()
+        }
+        (Some(Focus::Handoff), Some(step)) => {
+            scroll_by(&mut model.handoff.scroll, step);
+            Vec::new()
+        }
+        (Some(focus), None) if mouse.kind == MouseEventKind::Down(MouseButton::Left) => {
+            set_focus(model, focus)
+        }
+        (Some(Focus::Pane), Some(_)) => vec![Effect::Forward(input)],
+        _ => Vec::new(),
+    }
+}
+
+/// The border between pane and panels is dragged to resize them.
+fn drag_border(
+    model: &mut Model,
+    mouse: MouseEvent,
+    layout: &layout::Layout,
+) -> Option<Vec<Effect>> {
+    let beside = layout.bordered && layout.pane.width < layout.whole.width;
+    match mouse.kind {
+        MouseEventKind::Down(MouseButton::Left) if beside => {
+            // Both of the lines that stand side by side, but for their ends.
+            let border = layout.pane.right().saturating_sub(1);
+            let inside = mouse.row > 0 && mouse.row + 1 < layout.pane.bottom();
+            if !inside || !(border..=border + 1).contains(&mouse.column) {
+                return None;
+            }
+            model.view.dragging = true;
+            Some(Vec::new())
+        }
+        MouseEventKind::Drag(MouseButton::Left) if model.view.dragging => {
+            let right = layout.whole.width.saturating_sub(mouse.column);
+            model.view.set_panel_width(i32::from(right));
+            let size = layout::layout(model).pane_size();
+            Some(vec![Effect::ResizePane(size)])
+        }
+        MouseEventKind::Up(MouseButton::Left) if model.view.dragging => {
+            model.view.dragging = false;
+            Some(Vec::new())
+        }
+        _ => None,
+    }
+}
+
+/// Whether the mouse reads the pane's text: it does unless the child has asked for it, and then with Shift.
+fn reads_mouse(model: &Model, mouse: MouseEvent, under: Option<Focus>) -> bool {
+    let goes_on = !matches!(mouse.kind, MouseEventKind::Down(_));
+    (goes_on && copy::is_pressing(model))
+        || (under == Some(Focus::Pane)
+            && (model.copy.is_some()
+                || !model.agent.takes_mouse
+                || mouse.modifiers.contains(KeyModifiers::SHIFT)))
+}
+
+fn scroll_by(scroll: &mut u16, step: i32) {
+    *scroll = scroll.saturating_add_signed(i16::try_from(step).unwrap_or(0));
+}

@@ -1,0 +1,280 @@
+//! Which rectangle the pane and each panel get at a given size.
+//!
+//! ```text
+//! ≥ 132 columns    pane left, four panels right
+//! 118–131          pane left, two panels right
+//! 100–117          pane above, two panels in a strip below it (if there are rows for it)
+//! < 100, zoomed    the pane alone; a panel that has the focus lies over it
+//! < 40×10          a notice
+//! ```
+//!
+//! The pane keeps 80 columns inside its border wherever the host terminal has them.
+
+use ratatui::layout::Rect;
+
+use crate::pane::PaneSize;
+
+use crate::app::model::{Focus, Model};
+
+/// The smallest host terminal that is drawn on, in cells.
+pub const SMALLEST: (u16, u16) = (40, 10);
+
+/// Where everything is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The whole host terminal.
+    pub whole: Rect,
+    /// The pane with its border, if it has one.
+    pub pane: Rect,
+    /// Whether the pane has a border.
+    pub bordered: bool,
+    /// The context panel.
+    pub context: Option<Rect>,
+    /// The other panels that are shown.
+    pub panels: Vec<(Focus, Rect)>,
+    /// The footer: one line.
+    pub footer: Rect,
+    /// Whether the footer has to show the gauge too.
+    pub strip: bool,
+    /// Whether the host terminal is too small to draw on.
+    pub too_small: bool,
+}
+
+impl Layout {
+    /// The rectangle of the hosted program's cells.
+    #[must_use]
+    pub fn pane_inner(&self) -> Rect {
+        if self.bordered {
+            inner(self.pane)
+        } else {
+            self.pane
+        }
+    }
+
+    /// The size that the hosted program gets.
+    #[must_use]
+    pub fn pane_size(&self) -> PaneSize {
+        let inner = self.pane_inner();
+        PaneSize::new(inner.width, inner.height)
+    }
+
+    /// The pane's cell at a cell of the host terminal, if it lies there and no panel over it.
+    #[must_use]
+    pub fn cell_of_pane(&self, column: u16, row: u16) -> Option<(u16, u16)> {
+        let inner = self.pane_inner();
+        let there =
+            inner.contains((column, row).into()) && self.at(column, row) == Some(Focus::Pane);
+        there.then(|| (column - inner.x, row - inner.y))
+    }
+
+    /// The pane's cell nearest to a cell of the host terminal in its row, which may lie above the pane (negative) or
+    /// below it.
+    #[must_use]
+    pub fn beside_pane(&self, column: u16, row: u16) -> (u16, i32) {
+        let inner = self.pane_inner();
+        let last = inner.width.saturating_sub(1);
+        let column = column.saturating_sub(inner.x).min(last);
+        (column, i32::from(row) - i32::from(inner.y))
+    }
+
+    /// What lies at a cell of the host terminal.
+    #[must_use]
+    pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
+        let point = ratatui::layout::Position::new(column, row);
+        let panel = self
+            .panels
+            .iter()
+            .rev()
+            .find(|(_, area)| area.contains(point));
+        panel
+            .map(|(focus, _)| *focus)
+            .or_else(|| self.pane.contains(point).then_some(Focus::Pane))
+    }
+}
+
+fn inner(area: Rect) -> Rect {
+    Rect {
+        x: area.x.saturating_add(1),
+        y: area.y.saturating_add(1),
+        width: area.width.saturating_sub(2),
+        height: area.height.saturating_sub(2),
+    }
+}
+
+/// Lays out the screen.
+#[must_use]
+pub fn layout(model: &Model) -> Layout {
+    let (columns, rows) = model.host;
+    let whole = Rect::new(0, 0, columns, rows);
+    let body = Rect {
+        height: rows.saturating_sub(1),
+        ..whole
+    };
+    let footer = Rect {
+        y: body.height,
+        height: rows.min(1),
+        ..whole
+    };
+    let mut layout = Layout {
+        whole,
+        pane: body,
+        bordered: false,
+        context: None,
+        panels: Vec::new(),
+        footer,
+        strip: true,
+        too_small: columns < SMALLEST.0 || rows < SMALLEST.1,
+    };
+    if layout.too_small {
+        return layout;
+    }
+    if model.zoomed || columns < 100 {
+        overlay_focused(&mut layout, model);
+        return layout;
+    }
+    layout.bordered = true;
+    if columns >= 132 {
+        column(
+            &mut layout,
+            body,
+            panel_width(columns, model),
+            &Focus::ALL[1..],
+            model.focus,
+        );
+    } else if columns >= 118 {
+        column(&mut layout, body, columns - 82, &[news(model)], model.focus);
+    } else {
+        strip(&mut layout, body, news(model));
+    }
+    if !layout.panels.iter().any(|(focus, _)| *focus == model.focus) {
+        overlay_focused(&mut layout, model);
+    }
+    layout
+}
+
+/// What a person has set by key or mouse, else what the configuration says; the pane keeps its 80 columns.
+fn panel_width(columns: u16, model: &Model) -> u16 {
+    let settings = model.config.ui.panel_width;
+    let wanted = settings.unwrap_or(columns * 3 / 10).clamp(36, 60);
+    let wanted = model.view.panel_width.unwrap_or(wanted);
+    wanted.min(columns.saturating_sub(82))
+}
+
+/// The panel with news when there is room for one beside the gauge: the focused one, else the scratchpad.
+fn news(model: &Model) -> Focus {
+    match model.focus {
+        Focus::Pane if model.reboot.attempt.is_some() => Focus::Handoff,
+        Focus::Pane => Focus::Scratchpad,
+        focus => focus,
+    }
+}
+
+/// The fewest rows in which the context panel makes sense, and those in which another panel does.
+const LEAST: (u16, u16) = (5, 4);
+
+/// Panels in a column at the right: the gauge as high as it needs, the rest shared.
+fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], focus: Focus) {
+    layout.strip = false;
+    layout.pane = Rect {
+        width: body.width - width,
+        ..body
+    };
+    let x = layout.pane.right();
+    let mut panels = panels.to_vec();
+    let least = |count: usize| LEAST.1 * count as u16;
+    // A panel of a row or two tells nothing: it gives way, the focused one last.
+    while panels.len() > 1 && body.height < LEAST.0 + least(panels.len()) {
+        let gone = panels.iter().rposition(|panel| *panel != focus);
+        panels.remove(gone.unwrap_or(0));
+    }
+    // Limits, the curve over the turns and the base load come where the other panels do not miss the rows.
+    let wanted = match body.height {
+        44.. => 14,
+        34..44 => 11,
+        _ => 8,
+    };
+    let room = body.height.saturating_sub(least(panels.len()));
+    let gauge = wanted.min(room.max(LEAST.0)).min(body.height);
+    layout.context = Some(Rect {
+        x,
+        y: body.y,
+        width,
+        height: gauge,
+    });
+    let mut y = body.y + gauge;
+    let mut left = body.height - gauge;
+    // The scratchpad and the handoff are read; the history is glanced at; what has the keys is worked in.
+    let shares = |panel: Focus| match panel {
+        Focus::History => 2,
+        panel if panel == focus => 6,
+        _ => 3,
+    };
+    let mut total: u16 = panels.iter().map(|panel| shares(*panel)).sum();
+    for panel in panels {
+        let height = left * shares(panel) / total.max(1);
+        total -= shares(panel);
+        if height > 0 {
+            layout.panels.push((
+                panel,
+                Rect {
+                    x,
+                    y,
+                    width,
+                    height,
+                },
+            ));
+        }
+        y += height;
+        left -= height;
+    }
+}
+
+/// Two panels side by side below the pane.
+fn strip(layout: &mut Layout, body: Rect, panel: Focus) {
+    const HEIGHT: u16 = 8;
+    if body.height < 20 + HEIGHT {
+        return;
+    }
+    layout.strip = false;
+    layout.pane = Rect {
+        height: body.height - HEIGHT,
+        ..body
+    };
+    let y = layout.pane.bottom();
+    let half = body.width / 2;
+    layout.context = Some(Rect {
+        x: 0,
+        y,
+        width: half,
+        height: HEIGHT,
+    });
+    let rest = Rect {
+        x: half,
+        y,
+        width: body.width - half,
+        height: HEIGHT,
+    };
+    layout.panels.push((panel, rest));
+}
+
+/// A panel that has the focus but no place lies over the pane.
+fn overlay_focused(layout: &mut Layout, model: &Model) {
+    if model.focus != Focus::Pane {
+        let whole = layout.whole;
+        let width = (whole.width * 4 / 5).clamp(40, 100).min(whole.width);
+        let height = (whole.height * 4 / 5)
+            .max(8)
+            .min(whole.height.saturating_sub(1));
+        let x = (whole.width - width) / 2;
+        let y = (whole.height.saturating_sub(1) - height) / 2;
+        layout.panels.push((
+            model.focus,
+            Rect {
+                x,
+                y,
+                width,
+                height,
+            },
+        ));
+    }
+}

@@ -1,0 +1,14 @@
+//! What belongs to the host terminal: keys, focus, layout, copy mode, and what lies over the pane.
+
+pub mod copy;
+pub mod external;
+pub mod focus;
+pub mod help;
+pub mod history;
+pub mod input;
+pub mod layout;
+pub mod reading;
+pub mod replay;
+pub mod tour;
+
+pub use super::model::view::{Card, HelpSearch, Logged, Outcome, View};

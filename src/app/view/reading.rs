@@ -1,0 +1,278 @@
+//! How a long Markdown document is read: by sections that fold, with a search. Views lay it out; what stands here knows lines
+//! and no widths.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::scratchpad::lines::{Fences, Place, heading};
+
+pub use crate::app::model::reading::Reading;
+
+/// A section of at most so many lines is open at first.
+const SHORT: usize = 8;
+
+/// A heading with the lines below it, up to the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section<'a> {
+    /// The words of the heading.
+    pub title: &'a str,
+    /// Its line, from 0.
+    pub line: usize,
+    /// The line behind its last one.
+    pub end: usize,
+    /// How many lines with something in them stand below the heading.
+    pub lines: usize,
+}
+
+/// The sections of a document: headings of the first two levels, outside of fences.
+#[must_use]
+pub fn sections(text: &str) -> Vec<Section<'_>> {
+    let mut fences = Fences::default();
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    let mut count = 0;
+    for (line, content) in text.split('\n').enumerate() {
+        count = line + 1;
+        let content = content.trim_end();
+        let is_text = fences.place(content.trim_start()) == Place::Text;
+        if let Some((1..=2, title)) = heading(content).filter(|_| is_text) {
+            if let Some(last) = sections.last_mut() {
+                last.end = line;
+            }
+            sections.push(Section {
+                title,
+                line,
+                end: usize::MAX,
+                lines: 0,
+            });
+        } else if let Some(last) = sections.last_mut().filter(|_| !content.is_empty()) {
+            last.lines += 1;
+        }
+    }
+    if let Some(last) = sections.last_mut() {
+        last.end = count;
+    }
+    sections
+}
+
+impl Reading {
+    /// Whether a section is open.
+    #[must_use]
+    pub fn is_open(&self, at: usize, section: &Section<'_>) -> bool {
+        (section.lines <= SHORT) != self.toggled.contains(&at)
+    }
+
+    /// Whether a line is in a section that is folded. Headings themselves are not.
+    #[must_use]
+    pub fn is_hidden(&self, sections: &[Section<'_>], line: usize) -> bool {
+        let at = sections.partition_point(|section| section.line < line);
+        let Some(at) = at.checked_sub(1) else {
+            return false;
+        };
+        line < sections[at].end && !self.is_open(at, &sections[at])
+    }
+
+    /// Moves by rows.
+    pub const fn scroll(&mut self, rows: i32) {
+        self.offset = self.offset.saturating_add(rows);
+    }
+
+    /// Takes a key that reads; false if it means nothing to a reader.
+    pub fn key(&mut self, key: KeyEvent, text: &str) -> bool {
+        if self.typing.is_some() {
+            self.type_key(key, text);
+            return true;
+        }
+        match key.code {
+            KeyCode::Down | KeyCode::Char('j') => self.scroll(1),
+            KeyCode::Up | KeyCode::Char('k') => self.scroll(-1),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scroll(15),
+            KeyCode::PageUp => self.scroll(-15),
+            KeyCode::Home | KeyCode::Char('g') => self.go(0),
+            KeyCode::End | KeyCode::Char('G') => self.go(text.split('\n').count()),
+            KeyCode::Tab => self.step(text, 1),
+            KeyCode::BackTab => self.step(text, -1),
+            KeyCode::Char('o') | KeyCode::Right | KeyCode::Left => self.toggle(text),
+            KeyCode::Char('z') => self.toggle_all(text),
+            KeyCode::Char('/') => self.typing = Some(String::new()),
+            KeyCode::Char('n') => self.find(text, true),
+            KeyCode::Char('N') => self.find(text, false),
+            _ => return false,
+        }
+        true
+    }
+
+    const fn go(&mut self, line: usize) {
+        self.anchor = line;
+        self.offset = 0;
+    }
+
+    fn type_key(&mut self, key: KeyEvent, text: &str) {
+        let Some(typing) = &mut self.typing else {
+            return;
+        };
+        match key.code {
+            KeyCode::Esc => self.typing = None,
+            KeyCode::Enter => {
+                self.pattern = std::mem::take(typing);
+                self.typing = None;
+                self.missed = false;
+                if !self.pattern.is_empty() {
+                    self.find(text, true);
+                }
+            }
+            KeyCode::Backspace => {
+                typing.pop();
+            }
+            KeyCode::Char(c)
+                if !key.modifiers.contains(KeyModifiers::CONTROL)
+                    && typing.chars().count() < 200 =>
+            {
+                typing.push(c);
+            }
+            _ => {}
+        }
+    }
+
+    /// To the next section, or the one before.
+    fn step(&mut self, text: &str, by: isize) {
+        let sections = sections(text);
+        if sections.is_empty() {
+            return;
+        }
+        let last = sections.len() - 1;
+        let at = match self.section {
+            None => 0,
+            Some(at) => at.saturating_add_signed(by).min(last),
+        };
+        self.section = Some(at);
+        self.go(sections[at].line);
+        // Where it comes from stays in sight.
+        self.offset = -2;
+    }
+
+    fn toggle(&mut self, text: &str) {
+        if self.section.is_none() {
+            self.step(text, 1);
+        }
+        if let Some(at) = self.section
+            && !self.toggled.remove(&at)
+        {
+            self.toggled.insert(at);
+        }
+    }
+
+    /// Opens every section, or folds every one if all are open.
+    fn toggle_all(&mut self, text: &str) {
+        let sections = sections(text);
+        let all_open = sections
+            .iter()
+            .enumerate()
+            .all(|(at, section)| self.is_open(at, section));
+        let differs = |section: &Section<'_>| (section.lines <= SHORT) == all_open;
+        self.toggled = sections
+            .iter()
+            .enumerate()
+            .filter(|(_, section)| differs(section))
+            .map(|(at, _)| at)
+            .collect();
+    }
+
+    /// To the next line with the pattern, or the one before; the section that it is in opens. Behind the last line it begins
+    /// at the first one again.
+    fn find(&mut self, text: &str, forward: bool) {
+        let wanted = self.pattern.to_lowercase();
+        if wanted.is_empty() {
+            return;
+        }
+        let found: Vec<usize> = text
+            .split('\n')
+            .enumerate()
+            .filter(|(_, line)| line.to_lowercase().contains(&wanted))
+            .map(|(at, _)| at)
+            .collect();
+        let here = self.found_at(&found);
+        let next = if forward {
+            let behind = found.iter().find(|line| Some(**line) > here);
+            behind.or(found.first())
+        } else {
+            let before = found.iter().rev().find(|line| Some(**line) < here);
+            before.or(found.last())
+        };
+        self.missed = next.is_none();
+        let Some(line) = next.copied() else {
+            return;
+        };
+        let sections = sections(text);
+        if self.is_hidden(&sections, line) {
+            let at = sections.partition_point(|section| section.line < line) - 1;
+            if !self.toggled.remove(&at) {
+                self.toggled.insert(at);
+            }
+        }
+        self.go(line);
+        self.offset = -3;
+    }
+
+    /// The line found last, if the reader still stands at one.
+    fn found_at(&self, found: &[usize]) -> Option<usize> {
+        found.contains(&self.anchor).then_some(self.anchor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "marker\n\n## One\n\nalpha\n\n```\n## not one\n```\n\n## Two\n1\n2\n3\n4\n5\n6\n7\n8\nbeta\nAlpha again";
+
+    fn press(reading: &mut Reading, code: KeyCode) {
+        assert!(reading.key(KeyEvent::from(code), TEXT), "{code:?}");
+    }
+
+    #[test]
+    fn a_document_has_its_headings_as_sections_and_fences_have_none() {
+        let all = sections(TEXT);
+        let titles: Vec<&str> = all.iter().map(|one| one.title).collect();
+        assert_eq!(titles, ["One", "Two"]);
+        assert_eq!((all[0].line, all[0].end, all[1].end), (2, 10, 21));
+        assert!(sections("").is_empty());
+    }
+
+    #[test]
+    fn long_sections_are_folded_at_first_and_a_key_opens_one_or_all() {
+        let mut reading = Reading::default();
+        let all = sections(TEXT);
+        assert!(!reading.is_hidden(&all, 0) && !reading.is_hidden(&all, 4));
+        assert!(!reading.is_hidden(&all, 10) && reading.is_hidden(&all, 11));
+        press(&mut reading, KeyCode::Tab);
+        press(&mut reading, KeyCode::Tab);
+        press(&mut reading, KeyCode::Char('o'));
+        assert!(!reading.is_hidden(&all, 11));
+        press(&mut reading, KeyCode::Char('z'));
+        assert!(reading.is_hidden(&all, 4) && reading.is_hidden(&all, 11));
+        press(&mut reading, KeyCode::Char('z'));
+        assert!(!reading.is_hidden(&all, 4) && !reading.is_hidden(&all, 11));
+    }
+
+    #[test]
+    fn a_search_opens_the_section_it_ends_in_and_goes_round() {
+        let mut reading = Reading::default();
+        let all = sections(TEXT);
+        press(&mut reading, KeyCode::Char('/'));
+        for c in "alpha".chars() {
+            press(&mut reading, KeyCode::Char(c));
+        }
+        press(&mut reading, KeyCode::Enter);
+        assert_eq!(reading.anchor, 4);
+        press(&mut reading, KeyCode::Char('n'));
+        assert_eq!(reading.anchor, 20);
+        assert!(!reading.is_hidden(&all, 20));
+        press(&mut reading, KeyCode::Char('n'));
+        assert_eq!(reading.anchor, 4);
+        press(&mut reading, KeyCode::Char('N'));
+        assert_eq!(reading.anchor, 20);
+        press(&mut reading, KeyCode::Char('/'));
+        press(&mut reading, KeyCode::Char('q'));
+        press(&mut reading, KeyCode::Enter);
+        assert!(reading.missed);
+    }
+}

@@ -1,0 +1,96 @@
+//! A recording of an iteration, played over the pane.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use crate::{
+    lineage::IterationId,
+    pane::{
+        replay::{Cast, Replay},
+        screen::Scroll,
+    },
+};
+
+use crate::app::{
+    effect::Effect,
+    event::TimerId,
+    model::{Model, Overlay},
+};
+
+/// The time between two ticks: 30 a second, as smooth as what was recorded.
+const TICK: Duration = Duration::from_millis(33);
+
+/// How far an arrow goes, in seconds.
+const SKIP: i64 = 5;
+
+/// The recording was read.
+pub fn read(model: &mut Model, iteration: IterationId, cast: Result<Cast, String>) -> Vec<Effect> {
+    match cast {
+        Err(why) => {
+            model.trouble(format!("iteration {iteration} cannot be replayed: {why}"));
+            Vec::new()
+        }
+        // Something else may lie there by now.
+        Ok(_) if model.overlay.is_some() => Vec::new(),
+        Ok(cast) => {
+            if cast.cut {
+                model.notice("the recording is too long: its end is not played");
+            }
+            model.replay = Some(Replay::new(cast));
+            model.overlay = Some(Overlay::Replay { iteration });
+            tick_timer(model)
+        }
+    }
+}
+
+/// A key while a recording is played.
+pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let Some(replay) = &mut model.replay else {
+        model.overlay = None;
+        return Vec::new();
+    };
+    match key.code {
+        KeyCode::Esc | KeyCode::Char('q') => {
+            model.overlay = None;
+            model.replay = None;
+            return Vec::new();
+        }
+        KeyCode::Char(' ') | KeyCode::Enter => replay.toggle(),
+        KeyCode::Right | KeyCode::Char('l') => replay.skip(SKIP),
+        KeyCode::Left | KeyCode::Char('h') => replay.skip(-SKIP),
+        KeyCode::Char('.') => replay.step(true),
+        KeyCode::Char(',') => replay.step(false),
+        KeyCode::Char('+' | '=') => replay.change_speed(1),
+        KeyCode::Char('-') => replay.change_speed(-1),
+        KeyCode::Home | KeyCode::Char('g') => replay.seek_tenth(0),
+        KeyCode::End | KeyCode::Char('G') => replay.seek_tenth(10),
+        KeyCode::Char(digit @ '0'..='9') => replay.seek_tenth(digit.to_digit(10).unwrap_or(0)),
+        KeyCode::Up | KeyCode::Char('k') => replay.scroll(Scroll::Lines(1)),
+        KeyCode::Down | KeyCode::Char('j') => replay.scroll(Scroll::Lines(-1)),
+        KeyCode::PageUp => replay.scroll(Scroll::PageUp),
+        KeyCode::PageDown => replay.scroll(Scroll::PageDown),
+        _ => return Vec::new(),
+    }
+    tick_timer(model)
+}
+
+/// It is time to go on.
+pub fn tick(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    if epoch != model.replay_epoch || !matches!(model.overlay, Some(Overlay::Replay { .. })) {
+        return Vec::new();
+    }
+    if let Some(replay) = &mut model.replay {
+        replay.tick(TICK);
+    }
+    tick_timer(model)
+}
+
+/// The next tick, if anything happens in it; a new one makes the one before obsolete.
+fn tick_timer(model: &mut Model) -> Vec<Effect> {
+    if !model.replay.as_ref().is_some_and(Replay::is_live) {
+        return Vec::new();
+    }
+    model.replay_epoch = model.next_epoch();
+    vec![Effect::SetTimer(TimerId::Replay(model.replay_epoch), TICK)]
+}
