@@ -40,7 +40,7 @@ const CLIENT_TAGS: [&str; 2] = ["tick", "channel"];
 #[must_use]
 pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
     let prompt = prompt.trim();
-    let text = if prompt.starts_with(PASTED) {
+    let text = if prompt.contains(PASTED) {
         Cow::Owned(unwrapped(prompt))
     } else {
         Cow::Borrowed(prompt)
@@ -106,8 +106,9 @@ fn task_in(text: &str) -> Option<&str> {
     })
 }
 
-/// A text without the marks of a paste. Both the opening and the closing one may carry an id (measured with 2.1.330); the
-/// client writes the closing mark differently where a person's own text has one.
+/// A text without the marks of pastes, and without the line ends that the client puts around them: it takes a quick burst of
+/// keys for a paste too, which then begins in the middle of a word. Both the opening and the closing mark may carry an id
+/// (measured with 2.1.330); the client writes a mark differently where a person's own text has one.
 fn unwrapped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -119,13 +120,25 @@ fn unwrapped(text: &str) -> String {
     };
     while let Some(at) = next(rest) {
         let (before, mark) = rest.split_at(at);
-        out.push_str(before);
-        let end = mark
+        let closed = mark
             .find(['>', '\n'])
             .filter(|&end| mark.as_bytes()[end] == b'>');
-        // What is not closed on its line is no mark: one character of it is passed on, and the search goes on behind it.
-        out.push_str(if end.is_some() { "" } else { &mark[..1] });
-        rest = &mark[end.map_or(1, |end| end + 1)..];
+        let Some(end) = closed else {
+            // What is not closed on its line is no mark: a character of it is passed on, and the search goes on behind it.
+            out.push_str(before);
+            out.push_str(&mark[..1]);
+            rest = &mark[1..];
+            continue;
+        };
+        let behind = &mark[end + 1..];
+        if mark.starts_with(PASTED) {
+            let own = before.strip_suffix('\n').unwrap_or(before);
+            out.push_str(own.strip_suffix('\n').unwrap_or(own));
+            rest = behind.strip_prefix('\n').unwrap_or(behind);
+        } else {
+            out.push_str(before.strip_suffix('\n').unwrap_or(before));
+            rest = behind;
+        }
     }
     out.push_str(rest);
     out.trim().to_owned()
@@ -182,7 +195,10 @@ mod tests {
     #[test]
     fn what_a_person_pastes_is_theirs() {
         let text = "<pasted_content id=\"1\" lines=\"5\">\nfix it\n</pasted_content>\nsoon";
-        assert_eq!(of_human(text).as_deref(), Some("fix it\n\nsoon"));
+        assert_eq!(of_human(text).as_deref(), Some("fix it\nsoon"));
+        let text =
+            "A wor\n\n<pasted_content id=\"80e2\">\nd on the feeds.\n</pasted_content id=\"80e2\">";
+        assert_eq!(of_human(text).as_deref(), Some("A word on the feeds."));
         let text = "<pasted_content id=\"b2af\">\nfix it\n</pasted_content id=\"b2af\">";
         assert_eq!(of_human(text).as_deref(), Some("fix it"));
         let text = "what does <pasted_content mean\nhere, and why?";
