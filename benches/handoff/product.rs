@@ -126,7 +126,7 @@ impl Product {
     }
 
     fn begin_session(&mut self) -> Outcome<()> {
-        let iteration = self.model.iteration;
+        let iteration = self.model.session.iteration;
         let number = self.number;
         self.tell(Event::Pane(PaneEvent::Spawned {
             iteration,
@@ -239,7 +239,7 @@ impl Product {
         self.press(KeyCode::F(5))?;
         self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)))?;
         self.tell(Event::Read(ReadEvent::Ground(Box::default())))?;
-        Ok(self.model.handoff.current().text.clone())
+        Ok(self.model.draft.handoff.current().text.clone())
     }
 
     /// Reboots into a session that is written to this transcript; gives the prompt that it begins with.
@@ -249,7 +249,7 @@ impl Product {
         if !std::mem::take(&mut self.ending) {
             return Err("the product does not end the old agent".into());
         }
-        let iteration = self.model.iteration;
+        let iteration = self.model.session.iteration;
         self.tell(Event::Pane(PaneEvent::Exited {
             iteration,
             exit: Exit::Code(0),
@@ -307,7 +307,7 @@ impl Product {
             }
             Effect::KeepDraft(text) => Event::Read(ReadEvent::DraftKept(text)),
             Effect::ReadPromptBox => Event::Pane(PaneEvent::PromptBoxSeen(
-                self.model.agent.prompt_box.clone(),
+                self.model.session.agent.prompt_box.clone(),
             )),
             Effect::Signal(_) => {
                 self.ending = true;

@@ -101,7 +101,7 @@ pub fn begin(
     let mut pilot = Autopilot::new(plan, model.now);
     // A session of an earlier run knows nothing of this task.
     pilot.task_changed = first.is_some();
-    model.mode = RebootMode::Auto;
+    model.reboot.mode = RebootMode::Auto;
     model.autopilot = Some(Run {
         pilot,
         reads_task,
@@ -175,7 +175,7 @@ pub(super) fn watch(model: &mut Model) -> Vec<Effect> {
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
-    if run.pilot.is_over() || model.quitting.is_some() {
+    if run.pilot.is_over() || model.outside.quitting.is_some() {
         return Vec::new();
     }
     let rebooting = model.reboot.attempt.is_some();
@@ -189,11 +189,11 @@ pub(super) fn watch(model: &mut Model) -> Vec<Effect> {
         if let Some(record) = model.lineage.current().and_then(|one| one.reboot.as_ref()) {
             run.pilot.task_changed = record.handoff_bytes == 0;
         }
-        if model.agent.state == AgentState::Idle {
+        if model.session.agent.state == AgentState::Idle {
             return follow(model, Verdict::Settle, "");
         }
     }
-    let state = model.agent.state;
+    let state = model.session.agent.state;
     if matches!(state, AgentState::Dialog | AgentState::Unknown) {
         return dialog(model);
     }
@@ -206,7 +206,7 @@ pub(super) fn watch(model: &mut Model) -> Vec<Effect> {
     if rebooting {
         let mut effects = watch_reboot(model);
         // The reboot was begun because the figures are in.
-        if model.agent.state != AgentState::Busy {
+        if model.session.agent.state != AgentState::Busy {
             effects.extend(turn_news(model));
         }
         return effects;
@@ -261,7 +261,7 @@ fn dialog(model: &mut Model) -> Vec<Effect> {
     let unattended = is_unattended(model);
     let mut effects = Vec::new();
     // What a person has opened, such as a list of models, is no reason to call them.
-    if unattended || model.agent.state == AgentState::Dialog {
+    if unattended || model.session.agent.state == AgentState::Dialog {
         let about = agent_reason(model).unwrap_or_default();
         effects.extend(call(model, &format!("a dialog waits: {about}")));
     }
@@ -301,13 +301,14 @@ fn watch_reboot(model: &mut Model) -> Vec<Effect> {
         return effects;
     }
     // Before `auto` has announced it, and once it is approved.
-    let announces = step == Step::Review && approved.is_none() && model.mode == RebootMode::Auto;
+    let announces =
+        step == Step::Review && approved.is_none() && model.reboot.mode == RebootMode::Auto;
     let waits = announces || matches!(step, Step::Armed | Step::Waiting);
     if waits && blocked_by(model) == ["background task"] {
         let time = background_time(model);
         return set_once(model, Due::Background, time);
     }
-    if step == Step::Review && approved.is_none() && model.mode != RebootMode::Auto {
+    if step == Step::Review && approved.is_none() && model.reboot.mode != RebootMode::Auto {
         return call(model, "the handoff waits for your review");
     }
     Vec::new()
@@ -315,7 +316,7 @@ fn watch_reboot(model: &mut Model) -> Vec<Effect> {
 
 /// The agent's process has ended by itself.
 fn agent_gone(model: &mut Model) -> Vec<Effect> {
-    let exit = model.agent.exit.clone().unwrap_or_default();
+    let exit = model.session.agent.exit.clone().unwrap_or_default();
     let spent = spent(model);
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
@@ -392,9 +393,9 @@ fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
 
 /// Reboots do not help, by the reboot's own breaker.
 fn thrash(model: &mut Model, why: String) -> Vec<Effect> {
-    let figure = model.guard.figure(model.now);
+    let figure = model.session.guard.figure(model.now);
     let line = figure.map_or(Tokens(0), |figure| figure.lines.at(Threshold::Compact));
-    let forecast = model.guard.forecast();
+    let forecast = model.session.guard.forecast();
     let turns: Vec<_> = forecast.turns().map(|turn| turn.used.0).collect();
     let growth = turns.iter().zip(turns.iter().skip(1));
     let growth = growth
@@ -426,7 +427,7 @@ fn trip(model: &mut Model, trip: &Trip) -> Vec<Effect> {
     }
     run.due = None;
     run.called = false;
-    model.paused = true;
+    model.reboot.paused = true;
     let key = resume_key(model);
     model.trouble(format!("stopped: {trip} · {key} goes on"));
     effects.extend(call(model, &format!("the run has stopped: {trip}")));
@@ -461,7 +462,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
-    if run.epoch != epoch || run.pilot.is_over() || model.quitting.is_some() {
+    if run.epoch != epoch || run.pilot.is_over() || model.outside.quitting.is_some() {
         return Vec::new();
     }
     let Some(due) = run.due.take() else {

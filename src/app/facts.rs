@@ -27,14 +27,14 @@ use crate::app::{
 
 /// Whether the window is so full that a client without auto-compaction takes no prompt.
 pub(in crate::app) fn is_at_refusal(model: &Model) -> bool {
-    let figure = model.guard.figure(model.now);
+    let figure = model.session.guard.figure(model.now);
     figure.is_some_and(|figure| figure.used >= figure.lines.refusal())
 }
 
 /// What the agent waits for, or why nothing is known: in words.
 #[must_use]
 pub fn agent_reason(model: &Model) -> Option<String> {
-    let agent = &model.agent;
+    let agent = &model.session.agent;
     match agent.state {
         AgentState::Dialog => agent
             .activity
@@ -56,21 +56,21 @@ pub fn agent_reason(model: &Model) -> Option<String> {
 
 /// Until when a usage limit holds the agent, if that is known: `until 14:00 UTC`.
 pub(in crate::app) fn limit_reset(model: &Model) -> Option<String> {
-    let held = model.agent.state == AgentState::Limit;
-    let reset = model.agent.limit_reset.filter(|_| held)?;
+    let held = model.session.agent.state == AgentState::Limit;
+    let reset = model.session.agent.limit_reset.filter(|_| held)?;
     Some(format!("until {}", reset.format("%H:%M UTC")))
 }
 
 /// Whether the title says that no turn runs.
 #[must_use]
 pub fn is_calm(model: &Model) -> bool {
-    model.agent.activity.title == Some(TitleState::Calm)
+    model.session.agent.activity.title == Some(TitleState::Calm)
 }
 
 /// Whether no hook has come in this iteration.
 #[must_use]
 pub fn is_hookless(model: &Model) -> bool {
-    !model.agent.hooked && !model.is_generic()
+    !model.session.agent.hooked && !model.is_generic()
 }
 
 /// The word for a document in `$EDITOR`, which blocks a reboot that the person at it has not asked for.
@@ -83,7 +83,7 @@ pub const UNSENT: &str = "unsent prompt";
 /// by typing.
 #[must_use]
 pub fn blocked_by(model: &Model) -> Vec<&'static str> {
-    let agent = &model.agent;
+    let agent = &model.session.agent;
     let mut blocks = Vec::new();
     if matches!(agent.state, AgentState::Busy | AgentState::Starting) {
         blocks.push("turn");
@@ -107,7 +107,7 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     if is_typing(model) && !by_person {
         blocks.push("typing");
     }
-    if model.external.is_some() && !by_person {
+    if model.view.external.is_some() && !by_person {
         blocks.push(EDITOR);
     }
     if unsent(model) == Unsent::Unreadable {
@@ -130,6 +130,7 @@ pub fn is_safe(model: &Model) -> bool {
 pub fn is_typing(model: &Model) -> bool {
     let quiet = model.config.reboot.typing_quiet;
     model
+        .session
         .agent
         .typed_at
         .is_some_and(|typed| model.now.since(typed) < quiet)
@@ -137,12 +138,14 @@ pub fn is_typing(model: &Model) -> bool {
 
 /// Whether a document is open in an editor, `$EDITOR` or one of our own: what is half written is not to be sent.
 pub(in crate::app) fn is_editing(model: &Model) -> bool {
-    model.external.is_some() || model.notes.editor.is_some() || model.handoff.editor.is_some()
+    model.view.external.is_some()
+        || model.draft.notes.editor.is_some()
+        || model.draft.handoff.editor.is_some()
 }
 
 /// Why a reboot cannot be approved now: its message is being edited.
 pub fn editor_refusal(model: &Model) -> Option<String> {
-    let lent = model.external.as_ref()?;
+    let lent = model.view.external.as_ref()?;
     (lent.document == Document::Handoff)
         .then(|| "the handoff is open in $EDITOR: save and leave it first".to_owned())
 }
@@ -151,12 +154,14 @@ pub fn editor_refusal(model: &Model) -> Option<String> {
 #[must_use]
 pub fn unsent(model: &Model) -> Unsent {
     // Of other programs no prompt box is known.
-    if model.is_generic() || model.saying.is_some() || is_text_of_ours(model) {
+    if model.is_generic() || model.session.saying.is_some() || is_text_of_ours(model) {
         return Unsent::Nothing;
     }
-    match &model.agent.prompt_box {
+    match &model.session.agent.prompt_box {
         PromptBox::Holds(draft) => draft.text().map_or(Unsent::Unreadable, Unsent::Text),
-        PromptBox::Absent if model.agent.draft && model.agent.state != AgentState::Exited => {
+        PromptBox::Absent
+            if model.session.agent.draft && model.session.agent.state != AgentState::Exited =>
+        {
             Unsent::Unreadable
         }
         PromptBox::Absent | PromptBox::Empty => Unsent::Nothing,
@@ -165,27 +170,30 @@ pub fn unsent(model: &Model) -> Unsent {
 
 /// Whether what stands there was typed by us: the agent died before it was submitted.
 fn is_text_of_ours(model: &Model) -> bool {
-    let Some((text, since)) = &model.said else {
+    let Some((text, since)) = &model.session.said else {
         return false;
     };
     let by_person = |typed: At| typed.since_start >= since.since_start;
-    !model.agent.typed_at.is_some_and(by_person) && model.agent.prompt_box.holds_start_of(text)
+    !model.session.agent.typed_at.is_some_and(by_person)
+        && model.session.agent.prompt_box.holds_start_of(text)
 }
 
 /// What keeps a text from being typed into the agent's prompt now, whatever else the agent does.
 #[must_use]
 pub fn typing_refusal(model: &Model) -> Option<&'static str> {
-    if model.saying.is_some() {
+    if model.session.saying.is_some() {
         return Some("another text is on its way to the agent");
     }
     if model.is_generic() {
         return None;
     }
-    match model.agent.prompt_box {
+    match model.session.agent.prompt_box {
         PromptBox::Absent => Some("the agent's prompt box is not on the screen"),
         PromptBox::Holds(_) => Some("the agent's prompt box holds a text that was not submitted"),
         // Without that each line of a text would be submitted by itself.
-        PromptBox::Empty if !model.agent.takes_pastes => Some("the agent is not ready for a text"),
+        PromptBox::Empty if !model.session.agent.takes_pastes => {
+            Some("the agent is not ready for a text")
+        }
         PromptBox::Empty => None,
     }
 }
@@ -194,6 +202,7 @@ pub fn typing_refusal(model: &Model) -> Option<&'static str> {
 #[must_use]
 pub fn is_text_under_way(model: &Model) -> bool {
     model
+        .session
         .saying
         .as_ref()
         .is_some_and(|saying| saying.enters == 0)
@@ -205,10 +214,10 @@ pub fn is_text_under_way(model: &Model) -> bool {
 pub fn undelivered(model: &Model) -> Option<String> {
     let message = match &model.reboot.attempt {
         // A trim sends no message, so the human's own is still to be sent.
-        Some(attempt) if attempt.kind == Kind::Trim => model.handoff.edited.as_ref(),
+        Some(attempt) if attempt.kind == Kind::Trim => model.draft.handoff.edited.as_ref(),
         Some(attempt) if attempt.rolling_back.is_some() => attempt.handoff.as_ref(),
         Some(_) => None,
-        None => model.handoff.edited.as_ref(),
+        None => model.draft.handoff.edited.as_ref(),
     };
     message.map(|one| one.body().to_owned())
 }
@@ -233,7 +242,7 @@ pub fn end_reason(model: &Model) -> EndReason {
 /// The figure that decides about reboots. An estimate says too little: a program that only redraws its screen would fill
 /// any window by it.
 pub(in crate::app) fn deciding_figure(model: &Model) -> Option<Figure> {
-    let figure = model.guard.figure(model.now);
+    let figure = model.session.guard.figure(model.now);
     figure.filter(|figure| figure.source != Source::Estimate)
 }
 
@@ -247,7 +256,7 @@ pub(in crate::app) fn is_forced(model: &Model) -> bool {
 pub fn is_quiet(model: &Model) -> bool {
     let quiet = model.reboot.quiet.as_ref();
     quiet.is_some_and(|quiet| {
-        model.agent.turns < quiet.until_turn && (quiet.forced || !is_forced(model))
+        model.session.agent.turns < quiet.until_turn && (quiet.forced || !is_forced(model))
     })
 }
 
@@ -256,7 +265,10 @@ pub fn is_quiet(model: &Model) -> bool {
 pub fn spent(model: &Model) -> Spent {
     let iterations = model.lineage.iterations();
     let cost = |one: &crate::lineage::Iteration| {
-        let now = one.is_open().then_some(model.agent.cost_usd).flatten();
+        let now = one
+            .is_open()
+            .then_some(model.session.agent.cost_usd)
+            .flatten();
         now.or(one.cost_usd).unwrap_or(0.0)
     };
     Spent {
@@ -333,7 +345,7 @@ pub fn reads_task(model: &Model) -> Option<Effect> {
 #[must_use]
 pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
     let base = fresh_load(model)?;
-    let handoff = model.handoff.current().tokens();
+    let handoff = model.draft.handoff.current().tokens();
     Some(Tokens(base.0.saturating_add(handoff.0)))
 }
 
@@ -343,7 +355,7 @@ pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
 pub fn base_load(model: &Model) -> Option<Tokens> {
     match model.current_iteration() {
         Some(one) if handoff_size(one).is_none() => fresh_load(model),
-        _ => model.guard.forecast().base(),
+        _ => model.session.guard.forecast().base(),
     }
 }
 

@@ -52,7 +52,7 @@ impl Core {
     /// As [`Core::new`], where there is no terminal: no panel is seen.
     #[must_use]
     pub const fn headless(mut model: Model) -> Self {
-        model.zoomed = true;
+        model.view.zoomed = true;
         Self::new(model)
     }
 
@@ -78,7 +78,7 @@ impl Core {
     #[must_use]
     pub fn end(self, left_running: Option<String>) -> Model {
         let mut model = self.model;
-        model.left_running.extend(left_running);
+        model.outside.left_running.extend(left_running);
         model
     }
 }
@@ -88,7 +88,7 @@ impl Core {
 pub fn model_of(beginning: Beginning) -> Model {
     let mut model = Model::new(beginning);
     let settings = figures::guard_settings(&model.config);
-    model.guard.set_settings(settings);
+    model.session.guard.set_settings(settings);
     handoff::draft(&mut model);
     model
 }
@@ -99,14 +99,19 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
     model.happened = Happened::default();
     let before = tally::mark(model);
-    let state = model.agent.state;
+    let state = model.session.agent.state;
     let mut effects = answer(model, event);
     settle(model, &mut effects);
     tour::after(model);
     tally::note(model, before, &effects);
     activity::log_change(model, state);
     // Whoever said something in the footer now has it taken down again later.
-    if model.notices.back().is_some_and(|notice| notice.at == at) {
+    if model
+        .view
+        .notices
+        .back()
+        .is_some_and(|notice| notice.at == at)
+    {
         effects.extend(control::notice_timer(model));
     }
     autopilot::publish(model, &mut effects);
@@ -187,15 +192,15 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
         PaneEvent::Exited { iteration, exit } => process::exited(model, iteration, &exit),
         PaneEvent::Screen(fact) => control::screen_fact(model, fact),
         PaneEvent::PasteModeSet { on } => {
-            model.agent.takes_pastes = on;
+            model.session.agent.takes_pastes = on;
             Vec::new()
         }
         PaneEvent::MouseModeSet { on } => {
-            model.agent.takes_mouse = on;
+            model.session.agent.takes_mouse = on;
             Vec::new()
         }
         PaneEvent::LinkHovered { target } => {
-            model.hovered = target;
+            model.view.hovered = target;
             Vec::new()
         }
         PaneEvent::CopyMode(news) => copy::answered(model, news),
@@ -242,14 +247,14 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::VersionsUnreadable => scratchpad::no_versions(model),
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
         ReadEvent::Git(facts) => {
-            let before = std::mem::replace(&mut model.git, facts);
+            let before = std::mem::replace(&mut model.draft.git, facts);
             handoff::draft(model);
             let mut effects = vec![handoff::read_ground(model)];
             effects.extend(breakpoint::git_read(model, &before));
             effects
         }
         ReadEvent::Ground(ground) => {
-            model.ground = *ground;
+            model.draft.ground = *ground;
             handoff::draft(model);
             reboot::drafted(model);
             Vec::new()

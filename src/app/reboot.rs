@@ -76,16 +76,16 @@ impl Attempt {
     fn new(model: &mut Model, kind: Kind, cause: Cause) -> Self {
         let epoch = model.next_epoch();
         Self {
-            id: model.lots.reboot,
+            id: model.reboot.lots.reboot,
             kind,
             cause,
             step: Step::Armed,
-            from: model.iteration,
-            old: model.session,
+            from: model.session.iteration,
+            old: model.session.id,
             new: match kind {
-                Kind::Fresh | Kind::Trim => model.lots.session,
+                Kind::Fresh | Kind::Trim => model.reboot.lots.session,
                 Kind::Undo(session, _) => session,
-                Kind::Restart => model.session,
+                Kind::Restart => model.session.id,
             },
             handoff: None,
             approved: None,
@@ -102,7 +102,7 @@ impl Attempt {
             prepared: Prepared::default(),
             looked: false,
             draft: OnDisk::Nothing,
-            old_gone: model.agent.state == AgentState::Exited,
+            old_gone: model.session.agent.state == AgentState::Exited,
             started: false,
             spawned: false,
             failed: None,
@@ -114,7 +114,7 @@ impl Attempt {
     }
 
     fn entry(&self, model: &Model, step: Step) -> JournalEntry {
-        let process = model.agent.process.clone();
+        let process = model.session.agent.process.clone();
         let (old_agent, new_agent) = if self.spawned {
             (None, process)
         } else {
@@ -123,7 +123,7 @@ impl Attempt {
         JournalEntry {
             reboot_id: self.id,
             run: model.run().clone(),
-            iteration: model.iteration,
+            iteration: model.session.iteration,
             step,
             way: self.kind.way(),
             old_session: Some(self.old),
@@ -161,7 +161,7 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
         }
         return Err(format!("a reboot is under way: {}", attempt.step));
     }
-    if model.quitting.is_some() {
+    if model.outside.quitting.is_some() {
         return Err("pitstop is quitting".to_owned());
     }
     // A run that begins a session for every turn means to.
@@ -177,7 +177,7 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
     let mut effects = enter(model, Step::Armed);
     if asked {
         effects.extend(shown_to(model, cause));
-    } else if model.mode == RebootMode::Ask {
+    } else if model.reboot.mode == RebootMode::Ask {
         effects.extend(call(model, "A reboot waits for your review."));
     }
     Ok(effects)
@@ -197,7 +197,7 @@ fn call(model: &mut Model, what: &str) -> Vec<Effect> {
         return Vec::new();
     }
     model.reboot.called = Some(level);
-    let figure = model.guard.figure(model.now);
+    let figure = model.session.guard.figure(model.now);
     let figure = figure.map_or_else(String::new, |figure| {
         format!(" The context is {:.0} % full.", figure.percent.floor())
     });
@@ -246,13 +246,13 @@ pub fn resume_earlier(model: &mut Model, session: SessionId) -> Result<Vec<Effec
     if let Some(attempt) = &model.reboot.attempt {
         return Err(format!("a reboot is under way: {}", attempt.step));
     }
-    if model.quitting.is_some() {
+    if model.outside.quitting.is_some() {
         return Err("pitstop is quitting".to_owned());
     }
     if model.is_generic() {
         return Err("this agent has no sessions to resume".to_owned());
     }
-    if model.session == session {
+    if model.session.id == session {
         return Err("this is the present session".to_owned());
     }
     Ok(bring_back(model, session, "your choice of a session"))
@@ -266,7 +266,7 @@ fn bring_back(model: &mut Model, session: SessionId, held_by: &'static str) -> V
 
 /// Resumes the same session after its process has ended by itself.
 pub fn restart(model: &mut Model) -> Vec<Effect> {
-    if model.agent.state != AgentState::Exited || model.reboot.attempt.is_some() {
+    if model.session.agent.state != AgentState::Exited || model.reboot.attempt.is_some() {
         return Vec::new();
     }
     resume(model, Kind::Restart, Cause::AgentExit)
@@ -278,7 +278,7 @@ fn resume(model: &mut Model, kind: Kind, cause: Cause) -> Vec<Effect> {
     attempt.approved = Some(Approval::Person);
     attempt.force = true;
     model.reboot.attempt = Some(attempt);
-    model.overlay = None;
+    model.view.overlay = None;
     // Of an agent that has ended nothing can be lost any more.
     let first = match kind {
         Kind::Restart => Step::Waiting,
@@ -297,7 +297,7 @@ pub fn take_up(
 ) -> Vec<Effect> {
     let mut attempt = Attempt::new(model, Kind::Fresh, entry.cause);
     attempt.id = entry.reboot_id;
-    attempt.old = entry.old_session.unwrap_or(model.session);
+    attempt.old = entry.old_session.unwrap_or(model.session.id);
     attempt.new = new;
     attempt.handoff = (!handoff.text.is_empty()).then_some(handoff);
     attempt.approved = Some(Approval::Person);
@@ -310,12 +310,12 @@ pub fn take_up(
 
 /// Opens the review, or brings it to the front.
 fn open_review(model: &mut Model) -> Vec<Effect> {
-    if model.overlay == Some(Overlay::Review) {
+    if model.view.overlay == Some(Overlay::Review) {
         return Vec::new();
     }
-    model.overlay = Some(Overlay::Review);
+    model.view.overlay = Some(Overlay::Review);
     model.view.reading = Reading::default();
-    model.handoff.lists_missing = false;
+    model.draft.handoff.lists_missing = false;
     let mut effects = trim::survey(model);
     let drafted = model
         .reboot
@@ -332,7 +332,7 @@ fn open_review(model: &mut Model) -> Vec<Effect> {
 
 /// The agent went to another session before anything was done: that one ends now.
 pub fn moved(model: &mut Model) -> Vec<Effect> {
-    let session = model.session;
+    let session = model.session.id;
     match &mut model.reboot.attempt {
         Some(attempt) if attempt.kind.is_reboot() && attempt.is_harmless() => {
             attempt.old = session;
@@ -356,13 +356,13 @@ pub fn ended_as(model: &mut Model, session: SessionId) {
 pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, String> {
     handoff::finish_edit(model);
     // Nobody sees the countdown of `auto` behind an editor: the review waits.
-    if approval == Approval::Auto && model.external.is_some() {
+    if approval == Approval::Auto && model.view.external.is_some() {
         return Err("an editor has the terminal".to_owned());
     }
     if let Some(why) = editor_refusal(model).or_else(|| trim::refusal(model)) {
         return Err(why);
     }
-    let message = model.handoff.current().clone();
+    let message = model.draft.handoff.current().clone();
     let Some(attempt) = &mut model.reboot.attempt else {
         return Err("no reboot waits for an approval: `pitstop ctl reboot` begins one".to_owned());
     };
@@ -381,8 +381,8 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
 
 /// Takes the review from the screen. What else lies there is not this reboot's.
 fn close_review(model: &mut Model) {
-    if model.overlay == Some(Overlay::Review) {
-        model.overlay = None;
+    if model.view.overlay == Some(Overlay::Review) {
+        model.view.overlay = None;
     }
 }
 
@@ -503,7 +503,7 @@ pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
 }
 
 fn verify_due(model: &mut Model) -> Vec<Effect> {
-    let waits = is_calm(model) && model.agent.prompt_box.is_present();
+    let waits = is_calm(model) && model.session.agent.prompt_box.is_present();
     let is_typing = is_text_under_way(model);
     let timeout = model.config.reboot.verify_timeout;
     let Some(attempt) = &mut model.reboot.attempt else {

@@ -19,17 +19,17 @@ pub struct Mark(IterationId, u32);
 /// Remembers where the counters of the present iteration stand.
 #[must_use]
 pub const fn mark(model: &Model) -> Mark {
-    Mark(model.iteration, model.agent.turns)
+    Mark(model.session.iteration, model.session.agent.turns)
 }
 
 /// Counts what one event has brought.
 pub fn note(model: &mut Model, before: Mark, effects: &[Effect]) {
     let Mark(iteration, turns) = before;
-    if iteration == model.iteration {
-        model.tally.turns += u64::from(model.agent.turns.saturating_sub(turns));
+    if iteration == model.session.iteration {
+        model.outside.tally.turns += u64::from(model.session.agent.turns.saturating_sub(turns));
     }
     let kept = |effect: &&Effect| matches!(effect, Effect::SaveCheckpoint(_));
-    model.tally.checkpoints += effects.iter().filter(kept).count() as u64;
+    model.outside.tally.checkpoints += effects.iter().filter(kept).count() as u64;
 }
 
 /// Counts a reboot that has ended by this step; `why` tells what stopped one that failed.
@@ -46,6 +46,7 @@ pub fn reboot_ended(model: &mut Model, step: Step, why: Option<&str>) {
         _ => "failed",
     };
     *model
+        .outside
         .tally
         .reboots
         .entry((attempt.cause, outcome))
@@ -55,9 +56,9 @@ pub fn reboot_ended(model: &mut Model, step: Step, why: Option<&str>) {
 /// The figures for monitoring.
 #[must_use]
 pub fn metrics(model: &Model) -> MetricsReport {
-    let figure = model.guard.figure(model.now);
+    let figure = model.session.guard.figure(model.now);
     let figure = figure.as_ref();
-    let tally = &model.tally;
+    let tally = &model.outside.tally;
     let ended = model
         .lineage
         .iterations()
@@ -73,9 +74,9 @@ pub fn metrics(model: &Model) -> MetricsReport {
         percent: figure.map(|one| (one.percent * 10.0).round() / 10.0),
         level: figure.map(|one| one.level),
         age_seconds: figure.map(|one| one.age.as_secs_f64()),
-        iteration: model.iteration.get(),
+        iteration: model.session.iteration.get(),
         turns: tally.turns,
-        cost_usd: before + model.agent.cost_usd.unwrap_or(0.0),
+        cost_usd: before + model.session.agent.cost_usd.unwrap_or(0.0),
         reboots: tally
             .reboots
             .iter()

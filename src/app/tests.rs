@@ -208,7 +208,7 @@ impl Bench {
                         done.push(Effect::KeepDraft(text));
                     }
                     Effect::ReadPromptBox => {
-                        let seen = self.model.agent.prompt_box.clone();
+                        let seen = self.model.session.agent.prompt_box.clone();
                         answers.push(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
                     }
                     Effect::WriteScratchpad { base, text } => {
@@ -225,7 +225,7 @@ impl Bench {
                     }
                     Effect::Paste(pieces) => {
                         if self.shows && !self.model.is_generic() {
-                            if self.model.agent.prompt_box == PromptBox::Empty {
+                            if self.model.session.agent.prompt_box == PromptBox::Empty {
                                 self.in_box.clear();
                             }
                             self.in_box.push_str(&pieces.concat());
@@ -246,7 +246,7 @@ impl Bench {
     }
 
     fn spawned(&mut self, next: u128) -> Vec<Effect> {
-        let iteration = self.model.iteration;
+        let iteration = self.model.session.iteration;
         let process = ProcessStamp {
             pid: 77,
             start_time: "x".to_owned(),
@@ -259,7 +259,7 @@ impl Bench {
     }
 
     fn exited(&mut self, code: u32) -> Vec<Effect> {
-        let iteration = self.model.iteration;
+        let iteration = self.model.session.iteration;
         self.tell(Event::Pane(PaneEvent::Exited {
             iteration,
             exit: Exit::Code(code),
@@ -293,12 +293,12 @@ impl Bench {
     /// Title and prompt box stand for long enough.
     fn stands(&mut self) -> Vec<Effect> {
         self.wait(Duration::from_secs(4));
-        let epoch = self.model.calm_epoch;
+        let epoch = self.model.session.calm_epoch;
         self.tell(Event::TimerFired(TimerId::Calm(epoch)))
     }
 
     fn state(&self) -> AgentState {
-        self.model.agent.state
+        self.model.session.agent.state
     }
 
     fn prompted(&mut self, number: u128, prompt: &str) -> Vec<Effect> {
@@ -307,7 +307,7 @@ impl Bench {
             prompt: prompt.to_owned(),
             transcript_path: None,
         }));
-        if matches!(self.model.agent.prompt_box, PromptBox::Holds(_)) && self.shows {
+        if matches!(self.model.session.agent.prompt_box, PromptBox::Holds(_)) && self.shows {
             self.prompt_box(PromptBox::Empty);
         }
         effects

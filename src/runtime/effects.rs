@@ -303,11 +303,11 @@ impl Shell {
     fn signal(&mut self, rung: Rung) {
         if self.pane.starting.take().is_some() {
             // It has not begun, so that it need not be ended.
-            let (iteration, exit) = (self.core.view().iteration, Exit::Code(0));
+            let (iteration, exit) = (self.core.view().session.iteration, Exit::Code(0));
             self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
         }
         let Some(pty) = &self.pane.pty else { return };
-        if self.core.view().quitting.is_some() {
+        if self.core.view().outside.quitting.is_some() {
             self.pane.remains.look(pty.pid());
         }
         let signal = match rung {
@@ -356,7 +356,7 @@ impl Shell {
         let order = Order::Start(Start {
             plan: Arc::clone(&self.agent),
             agent: start,
-            no_compaction: self.core.view().agent.holds_compaction,
+            no_compaction: self.core.view().session.agent.holds_compaction,
             without_bridge: app::bridge::absence(
                 self.core.view(),
                 self.agent.kind,
@@ -455,13 +455,13 @@ impl Shell {
     /// Makes again what lay in places that were removed: where that fails, the next reboot makes it or says why not.
     fn make_files_again(&mut self, made: MadeAgain) {
         let model = self.core.view();
-        let iteration = model.iteration;
+        let iteration = model.session.iteration;
         let order = Order::MakeAgain {
             plan: Arc::clone(&self.agent),
             made,
-            process: model.agent.process.clone(),
+            process: model.session.agent.process.clone(),
             iteration,
-            no_compaction: model.agent.holds_compaction,
+            no_compaction: model.session.agent.holds_compaction,
         };
         self.order(order);
         if !made.files {
@@ -547,7 +547,7 @@ impl Shell {
         let events = self.events.clone();
         let settings = self
             .agent
-            .client_settings(self.core.view().agent.holds_compaction);
+            .client_settings(self.core.view().session.agent.holds_compaction);
         tokio::spawn(async move {
             let read = tokio::task::spawn_blocking(move || settings.read());
             if let Ok(Ok(found)) = tokio::time::timeout(GROUND_LIMIT, read).await {
@@ -617,7 +617,7 @@ impl Shell {
             return;
         }
         // Who looks at the terminal sees what it shows.
-        if how == Notifications::Desktop && self.core.view().host_focused != Some(true) {
+        if how == Notifications::Desktop && self.core.view().view.host_focused != Some(true) {
             self.terminal.host_output.notify("pitstop", why);
         }
         self.terminal.host_output.bell();

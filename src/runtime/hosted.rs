@@ -105,7 +105,7 @@ impl Shell {
     /// The pane's process or its output.
     pub(super) fn pane_message(&mut self, message: PtyMessage) {
         let PtyMessage { iteration, news } = message;
-        let current = iteration == self.core.view().iteration.get();
+        let current = iteration == self.core.view().session.iteration.get();
         match news {
             PtyNews::Output(bytes) if current => self.output(&bytes),
             PtyNews::Stopped(_) if current => {
@@ -131,7 +131,7 @@ impl Shell {
             .take()
             .map(|pty| leftovers(&pty))
             .unwrap_or_default();
-        if let Some(process) = self.core.view().agent.process.clone() {
+        if let Some(process) = self.core.view().session.agent.process.clone() {
             if !leftovers.is_empty() {
                 self.pane.remains.of(process.clone());
             }
@@ -141,7 +141,7 @@ impl Shell {
             (_, Some(signal)) => Exit::Signal(signal.to_string()),
             (code, None) => Exit::Code(code.and_then(|code| u32::try_from(code).ok()).unwrap_or(1)),
         };
-        let iteration = self.core.view().iteration;
+        let iteration = self.core.view().session.iteration;
         self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
         if !leftovers.is_empty() {
             self.post(Event::Pane(PaneEvent::LeftoversFound {
@@ -180,11 +180,11 @@ impl Shell {
             self.screen_fact(fact);
         }
         let pastes = self.pane.screen.modes().bracketed_paste;
-        if pastes != self.core.view().agent.takes_pastes {
+        if pastes != self.core.view().session.agent.takes_pastes {
             self.post(Event::Pane(PaneEvent::PasteModeSet { on: pastes }));
         }
         let mouse = self.pane.screen.modes().mouse != crate::pane::MouseTracking::None;
-        if mouse != self.core.view().agent.takes_mouse {
+        if mouse != self.core.view().session.agent.takes_mouse {
             self.post(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
         }
         if let Some(text) = &self.pane.watch_for
@@ -225,10 +225,10 @@ impl Shell {
             .map(|DrawnRow { text, solid }| Row { text, solid })
             .collect();
         let seen = PromptBox::read(&rows, text.cursor);
-        let known = &self.core.view().agent.prompt_box;
+        let known = &self.core.view().session.agent.prompt_box;
         let asked = std::mem::take(&mut self.pane.prompt_box_asked);
         let follows =
-            self.core.view().saying.is_some() || self.core.view().reboot.attempt.is_some();
+            self.core.view().session.saying.is_some() || self.core.view().reboot.attempt.is_some();
         let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
         if asked || (seen != *known && (follows || !alike)) {
             self.post(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
@@ -239,7 +239,7 @@ impl Shell {
     /// Whether nothing better can be known: a program that reports nothing, or one whose transcript has gone. For a
     /// client that has not spoken yet no figure is truer than the few words on its screen.
     pub(super) fn wants_estimate(&self) -> bool {
-        !self.agent.kind.reports() || self.core.view().transcript_lost
+        !self.agent.kind.reports() || self.core.view().session.transcript_lost
     }
 
     /// Estimates usage from the pane's text, where nothing better is known.

@@ -56,7 +56,7 @@ impl Shell {
     /// Reports to the core what the pointer stands on, if that has changed: by a move, or because the text has.
     pub(super) fn look_under_pointer(&mut self) {
         let target = self.terminal.pointer.at.and_then(|at| self.link_at(at));
-        if target != self.core.view().hovered {
+        if target != self.core.view().view.hovered {
             self.post(Event::Pane(PaneEvent::LinkHovered { target }));
         }
     }

@@ -56,7 +56,7 @@ impl Shell {
     pub(super) fn listen(&mut self) {
         let now = Instant::now();
         if self.agent.kind.reports() {
-            if self.services.transcript.is_none() && !self.core.view().agent.hooked {
+            if self.services.transcript.is_none() && !self.core.view().session.agent.hooked {
                 let due = self.pane.listening.seek_due.unwrap_or(now + SEEK_TIME);
                 self.pane.listening.seek_due = Some(due.min(now + SEEK_TIME));
                 self.pane.listening.seek_pause = SEEK_TIME;
@@ -85,7 +85,7 @@ impl Shell {
         if due {
             self.pane.listening.text_due = None;
             let signals = signal::parse_pane(&self.pane.screen.settled_text(LINES));
-            let iteration = self.core.view().iteration;
+            let iteration = self.core.view().session.iteration;
             self.post(Event::Read(ReadEvent::PaneSignals { iteration, signals }));
         }
     }
@@ -93,12 +93,12 @@ impl Shell {
     /// Hooks may be switched off; the id of the session is ours, unless the client ignores it.
     fn seek_transcript(&mut self, now: Instant) {
         if self.services.transcript.is_some()
-            || self.core.view().agent.hooked
+            || self.core.view().session.agent.hooked
             || self.pane.pty.is_none()
         {
             return;
         }
-        let session = self.core.view().session;
+        let session = self.core.view().session.id;
         if let Some(path) = self.agent.transcript_of(session) {
             tracing::info!("no hook has come: the transcript was found by the session's id");
             self.follow(session, path.to_string_lossy().into_owned());
@@ -135,7 +135,7 @@ impl Shell {
             .map(|(_, recording)| recording.path().to_owned());
         if let Some((path, flushing)) = path.zip(self.flush_recording()) {
             self.services.follower.send(FollowCommand::Recorded(
-                self.core.view().iteration,
+                self.core.view().session.iteration,
                 path,
                 flushing,
             ));

@@ -231,7 +231,7 @@ impl Shell {
         let theme = Theme::new(model.config.ui.theme, setup.depth, true).in_ascii(setup.ascii);
         let host_output = HostOutput::new(setup.abilities);
         let terminal = Terminal::new(front, host_output, setup.depth, theme);
-        let frames = Frames::new(Canvas::new(model.host, setup.abilities));
+        let frames = Frames::new(Canvas::new(model.view.host, setup.abilities));
         let size = layout(model).pane_size();
         let (messages, pane) = pty::channel();
         let screen = hosted::new_screen(size, &model.config.ui);
@@ -339,7 +339,7 @@ impl Shell {
             ..
         } = terminal;
         if pty.is_some()
-            && let Some(agent) = core.view().agent.process.clone()
+            && let Some(agent) = core.view().session.agent.process.clone()
         {
             remains.of(agent);
         }
@@ -387,7 +387,7 @@ impl Shell {
         let key = matches!(event, Event::Host(HostEvent::Input(HostInput::Key { .. })));
         let before = Glimpse::of(self.core.view());
         let blocked = key.then(|| app::reboot::blocked_by(self.core.view()));
-        let prefixed = self.core.view().prefixed;
+        let prefixed = self.core.view().view.prefixed;
         let effects = self.core.update(at, event);
         for news in before.news(self.core.view(), &effects) {
             self.calls.feed.publish(news);
@@ -399,7 +399,7 @@ impl Shell {
             // What is typed into the pane seldom changes anything beside it.
             let unchanged = blocked.is_some_and(|blocked| {
                 blocked == app::reboot::blocked_by(self.core.view())
-                    && prefixed == self.core.view().prefixed
+                    && prefixed == self.core.view().view.prefixed
                     && before == Glimpse::of(self.core.view())
                     && self.core.view().reboot.attempt.is_none()
             });

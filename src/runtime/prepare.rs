@@ -69,7 +69,7 @@ impl Shell {
     pub(super) fn prepare(&self, preparation: Preparation) {
         let events = self.events.clone();
         let plan = Arc::clone(&self.agent);
-        let no_compaction = self.core.view().agent.holds_compaction;
+        let no_compaction = self.core.view().session.agent.holds_compaction;
         let hooks = &self.core.view().config.hooks;
         let (command, limit) = (hooks.pre_reboot.clone(), hooks.timeout);
         tokio::spawn(async move {

@@ -178,7 +178,7 @@ impl Shell {
             Request::Status => Reply::Status(Box::new(report::status(self.core.view()))),
             Request::History => Reply::History(report::history(self.core.view())),
             Request::Handoff { session } => match session.map(|id| id.parse().map_err(|_| id)) {
-                Some(Ok(session)) if session != self.core.view().session => {
+                Some(Ok(session)) if session != self.core.view().session.id => {
                     self.keep(Job::FindHandoff(session, reply));
                     return;
                 }

@@ -165,14 +165,14 @@ impl Shell {
         let settings = &self.core.view().config.summary;
         let errand = Errand {
             id,
-            iteration: self.core.view().iteration,
+            iteration: self.core.view().session.iteration,
             transcript: self.services.transcript.clone(),
             warmup: self.core.view().config.reboot.warmup_prompt.clone(),
             ask: ask.then(|| Ask {
                 command: command(
                     &self.agent,
                     settings,
-                    self.core.view().agent.model_id.as_deref(),
+                    self.core.view().session.agent.model_id.as_deref(),
                 ),
                 timeout: settings.timeout,
             }),

@@ -134,8 +134,8 @@ pub(super) enum Frame {
 
 impl Shell {
     pub(super) fn resized(&mut self) {
-        let (columns, rows) = self.terminal.front.size(self.core.view().host);
-        if self.core.view().host == (columns, rows) {
+        let (columns, rows) = self.terminal.front.size(self.core.view().view.host);
+        if self.core.view().view.host == (columns, rows) {
             return;
         }
         self.frames.canvas.renew((columns, rows));
@@ -153,7 +153,7 @@ impl Shell {
 
     /// Redraws everything: another program has drawn on the host terminal.
     pub(super) fn redraw(&mut self) {
-        self.frames.canvas.renew(self.core.view().host);
+        self.frames.canvas.renew(self.core.view().view.host);
         self.terminal.host_output.raw(self.terminal.keys.request());
         self.terminal.pointer = Pointer::default();
         self.terminal.cursor_shape = None;

@@ -120,7 +120,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
             wall: at,
         },
     });
-    model.tour = start.tour.then(Tour::default);
+    model.view.tour = start.tour.then(Tour::default);
     show(&mut model, warnings, kept.died, speech.is_some());
     let task = start.work.task().and_then(|task| task.file.clone());
     let unfinished = kept.unfinished.as_deref();
@@ -370,7 +370,10 @@ async fn close(
         doors.close().await;
         return Err(StartError::Broken);
     };
-    let quitting = ran.as_ref().ok().and_then(|(_, model)| model.quitting);
+    let quitting = ran
+        .as_ref()
+        .ok()
+        .and_then(|(_, model)| model.outside.quitting);
     let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
     effects::close(store_writer, reason).await;
     doors.close().await;

@@ -20,11 +20,11 @@ pub(super) fn on_terminal(model: &Model, kind: AgentKind) {
         let why = report.why.unwrap_or_default();
         text = format!("{text}the run is over: {}\n", clean::one_line(&why));
     }
-    if kind == AgentKind::Claude && model.agent.hooked {
-        let session = model.session;
+    if kind == AgentKind::Claude && model.session.agent.hooked {
+        let session = model.session.id;
         text = format!("{text}to go on: pitstop -- --resume {session}\n");
     }
-    for left in &model.left_running {
+    for left in &model.outside.left_running {
         text = format!("{text}{}\n", clean::one_line(left));
     }
     host::last_words(&redact(&text));
@@ -32,7 +32,7 @@ pub(super) fn on_terminal(model: &Model, kind: AgentKind) {
 
 /// What a script must know: the run's own lines have said the rest.
 pub(super) fn headless(model: &Model) {
-    for left in &model.left_running {
+    for left in &model.outside.left_running {
         eprintln!("warning: {}", clean::one_line(&redact(left)));
     }
 }

@@ -155,7 +155,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
         Recovery::Nothing => effects.extend(app::iteration::begin(model, false, None, None)),
         Recovery::RollBack { resume } => {
             if let Some(session) = resume {
-                model.session = session;
+                model.session.id = session;
             }
             if let Some((_, body)) = entry.handoff.split_once('\n') {
                 app::handoff::keep(model, body);
@@ -169,7 +169,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
             ));
         }
         Recovery::FinishResume { session } => {
-            model.session = session;
+            model.session.id = session;
             let outcome = match entry.way {
                 Way::Fresh => "the handoff had arrived: resumed at the next start",
                 Way::Trim => "the trimmed copy was whole: resumed at the next start",

@@ -173,7 +173,7 @@ fn quiet(reason: &QuietReason, turns: u32, keys: &Keys<'_>, theme: &Theme) -> Wo
 
 /// Why a person is asked.
 fn asked(model: &Model, cause: Cause, figure: bool) -> String {
-    let percent = model.guard.figure(model.now);
+    let percent = model.session.guard.figure(model.now);
     let percent = percent.map(|figure| figure.percent.floor());
     match (cause, percent) {
         (Cause::ContextLimit, _) => "Reboot needed: the context window is full".to_owned(),

@@ -68,7 +68,10 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
         frame::rows(buf, inner, &[frame::row(said, theme.dim)]);
         return;
     }
-    let assessed = model.guard.assess(model.used().unwrap_or(Tokens(0)));
+    let assessed = model
+        .session
+        .guard
+        .assess(model.used().unwrap_or(Tokens(0)));
     let mut lines = bars(&teeth, &assessed, rows, room, theme);
     lines.extend(names(&teeth, theme));
     lines.extend(legend);
@@ -80,6 +83,7 @@ fn teeth(model: &Model, room: usize) -> Vec<Tooth> {
     let mut teeth = Vec::new();
     let mut left = room;
     let turns: Vec<Tokens> = model
+        .session
         .guard
         .forecast()
         .turns()
@@ -101,7 +105,7 @@ fn teeth(model: &Model, room: usize) -> Vec<Tooth> {
         }
         left -= columns.len() + 1;
         let cost = if open {
-            model.agent.cost_usd
+            model.session.agent.cost_usd
         } else {
             iteration.cost_usd
         };
@@ -246,7 +250,7 @@ fn names(teeth: &[Tooth], theme: &Theme) -> [Line<'static>; 2] {
 }
 
 fn legend(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let count = model.guard.forecast().turns().len();
+    let count = model.session.guard.forecast().turns().len();
     let mut said = vec![match count {
         1 => "1 turn in this iteration".to_owned(),
         count => format!("{count} turns in this iteration"),

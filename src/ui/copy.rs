@@ -72,7 +72,7 @@ pub(super) fn footer(
     cells: usize,
     theme: &Theme,
 ) -> Option<Line<'static>> {
-    let copy = model.copy.as_ref()?;
+    let copy = model.view.copy.as_ref()?;
     Some(match &copy.search {
         Some(search) => search_line(search, copy, cells, theme),
         None => status(model, copy, screen, cells, theme),
@@ -81,7 +81,7 @@ pub(super) fn footer(
 
 /// The column of the cursor in the footer while a search is typed.
 pub(super) fn cursor(model: &Model, cells: u16) -> Option<u16> {
-    let search = model.copy.as_ref()?.search.as_ref()?;
+    let search = model.view.copy.as_ref()?.search.as_ref()?;
     let shown = text::safe(&search.pattern);
     let column = text::width(&tail(&shown, search_room(cells.into()))) as u16 + 2;
     Some(column.min(cells.saturating_sub(1)))

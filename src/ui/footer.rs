@@ -40,9 +40,10 @@ pub(super) fn draw(
     }
     let cells = usize::from(area.width);
     let copied = copy::footer(model, screen, cells, theme);
-    if !layout.bordered && !model.prefixed && hover::target(model).is_none() {
+    if !layout.bordered && !model.view.prefixed && hover::target(model).is_none() {
         // A pattern that is being typed has the line for itself for a moment.
         let searches = model
+            .view
             .copy
             .as_ref()
             .is_some_and(|copy| copy.search.is_some());
@@ -134,12 +135,17 @@ fn left(
 
 /// What does not reach the disk, for as long as that is so.
 fn standing(model: &Model) -> impl Iterator<Item = &'static str> {
-    let history = model.store_trouble.is_some().then_some("history in memory");
+    let history = model
+        .outside
+        .store_trouble
+        .is_some()
+        .then_some("history in memory");
     let places = model
+        .outside
         .places_missing
         .is_some()
         .then_some("pitstop's files are gone");
-    let notes = model.notes.unsaved.is_some();
+    let notes = model.draft.notes.unsaved.is_some();
     let notes = notes.then_some("scratchpad not saved");
     history.into_iter().chain(places).chain(notes)
 }
@@ -154,7 +160,7 @@ fn banner(
     theme: &Theme,
 ) -> bool {
     let cells = usize::from(area.width);
-    let notice = model.notices.back().map(|notice| {
+    let notice = model.view.notices.back().map(|notice| {
         let (sign, style) = if notice.bad {
             ("! ", theme.bad)
         } else {
@@ -225,25 +231,25 @@ fn width(spans: &[Span<'_>]) -> usize {
 
 /// Who decides on reboots: not to be taken for the client's own permission mode, which stands on the same screen.
 fn reboots(model: &Model) -> String {
-    let paused = if model.paused { " (paused)" } else { "" };
-    format!("reboots: {}{paused}", mode_word(model.mode))
+    let paused = if model.reboot.paused { " (paused)" } else { "" };
+    format!("reboots: {}{paused}", mode_word(model.reboot.mode))
 }
 
 fn state(model: &Model) -> String {
-    if model.quitting.is_some() {
+    if model.outside.quitting.is_some() {
         return "quitting".to_owned();
     }
     let phrase = activity::phrase(model);
     // What goes on in the background while the agent waits for a prompt.
-    if model.agent.state == AgentState::Idle && !model.agent.background.is_empty() {
-        return format!("{phrase} · {}", model.agent.background);
+    if model.session.agent.state == AgentState::Idle && !model.session.agent.background.is_empty() {
+        return format!("{phrase} · {}", model.session.agent.background);
     }
     phrase
 }
 
 /// How far the agent says that it is: ` 42 %`.
 fn progress(model: &Model) -> String {
-    match model.agent.progress {
+    match model.session.agent.progress {
         None | Some(Progress::None) => String::new(),
         Some(Progress::Percent(percent)) => format!(" {percent} %"),
         Some(Progress::Error(percent)) => format!(" failed at {percent} %"),
@@ -253,7 +259,7 @@ fn progress(model: &Model) -> String {
 }
 
 fn state_style(model: &Model, theme: &Theme) -> ratatui::style::Style {
-    match model.agent.state {
+    match model.session.agent.state {
         AgentState::Idle | AgentState::Busy | AgentState::Starting => theme.text,
         AgentState::Limit | AgentState::Unknown => theme.accent,
         // A person is needed.
@@ -266,14 +272,21 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     if let Some(step) = reboot_step(model) {
         return Some(Span::styled(step, theme.accent));
     }
-    if let Some(ending) = model.ending.filter(|_| model.quitting.is_some()) {
+    if let Some(ending) = model
+        .reboot
+        .ending
+        .filter(|_| model.outside.quitting.is_some())
+    {
         return Some(Span::styled(
             format!("ending the agent: {}", ending.rung.word()),
             theme.accent,
         ));
     }
-    let Some(notice) = model.notices.back() else {
-        let asks = matches!(model.agent.state, AgentState::Dialog | AgentState::Unknown);
+    let Some(notice) = model.view.notices.back() else {
+        let asks = matches!(
+            model.session.agent.state,
+            AgentState::Dialog | AgentState::Unknown
+        );
         let reason = facts::agent_reason(model).filter(|_| asks);
         return match reason {
             Some(reason) => {
@@ -295,7 +308,7 @@ fn reboot_step(model: &Model) -> Option<String> {
     let attempt = model.reboot.attempt.as_ref()?;
     let blocks = reboot::blocked_by(model);
     // What needs a person is told by the notice, and by the review itself.
-    let newest_bad = model.notices.back().is_some_and(|notice| notice.bad);
+    let newest_bad = model.view.notices.back().is_some_and(|notice| notice.bad);
     match attempt.step {
         // The banner says it.
         Step::Armed | Step::Drafting | Step::Review => None,
@@ -314,7 +327,7 @@ fn reboot_step(model: &Model) -> Option<String> {
 
 /// The most useful keys that fit, or what the prefix waits for.
 fn hints(model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
-    if model.prefixed {
+    if model.view.prefixed {
         let prefix = model.keys().prefix().label();
         let full = format!(" {prefix} … then a key, ? for help ");
         let short = format!(" {prefix} … ");

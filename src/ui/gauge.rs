@@ -44,7 +44,7 @@ pub(super) const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "�
 
 /// Draws the context panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
-    let figure = model.guard.figure(model.now);
+    let figure = model.session.guard.figure(model.now);
     let mut title = frame::title("Context", false, theme);
     if let Some(figure) = &figure {
         let style = theme.level(figure.level).add_modifier(Modifier::BOLD);
@@ -131,7 +131,7 @@ fn known(
     if let Some(curve) = curve(figure, model, theme, cells) {
         ranked.push((9, curve));
     }
-    if let Some(name) = &model.agent.model {
+    if let Some(name) = &model.session.agent.model {
         let name = text::fit(&text::safe(name), cells).into_owned();
         ranked.push((10, frame::row(name, theme.dim)));
     }
@@ -235,7 +235,7 @@ const fn dots(c: char) -> [u8; 5] {
 
 fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
     let nothing = assumed(model);
-    let (awaited, detail) = match model.agent.state {
+    let (awaited, detail) = match model.session.agent.state {
         AgentState::Starting => ("no figure yet", "waits for the agent to start"),
         AgentState::Exited => ("no figure", "the agent is not running"),
         _ if model.is_generic() => ("no figure yet", "an estimate follows its first output"),
@@ -265,12 +265,12 @@ fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>
 
 /// An empty window of the size we believe in.
 fn assumed(model: &Model) -> Assessment {
-    model.guard.assess(Tokens(0))
+    model.session.guard.assess(Tokens(0))
 }
 
 /// Usage limits with their resets, as the agent tells them.
 fn limits(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
-    let said = model.agent.limits.iter();
+    let said = model.session.agent.limits.iter();
     said.map(|limit| {
         (
             7,
@@ -282,7 +282,13 @@ fn limits(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)
 
 /// What the session has cost, and what a turn costs now and in a fresh session, as far as that is known.
 fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
-    let mut said: Vec<String> = model.agent.cost_usd.map(dollars).into_iter().collect();
+    let mut said: Vec<String> = model
+        .session
+        .agent
+        .cost_usd
+        .map(dollars)
+        .into_iter()
+        .collect();
     if let Some(cost) = cost::per_turn(model) {
         said.push(format!("{} a turn", dollars(cost.now)));
         let fresh = cost.fresh.map(dollars);
@@ -318,7 +324,7 @@ fn client(
     theme: &Theme,
     cells: usize,
 ) -> Option<(u8, Line<'static>)> {
-    let limit = model.client.limit()?;
+    let limit = model.session.client.limit()?;
     let acts = format!("Claude {} at {}", limit.act.word(), tokens(limit.at));
     if lines.are_lowered() {
         let said = [format!("lowered: {acts}"), limit.origin.to_string()];
@@ -342,7 +348,7 @@ fn thresholds(lines: &Lines, theme: &Theme, cells: usize) -> Line<'static> {
 
 /// What a turn adds, and how many turns are left, unless that stands beside the large figure.
 fn growth(model: &Model, with_turns: bool) -> Option<Vec<String>> {
-    let outlook = model.guard.outlook(model.now)?;
+    let outlook = model.session.guard.outlook(model.now)?;
     let mut said = vec![format!("+{} a turn", tokens(outlook.growth.median))];
     said.extend(report::turns_left(model).filter(|_| with_turns));
     Some(said)
@@ -351,7 +357,7 @@ fn growth(model: &Model, with_turns: bool) -> Option<Vec<String>> {
 fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let mut said = vec![format!("{} window", tokens(window))];
     said.extend(trim::base_load(model).map(|base| format!("fresh at {}", tokens(base))));
-    said.extend(text::compactions(model.compactions.count()));
+    said.extend(text::compactions(model.session.compactions.count()));
     frame::row(text::join(&said, cells), theme.dim)
 }
 
@@ -408,7 +414,7 @@ pub(super) fn bar(
 
 /// How usage went, turn by turn, against the usable window.
 fn curve(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
-    let turns = model.guard.forecast().turns();
+    let turns = model.session.guard.forecast().turns();
     let count = turns.len();
     let label = format!("{} {} ", count, if count == 1 { "turn" } else { "turns" });
     let room = cells
@@ -433,7 +439,7 @@ fn curve(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Option<
 
 /// The gauge on one line, for a footer without a context panel: as long as it may be.
 pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
-    let Some(figure) = model.guard.figure(model.now) else {
+    let Some(figure) = model.session.guard.figure(model.now) else {
         return frame::row(text::fit("no figure yet", cells), theme.dim);
     };
     let level = theme.level(figure.level).add_modifier(Modifier::BOLD);

@@ -21,14 +21,15 @@ use super::{
 
 /// Draws the handoff panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
-    let focused = model.focus == Focus::Handoff && model.overlay.is_none();
-    let handoff = model.handoff.current();
+    let focused = model.view.focus == Focus::Handoff && model.view.overlay.is_none();
+    let handoff = model.draft.handoff.current();
     // The review has the editor while it is open.
     let editor = model
+        .draft
         .handoff
         .editor
         .as_ref()
-        .filter(|_| model.overlay != Some(Overlay::Review));
+        .filter(|_| model.view.overlay != Some(Overlay::Review));
     let name = if editor.is_some() {
         "Handoff · editing".to_owned()
     } else {
@@ -70,12 +71,12 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         .as_deref()
         .unwrap_or_else(|| from_first_section(handoff.body().trim_start_matches('\n')));
     let rows = markdown::rows(shown, body.width, Marks::Kept, theme);
-    let window = text::window(rows, model.handoff.scroll, body.height);
+    let window = text::window(rows, model.draft.handoff.scroll, body.height);
     frame::rows(buf, body, &window.rows);
     let mut hints = Vec::new();
     if focused {
         hints.push("e edit".to_owned());
-        if model.handoff.edited.is_some() {
+        if model.draft.handoff.edited.is_some() {
             hints.push("x drop edit".to_owned());
         }
         hints.extend(["y copy", "p paste", "Esc back"].map(str::to_owned));
@@ -93,7 +94,7 @@ fn from_first_section(body: &str) -> &str {
 
 /// `3.1k tokens · 12.4 KB`, and whether a human has rewritten it.
 pub(super) fn size(model: &Model, handoff: &Handoff) -> String {
-    let edited = if model.handoff.edited.is_some() {
+    let edited = if model.draft.handoff.edited.is_some() {
         " · edited"
     } else {
         ""
@@ -127,11 +128,11 @@ pub(super) fn missing(
     cells: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let check = &model.handoff.check;
+    let check = &model.draft.handoff.check;
     if check.is_complete() {
         return Vec::new();
     }
-    let keys = match (with_keys, model.handoff.lists_missing) {
+    let keys = match (with_keys, model.draft.handoff.lists_missing) {
         (false, _) => "",
         (true, false) => " (m lists, + adds)",
         (true, true) => " (m message, + adds)",
@@ -145,6 +146,6 @@ pub(super) fn missing(
 
 /// What the message misses, while that is shown in place of it.
 pub(super) fn listed(model: &Model) -> Option<String> {
-    let panel = &model.handoff;
+    let panel = &model.draft.handoff;
     panel.lists_missing.then(|| panel.check.list())
 }

@@ -241,17 +241,20 @@ fn entry(keys: &str, does: &str, chosen: bool, cells: usize, theme: &Theme) -> V
 
 /// Asks whether to quit while the agent works.
 pub(super) fn draw_quit(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
-    let doing = match (model.agent.state, model.agent.background.is_empty()) {
+    let doing = match (
+        model.session.agent.state,
+        model.session.agent.background.is_empty(),
+    ) {
         (AgentState::Dialog, _) => Some("A dialog of the agent is open.".to_owned()),
         (AgentState::Unknown, _) => Some("What the agent does is not known just now.".to_owned()),
         (AgentState::Busy, _) => Some("A turn is running.".to_owned()),
         (_, false) => Some(format!(
             "The agent has work in the background: {}.",
-            model.agent.background
+            model.session.agent.background
         )),
         _ => None,
     };
-    let unsaved = model.notes.unsaved.as_ref().map(|why| {
+    let unsaved = model.draft.notes.unsaved.as_ref().map(|why| {
         format!(
             "The scratchpad is not saved: {}. It is kept in the state directory and comes back with the next start.",
             text::safe(why)
@@ -273,7 +276,12 @@ pub(super) fn draw_quit(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Th
 
 /// Says that the agent's process is gone, and what can be done.
 pub(super) fn draw_exited(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
-    let how = model.agent.exit.as_deref().unwrap_or("it is not known how");
+    let how = model
+        .session
+        .agent
+        .exit
+        .as_deref()
+        .unwrap_or("it is not known how");
     let mut said = vec![format!(
         "The agent is not running: {}.",
         text::safe(how).trim_end_matches('.')
@@ -281,7 +289,7 @@ pub(super) fn draw_exited(buf: &mut Buffer, whole: Rect, model: &Model, theme: &
     // Any other program has no session of ours to go back to.
     let resumes = !model.is_generic();
     if resumes {
-        said.push(format!("Session {}", model.session));
+        said.push(format!("Session {}", model.session.id));
         said.push("Its conversation is kept; what it wrote last is still in the pane.".to_owned());
     } else {
         said.push("What it wrote last is still in the pane.".to_owned());

@@ -37,7 +37,7 @@ fn has_hints(model: &Model, layout: &Layout, row: u16) -> bool {
     if bottom(&layout.footer) {
         return true;
     }
-    match model.overlay {
+    match model.view.overlay {
         Some(Overlay::Quit | Overlay::Exited) => true,
         Some(_) => row + 2 == layout.whole.bottom(),
         None => {

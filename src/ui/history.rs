@@ -27,7 +27,7 @@ use super::{
 
 /// Draws the history panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
-    let focused = model.focus == Focus::History && model.overlay.is_none();
+    let focused = model.view.focus == Focus::History && model.view.overlay.is_none();
     let inner = frame::border(
         buf,
         area,
@@ -36,7 +36,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         theme,
     );
     if focused {
-        let hints: &[&str] = if model.history.typing {
+        let hints: &[&str] = if model.view.history.typing {
             &["Enter search handoffs too", "Esc show all"]
         } else {
             &[
@@ -50,7 +50,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
             ]
         };
         let mut hints: Vec<String> = hints.iter().map(|hint| (*hint).to_owned()).collect();
-        if model.autopilot.is_some() && !model.history.typing {
+        if model.autopilot.is_some() && !model.view.history.typing {
             hints.insert(2, "t run view".to_owned());
         }
         frame::foot(buf, area, &hints, "", theme);
@@ -60,7 +60,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let inner = query(buf, inner, model, theme);
     let count = history::listed(model).count();
     if count == 0 {
-        let empty = if model.history.query.is_empty() {
+        let empty = if model.view.history.query.is_empty() {
             "nothing has run yet"
         } else {
             "nothing found"
@@ -69,7 +69,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         return;
     }
     let roomy = count * 2 <= usize::from(inner.height);
-    let selected = model.history.selected.min(count - 1);
+    let selected = model.view.history.selected.min(count - 1);
     let cells = usize::from(inner.width);
     let mut lines = Vec::new();
     let mut selected_row = 0;
@@ -103,7 +103,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
 /// `History · 3 iterations · $14.20`, with the cost of this run; or how many a search has found.
 fn name(model: &Model) -> String {
     let plural = |count: usize| if count == 1 { "" } else { "s" };
-    if !model.history.query.is_empty() {
+    if !model.view.history.query.is_empty() {
         let (found, all) = (history::listed(model).count(), history::all(model).count());
         return format!("History · {found} of {all} iteration{}", plural(all));
     }
@@ -120,7 +120,7 @@ fn name(model: &Model) -> String {
 
 /// What is searched for, above the list; what is left of the panel.
 fn query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Rect {
-    let history = &model.history;
+    let history = &model.view.history;
     if (history.query.is_empty() && !history.typing) || inner.height < 2 {
         return inner;
     }
@@ -240,7 +240,7 @@ fn figures(iteration: &Iteration, model: &Model) -> String {
 
 fn cost(iteration: &Iteration, model: &Model) -> Option<f64> {
     if iteration.is_open() {
-        model.agent.cost_usd.or(iteration.cost_usd)
+        model.session.agent.cost_usd.or(iteration.cost_usd)
     } else {
         iteration.cost_usd
     }
@@ -258,7 +258,7 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
         _ => iteration,
     };
     let differs = history::asked_of_selected(model).and_then(|past| past.difference.as_ref());
-    let shows_difference = model.history.difference && differs.is_some();
+    let shows_difference = model.view.history.difference && differs.is_some();
     let messages = past.map_or_else(Vec::new, |past| messages(past, iteration));
     let mut facts = facts(iteration, model);
     facts.extend(summary_made(iteration));
@@ -293,7 +293,7 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
             (0, frame::row(format!(" {heading}"), theme.title)),
         ]
     };
-    let scroll = model.history.scroll;
+    let scroll = model.view.history.scroll;
     let window = if let Some(difference) = differs.filter(|_| shows_difference) {
         let name = "What changed from the handoff it was given to the one it gave";
         let rows = heading(name)
@@ -429,7 +429,7 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
         .collect();
     facts.push(("context", context.join(" · ")));
     let totals = if iteration.is_open() {
-        model.transcript.totals
+        model.session.transcript.totals
     } else {
         iteration.tokens
     };

@@ -21,11 +21,12 @@ const ARROW: &str = " → ";
 /// The target to tell of, if there is one: not while the footer is typed in or says which key it waits for.
 pub(super) fn target(model: &Model) -> Option<&str> {
     let searching = model
+        .view
         .copy
         .as_ref()
         .is_some_and(|copy| copy.search.is_some());
-    let target = model.hovered.as_deref()?;
-    (!searching && !model.prefixed && model.overlay.is_none()).then_some(target)
+    let target = model.view.hovered.as_deref()?;
+    (!searching && !model.view.prefixed && model.view.overlay.is_none()).then_some(target)
 }
 
 /// The parts of a target, as a browser reads them.

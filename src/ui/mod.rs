@@ -103,15 +103,17 @@ pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rec
             .panels
             .iter()
             .any(|(_, panel)| panel.intersects(pane));
-    let scrolled = model.copy.is_some() || screen.is_reported_scrolled();
+    let scrolled = model.view.copy.is_some() || screen.is_reported_scrolled();
     (!layout.too_small && !covered && !scrolled).then_some(pane)
 }
 
 /// Whether something lies over the whole pane.
 #[must_use]
 pub fn pane_covered(model: &Model) -> bool {
-    let large = model.history.detail || model.history.run_view;
-    model.overlay.is_some() || moment::is_shown(model) || (large && model.focus == Focus::History)
+    let large = model.view.history.detail || model.view.history.run_view;
+    model.view.overlay.is_some()
+        || moment::is_shown(model)
+        || (large && model.view.focus == Focus::History)
 }
 
 /// The layout as far as it lies on the host terminal: between a resize and the word of it they may differ.
@@ -150,15 +152,15 @@ fn rectangles(buf: &mut Buffer, layout: &Layout, model: &Model, screen: &Screen,
             Focus::History => history::draw(buf, *area, model, theme),
         }
     }
-    if model.focus == Focus::History && model.history.run_view {
+    if model.view.focus == Focus::History && model.view.history.run_view {
         run::draw_view(buf, layout.pane, model, theme);
-    } else if model.focus == Focus::History && model.history.detail {
+    } else if model.view.focus == Focus::History && model.view.history.detail {
         history::draw_detail(buf, layout.pane, model, theme);
     }
 }
 
 fn overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
-    match model.overlay {
+    match model.view.overlay {
         None => {}
         Some(Overlay::Help { scroll }) => help::draw(buf, layout.whole, model, scroll, theme),
         Some(Overlay::Review) => review::draw(buf, layout.whole, model, theme),
@@ -189,7 +191,7 @@ pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
         shape: CursorShape::Bar,
         blinking: false,
     };
-    match (model.overlay, model.focus) {
+    match (model.view.overlay, model.view.focus) {
         (Some(Overlay::Review), _) => {
             review::cursor(layout.whole, model, &Theme::default()).map(typing)
         }
@@ -202,8 +204,8 @@ pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
             let (_, area) = layout.panels.iter().find(|(panel, _)| *panel == focus)?;
             let inner = ratatui::widgets::Block::bordered().inner(*area);
             let editor = match focus {
-                Focus::Scratchpad => model.notes.editor.as_ref()?,
-                Focus::Handoff => model.handoff.editor.as_ref()?,
+                Focus::Scratchpad => model.draft.notes.editor.as_ref()?,
+                Focus::Handoff => model.draft.handoff.editor.as_ref()?,
                 Focus::Pane | Focus::History => return None,
             };
             scratchpad::cursor(inner, editor).map(typing)

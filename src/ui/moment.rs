@@ -54,9 +54,9 @@ pub(super) fn doing(attempt: &Attempt, step: Step) -> &'static str {
 
 /// Whether something of this lies over the pane.
 pub(super) fn is_shown(model: &Model) -> bool {
-    let asked = model.agent.state == AgentState::Dialog;
+    let asked = model.session.agent.state == AgentState::Dialog;
     let stages = stages(model).is_some();
-    !asked && model.overlay.is_none() && (stages || model.view.card.is_some())
+    !asked && model.view.overlay.is_none() && (stages || model.view.card.is_some())
 }
 
 /// The reboot whose stages are shown: one that is not confirmed in time needs a look at the pane.
@@ -161,7 +161,11 @@ fn card_lines(
             items,
             proven,
         } => {
-            let now = model.guard.figure(model.now).map(|figure| figure.used);
+            let now = model
+                .session
+                .guard
+                .figure(model.now)
+                .map(|figure| figure.used);
             let after = match (now, after) {
                 (Some(now), _) => Some(text::rough(now)),
                 (None, Some(after)) => Some(format!("about {}", text::rough(*after))),

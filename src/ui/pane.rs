@@ -33,10 +33,10 @@ pub(super) fn draw(
     theme: &Theme,
 ) {
     if layout.bordered {
-        let focused = model.focus == Focus::Pane && model.overlay.is_none();
+        let focused = model.view.focus == Focus::Pane && model.view.overlay.is_none();
         let mut title = frame::title(&title(model), focused, theme);
         // The child chose these words: they stand apart from ours.
-        let own = text::safe(&model.title);
+        let own = text::safe(&model.session.title);
         let room = usize::from(layout.pane.width).saturating_sub(title.width() + 8);
         if !own.trim().is_empty() && room > 8 {
             title.push_span(Span::styled(
@@ -46,7 +46,7 @@ pub(super) fn draw(
         }
         frame::border(buf, layout.pane, title, focused, theme);
         let offset = screen.scroll_offset();
-        if model.copy.is_some() || offset > 0 {
+        if model.view.copy.is_some() || offset > 0 {
             let mark = scroll_mark(screen);
             frame::corner(buf, layout.pane, &Line::styled(mark, theme.accent));
         }
@@ -70,8 +70,12 @@ fn title(model: &Model) -> String {
     } else {
         identity.agent_kind
     };
-    let mut title = format!("{} · iteration {}", text::safe(agent), model.iteration);
-    if let Some(name) = &model.agent.model {
+    let mut title = format!(
+        "{} · iteration {}",
+        text::safe(agent),
+        model.session.iteration
+    );
+    if let Some(name) = &model.session.agent.model {
         title.push_str(" · ");
         title.push_str(&text::safe(name));
     }

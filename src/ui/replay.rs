@@ -16,7 +16,9 @@ pub(super) fn draw(
     iteration: IterationId,
     theme: &Theme,
 ) {
-    let Some(replay) = &model.replay else { return };
+    let Some(replay) = &model.view.replay else {
+        return;
+    };
     let area = Rect {
         height: whole.height.saturating_sub(1),
         ..whole

@@ -101,13 +101,13 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     };
     let title = frame::title(title, true, theme);
     frame::border(buf, area, title, true, theme);
-    let size = format!(" {} ", handoff::size(model, model.handoff.current()));
+    let size = format!(" {} ", handoff::size(model, model.draft.handoff.current()));
     frame::corner(buf, area, &frame::row(size, theme.dim));
     let cells = usize::from(parts.decision.width);
     let lines = decision(model, cells, parts.beside, theme);
     frame::rows(buf, parts.decision, &lines);
     rule(buf, &parts, theme);
-    if let Some(editor) = &model.handoff.editor {
+    if let Some(editor) = &model.draft.handoff.editor {
         scratchpad::editor(buf, parts.document, editor, theme);
         let hints = ["Esc done", "Ctrl-F find", "Ctrl-Z undo"].map(str::to_owned);
         frame::foot(buf, area, &hints, "", theme);
@@ -116,7 +116,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     let listed = handoff::listed(model);
     let message = listed
         .as_deref()
-        .unwrap_or_else(|| &model.handoff.current().text);
+        .unwrap_or_else(|| &model.draft.handoff.current().text);
     let laid = lay_out(message, &model.view.reading, parts.document, theme);
     frame::rows(buf, parts.document, &laid.rows);
     let keys = match &model.view.reading.typing {
@@ -145,7 +145,7 @@ fn rule(buf: &mut Buffer, parts: &Parts, theme: &Theme) {
 
 /// Where the text cursor stands while the message is edited in the review.
 pub(super) fn cursor(whole: Rect, model: &Model, theme: &Theme) -> Option<(u16, u16)> {
-    let editor = model.handoff.editor.as_ref()?;
+    let editor = model.draft.handoff.editor.as_ref()?;
     let parts = parts(whole, |cells| decision(model, cells, false, theme).len());
     scratchpad::cursor(parts.document, editor)
 }
@@ -281,9 +281,9 @@ fn mark(laid: &Laid, reading: &Reading) -> String {
 /// What is decided on: the ways, what they leave and cost, when it happens, and what to know before.
 fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
     let gap = beside.then(Line::default);
-    let next = model.iteration.next();
+    let next = model.session.iteration.next();
     let facts = [
-        format!("iteration {} → {next}", model.iteration),
+        format!("iteration {} → {next}", model.session.iteration),
         cause(model),
     ];
     let mut lines = vec![frame::row(text::join(&facts, cells), theme.title)];
@@ -294,12 +294,12 @@ fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Lin
         lines.extend(costs(model, theme, cells));
     }
     let mut remarks = unsent(model, beside, cells, theme);
-    let handoff = model.handoff.current();
+    let handoff = model.draft.handoff.current();
     if is_trim(model) {
         let said = "A trim sends no message: the session itself goes on.";
         remarks.extend(wrapped(said, theme.dim, cells));
     } else {
-        let editing = model.handoff.editor.is_some();
+        let editing = model.draft.handoff.editor.is_some();
         remarks.extend(handoff::remarks(handoff, cells, theme));
         remarks.extend(handoff::missing(model, !editing, cells, theme));
     }
@@ -357,7 +357,7 @@ pub(super) fn next_step(message: &str) -> Option<String> {
 fn new(model: &Model) -> Option<String> {
     let given = model.current_iteration()?.reboot.as_ref()?;
     let given = given.preserved_state.as_ref()?;
-    let state = &model.preserved;
+    let state = &model.draft.preserved;
     let more = |name: &str, now: usize| {
         let before = given.get(name).and_then(|list| list.as_array());
         now.saturating_sub(before.map_or(0, Vec::len))
@@ -499,7 +499,7 @@ fn way(
             Span::styled(said, theme.text),
         ]);
     };
-    let assessed = model.guard.assess(tokens);
+    let assessed = model.session.guard.assess(tokens);
     // What comes after is always an estimate.
     let about = if chosen.is_some() { "~" } else { "" };
     let figure = format!("{about}{}", text::tokens(tokens));
@@ -572,7 +572,7 @@ fn keys(model: &Model, cells: u16) -> Vec<String> {
         (false, false) => "Enter/a approve",
         (false, true) => "Enter/a trim",
     };
-    let edited = model.handoff.edited.is_some();
+    let edited = model.draft.handoff.edited.is_some();
     let mut keys = vec![
         approve,
         "e edit",

@@ -107,7 +107,8 @@ const NAME: usize = 11;
 
 /// Whether the run stands in the place of the history: that comes back with the focus.
 pub(super) fn has_panel(model: &Model) -> bool {
-    model.autopilot.is_some() && (model.focus != Focus::History || model.overlay.is_some())
+    model.autopilot.is_some()
+        && (model.view.focus != Focus::History || model.view.overlay.is_some())
 }
 
 /// Draws the run in the place of the history panel: the facts, and as much of the timeline as there is room for.
@@ -149,7 +150,7 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     let newest = lines.into_iter().flatten().rev();
     rows.extend(newest.map(|line| timeline_row(line, cells, theme)));
     let rows = rows.into_iter().map(|row| (0, row));
-    let window = text::window(rows, model.history.scroll, inner.height);
+    let window = text::window(rows, model.view.history.scroll, inner.height);
     frame::rows(buf, inner, &window.rows);
     let mut hints = vec!["t close".to_owned()];
     if window.above || window.below {

@@ -34,8 +34,8 @@ const FOUND: Color = Color::Blue;
 
 /// Draws the scratchpad panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
-    let focused = model.focus == Focus::Scratchpad && model.overlay.is_none();
-    let notes = &model.notes;
+    let focused = model.view.focus == Focus::Scratchpad && model.view.overlay.is_none();
+    let notes = &model.draft.notes;
     let name = name(model);
     let inner = frame::border(
         buf,
@@ -76,7 +76,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
 
 /// The panel's name, and what a person has to know of its text.
 fn name(model: &Model) -> String {
-    let notes = &model.notes;
+    let notes = &model.draft.notes;
     let state = match (&notes.editor, &notes.unsaved) {
         (_, Some(why)) => format!(" · not saved: {}", clean::one_line(why)),
         (Some(editor), None) if differs(editor, &notes.text) => " · editing · not saved".to_owned(),
@@ -108,7 +108,7 @@ fn draw_version(
     let shown = without_title(&version.text);
     let body = markdown::rows(shown, inner.width, Marks::Rendered, theme);
     let height = inner.height.saturating_sub(1);
-    let window = text::window(body, model.notes.scroll, height);
+    let window = text::window(body, model.draft.notes.scroll, height);
     rows.extend(window.rows.iter().cloned());
     frame::rows(buf, inner, &rows);
     let hints = ["←→ other", "Enter restore", "Esc back"].map(str::to_owned);

@@ -329,18 +329,18 @@ fn a_paste_of_every_sign_does_nothing_but_be_text_whatever_has_the_focus() {
     for (place, mut model) in everywhere() {
         let state = |model: &Model| {
             let open = (
-                model.overlay,
-                model.focus,
-                model.zoomed,
-                model.prefixed,
-                model.copy.is_some(),
+                model.view.overlay,
+                model.view.focus,
+                model.view.zoomed,
+                model.view.prefixed,
+                model.view.copy.is_some(),
             );
             let work = (
-                model.agent.state,
+                model.session.agent.state,
                 model.lineage.iterations().len(),
                 model.reboot.attempt.as_ref().map(|attempt| attempt.step),
-                model.notes.editor.is_some(),
-                model.handoff.editor.is_some(),
+                model.draft.notes.editor.is_some(),
+                model.draft.handoff.editor.is_some(),
             );
             format!("{open:?} {work:?} {:?}", model.config)
         };
@@ -525,16 +525,19 @@ fn two_hundred_titles_are_clean_and_tell_a_turn_from_a_rest() {
             let event = Event::Pane(PaneEvent::Screen(fact));
             effects.extend(app::update(&mut model, scene::at(714), event));
         }
-        let stood = Event::TimerFired(TimerId::Calm(model.calm_epoch));
+        let stood = Event::TimerFired(TimerId::Calm(model.session.calm_epoch));
         let state = if calm {
             AgentState::Idle
         } else {
             AgentState::Busy
         };
         app::update(&mut model, scene::at(720), stood);
-        assert_eq!(model.agent.state, state, "{title:?}");
-        assert!(model.title.chars().count() <= 256);
-        assert!(!model.title.contains(['\u{202e}', '\x07']), "{title:?}");
+        assert_eq!(model.session.agent.state, state, "{title:?}");
+        assert!(model.session.title.chars().count() <= 256);
+        assert!(
+            !model.session.title.contains(['\u{202e}', '\x07']),
+            "{title:?}"
+        );
         let wanted = |effect: &Effect| match effect {
             Effect::HostTitle(shown) => shown.ends_with(" · pitstop"),
             _ => false,

@@ -30,7 +30,7 @@ fn hover(model: &mut Model, target: Option<&str>) {
 
 /// The last row of a frame.
 fn footer(model: &Model) -> String {
-    let (columns, rows) = model.host;
+    let (columns, rows) = model.view.host;
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a terminal");
     let screen = Screen::new(PaneSize::new(80, 24), 10);
     terminal
@@ -67,9 +67,9 @@ fn what_is_typed_in_the_footer_and_what_lies_over_the_pane_go_first() {
     let mut model = working((132, 40));
     hover(&mut model, Some("https://example.org/"));
     assert!(footer(&model).contains("→ https://example.org/"));
-    model.prefixed = true;
+    model.view.prefixed = true;
     assert!(!footer(&model).contains("example.org"));
-    model.prefixed = false;
+    model.view.prefixed = false;
     act(&mut model, Action::Help);
     assert!(!footer(&model).contains("example.org"));
     act(&mut model, Action::Help);

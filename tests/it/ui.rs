@@ -39,7 +39,7 @@ use unicode_width::UnicodeWidthStr;
 const NORMAL: (u16, u16) = (132, 40);
 
 fn drawn(model: &Model, screen: &Screen, theme: &Theme) -> Terminal<TestBackend> {
-    let (columns, rows) = model.host;
+    let (columns, rows) = model.view.host;
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a test terminal");
     terminal
         .draw(|frame| ui::draw(frame, model, screen, theme))
@@ -49,7 +49,7 @@ fn drawn(model: &Model, screen: &Screen, theme: &Theme) -> Terminal<TestBackend>
 
 /// The frame as the views wrote it: on the terminal, what a wide character hides is gone without a trace.
 fn written(model: &Model, screen: &Screen, theme: &Theme) -> Buffer {
-    let (columns, rows) = model.host;
+    let (columns, rows) = model.view.host;
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a test terminal");
     let frame = terminal.draw(|frame| ui::draw(frame, model, screen, theme));
     frame.expect("drawing").buffer.clone()
@@ -113,7 +113,7 @@ fn the_review_shows_the_whole_handoff_and_what_blocks() {
     scene::begin_turn(&mut model, 713);
     act(&mut model, Action::Reboot);
     snapshot!("review", &model);
-    model.host = (60, 20);
+    model.view.host = (60, 20);
     snapshot!("review_small", &model);
     press(&mut model, KeyCode::Char('e'));
     press(&mut model, KeyCode::Char('X'));
@@ -133,7 +133,7 @@ fn the_review_says_what_the_handoff_misses_and_lists_it() {
         text: text.to_owned(),
         at: Some(at(0).wall),
     };
-    model.handoff.check = Check {
+    model.draft.handoff.check = Check {
         rules: 5,
         missing_rules: vec![said("Never touch the feeds that are live.")],
         facts: 41,
@@ -166,7 +166,7 @@ fn the_review_shows_both_ways_and_which_one_enter_takes() {
     snapshot!("review_ways", &model);
     press(&mut model, KeyCode::Char('t'));
     snapshot!("review_trim", &model);
-    model.host = (60, 20);
+    model.view.host = (60, 20);
     snapshot!("review_trim_small", &model);
     let model = reviewed((80, 24), false);
     snapshot!("review_no_trim", &model);
@@ -177,8 +177,8 @@ fn help_lists_the_keys_in_force() {
     let mut model = working(NORMAL);
     act(&mut model, Action::Help);
     snapshot!("help", &model);
-    model.host = (60, 16);
-    model.overlay = Some(Overlay::Help { scroll: u16::MAX });
+    model.view.host = (60, 16);
+    model.view.overlay = Some(Overlay::Help { scroll: u16::MAX });
     snapshot!("help_end", &model);
 }
 
@@ -264,7 +264,11 @@ fn an_earlier_version_of_the_scratchpad_can_be_looked_at() {
     press(&mut model, KeyCode::Char('v'));
     snapshot!("version", &model);
     press(&mut model, KeyCode::Enter);
-    assert!(model.notes.text.starts_with('M'), "{}", model.notes.text);
+    assert!(
+        model.draft.notes.text.starts_with('M'),
+        "{}",
+        model.draft.notes.text
+    );
 }
 
 #[test]
@@ -348,7 +352,7 @@ fn asking(host: (u16, u16)) -> Model {
     let mut model = working(host);
     scene::say(&mut model, 713, scene::figure(155_000));
     scene::drafted(&mut model, 713);
-    model.notices.clear();
+    model.view.notices.clear();
     model
 }
 
@@ -411,7 +415,7 @@ fn the_footer_has_what_counts_at_every_width() {
 fn the_prefix_shows_that_it_waits() {
     for host in [(40, 12), (80, 24), NORMAL] {
         let mut model = working(host);
-        model.prefixed = true;
+        model.view.prefixed = true;
         let shown = shot(&model);
         assert!(
             shown
@@ -544,7 +548,7 @@ fn scenes() -> Vec<Model> {
     let mut editing = working(NORMAL);
     act(&mut editing, Action::Scratchpad);
     press(&mut editing, KeyCode::Char('e'));
-    if let Some(editor) = &mut editing.notes.editor {
+    if let Some(editor) = &mut editing.draft.notes.editor {
         editor.area.set_search_pattern("batch").expect("a pattern");
         editor.area.select_all();
     }
@@ -608,16 +612,16 @@ fn our_mono_theme_leaves_the_child_its_colours() {
 fn hostile_text_reaches_no_cell_raw() {
     let hostile = "a\u{1b}[2Jb\u{202e}c\u{200b}d\u{9b}e\tf\u{2066}g";
     let mut model = working(NORMAL);
-    model.title = hostile.to_owned();
-    model.agent.model = Some(hostile.to_owned());
-    model.agent.limits = vec![hostile.to_owned()];
-    model.agent.exit = Some(hostile.to_owned());
-    model.notices.clear();
+    model.session.title = hostile.to_owned();
+    model.session.agent.model = Some(hostile.to_owned());
+    model.session.agent.limits = vec![hostile.to_owned()];
+    model.session.agent.exit = Some(hostile.to_owned());
+    model.view.notices.clear();
     model.trouble(hostile);
-    model.notes.text = format!("# {hostile}\n- [ ] {hostile}\n```\n{hostile}\n```");
-    model.handoff.generated.warnings = vec![hostile.to_owned()];
-    model.handoff.generated.left_out = vec![hostile.to_owned()];
-    model.handoff.generated.text = hostile.to_owned();
+    model.draft.notes.text = format!("# {hostile}\n- [ ] {hostile}\n```\n{hostile}\n```");
+    model.draft.handoff.generated.warnings = vec![hostile.to_owned()];
+    model.draft.handoff.generated.left_out = vec![hostile.to_owned()];
+    model.draft.handoff.generated.text = hostile.to_owned();
     let check = |model: &Model| {
         let mut screen = screen(model);
         screen.feed(
@@ -649,7 +653,7 @@ fn hostile_text_reaches_no_cell_raw() {
         press(&mut model, KeyCode::Char('e'));
         check(&model);
     }
-    model.overlay = Some(Overlay::Exited);
+    model.view.overlay = Some(Overlay::Exited);
     check(&model);
 }
 
@@ -742,8 +746,8 @@ fn variants(host: (u16, u16)) -> Vec<Model> {
             0 => {}
             1 => act(&mut model, Action::Help),
             2 => act(&mut model, Action::Reboot),
-            3 => model.overlay = Some(Overlay::Quit),
-            4 => model.overlay = Some(Overlay::Exited),
+            3 => model.view.overlay = Some(Overlay::Quit),
+            4 => model.view.overlay = Some(Overlay::Exited),
             5 => {
                 act(&mut model, Action::Scratchpad);
                 press(&mut model, KeyCode::Char('e'));
@@ -777,7 +781,7 @@ fn replaying(model: &mut Model) {
         715,
         Event::Read(ReadEvent::Recording { iteration, cast }),
     );
-    let replay = model.replay.as_mut().expect("a replay");
+    let replay = model.view.replay.as_mut().expect("a replay");
     replay.seek_tenth(10);
     replay.tick(std::time::Duration::ZERO);
 }
@@ -803,7 +807,10 @@ fn panels(host: (u16, u16)) -> Vec<(&'static str, Model)> {
         ),
         ("review", with(&|model| act(model, Action::Reboot))),
         ("help", with(&|model| act(model, Action::Help))),
-        ("quit", with(&|model| model.overlay = Some(Overlay::Quit))),
+        (
+            "quit",
+            with(&|model| model.view.overlay = Some(Overlay::Quit)),
+        ),
         ("copy", with(&|model| act(model, Action::Scroll))),
         ("replay", with(&replaying)),
     ]
@@ -846,7 +853,7 @@ fn every_panel_at_every_width_in_every_theme() {
         let mut plain = String::new();
         for (panel, mut model) in panels(host) {
             let mut screen = screen(&model);
-            if let Some(copy) = &mut model.copy {
+            if let Some(copy) = &mut model.view.copy {
                 use pitstop::pane::copy::{CopyOrder, Motion, SelectionKind};
                 screen.copy(&CopyOrder::Enter);
                 let news = screen.copy(&CopyOrder::Select(SelectionKind::Lines));
@@ -928,7 +935,7 @@ fn every_small_size_is_drawn_without_a_panic() {
             let notice = columns < least_columns || rows < least_rows;
             let count = if notice { 1 } else { models.len() };
             for model in &mut models[..count] {
-                model.host = (columns, rows);
+                model.view.host = (columns, rows);
                 assert_rows_are_exact(&written(model, &screen, &theme));
             }
         }
@@ -1017,7 +1024,7 @@ fn three_lines_of_the_gauge_make_sense() {
         lines[1].starts_with("128.4k of 180k") && lines[2].contains("turns left"),
         "{lines:?}"
     );
-    model.mode = pitstop::config::RebootMode::Manual;
+    model.reboot.mode = pitstop::config::RebootMode::Manual;
     scene::say(&mut model, 720, scene::figure(160_000));
     let (lines, _) = context(&model);
     assert_eq!(lines[2], "time for a reboot · F5");
@@ -1036,7 +1043,7 @@ fn a_stale_figure_and_a_disagreement_are_marked() {
         source: pitstop::guard::Source::Transcript,
         at: at(711),
     };
-    model.guard.observe(reading);
+    model.session.guard.observe(reading);
     model.now = at(716);
     assert!(
         said(&model, "≠ transcript says 110k (−10 points)"),
@@ -1112,7 +1119,7 @@ fn the_prompt_cache_and_the_cost_of_a_turn_are_shown_where_they_are_known() {
 #[test]
 fn usage_limits_are_shown_where_there_is_room() {
     let mut model = working((132, 50));
-    model.agent.limits = vec!["5-hour limit 40 %, resets 14:00 UTC".to_owned()];
+    model.session.agent.limits = vec!["5-hour limit 40 %, resets 14:00 UTC".to_owned()];
     assert!(said(&model, "5-hour limit 40 %, resets 14:00 UTC"));
 }
 
@@ -1127,7 +1134,7 @@ fn a_figure_of_any_size_fits_its_panel() {
             source: pitstop::guard::Source::Transcript,
             at: at(801),
         };
-        model.guard.observe(reading);
+        model.session.guard.observe(reading);
         model.now = at(900);
         assert_rows_are_exact(&written(&model, &screen(&model), &Theme::default()));
     }
@@ -1189,8 +1196,8 @@ proptest! {
     #[test]
     fn any_notes_and_title_fit(notes in any::<String>(), title in any::<String>(), columns in 40_u16..220, rows in 10_u16..50) {
         let mut model = working((columns, rows));
-        model.title = title;
-        model.notes.text = notes;
+        model.session.title = title;
+        model.draft.notes.text = notes;
         assert_rows_are_exact(&written(&model, &screen(&model), &Theme::default()));
     }
 }
@@ -1205,8 +1212,8 @@ fn a_letter_that_joins_nothing_moves_no_cell() {
         "x\u{1160}y",
     ] {
         let mut model = working((120, 40));
-        model.title = notes.to_owned();
-        model.notes.text = notes.to_owned();
+        model.session.title = notes.to_owned();
+        model.draft.notes.text = notes.to_owned();
         assert_rows_are_exact(&written(&model, &screen(&model), &Theme::default()));
     }
 }
@@ -1253,9 +1260,9 @@ fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
     assert!(shown.contains("1.0 s"), "{shown}");
     assert!(shown.contains("confirming the handoff"), "{shown}");
     // A dialog of the agent is never covered.
-    model.agent.state = AgentState::Dialog;
+    model.session.agent.state = AgentState::Dialog;
     assert!(!shot(&model).contains("▸Rebooting"));
-    model.agent.state = AgentState::Idle;
+    model.session.agent.state = AgentState::Idle;
     model.reboot.attempt = None;
     let card = |outcome| {
         Some(Card {
@@ -1308,7 +1315,7 @@ fn the_message_log_has_what_was_said_with_times() {
     act(&mut model, Action::Messages);
     snapshot!("messages", &model);
     press(&mut model, KeyCode::Esc);
-    assert_eq!(model.overlay, None);
+    assert_eq!(model.view.overlay, None);
 }
 
 #[test]
@@ -1316,7 +1323,7 @@ fn the_chart_shows_turns_lines_and_a_tooth_for_each_reboot() {
     let mut model = working(NORMAL);
     act(&mut model, Action::Chart);
     snapshot!("chart", &model);
-    model.host = (80, 24);
+    model.view.host = (80, 24);
     snapshot!("chart_80x24", &model);
     let mut model = beginning((80, 24), "");
     act(&mut model, Action::Chart);
@@ -1332,10 +1339,10 @@ fn what_is_typed_into_help_narrows_it_and_enter_runs_what_is_found() {
     }
     snapshot!("help_search", &model);
     press(&mut model, KeyCode::Enter);
-    assert!(model.zoomed && model.overlay.is_none());
+    assert!(model.view.zoomed && model.view.overlay.is_none());
     // Nothing of the page is cut at the width that it has.
     act(&mut model, Action::Help);
-    model.host = (80, 200);
+    model.view.host = (80, 200);
     let shown = shot(&model);
     assert!(
         shown.contains("change the way: a fresh session, or trim this one"),
@@ -1359,7 +1366,7 @@ fn the_sections_of_the_review_fold_and_are_searched() {
     press(&mut model, KeyCode::Enter);
     let found = shot(&model);
     assert!(found.contains("batches of 4096"), "{found}");
-    assert!(model.overlay == Some(Overlay::Review), "still open");
+    assert!(model.view.overlay == Some(Overlay::Review), "still open");
     snapshot!("review_search", &model);
 }
 
@@ -1431,9 +1438,9 @@ fn without_utf_8_nothing_of_ours_is_more_than_ascii() {
     let mut models = variants((132, 40));
     models.push(asking(NORMAL));
     for model in &mut models {
-        model.title.clear();
-        model.notes.text = "plain".to_owned();
-        model.agent.limits.clear();
+        model.session.title.clear();
+        model.draft.notes.text = "plain".to_owned();
+        model.session.agent.limits.clear();
         let mut plain = Screen::new(PaneSize::new(10, 4), 10);
         plain.feed(b"agent", Instant::now());
         let buffer = written(model, &plain, &theme);
@@ -1441,7 +1448,7 @@ fn without_utf_8_nothing_of_ours_is_more_than_ascii() {
         // What the documents themselves hold stays as it is.
         let known = |one: &&str| one.chars().all(|c| "日本語見出し⁶⏺ ".contains(c));
         let strange: BTreeSet<&str> = ours.filter(|one| !one.is_ascii() && !known(one)).collect();
-        assert!(strange.is_empty(), "{strange:?} {:?}", model.overlay);
+        assert!(strange.is_empty(), "{strange:?} {:?}", model.view.overlay);
     }
 }
 
@@ -1449,7 +1456,7 @@ fn without_utf_8_nothing_of_ours_is_more_than_ascii() {
 #[test]
 fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
     use pitstop::agent::{AgentEvent, Failure};
-    let session = working(NORMAL).session;
+    let session = working(NORMAL).session.id;
     let dialog = AgentEvent::DialogOpened {
         session,
         about: "Bash".to_owned(),
@@ -1468,21 +1475,21 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
         if let Some(event) = event {
             tell(&mut model, 713, event);
         }
-        model.notices.clear();
+        model.view.notices.clear();
         model
     };
     let mut working_now = made(None);
     scene::begin_turn(&mut working_now, 713);
     let mut background = made(None);
-    background.agent.background.tasks = vec![pitstop::agent::BackgroundTask {
+    background.session.agent.background.tasks = vec![pitstop::agent::BackgroundTask {
         id: "1".to_owned(),
         kind: "shell".to_owned(),
     }];
     let mut unknown = made(None);
-    unknown.agent.listing = true;
-    unknown.agent.state = AgentState::Unknown;
+    unknown.session.agent.listing = true;
+    unknown.session.agent.state = AgentState::Unknown;
     let mut limited = made(Some(Event::Agent(limit)));
-    limited.agent.limit_reset = Some(at(3_600).wall);
+    limited.session.agent.limit_reset = Some(at(3_600).wall);
     let cases = vec![
         (
             beginning(NORMAL, ""),

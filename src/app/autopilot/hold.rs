@@ -17,7 +17,7 @@ use crate::app::{
 
 /// A person wants something said though the run is held: at a safe moment it is.
 pub(super) fn say_held(model: &mut Model) -> Vec<Effect> {
-    let safe = model.agent.state == AgentState::Idle && is_safe(model);
+    let safe = model.session.agent.state == AgentState::Idle && is_safe(model);
     if !safe || typing_refusal(model).is_some() {
         return Vec::new();
     }
@@ -68,7 +68,7 @@ pub fn stopped(model: &mut Model, code: i32) -> i32 {
 /// for itself.
 pub fn person_typed(model: &mut Model) -> Vec<Effect> {
     if matches!(
-        model.agent.state,
+        model.session.agent.state,
         AgentState::Dialog | AgentState::Unknown | AgentState::Exited
     ) {
         return Vec::new();
@@ -86,7 +86,7 @@ pub(super) fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
     }
     run.pilot.paused_by = Some(by);
     run.due = None;
-    model.paused = true;
+    model.reboot.paused = true;
     let key = resume_key(model);
     model.notice(format!("the run is paused by {by}: {key} resumes it"));
     vec![tell(RunNews::Paused { by: by.to_owned() })]
@@ -94,7 +94,7 @@ pub(super) fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
 
 /// The run goes on after a pause or a trip.
 fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
-    let draft = model.agent.has_draft() && model.agent.state == AgentState::Idle;
+    let draft = model.session.agent.has_draft() && model.session.agent.state == AgentState::Idle;
     let Some(run) = &mut model.autopilot else {
         return Ok(Vec::new());
     };
@@ -107,7 +107,7 @@ fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
     }
     if draft && held {
         // Where the prompt box cannot be seen, twice means that the person knows.
-        model.agent.draft = false;
+        model.session.agent.draft = false;
         return Err(
             "the agent's prompt holds text of yours: submit it or clear it (Ctrl-C), then resume"
                 .to_owned(),
@@ -119,12 +119,12 @@ fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
     };
     run.pilot.resume();
     run.called = false;
-    model.agent.typed_at = None;
-    if model.overlay == Some(Overlay::Exited) {
-        model.overlay = None;
+    model.session.agent.typed_at = None;
+    if model.view.overlay == Some(Overlay::Exited) {
+        model.view.overlay = None;
     }
     let mut effects = vec![tell(RunNews::Resumed)];
-    if model.agent.state == AgentState::Exited {
+    if model.session.agent.state == AgentState::Exited {
         effects.extend(reboot::restart(model));
     } else {
         effects.extend(set(model, Due::Settle, SETTLE_FRESH));
@@ -134,7 +134,7 @@ fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
 
 /// Lets nothing happen by itself.
 pub fn pause(model: &mut Model, by: &'static str) -> Vec<Effect> {
-    model.paused = true;
+    model.reboot.paused = true;
     if model.autopilot.is_some() {
         return hold(model, by);
     }
@@ -145,7 +145,7 @@ pub fn pause(model: &mut Model, by: &'static str) -> Vec<Effect> {
 /// Takes back a pause; an autonomous run that a breaker has stopped goes on, too.
 pub fn go_on(model: &mut Model) -> Result<Vec<Effect>, String> {
     let effects = resume(model)?;
-    model.paused = false;
+    model.reboot.paused = false;
     model.notice("resumed");
     Ok(effects)
 }
@@ -154,7 +154,7 @@ pub fn go_on(model: &mut Model) -> Result<Vec<Effect>, String> {
 pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
     let held = match &model.autopilot {
         Some(run) => run.pilot.is_held() || matches!(run.pilot.phase, Phase::Waiting(_)),
-        None => model.paused,
+        None => model.reboot.paused,
     };
     if held {
         go_on(model)
@@ -179,7 +179,7 @@ pub fn say(model: &mut Model, text: String) -> Result<Vec<Effect>, String> {
 /// Whether the run goes on without the terminal, should that be lost now.
 #[must_use]
 pub fn outlives_terminal(model: &Model) -> bool {
-    let keeps = model.config.autopilot.keep_running && model.quitting.is_none();
+    let keeps = model.config.autopilot.keep_running && model.outside.quitting.is_none();
     let run = model.autopilot.as_ref();
     keeps && run.is_some_and(|run| !run.pilot.is_over())
 }
@@ -189,10 +189,10 @@ pub fn headless(model: &mut Model) -> Vec<Effect> {
     if let Some(run) = &mut model.autopilot {
         run.pilot.plan.attended = false;
     }
-    model.overlay = None;
+    model.view.overlay = None;
     model.notice("the terminal is gone: the run goes on headless");
     // An editor has gone with it.
-    model.external = None;
+    model.view.external = None;
     let tripped = match model.autopilot.as_ref().map(|run| &run.pilot.phase) {
         Some(Phase::Tripped(trip)) => Some(trip.clone()),
         _ => None,
@@ -209,14 +209,14 @@ pub fn headless(model: &mut Model) -> Vec<Effect> {
     if reviewing {
         effects.extend(reboot::approve(model, Approval::Auto).unwrap_or_default());
     }
-    model.mode = RebootMode::Auto;
+    model.reboot.mode = RebootMode::Auto;
     if model
         .autopilot
         .as_ref()
         .is_some_and(|run| run.pilot.is_held())
     {
         // Whoever typed it is gone.
-        model.agent.draft = false;
+        model.session.agent.draft = false;
         effects.extend(go_on(model).unwrap_or_default());
     }
     if let Some(run) = &mut model.autopilot {

@@ -55,7 +55,7 @@ pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Iterations that have begun or ended since the last look, and what the footer says.
 fn news(model: &mut Model) -> Vec<Effect> {
     let now = model.now;
-    let runs = model.agent.process.is_some();
+    let runs = model.session.agent.process.is_some();
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
@@ -81,7 +81,7 @@ fn news(model: &mut Model) -> Vec<Effect> {
             });
         }
     }
-    let fresh = model.notices.iter().filter(|notice| notice.at == now);
+    let fresh = model.view.notices.iter().filter(|notice| notice.at == now);
     told.extend(fresh.map(|notice| RunNews::Notice {
         text: notice.text.clone(),
         bad: notice.bad,
@@ -105,7 +105,7 @@ pub(super) fn call(model: &mut Model, why: &str) -> Vec<Effect> {
 /// Tells of the turn that has ended, with the figures as they are by now.
 pub(super) fn turn_news(model: &mut Model) -> Vec<Effect> {
     let spent = spent(model);
-    let figure = model.guard.figure(model.now);
+    let figure = model.session.guard.figure(model.now);
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
@@ -113,13 +113,13 @@ pub(super) fn turn_news(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     vec![tell(RunNews::TurnEnded {
-        iteration: model.iteration,
+        iteration: model.session.iteration,
         turn: run.pilot.turns,
         used_tokens: figure.as_ref().map(|figure| figure.used),
         percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),
         cost_usd: (spent.cost_usd * 1e4).round() / 1e4,
-        done: model.preserved.completed_items.len(),
-        open: model.preserved.pending_items.len(),
+        done: model.draft.preserved.completed_items.len(),
+        open: model.draft.preserved.pending_items.len(),
         message,
     })]
 }
@@ -171,9 +171,10 @@ pub fn report(model: &Model) -> Option<RunReport> {
             }
             _ => None,
         },
-        done: model.preserved.completed_items.len(),
-        open: model.preserved.pending_items.len(),
+        done: model.draft.preserved.completed_items.len(),
+        open: model.draft.preserved.pending_items.len(),
         next: model
+            .draft
             .preserved
             .pending_items
             .first()
@@ -184,9 +185,9 @@ pub fn report(model: &Model) -> Option<RunReport> {
             .iter()
             .filter(|one| one.reboot.is_some())
             .count(),
-        commits: model.tally.commits,
-        tests_passed: model.tally.tests_passed,
-        tests_failed: model.tally.tests_failed,
+        commits: model.outside.tally.commits,
+        tests_passed: model.outside.tally.tests_passed,
+        tests_failed: model.outside.tally.tests_failed,
         timeline: timeline(model),
     })
 }

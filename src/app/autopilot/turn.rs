@@ -35,7 +35,7 @@ pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
-    if run.pilot.is_over() || model.quitting.is_some() {
+    if run.pilot.is_over() || model.outside.quitting.is_some() {
         return Vec::new();
     }
     let verdict = run.pilot.turn_ended(message, &spent);
@@ -49,15 +49,15 @@ pub fn turn_ended(model: &mut Model, message: Option<&str>) -> Vec<Effect> {
 
 /// A turn has failed, or has ended without a word.
 pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Effect> {
-    let (now, reset) = (model.now, model.agent.limit_reset);
+    let (now, reset) = (model.now, model.session.agent.limit_reset);
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
-    if run.pilot.is_over() || model.quitting.is_some() {
+    if run.pilot.is_over() || model.outside.quitting.is_some() {
         return Vec::new();
     }
     let mut effects = vec![tell(RunNews::TurnFailed {
-        iteration: model.iteration,
+        iteration: model.session.iteration,
         message: excerpt(message),
     })];
     if run.pilot.is_held() {
@@ -85,7 +85,7 @@ pub fn figures_in(model: &mut Model) -> Vec<Effect> {
         .autopilot
         .as_ref()
         .is_some_and(|run| run.due == Some(Due::Settle) && run.pilot.phase == Phase::Settling);
-    if !waits || !is_always_fresh(model) || model.agent.turns == 0 {
+    if !waits || !is_always_fresh(model) || model.session.agent.turns == 0 {
         return Vec::new();
     }
     if let Some(run) = &mut model.autopilot {
@@ -124,7 +124,10 @@ pub(super) fn settle(model: &mut Model) -> Vec<Effect> {
     if run.pilot.is_held() || model.reboot.attempt.is_some() {
         return Vec::new();
     }
-    if !matches!(model.agent.state, AgentState::Idle | AgentState::Limit) {
+    if !matches!(
+        model.session.agent.state,
+        AgentState::Idle | AgentState::Limit
+    ) {
         return Vec::new();
     }
     if is_typing(model) {
@@ -185,19 +188,19 @@ pub(super) fn decide(model: &mut Model) -> Vec<Effect> {
 
 /// Whether a reboot is due that nobody has put off.
 pub(super) fn is_full(model: &Model) -> bool {
-    let figure = model.guard.figure(model.now);
+    let figure = model.session.guard.figure(model.now);
     let full = figure
         .is_some_and(|figure| figure.level >= Level::Overflow && figure.source != Source::Estimate);
-    let refused = model.agent.state == AgentState::Limit && full;
+    let refused = model.session.agent.state == AgentState::Limit && full;
     refused || (full && !is_quiet(model))
 }
 
 /// A number that changes with git, the notes and what the signals said.
 pub(super) fn fingerprint(model: &Model) -> u64 {
     let mut hasher = DefaultHasher::new();
-    format!("{:?}", model.git).hash(&mut hasher);
-    format!("{:?}", model.told).hash(&mut hasher);
-    model.notes.text.hash(&mut hasher);
+    format!("{:?}", model.draft.git).hash(&mut hasher);
+    format!("{:?}", model.draft.told).hash(&mut hasher);
+    model.draft.notes.text.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -213,7 +216,7 @@ pub(super) fn type_prompt(model: &mut Model) -> Vec<Effect> {
     set_phase(model, Phase::Sent);
     let mut effects = say::say(model, &text).unwrap_or_default();
     effects.push(tell(RunNews::Prompted {
-        iteration: model.iteration,
+        iteration: model.session.iteration,
         prompt: start_of(&text),
     }));
     effects.extend(set(model, Due::Deaf, DEAF));
@@ -223,7 +226,7 @@ pub(super) fn type_prompt(model: &mut Model) -> Vec<Effect> {
 /// What a person has written in the prompt box is theirs to submit; anything else that is in the way may pass.
 fn wait_for_prompt_box(model: &mut Model, why: &str) -> Vec<Effect> {
     tracing::info!(why, "the run does not type its prompt yet");
-    if model.agent.has_draft() && !is_unattended(model) {
+    if model.session.agent.has_draft() && !is_unattended(model) {
         return hold(model, "the text in the agent's prompt");
     }
     set_phase(model, Phase::Settling);
@@ -258,7 +261,7 @@ pub(super) fn prompt_box_late(model: &mut Model) -> Vec<Effect> {
 fn awaits_background(model: &Model) -> bool {
     let run = model.autopilot.as_ref();
     run.is_some_and(|run| {
-        let mut ids = model.agent.background.ids();
+        let mut ids = model.session.agent.background.ids();
         ids.any(|id| !run.waited_for.contains(id))
     })
 }
@@ -266,7 +269,7 @@ fn awaits_background(model: &Model) -> bool {
 /// How long the run waits for what goes on in the background.
 pub(super) fn background_time(model: &Model) -> Duration {
     let most = model.config.autopilot.background_wait;
-    if model.agent.background.has_wake_up() {
+    if model.session.agent.background.has_wake_up() {
         most.max(WAKE_UP)
     } else {
         most
@@ -277,7 +280,11 @@ pub(super) fn background_time(model: &Model) -> Duration {
 fn wait_for_background(model: &mut Model) -> Vec<Effect> {
     let time = background_time(model);
     let until = model.now.since_start + time;
-    let why = format!("{}, for at most {}", model.agent.background, duration(time));
+    let why = format!(
+        "{}, for at most {}",
+        model.session.agent.background,
+        duration(time)
+    );
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
@@ -302,7 +309,13 @@ fn wait_for_background(model: &mut Model) -> Vec<Effect> {
 
 /// What goes on in the background is waited for no longer.
 pub(super) fn give_up_background(model: &mut Model) {
-    let ids: Vec<String> = model.agent.background.ids().map(str::to_owned).collect();
+    let ids: Vec<String> = model
+        .session
+        .agent
+        .background
+        .ids()
+        .map(str::to_owned)
+        .collect();
     if let Some(run) = &mut model.autopilot
         && matches!(&run.pilot.phase, Phase::Waiting(wait) if wait.background)
     {
@@ -336,7 +349,7 @@ pub(super) fn fresh(model: &mut Model) -> Vec<Effect> {
 pub(super) fn wait_over(model: &mut Model) -> Vec<Effect> {
     give_up_background(model);
     set_phase(model, Phase::Settling);
-    if model.agent.state == AgentState::Exited {
+    if model.session.agent.state == AgentState::Exited {
         return reboot::restart(model);
     }
     settle(model)

@@ -68,7 +68,7 @@ pub fn tool_finished(
 ) -> Vec<Effect> {
     let Some(command) = &call.command else {
         if edits(call) {
-            model.moments.pass();
+            model.draft.moments.pass();
         }
         return Vec::new();
     };
@@ -94,11 +94,11 @@ fn take_outcomes(model: &mut Model, command: &str, outcomes: &[TestOutcome]) {
         return;
     }
     let again = test_run::total(outcomes).is_some_and(|total| is_known(model, total));
-    let before = model.told.test_state.clone();
+    let before = model.draft.told.test_state.clone();
     for outcome in outcomes {
-        model.told.update_tests(outcome);
+        model.draft.told.update_tests(outcome);
     }
-    let tests = &mut model.told.test_state;
+    let tests = &mut model.draft.told.test_state;
     tests.command = Some(quote(command));
     if again {
         tests.keep_changes(before);
@@ -130,7 +130,7 @@ pub fn writes_notes(call: &ToolCall) -> bool {
 
 /// A prompt begins new work too.
 pub fn prompted(model: &mut Model) {
-    model.moments.pass();
+    model.draft.moments.pass();
 }
 
 /// Git has been read; `before` is what it said the time before. A head that was made since is a commit that nobody told of.
@@ -138,22 +138,22 @@ pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
     let mut effects = Vec::new();
     if let Some(made) = new_head(model, before) {
         let epoch = model.next_epoch();
-        model.moments.head = Some((made, epoch));
+        model.draft.moments.head = Some((made, epoch));
         effects.push(Effect::SetTimer(TimerId::NewHead(epoch), TELLING_TIME));
     }
-    model.moments.git_at = Some(model.now);
-    let head = match &model.git {
+    model.draft.moments.git_at = Some(model.now);
+    let head = match &model.draft.git {
         GitState::Facts(facts) => facts.head.clone(),
         _ => None,
     };
     let shown = |sha: &str| head.as_deref().is_some_and(|head| head.starts_with(sha));
     let mut ready = Vec::new();
-    for mut one in std::mem::take(&mut model.moments.waiting) {
+    for mut one in std::mem::take(&mut model.draft.moments.waiting) {
         let unseen = one.sha.as_deref().is_some_and(|sha| !shown(sha));
         if unseen && !one.again && head.is_some() {
             // The answer may be older than the commit.
             one.again = true;
-            model.moments.waiting.push(one);
+            model.draft.moments.waiting.push(one);
         } else {
             ready.push(one);
         }
@@ -161,7 +161,7 @@ pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
     for one in ready {
         effects.extend(save(model, one));
     }
-    if !model.moments.waiting.is_empty() {
+    if !model.draft.moments.waiting.is_empty() {
         effects.push(Effect::ReadGit);
     }
     effects
@@ -169,14 +169,18 @@ pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
 
 /// Those who know more of the head have had their time to tell.
 pub fn untold(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    let head = model.moments.head.take_if(|(_, waited)| *waited == epoch);
+    let head = model
+        .draft
+        .moments
+        .head
+        .take_if(|(_, waited)| *waited == epoch);
     let told = head.and_then(|(made, _)| committed(model, &made));
     told.unwrap_or_default()
 }
 
 /// The head, if it is another than before and was made since: one that was only checked out is older.
 fn new_head(model: &Model, before: &GitState) -> Option<Made> {
-    let (GitState::Facts(old), GitState::Facts(new)) = (before, &model.git) else {
+    let (GitState::Facts(old), GitState::Facts(new)) = (before, &model.draft.git) else {
         return None;
     };
     let top = new
@@ -184,14 +188,14 @@ fn new_head(model: &Model, before: &GitState) -> Option<Made> {
         .first()
         .filter(|top| new.head.as_ref() == Some(&top.sha))?;
     // Git counts in seconds.
-    let since = model.moments.git_at?.wall - chrono::TimeDelta::seconds(1);
+    let since = model.draft.moments.git_at?.wall - chrono::TimeDelta::seconds(1);
     let new_here = old.head.is_some() && old.head != new.head && top.at >= since;
     new_here.then(|| Made::reported(&top.sha, new.branch.as_deref(), &top.subject, None))
 }
 
 /// A commit was made; none if it was known.
 pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Effect>> {
-    let moments = &mut model.moments;
+    let moments = &mut model.draft.moments;
     if let Some(known) = moments.commits.iter_mut().find(|sha| made.is(sha)) {
         if known.len() < made.sha.len() {
             known.clone_from(&made.sha);
@@ -202,7 +206,7 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Ef
     if moments.commits.len() > COMMITS_KEPT {
         moments.commits.pop_front();
     }
-    model.tally.commits += 1;
+    model.outside.tally.commits += 1;
     let mut tags = vec!["git-commit".to_owned()];
     tags.extend(made.branch.clone());
     tags.push(made.short().to_owned());
@@ -228,7 +232,7 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Ef
 
 /// Whether this is the run that was seen last, seen in another way.
 pub(in crate::app) fn is_known(model: &Model, total: Total) -> bool {
-    let last = model.moments.tests;
+    let last = model.draft.moments.tests;
     last.is_some_and(|(last, at)| last == total && model.now.since(at) < SAME_RUN)
 }
 
@@ -241,15 +245,15 @@ pub(in crate::app) fn tested(
     failing: &[String],
 ) -> Option<Vec<Effect>> {
     let known = is_known(model, total);
-    model.moments.tests = Some((total, model.now));
+    model.draft.moments.tests = Some((total, model.now));
     if known {
         return None;
     }
     let word = if total.passed { "passed" } else { "failed" };
     if total.passed {
-        model.tally.tests_passed += 1;
+        model.outside.tally.tests_passed += 1;
     } else {
-        model.tally.tests_failed += 1;
+        model.outside.tally.tests_failed += 1;
     }
     let mut tags = vec![format!("tests-{word}")];
     tags.extend(total.count.map(|count| format!("tests-{count}")));
@@ -287,9 +291,9 @@ fn seen(
         _ => model.config.context.checkpoint_at_tests,
     };
     if signal.merit() == Merit::Good {
-        model.moments.good = Some(Breakpoint { signal, at });
+        model.draft.moments.good = Some(Breakpoint { signal, at });
     } else {
-        model.moments.pass();
+        model.draft.moments.pass();
     }
     let news = crate::api::wire::News {
         kind,
@@ -300,7 +304,7 @@ fn seen(
         return effects;
     }
     if may_save(model) {
-        model.moments.waiting.push(Waiting {
+        model.draft.moments.waiting.push(Waiting {
             task,
             tags,
             about,
@@ -315,7 +319,7 @@ fn seen(
 }
 
 pub(in crate::app) fn may_save(model: &mut Model) -> bool {
-    let (now, saves) = (model.now, &mut model.moments.saves);
+    let (now, saves) = (model.now, &mut model.draft.moments.saves);
     saves.retain(|at| now.since(*at) < Duration::from_secs(60));
     if saves.len() >= SAVES_A_MINUTE {
         return false;
@@ -343,13 +347,13 @@ fn save(model: &mut Model, what: Waiting) -> Vec<Effect> {
 /// something was finished, and while nothing runs.
 #[must_use]
 pub fn is_good(model: &Model, figure: &Figure) -> bool {
-    figure.level >= Level::Critical && model.moments.good.is_some() && is_safe(model)
+    figure.level >= Level::Critical && model.draft.moments.good.is_some() && is_safe(model)
 }
 
 /// The moment was taken up, or turned down by a breaker: either way it is not asked for again.
 pub fn take(model: &mut Model) {
-    if let Some(good) = model.moments.good.take() {
-        model.moments.taken = Some(good);
+    if let Some(good) = model.draft.moments.good.take() {
+        model.draft.moments.taken = Some(good);
     }
 }
 
@@ -365,7 +369,7 @@ pub fn reason(model: &Model) -> String {
 /// What makes the moment of the reboot a good one: `5 tests passed`.
 #[must_use]
 pub fn what(model: &Model) -> Option<String> {
-    let taken = model.moments.taken.as_ref();
+    let taken = model.draft.moments.taken.as_ref();
     taken.map(|taken| told(&taken.signal))
 }
 

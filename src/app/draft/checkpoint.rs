@@ -40,12 +40,12 @@ pub fn save(model: &mut Model, tags: Vec<String>) -> (Uuid, Vec<Effect>) {
 /// Everything that a later session needs, as it stands now.
 pub fn snapshot(model: &mut Model, id: Uuid, tags: Vec<String>) -> Checkpoint {
     handoff::draft(model);
-    let context = model.handoff.current().text.clone();
+    let context = model.draft.handoff.current().text.clone();
     checkpoint(model, id, context, tags)
 }
 
 fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Checkpoint {
-    let state = &model.preserved;
+    let state = &model.draft.preserved;
     Checkpoint {
         id,
         environment: model.identity.environment.clone(),
@@ -57,11 +57,14 @@ fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Ch
         next_steps: texts(&state.pending_items),
         tags,
         state: serde_json::to_value(state).unwrap_or_default(),
-        scratchpad: Some(saved_scratchpad(&model.notes.text, &model.notes.human)),
+        scratchpad: Some(saved_scratchpad(
+            &model.draft.notes.text,
+            &model.draft.notes.human,
+        )),
         created_at: model.now.wall,
         run: Some(model.run().clone()),
-        iteration: Some(model.iteration),
-        session: Some(model.session),
+        iteration: Some(model.session.iteration),
+        session: Some(model.session.id),
     }
 }
 
@@ -76,7 +79,7 @@ pub fn saved_scratchpad(text: &str, human: &HumanLines) -> SavedScratchpad {
 
 /// An id that no other checkpoint has.
 pub fn next_id(model: &mut Model) -> Uuid {
-    id(model.lots.reboot, model.next_epoch())
+    id(model.reboot.lots.reboot, model.next_epoch())
 }
 
 /// An id of its own for each checkpoint: the core has no randomness, so a number that none before it had is mixed
@@ -101,30 +104,34 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
         tags: more,
     } = body;
     // They count for this checkpoint alone: what the agent was told stays as it is.
-    let told = model.told.clone();
+    let told = model.draft.told.clone();
     if let Some(task) = &task {
-        model.told.set_objective(task);
+        model.draft.told.set_objective(task);
     }
-    let rest = std::mem::take(&mut model.told.pending_items);
+    let rest = std::mem::take(&mut model.draft.told.pending_items);
     for step in &next_steps {
-        model.told.completed_items.retain(|done| done.text != *step);
-        model.told.add_pending(step);
+        model
+            .draft
+            .told
+            .completed_items
+            .retain(|done| done.text != *step);
+        model.draft.told.add_pending(step);
     }
     for item in rest {
-        model.told.add_pending_from(&item.text, item.origin);
+        model.draft.told.add_pending_from(&item.text, item.origin);
     }
     let mut tags = vec![MANUAL.to_owned()];
     tags.extend(more.into_iter().filter(|tag| tag != MANUAL));
     let mut effects = scratchpad::save(model);
     handoff::draft(model);
-    let mut context = model.handoff.current().text.clone();
-    if model.handoff.edited.is_some() || context.is_empty() {
+    let mut context = model.draft.handoff.current().text.clone();
+    if model.draft.handoff.edited.is_some() || context.is_empty() {
         // A message in the human's own words follows no sources, and one that is switched off neither.
         context.push_str(&words(task.as_deref(), &next_steps));
     }
     let id = next_id(model);
     let checkpoint = checkpoint(model, id, context, tags);
-    model.told = told;
+    model.draft.told = told;
     handoff::draft(model);
     let reply = CheckpointReply {
         status: "saved".to_owned(),
@@ -140,7 +147,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
         ),
     };
     let reply = Reply::Checkpoint(Box::new(reply));
-    model.saves.push((checkpoint.id, call, reply));
+    model.draft.saves.push((checkpoint.id, call, reply));
     effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
     model.notice("checkpoint saved");
     effects
@@ -166,7 +173,7 @@ pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> (Uu
     let mut effects = scratchpad::save(model);
     let id = next_id(model);
     let mut checkpoint = snapshot(model, id, tags);
-    let mut state = model.preserved.clone();
+    let mut state = model.draft.preserved.clone();
     for (key, text) in [
         ("inferred_task", &known.inferred_task),
         ("inferred_context", &known.inferred_context),
@@ -217,14 +224,14 @@ pub fn at_line(model: &mut Model, crossing: &Crossing) -> Vec<Effect> {
 
 /// A turn is over: every so many of them everything is saved; the next one of the iteration takes its place.
 pub fn after_turn(model: &mut Model) -> Vec<Effect> {
-    let turns = model.agent.turns;
+    let turns = model.session.agent.turns;
     let interval = model.config.context.checkpoint_interval;
     if turns == 0 || !interval.is_some_and(|interval| turns.is_multiple_of(interval)) {
         return Vec::new();
     }
     let mut effects = scratchpad::save(model);
     let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
-    let checkpoint = snapshot(model, model.lots.reboot, tags);
+    let checkpoint = snapshot(model, model.reboot.lots.reboot, tags);
     effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
     effects
 }
@@ -243,10 +250,15 @@ pub fn at_reboot(model: &mut Model) -> Vec<Effect> {
 
 /// The store has taken a checkpoint, or has not: whoever waits for it is answered.
 pub fn kept(model: &mut Model, id: Uuid, kept: Kept) -> Vec<Effect> {
-    let Some(place) = model.saves.iter().position(|(saved, ..)| *saved == id) else {
+    let Some(place) = model
+        .draft
+        .saves
+        .iter()
+        .position(|(saved, ..)| *saved == id)
+    else {
         return Vec::new();
     };
-    let (_, call, mut reply) = model.saves.remove(place);
+    let (_, call, mut reply) = model.draft.saves.remove(place);
     let (status, message) = match &mut reply {
         Reply::Checkpoint(reply) => (&mut reply.status, &mut reply.message),
         Reply::Saved(reply) => (&mut reply.status, &mut reply.message),

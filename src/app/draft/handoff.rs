@@ -27,74 +27,78 @@ pub fn draft(model: &mut Model) {
 
 /// Compares the message with what the session shows. One that is empty was meant to be: nothing is compared with it.
 fn compare(model: &mut Model) {
-    let text = &model.handoff.current().text;
-    model.handoff.check = if text.is_empty() {
+    let text = &model.draft.handoff.current().text;
+    model.draft.handoff.check = if text.is_empty() {
         Check::default()
     } else {
-        check(text, &model.preserved, &model.work)
+        check(text, &model.draft.preserved, &model.draft.work)
     };
-    if model.handoff.check.is_complete() {
-        model.handoff.lists_missing = false;
+    if model.draft.handoff.check.is_complete() {
+        model.draft.handoff.lists_missing = false;
     }
 }
 
 /// Shows what the message misses in place of it, or the message again.
 pub fn toggle_missing(model: &mut Model) {
-    let listed = model.handoff.lists_missing;
-    model.handoff.lists_missing = !listed && !model.handoff.check.is_complete();
-    model.handoff.scroll = 0;
+    let listed = model.draft.handoff.lists_missing;
+    model.draft.handoff.lists_missing = !listed && !model.draft.handoff.check.is_complete();
+    model.draft.handoff.scroll = 0;
 }
 
 /// Adds what the message misses to it, as an edit of the human's.
 pub fn add_missing(model: &mut Model) {
-    let check = &model.handoff.check;
+    let check = &model.draft.handoff.check;
     if check.is_complete() {
         return;
     }
-    let body = with_missing(model.handoff.current().body(), check);
+    let body = with_missing(model.draft.handoff.current().body(), check);
     take_edit(model, &body);
 }
 
 fn make(model: &mut Model) {
-    model.notes.read();
+    model.draft.notes.read();
     let state = preserve(model);
     let marker = Marker {
         run: model.run().to_string(),
-        iteration: model.iteration.get(),
-        nonce: model.lots.nonce.clone(),
+        iteration: model.session.iteration.get(),
+        nonce: model.reboot.lots.nonce.clone(),
     };
     // Without a model the summary is made of the same records as the work at hand, which says it better.
-    let says_more = model.work.is_empty() || model.summary.is_by_model();
-    let summary = model.summary.text(model.agent.turns).filter(|_| says_more);
-    let git = git_lines(&model.git, &model.config.handoff);
-    if let Some(edited) = &model.handoff.edited {
+    let says_more = model.draft.work.is_empty() || model.draft.summary.is_by_model();
+    let summary = model
+        .draft
+        .summary
+        .text(model.session.agent.turns)
+        .filter(|_| says_more);
+    let git = git_lines(&model.draft.git, &model.config.handoff);
+    if let Some(edited) = &model.draft.handoff.edited {
         let warnings = quality::check_edited(&edited.text, ground(model));
-        if let Some(edited) = &mut model.handoff.edited {
+        if let Some(edited) = &mut model.draft.handoff.edited {
             edited.warnings = warnings;
         }
     }
     if !model.config.handoff.generate_handoff {
-        model.handoff.generated = none(marker);
-        model.preserved = state;
+        model.draft.handoff.generated = none(marker);
+        model.draft.preserved = state;
         return;
     }
     let closing = closing_words(model);
     let objective = state.current_objective.as_ref();
     let is_objective =
         |said: &&Said| objective.is_some_and(|objective| objective.text == said.text.trim());
-    let first_request = model.requests.first.as_ref();
+    let first_request = model.draft.requests.first.as_ref();
     let first_request = first_request.filter(|said| !is_objective(said));
-    let latest_request = model.requests.latest.as_ref();
+    let latest_request = model.draft.requests.latest.as_ref();
     let sources = Sources {
-        scratchpad: &model.notes.parsed,
+        scratchpad: &model.draft.notes.parsed,
         git: &git,
         closing: &closing,
         summary: summary.as_deref(),
-        recent_commands: &model.commands,
+        recent_commands: &model.draft.commands,
         first_request: first_request.map_or("", |said| &said.text),
         latest_request: latest_request.map_or("", |said| &said.text),
-        work: Some(&model.work),
-        included_files: &model.ground.included,
+        work: Some(&model.draft.work),
+        included_files: &model.draft.ground.included,
         include_tests: model.config.handoff.include_test_state,
         ground: ground(model),
         ..Sources::new(&marker, &state)
@@ -102,23 +106,23 @@ fn make(model: &mut Model) {
     let limits = Limits {
         max_state_size: model.config.handoff.max_state_size,
     };
-    match model.generator.generate(&sources, limits) {
-        Ok(handoff) => model.handoff.generated = handoff,
+    match model.draft.generator.generate(&sources, limits) {
+        Ok(handoff) => model.draft.handoff.generated = handoff,
         // A user's template that fails only on some values: the message must still get across.
         Err(error) => {
             let plain = Generator::default().generate(&sources, limits);
             let mut handoff = plain.expect("the compiled-in template takes any values");
             handoff.warnings.insert(0, error.to_string());
-            model.handoff.generated = handoff;
+            model.draft.handoff.generated = handoff;
         }
     }
-    close(&mut model.handoff.generated, &closing);
-    let unread = model.ground.warnings.iter().cloned();
-    model.handoff.generated.warnings.extend(unread);
+    close(&mut model.draft.handoff.generated, &closing);
+    let unread = model.draft.ground.warnings.iter().cloned();
+    model.draft.handoff.generated.warnings.extend(unread);
     if let Some(warning) = wins_little(model) {
-        model.handoff.generated.warnings.push(warning);
+        model.draft.handoff.generated.warnings.push(warning);
     }
-    model.preserved = state;
+    model.draft.preserved = state;
 }
 
 /// A template of the user's own may have no place for the closing words, without which a run would never end.
@@ -144,12 +148,12 @@ fn none(marker: Marker) -> Handoff {
 
 /// What the warnings compare with.
 fn ground(model: &Model) -> quality::Ground<'_> {
-    let head = match &model.git {
+    let head = match &model.draft.git {
         GitState::Facts(repository) => repository.head.as_deref(),
         _ => None,
     };
     quality::Ground {
-        missing: &model.ground.missing,
+        missing: &model.draft.ground.missing,
         head,
     }
 }
@@ -157,7 +161,7 @@ fn ground(model: &Model) -> quality::Ground<'_> {
 /// Has the files looked at that the handoff names and includes.
 #[must_use]
 pub fn read_ground(model: &Model) -> Effect {
-    let state = &model.preserved;
+    let state = &model.draft.preserved;
     let of_issues = state
         .known_issues
         .iter()
@@ -173,8 +177,8 @@ pub fn read_ground(model: &Model) -> Effect {
 
 /// The pane's recording tells of commands.
 pub fn recorded(model: &mut Model, iteration: IterationId, commands: String) {
-    if iteration == model.iteration && model.commands != commands {
-        model.commands = commands;
+    if iteration == model.session.iteration && model.draft.commands != commands {
+        model.draft.commands = commands;
         draft(model);
     }
 }
@@ -183,7 +187,10 @@ pub fn recorded(model: &mut Model, iteration: IterationId, commands: String) {
 fn wins_little(model: &Model) -> Option<String> {
     let used = model.used()?;
     let base = fresh_load(model)?;
-    let after = Tokens(base.0.saturating_add(model.handoff.generated.tokens().0));
+    let after = Tokens(
+        base.0
+            .saturating_add(model.draft.handoff.generated.tokens().0),
+    );
     // A session that has hardly begun is no news.
     let grown = used.0 > base.0.saturating_add(10_000);
     let little = after.0.saturating_mul(10) >= used.0.saturating_mul(8);
@@ -199,18 +206,18 @@ fn wins_little(model: &Model) -> Option<String> {
 
 /// Everything that is preserved, each source in the order of [`crate::handoff::preserved`].
 fn preserve(model: &Model) -> PreservedState {
-    let mut state = model.told.clone();
-    state.feed_scratchpad(&model.notes.parsed);
-    model.todo.feed(&mut state);
+    let mut state = model.draft.told.clone();
+    state.feed_scratchpad(&model.draft.notes.parsed);
+    model.draft.todo.feed(&mut state);
     if let Some(task) = run_task(model) {
         state.set_objective(task);
     }
     if state.current_objective.is_none()
-        && let Some(first) = &model.requests.first
+        && let Some(first) = &model.draft.requests.first
     {
         state.set_objective(&first.text);
     }
-    if let GitState::Facts(repository) = &model.git {
+    if let GitState::Facts(repository) = &model.draft.git {
         state.feed_git(&repository.modified, &repository.created);
     }
     state
@@ -239,12 +246,12 @@ pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec
 
 /// Opens the editor on the message below its marker line.
 pub fn edit(model: &mut Model) {
-    model.handoff.editor = Some(Editor::new(model.handoff.current().body()));
+    model.draft.handoff.editor = Some(Editor::new(model.draft.handoff.current().body()));
 }
 
 /// Keeps what the editor holds as the message in the human's own words.
 pub fn save_edit(model: &mut Model) {
-    if let Some(text) = model.handoff.editor.as_ref().map(Editor::text) {
+    if let Some(text) = model.draft.handoff.editor.as_ref().map(Editor::text) {
         take_edit(model, &text);
     }
 }
@@ -252,37 +259,38 @@ pub fn save_edit(model: &mut Model) {
 /// Does so and leaves the editor.
 pub fn finish_edit(model: &mut Model) {
     save_edit(model);
-    model.handoff.editor = None;
+    model.draft.handoff.editor = None;
 }
 
 /// Keeps a body that the human wrote, if it differs from what was generated.
 pub fn take_edit(model: &mut Model, body: &str) {
-    let edited = model.handoff.generated.edited(body);
-    if edited.text == model.handoff.current().text {
+    let edited = model.draft.handoff.generated.edited(body);
+    if edited.text == model.draft.handoff.current().text {
         return;
     }
-    model.handoff.edited = (edited.text != model.handoff.generated.text).then_some(edited);
+    model.draft.handoff.edited =
+        (edited.text != model.draft.handoff.generated.text).then_some(edited);
     compare(model);
     model.notice("the handoff is yours now: it is sent as you wrote it");
 }
 
 /// Keeps a body without a word about it: the message of a reboot that was taken back.
 pub fn keep(model: &mut Model, body: &str) {
-    model.handoff.edited = Some(model.handoff.generated.edited(body));
+    model.draft.handoff.edited = Some(model.draft.handoff.generated.edited(body));
     compare(model);
 }
 
 /// A session has begun with the message: what the human did to the rules in it holds from now on.
 pub fn leave_edit(model: &mut Model) {
-    if let Some(edited) = model.handoff.edited.take() {
-        let made = &model.handoff.generated.text;
-        work::take_edited_rules(&mut model.told, made, &edited.text);
+    if let Some(edited) = model.draft.handoff.edited.take() {
+        let made = &model.draft.handoff.generated.text;
+        work::take_edited_rules(&mut model.draft.told, made, &edited.text);
     }
 }
 
 /// Drops the human's version.
 pub fn discard_edit(model: &mut Model) {
-    if model.handoff.edited.take().is_some() {
+    if model.draft.handoff.edited.take().is_some() {
         compare(model);
         model.notice("your version of the handoff is dropped: it follows its sources again");
     }
@@ -292,9 +300,9 @@ pub fn discard_edit(model: &mut Model) {
 /// removed there must not stay here. The rest counts as what signals said.
 pub fn return_to_sources(model: &mut Model) {
     let mut notes = PreservedState::default();
-    model.notes.read();
-    notes.feed_scratchpad(&model.notes.parsed);
-    let state = &mut model.told;
+    model.draft.notes.read();
+    notes.feed_scratchpad(&model.draft.notes.parsed);
+    let state = &mut model.draft.told;
     let in_notes = |origin, listed: bool| origin == Origin::Scratchpad && listed;
     state.decisions.retain(|one| {
         let mut listed = notes.decisions.iter();
@@ -313,13 +321,13 @@ pub fn return_to_sources(model: &mut Model) {
     };
     let completed = of_list(&mut state.completed_items, &notes.completed_items);
     let pending = of_list(&mut state.pending_items, &notes.pending_items);
-    model.todo.restore(completed, pending);
+    model.draft.todo.restore(completed, pending);
     let objective = &mut state.current_objective;
     match objective.as_ref().map(|objective| objective.origin) {
         Some(Origin::Scratchpad) if *objective == notes.current_objective => *objective = None,
         // A first prompt: an objective that is written into the scratchpad later wins over it.
         Some(Origin::Human) if notes.current_objective.is_none() => {
-            model.requests.first = objective.take().map(|objective| Said {
+            model.draft.requests.first = objective.take().map(|objective| Said {
                 text: objective.text,
                 at: None,
             });

@@ -20,7 +20,10 @@ pub fn save_iteration(model: &mut Model) -> Vec<Effect> {
 /// The run's record. It has an end once its last iteration has: what is written last is the whole of it.
 fn meta(model: &Model) -> Meta {
     let run = model.autopilot.as_ref().map(|run| &run.pilot);
-    let quitting = model.quitting.filter(|_| model.lineage.current().is_none());
+    let quitting = model
+        .outside
+        .quitting
+        .filter(|_| model.lineage.current().is_none());
     let end = quitting.map(|quitting| {
         let end = run.and_then(Autopilot::end).unwrap_or_else(|| RunEnd {
             reason: quitting.reason,
@@ -39,8 +42,12 @@ fn meta(model: &Model) -> Meta {
 /// Copies the figures of the moment into the open record.
 pub(in crate::app) fn note_figures(model: &mut Model) {
     let used = model.used();
-    let (session, totals, cost) = (model.session, model.transcript.totals, model.agent.cost_usd);
-    let compactions = model.compactions.count();
+    let (session, totals, cost) = (
+        model.session.id,
+        model.session.transcript.totals,
+        model.session.agent.cost_usd,
+    );
+    let compactions = model.session.compactions.count();
     if let Some(current) = model.lineage.current_mut() {
         current.session_id = Some(session);
         current.tokens = totals;
@@ -54,12 +61,12 @@ pub(in crate::app) fn note_figures(model: &mut Model) {
 /// Where the session stands, to be kept: asked for when a turn begins, because the last figures of the one before come after
 /// its end, and when the iteration ends.
 pub(in crate::app) fn keep_turn(model: &Model) -> Option<Effect> {
-    let figure = model.guard.figure(model.now)?;
+    let figure = model.session.guard.figure(model.now)?;
     Some(Effect::KeepTurn(TurnFigures {
-        iteration: model.iteration,
+        iteration: model.session.iteration,
         at: model.now.wall,
         used: figure.used,
         usable: figure.usable,
-        cost_usd: model.agent.cost_usd,
+        cost_usd: model.session.agent.cost_usd,
     }))
 }

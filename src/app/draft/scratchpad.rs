@@ -31,7 +31,7 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// The file says this, or is gone.
 pub fn read(model: &mut Model, disk: Option<String>) -> Vec<Effect> {
-    let notes = &mut model.notes;
+    let notes = &mut model.draft.notes;
     let by_agent = std::mem::take(&mut notes.agent_wrote);
     let Some(disk) = disk else {
         if notes.text.is_empty() {
@@ -80,19 +80,19 @@ pub fn read(model: &mut Model, disk: Option<String>) -> Vec<Effect> {
 
 /// The agent's hook says that it wrote the file: what is read now is the agent's.
 pub fn agent_wrote(model: &mut Model) -> Vec<Effect> {
-    model.notes.agent_wrote = true;
+    model.draft.notes.agent_wrote = true;
     vec![Effect::ReadScratchpad]
 }
 
 /// The agent's next text will be a change of this one, which its session has got.
 pub fn handed_over(model: &mut Model) {
-    let notes = &mut model.notes;
+    let notes = &mut model.draft.notes;
     notes.text.clone_into(&mut notes.agent_base);
 }
 
 /// The agent's signal: a change of what it wrote last.
 pub fn signalled(model: &mut Model, text: &str) -> Vec<Effect> {
-    let notes = &mut model.notes;
+    let notes = &mut model.draft.notes;
     let text = clean::typed(text);
     let merged = merge(&notes.agent_base, &notes.text, &text);
     notes.agent_base = text;
@@ -107,18 +107,18 @@ pub fn signalled(model: &mut Model, text: &str) -> Vec<Effect> {
 /// not go on into the file: shown in a terminal they would act.
 fn take(model: &mut Model, by: Author, text: &str) -> Vec<Effect> {
     let text = clean::typed(text);
-    if text == model.notes.text {
-        return if model.notes.disk == text {
+    if text == model.draft.notes.text {
+        return if model.draft.notes.disk == text {
             Vec::new()
         } else {
             write(model)
         };
     }
-    model.notes.changed_at = Some(model.now);
-    model.notes.text = text;
-    if let Some(editor) = &mut model.notes.editor {
+    model.draft.notes.changed_at = Some(model.now);
+    model.draft.notes.text = text;
+    if let Some(editor) = &mut model.draft.notes.editor {
         let mine = editor.text();
-        let now = &model.notes.text;
+        let now = &model.draft.notes.text;
         let mut merged = merge(&editor.base, &mine, now);
         let mut typed = HumanLines::default();
         typed.edited(&editor.base, &mine);
@@ -133,7 +133,7 @@ fn take(model: &mut Model, by: Author, text: &str) -> Vec<Effect> {
     }
     handoff::draft(model);
     let mut effects = vec![new_version(model, by, false)];
-    if model.notes.text != model.notes.disk {
+    if model.draft.notes.text != model.draft.notes.disk {
         effects.extend(write(model));
     }
     effects
@@ -141,7 +141,7 @@ fn take(model: &mut Model, by: Author, text: &str) -> Vec<Effect> {
 
 /// A person's text is in force from now on.
 fn put(model: &mut Model, text: &str) -> Vec<Effect> {
-    let notes = &mut model.notes;
+    let notes = &mut model.draft.notes;
     let text = clean::typed(text);
     notes.human.edited(&notes.text, &text);
     notes.foreign = None;
@@ -159,7 +159,7 @@ fn put(model: &mut Model, text: &str) -> Vec<Effect> {
 }
 
 fn new_version(model: &mut Model, by: Author, goes_on: bool) -> Effect {
-    let notes = &mut model.notes;
+    let notes = &mut model.draft.notes;
     let last = notes.versions.last();
     let goes_on = goes_on && last.is_some_and(|last| last.by == by);
     let number = last.map_or(0, |last| last.number) + u64::from(!goes_on);
@@ -178,15 +178,17 @@ fn new_version(model: &mut Model, by: Author, goes_on: bool) -> Effect {
 /// Writes what is in force.
 fn write(model: &Model) -> Vec<Effect> {
     vec![Effect::WriteScratchpad {
-        base: model.notes.disk.clone(),
-        text: model.notes.text.clone(),
+        base: model.draft.notes.disk.clone(),
+        text: model.draft.notes.text.clone(),
     }]
 }
 
 /// The file says this now.
 pub fn saved(model: &mut Model, text: String) -> Vec<Effect> {
-    model.notes.disk = text;
-    if model.notes.unsaved.take().is_none() || model.notes.disk != model.notes.text {
+    model.draft.notes.disk = text;
+    if model.draft.notes.unsaved.take().is_none()
+        || model.draft.notes.disk != model.draft.notes.text
+    {
         return Vec::new();
     }
     model.notice("the scratchpad is saved again");
@@ -196,19 +198,19 @@ pub fn saved(model: &mut Model, text: String) -> Vec<Effect> {
 /// The file takes nothing: it is tried again, and until then the text is kept as a version that was not saved.
 pub fn not_saved(model: &mut Model, why: String) -> Vec<Effect> {
     let epoch = model.next_epoch();
-    model.save_epoch = epoch;
+    model.draft.save_epoch = epoch;
     let mut effects = vec![Effect::SetTimer(TimerId::SaveNotes(epoch), RETRY)];
-    if model.notes.unsaved.as_ref() != Some(&why) {
+    if model.draft.notes.unsaved.as_ref() != Some(&why) {
         model.trouble(format!("the scratchpad is not saved: {why}"));
     }
-    model.notes.unsaved = Some(why);
+    model.draft.notes.unsaved = Some(why);
     effects.extend(mark_version(model));
     effects
 }
 
 /// Notes in the newest version whether it is saved.
 fn mark_version(model: &mut Model) -> Vec<Effect> {
-    let notes = &mut model.notes;
+    let notes = &mut model.draft.notes;
     let unsaved_over = notes.unsaved.is_some().then(|| notes.disk.clone());
     let mut version = match notes.versions.last() {
         Some(last) if last.unsaved_over != unsaved_over => last.clone(),
@@ -223,7 +225,7 @@ fn mark_version(model: &mut Model) -> Vec<Effect> {
 /// checkpoint's scratchpad takes its place.
 pub fn versions_read(model: &mut Model, versions: Versions) -> Vec<Effect> {
     let mut effects = take_versions(model, versions);
-    if model.notes.restored.is_some() {
+    if model.draft.notes.restored.is_some() {
         // Of two texts the last one is written: the first would not be on disk yet, as what the second replaces.
         effects.retain(|effect| !matches!(effect, Effect::WriteScratchpad { .. }));
         effects.extend(restore_saved(model));
@@ -233,27 +235,27 @@ pub fn versions_read(model: &mut Model, versions: Versions) -> Vec<Effect> {
 
 /// The versions cannot be read: for a restored checkpoint, each line that is there counts as a person's.
 pub fn no_versions(model: &mut Model) -> Vec<Effect> {
-    if model.notes.restored.is_none() {
+    if model.draft.notes.restored.is_none() {
         return Vec::new();
     }
-    model.notes.human = HumanLines::since(None, &model.notes.text);
+    model.draft.notes.human = HumanLines::since(None, &model.draft.notes.text);
     restore_saved(model)
 }
 
 /// Brings back the scratchpad of a checkpoint, as what the agent of that session wrote last: a line of a person's in the
 /// present one stays, and the present one is an earlier version.
 fn restore_saved(model: &mut Model) -> Vec<Effect> {
-    let Some(SavedScratchpad { text, human }) = model.notes.restored.take() else {
+    let Some(SavedScratchpad { text, human }) = model.draft.notes.restored.take() else {
         return Vec::new();
     };
-    let notes = &mut model.notes;
+    let notes = &mut model.draft.notes;
     let merged = notes.human.kept(&notes.text, &text);
     if merged != text {
         model.notice(
             "the checkpoint's scratchpad is back; lines of yours that it did not have stay",
         );
     }
-    let notes = &mut model.notes;
+    let notes = &mut model.draft.notes;
     notes.human.extend(human);
     notes.foreign = None;
     // The session that goes on from it was given this one.
@@ -264,7 +266,7 @@ fn restore_saved(model: &mut Model) -> Vec<Effect> {
 }
 
 fn take_versions(model: &mut Model, mut versions: Versions) -> Vec<Effect> {
-    let notes = &mut model.notes;
+    let notes = &mut model.draft.notes;
     let offset = versions.last().map_or(0, |last| last.number);
     let now = std::mem::take(&mut notes.versions);
     let last = versions.last().cloned();
@@ -294,20 +296,20 @@ fn take_versions(model: &mut Model, mut versions: Versions) -> Vec<Effect> {
 
 /// Opens the editor.
 pub fn edit(model: &mut Model) {
-    model.notes.looking = None;
-    model.notes.editor = Some(Editor::new(&model.notes.text));
+    model.draft.notes.looking = None;
+    model.draft.notes.editor = Some(Editor::new(&model.draft.notes.text));
 }
 
 /// The editor's text has changed: it is written after a moment.
 pub fn edited(model: &mut Model) -> Vec<Effect> {
     let epoch = model.next_epoch();
-    model.save_epoch = epoch;
+    model.draft.save_epoch = epoch;
     vec![Effect::SetTimer(TimerId::SaveNotes(epoch), SAVE_DELAY)]
 }
 
 /// It is time to write.
 pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    if epoch == model.save_epoch {
+    if epoch == model.draft.save_epoch {
         save(model)
     } else {
         Vec::new()
@@ -316,10 +318,10 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
 
 /// Writes what the editor holds, and what could not be written before.
 pub fn save(model: &mut Model) -> Vec<Effect> {
-    let text = model.notes.editor.as_ref().map(Editor::text);
+    let text = model.draft.notes.editor.as_ref().map(Editor::text);
     match text {
-        Some(text) if text != model.notes.text => put(model, &text),
-        _ if model.notes.unsaved.is_some() => write(model),
+        Some(text) if text != model.draft.notes.text => put(model, &text),
+        _ if model.draft.notes.unsaved.is_some() => write(model),
         _ => Vec::new(),
     }
 }
@@ -328,26 +330,26 @@ pub fn save(model: &mut Model) -> Vec<Effect> {
 pub fn write_over(model: &mut Model, base: &str, text: &str) -> Vec<Effect> {
     let mut typed = HumanLines::default();
     typed.edited(base, text);
-    let merged = merge(base, text, &model.notes.text);
+    let merged = merge(base, text, &model.draft.notes.text);
     put(model, &typed.kept(text, &merged))
 }
 
 /// Saves and leaves the editor.
 pub fn finish_edit(model: &mut Model) -> Vec<Effect> {
     let effects = save(model);
-    model.notes.editor = None;
+    model.draft.notes.editor = None;
     effects
 }
 
 /// Whether words of a person's are not in the file.
 #[must_use]
 pub fn is_unsaved(model: &Model) -> bool {
-    model.notes.unsaved.is_some()
+    model.draft.notes.unsaved.is_some()
 }
 
 /// Shows an older version (or a newer one), beginning with the one before what is in force.
 pub fn look(model: &mut Model, older: bool) {
-    let notes = &mut model.notes;
+    let notes = &mut model.draft.notes;
     let oldest = notes.versions.iter().len().saturating_sub(1);
     let at = match (notes.looking, older) {
         (None, true) if oldest > 0 => Some(1),
@@ -364,11 +366,11 @@ pub fn look(model: &mut Model, older: bool) {
 
 /// Brings back the version that is looked at.
 pub fn restore(model: &mut Model) -> Vec<Effect> {
-    let Some(version) = model.notes.looked_at().cloned() else {
+    let Some(version) = model.draft.notes.looked_at().cloned() else {
         return Vec::new();
     };
-    model.notes.looking = None;
-    model.notes.scroll = 0;
+    model.draft.notes.looking = None;
+    model.draft.notes.scroll = 0;
     model.notice(format!(
         "version {} of the scratchpad is back",
         version.number

@@ -23,23 +23,23 @@ use crate::app::{
 /// The Stop hook tells the last message of a turn.
 pub fn by_hook(model: &mut Model, message: &str) -> Vec<Effect> {
     let mut signals = signal::parse(message);
-    signals.retain(|signal| model.heard.by_hook(signal));
-    model.heard.end_hook();
+    signals.retain(|signal| model.draft.heard.by_hook(signal));
+    model.draft.heard.end_hook();
     take_in(model, signals)
 }
 
 /// The transcript tells what the assistant has said.
 pub fn by_transcript(model: &mut Model, mut signals: Vec<Signal>) -> Vec<Effect> {
-    signals.retain(|signal| model.heard.by_transcript(signal));
+    signals.retain(|signal| model.draft.heard.by_transcript(signal));
     take_in(model, signals)
 }
 
 /// A generic agent's pane shows these.
 pub fn by_pane(model: &mut Model, iteration: IterationId, signals: Vec<Signal>) -> Vec<Effect> {
-    if iteration != model.iteration {
+    if iteration != model.session.iteration {
         return Vec::new();
     }
-    let news = model.heard.by_pane(signals);
+    let news = model.draft.heard.by_pane(signals);
     take_in(model, news)
 }
 
@@ -49,7 +49,7 @@ fn take_in(model: &mut Model, signals: Vec<Signal>) -> Vec<Effect> {
     }
     let mut effects = Vec::new();
     for signal in &signals {
-        model.told.feed_signal(signal, model.now.wall);
+        model.draft.told.feed_signal(signal, model.now.wall);
     }
     // Of several scratchpads the last one stands: the others would only be overwritten.
     let notes = signals.into_iter().rev().find_map(|signal| match signal {

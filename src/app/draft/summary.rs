@@ -53,22 +53,22 @@ fn has_transcript(model: &Model) -> bool {
 /// Usage has passed a line upwards.
 pub fn crossed(model: &mut Model, level: Level) -> Vec<Effect> {
     // An agent that is being ended says no more that could be summed up.
-    let over = model.quitting.is_some() || model.ending.is_some();
-    if level < Level::Critical || over || model.summary.warned || !wants_model(model) {
+    let over = model.outside.quitting.is_some() || model.reboot.ending.is_some();
+    if level < Level::Critical || over || model.draft.summary.warned || !wants_model(model) {
         return Vec::new();
     }
-    model.summary.warned = true;
-    if model.agent.state != AgentState::Busy {
+    model.draft.summary.warned = true;
+    if model.session.agent.state != AgentState::Busy {
         return order(model, true);
     }
     let epoch = model.next_epoch();
-    model.summary.due = Some(epoch);
+    model.draft.summary.due = Some(epoch);
     vec![Effect::SetTimer(TimerId::Summary(epoch), SETTLE)]
 }
 
 /// A turn has ended.
 pub fn turn_over(model: &mut Model) -> Vec<Effect> {
-    match model.summary.due.take() {
+    match model.draft.summary.due.take() {
         Some(_) => order(model, true),
         None => Vec::new(),
     }
@@ -79,9 +79,9 @@ pub fn refresh(model: &mut Model) -> Vec<Effect> {
     if !has_transcript(model) {
         return Vec::new();
     }
-    model.summary.due = None;
-    let turns = model.agent.turns;
-    let summaries = &model.summary;
+    model.draft.summary.due = None;
+    let turns = model.session.agent.turns;
+    let summaries = &model.draft.summary;
     let by_model = |one: &Summary| one.made.source == SummarySource::Model && one.turns == turns;
     let under_way = |order: &Order| order.asking && order.turns == turns;
     if summaries.current.as_ref().is_some_and(by_model)
@@ -90,16 +90,16 @@ pub fn refresh(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     // What a model has refused a moment ago it would refuse again.
-    let ask = wants_model(model) && model.summary.answered != Some(turns);
+    let ask = wants_model(model) && model.draft.summary.answered != Some(turns);
     order(model, ask)
 }
 
 fn order(model: &mut Model, ask: bool) -> Vec<Effect> {
     let epoch = model.next_epoch();
     let id = SummaryId(epoch);
-    model.summary.order = Some(Order {
+    model.draft.summary.order = Some(Order {
         id,
-        turns: model.agent.turns,
+        turns: model.session.agent.turns,
         reading: true,
         asking: ask,
     });
@@ -112,19 +112,19 @@ fn order(model: &mut Model, ask: bool) -> Vec<Effect> {
 /// Whether drafting has to wait: for the transcript in any case, for the model only if nobody would look at the draft.
 #[must_use]
 pub fn is_awaited(model: &Model, unattended: bool) -> bool {
-    let order = model.summary.order.as_ref();
+    let order = model.draft.summary.order.as_ref();
     order.is_some_and(|order| order.reading || (unattended && order.asking))
 }
 
 /// The transcript has been read: the summary that needs no model.
 pub fn condensed(model: &mut Model, id: SummaryId, text: Result<String, String>) -> Vec<Effect> {
-    let Some(mut order) = model.summary.order.filter(|order| order.id == id) else {
+    let Some(mut order) = model.draft.summary.order.filter(|order| order.id == id) else {
         return Vec::new();
     };
     order.reading = false;
     // Without a word there is nothing that a model could be asked.
     order.asking &= text.is_ok();
-    model.summary.order = order.asking.then_some(order);
+    model.draft.summary.order = order.asking.then_some(order);
     let mut effects = Vec::new();
     if order.asking {
         let limit = model.config.summary.timeout + PATIENCE;
@@ -132,9 +132,9 @@ pub fn condensed(model: &mut Model, id: SummaryId, text: Result<String, String>)
     }
     let ours = |one: &Summary| one.made.source == SummarySource::Fallback;
     match text {
-        Ok(text) if model.summary.current.as_ref().is_none_or(ours) => {
-            let before = model.summary.current.take().map(|one| one.made);
-            model.summary.current = Some(Summary {
+        Ok(text) if model.draft.summary.current.as_ref().is_none_or(ours) => {
+            let before = model.draft.summary.current.take().map(|one| one.made);
+            model.draft.summary.current = Some(Summary {
                 text,
                 made: made_without_model(model, order, before),
                 turns: order.turns,
@@ -168,10 +168,10 @@ fn made_without_model(model: &Model, order: Order, before: Option<SummaryMade>) 
 
 /// The model has answered, or has not.
 pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) -> Vec<Effect> {
-    let Some(order) = model.summary.order.take_if(|order| order.id == id) else {
+    let Some(order) = model.draft.summary.order.take_if(|order| order.id == id) else {
         return Vec::new();
     };
-    model.summary.answered = Some(order.turns);
+    model.draft.summary.answered = Some(order.turns);
     let Outcome {
         text,
         cost_usd,
@@ -180,7 +180,7 @@ pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) -> Vec<Effec
     match text {
         Ok(text) => {
             let unfounded = marks(&text);
-            model.summary.current = Some(Summary {
+            model.draft.summary.current = Some(Summary {
                 text,
                 made: SummaryMade {
                     source: SummarySource::Model,
@@ -212,8 +212,8 @@ pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) -> Vec<Effec
 
 /// Notes on the summary that stays why there is no newer one by a model, and what that has cost.
 fn note(model: &mut Model, why: &str, cost_usd: Option<f64>, duration_ms: Option<u64>) {
-    let turns = model.agent.turns;
-    let Some(current) = &mut model.summary.current else {
+    let turns = model.session.agent.turns;
+    let Some(current) = &mut model.draft.summary.current else {
         return;
     };
     let made = &mut current.made;
@@ -233,10 +233,17 @@ fn note(model: &mut Model, why: &str, cost_usd: Option<f64>, duration_ms: Option
 
 /// A timer has run out: the turn goes on and on, or somebody does not answer.
 pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    if model.summary.due.take_if(|due| *due == epoch).is_some() {
+    if model
+        .draft
+        .summary
+        .due
+        .take_if(|due| *due == epoch)
+        .is_some()
+    {
         return order(model, true);
     }
     let Some(order) = model
+        .draft
         .summary
         .order
         .as_mut()
@@ -262,19 +269,19 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
         };
         effects.extend(answered(model, id, outcome));
     } else {
-        model.summary.order = None;
+        model.draft.summary.order = None;
     }
     effects
 }
 
 /// The message is fixed: what has not come by now is not waited for, and the record says so.
 pub fn settle(model: &mut Model) -> Vec<Effect> {
-    model.summary.due = None;
-    let Some(order) = model.summary.order.take() else {
+    model.draft.summary.due = None;
+    let Some(order) = model.draft.summary.order.take() else {
         return Vec::new();
     };
     let mut effects = vec![Effect::CancelSummary];
-    if order.asking && model.summary.current.is_some() {
+    if order.asking && model.draft.summary.current.is_some() {
         note(
             model,
             "the reboot was approved before the model had answered",
@@ -288,18 +295,18 @@ pub fn settle(model: &mut Model) -> Vec<Effect> {
 
 /// The iteration, or its session, is over: nobody wants its summary any more.
 pub fn close(model: &mut Model) -> Vec<Effect> {
-    model.summary.due = None;
-    let order = model.summary.order.take();
+    model.draft.summary.due = None;
+    let order = model.draft.summary.order.take();
     order.map(|_| Effect::CancelSummary).into_iter().collect()
 }
 
 /// Puts the summary where it belongs: into the draft, the record and its file.
 fn keep(model: &mut Model) -> Vec<Effect> {
     handoff::draft(model);
-    let Some(current) = model.summary.current.clone() else {
+    let Some(current) = model.draft.summary.current.clone() else {
         return Vec::new();
     };
-    let iteration = model.iteration;
+    let iteration = model.session.iteration;
     if let Some(record) = model.lineage.get_mut(iteration) {
         record.summary = Some(current.text.clone());
         record.summary_made = Some(current.made);

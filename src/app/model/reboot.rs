@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::{
+    app::event::Lots,
     clock::At,
+    config::RebootMode,
     guard::Level,
     handoff::Handoff,
     lineage::{Cause, IterationId, TrimRecord, Way, journal::Step},
@@ -11,6 +13,7 @@ use crate::{
 };
 
 use super::{
+    ending::Ending,
     trim::{Offer, Preview},
     unsent::OnDisk,
 };
@@ -19,8 +22,18 @@ use super::{
 pub(in crate::app) const WITHDRAWN: &str = "withdrawn";
 
 /// The reboot under way and what is remembered between two.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reboot {
+    /// Who decides when to reboot.
+    pub mode: RebootMode,
+    /// Whether reboots by themselves are paused.
+    pub paused: bool,
+    /// Random values for the next reboot.
+    pub lots: Lots,
+    /// The unsent prompt of the session before, until it stands in this one's prompt box.
+    pub unsent: Option<String>,
+    /// How far ending the agent is, if it is being ended.
+    pub ending: Option<Ending>,
     /// The reboot under way.
     pub attempt: Option<Attempt>,
     /// Why none begins by itself for now.
@@ -34,6 +47,22 @@ pub struct Reboot {
 }
 
 impl Reboot {
+    /// None is under way, and none has been.
+    pub(super) const fn new(mode: RebootMode, lots: Lots) -> Self {
+        Self {
+            mode,
+            paused: false,
+            lots,
+            unsent: None,
+            ending: None,
+            attempt: None,
+            quiet: None,
+            begun: Vec::new(),
+            failure: None,
+            called: None,
+        }
+    }
+
     /// Another session begins: what a person was called for was about the one before.
     pub const fn forget_calls(&mut self) {
         self.called = None;

@@ -4,9 +4,20 @@ use std::collections::VecDeque;
 
 use chrono::{DateTime, Utc};
 
-use crate::{clock::At, lineage::journal::Step, transcript::Tokens};
+use crate::{
+    clock::At,
+    lineage::{IterationId, journal::Step},
+    pane::replay::Replay,
+    transcript::Tokens,
+};
 
-use super::reading::Reading;
+use super::{
+    copy::{CopyMode, Press},
+    external::External,
+    history::HistoryPanel,
+    reading::Reading,
+    tour::Tour,
+};
 
 /// How many messages are kept: a day of work.
 const LOGGED: usize = 500;
@@ -70,9 +81,100 @@ pub enum Outcome {
     },
 }
 
+/// What has the keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Focus {
+    /// The hosted program.
+    #[default]
+    Pane,
+    /// The scratchpad panel.
+    Scratchpad,
+    /// The handoff panel.
+    Handoff,
+    /// The history panel.
+    History,
+}
+
+impl Focus {
+    /// In the order in which the focus moves.
+    pub const ALL: [Self; 4] = [Self::Pane, Self::Scratchpad, Self::Handoff, Self::History];
+}
+
+/// What lies over everything and has the keys until it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlay {
+    /// Every key in force.
+    Help {
+        /// The first line shown.
+        scroll: u16,
+    },
+    /// The handoff before it is sent. Only a person at the keyboard opens it: its letters decide, and must not be those of a
+    /// prompt that is being typed.
+    Review,
+    /// The recording of an iteration.
+    Replay {
+        /// Which.
+        iteration: IterationId,
+    },
+    /// What was said in the footer, with times.
+    Messages {
+        /// How many rows are scrolled.
+        scroll: u16,
+    },
+    /// How the context has filled, turn by turn.
+    Chart,
+    /// Whether to quit while a turn runs.
+    Quit,
+    /// The agent's process is gone: what now?
+    Exited,
+}
+
+/// A line in the footer for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What it says.
+    pub text: String,
+    /// Whether something went wrong.
+    pub bad: bool,
+    /// Since when it is shown.
+    pub at: At,
+}
+
 /// What a person looks at.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct View {
+    /// The history panel.
+    pub history: HistoryPanel,
+    /// What has the keys.
+    pub focus: Focus,
+    /// Whether the pane has the whole screen.
+    pub zoomed: bool,
+    /// What lies over everything.
+    pub overlay: Option<Overlay>,
+    /// Whether the prefix was just pressed.
+    pub prefixed: bool,
+    /// Copy mode, while the pane is read and not lived in.
+    pub copy: Option<CopyMode>,
+    /// The recording that is played.
+    pub replay: Option<Replay>,
+    /// The epoch of the timer that plays it.
+    pub replay_epoch: u64,
+    /// The last press of the mouse on the pane's text.
+    pub press: Option<Press>,
+    /// Where the link goes that the pointer stands on, if it does: a target that is passed on.
+    pub hovered: Option<String>,
+    /// The guided tour, in the demo.
+    pub tour: Option<Tour>,
+    /// The host terminal's size, in cells: columns, rows.
+    pub host: (u16, u16),
+    /// Whether the host terminal has the focus, once it has said so.
+    pub host_focused: Option<bool>,
+    /// The document that is in `$EDITOR`, while that has the host terminal.
+    pub external: Option<External>,
+    /// A paste that is coming in for one of our editors.
+    pub pasting: Vec<u8>,
+    /// Lines for the footer, newest last.
+    pub notices: VecDeque<Notice>,
     /// The message log, newest last.
     pub log: VecDeque<Logged>,
     /// The search in the help page.

@@ -87,8 +87,9 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<E
         tracing::info!(signal, "told to end");
     }
     // A signal to a run that nobody watches is how it is asked to end; elsewhere the machine or the terminal goes.
-    let urgent = model.quitting.is_some() || (signal.is_some() && !is_unattended(model));
+    let urgent = model.outside.quitting.is_some() || (signal.is_some() && !is_unattended(model));
     let reason = model
+        .outside
         .quitting
         .map_or(EndReason::Shutdown, |quitting| quitting.reason);
     if let Some(signal) = signal.filter(|_| !urgent) {
@@ -103,15 +104,15 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<E
 /// The quit key: asks while a turn runs, and while a note is not saved.
 pub fn quit_key(model: &mut Model) -> Vec<Effect> {
     let open = matches!(
-        model.agent.state,
+        model.session.agent.state,
         AgentState::Busy | AgentState::Dialog | AgentState::Unknown
     );
-    let busy = open || !model.agent.background.tasks.is_empty();
+    let busy = open || !model.session.agent.background.tasks.is_empty();
     if (busy || scratchpad::is_unsaved(model))
-        && model.quitting.is_none()
-        && model.overlay != Some(Overlay::Quit)
+        && model.outside.quitting.is_none()
+        && model.view.overlay != Some(Overlay::Quit)
     {
-        model.overlay = Some(Overlay::Quit);
+        model.view.overlay = Some(Overlay::Quit);
         return Vec::new();
     }
     quit(model, 0, None)
@@ -119,14 +120,14 @@ pub fn quit_key(model: &mut Model) -> Vec<Effect> {
 
 /// The next mode: manual → ask → auto → manual.
 pub fn next_mode(model: &mut Model) -> Vec<Effect> {
-    model.mode = match model.mode {
+    model.reboot.mode = match model.reboot.mode {
         RebootMode::Manual => RebootMode::Ask,
         RebootMode::Ask => RebootMode::Auto,
         RebootMode::Auto => RebootMode::Manual,
     };
     // Whoever sets who decides wants it to count from now on.
     model.reboot.quiet = None;
-    model.notice(match model.mode {
+    model.notice(match model.reboot.mode {
         RebootMode::Manual => "manual: a reboot only by key",
         RebootMode::Ask => "ask: at the compact line you are asked, nothing goes ahead without you",
         RebootMode::Auto => "auto: at the compact line a reboot is announced, then goes ahead",
@@ -138,12 +139,12 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
 pub fn store_trouble(model: &mut Model, trouble: Option<String>) -> Vec<Effect> {
     match &trouble {
         Some(why) => model.trouble(format!("history is kept in memory: {why}")),
-        None if model.store_trouble.is_some() => {
+        None if model.outside.store_trouble.is_some() => {
             model.notice("the database works again: what waited in memory is written");
         }
         None => {}
     }
-    model.store_trouble = trouble;
+    model.outside.store_trouble = trouble;
     Vec::new()
 }
 
@@ -151,7 +152,7 @@ pub fn store_trouble(model: &mut Model, trouble: Option<String>) -> Vec<Effect> 
 pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
     match fact {
         ScreenFact::Title(title) => {
-            model.title = title;
+            model.session.title = title;
             let mut effects = agent::title_changed(model);
             effects.push(outward::titled(model));
             effects
@@ -161,7 +162,9 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
         ScreenFact::ClipboardStore(text) => {
             let allowed = match model.config.ui.clipboard {
                 ClipboardPolicy::Allow => true,
-                ClipboardPolicy::Focused => model.focus == Focus::Pane && model.overlay.is_none(),
+                ClipboardPolicy::Focused => {
+                    model.view.focus == Focus::Pane && model.view.overlay.is_none()
+                }
                 ClipboardPolicy::Deny => false,
             };
             if !allowed {
@@ -181,11 +184,11 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
 /// counts at a start counts at the next one.
 pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
     if config.reboot.mode != model.config.reboot.mode && model.autopilot.is_none() {
-        model.mode = config.reboot.mode;
+        model.reboot.mode = config.reboot.mode;
     }
     model.config = config;
     let settings = guard_settings(&model.config);
-    model.guard.set_settings(settings);
+    model.session.guard.set_settings(settings);
     handoff::draft(model);
     model.notice("the configuration was read again");
     vec![handoff::read_ground(model)]
@@ -193,12 +196,13 @@ pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
 
 /// Takes notices down whose time is over.
 pub fn expire_notices(model: &mut Model) -> Vec<Effect> {
-    if model.external.is_some() {
+    if model.view.external.is_some() {
         // Nobody has seen them behind the editor; once it is left they stay for their time.
         return Vec::new();
     }
     let now = model.now;
     model
+        .view
         .notices
         .retain(|notice| now.since(notice.at) < NOTICE_TIME);
     notice_timer(model)
@@ -207,7 +211,7 @@ pub fn expire_notices(model: &mut Model) -> Vec<Effect> {
 /// The timer for the notice that goes next.
 #[must_use]
 pub fn notice_timer(model: &Model) -> Vec<Effect> {
-    let oldest = model.notices.front();
+    let oldest = model.view.notices.front();
     oldest
         .map(|notice| {
             let left = NOTICE_TIME.saturating_sub(model.now.since(notice.at));
@@ -220,7 +224,7 @@ pub fn notice_timer(model: &Model) -> Vec<Effect> {
 /// The age of the figure on the screen has changed: by the second while it is young, then by the minute, so that an idle
 /// supervisor hardly ever wakes up.
 pub fn age_tick(model: &mut Model) -> Vec<Effect> {
-    let Some(figure) = model.guard.figure(model.now) else {
+    let Some(figure) = model.session.guard.figure(model.now) else {
         return Vec::new();
     };
     let step = match figure.age.as_secs() {

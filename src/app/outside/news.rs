@@ -30,18 +30,22 @@ impl Glimpse {
     /// A look at the model.
     #[must_use]
     pub fn of(model: &Model) -> Self {
-        let figure = model.guard.figure(model.now);
+        let figure = model.session.guard.figure(model.now);
         let figure = figure.as_ref();
         let attempt = model.reboot.attempt.as_ref();
         Self {
-            session: model.session,
-            iteration: model.iteration,
-            state: model.agent.state,
-            mode: (model.mode, model.paused),
+            session: model.session.id,
+            iteration: model.session.iteration,
+            state: model.session.agent.state,
+            mode: (model.reboot.mode, model.reboot.paused),
             used: figure.map(|one| (one.used, one.usable)),
             level: figure.map(|one| one.level),
             reboot: attempt.map(|one| (one.step, one.cause)),
-            notice: model.notices.back().map(|one| (one.at, one.text.len())),
+            notice: model
+                .view
+                .notices
+                .back()
+                .map(|one| (one.at, one.text.len())),
         }
     }
 
@@ -78,7 +82,7 @@ impl Glimpse {
             add(NewsKind::Reboot, json!(status().reboot));
         }
         if self.notice != now.notice
-            && let Some(notice) = model.notices.back()
+            && let Some(notice) = model.view.notices.back()
         {
             add(
                 NewsKind::Notice,

@@ -54,35 +54,35 @@ pub fn status(model: &Model) -> StatusReport {
         pid: identity.pid,
         project: identity.project.clone(),
         run_id: Some(model.run().to_string()),
-        mode: mode_word(model.mode).to_owned(),
-        zoomed: model.zoomed,
-        iteration: number(model.iteration.get()),
-        session_id: Some(model.session.to_string()),
+        mode: mode_word(model.reboot.mode).to_owned(),
+        zoomed: model.view.zoomed,
+        iteration: number(model.session.iteration.get()),
+        session_id: Some(model.session.id.to_string()),
         agent: AgentReport {
             kind: identity.agent_kind.to_owned(),
             command: identity.agent_command.clone(),
-            version: model.agent.version.clone(),
-            state: model.agent.state,
+            version: model.session.agent.version.clone(),
+            state: model.session.agent.state,
             reason: agent_reason(model).map(|reason| clean::one_line(&reason).into_owned()),
-            hooked: model.agent.hooked,
+            hooked: model.session.agent.hooked,
             todo_list: todo_list(model),
             bridge: bridge::report(model),
         },
         context: context(model),
         reboot: reboot_report(model),
-        cost_usd: model.agent.cost_usd,
+        cost_usd: model.session.agent.cost_usd,
         turn_cost_usd: cost.map(|cost| cost.now),
         fresh_turn_cost_usd: cost.and_then(|cost| cost.fresh),
         prompt_cache: cache(model),
         run: autopilot::report(model),
-        store_trouble: model.store_trouble.clone(),
+        store_trouble: model.outside.store_trouble.clone(),
     }
 }
 
 /// The prompt cache as it stands now: what was warm when it was last reported may have gone cold since.
 #[must_use]
 pub fn cache(model: &Model) -> Option<CacheReport> {
-    let cache = model.agent.prompt_cache?;
+    let cache = model.session.agent.prompt_cache?;
     let seconds = cache.expires_at.and_then(|at| i64::try_from(at).ok());
     let expires_at = seconds.and_then(|at| chrono::DateTime::from_timestamp(at, 0));
     Some(CacheReport {
@@ -93,7 +93,7 @@ pub fn cache(model: &Model) -> Option<CacheReport> {
 }
 
 fn lines(model: &Model) -> LinesReport {
-    let lines = model.guard.assess(Tokens(0)).lines;
+    let lines = model.session.guard.assess(Tokens(0)).lines;
     LinesReport {
         notice: lines.at(Threshold::Notice).0,
         warn: lines.at(Threshold::Warn).0,
@@ -104,7 +104,7 @@ fn lines(model: &Model) -> LinesReport {
 }
 
 fn client_limit(model: &Model) -> Option<ClientLimitReport> {
-    let limit = model.client.limit()?;
+    let limit = model.session.client.limit()?;
     Some(ClientLimitReport {
         at: limit.at.0,
         act: limit.act.word().to_owned(),
@@ -118,7 +118,7 @@ fn context(model: &Model) -> ContextReport {
         client_limit: client_limit(model),
         ..ContextReport::default()
     };
-    let Some(figure) = model.guard.figure(model.now) else {
+    let Some(figure) = model.session.guard.figure(model.now) else {
         return bounds;
     };
     ContextReport {
@@ -173,9 +173,9 @@ pub fn history(model: &Model) -> HistoryReport {
                     let lived = model.now.wall.signed_duration_since(iteration.started_at);
                     report.duration_ms = u64::try_from(lived.num_milliseconds()).unwrap_or(0);
                     report.tokens.at_end = model.used().map(|used| used.0);
-                    report.tokens.input = Some(model.transcript.totals.input.0);
-                    report.tokens.output = Some(model.transcript.totals.output.0);
-                    report.cost_usd = model.agent.cost_usd;
+                    report.tokens.input = Some(model.session.transcript.totals.input.0);
+                    report.tokens.output = Some(model.session.transcript.totals.output.0);
+                    report.cost_usd = model.session.agent.cost_usd;
                 }
                 report
             })
@@ -239,9 +239,9 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
 /// The handoff as it would be sent now.
 #[must_use]
 pub fn handoff(model: &Model) -> HandoffReport {
-    let handoff = model.handoff.current();
-    let (state, notes) = (&model.preserved, &model.notes.parsed);
-    let (branch, head) = match &model.git {
+    let handoff = model.draft.handoff.current();
+    let (state, notes) = (&model.draft.preserved, &model.draft.notes.parsed);
+    let (branch, head) = match &model.draft.git {
         GitState::Facts(repository) => (repository.branch.clone(), repository.head.clone()),
         _ => (None, None),
     };
@@ -251,12 +251,12 @@ pub fn handoff(model: &Model) -> HandoffReport {
         head_commit: head,
         next_step: crate::handoff::next_step(state, notes),
         continuation_prompt: Some(crate::handoff::continuation(state, notes)),
-        session_id: Some(model.session.to_string()),
+        session_id: Some(model.session.id.to_string()),
         kind: "present".to_owned(),
         left_out: handoff.left_out.clone(),
         warnings: handoff.warnings.clone(),
         todo_list: todo_list(model),
-        check: (!handoff.text.is_empty()).then(|| handoff_check(&model.handoff.check)),
+        check: (!handoff.text.is_empty()).then(|| handoff_check(&model.draft.handoff.check)),
         ..report_of(&handoff.text, state)
     }
 }
@@ -362,7 +362,7 @@ fn report_of(text: &str, state: &PreservedState) -> HandoffReport {
 
 /// Whether the agent's to-do list is a source of the handoff. What was seen counts more than what was switched.
 fn todo_list(model: &Model) -> TodoList {
-    if model.todo.is_kept() {
+    if model.draft.todo.is_kept() {
         return TodoList::Kept;
     }
     match model.identity.agent_kind {
@@ -383,7 +383,7 @@ pub fn no_session(session: &str) -> String {
 /// How full the context window is, or would be at other figures.
 #[must_use]
 pub fn usage(model: &Model, query: UsageQuery) -> UsageReply {
-    let figure = model.guard.figure(model.now);
+    let figure = model.session.guard.figure(model.now);
     let used = query
         .used_tokens
         .map(Tokens)
@@ -392,16 +392,16 @@ pub fn usage(model: &Model, query: UsageQuery) -> UsageReply {
         .max_tokens
         .map(Tokens)
         .or_else(|| figure.as_ref().map(|one| one.window))
-        .or_else(|| used.map(|_| model.guard.window()));
+        .or_else(|| used.map(|_| model.session.guard.window()));
     let assessed = match (used, window) {
         // What the client does at its own limit says nothing about another window.
-        (Some(used), Some(window)) if window != model.guard.window() => {
-            Some(assess(used, window, model.guard.settings(), None))
+        (Some(used), Some(window)) if window != model.session.guard.window() => {
+            Some(assess(used, window, model.session.guard.settings(), None))
         }
-        (Some(used), Some(_)) => Some(model.guard.assess(used)),
+        (Some(used), Some(_)) => Some(model.session.guard.assess(used)),
         _ => None,
     };
-    let auto = model.mode == RebootMode::Auto && !model.paused;
+    let auto = model.reboot.mode == RebootMode::Auto && !model.reboot.paused;
     UsageReply {
         used: used.map(|tokens| tokens.0),
         max: window.map(|tokens| tokens.0),
@@ -435,7 +435,7 @@ fn action(assessed: Option<&Assessment>, auto: bool) -> UsageAction {
 /// The line that the agent shows under its prompt when the user has none of their own.
 #[must_use]
 pub fn status_line(model: &Model) -> StatusLineReply {
-    let Some(figure) = model.guard.figure(model.now) else {
+    let Some(figure) = model.session.guard.figure(model.now) else {
         return StatusLineReply::default();
     };
     StatusLineReply {
@@ -443,7 +443,7 @@ pub fn status_line(model: &Model) -> StatusLineReply {
             figure.level,
             figure.percent,
             turns_left(model).as_deref(),
-            model.agent.cost_usd,
+            model.session.agent.cost_usd,
         ),
     }
 }
@@ -466,7 +466,7 @@ pub fn line_of(level: Level, percent: f64, turns: Option<&str>, cost: Option<f64
 /// How many turns are left to the compact line, in words.
 #[must_use]
 pub fn turns_left(model: &Model) -> Option<String> {
-    let turns = model.guard.outlook(model.now)?.turns_left?;
+    let turns = model.session.guard.outlook(model.now)?.turns_left?;
     // Past the line there is nothing to count down.
     if *turns.end() == 0 {
         return None;

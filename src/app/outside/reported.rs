@@ -73,7 +73,7 @@ fn tests_reported(model: &mut Model, body: &TestBody) -> (Reply, Vec<Effect>) {
 /// Takes the outcome into what survives a reboot.
 fn take_report(model: &mut Model, total: Total, command: &str, failing: &[String]) {
     let again = is_known(model, total);
-    let tests = &mut model.told.test_state;
+    let tests = &mut model.draft.told.test_state;
     let before = tests.clone();
     tests.report(&ReportedRun {
         command,
@@ -90,7 +90,7 @@ fn take_report(model: &mut Model, total: Total, command: &str, failing: &[String
 fn noted_reply(model: &Model, new: bool) -> NotedReply {
     NotedReply {
         status: if new { "recorded" } else { "known" }.to_owned(),
-        session_id: Some(model.session.to_string()),
+        session_id: Some(model.session.id.to_string()),
         ..NotedReply::default()
     }
 }
@@ -120,7 +120,7 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody) -> Vec<Effect> {
     let reply = SaveReply {
         status: "saved".to_owned(),
         checkpoint_id: id.to_string(),
-        session_id: Some(model.session.to_string()),
+        session_id: Some(model.session.id.to_string()),
         percent_at_save: usage.percent,
         restart_command: format!("pitstop restore {environment}"),
         message: match usage.percent {
@@ -128,7 +128,7 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody) -> Vec<Effect> {
             None => "everything is saved".to_owned(),
         },
     };
-    model.saves.push((id, call, Reply::Saved(reply)));
+    model.draft.saves.push((id, call, Reply::Saved(reply)));
     effects
 }
 

@@ -27,22 +27,26 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
         // Those of the directory that we are in count.
         state.modified_files.clear();
         state.created_files.clear();
-        model.told = state;
+        model.draft.told = state;
     }
-    model.notes.restored = checkpoint.scratchpad.as_ref().map(checked);
-    if model.notes.restored.is_none() {
+    model.draft.notes.restored = checkpoint.scratchpad.as_ref().map(checked);
+    if model.draft.notes.restored.is_none() {
         return_to_sources(model);
     }
-    let handoff = handoff_of(checkpoint, &model.run().to_string(), &model.lots.nonce);
+    let handoff = handoff_of(
+        checkpoint,
+        &model.run().to_string(),
+        &model.reboot.lots.nonce,
+    );
     let at: DateTime<Utc> = model.now.wall;
     let entry = JournalEntry {
-        reboot_id: model.lots.reboot,
+        reboot_id: model.reboot.lots.reboot,
         run: model.run().clone(),
-        iteration: model.iteration,
+        iteration: model.session.iteration,
         step: Step::Starting,
         way: Way::Fresh,
         old_session: checkpoint.session,
-        new_session: Some(model.session),
+        new_session: Some(model.session.id),
         nonce: handoff.marker.nonce.clone(),
         handoff: handoff.text.clone(),
         old_agent: None,
@@ -61,7 +65,7 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
         // Saved where handoffs are switched off: there is nothing to deliver.
         return iteration::begin(model, false, Some(Cause::Restore), None);
     }
-    let session = model.session;
+    let session = model.session.id;
     let mut effects = vec![Effect::ReadGit];
     effects.extend(reboot::take_up(model, &entry, handoff, session));
     effects

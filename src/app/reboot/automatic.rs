@@ -51,7 +51,7 @@ impl Clock {
 pub(super) fn be_quiet(model: &mut Model, turns: u32, reason: QuietReason) {
     model.reboot.quiet = Some(Quiet {
         reason,
-        until_turn: model.agent.turns.saturating_add(turns),
+        until_turn: model.session.agent.turns.saturating_add(turns),
         forced: is_forced(model),
     });
 }
@@ -81,11 +81,11 @@ pub fn consider(model: &mut Model) -> Vec<Effect> {
         .as_ref()
         .is_some_and(|figure| breakpoint::is_good(model, figure));
     let eligible = (full || good)
-        && model.mode != RebootMode::Manual
-        && !model.paused
+        && model.reboot.mode != RebootMode::Manual
+        && !model.reboot.paused
         && model.reboot.attempt.is_none()
-        && model.quitting.is_none()
-        && model.agent.state != AgentState::Exited
+        && model.outside.quitting.is_none()
+        && model.session.agent.state != AgentState::Exited
         && !is_quiet(model)
         && !is_last(model);
     if !eligible {
@@ -122,7 +122,7 @@ pub(super) fn breaker(model: &mut Model) -> Option<String> {
         .reboot
         .begun
         .retain(|begun| now.since(*begun) < Duration::from_hours(1));
-    let turns = model.agent.turns;
+    let turns = model.session.agent.turns;
     if turns > 0 && is_forced(model) {
         return None;
     }
@@ -169,7 +169,7 @@ pub fn after(model: &mut Model) -> Vec<Effect> {
 /// Whether the reboot began by itself and nothing was done yet. What a person has asked for, has approved or is looking at is
 /// theirs.
 fn is_ours(model: &Model) -> bool {
-    model.overlay != Some(Overlay::Review)
+    model.view.overlay != Some(Overlay::Review)
         && model.reboot.attempt.as_ref().is_some_and(|attempt| {
             attempt.is_by_itself()
                 && attempt.is_harmless()
@@ -183,7 +183,7 @@ fn void(model: &mut Model) -> Option<&'static str> {
         return None;
     }
     let figure = deciding_figure(model);
-    let (manual, paused) = (model.mode == RebootMode::Manual, model.paused);
+    let (manual, paused) = (model.reboot.mode == RebootMode::Manual, model.reboot.paused);
     let good = breakpoint::what(model).is_some();
     let attempt = model.reboot.attempt.as_mut()?;
     // A run that begins a session for every turn does so in any mode.
@@ -236,7 +236,7 @@ pub fn session_changed(model: &mut Model) -> Vec<Effect> {
 pub(super) fn agent_ended(model: &mut Model) -> Vec<Effect> {
     // A run goes on in the next session.
     let ours = model.autopilot.is_none()
-        && model.overlay != Some(Overlay::Review)
+        && model.view.overlay != Some(Overlay::Review)
         && model.reboot.attempt.as_ref().is_some_and(|attempt| {
             attempt.is_by_itself() && attempt.is_harmless() && attempt.approved.is_none()
         });
@@ -255,10 +255,10 @@ fn may_announce(model: &Model) -> bool {
     let announced = attempt.is_by_itself()
         && attempt.step == Step::Review
         && attempt.approved.is_none()
-        && model.mode == RebootMode::Auto
-        && !model.paused;
+        && model.reboot.mode == RebootMode::Auto
+        && !model.reboot.paused;
     // Whatever lies over the screen hides the banner, and an editor everything.
-    let seen = model.overlay.is_none() && model.external.is_none();
+    let seen = model.view.overlay.is_none() && model.view.external.is_none();
     let blocks = blocked_by(model);
     // Whoever is at the keyboard is given the whole time again.
     let at_keyboard = blocks.contains(&"typing") || is_editing(model);
@@ -272,8 +272,8 @@ pub(super) fn is_free(model: &Model) -> bool {
 
 /// Whether the turn that runs is all that is in the way, and `auto` is to interrupt it.
 fn interrupts(model: &Model) -> bool {
-    model.mode == RebootMode::Auto
-        && model.agent.state == AgentState::Busy
+    model.reboot.mode == RebootMode::Auto
+        && model.session.agent.state == AgentState::Busy
         && is_forced(model)
         && blocked_by(model) == ["turn"]
 }

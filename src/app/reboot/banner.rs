@@ -30,7 +30,7 @@ pub enum Banner {
 /// What stands on the screen now. The review says it all itself.
 #[must_use]
 pub fn banner(model: &Model) -> Option<Banner> {
-    if model.quitting.is_some() || model.overlay == Some(Overlay::Review) {
+    if model.outside.quitting.is_some() || model.view.overlay == Some(Overlay::Review) {
         return None;
     }
     let Some(attempt) = &model.reboot.attempt else {
@@ -39,7 +39,7 @@ pub fn banner(model: &Model) -> Option<Banner> {
     let approved = attempt.approved.is_some();
     match attempt.step {
         Step::Armed | Step::Drafting | Step::Review if !approved => {
-            let by_itself = attempt.is_by_itself() && model.mode == RebootMode::Auto;
+            let by_itself = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto;
             Some(
                 if let Some(clock) = attempt.clock.filter(|_| by_itself && is_free(model)) {
                     Banner::CountsDown(clock.left(model))
@@ -64,12 +64,12 @@ pub fn banner(model: &Model) -> Option<Banner> {
 /// Why none begins by itself, though it would be time for one.
 fn quiet(model: &Model) -> Option<Banner> {
     let quiet = model.reboot.quiet.as_ref()?;
-    if model.mode == RebootMode::Manual || model.paused || !is_quiet(model) {
+    if model.reboot.mode == RebootMode::Manual || model.reboot.paused || !is_quiet(model) {
         return None;
     }
-    let figure = model.guard.figure(model.now)?;
+    let figure = model.session.guard.figure(model.now)?;
     // What a person has put off is shown to be so, be it a good moment or a full window.
     let shown = figure.level >= Level::Overflow || quiet.reason == QuietReason::Deferred;
-    let turns = quiet.until_turn.saturating_sub(model.agent.turns);
+    let turns = quiet.until_turn.saturating_sub(model.session.agent.turns);
     shown.then(|| Banner::Quiet(quiet.reason.clone(), turns))
 }

@@ -30,7 +30,11 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Begins to end the agent; nothing if that has begun already.
 pub fn begin(model: &mut Model, urgent: bool) -> Vec<Effect> {
-    if model.agent.daemon.is_ending() || model.ending.is_some_and(|ending| ending.urgent || !urgent)
+    if model.session.agent.daemon.is_ending()
+        || model
+            .reboot
+            .ending
+            .is_some_and(|ending| ending.urgent || !urgent)
     {
         return Vec::new();
     }
@@ -43,7 +47,7 @@ pub fn begin(model: &mut Model, urgent: bool) -> Vec<Effect> {
 }
 
 fn first_rung(model: &Model) -> Rung {
-    match (model.identity.agent_kind, model.agent.state) {
+    match (model.identity.agent_kind, model.session.agent.state) {
         // A program we know nothing about may take an interrupt for anything.
         ("generic", _) => Rung::Hangup,
         (_, AgentState::Busy) => Rung::Interrupt,
@@ -53,7 +57,7 @@ fn first_rung(model: &Model) -> Rung {
 
 fn try_rung(model: &mut Model, rung: Rung, urgent: bool) -> Vec<Effect> {
     let epoch = model.next_epoch();
-    model.ending = Some(Ending {
+    model.reboot.ending = Some(Ending {
         rung,
         epoch,
         urgent,
@@ -77,7 +81,7 @@ fn try_rung(model: &mut Model, rung: Rung, urgent: bool) -> Vec<Effect> {
 
 /// A rung has had its time: the next one.
 pub fn rung_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    let Some(ending) = model.ending.filter(|ending| ending.epoch == epoch) else {
+    let Some(ending) = model.reboot.ending.filter(|ending| ending.epoch == epoch) else {
         return Vec::new();
     };
     if let Some(next) = ending.rung.next() {
@@ -88,11 +92,11 @@ pub fn rung_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
         ));
         return try_rung(model, next, ending.urgent);
     }
-    if let Some(ending) = &mut model.ending {
+    if let Some(ending) = &mut model.reboot.ending {
         ending.hopeless = true;
     }
     model.trouble("the agent's process cannot be ended, not even by SIGKILL");
-    let Some(quitting) = model.quitting else {
+    let Some(quitting) = model.outside.quitting else {
         return Vec::new();
     };
     // Nothing better comes of waiting: the shell shows which process it is.
@@ -103,7 +107,7 @@ pub fn rung_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
 
 /// The turn was interrupted: SIGINT need not wait any longer.
 pub fn turn_over(model: &mut Model) -> Vec<Effect> {
-    match model.ending {
+    match model.reboot.ending {
         Some(Ending {
             rung: Rung::Interrupt,
             urgent,

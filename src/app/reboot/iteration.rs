@@ -21,13 +21,13 @@ pub fn begin(
     cause: Option<Cause>,
     prompt: Option<String>,
 ) -> Vec<Effect> {
-    let session = model.session;
+    let session = model.session.id;
     let parent = model.lineage.iterations().last().map(|last| last.iteration);
     open_iteration(model, session, cause, parent);
-    let first = model.iteration == IterationId::FIRST;
+    let first = model.session.iteration == IterationId::FIRST;
     vec![
         Effect::Start(StartAgent {
-            iteration: model.iteration,
+            iteration: model.session.iteration,
             session,
             resume,
             prompt,
@@ -49,42 +49,42 @@ pub fn open_iteration(
     // A record left open here would be a mistake of ours; the next iteration must still get its own.
     let _ = model.lineage.close(at, EndReason::Crash);
     if let Ok(iteration) = model.lineage.open_below(parent, Some(session), cause, at) {
-        model.iteration = iteration;
+        model.session.iteration = iteration;
         // Counted from the newest: whoever reads of an earlier one goes on reading of it.
-        if model.history.detail || model.history.selected > 0 {
-            model.history.selected += 1;
+        if model.view.history.detail || model.view.history.selected > 0 {
+            model.view.history.selected += 1;
         }
     }
-    model.session = session;
+    model.session.id = session;
     scratchpad::handed_over(model);
-    let version = model.agent.version.take();
-    model.agent = AgentView {
+    let version = model.session.agent.version.take();
+    model.session.agent = AgentView {
         version,
         holds_compaction: model.config.guard.replace_compaction,
         ..AgentView::default()
     };
-    model.guard.start_iteration();
-    model.compactions = Compactions::default();
+    model.session.guard.start_iteration();
+    model.session.compactions = Compactions::default();
     new_session(model);
-    model.title.clear();
+    model.session.title.clear();
     // The new screen has no still.
-    model.copy = None;
-    model.press = None;
-    model.ending = None;
+    model.view.copy = None;
+    model.view.press = None;
+    model.reboot.ending = None;
     model.reboot.quiet = None;
     model.reboot.forget_calls();
 }
 
 /// Forgets what belongs to the session before.
 pub(in crate::app) fn new_session(model: &mut Model) {
-    model.costs = TurnCosts::default();
-    model.agent.prompt_cache = None;
-    model.transcript = TranscriptFacts::default();
-    model.transcript_lost = false;
-    model.todo.carry_over();
-    model.heard.forget();
-    model.commands.clear();
-    model.summary = Summaries::default();
+    model.session.costs = TurnCosts::default();
+    model.session.agent.prompt_cache = None;
+    model.session.transcript = TranscriptFacts::default();
+    model.session.transcript_lost = false;
+    model.draft.todo.carry_over();
+    model.draft.heard.forget();
+    model.draft.commands.clear();
+    model.draft.summary = Summaries::default();
 }
 
 /// Ends the record of the present iteration.
@@ -94,7 +94,7 @@ pub fn close_iteration(model: &mut Model, reason: EndReason) -> Vec<Effect> {
     effects.extend(keep_turn(model));
     let closed = model.lineage.close(model.now.wall, reason).is_ok();
     // An agent that had ended before has its record; the run's end is still to be written.
-    if closed || model.quitting.is_some() {
+    if closed || model.outside.quitting.is_some() {
         effects.extend(save_iteration(model));
     }
     effects

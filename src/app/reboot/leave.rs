@@ -15,11 +15,12 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) -> V
     handoff::finish_edit(model);
     effects.extend(reboot::abandon(model));
     effects.extend(summary::close(model));
-    model.overlay = None;
-    model.quitting = Some(Quitting { code, reason });
+    model.view.overlay = None;
+    model.outside.quitting = Some(Quitting { code, reason });
     // An agent that never ran, or is gone, needs no ending.
-    let ended = model.agent.process.is_none() && model.agent.state != AgentState::Starting;
-    if ended && !model.agent.daemon.is_ending() {
+    let ended =
+        model.session.agent.process.is_none() && model.session.agent.state != AgentState::Starting;
+    if ended && !model.session.agent.daemon.is_ending() {
         effects.extend(close_iteration(model, reason));
         effects.push(Effect::Quit(code));
         return effects;

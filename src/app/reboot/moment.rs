@@ -59,7 +59,7 @@ pub fn done(model: &mut Model, took_ms: u64, items: bool) -> Effect {
             Some(trimmed) => Some(trimmed.tokens_after),
             None => fresh_tokens(model),
         },
-        items: items.then(|| carried(&model.preserved)),
+        items: items.then(|| carried(&model.draft.preserved)),
         proven: attempt.is_some_and(|attempt| attempt.proven),
     };
     show(model, outcome)

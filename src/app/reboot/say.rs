@@ -71,10 +71,10 @@ fn begin(model: &mut Model, text: &str, submits: bool) -> Result<Vec<Effect>, &'
     };
     // Of commands and of lines for the shell there is no hook.
     let command = text.starts_with(['/', '!']);
-    let proves = model.agent.hooked && !command;
-    model.heard.expect_echo(&text);
-    model.said = submits.then(|| (text.clone(), model.now));
-    model.saying = Some(Saying {
+    let proves = model.session.agent.hooked && !command;
+    model.draft.heard.expect_echo(&text);
+    model.session.said = submits.then(|| (text.clone(), model.now));
+    model.session.saying = Some(Saying {
         epoch,
         since: model.now,
         text,
@@ -90,10 +90,10 @@ fn begin(model: &mut Model, text: &str, submits: bool) -> Result<Vec<Effect>, &'
 /// Types the next portion.
 fn type_on(model: &mut Model) -> Vec<Effect> {
     let generic = model.is_generic();
-    let Some(saying) = &mut model.saying else {
+    let Some(saying) = &mut model.session.saying else {
         return Vec::new();
     };
-    let most = if claude::takes_portions(model.agent.version.as_deref()) {
+    let most = if claude::takes_portions(model.session.agent.version.as_deref()) {
         PORTION
     } else {
         usize::MAX
@@ -119,11 +119,13 @@ fn type_on(model: &mut Model) -> Vec<Effect> {
 
 /// The agent has taken a prompt: ours, if that is on its way.
 pub fn prompted(model: &mut Model, prompt: &str) {
-    let Some(saying) = &model.saying else { return };
+    let Some(saying) = &model.session.saying else {
+        return;
+    };
     if arrived(prompt) == arrived(&saying.text) {
-        model.saying = None;
+        model.session.saying = None;
     } else if saying.enters > 0 && prompt.contains(saying.text.trim()) {
-        model.saying = None;
+        model.session.saying = None;
         model.trouble(
             "the prompt arrived with other text around it: look at the agent's last prompt",
         );
@@ -132,7 +134,7 @@ pub fn prompted(model: &mut Model, prompt: &str) {
 
 /// No hook will report the prompt that is on its way.
 pub(in crate::app) fn without_hooks(model: &mut Model) {
-    if let Some(saying) = &mut model.saying {
+    if let Some(saying) = &mut model.session.saying {
         saying.proves = false;
     }
 }
@@ -144,29 +146,34 @@ fn arrived(text: &str) -> String {
 
 /// The prompt box has changed: our text may be in it, or may have left it.
 pub fn box_changed(model: &mut Model) -> Vec<Effect> {
-    let Some(saying) = &model.saying else {
+    let Some(saying) = &model.session.saying else {
         return Vec::new();
     };
     if saying.enters == 0 {
-        if model.agent.prompt_box.holds(&saying.typed) {
+        if model.session.agent.prompt_box.holds(&saying.typed) {
             return go_on(model);
         }
         return vec![Effect::SetTimer(TimerId::Enter(saying.epoch), SHOWN_WITHIN)];
     }
-    if !saying.proves && !model.agent.prompt_box.holds(&saying.text) {
-        model.saying = None;
+    if !saying.proves && !model.session.agent.prompt_box.holds(&saying.text) {
+        model.session.saying = None;
     }
     Vec::new()
 }
 
 /// An Enter is due, or the proof is late.
 pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    let Some(saying) = model.saying.as_ref().filter(|one| one.epoch == epoch) else {
+    let Some(saying) = model
+        .session
+        .saying
+        .as_ref()
+        .filter(|one| one.epoch == epoch)
+    else {
         return Vec::new();
     };
     if model.is_generic() {
         let submits = saying.submits;
-        model.saying = None;
+        model.session.saying = None;
         let enter = Effect::Type(b"\r".to_vec());
         return submits.then_some(enter).into_iter().collect();
     }
@@ -178,17 +185,17 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
         }
         return leave(model);
     }
-    if saying.enters < LOOKS.len() && model.agent.prompt_box.holds(&saying.text) {
+    if saying.enters < LOOKS.len() && model.session.agent.prompt_box.holds(&saying.text) {
         return press_enter(model);
     }
     let Some(look) = LOOKS.get(saying.enters) else {
-        model.saying = None;
+        model.session.saying = None;
         model.trouble("what was typed is not confirmed: look at the agent's prompt");
         return Vec::new();
     };
     // A dialog, a draft or an empty box: nothing is pressed, and the proof may still come.
     let effects = vec![Effect::SetTimer(TimerId::Enter(epoch), *look)];
-    if let Some(saying) = &mut model.saying {
+    if let Some(saying) = &mut model.session.saying {
         saying.enters += 1;
     }
     effects
@@ -199,11 +206,11 @@ fn go_on(model: &mut Model) -> Vec<Effect> {
     if let Some(effects) = disturbed(model) {
         return effects;
     }
-    match &model.saying {
+    match &model.session.saying {
         Some(saying) if !saying.left.is_empty() => type_on(model),
         Some(saying) if !saying.submits => {
             let text = saying.text.clone();
-            model.saying = None;
+            model.session.saying = None;
             stands(model, &text)
         }
         _ => press_enter(model),
@@ -212,10 +219,10 @@ fn go_on(model: &mut Model) -> Vec<Effect> {
 
 /// What to do where a person typed meanwhile, or the agent has ended: then the text stays as it is.
 fn disturbed(model: &mut Model) -> Option<Vec<Effect>> {
-    let saying = model.saying.as_ref()?;
+    let saying = model.session.saying.as_ref()?;
     let typed = |typed: At| typed.since_start >= saying.since.since_start;
-    let person = model.agent.typed_at.is_some_and(typed);
-    if !person && model.agent.state != AgentState::Exited {
+    let person = model.session.agent.typed_at.is_some_and(typed);
+    if !person && model.session.agent.state != AgentState::Exited {
         return None;
     }
     if person && saying.submits {
@@ -226,11 +233,11 @@ fn disturbed(model: &mut Model) -> Option<Vec<Effect>> {
 
 /// Leaves what was typed as it is.
 fn leave(model: &mut Model) -> Vec<Effect> {
-    let Some(saying) = model.saying.take() else {
+    let Some(saying) = model.session.saying.take() else {
         return Vec::new();
     };
     // What was typed whole stands there, with what a person may have added, or was submitted by them.
-    let there = saying.left.is_empty() && model.agent.prompt_box.is_present();
+    let there = saying.left.is_empty() && model.session.agent.prompt_box.is_present();
     match (saying.submits, there) {
         (true, _) => Vec::new(),
         (false, true) => stands(model, &saying.text),
@@ -246,7 +253,7 @@ fn press_enter(model: &mut Model) -> Vec<Effect> {
     if let Some(effects) = disturbed(model) {
         return effects;
     }
-    let Some(saying) = &mut model.saying else {
+    let Some(saying) = &mut model.session.saying else {
         return Vec::new();
     };
     let form = if saying.enters < OWN_FORM {
@@ -264,18 +271,25 @@ fn press_enter(model: &mut Model) -> Vec<Effect> {
 
 /// The prompt box shows it.
 fn stands(model: &mut Model, text: &str) -> Vec<Effect> {
-    model.agent.draft = true;
-    if model.unsent.as_deref().map(handoff::sendable).as_deref() != Some(text) {
+    model.session.agent.draft = true;
+    if model
+        .reboot
+        .unsent
+        .as_deref()
+        .map(handoff::sendable)
+        .as_deref()
+        != Some(text)
+    {
         return Vec::new();
     }
-    model.unsent = None;
+    model.reboot.unsent = None;
     model.notice("your unsent prompt stands in the prompt box again, still unsent");
     vec![Effect::KeepDraft(None)]
 }
 
 /// It did not come to stand there; it is kept for the next start.
 fn lost_sight(model: &mut Model) {
-    if model.unsent.take().is_some() {
+    if model.reboot.unsent.take().is_some() {
         model.trouble(
             "your unsent prompt could not be put back: it is kept, and the next start tries again",
         );

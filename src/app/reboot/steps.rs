@@ -79,7 +79,7 @@ fn armed(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let approved = attempt.approved.is_some();
-    let asked = approved || !attempt.is_by_itself() || model.overlay == Some(Overlay::Review);
+    let asked = approved || !attempt.is_by_itself() || model.view.overlay == Some(Overlay::Review);
     if !asked && !is_free(model) {
         return Vec::new();
     }
@@ -102,8 +102,8 @@ fn drafting(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    let reviewed = model.overlay == Some(Overlay::Review);
-    let unattended = attempt.is_by_itself() && model.mode == RebootMode::Auto && !reviewed;
+    let reviewed = model.view.overlay == Some(Overlay::Review);
+    let unattended = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto && !reviewed;
     let waits = !attempt.drafted || summary::is_awaited(model, unattended);
     if waits && attempt.approved.is_none() {
         return Vec::new();
@@ -161,7 +161,7 @@ fn ending_step(model: &mut Model) -> Vec<Effect> {
     if attempt.old_gone {
         return enter(model, Step::Starting);
     }
-    if model.ending.is_some_and(|ending| ending.hopeless) {
+    if model.reboot.ending.is_some_and(|ending| ending.hopeless) {
         return end_attempt(model, Step::Failed, Some("the old agent cannot be ended"));
     }
     ending::begin(model, false)
@@ -220,14 +220,16 @@ fn start(model: &mut Model) -> Vec<Effect> {
         }
     };
     open_iteration(model, session, Some(cause), parent);
-    let iteration = model.iteration;
+    let iteration = model.session.iteration;
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
     let again = restart_prompt(model).filter(|_| kind == Kind::Restart);
     let mut effects = vec![Effect::Start(StartAgent {
         iteration,
         session,
         resume: kind != Kind::Fresh,
-        anew: again.as_ref().map(|_| model.handoff.current().text.clone()),
+        anew: again
+            .as_ref()
+            .map(|_| model.draft.handoff.current().text.clone()),
         prompt: again.or_else(|| text.clone().filter(|_| as_prompt)),
         first: false,
     })];
@@ -257,7 +259,8 @@ fn delivering(model: &mut Model) -> Vec<Effect> {
     let timeout = model.config.reboot.verify_timeout;
     let generic = model.is_generic();
     // The hook that reports the start may come before the pane has shown an empty prompt box.
-    let ready = model.agent.state != AgentState::Starting && typing_refusal(model).is_none();
+    let ready =
+        model.session.agent.state != AgentState::Starting && typing_refusal(model).is_none();
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
@@ -289,7 +292,7 @@ fn verifying(model: &mut Model) -> Vec<Effect> {
     };
     let generic = model.is_generic();
     let nothing_sent = attempt.handoff.is_none();
-    if nothing_sent || (attempt.proven && (model.saying.is_none() || !generic)) {
+    if nothing_sent || (attempt.proven && (model.session.saying.is_none() || !generic)) {
         let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
         if model.config.reboot.warmup_prompt.is_none() {
             return finish(model);
@@ -312,7 +315,7 @@ fn warming(model: &mut Model) -> Vec<Effect> {
     if attempt.failed.is_some() {
         return finish(model);
     }
-    if !attempt.warmed_up || model.agent.state != AgentState::Idle {
+    if !attempt.warmed_up || model.session.agent.state != AgentState::Idle {
         return Vec::new();
     }
     let prompt = model.config.reboot.warmup_prompt.clone();
@@ -350,7 +353,7 @@ fn rolling_back(model: &mut Model) -> Vec<Effect> {
         attempt.started = true;
         let parent = model.lineage.newest_in(old);
         open_iteration(model, old, Some(Cause::Recovery), parent);
-        let iteration = model.iteration;
+        let iteration = model.session.iteration;
         return vec![Effect::Start(StartAgent {
             iteration,
             session: old,
@@ -382,7 +385,7 @@ fn finish(model: &mut Model) -> Vec<Effect> {
     let verified = attempt.proven;
     let kind = attempt.kind;
     let total = record.total_ms();
-    let iteration = model.iteration;
+    let iteration = model.session.iteration;
     let trimmed = record.trim;
     if kind.is_reboot()
         && let Some(current) = model.lineage.current_mut()
@@ -442,13 +445,13 @@ fn record(model: &Model) -> RebootRecord {
         handoff_tokens: crate::transcript::Tokens(0),
         verified: false,
         warmed_up: false,
-        preserved_state: serde_json::to_value(&model.preserved).ok(),
+        preserved_state: serde_json::to_value(&model.draft.preserved).ok(),
     };
     let Some(attempt) = &model.reboot.attempt else {
         return record;
     };
     record.old_session = Some(attempt.old);
-    record.new_session = Some(model.session);
+    record.new_session = Some(model.session.id);
     record.way = attempt.kind.way();
     record.trim = attempt.trimmed;
     record.cause = attempt.cause;
@@ -510,6 +513,6 @@ pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> V
     if let Some(attempt) = model.reboot.attempt.take() {
         effects.extend(unsent::forget(model, &attempt.draft));
     }
-    model.ending = None;
+    model.reboot.ending = None;
     effects
 }

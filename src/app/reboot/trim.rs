@@ -33,7 +33,7 @@ const PAUSE_SHARE: u32 = 9;
 
 /// How a trim is measured now: against the compact line that the gauge shows.
 fn settings(model: &Model) -> TrimSettings {
-    let lines = model.guard.assess(Tokens(0)).lines;
+    let lines = model.session.guard.assess(Tokens(0)).lines;
     TrimSettings {
         compact_line: lines.at(Threshold::Compact),
         max_recent_messages: model.config.context.max_recent_messages,
@@ -42,7 +42,7 @@ fn settings(model: &Model) -> TrimSettings {
 
 /// Has the session surveyed for the review, unless that is under way.
 pub fn survey(model: &mut Model) -> Vec<Effect> {
-    let (settings, session, now) = (settings(model), model.session, model.now);
+    let (settings, session, now) = (settings(model), model.session.id, model.now);
     let generic = model.is_generic();
     let ask = model.next_epoch();
     let Some(preview) = open_preview(model).filter(|one| one.asked.is_none() && !generic) else {
@@ -203,7 +203,7 @@ pub fn session_seen(model: &mut Model, session: SessionId) {
     if let Some(attempt) = &mut model.reboot.attempt
         && attempt.kind == Kind::Trim
         && attempt.has_begun()
-        && session == model.session
+        && session == model.session.id
     {
         attempt.proven = true;
     }

@@ -38,7 +38,7 @@ pub fn keep(model: &Model, on_disk: &mut OnDisk) -> Option<Vec<Effect>> {
 pub fn take(model: &mut Model, on_disk: &OnDisk) -> Vec<Effect> {
     match unsent(model) {
         Unsent::Text(text) => {
-            model.unsent = Some(text);
+            model.reboot.unsent = Some(text);
             Vec::new()
         }
         // One that is waiting to be put back already goes over to the session after.
@@ -56,20 +56,23 @@ pub fn forget(model: &Model, on_disk: &OnDisk) -> Vec<Effect> {
         return Vec::new();
     }
     // One from before has its place on disk again.
-    vec![Effect::KeepDraft(model.unsent.clone())]
+    vec![Effect::KeepDraft(model.reboot.unsent.clone())]
 }
 
 /// One was left by a pitstop that did not come to put it back.
 pub fn found(model: &mut Model, text: String) {
-    model.unsent.get_or_insert(text);
+    model.reboot.unsent.get_or_insert(text);
 }
 
 /// Puts it into the prompt box as soon as that is empty and nothing of ours is still to be typed there.
 pub fn put_back(model: &mut Model) -> Vec<Effect> {
-    let Some(text) = &model.unsent else {
+    let Some(text) = &model.reboot.unsent else {
         return Vec::new();
     };
-    let ready = matches!(model.agent.state, AgentState::Idle | AgentState::Busy);
+    let ready = matches!(
+        model.session.agent.state,
+        AgentState::Idle | AgentState::Busy
+    );
     if model.reboot.attempt.is_some() || !ready || typing_refusal(model).is_some() {
         return Vec::new();
     }

@@ -52,7 +52,7 @@ const MAX_CALLS: usize = 256;
 /// What the agent does, in the words that the screen, `status` and the log share.
 #[must_use]
 pub fn phrase(model: &Model) -> String {
-    let phrase = model.agent.state.phrase();
+    let phrase = model.session.agent.state.phrase();
     match limit_reset(model) {
         Some(until) => format!("{phrase} {until}"),
         None => phrase.to_owned(),
@@ -61,7 +61,7 @@ pub fn phrase(model: &Model) -> String {
 
 /// Keeps in the message log that the agent has come to a state in which a person may be needed, and why.
 pub(in crate::app) fn log_change(model: &mut Model, before: AgentState) {
-    let state = model.agent.state;
+    let state = model.session.agent.state;
     let told = matches!(
         state,
         AgentState::Dialog | AgentState::Unknown | AgentState::Limit | AgentState::Exited
@@ -79,14 +79,14 @@ pub(in crate::app) fn log_change(model: &mut Model, before: AgentState) {
 
 /// Hooks of a process that has ended may come late: they do not bring it back.
 pub(in crate::app) fn set_state(model: &mut Model, state: AgentState) {
-    if model.agent.state != AgentState::Exited {
-        model.agent.state = state;
+    if model.session.agent.state != AgentState::Exited {
+        model.session.agent.state = state;
     }
 }
 
 /// A turn begins.
 pub(in crate::app) fn turn_begins(model: &mut Model) {
-    let activity = &mut model.agent.activity;
+    let activity = &mut model.session.agent.activity;
     activity.turn = true;
     activity.calls.clear();
     activity.question = None;
@@ -95,7 +95,7 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
 
 /// The turn is over.
 pub(in crate::app) fn turn_ends(model: &mut Model, state: AgentState) {
-    let activity = &mut model.agent.activity;
+    let activity = &mut model.session.agent.activity;
     activity.turn = false;
     activity.calls.clear();
     activity.question = None;
@@ -104,7 +104,7 @@ pub(in crate::app) fn turn_ends(model: &mut Model, state: AgentState) {
 
 /// A tool of the main turn is about to run.
 pub(in crate::app) fn call_begins(model: &mut Model, call: &ToolCall) {
-    let activity = &mut model.agent.activity;
+    let activity = &mut model.session.agent.activity;
     activity.turn = true;
     if let Some(id) = &call.id
         && activity.calls.len() < MAX_CALLS
@@ -118,7 +118,7 @@ pub(in crate::app) fn call_begins(model: &mut Model, call: &ToolCall) {
 
 /// A tool of the main turn has run: a question about it is answered.
 pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
-    let activity = &mut model.agent.activity;
+    let activity = &mut model.session.agent.activity;
     activity.turn = true;
     if let Some(id) = &call.id {
         activity.calls.remove(id);
@@ -135,9 +135,9 @@ pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
 
 /// The agent asks the human something.
 pub(in crate::app) fn asked(model: &mut Model, about: String) -> Vec<Effect> {
-    let drawn = !model.agent.prompt_box.is_present();
+    let drawn = !model.session.agent.prompt_box.is_present();
     let asked = model.now;
-    let activity = &mut model.agent.activity;
+    let activity = &mut model.session.agent.activity;
     // The client reports one question twice, the second time with more words.
     let before = activity.question.take();
     activity.question = Some(Question {
@@ -151,7 +151,7 @@ pub(in crate::app) fn asked(model: &mut Model, about: String) -> Vec<Effect> {
 
 /// The human has pressed a key that may answer a question. Where the prompt box is known, the screen says what came of it.
 pub(in crate::app) fn answered_by_key(model: &mut Model) -> Vec<Effect> {
-    let activity = &model.agent.activity;
+    let activity = &model.session.agent.activity;
     if activity.box_seen || activity.question.is_none() {
         return Vec::new();
     }
@@ -161,7 +161,7 @@ pub(in crate::app) fn answered_by_key(model: &mut Model) -> Vec<Effect> {
 /// The question is answered: what is left is the turn, if one is open. It may have been stopped by the answer, which is seen
 /// when the signs have stood for longer.
 pub(in crate::app) fn without_question(model: &mut Model) -> Vec<Effect> {
-    let activity = &mut model.agent.activity;
+    let activity = &mut model.session.agent.activity;
     activity.question = None;
     let state = if activity.turn {
         AgentState::Busy
@@ -174,20 +174,20 @@ pub(in crate::app) fn without_question(model: &mut Model) -> Vec<Effect> {
 
 /// The title has changed.
 pub fn title_changed(model: &mut Model) -> Vec<Effect> {
-    let title = TitleState::of(&model.title);
-    if title == model.agent.activity.title {
+    let title = TitleState::of(&model.session.title);
+    if title == model.session.agent.activity.title {
         return Vec::new();
     }
-    model.agent.activity.title = title;
+    model.session.agent.activity.title = title;
     look_again(model)
 }
 
 /// The prompt box is another one than before.
 pub fn box_changed(model: &mut Model, prompt_box: PromptBox) -> Vec<Effect> {
-    let was_present = model.agent.prompt_box.is_present();
+    let was_present = model.session.agent.prompt_box.is_present();
     let is_present = prompt_box.is_present();
-    model.agent.prompt_box = prompt_box;
-    let activity = &mut model.agent.activity;
+    model.session.agent.prompt_box = prompt_box;
+    let activity = &mut model.session.agent.activity;
     activity.box_seen |= is_present;
     if let Some(question) = &mut activity.question {
         question.drawn |= !is_present;
@@ -200,7 +200,10 @@ pub fn box_changed(model: &mut Model, prompt_box: PromptBox) -> Vec<Effect> {
         } else {
             look_again(model)
         });
-        if is_present && model.agent.state == AgentState::Starting && model.agent.hooked {
+        if is_present
+            && model.session.agent.state == AgentState::Starting
+            && model.session.agent.hooked
+        {
             set_state(model, AgentState::Idle);
         }
     }
@@ -217,6 +220,6 @@ pub(in crate::app) fn look_in(model: &mut Model, time: Duration) -> Vec<Effect> 
         return Vec::new();
     }
     let epoch = model.next_epoch();
-    model.calm_epoch = epoch;
+    model.session.calm_epoch = epoch;
     vec![Effect::SetTimer(TimerId::Calm(epoch), time)]
 }

@@ -30,14 +30,14 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
         return Vec::new();
     }
     let mut effects = follow(model, &event);
-    if event.session() != Some(model.session) {
+    if event.session() != Some(model.session.id) {
         tracing::warn!(session = ?event.session(), "an event of another session was ignored");
         effects.extend(daemon::another_spoke(model, &event));
         return effects;
     }
     // A client whose hooks are switched off may show its status line all the same.
-    model.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
-    trim::session_seen(model, model.session);
+    model.session.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
+    trim::session_seen(model, model.session.id);
     effects.extend(match event {
         AgentEvent::SessionStarted {
             model: name,
@@ -86,7 +86,7 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
     if let AgentEvent::SessionStarted {
         session, source, ..
     } = event
-        && *session != model.session
+        && *session != model.session.id
     {
         // An event of the session that this reboot ended is late, not a move.
         let late = model
@@ -94,16 +94,16 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
             .iterations()
             .iter()
             .any(|one| !one.is_open() && one.session_id == Some(*session));
-        let moves = !late && (!model.agent.hooked || *source != StartSource::Startup);
+        let moves = !late && (!model.session.agent.hooked || *source != StartSource::Startup);
         if moves && *source == StartSource::Fork {
             effects.extend(daemon::forked(model, *session));
         } else if moves {
-            tracing::info!(from = %model.session, to = %session, ?source, "the agent changed its session");
-            model.session = *session;
+            tracing::info!(from = %model.session.id, to = %session, ?source, "the agent changed its session");
+            model.session.id = *session;
             effects.extend(summary::close(model));
             new_session(model);
-            model.guard.start_iteration();
-            model.compactions.change_session();
+            model.session.guard.start_iteration();
+            model.session.compactions.change_session();
             effects.extend(reboot::session_changed(model));
         }
     }
@@ -121,7 +121,7 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
         _ => None,
     };
     if let (Some(session), Some(path)) = (event.session(), path)
-        && session == model.session
+        && session == model.session.id
         && let Some(path) = daemon::written(model, event, path)
     {
         effects.push(Effect::FollowTranscript { session, path });
@@ -134,47 +134,52 @@ const AGENT_VIEW: &str = "agent view: the session has gone to a daemon; Esc, Ent
 
 /// The title alone says that the agent view is open, and it is one of the signs of a turn.
 pub fn title_changed(model: &mut Model) -> Vec<Effect> {
-    let listing = !model.is_generic() && claude::is_agent_view(&model.title);
+    let listing = !model.is_generic() && claude::is_agent_view(&model.session.title);
     let mut effects = Vec::new();
-    if listing && !std::mem::replace(&mut model.agent.listing, listing) {
+    if listing && !std::mem::replace(&mut model.session.agent.listing, listing) {
         model.trouble(AGENT_VIEW);
         effects = daemon::opened(model);
     } else if !listing {
         // It is back in the pane, and the banner has nothing to say any more.
-        model.notices.retain(|notice| notice.text != AGENT_VIEW);
+        model
+            .view
+            .notices
+            .retain(|notice| notice.text != AGENT_VIEW);
     }
-    model.agent.listing = listing;
+    model.session.agent.listing = listing;
     effects.extend(activity::title_changed(model));
     effects
 }
 
 fn started(model: &mut Model, name: Option<String>, source: &StartSource) -> Vec<Effect> {
     match source {
-        StartSource::Resume => model.guard.note_resume(),
+        StartSource::Resume => model.session.guard.note_resume(),
         StartSource::Compact => compaction::rebuilt(model),
         _ => {}
     }
     // A dialog at the start may still come; the prompt box says that it is over.
-    if model.agent.state == AgentState::Starting && model.agent.prompt_box.is_present() {
-        model.agent.state = AgentState::Idle;
+    if model.session.agent.state == AgentState::Starting
+        && model.session.agent.prompt_box.is_present()
+    {
+        model.session.agent.state = AgentState::Idle;
     }
-    model.agent.draft = false;
+    model.session.agent.draft = false;
     if let Some(name) = name {
-        model.guard.set_model_hint(&name);
-        model.agent.model_id = Some(name.clone());
-        model.agent.model.get_or_insert(name);
+        model.session.guard.set_model_hint(&name);
+        model.session.agent.model_id = Some(name.clone());
+        model.session.agent.model.get_or_insert(name);
     }
     Vec::new()
 }
 
 fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
-    let agent = &mut model.agent;
+    let agent = &mut model.session.agent;
     agent.version = line.version.clone().or_else(|| agent.version.take());
     agent.model = line.model_name.clone().or_else(|| agent.model.take());
     agent.cost_usd = line.cost_usd.or(agent.cost_usd);
     agent.prompt_cache = line.prompt_cache.or(agent.prompt_cache);
     if let Some(cost) = line.cost_usd {
-        model.costs.observe(cost);
+        model.session.costs.observe(cost);
     }
     agent.limits = [("5 h", line.five_hour), ("7 d", line.seven_day)]
         .into_iter()
@@ -187,15 +192,15 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
         .filter_map(|limit| moment(limit.resets_at?))
         .max();
     if let Some(id) = &line.model_id {
-        model.guard.set_model_hint(id);
-        model.agent.model_id = Some(id.clone());
+        model.session.guard.set_model_hint(id);
+        model.session.agent.model_id = Some(id.clone());
     }
     match line.usage {
         Some(usage) => {
             observe(model, usage.context(), line.window, Source::StatusLine);
         }
         // Before the first call, and after a compaction, there is no figure.
-        None => model.guard.set_status_line_window(line.window),
+        None => model.session.guard.set_status_line_window(line.window),
     }
     let mut effects = figures_changed(model);
     effects.extend(autopilot::figures_in(model));
@@ -228,40 +233,40 @@ pub fn transcript_read(
     session: SessionId,
     mut facts: TranscriptFacts,
 ) -> Vec<Effect> {
-    if session != model.session {
+    if session != model.session.id {
         return Vec::new();
     }
     let signals = std::mem::take(&mut facts.signals);
     let said = facts.said.take();
-    model.agent.last_message = said.or(model.agent.last_message.take());
+    model.session.agent.last_message = said.or(model.session.agent.last_message.take());
     let commands = facts.commands.take();
     let ran = std::mem::take(&mut facts.ran);
-    let turns_before = model.transcript.turns;
-    let mut news = model.todo.read(&facts.todos) || commands.is_some();
+    let turns_before = model.session.transcript.turns;
+    let mut news = model.draft.todo.read(&facts.todos) || commands.is_some();
     if let Some(work) = facts.work.take() {
-        news |= *work != model.work;
-        model.work = *work;
+        news |= *work != model.draft.work;
+        model.draft.work = *work;
     }
     if let Some(words) = facts.human.take() {
         news |= human::take(model, &words);
     }
-    model.commands = commands.unwrap_or_else(|| std::mem::take(&mut model.commands));
+    model.draft.commands = commands.unwrap_or_else(|| std::mem::take(&mut model.draft.commands));
     let (used, prompt) = (facts.used, facts.last_prompt.clone());
     if let Some(name) = &facts.model {
-        model.guard.set_model_hint(name);
+        model.session.guard.set_model_hint(name);
     }
     // A trimmed copy that grows has its client, whether that has hooks or not.
-    if model.transcript.turns > 0 && facts.turns > model.transcript.turns {
+    if model.session.transcript.turns > 0 && facts.turns > model.session.transcript.turns {
         trim::session_seen(model, session);
     }
-    model.transcript = facts;
-    model.transcript_lost = false;
+    model.session.transcript = facts;
+    model.session.transcript_lost = false;
     // Before the figure, so that its fall is explained.
     compaction::transcript_read(model);
     if let Some(used) = used {
         observe(model, used, None, Source::Transcript);
     } else {
-        model.guard.forget(Source::Transcript);
+        model.session.guard.forget(Source::Transcript);
     }
     let mut effects = figures_changed(model);
     if news {

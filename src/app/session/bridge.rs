@@ -46,7 +46,7 @@ pub fn absence(model: &Model, kind: AgentKind, user_args: &[String]) -> Option<A
 
 /// A version that is not known may be new enough: an old client passes the flag over (measured with 2.1.197).
 fn too_old(model: &Model) -> Option<Absence> {
-    let version = model.agent.version.as_deref();
+    let version = model.session.agent.version.as_deref();
     let is_known_old = !claude::is_at_least(version, FIRST_VERSION);
     is_known_old.then(|| Absence::TooOld(version.unwrap_or_default().to_owned()))
 }
@@ -55,11 +55,11 @@ fn too_old(model: &Model) -> Option<Absence> {
 pub fn heard(model: &mut Model, event: BridgeEvent) -> Vec<Effect> {
     match event {
         BridgeEvent::Offered { iteration, absence } => {
-            if iteration != model.iteration {
+            if iteration != model.session.iteration {
                 return Vec::new();
             }
             let offered = absence.is_none();
-            model.agent.bridge.link = absence.map_or(Link::Awaited, Link::Absent);
+            model.session.agent.bridge.link = absence.map_or(Link::Awaited, Link::Absent);
             let timer = Effect::SetTimer(TimerId::Bridge(iteration), START_LIMIT);
             offered.then_some(timer).into_iter().collect()
         }
@@ -69,29 +69,37 @@ pub fn heard(model: &mut Model, event: BridgeEvent) -> Vec<Effect> {
 
 fn said(model: &mut Model, report: Report) -> Vec<Effect> {
     if let Said::WrongProtocol(found) = report.said {
-        let bridge = &mut model.agent.bridge;
+        let bridge = &mut model.session.agent.bridge;
         if bridge.link.give_up(Absence::OtherProtocol(found)) {
             goes_on_without(model);
         }
         return Vec::new();
     }
     // The client's daemon may run a fork with the same mods.
-    if report.session != model.session || model.agent.state == AgentState::Exited {
+    if report.session != model.session.id || model.session.agent.state == AgentState::Exited {
         tracing::debug!(session = %report.session, "the bridge spoke for another session");
         return Vec::new();
     }
     let mut effects = Vec::new();
-    if model.agent.bridge.heard.session != Some(model.session) {
-        model.agent.bridge.heard = Heard {
-            session: Some(model.session),
+    if model.session.agent.bridge.heard.session != Some(model.session.id) {
+        model.session.agent.bridge.heard = Heard {
+            session: Some(model.session.id),
             ..Heard::default()
         };
     }
-    let came = model.agent.bridge.link.heard(&report.client, model.now);
+    let came = model
+        .session
+        .agent
+        .bridge
+        .link
+        .heard(&report.client, model.now);
     if came {
         tracing::info!(client = %report.client, "the bridge is in force");
-        model.agent.version = Some(report.client);
-        effects.push(Effect::SetTimer(TimerId::Bridge(model.iteration), SILENCE));
+        model.session.agent.version = Some(report.client);
+        effects.push(Effect::SetTimer(
+            TimerId::Bridge(model.session.iteration),
+            SILENCE,
+        ));
         effects.push(read_draft(model));
     }
     effects.extend(match report.said {
@@ -103,7 +111,7 @@ fn said(model: &mut Model, report: Report) -> Vec<Effect> {
 }
 
 fn happened(model: &mut Model, fact: Fact) -> Vec<Effect> {
-    let heard = &mut model.agent.bridge.heard;
+    let heard = &mut model.session.agent.bridge.heard;
     match fact {
         Fact::SessionStarted { source } => tracing::debug!(source, "the bridge has a session"),
         Fact::TurnStarted { .. } => heard.turn = Some(true),
@@ -122,20 +130,20 @@ fn happened(model: &mut Model, fact: Fact) -> Vec<Effect> {
 
 /// Has the prompt box read: its changes are reported, not what stood in it before.
 fn read_draft(model: &mut Model) -> Effect {
-    let bridge = &mut model.agent.bridge;
+    let bridge = &mut model.session.agent.bridge;
     bridge.orders += 1;
     // No order of another iteration has this number: an iteration gives far fewer.
-    let id = OrderId((model.iteration.get() << 20) + bridge.orders);
+    let id = OrderId((model.session.iteration.get() << 20) + bridge.orders);
     bridge.reading = Some(id);
     Effect::OrderBridge {
         id,
-        session: model.session,
+        session: model.session.id,
         order: Order::ReadDraft,
     }
 }
 
 fn answered(model: &mut Model, id: OrderId, outcome: Outcome) -> Vec<Effect> {
-    let bridge = &mut model.agent.bridge;
+    let bridge = &mut model.session.agent.bridge;
     if bridge.reading != Some(id) {
         return Vec::new();
     }
@@ -149,25 +157,25 @@ fn answered(model: &mut Model, id: OrderId, outcome: Outcome) -> Vec<Effect> {
 
 /// It should have spoken by now.
 pub fn look(model: &mut Model, of: crate::lineage::IterationId) -> Vec<Effect> {
-    if of != model.iteration || model.agent.state == AgentState::Exited {
+    if of != model.session.iteration || model.session.agent.state == AgentState::Exited {
         return Vec::new();
     }
     let again = |after| vec![Effect::SetTimer(TimerId::Bridge(of), after)];
-    match model.agent.bridge.link {
+    match model.session.agent.bridge.link {
         // A dialog at the start, such as the one for trust, comes before everything else.
-        Link::Awaited if model.agent.state == AgentState::Starting => again(START_LIMIT),
+        Link::Awaited if model.session.agent.state == AgentState::Starting => again(START_LIMIT),
         Link::Awaited => {
             let why = too_old(model).unwrap_or(Absence::NoHello);
-            if model.agent.bridge.link.give_up(why) {
+            if model.session.agent.bridge.link.give_up(why) {
                 goes_on_without(model);
             }
             Vec::new()
         }
         Link::InForce { .. } => {
-            if !model.agent.bridge.link.look(model.now) {
+            if !model.session.agent.bridge.link.look(model.now) {
                 return again(SILENCE);
             }
-            model.guard.forget(Source::Bridge);
+            model.session.guard.forget(Source::Bridge);
             goes_on_without(model);
             Vec::new()
         }
@@ -176,7 +184,7 @@ pub fn look(model: &mut Model, of: crate::lineage::IterationId) -> Vec<Effect> {
 }
 
 fn goes_on_without(model: &mut Model) {
-    if let Link::Absent(why) = &model.agent.bridge.link {
+    if let Link::Absent(why) = &model.session.agent.bridge.link {
         let text = format!("without the bridge: {why}");
         model.notice(text);
     }
@@ -185,7 +193,7 @@ fn goes_on_without(model: &mut Model) {
 /// How it stands, for scripts.
 #[must_use]
 pub fn report(model: &Model) -> BridgeReport {
-    let bridge = &model.agent.bridge;
+    let bridge = &model.session.agent.bridge;
     let why = match &bridge.link {
         Link::Absent(why) => Some(why),
         _ => None,
@@ -196,7 +204,8 @@ pub fn report(model: &Model) -> BridgeReport {
         reason: why.map(ToString::to_string),
         ..BridgeReport::default()
     };
-    let (Some(heard), Link::InForce { heard: at, .. }) = (bridge.of(model.session), &bridge.link)
+    let (Some(heard), Link::InForce { heard: at, .. }) =
+        (bridge.of(model.session.id), &bridge.link)
     else {
         return stands;
     };

@@ -32,18 +32,18 @@ pub fn read_settings(model: &Model) -> Option<Effect> {
 
 /// The order to look at the client's screen once it has drawn what belongs to the figure of now.
 pub fn look_later(model: &mut Model) -> Option<Effect> {
-    model.client.looks = 0;
+    model.session.client.looks = 0;
     next_look(model)
 }
 
 fn next_look(model: &Model) -> Option<Effect> {
-    let after = LOOKS.get(model.client.looks)?;
+    let after = LOOKS.get(model.session.client.looks)?;
     (!model.is_generic()).then_some(Effect::SetTimer(TimerId::ClientWords, *after))
 }
 
 /// It is time to look.
 pub fn look(model: &mut Model) -> Vec<Effect> {
-    model.client.looks += 1;
+    model.session.client.looks += 1;
     let mut effects = vec![Effect::ReadClientWords];
     effects.extend(next_look(model));
     effects
@@ -51,7 +51,7 @@ pub fn look(model: &mut Model) -> Vec<Effect> {
 
 /// The client's settings were read; returns whether the lines have moved.
 pub fn settings_read(model: &mut Model, settings: CompactionSettings) -> bool {
-    model.client.settings = settings;
+    model.session.client.settings = settings;
     judge(model)
 }
 
@@ -60,19 +60,20 @@ pub fn judge(model: &mut Model) -> bool {
     if model.is_generic() {
         return false;
     }
-    let window = model.guard.window();
-    let version = model.agent.version.as_deref();
+    let window = model.session.guard.window();
+    let version = model.session.agent.version.as_deref();
     let set = model
+        .session
         .client
         .settings
-        .limit(model.guard.model_id(), window, version);
-    if model.client.set != (set.clone(), window) {
-        model.client.set = (set, window);
-        model.client.learned = None;
+        .limit(model.session.guard.model_id(), window, version);
+    if model.session.client.set != (set.clone(), window) {
+        model.session.client.set = (set, window);
+        model.session.client.learned = None;
     }
-    let at = model.client.limit().map(|limit| limit.at);
-    let changed = model.guard.client_limit() != at;
-    model.guard.set_client_limit(at);
+    let at = model.session.client.limit().map(|limit| limit.at);
+    let changed = model.session.guard.client_limit() != at;
+    model.session.guard.set_client_limit(at);
     changed
 }
 
@@ -81,15 +82,15 @@ pub fn said(model: &mut Model, words: Words) -> bool {
     let Some(used) = model.used() else {
         return false;
     };
-    learn(model, words.limit(used, model.guard.window()))
+    learn(model, words.limit(used, model.session.guard.window()))
 }
 
 /// The client is about to compact: if it does so by itself in a turn, its limit is not above the figure of now. Outside of one
 /// it is idle compaction, which has a point of its own.
 pub fn announced(model: &mut Model, automatic: bool) {
-    model.client.announced = model
+    model.session.client.announced = model
         .used()
-        .filter(|_| automatic && model.agent.state == AgentState::Busy)
+        .filter(|_| automatic && model.session.agent.state == AgentState::Busy)
         .map(|at| Limit {
             at,
             act: Act::Compacts,
@@ -100,7 +101,7 @@ pub fn announced(model: &mut Model, automatic: bool) {
 /// It has compacted: what it showed counts. Not before, for the figure of then lies behind every line that keeps below it.
 /// Returns whether the lines have moved.
 pub fn shown(model: &mut Model) -> bool {
-    let announced = model.client.announced.take();
+    let announced = model.session.client.announced.take();
     announced.is_some_and(|limit| learn(model, limit))
 }
 
@@ -108,14 +109,14 @@ pub fn shown(model: &mut Model) -> bool {
 const ROUNDED: u64 = 2;
 
 fn learn(model: &mut Model, limit: Limit) -> bool {
-    let known = model.client.limit().map(|known| known.at.0);
+    let known = model.session.client.limit().map(|known| known.at.0);
     let is_lower = known.is_none_or(|known| {
         u128::from(limit.at.0) * 100 < u128::from(known) * u128::from(100 - ROUNDED)
     });
     if !is_lower {
         return false;
     }
-    model.client.learned = Some(limit);
+    model.session.client.learned = Some(limit);
     judge(model);
     true
 }
@@ -124,12 +125,13 @@ fn learn(model: &mut Model, limit: Limit) -> bool {
 /// crossed just now has seen to that.
 pub fn near(model: &mut Model, saved: bool) -> Vec<Effect> {
     let compacts = model
+        .session
         .client
         .limit()
         .is_some_and(|limit| limit.act == Act::Compacts);
-    let figure = model.guard.figure(model.now);
+    let figure = model.session.guard.figure(model.now);
     let is_near = compacts && figure.is_some_and(|one| one.lines.is_near_client(one.used));
-    let before = std::mem::replace(&mut model.client.saved, is_near);
+    let before = std::mem::replace(&mut model.session.client.saved, is_near);
     if !is_near || before || saved {
         return Vec::new();
     }

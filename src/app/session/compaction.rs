@@ -28,8 +28,8 @@ const REFUSAL: &str = "pitstop holds compaction back and offers a reboot with a 
 
 /// The transcript says how many boundaries it has.
 pub fn transcript_read(model: &mut Model) {
-    if model.transcript.whole {
-        let total = model.transcript.compactions;
+    if model.session.transcript.whole {
+        let total = model.session.transcript.compactions;
         seen(model, |compactions, turn| {
             compactions.transcript(total, turn);
         });
@@ -38,8 +38,8 @@ pub fn transcript_read(model: &mut Model) {
 
 /// The client says that it has compacted.
 pub fn finished(model: &mut Model) {
-    model.guard.forget(Source::StatusLine);
-    model.guard.forget(Source::Bridge);
+    model.session.guard.forget(Source::StatusLine);
+    model.session.guard.forget(Source::Bridge);
     seen(model, Compactions::finish);
 }
 
@@ -50,21 +50,24 @@ pub fn rebuilt(model: &mut Model) {
 
 /// The figure fell by much, and the agent has neither hooks nor a transcript that would report why.
 pub fn fell(model: &mut Model) {
-    model.guard.note_fall();
+    model.session.guard.note_fall();
     seen(model, Compactions::fall);
 }
 
 fn seen(model: &mut Model, witness: impl FnOnce(&mut Compactions, u64)) {
-    let (before, turn) = (model.compactions.count(), u64::from(model.agent.turns));
-    witness(&mut model.compactions, turn);
-    let count = model.compactions.count();
+    let (before, turn) = (
+        model.session.compactions.count(),
+        u64::from(model.session.agent.turns),
+    );
+    witness(&mut model.session.compactions, turn);
+    let count = model.session.compactions.count();
     if let Some(current) = model.lineage.current_mut() {
         current.compactions = count;
     }
     if count > before {
         // Where the fall itself told of it, the figure behind it is here already.
-        if model.compactions.awaits_fall.is_some() {
-            model.guard.note_compaction();
+        if model.session.compactions.awaits_fall.is_some() {
+            model.session.guard.note_compaction();
         }
         model.notice("the client has compacted its context");
     }
@@ -80,7 +83,7 @@ pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
     else {
         return None;
     };
-    let ours = *session == model.session && model.quitting.is_none();
+    let ours = *session == model.session.id && model.outside.quitting.is_none();
     (ours && model.config.guard.replace_compaction).then_some(REFUSAL)
 }
 
@@ -96,11 +99,11 @@ pub fn announced(model: &mut Model, automatic: bool) -> Vec<Effect> {
 
 /// A reboot takes the place of a compaction that was held back.
 fn replaced(model: &mut Model) -> Vec<Effect> {
-    if model.reboot.attempt.is_some() || model.quitting.is_some() {
+    if model.reboot.attempt.is_some() || model.outside.quitting.is_some() {
         return Vec::new();
     }
     let deferred = is_quiet(model);
-    if model.mode == RebootMode::Manual || model.paused || deferred {
+    if model.reboot.mode == RebootMode::Manual || model.reboot.paused || deferred {
         let key = model.keys().hint(Action::Reboot).unwrap_or_default();
         model.trouble(format!(
             "the client wanted to compact and was held back: {key} reboots it"

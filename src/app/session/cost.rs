@@ -18,7 +18,7 @@ pub struct TurnCost {
 /// Returns what a turn costs; none before two turns are known.
 #[must_use]
 pub fn per_turn(model: &Model) -> Option<TurnCost> {
-    let (now, used) = model.costs.median()?;
+    let (now, used) = model.session.costs.median()?;
     let base = base_load(model).filter(|base| base.0 > 0 && *base < used);
     let fresh = base.map(|base| now * base.0 as f64 / used.0 as f64);
     Some(TurnCost { now, fresh })

@@ -34,17 +34,17 @@ const ASKED_CAP: usize = 8;
 
 /// The agent view was opened: what it is that the daemon runs on may have been said before, or not at all.
 pub fn opened(model: &mut Model) -> Vec<Effect> {
-    let session = model.session;
-    model.agent.daemon.add(session);
-    let from = model.agent.daemon.sessions.clone();
+    let session = model.session.id;
+    model.session.agent.daemon.add(session);
+    let from = model.session.agent.daemon.sessions.clone();
     vec![Effect::FindMoved { from }]
 }
 
 /// The session has been forked under a new id: it runs in the daemon from now on.
 pub fn forked(model: &mut Model, to: SessionId) -> Vec<Effect> {
-    tracing::info!(from = %model.session, %to, "the session was forked");
-    let from = std::mem::replace(&mut model.session, to);
-    let daemon = &mut model.agent.daemon;
+    tracing::info!(from = %model.session.id, %to, "the session was forked");
+    let from = std::mem::replace(&mut model.session.id, to);
+    let daemon = &mut model.session.agent.daemon;
     daemon.add(from);
     daemon.add(to);
     daemon.unwritten = true;
@@ -53,14 +53,14 @@ pub fn forked(model: &mut Model, to: SessionId) -> Vec<Effect> {
 
 /// The transcript that an event names, if it is to be followed.
 pub fn written(model: &mut Model, event: &AgentEvent, path: String) -> Option<String> {
-    let daemon = &mut model.agent.daemon;
+    let daemon = &mut model.session.agent.daemon;
     daemon.unwritten &= !matches!(event, AgentEvent::TurnEnded { .. });
     (!daemon.unwritten).then_some(path)
 }
 
 /// Another session has spoken by our hooks. After the agent view was seen it may be ours under its new id.
 pub fn another_spoke(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
-    let known = &mut model.agent.daemon;
+    let known = &mut model.session.agent.daemon;
     let Some(session) = event.session() else {
         return Vec::new();
     };
@@ -75,7 +75,7 @@ pub fn another_spoke(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
 
 /// The daemon runs this session as a fork of ours.
 pub fn found(model: &mut Model, session: SessionId) -> Vec<Effect> {
-    if model.agent.daemon.sessions.is_empty() || model.session == session {
+    if model.session.agent.daemon.sessions.is_empty() || model.session.id == session {
         return Vec::new();
     }
     forked(model, session)
@@ -84,20 +84,20 @@ pub fn found(model: &mut Model, session: SessionId) -> Vec<Effect> {
 /// The process in the pane is gone. If the session has gone to the daemon it is ended there before anything else, unless the
 /// person has left it to run on: then the client ends by itself and well.
 pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> Option<Vec<Effect>> {
-    let sessions = model.agent.daemon.sessions.clone();
-    if sessions.is_empty() || model.agent.daemon.is_ending() {
+    let sessions = model.session.agent.daemon.sessions.clone();
+    if sessions.is_empty() || model.session.agent.daemon.is_ending() {
         return None;
     }
-    if !was_ending && model.quitting.is_none() && *exit == Exit::Code(0) {
+    if !was_ending && model.outside.quitting.is_none() && *exit == Exit::Code(0) {
         model.notice("the session goes on in Claude Code's background: `claude agents` shows it");
         return None;
     }
-    let limit = match &model.quitting {
+    let limit = match &model.outside.quitting {
         Some(quitting) if quitting.code != 0 => URGENT,
         _ => LIMIT,
     };
     let epoch = model.next_epoch();
-    model.agent.daemon.held = Some(Held {
+    model.session.agent.daemon.held = Some(Held {
         exit: exit.clone(),
         was_ending,
         epoch,
@@ -111,9 +111,9 @@ pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> Option<Vec<Effe
 /// The session in the daemon has been ended, or why it may go on; gives the end that was held until then. The record names the
 /// session that `holds` the conversation.
 pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) -> Option<Held> {
-    let held = model.agent.daemon.held.take()?;
+    let held = model.session.agent.daemon.held.take()?;
     if let Some(session) = holds {
-        model.session = session;
+        model.session.id = session;
         reboot::ended_as(model, session);
     }
     if let Some(left) = left {
@@ -121,8 +121,8 @@ pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) 
             "the session may go on in Claude Code's background: {left}; `claude stop` ends it"
         );
         model.trouble(left.clone());
-        if model.quitting.is_some() {
-            model.left_running.push(left);
+        if model.outside.quitting.is_some() {
+            model.outside.left_running.push(left);
         }
     }
     Some(held)
@@ -131,6 +131,6 @@ pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) 
 /// Whether this is the timer of the end that is held: the shell has not answered in time.
 #[must_use]
 pub fn is_late(model: &Model, epoch: u64) -> bool {
-    let held = model.agent.daemon.held.as_ref();
+    let held = model.session.agent.daemon.held.as_ref();
     held.is_some_and(|held| held.epoch == epoch)
 }

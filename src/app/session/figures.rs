@@ -70,8 +70,8 @@ pub(in crate::app) fn observe(
         source,
         at: model.now,
     };
-    let followed = model.transcript.whole && !model.transcript_lost;
-    if model.guard.observe(reading) && !model.agent.hooked && !followed {
+    let followed = model.session.transcript.whole && !model.session.transcript_lost;
+    if model.session.guard.observe(reading) && !model.session.agent.hooked && !followed {
         compaction::fell(model);
     }
 }
@@ -89,12 +89,12 @@ pub fn estimated(model: &mut Model, reading: Reading) -> Vec<Effect> {
 
 /// The transcript cannot be read any more.
 pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) -> Vec<Effect> {
-    if session != model.session {
+    if session != model.session.id {
         return Vec::new();
     }
     tracing::warn!(%session, why, "the transcript cannot be followed");
-    model.guard.forget(Source::Transcript);
-    model.transcript_lost = true;
+    model.session.guard.forget(Source::Transcript);
+    model.session.transcript_lost = true;
     figures_changed(model)
 }
 
@@ -108,9 +108,9 @@ pub(in crate::app) fn figures_changed(model: &mut Model) -> Vec<Effect> {
     let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))];
     effects.extend(client_limit::look_later(model));
     let mut saved = false;
-    if let Some(crossing) = model.guard.crossing(model.now) {
+    if let Some(crossing) = model.session.guard.crossing(model.now) {
         // A session that was brought back is as full as it was: what is new is that it is back.
-        if !(is_brought_back(model) && model.agent.turns == 0) {
+        if !(is_brought_back(model) && model.session.agent.turns == 0) {
             model.notice(crossed_words(&crossing));
         }
         let kept = checkpoint::at_line(model, &crossing);
@@ -174,12 +174,15 @@ fn lines_moved(model: &mut Model, moved: bool) -> Vec<Effect> {
 /// The bridge said how full the window is.
 pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) -> Vec<Effect> {
     if let Some(cost) = usage.cost_usd {
-        model.agent.cost_usd = Some(cost);
-        model.costs.observe(cost);
+        model.session.agent.cost_usd = Some(cost);
+        model.session.costs.observe(cost);
     }
     match usage.used {
         Some(used) => observe(model, used, Some(usage.window), Source::Bridge),
-        None => model.guard.set_status_line_window(Some(usage.window)),
+        None => model
+            .session
+            .guard
+            .set_status_line_window(Some(usage.window)),
     }
     let mut effects = figures_changed(model);
     effects.extend(autopilot::figures_in(model));

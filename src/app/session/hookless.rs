@@ -38,15 +38,15 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) -> V
         effects.extend(turn::tool_finished(model, &call, &output));
     }
     // The first turns that are read may be those of a session that is resumed.
-    if turns_before > 0 && model.transcript.turns > turns_before {
+    if turns_before > 0 && model.session.transcript.turns > turns_before {
         // What a hook would have proven.
-        if let Some(prompt) = model.transcript.last_prompt.clone() {
+        if let Some(prompt) = model.session.transcript.last_prompt.clone() {
             say::prompted(model, &prompt);
         }
         begin_turn(model);
     }
     if matches!(
-        model.agent.state,
+        model.session.agent.state,
         AgentState::Starting | AgentState::Busy | AgentState::Unknown
     ) {
         effects.extend(activity::look_again(model));
@@ -57,7 +57,7 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) -> V
 /// A turn begins, as far as can be seen.
 pub(in crate::app) fn begin_turn(model: &mut Model) {
     if matches!(
-        model.agent.state,
+        model.session.agent.state,
         AgentState::Starting | AgentState::Idle | AgentState::Unknown
     ) {
         turn::turn_begins(model);

@@ -14,14 +14,17 @@ pub fn prompted(model: &mut Model, prompt: &str) {
 
 /// Takes over what was said; returns whether any of it was news.
 pub fn take(model: &mut Model, words: &HumanWords) -> bool {
-    let before = (model.told.constraints.len(), model.requests.clone());
-    model.told.feed_human(words);
+    let before = (
+        model.draft.told.constraints.len(),
+        model.draft.requests.clone(),
+    );
+    model.draft.told.feed_human(words);
     // What warms up each session is asked of none in particular.
     let warmup = model.config.reboot.warmup_prompt.as_deref().map(str::trim);
     let asked = |said: &&Said| Some(said.text.as_str()) != warmup;
     let first = words.first.as_ref().filter(asked);
     let heard = words.latest.as_ref().filter(asked).or(first);
-    let requests = &mut model.requests;
+    let requests = &mut model.draft.requests;
     if requests.first.is_none() {
         requests.first = words.carried_first.as_ref().or(first).cloned();
     }
@@ -38,5 +41,9 @@ pub fn take(model: &mut Model, words: &HumanWords) -> bool {
     {
         requests.latest = Some(latest.clone());
     }
-    before != (model.told.constraints.len(), model.requests.clone())
+    before
+        != (
+            model.draft.told.constraints.len(),
+            model.draft.requests.clone(),
+        )
 }

@@ -14,7 +14,7 @@ const CALL_GAP: Duration = Duration::from_secs(2);
 
 /// The agent has a new title: the host terminal's tab shows it too.
 pub fn titled(model: &Model) -> Effect {
-    let own = model.title.trim();
+    let own = model.session.title.trim();
     Effect::HostTitle(if own.is_empty() {
         "pitstop".to_owned()
     } else {
@@ -35,12 +35,13 @@ pub fn called(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
     }
     let wanted = model.config.ui.notifications;
     let recently = model
+        .session
         .called_at
         .is_some_and(|last| model.now.since(last) < CALL_GAP);
     if wanted == Notifications::Off || recently {
         return Vec::new();
     }
-    model.called_at = Some(model.now);
+    model.session.called_at = Some(model.now);
     vec![match (said, wanted) {
         (Some((title, body)), Notifications::Desktop) => Effect::Notify { title, body },
         _ => Effect::Bell,
@@ -50,7 +51,7 @@ pub fn called(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
 /// The agent shows how far it is.
 pub fn progressed(model: &mut Model, progress: Progress) -> Vec<Effect> {
     let shown = Some(progress).filter(|progress| *progress != Progress::None);
-    if std::mem::replace(&mut model.agent.progress, shown) == shown
+    if std::mem::replace(&mut model.session.agent.progress, shown) == shown
         || model.config.ui.notifications == Notifications::Off
     {
         return Vec::new();
@@ -100,7 +101,7 @@ mod tests {
             assert_eq!(says(&mut bench, notification("a")), passed);
             assert_eq!(says(&mut bench, notification("b")), []);
             assert_eq!(says(&mut bench, ScreenFact::Bell), []);
-            let newest = &bench.model.notices.back().expect("a notice").text;
+            let newest = &bench.model.view.notices.back().expect("a notice").text;
             assert_eq!(
                 newest, "the agent says: done: b",
                 "the footer has it all the same"
@@ -117,12 +118,12 @@ mod tests {
         let effects = says(&mut bench, ScreenFact::Progress(percent));
         assert_eq!(effects, [Effect::HostProgress(percent)]);
         assert_eq!(says(&mut bench, ScreenFact::Progress(percent)), []);
-        assert_eq!(bench.model.agent.progress, Some(percent));
-        let iteration = bench.model.iteration;
+        assert_eq!(bench.model.session.agent.progress, Some(percent));
+        let iteration = bench.model.session.iteration;
         let exit = crate::app::event::Exit::Code(1);
         let effects = bench.tell(Event::Pane(PaneEvent::Exited { iteration, exit }));
         assert!(effects.contains(&Effect::HostProgress(Progress::None)));
-        assert_eq!(bench.model.agent.progress, None);
+        assert_eq!(bench.model.session.agent.progress, None);
     }
 
     #[test]

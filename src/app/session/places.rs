@@ -34,15 +34,15 @@ pub fn checked(model: &mut Model, seen: &PlacesSeen) -> Vec<Effect> {
         model.trouble(format!("{made} {verb} removed: made again"));
     }
     if let Some(why) = &seen.missing
-        && model.places_missing.as_ref() != Some(why)
+        && model.outside.places_missing.as_ref() != Some(why)
     {
         model.trouble(format!("pitstop's own files are gone: {why}"));
     }
-    model.places_missing.clone_from(&seen.missing);
+    model.outside.places_missing.clone_from(&seen.missing);
 
     let mut effects = Vec::new();
     if socket {
-        model.agent.hooked = false;
+        model.session.agent.hooked = false;
         say::without_hooks(model);
         effects.extend(activity::look_again(model));
     }

@@ -24,13 +24,13 @@ pub fn spawned(
     process: ProcessStamp,
     lots: Lots,
 ) -> Vec<Effect> {
-    if iteration != model.iteration {
+    if iteration != model.session.iteration {
         return Vec::new();
     }
-    model.agent.process = Some(process);
-    model.lots = lots;
+    model.session.agent.process = Some(process);
+    model.reboot.lots = lots;
     if model.is_generic() {
-        model.agent.state = AgentState::Idle;
+        model.session.agent.state = AgentState::Idle;
     }
     // Asked before it is told, for telling it may end the attempt.
     let kept = undelivered(model);
@@ -48,11 +48,11 @@ pub fn spawned(
 
 /// The agent's process could not be started.
 pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) -> Vec<Effect> {
-    if iteration != model.iteration {
+    if iteration != model.session.iteration {
         return Vec::new();
     }
-    model.agent.state = AgentState::Exited;
-    model.agent.exit = Some(why.to_owned());
+    model.session.agent.state = AgentState::Exited;
+    model.session.agent.exit = Some(why.to_owned());
     model.trouble(why.to_owned());
     if model.reboot.attempt.is_some() {
         reboot::spawn_failed(model, why);
@@ -60,35 +60,35 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) -> Vec
     }
     let effects = close_iteration(model, EndReason::Crash);
     if !autopilot::takes_over(model, false) {
-        model.overlay = Some(Overlay::Exited);
+        model.view.overlay = Some(Overlay::Exited);
     }
     effects
 }
 
 /// The agent's process is gone.
 pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Effect> {
-    if iteration != model.iteration || model.agent.state == AgentState::Exited {
+    if iteration != model.session.iteration || model.session.agent.state == AgentState::Exited {
         return Vec::new();
     }
-    if model.agent.daemon.is_ending() {
+    if model.session.agent.daemon.is_ending() {
         return Vec::new();
     }
-    model.agent.process = None;
-    let was_ending = model.ending.take().is_some();
+    model.session.agent.process = None;
+    let was_ending = model.reboot.ending.take().is_some();
     daemon::hold(model, exit, was_ending).unwrap_or_else(|| gone(model, exit, was_ending))
 }
 
 /// The agent is gone, with all that it was.
 fn gone(model: &mut Model, exit: &Exit, was_ending: bool) -> Vec<Effect> {
-    model.agent.state = AgentState::Exited;
-    model.agent.exit = Some(exit.to_string());
+    model.session.agent.state = AgentState::Exited;
+    model.session.agent.exit = Some(exit.to_string());
     let mut effects = outward::ended(model);
     let rebooting = model
         .reboot
         .attempt
         .as_ref()
         .is_some_and(|attempt| !attempt.is_harmless());
-    let reason = if let Some(quitting) = model.quitting {
+    let reason = if let Some(quitting) = model.outside.quitting {
         quitting.reason
     } else if was_ending && rebooting {
         end_reason(model)
@@ -102,7 +102,7 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) -> Vec<Effect> {
     if !rolled {
         effects.extend(close_iteration(model, reason));
     }
-    if let Some(quitting) = model.quitting {
+    if let Some(quitting) = model.outside.quitting {
         effects.push(Effect::Quit(quitting.code));
         return effects;
     }
@@ -111,7 +111,7 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) -> Vec<Effect> {
     if !expected {
         model.notice(format!("the agent has ended: {exit}"));
         if !autopilot::takes_over(model, *exit == Exit::Code(0)) {
-            model.overlay = Some(Overlay::Exited);
+            model.view.overlay = Some(Overlay::Exited);
         }
     }
     effects

@@ -21,14 +21,14 @@ use crate::app::{
 
 /// The signs have stood for long enough.
 pub fn judge(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    if epoch != model.calm_epoch || model.agent.state == AgentState::Exited {
+    if epoch != model.session.calm_epoch || model.session.agent.state == AgentState::Exited {
         return Vec::new();
     }
     let mut effects = Vec::new();
-    if model.agent.activity.question.is_some() {
+    if model.session.agent.activity.question.is_some() {
         if !is_answered(model) {
             // One that is not drawn yet is judged again when it is late.
-            let undrawn = model.agent.prompt_box.is_present();
+            let undrawn = model.session.agent.prompt_box.is_present();
             return if undrawn {
                 look_in(model, DRAWN_WITHIN)
             } else {
@@ -37,9 +37,9 @@ pub fn judge(model: &mut Model, epoch: u64) -> Vec<Effect> {
         }
         effects.extend(without_question(model));
     } else {
-        let before = model.agent.state;
+        let before = model.session.agent.state;
         effects.extend(by_signs(model));
-        if model.agent.state == before && effects.is_empty() {
+        if model.session.agent.state == before && effects.is_empty() {
             return effects;
         }
     }
@@ -47,21 +47,21 @@ pub fn judge(model: &mut Model, epoch: u64) -> Vec<Effect> {
 }
 
 fn is_answered(model: &Model) -> bool {
-    let question = model.agent.activity.question.as_ref();
+    let question = model.session.agent.activity.question.as_ref();
     let late = |asked: At| model.now.since(asked) >= DRAWN_WITHIN;
-    model.agent.prompt_box.is_present()
+    model.session.agent.prompt_box.is_present()
         && question.is_some_and(|question| question.drawn || late(question.asked))
 }
 
 /// What title and prompt box say, where no question is known.
 fn by_signs(model: &mut Model) -> Vec<Effect> {
-    let activity = &model.agent.activity;
-    let (title, present) = (activity.title, model.agent.prompt_box.is_present());
+    let activity = &model.session.agent.activity;
+    let (title, present) = (activity.title, model.session.agent.prompt_box.is_present());
     let hidden = activity.box_seen && !present;
     let hookless = is_hookless(model);
     let spins = title == Some(TitleState::Spins);
     let calm = title == Some(TitleState::Calm);
-    match model.agent.state {
+    match model.session.agent.state {
         AgentState::Starting if hookless && spins => begin_turn(model),
         // A run types into whatever stands in the pane, so there the prompt box must be seen.
         AgentState::Starting if hookless && calm && (present || model.autopilot.is_none()) => {
@@ -70,7 +70,7 @@ fn by_signs(model: &mut Model) -> Vec<Effect> {
         AgentState::Starting | AgentState::Limit | AgentState::Exited => {}
         _ if activity.turn => {
             let calls = if hookless {
-                model.transcript.calls_open
+                model.session.transcript.calls_open
             } else {
                 activity.calls.len()
             };
@@ -86,7 +86,9 @@ fn by_signs(model: &mut Model) -> Vec<Effect> {
             }
         }
         _ if spins && hookless => begin_turn(model),
-        _ if spins && model.agent.background.is_empty() => set_state(model, AgentState::Busy),
+        _ if spins && model.session.agent.background.is_empty() => {
+            set_state(model, AgentState::Busy);
+        }
         _ if hidden => set_state(model, AgentState::Unknown),
         _ => set_state(model, AgentState::Idle),
     }
@@ -96,7 +98,7 @@ fn by_signs(model: &mut Model) -> Vec<Effect> {
 /// The turn is over, though no hook has said so.
 fn turn_stopped(model: &mut Model) -> Vec<Effect> {
     if is_hookless(model) {
-        let said = model.agent.last_message.clone();
+        let said = model.session.agent.last_message.clone();
         return turn::turn_ended(model, said.as_deref(), Background::default());
     }
     turn_ends(model, AgentState::Idle);

@@ -34,7 +34,7 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     effects.extend(activity::look_again(model));
     // Without auto-compaction the client refuses the prompt at this line, and no other hook tells of it. With it,
     // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
-    if model.agent.holds_compaction && is_at_refusal(model) {
+    if model.session.agent.holds_compaction && is_at_refusal(model) {
         activity::turn_ends(model, AgentState::Limit);
         effects.extend(context_limit(model));
     }
@@ -46,17 +46,17 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
     breakpoint::prompted(model);
     activity::turn_begins(model);
     // Not when a turn ends: its last figure comes after that.
-    model.guard.begin_turn();
-    model.costs.begin_turn(model.used());
-    model.agent.draft = false;
-    model.agent.background = Background::default();
-    model.heard.turn_begins();
+    model.session.guard.begin_turn();
+    model.session.costs.begin_turn(model.used());
+    model.session.agent.draft = false;
+    model.session.agent.background = Background::default();
+    model.draft.heard.turn_begins();
 }
 
 /// The client takes no more prompts in this session.
 pub(in crate::app) fn context_limit(model: &mut Model) -> Vec<Effect> {
     model.trouble("context limit reached: the client refuses prompts until a reboot");
-    let manual = model.mode == crate::config::RebootMode::Manual;
+    let manual = model.reboot.mode == crate::config::RebootMode::Manual;
     if manual || model.reboot.attempt.is_some() || is_last(model) {
         return Vec::new();
     }
@@ -73,13 +73,13 @@ pub(in crate::app) fn turn_ended(
     background: Background,
 ) -> Vec<Effect> {
     activity::turn_ends(model, AgentState::Idle);
-    model.agent.turns = model.agent.turns.saturating_add(1);
-    model.agent.background = background;
+    model.session.agent.turns = model.session.agent.turns.saturating_add(1);
+    model.session.agent.background = background;
     let mut effects = vec![Effect::ReadGit];
     effects.extend(client_limit::read_settings(model));
     if let Some(message) = message {
         effects.extend(signal::by_hook(model, message));
-        model.agent.last_message = Some(message.to_owned());
+        model.session.agent.last_message = Some(message.to_owned());
     }
     effects.extend(ending::turn_over(model));
     effects.extend(summary::turn_over(model));
@@ -99,7 +99,7 @@ pub(in crate::app) fn tool_finished(
 ) -> Vec<Effect> {
     autopilot::tool_finished(model, call, output);
     if let Some(todo) = &call.todo
-        && model.todo.hooked(todo)
+        && model.draft.todo.hooked(todo)
     {
         handoff::draft(model);
     }
@@ -131,7 +131,7 @@ pub(in crate::app) fn turn_failed(
             AgentState::Idle
         },
     );
-    model.agent.turns = model.agent.turns.saturating_add(1);
+    model.session.agent.turns = model.session.agent.turns.saturating_add(1);
     model.trouble(format!("the turn failed: {message}"));
     let mut effects = checkpoint::after_turn(model);
     if failure == Failure::ContextLimit {

@@ -167,7 +167,7 @@ fn a_question_that_is_not_drawn_here_does_not_stay_for_ever() {
     bench.wait(Duration::from_secs(1));
     bench.titled("✳ other");
     bench.wait(Duration::from_millis(1500));
-    let stood = TimerId::Calm(bench.model.calm_epoch);
+    let stood = TimerId::Calm(bench.model.session.calm_epoch);
     bench.tell(Event::TimerFired(stood));
     assert_eq!(bench.state(), AgentState::Dialog);
     bench.stands();

@@ -10,13 +10,13 @@ fn events_of_another_session_change_nothing() {
     bench.prompted(OLD, &start.prompt.unwrap());
     bench.turn_ended(OLD);
     assert_eq!(bench.step(), Some(Step::Verifying));
-    assert_eq!(bench.model.agent.turns, 0);
+    assert_eq!(bench.model.session.agent.turns, 0);
     let stale = Event::Pane(PaneEvent::Exited {
         iteration: crate::lineage::IterationId::FIRST,
         exit: Exit::Code(0),
     });
     bench.tell(stale);
-    assert_ne!(bench.model.agent.state, AgentState::Exited);
+    assert_ne!(bench.model.session.agent.state, AgentState::Exited);
 }
 
 #[test]
@@ -28,9 +28,9 @@ fn clearing_inside_the_client_is_followed() {
         model: None,
         transcript_path: None,
     }));
-    assert_eq!(bench.model.session, session(9));
+    assert_eq!(bench.model.session.id, session(9));
     bench.prompted(9, "hello");
-    assert_eq!(bench.model.agent.state, AgentState::Busy);
+    assert_eq!(bench.model.session.agent.state, AgentState::Busy);
 }
 
 #[test]
@@ -39,17 +39,17 @@ fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
     bench.prompted(OLD, "work");
     let title = |text: &str| Event::Pane(PaneEvent::Screen(ScreenFact::Title(text.to_owned())));
     bench.tell(title("⠂ work"));
-    assert_eq!(bench.model.agent.state, AgentState::Busy);
+    assert_eq!(bench.model.session.agent.state, AgentState::Busy);
     let effects = bench.tell(title("✳ work"));
-    let calm = TimerId::Calm(bench.model.calm_epoch);
+    let calm = TimerId::Calm(bench.model.session.calm_epoch);
     assert!(
         effects
             .iter()
             .any(|effect| matches!(effect, Effect::SetTimer(id, _) if *id == calm))
     );
-    assert_eq!(bench.model.agent.state, AgentState::Busy);
+    assert_eq!(bench.model.session.agent.state, AgentState::Busy);
     bench.tell(Event::TimerFired(calm));
-    assert_eq!(bench.model.agent.state, AgentState::Idle);
+    assert_eq!(bench.model.session.agent.state, AgentState::Idle);
 }
 
 #[test]
@@ -58,14 +58,14 @@ fn a_refused_prompt_is_a_context_limit_and_asks_for_a_reboot() {
     config.guard.replace_compaction = true;
     let mut bench = Bench::with(config);
     bench.press(KeyCode::F(7));
-    bench.model.mode = RebootMode::Manual;
+    bench.model.reboot.mode = RebootMode::Manual;
     bench.used(178_000);
     bench.prompted(OLD, "more");
     assert_eq!(
-        (bench.model.agent.state, bench.step()),
+        (bench.model.session.agent.state, bench.step()),
         (AgentState::Limit, None)
     );
-    bench.model.mode = RebootMode::Ask;
+    bench.model.reboot.mode = RebootMode::Ask;
     bench.prompted(OLD, "more");
     assert!(bench.step().is_some());
 }
@@ -73,25 +73,25 @@ fn a_refused_prompt_is_a_context_limit_and_asks_for_a_reboot() {
 #[test]
 fn a_client_that_compacts_by_itself_takes_prompts_to_the_end_of_its_window() {
     let mut bench = Bench::new();
-    bench.model.mode = RebootMode::Manual;
+    bench.model.reboot.mode = RebootMode::Manual;
     bench.used(178_000);
     bench.prompted(OLD, "more");
-    assert_eq!(bench.model.agent.state, AgentState::Busy);
+    assert_eq!(bench.model.session.agent.state, AgentState::Busy);
     // If it did refuse, its title says that no turn runs, and no hook tells of an end.
     bench.wait(Duration::from_secs(1));
     bench.tell(Event::Pane(PaneEvent::Screen(ScreenFact::Title(
         "✳ work".to_owned(),
     ))));
-    let calm = TimerId::Calm(bench.model.calm_epoch);
+    let calm = TimerId::Calm(bench.model.session.calm_epoch);
     bench.tell(Event::TimerFired(calm));
-    assert_eq!(bench.model.agent.state, AgentState::Limit);
+    assert_eq!(bench.model.session.agent.state, AgentState::Limit);
 }
 
 #[test]
 fn an_agent_that_ends_by_itself_can_be_resumed() {
     let mut bench = Bench::new();
     bench.exited(0);
-    assert_eq!(bench.model.overlay, Some(Overlay::Exited));
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Exited));
     assert_eq!(
         bench.model.lineage.iterations()[0].end_reason,
         Some(EndReason::Natural)
@@ -115,7 +115,7 @@ fn a_line_that_is_passed_is_told_in_words_that_need_no_manual() {
     let mut bench = Bench::new();
     let mut told = |used| {
         bench.used(used);
-        bench.model.notices.back().unwrap().text.clone()
+        bench.model.view.notices.back().unwrap().text.clone()
     };
     assert_eq!(told(95_000), "context: 52 % full");
     assert_eq!(told(130_000), "context: 72 % full, past the warn line");
@@ -140,7 +140,7 @@ fn the_outcome_of_a_test_run_reaches_the_handoff() {
                 ..Default::default()
             },
         }));
-        bench.model.handoff.generated.text.clone()
+        bench.model.draft.handoff.generated.text.clone()
     };
     let failed = "running 1 test\ntest tests::adds ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
     assert!(ran(failed, "").contains("## Failing tests\n\n- tests::adds\n"));
@@ -149,5 +149,8 @@ fn the_outcome_of_a_test_run_reaches_the_handoff() {
     let passed = "running 1 test\ntest tests::adds ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
     let text = ran(passed, "");
     assert!(!text.contains("Failing tests"), "{text}");
-    assert_eq!(bench.model.preserved.test_state.fixed, ["tests::adds"]);
+    assert_eq!(
+        bench.model.draft.preserved.test_state.fixed,
+        ["tests::adds"]
+    );
 }

@@ -85,7 +85,7 @@ impl Bench {
     }
 
     fn status_line(&mut self, used: u64, cost: f64, limit: Option<RateLimit>) -> Vec<Effect> {
-        let session = self.model.session;
+        let session = self.model.session.id;
         self.tell(Event::Agent(AgentEvent::StatusLine(Box::new(StatusLine {
             session,
             transcript_path: None,
@@ -284,17 +284,17 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
     );
     bench.prompt_box(PromptBox::Absent);
     bench.press(KeyCode::Enter);
-    assert!(!bench.model.paused);
+    assert!(!bench.model.reboot.paused);
     bench.ready();
     bench.stands();
     bench.press(KeyCode::Char('x'));
-    assert!(bench.model.paused);
+    assert!(bench.model.reboot.paused);
     let effects = turn(&mut bench, "one");
     assert!(pastes(&effects).is_empty());
     // What was typed was submitted, so nothing of it is left in the prompt.
     bench.prompted(OLD, "x");
     bench.said(OLD, "ALL DONE");
-    assert!(bench.model.quitting.is_none(), "the person has it");
+    assert!(bench.model.outside.quitting.is_none(), "the person has it");
     let mut timers = Vec::new();
     let effects = bench.tell(Event::ControlAsked {
         call: CallId(1),
@@ -303,7 +303,7 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
     keep_timers(bench.since_start, &effects, &mut timers);
     bench.pass(Duration::from_secs(10), &mut timers);
     assert!(
-        bench.model.quitting.is_some(),
+        bench.model.outside.quitting.is_some(),
         "the promise was not forgotten"
     );
 }
@@ -319,9 +319,9 @@ fn a_dialog_in_a_headless_run_trips_after_a_while() {
     keep_timers(bench.since_start, &effects, &mut timers);
     bench.prompt_box(PromptBox::Absent);
     bench.pass(Duration::from_secs(29), &mut timers);
-    assert!(bench.model.quitting.is_none());
+    assert!(bench.model.outside.quitting.is_none());
     let effects = bench.pass(Duration::from_secs(2), &mut timers);
-    assert!(bench.model.quitting.is_some());
+    assert!(bench.model.outside.quitting.is_some());
     assert!(
         told(&effects)
             .iter()
@@ -358,9 +358,9 @@ fn what_is_said_by_a_script_is_typed_at_the_next_safe_moment() {
 fn cost_and_time_end_the_run_in_the_middle_of_a_turn() {
     let mut bench = run(plan());
     bench.status_line(50_000, 4.9, None);
-    assert!(bench.model.quitting.is_none());
+    assert!(bench.model.outside.quitting.is_none());
     let effects = bench.status_line(50_000, 5.1, None);
-    assert_eq!(bench.model.quitting.map(|one| one.code), Some(3));
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(3));
     assert!(
         effects.contains(&Effect::Type(b"\x1b".to_vec())),
         "the turn is interrupted"
@@ -369,10 +369,10 @@ fn cost_and_time_end_the_run_in_the_middle_of_a_turn() {
     let mut bench = run(plan());
     bench.wait(Duration::from_secs(3599));
     bench.tell(Event::TimerFired(TimerId::RunClock));
-    assert!(bench.model.quitting.is_none());
+    assert!(bench.model.outside.quitting.is_none());
     bench.wait(Duration::from_secs(1));
     bench.tell(Event::TimerFired(TimerId::RunClock));
-    assert_eq!(bench.model.quitting.map(|one| one.code), Some(3));
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(3));
 }
 
 #[test]
@@ -406,7 +406,7 @@ fn the_last_iteration_is_used_up_and_not_rebooted() {
     bench.status_line(160_000, 1.0, None);
     assert_eq!(bench.step(), None, "it may end its turn");
     turn(&mut bench, "one");
-    assert_eq!(bench.model.quitting.map(|one| one.code), Some(3));
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(3));
 }
 
 #[test]
@@ -467,7 +467,7 @@ fn a_run_waits_for_background_work_and_counts_no_breaker_meanwhile() {
         assert_eq!(*bench.phase(), Phase::Working);
     }
     bench.left("ALL DONE", Background::default());
-    assert_eq!(bench.model.quitting.map(|one| one.code), Some(0));
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(0));
 }
 
 #[test]
@@ -569,7 +569,7 @@ fn a_headless_run_types_nothing_under_a_dialog_of_which_no_hook_speaks() {
     keep_timers(bench.since_start, &effects, &mut timers);
     let effects = bench.pass(MINUTE, &mut timers);
     assert!(pastes(&effects).is_empty() && enters(&effects) == 0);
-    assert_eq!(bench.model.quitting.map(|one| one.code), Some(4));
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(4));
     let because = |news: &&RunNews| matches!(news, RunNews::Tripped { breaker, evidence } if breaker == "dialog" && evidence.contains("prompt box"));
     assert!(told(&effects).iter().any(because), "{effects:?}");
 }
@@ -580,7 +580,7 @@ fn a_draft_of_the_humans_pauses_the_run_and_nothing_is_joined_to_it() {
     bench.prompt_box(holds("half written"));
     let effects = turn(&mut bench, "one");
     assert!(pastes(&effects).is_empty());
-    assert!(bench.model.paused);
+    assert!(bench.model.reboot.paused);
     let resume = |bench: &mut Bench| {
         bench.tell(Event::ControlAsked {
             call: CallId(1),
@@ -619,12 +619,12 @@ fn a_prompt_waits_for_the_prompt_box() {
 #[test]
 fn an_agent_that_shows_no_life_could_not_run() {
     let mut bench = headless();
-    bench.model.agent.state = AgentState::Starting;
+    bench.model.session.agent.state = AgentState::Starting;
     let mut timers = Vec::new();
     let effects = bench.git();
     keep_timers(bench.since_start, &effects, &mut timers);
     bench.pass(Duration::from_secs(91), &mut timers);
-    assert_eq!(bench.model.quitting.map(|one| one.code), Some(5));
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(5));
 }
 
 #[test]
@@ -633,7 +633,7 @@ fn a_dead_agent_is_resumed_with_the_task() {
     let mut timers = Vec::new();
     let effects = bench.exited(1);
     keep_timers(bench.since_start, &effects, &mut timers);
-    assert_eq!(bench.model.overlay, None, "the run sees to it");
+    assert_eq!(bench.model.view.overlay, None, "the run sees to it");
     let effects = bench.pass(Duration::from_secs(2), &mut timers);
     let start = effects.iter().find_map(|effect| match effect {
         Effect::Start(start) => Some(start),
@@ -646,8 +646,8 @@ fn a_dead_agent_is_resumed_with_the_task() {
     // One that the person has ended is theirs.
     let mut bench = run(plan());
     bench.exited(0);
-    assert_eq!(bench.model.overlay, Some(Overlay::Exited));
-    assert!(bench.model.paused);
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Exited));
+    assert!(bench.model.reboot.paused);
 }
 
 #[test]
@@ -661,7 +661,7 @@ fn a_lost_terminal_ends_what_waits_for_a_person() {
     assert!(matches!(bench.phase(), Phase::Tripped(_)));
     assert!(autopilot::outlives_terminal(&bench.model));
     bench.tell(Event::TerminalLost);
-    assert_eq!(bench.model.quitting.map(|one| one.code), Some(4));
+    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(4));
 
     let bench = run(plan());
     assert!(

@@ -136,7 +136,7 @@ impl Bench {
     }
 
     fn waits_for_review(&self) -> bool {
-        self.step() == Some(Step::Review) && self.model.overlay.is_none()
+        self.step() == Some(Step::Review) && self.model.view.overlay.is_none()
     }
 }
 
@@ -234,7 +234,7 @@ fn a_commit_that_is_seen_in_two_ways_counts_once() {
     );
     // Nor does the head count that git shows in the end.
     assert!(tags(&bench.git_is(SHA)).is_empty());
-    assert_eq!(bench.model.tally.commits, 1);
+    assert_eq!(bench.model.outside.tally.commits, 1);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_head_that_git_shows_before_its_hook_reports_keeps_the_hooks_words() {
     assert_eq!(tags(&bench.git_is(SHA))[0][3], "files-3");
     let effects = bench.tell(Event::TimerFired(timer));
     assert!(!effects.contains(&Effect::ReadGit));
-    assert_eq!(bench.model.tally.commits, 1);
+    assert_eq!(bench.model.outside.tally.commits, 1);
 }
 
 fn new_head(effects: &[Effect]) -> Option<TimerId> {
@@ -329,7 +329,7 @@ fn reported_failing_tests_reach_the_handoff_by_name() {
     assert!(text.contains("`cargo test -p parser`"), "{text}");
     // The next session has them too.
     bench.spawned(3);
-    assert_eq!(bench.model.preserved.test_state.failing.len(), 2);
+    assert_eq!(bench.model.draft.preserved.test_state.failing.len(), 2);
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn a_run_of_the_agents_shell_that_is_reported_too_keeps_what_it_changed() {
         "pitstop test -- cargo test",
         &run("FAILED", "FAILED. 0 passed; 1 failed"),
     );
-    let tests = &bench.model.preserved.test_state;
+    let tests = &bench.model.draft.preserved.test_state;
     assert_eq!(
         (&*tests.failing, &*tests.regressed),
         (&["a".to_owned()][..], &["a".to_owned()][..])
@@ -421,7 +421,7 @@ fn below_the_warn_line_by_hand_or_paused_a_commit_asks_for_nothing() {
     bench.report(commit(SHA));
     assert_eq!(bench.step(), None);
     let mut bench = Bench::filled(PAST_WARN, Config::default());
-    bench.model.paused = true;
+    bench.model.reboot.paused = true;
     bench.report(commit(SHA));
     assert_eq!(bench.step(), None);
 }
@@ -557,7 +557,7 @@ fn all_that_an_auto_save_says_is_kept_and_restored() {
             "inferred_context": "dates are done\nnumbers are next"})
     );
     // It is of that checkpoint alone.
-    assert!(bench.model.told.custom.is_empty());
+    assert!(bench.model.draft.told.custom.is_empty());
 
     let mut bench = Bench::bare(Config::default());
     let effects = restore::begin(&mut bench.model, &one);
@@ -575,7 +575,7 @@ fn all_that_an_auto_save_says_is_kept_and_restored() {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }
     // And goes on from there.
-    let custom = &bench.model.told.custom;
+    let custom = &bench.model.draft.told.custom;
     assert_eq!(custom["inferred_task"].as_str(), "port the parser");
     assert_eq!(
         custom["inferred_context"].as_str(),

@@ -16,7 +16,7 @@ use super::*;
 
 impl Bench {
     fn with_bridge(&mut self, absence: Option<Absence>) -> Vec<Effect> {
-        let iteration = self.model.iteration;
+        let iteration = self.model.session.iteration;
         self.tell(Event::Bridge(BridgeEvent::Offered { iteration, absence }))
     }
 
@@ -31,7 +31,7 @@ impl Bench {
     }
 
     fn bridge_looks(&mut self) -> Vec<Effect> {
-        let iteration = self.model.iteration;
+        let iteration = self.model.session.iteration;
         self.tell(Event::TimerFired(TimerId::Bridge(iteration)))
     }
 
@@ -78,11 +78,14 @@ fn its_first_word_puts_it_in_force_and_has_the_prompt_box_read() {
     };
     let outcome = Outcome::Draft(draft.clone());
     bench.bridge_says(OLD, Said::Answered(id, outcome));
-    assert_eq!(bench.model.agent.bridge.heard.draft, Some(draft));
+    assert_eq!(bench.model.session.agent.bridge.heard.draft, Some(draft));
     let report = report(&bench.model);
     assert_eq!((report.state.as_str(), report.why), ("in_force", None));
     assert_eq!(report.draft_characters, Some(14));
-    assert_eq!(bench.model.agent.version.as_deref(), Some("2.1.330"));
+    assert_eq!(
+        bench.model.session.agent.version.as_deref(),
+        Some("2.1.330")
+    );
 }
 
 #[test]
@@ -93,7 +96,12 @@ fn its_figure_counts_before_the_status_line_and_names_its_source() {
         window: Some(Tokens(1_000_000)),
         ..status_line(OLD)
     }))));
-    let figure = bench.model.guard.figure(bench.at()).expect("a figure");
+    let figure = bench
+        .model
+        .session
+        .guard
+        .figure(bench.at())
+        .expect("a figure");
     assert_eq!(
         (figure.used, figure.window, figure.source),
         (Tokens(18_000), Tokens(1_000_000), Source::Bridge)
@@ -158,8 +166,8 @@ fn another_session_s_bridge_moves_nothing() {
     bench.with_bridge(None);
     let effects = bench.bridge_says(77, usage(190_000));
     assert_eq!(effects, []);
-    assert_eq!(bench.model.agent.bridge.link, Link::Awaited);
-    assert_eq!(bench.model.guard.figure(bench.at()), None);
+    assert_eq!(bench.model.session.agent.bridge.link, Link::Awaited);
+    assert_eq!(bench.model.session.guard.figure(bench.at()), None);
 }
 
 #[test]
@@ -174,9 +182,14 @@ fn what_it_said_of_a_session_is_void_when_the_agent_changes_it() {
         transcript_path: None,
     }));
     assert_eq!(report(&bench.model).draft_characters, None);
-    assert_eq!(bench.model.guard.figure(bench.at()), None);
+    assert_eq!(bench.model.session.guard.figure(bench.at()), None);
     bench.bridge_says(NEW, usage(14_000));
-    let figure = bench.model.guard.figure(bench.at()).expect("a figure");
+    let figure = bench
+        .model
+        .session
+        .guard
+        .figure(bench.at())
+        .expect("a figure");
     assert_eq!(figure.source, Source::Bridge);
 }
 
@@ -184,12 +197,12 @@ fn what_it_said_of_a_session_is_void_when_the_agent_changes_it() {
 fn without_a_word_the_session_goes_on_and_says_why() {
     for (version, why) in [(Some("2.1.197"), "too_old"), (None, "no_hello")] {
         let mut bench = Bench::new();
-        bench.model.agent.version = version.map(str::to_owned);
+        bench.model.session.agent.version = version.map(str::to_owned);
         bench.with_bridge(None);
         bench.wait(Duration::from_secs(20));
         bench.bridge_looks();
         assert_eq!(report(&bench.model).why.as_deref(), Some(why));
-        let notice = &bench.model.notices.back().expect("it says so").text;
+        let notice = &bench.model.view.notices.back().expect("it says so").text;
         assert!(notice.starts_with("without the bridge: "), "{notice}");
         // It may be slow.
         bench.bridge_says(OLD, Said::Hello);
@@ -203,7 +216,7 @@ fn a_session_that_has_not_begun_is_waited_for() {
     crate::app::iteration::begin(&mut bench.model, false, None, None);
     bench.spawned(NEW);
     bench.with_bridge(None);
-    let iteration = bench.model.iteration;
+    let iteration = bench.model.session.iteration;
     let effects = bench.bridge_looks();
     assert!(
         matches!(effects[..], [Effect::SetTimer(TimerId::Bridge(of), _)] if of == iteration),
@@ -222,7 +235,7 @@ fn one_that_falls_silent_gives_its_figure_up() {
     bench.wait(Duration::from_secs(6));
     bench.bridge_looks();
     assert_eq!(report(&bench.model).why.as_deref(), Some("silent"));
-    assert_eq!(bench.model.guard.figure(bench.at()), None);
+    assert_eq!(bench.model.session.guard.figure(bench.at()), None);
 }
 
 #[test]
@@ -244,10 +257,10 @@ fn it_is_left_out_where_it_cannot_be_or_is_not_wanted() {
     assert_eq!(absence(model, AgentKind::Claude, &safe), flag);
     let other = Some(Absence::OtherAgent);
     assert_eq!(absence(model, AgentKind::Generic, &[]), other);
-    model.agent.version = Some("2.1.286".into());
+    model.session.agent.version = Some("2.1.286".into());
     let old = Some(Absence::TooOld("2.1.286".into()));
     assert_eq!(absence(model, AgentKind::Claude, &[]), old);
-    model.agent.version = Some("2.1.287".into());
+    model.session.agent.version = Some("2.1.287".into());
     assert_eq!(absence(model, AgentKind::Claude, &[]), None);
     model.config.agent.bridge = false;
     let off = Some(Absence::SwitchedOff);

@@ -57,7 +57,7 @@ fn a_reboot_saves_what_it_sends() {
     let mut bench = Bench::new();
     bench.press(KeyCode::F(5));
     bench.git();
-    let shown = bench.model.handoff.current().text.clone();
+    let shown = bench.model.draft.handoff.current().text.clone();
     let effects = bench.press(KeyCode::Enter);
     let [one] = saved(&effects)[..] else {
         panic!("{effects:?}");
@@ -102,7 +102,7 @@ fn an_ordered_checkpoint_is_answered_once_it_is_kept_and_has_the_words_of_the_or
     assert_eq!(worded.tags, ["manual", "v1"]);
     assert!(worded.context.contains("ship it") && worded.context.contains("test"));
     // The words are of that checkpoint alone.
-    assert!(!bench.model.handoff.current().text.contains("ship it"));
+    assert!(!bench.model.draft.handoff.current().text.contains("ship it"));
 
     let mut kept = |id, kept| {
         let effects = bench.tell(Event::Store(StoreEvent::CheckpointKept { id, kept }));
@@ -146,6 +146,7 @@ fn an_ordered_checkpoint_is_answered_once_it_is_kept_and_has_the_words_of_the_or
 fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     let mut old = Bench::new();
     old.model
+        .draft
         .told
         .record_decision("SQLite", "one file", old.at().wall);
     let effects = old.tell(Event::ControlAsked {
@@ -155,7 +156,7 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     let checkpoint = saved(&effects)[0].clone();
 
     let mut bench = Bench::bare(Config::default());
-    bench.model.lots = lots(9);
+    bench.model.reboot.lots = lots(9);
     let effects = crate::app::restore::begin(&mut bench.model, &checkpoint);
     let effects = bench.obey(effects);
     let start = effects.iter().find_map(|effect| match effect {
@@ -178,7 +179,7 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     assert_eq!(first.cause, Some(Cause::Restore));
     assert!(first.reboot.as_ref().unwrap().verified);
     // What was known then is told the next time, too.
-    assert_eq!(bench.model.told.decisions.len(), 1);
+    assert_eq!(bench.model.draft.told.decisions.len(), 1);
 }
 
 /// Signals that the agent ends its turn with.
@@ -195,10 +196,13 @@ fn said(bench: &mut Bench, text: &str) -> Vec<Effect> {
 fn restored(checkpoint: &Checkpoint, notes: &str) -> Bench {
     let mut bench = Bench::bare(Config::default());
     bench.model.config.summary.generate_summaries = false;
-    for text in [&mut bench.model.notes.text, &mut bench.model.notes.disk] {
+    for text in [
+        &mut bench.model.draft.notes.text,
+        &mut bench.model.draft.notes.disk,
+    ] {
         notes.clone_into(text);
     }
-    bench.model.lots = lots(9);
+    bench.model.reboot.lots = lots(9);
     let effects = crate::app::restore::begin(&mut bench.model, checkpoint);
     let start = starts(&bench.obey(effects)).remove(0);
     bench.spawned(NEW);
@@ -226,11 +230,11 @@ fn worked() -> (Bench, Checkpoint) {
         "DECISION: granite | it lasts\nISSUE[high]: the crane leaks\nSTATE height=40 m\nTODO: order glass\nDONE: survey\n\
          SCRATCHPAD:\n## Current Understanding\nthe rock is sound\n- [x] clear the site\n- [ ] paint it\nSIGNAL:",
     );
-    let text = format!("{}never on Sundays\n", bench.model.notes.text);
+    let text = format!("{}never on Sundays\n", bench.model.draft.notes.text);
     bench.press(KeyCode::F(3));
     bench.press(KeyCode::Char('e'));
-    bench.model.notes.editor = Some(Editor {
-        base: bench.model.notes.text.clone(),
+    bench.model.draft.notes.editor = Some(Editor {
+        base: bench.model.draft.notes.text.clone(),
         ..Editor::new(&text)
     });
     bench.press(KeyCode::Esc);
@@ -262,18 +266,18 @@ fn a_restored_checkpoint_brings_everything_back_for_this_handoff_and_the_ones_af
     let (old, checkpoint) = worked();
     for there in [TEMPLATE, "## Current Plan\n- [ ] mind the gulls\n"] {
         let mut bench = restored(&checkpoint, there);
-        let notes = &bench.model.notes.text;
-        for line in there.lines().chain(old.model.notes.text.lines()) {
+        let notes = &bench.model.draft.notes.text;
+        for line in there.lines().chain(old.model.draft.notes.text.lines()) {
             let heading = line.starts_with('#');
             assert!(
                 heading || notes.contains(line),
                 "{line:?} is lost in {notes}"
             );
         }
-        assert_eq!(bench.model.notes.disk, *notes);
-        let was = &old.model.preserved;
+        assert_eq!(bench.model.draft.notes.disk, *notes);
+        let was = &old.model.draft.preserved;
         for session in [NEW, NEW + 1] {
-            let now = &bench.model.preserved;
+            let now = &bench.model.draft.preserved;
             assert_eq!(now.current_objective, was.current_objective);
             assert_eq!(now.custom, was.custom);
             assert_eq!(now.decisions, was.decisions);
@@ -325,7 +329,7 @@ fn what_is_restored_belongs_to_its_source_again() {
         &mut bench,
         "SCRATCHPAD:\n## Objective\na taller one\n## Current Plan\n- [x] paint it\nSIGNAL:",
     );
-    let notes = bench.model.notes.text.clone();
+    let notes = bench.model.draft.notes.text.clone();
     for (line, stays) in [
         ("mind the gulls", true),
         ("never on Sundays", true),
@@ -335,7 +339,7 @@ fn what_is_restored_belongs_to_its_source_again() {
         assert_eq!(notes.contains(line), stays, "{line} in {notes}");
     }
     todo_list(&mut bench, "t2", &[("lay bricks", Status::Pending)]);
-    let state = &bench.model.preserved;
+    let state = &bench.model.draft.preserved;
     let pending: Vec<&str> = state.pending_items.iter().map(Item::as_str).collect();
     assert_eq!(pending, ["order glass", "mind the gulls", "lay bricks"]);
     let objective = state.current_objective.as_ref().map(Item::as_str);
@@ -351,13 +355,13 @@ fn a_checkpoint_without_its_scratchpad_is_restored_as_far_as_it_goes() {
     let (old, mut checkpoint) = worked();
     checkpoint.scratchpad = None;
     let bench = restored(&checkpoint, "- [ ] mind the gulls\n");
-    assert_eq!(bench.model.notes.text, "- [ ] mind the gulls\n");
-    let state = &bench.model.preserved;
+    assert_eq!(bench.model.draft.notes.text, "- [ ] mind the gulls\n");
+    let state = &bench.model.draft.preserved;
     assert_eq!(
         state.current_objective,
-        old.model.preserved.current_objective
+        old.model.draft.preserved.current_objective
     );
-    for item in &old.model.preserved.pending_items {
+    for item in &old.model.draft.preserved.pending_items {
         assert!(state.pending_items.contains(item), "{item} is lost");
     }
 }
@@ -369,20 +373,20 @@ fn a_scratchpad_is_restored_also_where_its_versions_cannot_be_read() {
     let effects = crate::app::restore::begin(&mut bench.model, &checkpoint);
     bench.obey(effects);
     bench.tell(Event::Read(ReadEvent::VersionsUnreadable));
-    let notes = bench.model.notes.text.clone();
+    let notes = bench.model.draft.notes.text.clone();
     assert!(
         notes.contains("- [ ] next") && notes.contains("the rock is sound"),
         "{notes}"
     );
     bench.tell(Event::Read(ReadEvent::VersionsUnreadable));
-    assert_eq!(bench.model.notes.text, notes);
+    assert_eq!(bench.model.draft.notes.text, notes);
 }
 
 #[test]
 fn a_checkpoint_keeps_no_secret_of_the_scratchpad() {
     let mut bench = Bench::new();
     let secret = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
-    bench.model.notes.text = format!("- [ ] rotate {secret}\n");
+    bench.model.draft.notes.text = format!("- [ ] rotate {secret}\n");
     let effects = bench.tell(Event::ControlAsked {
         call: CallId(1),
         control: Control::Save(CheckpointBody::EMPTY),
@@ -400,9 +404,9 @@ fn a_store_in_trouble_has_a_sign_until_it_is_well() {
     bench.tell(trouble(Some("locked")));
     bench.wait(Duration::from_secs(60));
     bench.tell(Event::TimerFired(TimerId::Notice));
-    assert!(bench.model.notices.is_empty());
-    assert_eq!(bench.model.store_trouble.as_deref(), Some("locked"));
+    assert!(bench.model.view.notices.is_empty());
+    assert_eq!(bench.model.outside.store_trouble.as_deref(), Some("locked"));
     bench.tell(trouble(None));
-    assert_eq!(bench.model.store_trouble, None);
-    assert!(!bench.model.notices.back().unwrap().bad);
+    assert_eq!(bench.model.outside.store_trouble, None);
+    assert!(!bench.model.view.notices.back().unwrap().bad);
 }

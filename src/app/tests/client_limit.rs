@@ -39,12 +39,12 @@ fn figure(used: u64, window: u64) -> Event {
 }
 
 fn compact_line(bench: &Bench) -> u64 {
-    let lines = bench.model.guard.assess(Tokens(0)).lines;
+    let lines = bench.model.session.guard.assess(Tokens(0)).lines;
     lines.at(Threshold::Compact).0
 }
 
 fn limit(bench: &Bench) -> Option<(u64, String)> {
-    let limit = bench.model.client.limit()?;
+    let limit = bench.model.session.client.limit()?;
     Some((limit.at.0, limit.origin.to_string()))
 }
 
@@ -205,7 +205,7 @@ fn lean_lines_count_in_a_large_window_and_shares_in_a_small_one() {
         let config = Config::from_toml("config.toml", "[guard]\npreset = \"lean\"\n");
         let mut bench = Bench::with(config.expect("usable"));
         bench.tell(figure(50_000, window));
-        let lines = bench.model.guard.assess(Tokens(0)).lines;
+        let lines = bench.model.session.guard.assess(Tokens(0)).lines;
         [Threshold::Notice, Threshold::Warn, Threshold::Compact].map(|line| lines.at(line).0)
     };
     assert_eq!(lines(MILLION), [120_000, 170_000, 220_000]);

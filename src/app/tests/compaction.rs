@@ -30,7 +30,7 @@ fn only_automatic_compaction_is_replaced_and_only_where_the_user_wants_it() {
             let (bench, refused) = announced(mode, replace, automatic);
             assert!(!refused, "{mode:?}");
             assert_eq!(bench.step(), None);
-            let told = bench.model.notices.iter();
+            let told = bench.model.view.notices.iter();
             assert!(
                 told.clone()
                     .all(|notice| !notice.text.contains("held back")),
@@ -41,7 +41,7 @@ fn only_automatic_compaction_is_replaced_and_only_where_the_user_wants_it() {
         assert!(refused, "{mode:?}");
         match mode {
             RebootMode::Manual => {
-                let told = &bench.model.notices.back().expect("a notice").text;
+                let told = &bench.model.view.notices.back().expect("a notice").text;
                 assert_eq!(
                     *told,
                     "the client wanted to compact and was held back: F5 reboots it"
@@ -109,7 +109,7 @@ fn a_compaction_is_counted_in_the_record_of_its_iteration() {
     bench.turn_ended(OLD);
     bench.tell(facts(1, Some(34_000)));
     assert_eq!(bench.model.lineage.iterations()[0].compactions, 1);
-    let notices = bench.model.notices.iter();
+    let notices = bench.model.view.notices.iter();
     let told = notices.filter(|notice| notice.text.contains("compacted its context"));
     assert_eq!(told.count(), 1);
     bench.exited(0);
@@ -134,21 +134,21 @@ fn a_figure_that_falls_is_no_compaction_where_hooks_or_a_transcript_would_report
     let falls = |bench: &mut Bench| {
         bench.used(150_000);
         bench.used(40_000);
-        bench.model.compactions.count()
+        bench.model.session.compactions.count()
     };
     let mut hooked = Bench::new();
-    assert!(hooked.model.agent.hooked);
+    assert!(hooked.model.session.agent.hooked);
     assert_eq!(falls(&mut hooked), 0, "it was /rewind");
 
     let mut silent = Bench::new();
-    silent.model.agent.hooked = false;
+    silent.model.session.agent.hooked = false;
     assert_eq!(falls(&mut silent), 1);
-    let turns = silent.model.guard.forecast().turns();
+    let turns = silent.model.session.guard.forecast().turns();
     assert!(turns.last().is_some_and(|turn| turn.compacted));
 
     let mut followed = Bench::new();
-    followed.model.agent.hooked = false;
-    followed.model.transcript.whole = true;
+    followed.model.session.agent.hooked = false;
+    followed.model.session.transcript.whole = true;
     assert_eq!(falls(&mut followed), 0);
 }
 

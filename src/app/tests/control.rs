@@ -7,10 +7,10 @@ fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
     assert!(signals(&bench.press(KeyCode::F(10))).is_empty());
-    assert_eq!(bench.model.overlay, Some(Overlay::Quit));
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Quit));
     bench.press(KeyCode::Enter);
     assert_eq!(
-        bench.model.ending.map(|ending| ending.rung),
+        bench.model.reboot.ending.map(|ending| ending.rung),
         Some(Rung::Interrupt)
     );
     let effects = bench.exited(0);

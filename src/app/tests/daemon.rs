@@ -54,7 +54,7 @@ fn quits(effects: &[Effect]) -> bool {
 fn a_fork_is_followed_and_a_reboot_ends_it_before_the_next_session_starts() {
     let mut bench = Bench::new();
     forked(&mut bench);
-    assert_eq!(bench.model.session, session(MOVED));
+    assert_eq!(bench.model.session.id, session(MOVED));
     bench.press(KeyCode::F(5));
     bench.git();
     let effects = bench.press(KeyCode::Enter);
@@ -87,12 +87,12 @@ fn quitting_ends_it_there_and_says_what_goes_on() {
     assert!(signals(&again).is_empty() && !quits(&again), "{again:?}");
     let effects = ended(&mut bench, Some("00aa (it outlives SIGKILL)"));
     assert!(quits(&effects), "{effects:?}");
-    let notice = &bench.model.notices.back().expect("a notice").text;
+    let notice = &bench.model.view.notices.back().expect("a notice").text;
     assert!(
         notice.contains("00aa") && notice.contains("claude stop"),
         "{notice}"
     );
-    assert_eq!(bench.model.left_running.first(), Some(notice));
+    assert_eq!(bench.model.outside.left_running.first(), Some(notice));
 }
 
 #[test]
@@ -117,7 +117,13 @@ fn a_session_that_the_person_leaves_to_run_on_is_left_alone() {
     forked(&mut bench);
     let effects = bench.exited(0);
     assert_eq!(to_end(&effects), None);
-    let notices: Vec<_> = bench.model.notices.iter().map(|one| &one.text).collect();
+    let notices: Vec<_> = bench
+        .model
+        .view
+        .notices
+        .iter()
+        .map(|one| &one.text)
+        .collect();
     assert!(
         notices
             .iter()
@@ -151,17 +157,17 @@ fn a_fork_that_no_start_names_is_looked_for_after_the_agent_view() {
     assert!(asks(&effects), "it may have spoken before");
     assert!(asks(&spoke(&mut bench, MOVED)));
     assert!(!asks(&spoke(&mut bench, MOVED)), "once");
-    assert_eq!(bench.model.session, session(OLD), "nothing is known yet");
+    assert_eq!(bench.model.session.id, session(OLD), "nothing is known yet");
     bench.tell(Event::Read(ReadEvent::Moved {
         session: session(MOVED),
     }));
-    assert_eq!(bench.model.session, session(MOVED));
+    assert_eq!(bench.model.session.id, session(MOVED));
     // Without an agent view nothing is believed.
     let mut bench = Bench::new();
     bench.tell(Event::Read(ReadEvent::Moved {
         session: session(MOVED),
     }));
-    assert_eq!(bench.model.session, session(OLD));
+    assert_eq!(bench.model.session.id, session(OLD));
 }
 
 #[test]
@@ -169,12 +175,12 @@ fn the_banner_goes_when_the_session_is_back() {
     let mut bench = Bench::new();
     forked(&mut bench);
     let shown = |bench: &Bench| {
-        let mut notices = bench.model.notices.iter();
+        let mut notices = bench.model.view.notices.iter();
         notices.any(|notice| notice.text.starts_with("agent view:"))
     };
-    assert!(shown(&bench) && bench.model.agent.listing);
+    assert!(shown(&bench) && bench.model.session.agent.listing);
     title(&mut bench, "✳ count the herons");
-    assert!(!shown(&bench) && !bench.model.agent.listing);
+    assert!(!shown(&bench) && !bench.model.session.agent.listing);
     // It runs in the daemon all the same.
     bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
     assert!(to_end(&bench.exited(0)).is_some());
@@ -211,16 +217,16 @@ fn a_fork_is_the_same_conversation_and_its_transcript_is_read_when_it_has_one() 
         "t1",
         &[("a", crate::transcript::todo::Status::Pending)],
     );
-    bench.model.todo.hooked(&call);
-    bench.model.commands = "cargo test".to_owned();
+    bench.model.draft.todo.hooked(&call);
+    bench.model.draft.commands = "cargo test".to_owned();
     let follows = |effects: &[Effect]| {
         effects
             .iter()
             .any(|effect| matches!(effect, Effect::FollowTranscript { .. }))
     };
     assert!(!follows(&forked(&mut bench)), "there is none yet");
-    assert_eq!(bench.model.commands, "cargo test");
-    assert!(bench.model.todo.is_kept());
+    assert_eq!(bench.model.draft.commands, "cargo test");
+    assert!(bench.model.draft.todo.is_kept());
     let stopped = AgentEvent::TurnEnded {
         session: session(MOVED),
         last_message: None,

@@ -36,7 +36,7 @@ fn rebooting() -> (Bench, String, Vec<Effect>) {
     bench.press(KeyCode::F(5));
     bench.git();
     assert_eq!(unsent(&bench.model), Unsent::Text(DRAFT.to_owned()));
-    let shown = bench.model.handoff.current().text.clone();
+    let shown = bench.model.draft.handoff.current().text.clone();
     let effects = bench.press(KeyCode::Enter);
     (bench, shown, effects)
 }
@@ -56,7 +56,7 @@ fn a_draft_goes_over_into_the_next_sessions_prompt_box_without_an_enter() {
     assert_eq!(text, DRAFT);
     assert_eq!(enters(&effects), 0);
     assert!(effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
-    assert_eq!(bench.model.unsent, None);
+    assert_eq!(bench.model.reboot.unsent, None);
 }
 
 /// The orders to keep a draft, or none.
@@ -85,7 +85,7 @@ fn the_old_agent_is_ended_once_the_draft_is_on_disk_as_it_stands() {
     assert_eq!(signals(&effects), []);
     let effects = bench.tell(on_disk(DRAFT));
     assert_eq!(signals(&effects), [Rung::Exit]);
-    assert_eq!(bench.model.unsent.as_deref(), Some(DRAFT));
+    assert_eq!(bench.model.reboot.unsent.as_deref(), Some(DRAFT));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_draft_that_was_submitted_while_it_was_written_is_taken_off_the_disk() {
     effects.extend(bench.tell(Event::Read(ReadEvent::DraftKept(Some(DRAFT.to_owned())))));
     assert_eq!(kept(&effects), [None]);
     assert_eq!(signals(&effects), [Rung::Exit]);
-    assert_eq!(bench.model.unsent, None);
+    assert_eq!(bench.model.reboot.unsent, None);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn one_that_is_not_seen_to_stand_there_is_kept_on_disk() {
     bench.prompt_box(PromptBox::Absent);
     let effects = bench.tell(Event::TimerFired(timer.expect("it is looked for")));
     assert!(!effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
-    let notice = &bench.model.notices.back().expect("a notice").text;
+    let notice = &bench.model.view.notices.back().expect("a notice").text;
     assert!(notice.contains("is kept"), "{notice}");
     assert_eq!(enters(&effects), 0);
 }
@@ -182,7 +182,7 @@ fn what_we_typed_ourselves_is_no_draft_of_a_persons() {
     bench.prompt_box(holds("go on with"));
     // The agent dies before it is submitted.
     bench.exited(137);
-    bench.model.saying = None;
+    bench.model.session.saying = None;
     assert_eq!(unsent(&bench.model), Unsent::Nothing);
     bench.prompt_box(holds("something else"));
     assert_ne!(unsent(&bench.model), Unsent::Nothing);

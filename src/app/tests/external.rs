@@ -54,7 +54,7 @@ fn what_the_agent_writes_meanwhile_is_not_what_the_edit_is_compared_with() {
         "- [x] all".to_owned(),
     ))));
     assert!(written(&bench.close(document, &format!("{base}\n"))).is_empty());
-    assert_eq!(bench.model.notes.text, "- [x] all");
+    assert_eq!(bench.model.draft.notes.text, "- [x] all");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn an_edit_of_a_message_whose_session_has_ended_is_not_taken() {
     bench.obey(effects);
     bench.tell(Event::TimerFired(TimerId::Age));
     bench.close(document, &format!("{base}\nmine"));
-    assert!(bench.model.handoff.edited.is_none());
+    assert!(bench.model.draft.handoff.edited.is_none());
 }
 
 #[test]
@@ -139,6 +139,6 @@ fn what_is_told_behind_an_editor_is_shown_when_it_is_left() {
     bench.wait(Duration::from_secs(600));
     bench.tell(Event::TimerFired(TimerId::Notice));
     bench.close(document, &base);
-    let shown = bench.model.notices.back().unwrap();
+    let shown = bench.model.view.notices.back().unwrap();
     assert_eq!((shown.text.as_str(), shown.at), ("a word", bench.at()));
 }

@@ -30,7 +30,7 @@ fn said(bench: &mut Bench, number: u128, message: &str) -> Vec<Effect> {
 }
 
 fn facts(bench: &mut Bench, facts: TranscriptFacts) -> Vec<Effect> {
-    let session = bench.model.session;
+    let session = bench.model.session.id;
     let facts = Box::new(facts);
     bench.tell(Event::Read(ReadEvent::Transcript { session, facts }))
 }
@@ -49,7 +49,7 @@ fn written(bench: &mut Bench, message: &str) -> Vec<Effect> {
 
 fn called(bench: &mut Bench, todo: TodoCall) -> Vec<Effect> {
     bench.tell(Event::Agent(AgentEvent::ToolFinished {
-        session: bench.model.session,
+        session: bench.model.session.id,
         call: ToolCall {
             name: "TodoWrite".to_owned(),
             todo: Some(Box::new(todo)),
@@ -103,10 +103,10 @@ fn a_message_of_hook_and_transcript_counts_once() {
     ))));
     let effects = written(&mut bench, message);
     assert_eq!(notes_written(&effects), None);
-    assert_eq!(bench.model.notes.text, "- [ ] mine\n");
-    assert_eq!(bench.model.preserved.known_issues.len(), 1);
+    assert_eq!(bench.model.draft.notes.text, "- [ ] mine\n");
+    assert_eq!(bench.model.draft.preserved.known_issues.len(), 1);
     assert_eq!(
-        bench.model.preserved.current_objective,
+        bench.model.draft.preserved.current_objective,
         Some(Item::new("ship it", Origin::Signal))
     );
 }
@@ -124,8 +124,8 @@ fn a_turn_without_its_hook_is_heard_from_the_transcript() {
                 message: "529".to_owned(),
             }));
         }
-        assert_eq!(bench.model.preserved.completed_items, ["next"]);
-        assert!(bench.model.preserved.pending_items.is_empty());
+        assert_eq!(bench.model.draft.preserved.completed_items, ["next"]);
+        assert!(bench.model.draft.preserved.pending_items.is_empty());
     }
 }
 
@@ -138,13 +138,13 @@ fn the_signals_of_another_session_are_not_heard() {
     });
     let session = session(99);
     bench.tell(Event::Read(ReadEvent::Transcript { session, facts }));
-    assert!(bench.model.told.completed_items.is_empty());
+    assert!(bench.model.draft.told.completed_items.is_empty());
 }
 
 #[test]
 fn a_generic_agent_is_heard_from_its_pane() {
     let mut bench = Bench::new();
-    let iteration = bench.model.iteration;
+    let iteration = bench.model.session.iteration;
     let mut look = |text: &str, iteration| {
         let signals = signal::parse_pane(text);
         bench.tell(Event::Read(ReadEvent::PaneSignals { iteration, signals }))
@@ -154,7 +154,7 @@ fn a_generic_agent_is_heard_from_its_pane() {
     assert_eq!(notes_written(&look(text, iteration)), None, "redrawn");
     let late = look("OBJECTIVE: late", iteration.next());
     assert!(late.is_empty());
-    assert_eq!(bench.model.told.completed_items, ["next"]);
+    assert_eq!(bench.model.draft.told.completed_items, ["next"]);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn to_dos_come_from_hooks_and_from_the_transcript_and_stay_over_a_reboot() {
         &[("one", Status::Completed), ("two", Status::Pending)],
     );
     called(&mut bench, first.clone());
-    let state = &bench.model.preserved;
+    let state = &bench.model.draft.preserved;
     assert_eq!(state.completed_items, [Item::new("one", Origin::Todo)]);
     assert_eq!(
         state.pending_items,
@@ -184,11 +184,19 @@ fn to_dos_come_from_hooks_and_from_the_transcript_and_stay_over_a_reboot() {
             ..TranscriptFacts::default()
         },
     );
-    assert_eq!(bench.model.preserved.pending_items, ["next", "three"]);
-    assert!(bench.model.handoff.generated.text.contains("- [ ] three"));
+    assert_eq!(bench.model.draft.preserved.pending_items, ["next", "three"]);
+    assert!(
+        bench
+            .model
+            .draft
+            .handoff
+            .generated
+            .text
+            .contains("- [ ] three")
+    );
     bench.rebooted();
     bench.spawned(3);
-    assert_eq!(bench.model.preserved.pending_items, ["next", "three"]);
+    assert_eq!(bench.model.draft.preserved.pending_items, ["next", "three"]);
 }
 
 #[test]
@@ -204,21 +212,21 @@ fn the_last_commands_are_told_while_their_session_lasts() {
     );
     // Facts without new commands leave them.
     facts(&mut bench, TranscriptFacts::default());
-    let text = &bench.model.handoff.generated.text;
+    let text = &bench.model.draft.handoff.generated.text;
     assert!(
         text.contains("## Recent commands\n\n```\n$ ls\na\n```"),
         "{text}"
     );
-    let iteration = bench.model.iteration;
+    let iteration = bench.model.session.iteration;
     let commands = "$ make\n".to_owned();
     bench.tell(Event::Read(ReadEvent::Recorded {
         iteration,
         commands,
     }));
-    assert!(bench.model.handoff.generated.text.contains("$ make"));
+    assert!(bench.model.draft.handoff.generated.text.contains("$ make"));
     bench.rebooted();
     bench.spawned(3);
-    assert!(!bench.model.handoff.generated.text.contains("$ make"));
+    assert!(!bench.model.draft.handoff.generated.text.contains("$ make"));
 }
 
 #[test]
@@ -243,7 +251,7 @@ fn the_files_of_the_handoff_are_looked_at_when_it_is_drafted() {
         warnings: vec!["include_files: gone.md: it is not there".to_owned()],
     }))));
     assert_eq!(bench.step(), Some(Step::Review));
-    let handoff = &bench.model.handoff.generated;
+    let handoff = &bench.model.draft.handoff.generated;
     assert!(handoff.text.contains("### notes.md\n\n```\n# Mine\n```"));
     let warnings = handoff.warnings.join("\n");
     assert!(
@@ -257,13 +265,16 @@ fn the_files_of_the_handoff_are_looked_at_when_it_is_drafted() {
 fn a_message_of_the_human_s_own_is_warned_of_when_the_head_moves() {
     let mut bench = Bench::new();
     bench.tell(Event::Read(repository("3f786850aa", &[])));
-    let body = bench.model.handoff.current().body().to_owned() + "\nmine";
+    let body = bench.model.draft.handoff.current().body().to_owned() + "\nmine";
     crate::app::handoff::take_edit(&mut bench.model, &body);
     bench.tell(Event::Read(repository("3f786850aa", &[])));
-    assert_eq!(bench.model.handoff.current().warnings, Vec::<String>::new());
+    assert_eq!(
+        bench.model.draft.handoff.current().warnings,
+        Vec::<String>::new()
+    );
     bench.tell(Event::Read(repository("89e6c98dbb", &[])));
     assert_eq!(
-        bench.model.handoff.current().warnings,
+        bench.model.draft.handoff.current().warnings,
         ["the head has moved: the handoff names 3f786850, checked out is 89e6c98d"]
     );
 }
@@ -307,7 +318,7 @@ fn without_generate_handoff_a_fresh_session_starts_empty() {
     let mut config = Config::default();
     config.handoff.generate_handoff = false;
     let mut bench = Bench::with(config);
-    let current = bench.model.handoff.current();
+    let current = bench.model.draft.handoff.current();
     assert_eq!(current.text, "");
     assert!(current.warnings[0].contains("generate_handoff is off"));
     assert_eq!(bench.rebooted().prompt, None);
@@ -364,7 +375,7 @@ fn the_tests_are_told_when_they_are_to_be_and_preserved_in_any_case() {
         );
         // The state itself goes on to the next iteration, whatever is told of it.
         bench.spawned(3);
-        assert_eq!(bench.model.preserved.test_state.failing, ["b"]);
+        assert_eq!(bench.model.draft.preserved.test_state.failing, ["b"]);
     }
 }
 
@@ -411,10 +422,13 @@ fn the_objective_is_what_a_person_asked_for_first() {
         &crate::autopilot::prompt::go_on(),
     ] {
         bench.prompted(OLD, prompt);
-        assert_eq!(bench.model.preserved.current_objective, None, "{prompt}");
+        assert_eq!(
+            bench.model.draft.preserved.current_objective, None,
+            "{prompt}"
+        );
     }
     bench.prompted(OLD, "<pasted_content id=\"1\">\nship it\n</pasted_content>");
-    let objective = &bench.model.preserved.current_objective;
+    let objective = &bench.model.draft.preserved.current_objective;
     assert_eq!(objective, &Some(Item::from("ship it")));
 }
 
@@ -425,12 +439,12 @@ fn decisions_and_blockers_of_the_notes_reach_the_handoff_once() {
     let notes = "**Objective:** ship it\n\n## Key Decisions\n- sqlite because it is one file\n\n## Blockers\n- [low]: CI is slow\n\n\
         ## Next\n1. the printer of the entries\n";
     bench.tell(Event::Read(ReadEvent::Scratchpad(Some(notes.to_owned()))));
-    let state = &bench.model.preserved;
+    let state = &bench.model.draft.preserved;
     assert_eq!(state.decisions[0].rationale, "it is one file");
     assert_eq!(state.decisions[0].timestamp, None);
     assert_eq!(state.known_issues[0].description, "CI is slow");
     assert_eq!(state.pending_items, ["the printer of the entries"]);
-    let handoff = &bench.model.handoff.generated;
+    let handoff = &bench.model.draft.handoff.generated;
     assert_eq!(handoff.warnings, [""; 0]);
     assert!(!handoff.text.contains("## Scratchpad"), "{}", handoff.text);
     let report = crate::app::report::handoff(&bench.model);

@@ -13,7 +13,7 @@ fn reviewed() -> Bench {
     let mut bench = Bench::new();
     bench.prompted(OLD, &format!("Port the parser. {RULE}"));
     bench.turn_ended(OLD);
-    bench.model.work = WorkAtHand {
+    bench.model.draft.work = WorkAtHand {
         files: vec![FileAtHand {
             path: "src/parse.rs".to_owned(),
             names: vec!["read_all".to_owned()],
@@ -30,7 +30,7 @@ fn reviewed() -> Bench {
 }
 
 fn body(bench: &Bench) -> String {
-    bench.model.handoff.current().body().to_owned()
+    bench.model.draft.handoff.current().body().to_owned()
 }
 
 /// Takes the rule and the identifier out.
@@ -47,7 +47,7 @@ fn shortened(bench: &mut Bench) {
 }
 
 fn finding(bench: &Bench) -> String {
-    bench.model.handoff.check.to_string()
+    bench.model.draft.handoff.check.to_string()
 }
 
 #[test]
@@ -57,18 +57,18 @@ fn what_an_edit_took_out_is_found_listed_and_added_by_key() {
     assert_eq!(finding(&bench), whole);
     bench.press(KeyCode::Char('m'));
     assert!(
-        !bench.model.handoff.lists_missing,
+        !bench.model.draft.handoff.lists_missing,
         "there is nothing to list"
     );
     bench.press(KeyCode::Char('+'));
-    assert!(bench.model.handoff.edited.is_none(), "nor to add");
+    assert!(bench.model.draft.handoff.edited.is_none(), "nor to add");
 
     shortened(&mut bench);
     let part = "1 rule of yours and 1 of 3 recent facts are not in it";
     assert_eq!(finding(&bench), part);
     bench.press(KeyCode::Char('m'));
-    assert!(bench.model.handoff.lists_missing);
-    let list = bench.model.handoff.check.list();
+    assert!(bench.model.draft.handoff.lists_missing);
+    let list = bench.model.draft.handoff.check.list();
     assert!(
         list.contains(RULE) && list.contains("- read_all (src/parse.rs)"),
         "{list}"
@@ -76,18 +76,18 @@ fn what_an_edit_took_out_is_found_listed_and_added_by_key() {
     assert!(!body(&bench).contains(RULE), "a look adds nothing");
     bench.press(KeyCode::Char('+'));
     assert_eq!(finding(&bench), whole);
-    assert!(!bench.model.handoff.lists_missing);
+    assert!(!bench.model.draft.handoff.lists_missing);
     let body = body(&bench);
     assert!(
         body.contains(RULE) && body.contains("- src/parse.rs: read_all\n"),
         "{body}"
     );
     assert!(
-        bench.model.handoff.edited.is_some(),
+        bench.model.draft.handoff.edited.is_some(),
         "it is an edit like any other"
     );
     bench.press(KeyCode::Char('x'));
-    assert!(bench.model.handoff.edited.is_none());
+    assert!(bench.model.draft.handoff.edited.is_none());
     assert_eq!(finding(&bench), whole);
 }
 
@@ -103,8 +103,8 @@ fn a_rule_that_was_taken_out_on_purpose_is_not_asked_for_again() {
     bench.press(KeyCode::Enter);
     bench.exited(0);
     bench.spawned(3);
-    assert!(bench.model.told.constraints.is_empty());
-    assert_eq!(bench.model.handoff.check.rules, 0);
+    assert!(bench.model.draft.told.constraints.is_empty());
+    assert_eq!(bench.model.draft.handoff.check.rules, 0);
 }
 
 #[test]
@@ -114,6 +114,9 @@ fn where_no_handoff_is_wanted_none_is_compared() {
     let mut bench = Bench::with(config);
     bench.prompted(OLD, RULE);
     bench.git();
-    assert_eq!(bench.model.handoff.check, crate::handoff::Check::default());
+    assert_eq!(
+        bench.model.draft.handoff.check,
+        crate::handoff::Check::default()
+    );
     assert_eq!(crate::app::report::handoff(&bench.model).check, None);
 }

@@ -43,7 +43,7 @@ fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
     for _ in 0..9 {
         bench.press(KeyCode::Down);
     }
-    assert_eq!(bench.model.history.selected, 2);
+    assert_eq!(bench.model.view.history.selected, 2);
     let effects = bench.press(KeyCode::Enter);
     let first = (before.run.clone(), IterationId::FIRST);
     assert_eq!(looked_for(&effects), Some(first.clone()));
@@ -78,9 +78,9 @@ fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
 
     // A page down and another iteration: from its top.
     bench.press(KeyCode::PageDown);
-    assert!(bench.model.history.scroll > 0);
+    assert!(bench.model.view.history.scroll > 0);
     bench.press(KeyCode::Down);
-    assert_eq!(bench.model.history.scroll, 0);
+    assert_eq!(bench.model.view.history.scroll, 0);
     // An earlier run's recording is played like this one's.
     let effects = bench.press(KeyCode::Char('p'));
     assert_eq!(
@@ -119,7 +119,7 @@ fn a_search_looks_through_the_list_at_once_and_through_handoffs_at_the_enter() {
     }
     typed(&mut bench, "asked to end");
     assert_eq!(sessions(&bench), [session(8), session(7)]);
-    assert_eq!(bench.model.history.selected, 0);
+    assert_eq!(bench.model.view.history.selected, 0);
 
     // What only the store has: an answer to another question is late.
     let effects = bench.press(KeyCode::Enter);
@@ -141,14 +141,14 @@ fn a_search_looks_through_the_list_at_once_and_through_handoffs_at_the_enter() {
 
     // Letters are the panel's again; Esc takes the search back first.
     bench.press(KeyCode::Char('j'));
-    assert_eq!(bench.model.history.selected, 1);
+    assert_eq!(bench.model.view.history.selected, 1);
     bench.press(KeyCode::Esc);
     assert_eq!(
-        (bench.model.focus, sessions(&bench).len()),
+        (bench.model.view.focus, sessions(&bench).len()),
         (Focus::History, 3)
     );
     bench.press(KeyCode::Esc);
-    assert_eq!(bench.model.focus, Focus::Pane);
+    assert_eq!(bench.model.view.focus, Focus::Pane);
 }
 
 #[test]
@@ -162,14 +162,14 @@ fn any_earlier_session_is_resumed_and_a_turn_is_interrupted_only_by_the_second_p
     bench.press(KeyCode::Down);
     bench.press(KeyCode::Char('R'));
     assert_eq!(bench.step(), None);
-    let said = bench.model.notices.back().unwrap().text.clone();
+    let said = bench.model.view.notices.back().unwrap().text.clone();
     assert!(said.contains("press R again"), "{said}");
     // Another one was not asked for yet.
     bench.press(KeyCode::Down);
     bench.press(KeyCode::Char('R'));
     assert_eq!(bench.step(), None);
     bench.press(KeyCode::Char('R'));
-    assert_eq!(bench.model.focus, Focus::Pane);
+    assert_eq!(bench.model.view.focus, Focus::Pane);
     let effects = bench.exited(0);
     let start = starts(&effects).pop().expect("it is resumed");
     assert_eq!((start.session, start.resume), (session(7), true));

@@ -14,7 +14,7 @@ fn silent() -> Bench {
 
 impl Bench {
     fn facts_read(&mut self, facts: TranscriptFacts) -> Vec<Effect> {
-        let session = self.model.session;
+        let session = self.model.session.id;
         let facts = Box::new(facts);
         self.tell(Event::Read(ReadEvent::Transcript { session, facts }))
     }
@@ -37,15 +37,15 @@ fn the_title_tells_of_the_state_and_turns_are_counted() {
     assert_eq!(bench.state(), AgentState::Idle);
     bench.titled("⠂ work");
     // Its frames are one sign.
-    let epoch = bench.model.calm_epoch;
+    let epoch = bench.model.session.calm_epoch;
     bench.titled("⠐ work");
-    assert_eq!(bench.model.calm_epoch, epoch);
+    assert_eq!(bench.model.session.calm_epoch, epoch);
     bench.stands();
     assert_eq!(bench.state(), AgentState::Busy);
     bench.titled("✳ work");
     bench.stands();
     assert_eq!(
-        (bench.state(), bench.model.agent.turns),
+        (bench.state(), bench.model.session.agent.turns),
         (AgentState::Idle, 1)
     );
 }
@@ -62,7 +62,7 @@ fn a_new_prompt_in_the_transcript_begins_a_turn_at_once() {
     assert_eq!(bench.state(), AgentState::Busy);
     bench.stands();
     assert_eq!(
-        (bench.state(), bench.model.agent.turns),
+        (bench.state(), bench.model.session.agent.turns),
         (AgentState::Idle, 1)
     );
 }
@@ -98,11 +98,11 @@ fn tests_and_commits_in_the_transcript_count_where_no_hook_tells_of_them() {
     };
     let mut bench = silent();
     bench.facts_read(ran());
-    assert_eq!(bench.model.told.test_state.failing, ["b"]);
+    assert_eq!(bench.model.draft.told.test_state.failing, ["b"]);
     // A hook that speaks has told it already.
     let mut bench = Bench::new();
     bench.facts_read(ran());
-    assert!(bench.model.told.test_state.failing.is_empty());
+    assert!(bench.model.draft.told.test_state.failing.is_empty());
 }
 
 #[test]
@@ -156,16 +156,16 @@ fn while_hooks_were_lost_the_transcript_proves_what_was_typed() {
     bench.tell(Event::ControlAsked { call, control });
     bench.prompt_box(holds("hello"));
     bench.tell(socket_made_again());
-    assert!(bench.model.saying.is_some());
+    assert!(bench.model.session.saying.is_some());
     bench.facts_read(TranscriptFacts {
         last_prompt: Some("hello".to_owned()),
         ..turns(2)
     });
-    assert!(bench.model.saying.is_none());
+    assert!(bench.model.session.saying.is_none());
     assert_eq!(bench.state(), AgentState::Busy);
     // The next hook is believed again.
     bench.turn_ended(OLD);
-    assert!(bench.model.agent.hooked);
+    assert!(bench.model.session.agent.hooked);
     assert_eq!(bench.state(), AgentState::Idle);
 }
 
@@ -182,14 +182,14 @@ fn a_turn_whose_end_no_hook_could_report_is_over_by_its_title_with_its_last_word
     bench.tell(socket_made_again());
     bench.stands();
     assert_eq!(
-        (bench.state(), bench.model.agent.turns),
+        (bench.state(), bench.model.session.agent.turns),
         (AgentState::Idle, 1)
     );
     assert_eq!(
-        bench.model.agent.last_message.as_deref(),
+        bench.model.session.agent.last_message.as_deref(),
         Some("it is done")
     );
-    let said = &bench.model.notices.back().expect("a notice").text;
+    let said = &bench.model.view.notices.back().expect("a notice").text;
     assert_eq!(
         said,
         "the control socket (/run/p.sock) was removed: made again"

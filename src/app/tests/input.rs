@@ -6,7 +6,7 @@ use super::*;
 fn keys_in_a_panel_never_reach_the_child() {
     let mut bench = Bench::new();
     bench.press(KeyCode::F(3));
-    assert_eq!(bench.model.focus, Focus::Scratchpad);
+    assert_eq!(bench.model.view.focus, Focus::Scratchpad);
     for code in [
         KeyCode::Char('j'),
         KeyCode::Char('e'),
@@ -36,7 +36,7 @@ fn keys_in_a_panel_never_reach_the_child() {
 fn a_paste_is_text_in_every_focus() {
     for focus in [Focus::Scratchpad, Focus::Handoff, Focus::History] {
         let mut bench = Bench::new();
-        bench.model.focus = focus;
+        bench.model.view.focus = focus;
         let mut effects = Vec::new();
         for piece in [
             HostInput::PasteStart,
@@ -58,7 +58,7 @@ fn what_the_agent_writes_while_the_human_edits_is_merged() {
     bench.press(KeyCode::Char('X'));
     let disk = "- [ ] next\nfrom the agent".to_owned();
     bench.tell(Event::Read(ReadEvent::Scratchpad(Some(disk))));
-    let editor = bench.model.notes.editor.as_ref().unwrap();
+    let editor = bench.model.draft.notes.editor.as_ref().unwrap();
     assert!(editor.text().contains('X'));
     assert!(
         editor.text().contains("from the agent"),
@@ -93,17 +93,20 @@ fn a_key_that_help_does_not_know_goes_nowhere_and_leaves_it_open() {
             "{code:?}"
         );
         assert!(
-            matches!(bench.model.overlay, Some(Overlay::Help { .. })),
+            matches!(bench.model.view.overlay, Some(Overlay::Help { .. })),
             "{code:?}"
         );
     }
     bench.press(KeyCode::Enter);
-    assert!(matches!(bench.model.overlay, Some(Overlay::Help { .. })));
+    assert!(matches!(
+        bench.model.view.overlay,
+        Some(Overlay::Help { .. })
+    ));
     bench.press(KeyCode::Esc);
     for closes in [KeyCode::Esc, KeyCode::F(1)] {
-        bench.model.overlay = Some(Overlay::Help { scroll: 0 });
+        bench.model.view.overlay = Some(Overlay::Help { scroll: 0 });
         let effects = bench.press(closes);
-        assert_eq!(bench.model.overlay, None, "{closes:?}");
+        assert_eq!(bench.model.view.overlay, None, "{closes:?}");
         assert!(!effects.iter().any(|one| matches!(one, Effect::Forward(_))));
     }
 }
@@ -118,9 +121,9 @@ fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
     let event = KeyEvent::new(KeyCode::Char('s'), KeyModifiers::CONTROL);
     let raw = vec![b'?'];
     bench.tell(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
-    assert!(bench.model.handoff.current().body().starts_with('X'));
+    assert!(bench.model.draft.handoff.current().body().starts_with('X'));
     bench.press(KeyCode::Esc);
-    assert!(bench.model.handoff.editor.is_none());
-    assert_eq!(bench.model.overlay, Some(Overlay::Review));
-    assert!(bench.model.handoff.current().body().starts_with('X'));
+    assert!(bench.model.draft.handoff.editor.is_none());
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Review));
+    assert!(bench.model.draft.handoff.current().body().starts_with('X'));
 }

@@ -219,7 +219,7 @@ impl World {
             let begun = before.is_none_or(|(id, _)| id != attempt.id);
             if begun && attempt.is_by_itself() {
                 assert!(
-                    model.mode != RebootMode::Manual && !model.paused,
+                    model.reboot.mode != RebootMode::Manual && !model.reboot.paused,
                     "{event:?}"
                 );
             }
@@ -239,7 +239,7 @@ impl World {
                 Effect::Journal(entry) => self.writing.push_back(*entry),
                 Effect::Prepare(preparation) => self.preparing.push_back(preparation.reboot),
                 Effect::ReadPromptBox => {
-                    let seen = self.model().agent.prompt_box.clone();
+                    let seen = self.model().session.agent.prompt_box.clone();
                     self.tell(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
                 }
                 Effect::WriteScratchpad { text, .. } => {
@@ -427,7 +427,7 @@ impl World {
                     self.change(|agent| agent.box_now = draft);
                     return self.sees_box();
                 }
-                Happening::NoDraft if !empty && self.model().saying.is_none() => {
+                Happening::NoDraft if !empty && self.model().session.saying.is_none() => {
                     self.change(|agent| agent.box_now = PromptBox::Empty);
                     return self.sees_box();
                 }
@@ -540,7 +540,7 @@ impl World {
         let attempt = self.model().reboot.attempt.as_ref();
         let left =
             attempt.filter(|one| one.is_by_itself() && one.is_harmless() && one.approved.is_none());
-        let seen = self.model().overlay == Some(Overlay::Review);
+        let seen = self.model().view.overlay == Some(Overlay::Review);
         assert!(left.is_none() || seen, "{left:?}");
     }
 
@@ -628,13 +628,13 @@ impl World {
         self.writing.clear();
         self.preparing.clear();
         self.timers.clear();
-        let mode = self.model().mode;
+        let mode = self.model().reboot.mode;
         let since_start = self.bench.since_start;
         self.bench = Self::core(mode);
         self.bench.since_start = since_start;
         self.count += 2;
-        self.bench.model.session = session(self.count - 1);
-        self.bench.model.lots = lots(self.count);
+        self.bench.model.session.id = session(self.count - 1);
+        self.bench.model.reboot.lots = lots(self.count);
         let entry = self.journal.take();
         let Some((entry, recovery)) = entry.map(|entry| (entry.clone(), self.decided(&entry)))
         else {
@@ -647,7 +647,7 @@ impl World {
         );
         self.seen.finished += u32::from(finished);
         let resumed = |model: &mut Model, session| {
-            model.session = session;
+            model.session.id = session;
             app::iteration::begin(model, true, Some(Cause::Recovery), None)
         };
         match recovery {
@@ -661,7 +661,7 @@ impl World {
                 self.begins(|model| resumed(model, session));
             }
             Recovery::FinishDeliver { session } => {
-                let new = session.unwrap_or(self.bench.model.session);
+                let new = session.unwrap_or(self.bench.model.session.id);
                 self.wanted.insert(entry.reboot_id);
                 let handoff = Handoff {
                     marker: Marker::read(&entry.handoff).expect("a marker"),
@@ -702,7 +702,7 @@ impl World {
         let model = self.model();
         let blocks = blocked_by(model);
         if let Some(agent) = self.agent.as_ref().filter(|agent| agent.greeted) {
-            let state = model.agent.state;
+            let state = model.session.agent.state;
             let told = || format!("{state:?} after {event:?}: {agent:?}");
             assert!(!agent.turn || state != AgentState::Idle, "{}", told());
             assert!(
@@ -716,7 +716,7 @@ impl World {
             let safe = !agent.turn && !agent.asks && !agent.background && !unreadable;
             assert!(safe || !blocks.is_empty(), "called safe: {}", told());
         } else {
-            let state = model.agent.state;
+            let state = model.session.agent.state;
             let gone = matches!(state, AgentState::Exited | AgentState::Starting);
             assert!(
                 gone || self.agent.is_some(),
@@ -729,17 +729,21 @@ impl World {
     /// Whatever holds a reboot back stands on the screen.
     fn check_banner(&self, event: &Event, blocks: &[&str]) {
         let model = self.model();
-        if model.overlay == Some(Overlay::Review) {
+        if model.view.overlay == Some(Overlay::Review) {
             return;
         }
         let shown = banner(model);
         let told = || format!("{shown:?} after {event:?}, {:?}", model.reboot.quiet);
         let Some(attempt) = &model.reboot.attempt else {
             let full = model
+                .session
                 .guard
                 .figure(model.now)
                 .is_some_and(|figure| figure.level >= Level::Overflow);
-            let held = full && is_quiet(model) && model.mode != RebootMode::Manual && !model.paused;
+            let held = full
+                && is_quiet(model)
+                && model.reboot.mode != RebootMode::Manual
+                && !model.reboot.paused;
             assert_eq!(
                 held,
                 matches!(shown, Some(Banner::Quiet(..))) && full,
@@ -757,7 +761,7 @@ impl World {
         }
         if let Some(Banner::CountsDown(_)) = shown {
             assert!(
-                model.mode == RebootMode::Auto && !model.paused,
+                model.reboot.mode == RebootMode::Auto && !model.reboot.paused,
                 "{}",
                 told()
             );

@@ -7,25 +7,25 @@ use crate::app::reboot::{Banner, QuietReason, banner};
 fn a_reboot_by_key_goes_through_every_step_in_order() {
     let mut bench = Bench::new();
     bench.press(KeyCode::F(5));
-    assert_eq!(bench.model.overlay, Some(Overlay::Review));
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Review));
     bench.git();
     assert_eq!(bench.step(), Some(Step::Review));
-    let shown = bench.model.handoff.current().text.clone();
+    let shown = bench.model.draft.handoff.current().text.clone();
     let effects = bench.press(KeyCode::Enter);
     assert_eq!(signals(&effects), [Rung::Exit]);
-    assert_eq!(bench.model.overlay, None);
+    assert_eq!(bench.model.view.overlay, None);
 
     let effects = bench.exited(0);
     let start = StartAgent {
         anew: None,
-        iteration: bench.model.iteration,
+        iteration: bench.model.session.iteration,
         session: session(NEW),
         resume: false,
         prompt: Some(shown.clone()),
         first: false,
     };
     assert!(effects.contains(&Effect::Start(start)), "{effects:?}");
-    assert_eq!(bench.model.iteration.get(), 2);
+    assert_eq!(bench.model.session.iteration.get(), 2);
     bench.spawned(3);
     bench.started(NEW);
     assert_eq!(bench.step(), Some(Step::Verifying));
@@ -129,7 +129,7 @@ fn a_late_proof_is_told_and_still_counts() {
             .iter()
             .any(|effect| matches!(effect, Effect::Type(_) | Effect::Paste(_)))
     );
-    assert!(bench.model.notices.back().unwrap().bad);
+    assert!(bench.model.view.notices.back().unwrap().bad);
     assert_eq!(bench.step(), Some(Step::Verifying));
     bench.started(NEW);
     bench.prompted(NEW, &start.prompt.unwrap());
@@ -198,7 +198,7 @@ fn a_second_approval_interrupts_the_turn() {
         "{effects:?}"
     );
     assert_eq!(
-        bench.model.ending.map(|ending| ending.rung),
+        bench.model.reboot.ending.map(|ending| ending.rung),
         Some(Rung::Interrupt)
     );
     let effects = bench.turn_ended(OLD);
@@ -222,7 +222,7 @@ fn a_rung_that_does_not_help_is_followed_by_the_next() {
     assert_eq!(bench.step(), None, "given up");
     assert!(bench.model.reboot.failure.is_some());
     assert_eq!(
-        bench.model.iteration.get(),
+        bench.model.session.iteration.get(),
         1,
         "no second agent was started"
     );
@@ -251,7 +251,7 @@ fn the_compact_line_asks_and_opens_nothing_over_a_person() {
     bench.prompted(OLD, "work");
     let effects = bench.used(155_000);
     assert_eq!(
-        (bench.step(), bench.model.overlay),
+        (bench.step(), bench.model.view.overlay),
         (Some(Step::Armed), None)
     );
     assert_eq!(banner(&bench.model), Some(Banner::Asks));
@@ -268,7 +268,7 @@ fn the_compact_line_asks_and_opens_nothing_over_a_person() {
     let mut effects = bench.tell(Event::TimerFired(quiet));
     effects.extend(bench.git());
     assert_eq!(
-        (bench.step(), bench.model.overlay),
+        (bench.step(), bench.model.view.overlay),
         (Some(Step::Review), None)
     );
     assert_eq!(calls(&effects), 0, "once is enough");
@@ -285,7 +285,7 @@ fn the_compact_line_asks_and_opens_nothing_over_a_person() {
         "no key but ours decides"
     );
     bench.press(KeyCode::F(5));
-    assert_eq!(bench.model.overlay, Some(Overlay::Review));
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Review));
     assert_eq!(banner(&bench.model), None, "the review says it all");
     let effects = bench.press(KeyCode::Enter);
     assert_eq!(signals(&effects), [Rung::Exit]);
@@ -323,7 +323,7 @@ fn what_a_script_has_asked_for_opens_nothing_and_is_approved_by_a_script() {
     assert!(ordered(&effects).contains("F5"), "{effects:?}");
     bench.git();
     assert_eq!(
-        (bench.step(), bench.model.overlay),
+        (bench.step(), bench.model.view.overlay),
         (Some(Step::Review), None)
     );
     assert_eq!(banner(&bench.model), Some(Banner::Asks));
@@ -355,7 +355,7 @@ fn a_cancelled_review_comes_back_after_a_turn_and_a_deferred_one_after_three() {
     bench.tell(Event::TimerFired(TimerId::Age));
     bench.git();
     prefixed(&mut bench, KeyCode::Char('d'));
-    assert_eq!((bench.step(), bench.model.overlay), (None, None));
+    assert_eq!((bench.step(), bench.model.view.overlay), (None, None));
     for turn in 1..=3 {
         bench.prompted(OLD, "work");
         bench.turn_ended(OLD);
@@ -435,6 +435,7 @@ fn the_breaker_stops_reboots_by_themselves_and_not_those_by_key() {
     assert!(
         bench
             .model
+            .view
             .notices
             .iter()
             .any(|notice| notice.text.contains("only 1 turn "))
@@ -463,7 +464,7 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     bench.started(NEW);
     bench.prompted(NEW, &start.prompt.unwrap());
     bench.turn_ended(NEW);
-    bench.model.history.selected = 1;
+    bench.model.view.history.selected = 1;
     let effects = bench.tell(Event::ControlAsked {
         call: CallId(1),
         control: Control::Undo,
@@ -483,10 +484,10 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     bench.started(OLD);
     let iterations = bench.model.lineage.iterations();
     assert_eq!(iterations[2].parent, Some(iterations[0].iteration));
-    let selected = bench.model.history.selected;
+    let selected = bench.model.view.history.selected;
     assert_eq!(selected, 2, "it is still the first iteration");
     bench.used(155_000);
-    let said = bench.model.notices.back().unwrap().text.clone();
+    let said = bench.model.view.notices.back().unwrap().text.clone();
     assert!(said.contains("the earlier session is back"), "{said}");
     bench.tell(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
@@ -525,7 +526,7 @@ fn a_reboot_that_wins_little_is_said_to() {
         bench.turn_ended(OLD);
         bench.used(now);
         bench.git();
-        let warnings = &bench.model.handoff.generated.warnings;
+        let warnings = &bench.model.draft.handoff.generated.warnings;
         warnings
             .iter()
             .any(|warning| warning.contains("would save little"))
@@ -568,7 +569,7 @@ fn the_countdown_is_shown_by_the_second_and_reading_does_not_end_it() {
     let calls = effects.iter().filter(|one| matches!(one, Effect::Call(_)));
     assert_eq!(calls.count(), 1);
     let timer = clock(&effects).expect("the clock runs");
-    assert_eq!(bench.model.overlay, None);
+    assert_eq!(bench.model.view.overlay, None);
     for left in (1..=9).rev() {
         let effects = second_passes(&mut bench, timer);
         assert_eq!(clock(&effects), Some(timer), "it goes on");
@@ -643,7 +644,7 @@ fn the_mode_key_ends_what_holds_reboots_back() {
     for _ in 0..3 {
         bench.press(KeyCode::F(7));
     }
-    assert_eq!(bench.model.mode, RebootMode::Auto);
+    assert_eq!(bench.model.reboot.mode, RebootMode::Auto);
     assert!(bench.step().is_some(), "armed again");
 }
 
@@ -651,7 +652,7 @@ fn the_mode_key_ends_what_holds_reboots_back() {
 fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
     // Full again after one turn: a breaker holds, until the force line.
     let mut bench = Bench::new();
-    bench.model.mode = RebootMode::Auto;
+    bench.model.reboot.mode = RebootMode::Auto;
     let start = bench.rebooted();
     bench.spawned(3);
     bench.started(NEW);
@@ -769,7 +770,7 @@ fn a_review_that_a_person_reads_is_not_taken_from_them() {
     bench.press(KeyCode::F(5));
     bench.used(40_000);
     assert_eq!(
-        (bench.step(), bench.model.overlay),
+        (bench.step(), bench.model.view.overlay),
         (Some(Step::Review), Some(Overlay::Review))
     );
     let effects = bench.press(KeyCode::Enter);
@@ -781,12 +782,15 @@ fn manual_mode_and_a_pause_end_what_was_announced() {
     let (mut bench, effects) = announced(155_000);
     let timer = clock(&effects).expect("the clock runs");
     bench.press(KeyCode::F(7));
-    assert_eq!((bench.model.mode, bench.step()), (RebootMode::Manual, None));
+    assert_eq!(
+        (bench.model.reboot.mode, bench.step()),
+        (RebootMode::Manual, None)
+    );
     bench.wait(Duration::from_secs(10));
     assert!(signals(&bench.tell(Event::TimerFired(timer))).is_empty());
     let (mut bench, _) = announced(155_000);
     prefixed(&mut bench, KeyCode::Char('p'));
-    assert_eq!((bench.model.paused, bench.step()), (true, None));
+    assert_eq!((bench.model.reboot.paused, bench.step()), (true, None));
     prefixed(&mut bench, KeyCode::Char('p'));
     assert!(bench.step().is_some(), "resumed");
 }
@@ -814,7 +818,7 @@ fn an_agent_that_its_user_ends_is_not_rebooted() {
     let timer = clock(&effects).expect("the clock runs");
     bench.exited(0);
     assert_eq!(
-        (bench.step(), bench.model.overlay),
+        (bench.step(), bench.model.view.overlay),
         (None, Some(Overlay::Exited))
     );
     bench.wait(Duration::from_secs(10));
@@ -841,7 +845,7 @@ fn what_the_new_session_needs_is_there_before_the_old_one_is_touched() {
     bench.press(KeyCode::F(5));
     bench.git();
     bench.missing = Some("no room on the disk".to_owned());
-    let shown = bench.model.handoff.current().text.clone();
+    let shown = bench.model.draft.handoff.current().text.clone();
     let effects = bench.press(KeyCode::Enter);
     let prepared = bench.prepared.pop().unwrap();
     assert_eq!(prepared.iteration.get(), 2);
@@ -849,7 +853,7 @@ fn what_the_new_session_needs_is_there_before_the_old_one_is_touched() {
     assert_eq!(prepared.hook, None, "no hook is set");
     assert!(signals(&effects).is_empty() && starts(&effects).is_empty());
     assert_eq!((bench.step(), bench.state()), (None, AgentState::Idle));
-    let said = &bench.model.notices.back().unwrap().text;
+    let said = &bench.model.view.notices.back().unwrap().text;
     assert_eq!(
         said,
         "the reboot is refused, and the agent goes on: no room on the disk"

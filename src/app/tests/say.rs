@@ -53,7 +53,7 @@ fn pasted(effects: &[Effect]) -> Option<Vec<String>> {
 }
 
 fn notice(bench: &Bench) -> &str {
-    &bench.model.notices.back().expect("a notice").text
+    &bench.model.view.notices.back().expect("a notice").text
 }
 
 fn refused(effects: &[Effect]) -> Option<&str> {
@@ -134,7 +134,7 @@ fn what_no_hook_reports_gets_one_enter() {
         let (mut bench, timer) = submitted(text);
         bench.prompt_box(PromptBox::Empty);
         assert_eq!(look(&mut bench, timer), (0, false), "{text}");
-        assert!(bench.model.saying.is_none());
+        assert!(bench.model.session.saying.is_none());
     }
 }
 
@@ -144,7 +144,7 @@ fn another_prompt_is_no_proof() {
     bench.prompted(OLD, "<task-notification>");
     assert_eq!(look(&mut bench, timer), (1, true));
     bench.prompted(OLD, "<pasted_content>hello</pasted_content>");
-    assert!(bench.model.saying.is_none());
+    assert!(bench.model.session.saying.is_none());
     assert!(
         notice(&bench).contains("other text around it"),
         "{}",
@@ -201,7 +201,7 @@ fn a_longer_text_waits_until_the_prompt_box_shows_what_was_typed_of_it() {
     // An older client would mix it up.
     let mut bench = Bench::new();
     bench.shows = false;
-    bench.model.agent.version = Some("2.1.197".to_owned());
+    bench.model.session.agent.version = Some("2.1.197".to_owned());
     let all = pasted(&say(&mut bench, &text)).expect("a paste").concat();
     assert!(all == wanted, "{} bytes", all.len());
 
@@ -223,7 +223,7 @@ fn another_program_gets_the_text_and_then_a_carriage_return() {
     let timer = timer_of(&effects).expect("an Enter");
     let effects = bench.tell(Event::TimerFired(timer));
     assert!(effects.contains(&Effect::Type(b"\r".to_vec())));
-    assert!(bench.model.saying.is_none());
+    assert!(bench.model.session.saying.is_none());
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn nothing_is_said_into_the_agent_view() {
     let refused = |effects: &[Effect]| refused(effects).is_some();
     let title = |title: &str| Event::Pane(PaneEvent::Screen(ScreenFact::Title(title.to_owned())));
     bench.tell(title("1 awaiting input · claude agents"));
-    let notice = &bench.model.notices.back().expect("a notice").text;
+    let notice = &bench.model.view.notices.back().expect("a notice").text;
     assert!(notice.starts_with("agent view:"), "{notice}");
     assert!(refused(&say(&mut bench, "hello")));
     bench.tell(title("✳ Claude Code"));

@@ -42,7 +42,7 @@ fn agent_wrote(bench: &mut Bench) -> Vec<Effect> {
 fn edit(bench: &mut Bench, text: &str) -> Vec<Effect> {
     bench.press(KeyCode::F(3));
     bench.press(KeyCode::Char('e'));
-    let editor = bench.model.notes.editor.as_mut().expect("an editor");
+    let editor = bench.model.draft.notes.editor.as_mut().expect("an editor");
     let base = std::mem::take(&mut editor.base);
     *editor = Editor {
         base,
@@ -54,7 +54,7 @@ fn edit(bench: &mut Bench, text: &str) -> Vec<Effect> {
 }
 
 fn notes(bench: &Bench) -> &str {
-    &bench.model.notes.text
+    &bench.model.draft.notes.text
 }
 
 fn kept(effects: &[Effect]) -> Vec<crate::scratchpad::versions::Version> {
@@ -155,7 +155,7 @@ fn a_file_that_was_removed_is_written_again() {
         text: "- [ ] next".to_owned(),
     };
     assert!(effects.contains(&wanted), "{effects:?}");
-    assert_eq!(bench.model.notes.disk, "- [ ] next");
+    assert_eq!(bench.model.draft.notes.disk, "- [ ] next");
 }
 
 #[test]
@@ -164,23 +164,23 @@ fn a_note_that_cannot_be_saved_is_kept_retried_and_asked_about() {
     bench.disk_trouble = Some("no space left on device".to_owned());
     let effects = edit(&mut bench, "- [ ] next\nmine\n");
     assert!(writes(&effects));
-    let version = bench.model.notes.versions.last().expect("a version");
+    let version = bench.model.draft.notes.versions.last().expect("a version");
     assert_eq!(version.unsaved_over.as_deref(), Some("- [ ] next"));
-    assert!(bench.model.notes.unsaved.is_some());
+    assert!(bench.model.draft.notes.unsaved.is_some());
     // Quitting asks, idle as the agent is.
     bench.press(KeyCode::F(10));
-    assert_eq!(bench.model.overlay, Some(Overlay::Quit));
+    assert_eq!(bench.model.view.overlay, Some(Overlay::Quit));
     bench.press(KeyCode::Esc);
-    assert!(bench.model.quitting.is_none());
+    assert!(bench.model.outside.quitting.is_none());
     // It is tried again until it goes.
-    let again = TimerId::SaveNotes(bench.model.save_epoch);
+    let again = TimerId::SaveNotes(bench.model.draft.save_epoch);
     assert!(writes(&bench.tell(Event::TimerFired(again))));
     bench.disk_trouble = None;
-    let again = TimerId::SaveNotes(bench.model.save_epoch);
+    let again = TimerId::SaveNotes(bench.model.draft.save_epoch);
     assert!(writes(&bench.tell(Event::TimerFired(again))));
-    assert_eq!(bench.model.notes.unsaved, None);
-    assert_eq!(bench.model.notes.disk, "- [ ] next\nmine\n");
-    let version = bench.model.notes.versions.last().expect("a version");
+    assert_eq!(bench.model.draft.notes.unsaved, None);
+    assert_eq!(bench.model.draft.notes.disk, "- [ ] next\nmine\n");
+    let version = bench.model.draft.notes.versions.last().expect("a version");
     assert_eq!(version.unsaved_over, None);
 }
 
@@ -189,14 +189,14 @@ fn what_was_not_saved_comes_back_at_the_next_start() {
     let mut bench = Bench::new();
     bench.disk_trouble = Some("no space left on device".to_owned());
     edit(&mut bench, "- [ ] next\nmine\n");
-    let versions = bench.model.notes.versions.clone();
+    let versions = bench.model.draft.notes.versions.clone();
     let mut bench = Bench::new();
     bench.tell(Event::Read(ReadEvent::Scratchpad(Some(
         "- [x] next\n".to_owned(),
     ))));
     bench.tell(Event::Read(ReadEvent::Versions(versions)));
     assert_eq!(notes(&bench), "- [x] next\nmine\n");
-    assert_eq!(bench.model.notes.disk, notes(&bench));
+    assert_eq!(bench.model.draft.notes.disk, notes(&bench));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn an_earlier_version_can_be_looked_at_and_restored() {
     edit(&mut bench, "- [ ] two\n");
     bench.press(KeyCode::F(3));
     bench.press(KeyCode::Char('v'));
-    let looked_at = bench.model.notes.looked_at().expect("a version");
+    let looked_at = bench.model.draft.notes.looked_at().expect("a version");
     assert_eq!(
         (looked_at.by, looked_at.text.as_str()),
         (Author::Agent, "- [ ] one\n")
@@ -217,11 +217,16 @@ fn an_earlier_version_can_be_looked_at_and_restored() {
     // And so can the one that it replaced.
     bench.press(KeyCode::Char('v'));
     assert_eq!(
-        bench.model.notes.looked_at().map(|one| one.text.as_str()),
+        bench
+            .model
+            .draft
+            .notes
+            .looked_at()
+            .map(|one| one.text.as_str()),
         Some("- [ ] two\n")
     );
     bench.press(KeyCode::Esc);
-    assert_eq!(bench.model.notes.looking, None);
+    assert_eq!(bench.model.draft.notes.looking, None);
 }
 
 #[test]
@@ -232,12 +237,12 @@ fn what_one_edit_went_through_is_one_version() {
     let mut all = Vec::new();
     for letter in "abc".chars() {
         bench.press(KeyCode::Char(letter));
-        let timer = TimerId::SaveNotes(bench.model.save_epoch);
+        let timer = TimerId::SaveNotes(bench.model.draft.save_epoch);
         all.extend(kept(&bench.tell(Event::TimerFired(timer))));
     }
     assert_eq!(all.len(), 3);
     assert!(all.iter().all(|one| one.number == all[0].number));
-    assert_eq!(bench.model.notes.versions.iter().len(), 1);
+    assert_eq!(bench.model.draft.notes.versions.iter().len(), 1);
 }
 
 /// One thing that happens to the scratchpad.
@@ -360,7 +365,7 @@ impl World {
             }
             Step::Signal(lines) => {
                 let line = self.line("agent");
-                let known = self.bench.model.notes.agent_base.clone();
+                let known = self.bench.model.draft.notes.agent_base.clone();
                 let mut text: Vec<&str> = known.lines().take(*lines).collect();
                 text.push(&line);
                 signal(&mut self.bench, &text.join("\n"))
@@ -388,17 +393,17 @@ impl World {
             }
             Step::Disk(works) => {
                 self.bench.disk_trouble = (!works).then(|| "full".to_owned());
-                let timer = TimerId::SaveNotes(self.bench.model.save_epoch);
+                let timer = TimerId::SaveNotes(self.bench.model.draft.save_epoch);
                 self.bench.tell(Event::TimerFired(timer))
             }
             Step::Save => {
-                let notes = &self.bench.model.notes;
+                let notes = &self.bench.model.draft.notes;
                 self.saved = Some(saved_scratchpad(&notes.text, &notes.human));
                 Vec::new()
             }
             Step::Kill | Step::Restore => {
                 self.bench = Bench::new();
-                let notes = &mut self.bench.model.notes;
+                let notes = &mut self.bench.model.draft.notes;
                 for text in [&mut notes.text, &mut notes.disk, &mut notes.agent_base] {
                     self.disk.clone_into(text);
                 }

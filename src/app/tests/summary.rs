@@ -58,7 +58,7 @@ fn made(bench: &Bench, iteration: usize) -> SummaryMade {
 }
 
 fn shown(bench: &Bench) -> &str {
-    &bench.model.handoff.current().text
+    &bench.model.draft.handoff.current().text
 }
 
 fn cancelled(effects: &[Effect]) -> bool {
@@ -82,7 +82,7 @@ fn a_model_is_asked_once_at_the_warn_line() {
     assert_eq!(ordered(&bench.used(WARN + 1_000)), None);
     assert_eq!(ordered(&bench.used(COMPACT)), None);
     let effects = condensed(&mut bench, id, "### User Intent\n\nplain");
-    let iteration = bench.model.iteration;
+    let iteration = bench.model.session.iteration;
     let text = "### User Intent\n\nplain".to_owned();
     assert!(effects.contains(&Effect::SaveSummary { iteration, text }));
     assert!(shown(&bench).contains("## Summary of the session before\n\n### User Intent\n\nplain"));
@@ -124,7 +124,7 @@ fn what_the_session_does_not_show_is_counted_when_the_summary_comes() {
         let id = asked(&bench.used(WARN));
         condensed(&mut bench, id, "plain");
         answered(&mut bench, id, Ok(text));
-        let notice = &bench.model.notices.back().expect("a notice").text;
+        let notice = &bench.model.view.notices.back().expect("a notice").text;
         assert!(notice.ends_with(said), "{notice}");
     }
 }
@@ -227,7 +227,7 @@ fn a_failure_leaves_the_one_without_a_model_and_its_reason() {
         ..fallback("API Error: 529 Overloaded")
     };
     assert_eq!(made(&bench, 1), expected);
-    let notice = &bench.model.notices.back().unwrap();
+    let notice = &bench.model.view.notices.back().unwrap();
     assert!(notice.bad && notice.text.contains("529"), "{notice:?}");
     // In the same breath it is not asked again; after a turn it is.
     let effects = bench.press(KeyCode::F(5));

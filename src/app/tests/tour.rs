@@ -17,7 +17,7 @@ fn each_step_ends_when_what_it_asks_for_was_done() {
         None,
         "there is one in the demo alone"
     );
-    bench.model.tour = Some(tour::Tour::default());
+    bench.model.view.tour = Some(tour::Tour::default());
     bench.prompted(OLD, "work");
     bench.turn_ended(OLD);
     assert_eq!(step(&bench), "Tour 1 of 5");

@@ -64,7 +64,7 @@ impl Bench {
     }
 
     fn grown(&mut self, turns: u64) -> Vec<Effect> {
-        let session = self.model.session;
+        let session = self.model.session.id;
         let facts = Box::new(crate::app::event::TranscriptFacts {
             used: Some(Tokens(155_000)),
             turns,
@@ -108,11 +108,11 @@ fn a_trim_copies_the_ended_session_and_resumes_the_copy() {
     let mut bench = Bench::new();
     bench.used(155_000);
     let ask = bench.trimming();
-    assert_eq!(bench.model.iteration.get(), 1);
+    assert_eq!(bench.model.session.iteration.get(), 1);
     let effects = bench.copied(ask, Ok(trim_record()));
     let start = StartAgent {
         anew: None,
-        iteration: bench.model.iteration,
+        iteration: bench.model.session.iteration,
         session: session(NEW),
         resume: true,
         prompt: None,
@@ -199,7 +199,7 @@ fn a_trim_that_is_not_enough_or_not_needed_is_not_offered() {
         let effects = bench.press(KeyCode::F(5));
         bench.planned(surveys(&effects)[0], plan);
         bench.press(KeyCode::Char('t'));
-        let said = bench.model.notices.back().unwrap();
+        let said = bench.model.view.notices.back().unwrap();
         assert!(said.bad && said.text.contains(expected), "{}", said.text);
         let kind = bench.model.reboot.attempt.as_ref().unwrap().kind;
         assert_eq!(kind, Kind::Fresh);
@@ -280,7 +280,7 @@ fn a_client_that_refuses_the_copy_takes_the_reboot_back() {
     assert_eq!((start.session, start.resume), (session(OLD), true));
     bench.spawned(4);
     bench.resumed(OLD);
-    assert_eq!((bench.step(), bench.model.session), (None, session(OLD)));
+    assert_eq!((bench.step(), bench.model.session.id), (None, session(OLD)));
 }
 
 #[test]

@@ -35,10 +35,10 @@ const SEARCH_LIMIT: usize = 500;
 
 /// The key that begins copy mode and ends it.
 pub fn toggle(model: &mut Model) -> Vec<Effect> {
-    if model.copy.is_some() {
+    if model.view.copy.is_some() {
         return leave(model);
     }
-    model.copy = Some(CopyMode::default());
+    model.view.copy = Some(CopyMode::default());
     vec![Effect::CopyMode(CopyOrder::Enter)]
 }
 
@@ -51,7 +51,7 @@ fn leave(model: &mut Model) -> Vec<Effect> {
 
 /// Ends copy mode where the view stands.
 pub fn drop_mode(model: &mut Model) -> Vec<Effect> {
-    if model.copy.take().is_none() {
+    if model.view.copy.take().is_none() {
         return Vec::new();
     }
     vec![Effect::CopyMode(CopyOrder::Leave)]
@@ -59,7 +59,7 @@ pub fn drop_mode(model: &mut Model) -> Vec<Effect> {
 
 /// The screen answers an order.
 pub fn answered(model: &mut Model, news: CopyNews) -> Vec<Effect> {
-    let Some(copy) = &mut model.copy else {
+    let Some(copy) = &mut model.view.copy else {
         return Vec::new();
     };
     copy.selecting = news.selecting;
@@ -94,7 +94,7 @@ pub fn answered(model: &mut Model, news: CopyNews) -> Vec<Effect> {
 
 /// A key in copy mode.
 pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    let Some(copy) = &mut model.copy else {
+    let Some(copy) = &mut model.view.copy else {
         return Vec::new();
     };
     if copy.search.is_some() {
@@ -138,7 +138,7 @@ pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 fn unknown_key(model: &mut Model) -> Vec<Effect> {
     let help = model.keys().hint(Action::Help);
     let help = help.map(|key| format!(": {key} tells them"));
-    if let Some(copy) = &mut model.copy {
+    if let Some(copy) = &mut model.view.copy {
         let help = help.unwrap_or_default();
         copy.said = Some(format!("no such key in copy mode{help}"));
     }
@@ -199,7 +199,7 @@ fn letter(c: char) -> Option<Motion> {
 
 /// A key while a search is typed: each one shows where it leads.
 fn search_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    let Some(copy) = &mut model.copy else {
+    let Some(copy) = &mut model.view.copy else {
         return Vec::new();
     };
     let Some(line) = &mut copy.search else {
@@ -236,7 +236,11 @@ fn search_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 }
 
 fn search(model: &Model) -> Vec<Effect> {
-    let line = model.copy.as_ref().and_then(|copy| copy.search.as_ref());
+    let line = model
+        .view
+        .copy
+        .as_ref()
+        .and_then(|copy| copy.search.as_ref());
     line.map(|line| {
         Effect::CopyMode(CopyOrder::SearchFor {
             pattern: line.pattern.clone(),
@@ -248,7 +252,7 @@ fn search(model: &Model) -> Vec<Effect> {
 }
 
 fn end_search(model: &mut Model, keep: bool) -> Vec<Effect> {
-    if let Some(copy) = &mut model.copy {
+    if let Some(copy) = &mut model.view.copy {
         copy.search = None;
     }
     vec![Effect::CopyMode(CopyOrder::SearchEnd { keep })]
@@ -256,7 +260,7 @@ fn end_search(model: &mut Model, keep: bool) -> Vec<Effect> {
 
 /// A paste while a search is typed: its first line is a part of the pattern.
 pub fn paste(model: &mut Model, text: &str) -> Option<Vec<Effect>> {
-    let line = model.copy.as_mut()?.search.as_mut()?;
+    let line = model.view.copy.as_mut()?.search.as_mut()?;
     let room = SEARCH_LIMIT.saturating_sub(line.pattern.chars().count());
     let first = text.lines().next().unwrap_or_default();
     let kept = first.chars().filter(|c| !c.is_control()).take(room);
@@ -270,8 +274,8 @@ pub fn mouse(model: &mut Model, mouse: MouseEvent) -> Option<Vec<Effect>> {
         MouseEventKind::Down(MouseButton::Left) => Some(pressed(model, mouse)),
         MouseEventKind::Drag(MouseButton::Left) => Some(dragged(model, mouse)),
         MouseEventKind::Up(MouseButton::Left) => Some(released(model)),
-        MouseEventKind::ScrollUp if model.copy.is_some() => Some(wheel(WHEEL_ROWS)),
-        MouseEventKind::ScrollDown if model.copy.is_some() => Some(wheel(-WHEEL_ROWS)),
+        MouseEventKind::ScrollUp if model.view.copy.is_some() => Some(wheel(WHEEL_ROWS)),
+        MouseEventKind::ScrollDown if model.view.copy.is_some() => Some(wheel(-WHEEL_ROWS)),
         _ => None,
     }
 }
@@ -283,7 +287,7 @@ fn wheel(rows: i32) -> Vec<Effect> {
 /// Whether the button went down on the pane's text and is still down: what follows is ours wherever it happens.
 #[must_use]
 pub fn is_pressing(model: &Model) -> bool {
-    model.press.is_some_and(|press| press.down)
+    model.view.press.is_some_and(|press| press.down)
 }
 
 fn pressed(model: &mut Model, mouse: MouseEvent) -> Vec<Effect> {
@@ -291,13 +295,13 @@ fn pressed(model: &mut Model, mouse: MouseEvent) -> Vec<Effect> {
     let Some((column, row)) = layout.cell_of_pane(mouse.column, mouse.row) else {
         return Vec::new();
     };
-    let together = model.press.filter(|last| {
+    let together = model.view.press.filter(|last| {
         (last.column, last.row) == (column, row)
             && !last.dragged
             && model.now.since(last.at) <= CLICK_TIME
     });
     let clicks = together.map_or(1, |last| last.clicks % 3 + 1);
-    model.press = Some(Press {
+    model.view.press = Some(Press {
         at: model.now,
         column,
         row,
@@ -306,8 +310,8 @@ fn pressed(model: &mut Model, mouse: MouseEvent) -> Vec<Effect> {
         dragged: false,
     });
     let mut effects = Vec::new();
-    if model.copy.is_none() {
-        model.copy = Some(CopyMode {
+    if model.view.copy.is_none() {
+        model.view.copy = Some(CopyMode {
             by_mouse: true,
             ..CopyMode::default()
         });
@@ -324,7 +328,7 @@ fn pressed(model: &mut Model, mouse: MouseEvent) -> Vec<Effect> {
 fn dragged(model: &mut Model, mouse: MouseEvent) -> Vec<Effect> {
     let layout = layout::layout(model);
     let here = layout.cell_of_pane(mouse.column, mouse.row);
-    let Some(press) = model.press.as_mut().filter(|press| press.down) else {
+    let Some(press) = model.view.press.as_mut().filter(|press| press.down) else {
         return Vec::new();
     };
     // A tremble of the hand is no drag.
@@ -337,12 +341,12 @@ fn dragged(model: &mut Model, mouse: MouseEvent) -> Vec<Effect> {
 }
 
 fn released(model: &mut Model) -> Vec<Effect> {
-    let Some(press) = model.press.as_mut().filter(|press| press.down) else {
+    let Some(press) = model.view.press.as_mut().filter(|press| press.down) else {
         return Vec::new();
     };
     press.down = false;
     let selected = press.dragged || press.clicks > 1;
-    match &model.copy {
+    match &model.view.copy {
         Some(_) if selected => vec![Effect::CopyMode(CopyOrder::Copy)],
         // A click that has selected nothing only moves the reader's cursor, if there is one.
         Some(copy) if copy.by_mouse => drop_mode(model),

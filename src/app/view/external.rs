@@ -13,17 +13,17 @@ use crate::app::{
 
 /// Opens the document that has the focus, or the message under review.
 pub fn open(model: &mut Model) -> Effect {
-    let reviewing = model.overlay == Some(Overlay::Review);
-    let (document, text) = if reviewing || model.focus == Focus::Handoff {
-        let text = model.handoff.current().body().to_owned();
+    let reviewing = model.view.overlay == Some(Overlay::Review);
+    let (document, text) = if reviewing || model.view.focus == Focus::Handoff {
+        let text = model.draft.handoff.current().body().to_owned();
         (Document::Handoff, text)
     } else {
-        (Document::Scratchpad, model.notes.text.clone())
+        (Document::Scratchpad, model.draft.notes.text.clone())
     };
-    model.external = Some(External {
+    model.view.external = Some(External {
         document,
         base: text.clone(),
-        iteration: model.iteration,
+        iteration: model.session.iteration,
     });
     Effect::OpenEditor { document, text }
 }
@@ -32,10 +32,10 @@ pub fn open(model: &mut Model) -> Effect {
 pub fn closed(model: &mut Model, document: Document, text: Option<String>) -> Vec<Effect> {
     let now = model.now;
     // Nobody has seen what was told.
-    for notice in &mut model.notices {
+    for notice in &mut model.view.notices {
         notice.at = now;
     }
-    let Some(lent) = model.external.take() else {
+    let Some(lent) = model.view.external.take() else {
         tracing::warn!("an editor was left of which nothing is known");
         return Vec::new();
     };
@@ -47,7 +47,7 @@ pub fn closed(model: &mut Model, document: Document, text: Option<String>) -> Ve
         // Editors end a last line that was not.
         (_, Some(text)) if text.trim_end() == lent.base.trim_end() => Vec::new(),
         (Document::Scratchpad, Some(text)) => scratchpad::write_over(model, &lent.base, &text),
-        (Document::Handoff, Some(_)) if lent.iteration != model.iteration => {
+        (Document::Handoff, Some(_)) if lent.iteration != model.session.iteration => {
             model.trouble("your version of the handoff is not taken: its session has ended");
             Vec::new()
         }

@@ -9,12 +9,12 @@ use crate::app::{
 
 /// Moves the focus; whatever was being edited is kept.
 pub fn set_focus(model: &mut Model, focus: Focus) -> Vec<Effect> {
-    if model.focus == focus {
+    if model.view.focus == focus {
         return Vec::new();
     }
     let mut effects = leave_editors(model);
-    let had_pane = model.focus == Focus::Pane;
-    model.focus = focus;
+    let had_pane = model.view.focus == Focus::Pane;
+    model.view.focus = focus;
     effects.extend(copy::drop_mode(model));
     if had_pane != (focus == Focus::Pane) {
         effects.push(Effect::FocusPane(focus == Focus::Pane));

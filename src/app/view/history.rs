@@ -30,7 +30,7 @@ const QUERY: usize = 200;
 pub fn all(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
     let run = model.run();
     let own = model.lineage.iterations().iter().rev();
-    let earlier = model.history.earlier.iter();
+    let earlier = model.view.history.earlier.iter();
     let earlier = earlier.flat_map(|one| {
         one.iterations
             .iter()
@@ -42,7 +42,7 @@ pub fn all(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
 
 /// Those that are listed: all, or those that a search has found.
 pub fn listed(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
-    let wanted = model.history.query.to_lowercase();
+    let wanted = model.view.history.query.to_lowercase();
     all(model).filter(move |(run, iteration)| {
         wanted.is_empty() || says(run, iteration, &wanted) || has_found(model, run, iteration)
     })
@@ -67,7 +67,7 @@ fn says(run: &RunId, iteration: &Iteration, wanted: &str) -> bool {
 }
 
 fn has_found(model: &Model, run: &RunId, iteration: &Iteration) -> bool {
-    let mut found = model.history.found.iter();
+    let mut found = model.view.history.found.iter();
     found.any(|(of, number)| of == run && *number == iteration.iteration)
 }
 
@@ -76,7 +76,7 @@ fn has_found(model: &Model, run: &RunId, iteration: &Iteration) -> bool {
 pub fn selected(model: &Model) -> Option<(&RunId, &Iteration)> {
     let mut listed = listed(model);
     let newest = listed.next()?;
-    match model.history.selected {
+    match model.view.history.selected {
         0 => Some(newest),
         at => listed.nth(at - 1).or(Some(newest)),
     }
@@ -86,7 +86,7 @@ pub fn selected(model: &Model) -> Option<(&RunId, &Iteration)> {
 #[must_use]
 pub fn asked_of_selected(model: &Model) -> Option<&Past> {
     let (run, iteration) = selected(model)?;
-    let past = model.history.past.as_ref()?;
+    let past = model.view.history.past.as_ref()?;
     (past.run == *run && past.iteration == iteration.iteration).then_some(past)
 }
 
@@ -98,14 +98,14 @@ pub fn past_of_selected(model: &Model) -> Option<&Result<Box<PastSession>, Strin
 
 /// A key while the panel has the focus.
 pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    if model.history.typing {
+    if model.view.history.typing {
         return query_key(model, key);
     }
     let last = listed(model).count().saturating_sub(1);
-    let before = model.history.selected.min(last);
-    let resuming = model.history.resuming.take();
+    let before = model.view.history.selected.min(last);
+    let resuming = model.view.history.resuming.take();
     let has_run = model.autopilot.is_some();
-    let history = &mut model.history;
+    let history = &mut model.view.history;
     match key.code {
         KeyCode::Down | KeyCode::Char('j') => history.selected = (before + 1).min(last),
         KeyCode::Up | KeyCode::Char('k') => history.selected = before.saturating_sub(1),
@@ -150,7 +150,7 @@ pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
         _ => {}
     }
-    if model.history.selected == before {
+    if model.view.history.selected == before {
         return Vec::new();
     }
     read(model)
@@ -158,7 +158,7 @@ pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 
 /// A key while the search is typed: what is known here is looked through at once, what only the store has at the Enter.
 fn query_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    let history = &mut model.history;
+    let history = &mut model.view.history;
     history.selected = 0;
     history.found.clear();
     match key.code {
@@ -193,11 +193,11 @@ pub(in crate::app) fn found(
     text: &str,
     found: Result<Vec<(RunId, IterationId)>, String>,
 ) {
-    if model.history.query != text {
+    if model.view.history.query != text {
         return;
     }
     match found {
-        Ok(found) => model.history.found = found,
+        Ok(found) => model.view.history.found = found,
         Err(why) => model.trouble(format!("handoffs and summaries were not searched: {why}")),
     }
 }
@@ -212,9 +212,9 @@ fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
         model.notice(format!("iteration {number} has no session to resume"));
         return Vec::new();
     };
-    let works = model.agent.state == AgentState::Busy && session != model.session;
+    let works = model.session.agent.state == AgentState::Busy && session != model.session.id;
     if works && asked != Some(session) {
-        model.history.resuming = Some(session);
+        model.view.history.resuming = Some(session);
         model.notice(format!(
             "a turn runs: press R again to interrupt it and resume the session of iteration {number}"
         ));
@@ -222,7 +222,7 @@ fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
     }
     match reboot::resume_earlier(model, session) {
         Ok(effects) => {
-            (model.history.detail, model.history.run_view) = (false, false);
+            (model.view.history.detail, model.view.history.run_view) = (false, false);
             let mut all = set_focus(model, Focus::Pane);
             all.extend(effects);
             all
@@ -241,10 +241,10 @@ fn copy(model: &mut Model) -> Vec<Effect> {
     };
     let session = iteration.session_id.map(|id| id.to_string());
     let own_summary = iteration.summary.clone();
-    let past = asked_of_selected(model).filter(|_| model.history.detail);
+    let past = asked_of_selected(model).filter(|_| model.view.history.detail);
     let text = past.and_then(|past| {
         let difference = past.difference.clone();
-        if let Some(text) = difference.filter(|_| model.history.difference) {
+        if let Some(text) = difference.filter(|_| model.view.history.difference) {
             return Some(("the difference", text));
         }
         let found = past.found.as_ref()?.as_ref().ok()?;
@@ -274,12 +274,12 @@ fn play(model: &Model) -> Vec<Effect> {
 
 /// Asks the store for the iteration whose details are shown.
 fn read(model: &mut Model) -> Vec<Effect> {
-    let wanted = selected(model).filter(|_| model.history.detail);
+    let wanted = selected(model).filter(|_| model.view.history.detail);
     let Some((run, iteration)) = wanted.map(|(run, one)| (run.clone(), one.iteration)) else {
         return Vec::new();
     };
-    model.history.scroll = 0;
-    model.history.past = Some(Past {
+    model.view.history.scroll = 0;
+    model.view.history.past = Some(Past {
         run: run.clone(),
         iteration,
         found: None,
@@ -295,7 +295,7 @@ pub(in crate::app) fn earlier_read(model: &mut Model, mut earlier: Vec<EarlierRu
         left_open.ended_at = Some(left_open.started_at);
         left_open.end_reason = Some(EndReason::Crash);
     }
-    model.history.earlier = earlier;
+    model.view.history.earlier = earlier;
 }
 
 /// The store has answered; an answer about another iteration than the last one asked for is late.
@@ -305,7 +305,7 @@ pub(in crate::app) fn was_read(
     iteration: IterationId,
     found: Result<Box<PastSession>, String>,
 ) {
-    if let Some(past) = &mut model.history.past
+    if let Some(past) = &mut model.view.history.past
         && past.run == *run
         && past.iteration == iteration
     {

@@ -47,7 +47,7 @@ pub fn host(model: &mut Model, event: HostEvent) -> Vec<Effect> {
             }
             HostInput::Mouse { event, .. } => mouse(model, event, input),
             HostInput::Focus(focused) => {
-                model.host_focused = Some(focused);
+                model.view.host_focused = Some(focused);
                 vec![Effect::FocusPane(focused && has_pane(model))]
             }
             HostInput::Raw(_) if has_pane(model) => vec![Effect::Forward(input)],
@@ -55,7 +55,7 @@ pub fn host(model: &mut Model, event: HostEvent) -> Vec<Effect> {
             HostInput::Raw(_) | HostInput::Reply { .. } => Vec::new(),
         },
         HostEvent::Resized { columns, rows } => {
-            model.host = (columns, rows);
+            model.view.host = (columns, rows);
             vec![Effect::ResizePane(layout::layout(model).pane_size())]
         }
     }
@@ -64,11 +64,11 @@ pub fn host(model: &mut Model, event: HostEvent) -> Vec<Effect> {
 /// Whether what is typed goes to the hosted program.
 #[must_use]
 pub fn has_pane(model: &Model) -> bool {
-    model.focus == Focus::Pane && model.overlay.is_none() && model.copy.is_none()
+    model.view.focus == Focus::Pane && model.view.overlay.is_none() && model.view.copy.is_none()
 }
 
 fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
-    if std::mem::take(&mut model.prefixed) {
+    if std::mem::take(&mut model.view.prefixed) {
         if model.keys().is_prefix(&key) {
             return to_pane(model, key, raw);
         }
@@ -79,17 +79,17 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
         return Vec::new();
     }
     if model.keys().is_prefix(&key) {
-        model.prefixed = true;
+        model.view.prefixed = true;
         return Vec::new();
     }
     if let Some(action) = model.keys().action(&key, false) {
         return act(model, action);
     }
-    if let Some(overlay) = model.overlay {
+    if let Some(overlay) = model.view.overlay {
         return overlay_key(model, overlay, key);
     }
-    match model.focus {
-        Focus::Pane if model.copy.is_some() => copy::key(model, key),
+    match model.view.focus {
+        Focus::Pane if model.view.copy.is_some() => copy::key(model, key),
         Focus::Pane => to_pane(model, key, raw),
         Focus::Scratchpad => notes_key(model, key),
         Focus::Handoff => handoff_key(model, key),
@@ -102,25 +102,26 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
     if !has_pane(model) {
         return Vec::new();
     }
-    model.agent.typed_at = Some(model.now);
+    model.session.agent.typed_at = Some(model.now);
     // Who types has seen what the last reboot has brought.
     model.view.card = None;
     let plain_enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
     let clears = key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
     // Anything else may leave text in the prompt, a recalled one too; a backslash makes Enter a new line.
-    model.agent.draft = match (plain_enter, clears) {
+    model.session.agent.draft = match (plain_enter, clears) {
         (_, true) => false,
-        (true, _) => model.agent.draft && model.agent.backslash,
+        (true, _) => model.session.agent.draft && model.session.agent.backslash,
         _ => true,
     };
-    model.agent.backslash = key.code == KeyCode::Char('\\');
+    model.session.agent.backslash = key.code == KeyCode::Char('\\');
     let mut effects = autopilot::person_typed(model);
     effects.extend([
         Effect::SetTimer(TimerId::Typing, model.config.reboot.typing_quiet),
         Effect::ScrollPane(Scroll::Bottom),
         Effect::Forward(HostInput::Key { event: key, raw }),
     ]);
-    if model.agent.state == AgentState::Dialog && (plain_enter || key.code == KeyCode::Esc) {
+    if model.session.agent.state == AgentState::Dialog && (plain_enter || key.code == KeyCode::Esc)
+    {
         effects.extend(activity::answered_by_key(model));
     }
     if model.reboot.attempt.is_some() {
@@ -139,19 +140,19 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     };
     match action {
         Action::Help => {
-            let open = matches!(model.overlay, Some(Overlay::Help { .. }));
-            model.overlay = (!open).then_some(Overlay::Help { scroll: 0 });
+            let open = matches!(model.view.overlay, Some(Overlay::Help { .. }));
+            model.view.overlay = (!open).then_some(Overlay::Help { scroll: 0 });
             model.view.help = HelpSearch::default();
             Vec::new()
         }
         Action::Messages => {
-            let open = matches!(model.overlay, Some(Overlay::Messages { .. }));
-            model.overlay = (!open).then_some(Overlay::Messages { scroll: 0 });
+            let open = matches!(model.view.overlay, Some(Overlay::Messages { .. }));
+            model.view.overlay = (!open).then_some(Overlay::Messages { scroll: 0 });
             Vec::new()
         }
         Action::Chart => {
-            let open = model.overlay == Some(Overlay::Chart);
-            model.overlay = (!open).then_some(Overlay::Chart);
+            let open = model.view.overlay == Some(Overlay::Chart);
+            model.view.overlay = (!open).then_some(Overlay::Chart);
             Vec::new()
         }
         Action::Wider => resize_panels(model, 2),
@@ -176,7 +177,7 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             refused(model, done)
         }
         Action::Zoom => {
-            model.zoomed = !model.zoomed;
+            model.view.zoomed = !model.view.zoomed;
             vec![Effect::ResizePane(layout::layout(model).pane_size())]
         }
         Action::Scroll => {
@@ -199,7 +200,7 @@ fn joined(mut first: Vec<Effect>, second: Vec<Effect>) -> Vec<Effect> {
 }
 
 fn toggle_focus(model: &mut Model, focus: Focus) -> Vec<Effect> {
-    let to = if model.focus == focus {
+    let to = if model.view.focus == focus {
         Focus::Pane
     } else {
         focus
@@ -210,20 +211,20 @@ fn toggle_focus(model: &mut Model, focus: Focus) -> Vec<Effect> {
 fn focus_next(model: &mut Model) -> Vec<Effect> {
     let at = Focus::ALL
         .iter()
-        .position(|focus| *focus == model.focus)
+        .position(|focus| *focus == model.view.focus)
         .unwrap_or(0);
     set_focus(model, Focus::ALL[(at + 1) % Focus::ALL.len()])
 }
 
 fn focus_direction(model: &mut Model, direction: Direction) -> Vec<Effect> {
     let panels = &Focus::ALL[1..];
-    let at = panels.iter().position(|focus| *focus == model.focus);
+    let at = panels.iter().position(|focus| *focus == model.view.focus);
     let to = match (direction, at) {
         (Direction::Left, _) => Focus::Pane,
         (Direction::Right, None) => panels[0],
         (Direction::Down, Some(at)) => panels[(at + 1).min(panels.len() - 1)],
         (Direction::Up, Some(at)) => panels[at.saturating_sub(1)],
-        _ => model.focus,
+        _ => model.view.focus,
     };
     set_focus(model, to)
 }
@@ -239,15 +240,15 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect
         Overlay::Help { scroll } => help_key(model, scroll, key),
         Overlay::Messages { scroll } => {
             if matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) {
-                model.overlay = None;
+                model.view.overlay = None;
             } else if let Some(scroll) = scrolled(scroll, key) {
-                model.overlay = Some(Overlay::Messages { scroll });
+                model.view.overlay = Some(Overlay::Messages { scroll });
             }
             Vec::new()
         }
         Overlay::Chart => {
             if matches!(key.code, KeyCode::Esc | KeyCode::Char('q' | 'g')) {
-                model.overlay = None;
+                model.view.overlay = None;
             }
             Vec::new()
         }
@@ -256,7 +257,7 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect
         Overlay::Quit => match key.code {
             KeyCode::Enter | KeyCode::Char('y' | 'q') => control::quit(model, 0, None),
             _ => {
-                model.overlay = None;
+                model.view.overlay = None;
                 Vec::new()
             }
         },
@@ -264,7 +265,7 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect
             KeyCode::Enter | KeyCode::Char('r') => reboot::restart(model),
             KeyCode::Char('q') => control::quit(model, 0, None),
             KeyCode::Esc => {
-                model.overlay = None;
+                model.view.overlay = None;
                 Vec::new()
             }
             _ => Vec::new(),
@@ -275,15 +276,15 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) -> Vec<Effect
 /// What is typed into the help page is searched for, and none of it reaches the agent.
 fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) -> Vec<Effect> {
     match model.view.help.key(key, &model.config.keys) {
-        HelpKey::Stay => model.overlay = Some(Overlay::Help { scroll: 0 }),
+        HelpKey::Stay => model.view.overlay = Some(Overlay::Help { scroll: 0 }),
         HelpKey::Scroll(rows) => {
             let mut scroll = scroll;
             scroll_by(&mut scroll, rows);
-            model.overlay = Some(Overlay::Help { scroll });
+            model.view.overlay = Some(Overlay::Help { scroll });
         }
-        HelpKey::Close => model.overlay = None,
+        HelpKey::Close => model.view.overlay = None,
         HelpKey::Run(action) => {
-            model.overlay = None;
+            model.view.overlay = None;
             return act(model, action);
         }
     }
@@ -315,14 +316,15 @@ fn copy_document(model: &mut Model, name: &str, text: String) -> Vec<Effect> {
 }
 
 fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    if model.handoff.editor.is_some() {
+    if model.draft.handoff.editor.is_some() {
         return handoff_key(model, key);
     }
     let listed = model
+        .draft
         .handoff
         .lists_missing
-        .then(|| model.handoff.check.list());
-    let text = listed.unwrap_or_else(|| model.handoff.current().text.clone());
+        .then(|| model.draft.handoff.check.list());
+    let text = listed.unwrap_or_else(|| model.draft.handoff.current().text.clone());
     // A pattern that is being typed has every key.
     if model.view.reading.typing.is_some() {
         model.view.reading.key(key, &text);
@@ -376,7 +378,7 @@ fn scrolled(scroll: u16, key: KeyEvent) -> Option<u16> {
 }
 
 fn notes_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    if let Some(editor) = &mut model.notes.editor {
+    if let Some(editor) = &mut model.draft.notes.editor {
         return match editor_key(editor, key) {
             Edited::Done => scratchpad::finish_edit(model),
             Edited::Save => scratchpad::save(model),
@@ -384,7 +386,7 @@ fn notes_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             Edited::Moved => Vec::new(),
         };
     }
-    let looking = model.notes.looking.is_some();
+    let looking = model.draft.notes.looking.is_some();
     match key.code {
         KeyCode::Enter | KeyCode::Char('r') if looking => scratchpad::restore(model),
         KeyCode::Char('e' | 'i') | KeyCode::Enter => {
@@ -393,19 +395,19 @@ fn notes_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         KeyCode::Char('v') => look_back(model, true),
         KeyCode::Char('y') => {
-            let text = model.notes.text.clone();
+            let text = model.draft.notes.text.clone();
             copy_document(model, "scratchpad", text)
         }
         KeyCode::Left | KeyCode::Char('h') if looking => look_back(model, true),
         KeyCode::Right | KeyCode::Char('l') if looking => look_back(model, false),
         KeyCode::Esc | KeyCode::Char('q') if looking => {
-            model.notes.looking = None;
+            model.draft.notes.looking = None;
             Vec::new()
         }
         KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
         _ => {
-            if let Some(scroll) = scrolled(model.notes.scroll, key) {
-                model.notes.scroll = scroll;
+            if let Some(scroll) = scrolled(model.draft.notes.scroll, key) {
+                model.draft.notes.scroll = scroll;
             }
             Vec::new()
         }
@@ -418,7 +420,7 @@ fn look_back(model: &mut Model, older: bool) -> Vec<Effect> {
 }
 
 fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    if let Some(editor) = &mut model.handoff.editor {
+    if let Some(editor) = &mut model.draft.handoff.editor {
         match editor_key(editor, key) {
             Edited::Done => handoff::finish_edit(model),
             // The next key is Esc for many, and must not close what lies below the editor.
@@ -434,13 +436,13 @@ fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Char('+') => handoff::add_missing(model),
         KeyCode::Char('p') => return paste_handoff(model),
         KeyCode::Char('y') => {
-            let text = model.handoff.current().text.clone();
+            let text = model.draft.handoff.current().text.clone();
             return copy_document(model, "handoff", text);
         }
         KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
         _ => {
-            if let Some(scroll) = scrolled(model.handoff.scroll, key) {
-                model.handoff.scroll = scroll;
+            if let Some(scroll) = scrolled(model.draft.handoff.scroll, key) {
+                model.draft.handoff.scroll = scroll;
             }
         }
     }
@@ -449,10 +451,10 @@ fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 
 /// Puts the handoff into the agent's prompt for the human to look at and submit.
 fn paste_handoff(model: &mut Model) -> Vec<Effect> {
-    let text = model.handoff.current().text.clone();
+    let text = model.draft.handoff.current().text.clone();
     match say::put(model, &text) {
         Ok(mut effects) => {
-            model.agent.draft = true;
+            model.session.agent.draft = true;
             effects.extend(set_focus(model, Focus::Pane));
             effects
         }
@@ -526,14 +528,14 @@ fn moved(editor: &mut Editor, to: CursorMove) -> Edited {
 
 /// A paste is text, never keys: it goes to the child, into an editor, or nowhere.
 fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
-    let in_editor = match (model.overlay, model.focus) {
-        (Some(Overlay::Review), _) | (None, Focus::Handoff) => model.handoff.editor.is_some(),
-        (None, Focus::Scratchpad) => model.notes.editor.is_some(),
+    let in_editor = match (model.view.overlay, model.view.focus) {
+        (Some(Overlay::Review), _) | (None, Focus::Handoff) => model.draft.handoff.editor.is_some(),
+        (None, Focus::Scratchpad) => model.draft.notes.editor.is_some(),
         _ => false,
     };
     if has_pane(model) {
-        model.agent.typed_at = Some(model.now);
-        model.agent.draft = true;
+        model.session.agent.typed_at = Some(model.now);
+        model.session.agent.draft = true;
         let mut effects = autopilot::person_typed(model);
         effects.push(Effect::Forward(piece));
         if model.reboot.attempt.is_some() {
@@ -542,18 +544,20 @@ fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
         return effects;
     }
     match piece {
-        HostInput::PasteStart => model.pasting.clear(),
+        HostInput::PasteStart => model.view.pasting.clear(),
         HostInput::PasteChunk(bytes) => {
-            let room = crate::scratchpad::MAX_BYTES.saturating_sub(model.pasting.len());
+            let room = crate::scratchpad::MAX_BYTES.saturating_sub(model.view.pasting.len());
             model
+                .view
                 .pasting
                 .extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
         HostInput::PasteEnd => {
-            let text = String::from_utf8_lossy(&std::mem::take(&mut model.pasting)).into_owned();
+            let text =
+                String::from_utf8_lossy(&std::mem::take(&mut model.view.pasting)).into_owned();
             let text = text.replace("\r\n", "\n").replace('\r', "\n");
-            if model.overlay.is_none()
-                && model.focus == Focus::Pane
+            if model.view.overlay.is_none()
+                && model.view.focus == Focus::Pane
                 && let Some(effects) = copy::paste(model, &text)
             {
                 return effects;
@@ -562,11 +566,11 @@ fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
                 model.notice("nothing here takes a paste: focus the pane, or press e to edit");
                 return Vec::new();
             }
-            let notes = model.overlay.is_none() && model.focus == Focus::Scratchpad;
+            let notes = model.view.overlay.is_none() && model.view.focus == Focus::Scratchpad;
             let editor = if notes {
-                &mut model.notes.editor
+                &mut model.draft.notes.editor
             } else {
-                &mut model.handoff.editor
+                &mut model.draft.handoff.editor
             };
             if let Some(editor) = editor {
                 editor.area.insert_str(text);
@@ -581,18 +585,18 @@ fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
 }
 
 fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> {
-    if model.overlay.is_some() {
+    if model.view.overlay.is_some() {
         let step = match mouse.kind {
             MouseEventKind::ScrollDown => WHEEL_LINES,
             MouseEventKind::ScrollUp => -WHEEL_LINES,
             _ => return Vec::new(),
         };
-        match &mut model.overlay {
+        match &mut model.view.overlay {
             Some(Overlay::Help { scroll } | Overlay::Messages { scroll }) => {
                 scroll_by(scroll, step);
             }
             Some(Overlay::Replay { .. }) => {
-                if let Some(replay) = &mut model.replay {
+                if let Some(replay) = &mut model.view.replay {
                     replay.scroll(Scroll::Lines(-step));
                 }
             }
@@ -611,7 +615,7 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
         return forwarded.into_iter().collect();
     }
     let under = layout.at(mouse.column, mouse.row);
-    if model.focus == Focus::Pane && reads_mouse(model, mouse, under) {
+    if model.view.focus == Focus::Pane && reads_mouse(model, mouse, under) {
         return copy::mouse(model, mouse).unwrap_or_else(|| vec![Effect::Forward(input)]);
     }
     let wheel = match mouse.kind {
@@ -620,15 +624,15 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
         _ => None,
     };
     match (under, wheel) {
-        (Some(Focus::Pane), _) if model.focus == Focus::Pane => {
+        (Some(Focus::Pane), _) if model.view.focus == Focus::Pane => {
             vec![Effect::Forward(input)]
         }
         (Some(Focus::Scratchpad), Some(step)) => {
-            scroll_by(&mut model.notes.scroll, step);
+            scroll_by(&mut model.draft.notes.scroll, step);
             Vec::new()
         }
         (Some(Focus::Handoff), Some(step)) => {
-            scroll_by(&mut model.handoff.scroll, step);
+            scroll_by(&mut model.draft.handoff.scroll, step);
             Vec::new()
         }
         (Some(focus), None) if mouse.kind == MouseEventKind::Down(MouseButton::Left) => {
@@ -676,8 +680,8 @@ fn reads_mouse(model: &Model, mouse: MouseEvent, under: Option<Focus>) -> bool {
     let goes_on = !matches!(mouse.kind, MouseEventKind::Down(_));
     (goes_on && copy::is_pressing(model))
         || (under == Some(Focus::Pane)
-            && (model.copy.is_some()
-                || !model.agent.takes_mouse
+            && (model.view.copy.is_some()
+                || !model.session.agent.takes_mouse
                 || mouse.modifiers.contains(KeyModifiers::SHIFT)))
 }
 

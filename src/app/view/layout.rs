@@ -104,7 +104,7 @@ fn inner(area: Rect) -> Rect {
 /// Lays out the screen.
 #[must_use]
 pub fn layout(model: &Model) -> Layout {
-    let (columns, rows) = model.host;
+    let (columns, rows) = model.view.host;
     let whole = Rect::new(0, 0, columns, rows);
     let body = Rect {
         height: rows.saturating_sub(1),
@@ -128,7 +128,7 @@ pub fn layout(model: &Model) -> Layout {
     if layout.too_small {
         return layout;
     }
-    if model.zoomed || columns < 100 {
+    if model.view.zoomed || columns < 100 {
         overlay_focused(&mut layout, model);
         return layout;
     }
@@ -139,14 +139,24 @@ pub fn layout(model: &Model) -> Layout {
             body,
             panel_width(columns, model),
             &Focus::ALL[1..],
-            model.focus,
+            model.view.focus,
         );
     } else if columns >= 118 {
-        column(&mut layout, body, columns - 82, &[news(model)], model.focus);
+        column(
+            &mut layout,
+            body,
+            columns - 82,
+            &[news(model)],
+            model.view.focus,
+        );
     } else {
         strip(&mut layout, body, news(model));
     }
-    if !layout.panels.iter().any(|(focus, _)| *focus == model.focus) {
+    if !layout
+        .panels
+        .iter()
+        .any(|(focus, _)| *focus == model.view.focus)
+    {
         overlay_focused(&mut layout, model);
     }
     layout
@@ -162,7 +172,7 @@ fn panel_width(columns: u16, model: &Model) -> u16 {
 
 /// The panel with news when there is room for one beside the gauge: the focused one, else the scratchpad.
 fn news(model: &Model) -> Focus {
-    match model.focus {
+    match model.view.focus {
         Focus::Pane if model.reboot.attempt.is_some() => Focus::Handoff,
         Focus::Pane => Focus::Scratchpad,
         focus => focus,
@@ -259,7 +269,7 @@ fn strip(layout: &mut Layout, body: Rect, panel: Focus) {
 
 /// A panel that has the focus but no place lies over the pane.
 fn overlay_focused(layout: &mut Layout, model: &Model) {
-    if model.focus != Focus::Pane {
+    if model.view.focus != Focus::Pane {
         let whole = layout.whole;
         let width = (whole.width * 4 / 5).clamp(40, 100).min(whole.width);
         let height = (whole.height * 4 / 5)
@@ -268,7 +278,7 @@ fn overlay_focused(layout: &mut Layout, model: &Model) {
         let x = (whole.width - width) / 2;
         let y = (whole.height.saturating_sub(1) - height) / 2;
         layout.panels.push((
-            model.focus,
+            model.view.focus,
             Rect {
                 x,
                 y,

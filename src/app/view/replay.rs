@@ -32,13 +32,13 @@ pub fn read(model: &mut Model, iteration: IterationId, cast: Result<Cast, String
             Vec::new()
         }
         // Something else may lie there by now.
-        Ok(_) if model.overlay.is_some() => Vec::new(),
+        Ok(_) if model.view.overlay.is_some() => Vec::new(),
         Ok(cast) => {
             if cast.cut {
                 model.notice("the recording is too long: its end is not played");
             }
-            model.replay = Some(Replay::new(cast));
-            model.overlay = Some(Overlay::Replay { iteration });
+            model.view.replay = Some(Replay::new(cast));
+            model.view.overlay = Some(Overlay::Replay { iteration });
             tick_timer(model)
         }
     }
@@ -46,14 +46,14 @@ pub fn read(model: &mut Model, iteration: IterationId, cast: Result<Cast, String
 
 /// A key while a recording is played.
 pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    let Some(replay) = &mut model.replay else {
-        model.overlay = None;
+    let Some(replay) = &mut model.view.replay else {
+        model.view.overlay = None;
         return Vec::new();
     };
     match key.code {
         KeyCode::Esc | KeyCode::Char('q') => {
-            model.overlay = None;
-            model.replay = None;
+            model.view.overlay = None;
+            model.view.replay = None;
             return Vec::new();
         }
         KeyCode::Char(' ') | KeyCode::Enter => replay.toggle(),
@@ -77,10 +77,12 @@ pub fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 
 /// It is time to go on.
 pub fn tick(model: &mut Model, epoch: u64) -> Vec<Effect> {
-    if epoch != model.replay_epoch || !matches!(model.overlay, Some(Overlay::Replay { .. })) {
+    if epoch != model.view.replay_epoch
+        || !matches!(model.view.overlay, Some(Overlay::Replay { .. }))
+    {
         return Vec::new();
     }
-    if let Some(replay) = &mut model.replay {
+    if let Some(replay) = &mut model.view.replay {
         replay.tick(TICK);
     }
     tick_timer(model)
@@ -88,9 +90,12 @@ pub fn tick(model: &mut Model, epoch: u64) -> Vec<Effect> {
 
 /// The next tick, if anything happens in it; a new one makes the one before obsolete.
 fn tick_timer(model: &mut Model) -> Vec<Effect> {
-    if !model.replay.as_ref().is_some_and(Replay::is_live) {
+    if !model.view.replay.as_ref().is_some_and(Replay::is_live) {
         return Vec::new();
     }
-    model.replay_epoch = model.next_epoch();
-    vec![Effect::SetTimer(TimerId::Replay(model.replay_epoch), TICK)]
+    model.view.replay_epoch = model.next_epoch();
+    vec![Effect::SetTimer(
+        TimerId::Replay(model.view.replay_epoch),
+        TICK,
+    )]
 }

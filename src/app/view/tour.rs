@@ -11,9 +11,9 @@ const STEPS: usize = 5;
 
 /// Looks whether what the step asks for was done. What was done before its time counts when its step comes.
 pub(in crate::app) fn after(model: &mut Model) {
-    let Some(tour) = model.tour else { return };
+    let Some(tour) = model.view.tour else { return };
     if is_done(model, tour.step) {
-        model.tour = Some(Tour {
+        model.view.tour = Some(Tour {
             step: tour.step + 1,
         });
     }
@@ -24,13 +24,14 @@ fn is_done(model: &Model, step: usize) -> bool {
     let mut reboots = model.lineage.iterations().iter().map(|one| &one.reboot);
     match step {
         0 => {
-            let figure = model.guard.figure(model.now);
-            model.iteration.get() > 1 || figure.is_some_and(|one| one.level >= Level::Critical)
+            let figure = model.session.guard.figure(model.now);
+            model.session.iteration.get() > 1
+                || figure.is_some_and(|one| one.level >= Level::Critical)
         }
-        1 => model.notes.human.iter().next().is_some() && model.notes.editor.is_none(),
+        1 => model.draft.notes.human.iter().next().is_some() && model.draft.notes.editor.is_none(),
         2 => reboots.any(Option::is_some) && model.reboot.attempt.is_none(),
         3 => cause == Some(Cause::Undo) && model.reboot.attempt.is_none(),
-        4 => model.focus == Focus::History,
+        4 => model.view.focus == Focus::History,
         _ => false,
     }
 }
@@ -38,7 +39,7 @@ fn is_done(model: &Model, step: usize) -> bool {
 /// The line of the present step; none where there is no tour.
 #[must_use]
 pub fn line(model: &Model) -> Option<String> {
-    let step = model.tour?.step;
+    let step = model.view.tour?.step;
     let key = |action| model.keys().hint(action).unwrap_or_else(|| "?".to_owned());
     let what = match step {
         0 => "watch the context fill up to the warn line".to_owned(),

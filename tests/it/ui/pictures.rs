@@ -129,7 +129,7 @@ fn review(size: (u16, u16)) -> Model {
         714,
         [155_000, 149_300, 143_800, 121_900, 96_400],
     );
-    model.notices.clear();
+    model.view.notices.clear();
     model
 }
 
@@ -138,29 +138,29 @@ fn moment(size: (u16, u16)) -> Model {
     let mut model = past_the_line(size);
     scene::act(&mut model, Action::Reboot);
     model.now = scene::at(720);
-    let message = model.handoff.current().text.clone();
+    let message = model.draft.handoff.current().text.clone();
     scene::press(&mut model, KeyCode::Enter);
     answer(&mut model, 720);
     let exited = PaneEvent::Exited {
-        iteration: model.iteration,
+        iteration: model.session.iteration,
         exit: Exit::Code(0),
     };
     scene::tell(&mut model, 721, Event::Pane(exited));
     answer(&mut model, 721);
     let spawned = PaneEvent::Spawned {
-        iteration: model.iteration,
+        iteration: model.session.iteration,
         process: ProcessStamp {
             pid: 4244,
             start_time: "2".to_owned(),
         },
         lots: Lots {
             nonce: "9c2f41d3".to_owned(),
-            ..model.lots.clone()
+            ..model.reboot.lots.clone()
         },
     };
     scene::tell(&mut model, 721, Event::Pane(spawned));
     answer(&mut model, 721);
-    let session = model.session;
+    let session = model.session.id;
     let started = AgentEvent::SessionStarted {
         session,
         source: StartSource::Startup,
@@ -200,7 +200,7 @@ fn run(size: (u16, u16)) -> Model {
     };
     let _ = autopilot::begin(&mut model, plan, false, Some(Vec::new()));
     scene::begin_turn(&mut model, 714);
-    model.notices.clear();
+    model.view.notices.clear();
     model
 }
 
@@ -209,7 +209,7 @@ fn past_the_line(size: (u16, u16)) -> Model {
     let mut model = scene::working(size);
     scene::say(&mut model, 713, scene::figure(155_000));
     scene::drafted(&mut model, 713);
-    model.notices.clear();
+    model.view.notices.clear();
     model
 }
 

@@ -259,14 +259,14 @@ pub fn working(host: (u16, u16)) -> Model {
     }
     end_turn(&mut model, 712);
     // What was said meanwhile is no longer shown.
-    model.notices.clear();
+    model.view.notices.clear();
     model.now = at(712);
     model
 }
 
 /// The turn is over.
 pub fn end_turn(model: &mut Model, second: u64) {
-    let session = model.session;
+    let session = model.session.id;
     say(
         model,
         second,
@@ -302,7 +302,7 @@ pub fn drafted(model: &mut Model, second: u64) {
 
 /// A turn has begun.
 pub fn begin_turn(model: &mut Model, second: u64) {
-    let session = model.session;
+    let session = model.session.id;
     say(
         model,
         second,

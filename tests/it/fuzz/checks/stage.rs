@@ -95,9 +95,9 @@ impl Stage {
             screen: Screen::new(layout(&model).pane_size(), HISTORY),
             theme: Theme::new(ThemeName::Auto, depth, look & 8 == 0),
             abilities,
-            canvas: Canvas::new(model.host, abilities),
+            canvas: Canvas::new(model.view.host, abilities),
             drawn: None,
-            outer: host_terminal(model.host),
+            outer: host_terminal(model.view.host),
             now: Instant::now(),
             at: model.now,
             sent: Vec::new(),
@@ -121,7 +121,7 @@ impl Stage {
             self.tell(Event::Pane(PaneEvent::Screen(fact)));
         }
         let mouse = self.screen.modes().mouse != pitstop::pane::MouseTracking::None;
-        if mouse != self.model.agent.takes_mouse {
+        if mouse != self.model.session.agent.takes_mouse {
             self.tell(Event::Pane(PaneEvent::MouseModeSet { on: mouse }));
         }
     }
@@ -142,7 +142,7 @@ impl Stage {
 
     /// The host terminal changes its size.
     pub fn resize(&mut self, (columns, rows): (u16, u16)) {
-        if self.model.host == (columns, rows) {
+        if self.model.view.host == (columns, rows) {
             return;
         }
         self.canvas.renew((columns, rows));
@@ -281,17 +281,17 @@ impl Stage {
         assert!(screen.tail_text(5).lines().count() <= 5);
         assert!(screen.settled_text(5).lines().count() <= 5);
         // What is read in copy mode has room to wrap in a narrower pane.
-        let room = self.model.copy.as_ref().map_or(HISTORY, |_| 1000);
+        let room = self.model.view.copy.as_ref().map_or(HISTORY, |_| 1000);
         assert!(screen.history_len() <= room);
         assert!(screen.scroll_offset() <= screen.history_len());
     }
 
     /// What was sent in parts makes the same picture as one frame on an empty terminal.
     fn the_host_shows_a_whole_frame(&self) {
-        let mut canvas = Canvas::new(self.model.host, self.abilities);
+        let mut canvas = Canvas::new(self.model.view.host, self.abilities);
         let bytes = whole(&mut canvas, &self.model, &self.screen, &self.theme);
-        let (columns, rows) = self.model.host;
-        let mut fresh = host_terminal(self.model.host);
+        let (columns, rows) = self.model.view.host;
+        let mut fresh = host_terminal(self.model.view.host);
         fresh.feed_at_once(&bytes);
         let mut wanted = Vec::new();
         fresh.for_each_cell(|view| wanted.push(Seen::of(&view)));
@@ -322,12 +322,12 @@ impl Stage {
 
     /// What the child writes changes no cell but its own.
     fn nothing_outside_the_pane_has_changed(&self) {
-        let scrolled = self.model.copy.is_some() || self.screen.scroll_offset() > 0;
+        let scrolled = self.model.view.copy.is_some() || self.screen.scroll_offset() > 0;
         let layout = layout(&self.model);
         if scrolled || layout.too_small {
             return;
         }
-        let (columns, rows) = self.model.host;
+        let (columns, rows) = self.model.view.host;
         let area = Rect::new(0, 0, columns, rows);
         let pane = layout.pane_inner();
         let blank = Screen::new(self.screen.size(), 0);

@@ -1,0 +1,79 @@
+//! What the handoff is made of, and the handoff.
+
+use crate::{
+    api::wire::Reply,
+    app::event::{CallId, Ground},
+    breakpoint::git::GitState,
+    handoff::{Generator, Marker, PreservedState},
+    transcript::work::WorkAtHand,
+};
+
+use super::{
+    heard::Heard,
+    moments::Moments,
+    panels::{HandoffPanel, NotesPanel},
+    requests::Requests,
+    summaries::Summaries,
+    todo::TodoList,
+};
+
+/// What the handoff is made of, and the handoff.
+#[derive(Debug)]
+pub struct Draft {
+    /// The scratchpad panel.
+    pub notes: NotesPanel,
+    /// The epoch of the timer that writes the scratchpad.
+    pub save_epoch: u64,
+    /// The handoff panel.
+    pub handoff: HandoffPanel,
+    /// Makes handoffs.
+    pub generator: Generator,
+    /// Git.
+    pub git: GitState,
+    /// The files that the handoff names and includes.
+    pub ground: Ground,
+    /// The last shell commands, as the handoff tells them.
+    pub commands: String,
+    /// The agent's own to-do list.
+    pub todo: TodoList,
+    /// Which signals were heard from where.
+    pub heard: Heard,
+    /// The human's first and latest request.
+    pub requests: Requests,
+    /// The work at hand, as the transcript shows it.
+    pub work: WorkAtHand,
+    /// What the agent's signals said in this run.
+    pub told: PreservedState,
+    /// The preserved facts as of the last drafting.
+    pub preserved: PreservedState,
+    /// The summary of the session.
+    pub summary: Summaries,
+    /// Commits and test runs, and whether now is a good moment.
+    pub moments: Moments,
+    /// Checkpoints on their way to disk that somebody waits for, with what to answer.
+    pub saves: Vec<(uuid::Uuid, CallId, Reply)>,
+}
+
+impl Draft {
+    /// A draft that says nothing yet, beside the scratchpad on disk.
+    pub(super) fn new(marker: Marker, notes: String, generator: Generator) -> Self {
+        Self {
+            notes: NotesPanel::of(notes),
+            save_epoch: 0,
+            handoff: HandoffPanel::empty(marker),
+            generator,
+            git: GitState::NoRepository,
+            ground: Ground::default(),
+            commands: String::new(),
+            todo: TodoList::default(),
+            heard: Heard::default(),
+            requests: Requests::default(),
+            work: WorkAtHand::default(),
+            told: PreservedState::default(),
+            preserved: PreservedState::default(),
+            summary: Summaries::default(),
+            moments: Moments::default(),
+            saves: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The scratchpad panel and the handoff panel, with their editors.
+
+use std::fmt;
+
+use ratatui_textarea::{TextArea, WrapMode};
+
+use crate::{
+    clock::At,
+    handoff::{Check, Handoff, Marker},
+    lineage::checkpoint::SavedScratchpad,
+    scratchpad::{
+        HumanLines, Parsed,
+        versions::{Version, Versions},
+    },
+};
+
+/// An editor for a whole document, with undo, selection and search.
+#[derive(Clone)]
+pub struct Editor {
+    /// The text area.
+    pub area: TextArea<'static>,
+    /// The text as it was when editing began, or as last merged.
+    pub base: String,
+    /// The search pattern being typed, if one is.
+    pub search: Option<String>,
+    /// Whether something of this edit was saved.
+    pub saved: bool,
+}
+
+impl Editor {
+    /// Opens an editor on a text.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
+        area.set_wrap_mode(WrapMode::WordOrGlyph);
+        area.set_hard_tab_indent(true);
+        area.set_max_histories(10_000);
+        Self {
+            area,
+            base: text.to_owned(),
+            search: None,
+            saved: false,
+        }
+    }
+
+    /// The text as it stands.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    /// Replaces the text, as one step that undo takes back, and keeps the cursor on its line.
+    pub fn replace(&mut self, text: &str) {
+        let cursor = self.area.cursor();
+        let (row, column) = (cursor.0, cursor.1);
+        let line = self.area.lines().get(row).cloned().unwrap_or_default();
+        let alike = text
+            .split('\n')
+            .enumerate()
+            .filter(|(_, one)| **one == line);
+        let row = alike
+            .map(|(at, _)| at)
+            .min_by_key(|at| at.abs_diff(row))
+            .unwrap_or(row);
+        let yank = self.area.yank_text();
+        self.area.select_all();
+        self.area.cut();
+        self.area.insert_str(text);
+        self.area.set_yank_text(yank);
+        self.area.move_cursor(ratatui_textarea::CursorMove::Jump(
+            u16::try_from(row).unwrap_or(u16::MAX),
+            u16::try_from(column).unwrap_or(u16::MAX),
+        ));
+        text.clone_into(&mut self.base);
+    }
+}
+
+impl fmt::Debug for Editor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Editor")
+            .field("cursor", &self.area.cursor())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The scratchpad panel.
+#[derive(Clone, Debug, Default)]
+pub struct NotesPanel {
+    /// The notes that are in force.
+    pub text: String,
+    /// What they say, as of the last draft of the handoff.
+    pub parsed: Parsed,
+    /// The text that was read for it.
+    read: String,
+    /// What stands in the file as far as we know: something else while a change is not saved.
+    pub disk: String,
+    /// Why the last change could not be saved, while that is so.
+    pub unsaved: Option<String>,
+    /// The editor, while the human edits in place.
+    pub editor: Option<Editor>,
+    /// The first line shown.
+    pub scroll: u16,
+    /// When the agent last changed it.
+    pub changed_at: Option<At>,
+    /// The lines that a person wrote.
+    pub human: HumanLines,
+    /// What the agent wrote last, or was given at its start: its next text is a change of this one.
+    pub agent_base: String,
+    /// Whether the change that is read next is the agent's.
+    pub agent_wrote: bool,
+    /// The last change of the file of which nobody told who made it: it counts as a person's.
+    pub foreign: Option<Foreign>,
+    /// What it was before.
+    pub versions: Versions,
+    /// The scratchpad of a checkpoint that is restored, until it is known which lines of the present one are a person's.
+    pub restored: Option<SavedScratchpad>,
+    /// The version that a person looks at, counted from the newest.
+    pub looking: Option<usize>,
+}
+
+impl NotesPanel {
+    /// A panel of these notes, which stand in the file.
+    pub(super) fn of(notes: String) -> Self {
+        Self {
+            disk: notes.clone(),
+            agent_base: notes.clone(),
+            text: notes,
+            ..Self::default()
+        }
+    }
+
+    /// Reads the notes, unless they are as they were.
+    pub fn read(&mut self) {
+        if self.read != self.text {
+            self.parsed = Parsed::read(&self.text);
+            self.text.clone_into(&mut self.read);
+        }
+    }
+
+    /// The version that a person looks at.
+    #[must_use]
+    pub fn looked_at(&self) -> Option<&Version> {
+        self.versions.iter().nth_back(self.looking?)
+    }
+}
+
+/// A change of the scratchpad's file that was taken for a person's, as it can be taken back when the agent's hook comes.
+#[derive(Clone, Debug)]
+pub struct Foreign {
+    /// The notes before it.
+    pub before: String,
+    /// The person's lines before it.
+    pub human: HumanLines,
+}
+
+/// The handoff panel.
+#[derive(Clone, Debug)]
+pub struct HandoffPanel {
+    /// The message as generated from what is known.
+    pub generated: Handoff,
+    /// The message in the human's own words, once edited.
+    pub edited: Option<Handoff>,
+    /// The editor, while the human edits in place.
+    pub editor: Option<Editor>,
+    /// The first line shown.
+    pub scroll: u16,
+    /// What the message does not say of the session.
+    pub check: Check,
+    /// Whether that is listed in place of the message.
+    pub lists_missing: bool,
+}
+
+impl HandoffPanel {
+    /// A panel of a message that says nothing yet.
+    pub(super) fn empty(marker: Marker) -> Self {
+        Self {
+            generated: Handoff {
+                text: marker.to_string(),
+                marker,
+                left_out: Vec::new(),
+                warnings: Vec::new(),
+            },
+            edited: None,
+            editor: None,
+            scroll: 0,
+            check: Check::default(),
+            lists_missing: false,
+        }
+    }
+
+    /// The message as it would be sent now.
+    #[must_use]
+    pub fn current(&self) -> &Handoff {
+        self.edited.as_ref().unwrap_or(&self.generated)
+    }
+}

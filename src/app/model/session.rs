@@ -1,0 +1,69 @@
+//! The session that the agent is in: the agent itself, its context, and what it says of itself.
+
+use crate::{
+    app::event::TranscriptFacts,
+    clock::At,
+    guard::{Guard, GuardSettings},
+    lineage::IterationId,
+    transcript::SessionId,
+};
+
+use super::{
+    agent::AgentView, client_limits::ClientLimits, compactions::Compactions, costs::TurnCosts,
+    saying::Saying,
+};
+
+/// The session that the agent is in.
+#[derive(Debug)]
+pub struct Session {
+    /// The number of the present iteration.
+    pub iteration: IterationId,
+    /// The session that the agent is in.
+    pub id: SessionId,
+    /// The agent.
+    pub agent: AgentView,
+    /// Context usage.
+    pub guard: Guard,
+    /// Where the client itself acts.
+    pub client: ClientLimits,
+    /// What the last turns have cost.
+    pub costs: TurnCosts,
+    /// Compactions of the client's own in this iteration.
+    pub compactions: Compactions,
+    /// What the transcript says.
+    pub transcript: TranscriptFacts,
+    /// Whether the transcript was there and cannot be read any more.
+    pub transcript_lost: bool,
+    /// The pane's title, as the agent set it.
+    pub title: String,
+    /// When the agent last called for a person, as far as that was passed on.
+    pub called_at: Option<At>,
+    /// What we typed last to be submitted, and when that began.
+    pub said: Option<(String, At)>,
+    /// The prompt that we type for somebody, until it is taken.
+    pub saying: Option<Saying>,
+    /// The epoch of the timer that waits for a calm title to stay.
+    pub calm_epoch: u64,
+}
+
+impl Session {
+    /// A session whose agent has not been started yet.
+    pub(super) fn new(id: SessionId, iteration: IterationId) -> Self {
+        Self {
+            iteration,
+            id,
+            agent: AgentView::default(),
+            guard: Guard::new(GuardSettings::default()),
+            client: ClientLimits::default(),
+            costs: TurnCosts::default(),
+            compactions: Compactions::default(),
+            transcript: TranscriptFacts::default(),
+            transcript_lost: false,
+            title: String::new(),
+            called_at: None,
+            said: None,
+            saying: None,
+            calm_epoch: 0,
+        }
+    }
+}
