@@ -5,6 +5,7 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::Command,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -51,8 +52,20 @@ fn started(launch: &Launch) -> Supervisor {
 
 #[track_caller]
 fn wait_for_handoff(supervisor: &Supervisor, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-    supervisor.wait_until(what, || holds(&supervisor.handoff()), SOON);
-    supervisor.handoff()
+    let end = Instant::now() + SOON;
+    loop {
+        let handoff = supervisor.handoff();
+        if holds(&handoff) {
+            return handoff;
+        }
+        assert!(
+            Instant::now() < end,
+            "waited in vain: {what}\n{:#}\nthe log:\n{}",
+            handoff,
+            supervisor.log()
+        );
+        thread::park_timeout(Duration::from_millis(10));
+    }
 }
 
 /// What the session of a demo was told, by its transcript.
