@@ -292,7 +292,7 @@ fn watch_reboot(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    let (step, overdue, approved) = (attempt.step, attempt.overdue, attempt.approved);
+    let (step, overdue, approved) = (attempt.step(), attempt.is_overdue(), attempt.approved);
     if overdue {
         let mut effects = call(model, "the handoff is not confirmed");
         if is_unattended(model) {

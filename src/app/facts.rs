@@ -20,7 +20,7 @@ use crate::app::{
     model::{
         Model,
         activity::TitleState,
-        reboot::{Approval, Kind},
+        reboot::{Approval, Kind, Phase},
         unsent::Unsent,
     },
 };
@@ -215,7 +215,7 @@ pub fn undelivered(model: &Model) -> Option<String> {
     let message = match &model.reboot.attempt {
         // A trim sends no message, so the human's own is still to be sent.
         Some(attempt) if attempt.kind == Kind::Trim => model.draft.handoff.edited.as_ref(),
-        Some(attempt) if attempt.rolling_back.is_some() => attempt.handoff.as_ref(),
+        Some(attempt) if matches!(attempt.phase, Phase::RollingBack(_)) => attempt.handoff.as_ref(),
         Some(_) => None,
         None => model.draft.handoff.edited.as_ref(),
     };

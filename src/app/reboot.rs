@@ -52,9 +52,8 @@ use crate::app::{
     model::{
         Model, Overlay,
         reading::Reading,
-        reboot::{Prepared, WITHDRAWN},
+        reboot::{Launch, Phase, Prepared, Proof, WITHDRAWN},
         trim::Preview,
-        unsent::OnDisk,
     },
 };
 pub use crate::app::{
@@ -67,7 +66,7 @@ pub use automatic::{after, consider, held_up, session_changed, tick};
 pub use banner::{Banner, banner};
 pub use prepare::prepared;
 pub use steps::{advance, draft_kept};
-use steps::{end_attempt, enter};
+use steps::{end_attempt, enter, waiting};
 
 /// How many turns `d` puts a reboot off.
 pub(super) const DEFER_TURNS: u32 = 3;
@@ -79,7 +78,9 @@ impl Attempt {
             id: model.reboot.lots.reboot,
             kind,
             cause,
-            step: Step::Armed,
+            phase: Phase::Armed,
+            journaled: true,
+            entered: Vec::new(),
             from: model.session.iteration,
             old: model.session.id,
             new: match kind {
@@ -87,35 +88,20 @@ impl Attempt {
                 Kind::Undo(session, _) => session,
                 Kind::Restart => model.session.id,
             },
-            handoff: None,
+            used: model.used(),
+            preview: Preview::default(),
             approved: None,
             force: false,
-            entered: Vec::new(),
-            rolling_back: None,
-            proven: false,
-            overdue: false,
-            preview: Preview::default(),
+            handoff: None,
             trimmed: None,
-            copying: None,
-            journaled: true,
-            drafted: false,
-            prepared: Prepared::default(),
-            looked: false,
-            draft: OnDisk::Nothing,
-            old_gone: model.session.agent.state == AgentState::Exited,
-            started: false,
-            spawned: false,
-            failed: None,
-            used: model.used(),
-            clock: None,
-            warmed_up: false,
+            failure: None,
             epoch,
         }
     }
 
     fn entry(&self, model: &Model, step: Step) -> JournalEntry {
         let process = model.session.agent.process.clone();
-        let (old_agent, new_agent) = if self.spawned {
+        let (old_agent, new_agent) = if self.has_spawned() {
             (None, process)
         } else {
             (process, None)
@@ -141,7 +127,7 @@ impl Attempt {
             new_agent,
             cause: self.cause,
             at: model.now.wall,
-            outcome: self.rolling_back.clone(),
+            outcome: self.failure.clone(),
         }
     }
 }
@@ -149,7 +135,7 @@ impl Attempt {
 /// How far the reboot under way has come: what a later look at it may follow from.
 pub(super) fn standing(model: &Model) -> Option<(uuid::Uuid, Step, Option<Approval>, bool)> {
     let attempt = model.reboot.attempt.as_ref()?;
-    Some((attempt.id, attempt.step, attempt.approved, attempt.force))
+    Some((attempt.id, attempt.step(), attempt.approved, attempt.force))
 }
 
 /// A person, a script or a threshold asks for a reboot. `asked` says whether one of the first two did; the review is opened
@@ -159,7 +145,7 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
         if attempt.is_harmless() && asked {
             return Ok(shown_to(model, cause));
         }
-        return Err(format!("a reboot is under way: {}", attempt.step));
+        return Err(format!("a reboot is under way: {}", attempt.step()));
     }
     if model.outside.quitting.is_some() {
         return Err("pitstop is quitting".to_owned());
@@ -174,7 +160,7 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
     let attempt = Attempt::new(model, Kind::Fresh, cause);
     model.reboot.attempt = Some(attempt);
     model.reboot.failure = None;
-    let mut effects = enter(model, Step::Armed);
+    let mut effects = enter(model, Phase::Armed);
     if asked {
         effects.extend(shown_to(model, cause));
     } else if model.reboot.mode == RebootMode::Ask {
@@ -230,7 +216,7 @@ pub fn request_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
 /// Resumes the session that the last reboot ended; the present one stays in the history.
 pub fn undo(model: &mut Model) -> Result<Vec<Effect>, String> {
     if let Some(attempt) = &model.reboot.attempt {
-        return Err(format!("a reboot is under way: {}", attempt.step));
+        return Err(format!("a reboot is under way: {}", attempt.step()));
     }
     let record = model
         .current_iteration()
@@ -244,7 +230,7 @@ pub fn undo(model: &mut Model) -> Result<Vec<Effect>, String> {
 /// Ends the present session and resumes an earlier one; the present one stays in the history.
 pub fn resume_earlier(model: &mut Model, session: SessionId) -> Result<Vec<Effect>, String> {
     if let Some(attempt) = &model.reboot.attempt {
-        return Err(format!("a reboot is under way: {}", attempt.step));
+        return Err(format!("a reboot is under way: {}", attempt.step()));
     }
     if model.outside.quitting.is_some() {
         return Err("pitstop is quitting".to_owned());
@@ -281,8 +267,8 @@ fn resume(model: &mut Model, kind: Kind, cause: Cause) -> Vec<Effect> {
     model.view.overlay = None;
     // Of an agent that has ended nothing can be lost any more.
     let first = match kind {
-        Kind::Restart => Step::Waiting,
-        _ => Step::Preparing,
+        Kind::Restart => waiting(),
+        _ => Phase::Preparing(Prepared::Nothing),
     };
     enter(model, first)
 }
@@ -301,9 +287,8 @@ pub fn take_up(
     attempt.new = new;
     attempt.handoff = (!handoff.text.is_empty()).then_some(handoff);
     attempt.approved = Some(Approval::Person);
-    attempt.old_gone = true;
     model.reboot.attempt = Some(attempt);
-    let mut effects = enter(model, Step::Starting);
+    let mut effects = enter(model, Phase::starting());
     effects.extend(advance(model));
     effects
 }
@@ -321,7 +306,7 @@ fn open_review(model: &mut Model) -> Vec<Effect> {
         .reboot
         .attempt
         .as_ref()
-        .is_some_and(|attempt| attempt.step == Step::Review && attempt.approved.is_none());
+        .is_some_and(|attempt| attempt.step() == Step::Review && attempt.approved.is_none());
     if drafted {
         // Turns may have passed since it was drafted: the person may have gone on working under the banner.
         effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
@@ -345,7 +330,7 @@ pub fn moved(model: &mut Model) -> Vec<Effect> {
 /// The old session has ended, and it is this one that an undo has to resume.
 pub fn ended_as(model: &mut Model, session: SessionId) {
     if let Some(attempt) = &mut model.reboot.attempt
-        && attempt.step == Step::Ending
+        && attempt.step() == Step::Ending
         && attempt.kind.is_reboot()
     {
         attempt.old = session;
@@ -366,14 +351,14 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
     let Some(attempt) = &mut model.reboot.attempt else {
         return Err("no reboot waits for an approval: `pitstop ctl reboot` begins one".to_owned());
     };
-    match attempt.step {
-        Step::Armed | Step::Drafting | Step::Review => {
+    match attempt.phase {
+        Phase::Armed | Phase::Drafting { .. } | Phase::Review { .. } => {
             attempt.approved = Some(approval);
             // What was on the screen is what is sent; where that is nothing, nothing has to arrive.
             attempt.handoff = (!message.text.is_empty()).then_some(message);
         }
-        Step::Preparing | Step::Waiting => attempt.force = true,
-        step => return Err(format!("the reboot has been approved: {step}")),
+        Phase::Preparing(_) | Phase::Waiting { .. } => attempt.force = true,
+        _ => return Err(format!("the reboot has been approved: {}", attempt.step())),
     }
     close_review(model);
     Ok(summary::settle(model))
@@ -390,7 +375,7 @@ fn close_review(model: &mut Model) {
 pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
     match &model.reboot.attempt {
         Some(attempt) if attempt.is_harmless() => {}
-        Some(attempt) => return Err(format!("too late to cancel: {}", attempt.step)),
+        Some(attempt) => return Err(format!("too late to cancel: {}", attempt.step())),
         None => return Err("no reboot to cancel".to_owned()),
     }
     close_review(model);
@@ -408,14 +393,14 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
     if !defer {
         model.happened.taken_over = Some("your cancel");
     }
-    Ok(end_attempt(model, Step::Failed, Some(why)))
+    Ok(end_attempt(model, Phase::Failed, Some(why)))
 }
 
 /// A step is on disk.
 pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) {
     if let Some(attempt) = &mut model.reboot.attempt
         && attempt.id == id
-        && attempt.step == step
+        && attempt.step() == step
     {
         attempt.journaled = true;
     }
@@ -423,22 +408,28 @@ pub fn journaled(model: &mut Model, id: uuid::Uuid, step: Step) {
 
 /// The facts for the draft have arrived.
 pub const fn drafted(model: &mut Model) {
-    if let Some(attempt) = &mut model.reboot.attempt {
-        attempt.drafted = true;
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Phase::Drafting { gathered } = &mut attempt.phase
+    {
+        *gathered = true;
     }
 }
 
 /// The new agent's process runs.
-pub const fn spawned(model: &mut Model) {
-    if let Some(attempt) = &mut model.reboot.attempt {
-        attempt.spawned = true;
+pub fn spawned(model: &mut Model) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Some(launch) = attempt.phase.launch_mut()
+    {
+        *launch = Launch::Running;
     }
 }
 
 /// The new agent's process could not be started.
 pub fn spawn_failed(model: &mut Model, why: &str) {
-    if let Some(attempt) = &mut model.reboot.attempt {
-        attempt.failed = Some(why.to_owned());
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Some(launch) = attempt.phase.launch_mut()
+    {
+        *launch = Launch::Failed(why.to_owned());
     }
 }
 
@@ -450,12 +441,13 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) {
     let Some(handoff) = &attempt.handoff else {
         return;
     };
-    if attempt.kind == Kind::Trim || !attempt.is_under_way() || !handoff.marker.is_in(prompt) {
+    if attempt.kind == Kind::Trim || !attempt.has_begun() || !handoff.marker.is_in(prompt) {
         return;
     }
-    attempt.proven = true;
-    if clean::composed(prompt.trim_end()) != clean::composed(&handoff.text) {
-        let (sent, arrived) = (handoff.text.len(), prompt.len());
+    let changed = clean::composed(prompt.trim_end()) != clean::composed(&handoff.text);
+    let (sent, arrived) = (handoff.text.len(), prompt.len());
+    attempt.set_proof(Proof::Seen);
+    if changed {
         model.trouble(format!(
             "the handoff arrived changed: {sent} bytes sent, {arrived} arrived"
         ));
@@ -464,10 +456,8 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) {
 
 /// The marker was seen by other means than a hook.
 pub fn marker_seen(model: &mut Model) {
-    if let Some(attempt) = &mut model.reboot.attempt
-        && attempt.is_under_way()
-    {
-        attempt.proven = true;
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.set_proof(Proof::Seen);
     }
 }
 
@@ -477,10 +467,9 @@ pub fn exited(model: &mut Model, exit: &Exit) -> (bool, Vec<Effect>) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return (false, given_up);
     };
-    match attempt.step {
-        _ if attempt.is_harmless() => attempt.old_gone = true,
-        Step::Ending => attempt.old_gone = true,
-        _ => attempt.failed = Some(format!("the new agent ended at once: {exit}")),
+    // In any other phase it is the old one that is gone.
+    if let Some(launch) = attempt.phase.launch_mut() {
+        *launch = Launch::Failed(format!("the new agent ended at once: {exit}"));
     }
     (true, given_up)
 }
@@ -490,12 +479,13 @@ pub fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
-    match id {
-        TimerId::Verify(epoch) if epoch == attempt.epoch && !attempt.proven => {
+    let proven = attempt.is_proven();
+    match (id, &mut attempt.phase) {
+        (TimerId::Verify(epoch), _) if epoch == attempt.epoch && !proven => {
             return verify_due(model);
         }
-        TimerId::WarmUp(epoch) if epoch == attempt.epoch && attempt.step == Step::Warming => {
-            attempt.warmed_up = true;
+        (TimerId::WarmUp(epoch), Phase::Warming { due, .. }) if epoch == attempt.epoch => {
+            *due = true;
         }
         _ => {}
     }
@@ -511,15 +501,15 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
     };
     if attempt.kind == Kind::Trim && waits {
         // Without hooks its screen is the witness: a client that waits for a prompt has taken the session.
-        attempt.proven = true;
+        attempt.set_proof(Proof::Seen);
         return Vec::new();
     }
     if is_typing {
         // The time begins with the Enter.
         return vec![Effect::SetTimer(TimerId::Verify(attempt.epoch), timeout)];
     }
-    if !attempt.overdue {
-        attempt.overdue = true;
+    if !attempt.is_overdue() {
+        attempt.set_proof(Proof::Overdue);
         let what = match attempt.kind {
             Kind::Trim => {
                 "the trimmed session is not confirmed: look at the pane (a dialog may wait for you)"
@@ -538,7 +528,7 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
 pub fn abandon(model: &mut Model) -> Vec<Effect> {
     close_review(model);
     match &model.reboot.attempt {
-        Some(attempt) if attempt.is_harmless() => end_attempt(model, Step::Failed, Some("quit")),
+        Some(attempt) if attempt.is_harmless() => end_attempt(model, Phase::Failed, Some("quit")),
         Some(_) => {
             model.reboot.attempt = None;
             Vec::new()

@@ -42,7 +42,7 @@ pub fn reboot_ended(model: &mut Model, step: Step, why: Option<&str>) {
         (_, Some("deferred")) => "deferred",
         (_, Some("cancelled" | "quit")) => "cancelled",
         (_, Some(WITHDRAWN)) => WITHDRAWN,
-        _ if attempt.step == Step::RollingBack => "rolled_back",
+        _ if attempt.step() == Step::RollingBack => "rolled_back",
         _ => "failed",
     };
     *model

@@ -31,7 +31,7 @@ use super::{
     event::{CallId, Exit, HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent, TimerId},
     model::{Beginning, Focus, Identity, Overlay},
     model_of,
-    reboot::Kind,
+    reboot::{Attempt, Kind},
     update,
 };
 
@@ -348,11 +348,7 @@ impl Bench {
     }
 
     fn step(&self) -> Option<Step> {
-        self.model
-            .reboot
-            .attempt
-            .as_ref()
-            .map(|attempt| attempt.step)
+        self.model.reboot.attempt.as_ref().map(Attempt::step)
     }
 
     /// Goes as far as the order to start the new agent, and returns it.

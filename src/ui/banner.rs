@@ -77,7 +77,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
         Banner::Asks => {
             let attempt = model.reboot.attempt.as_ref()?;
             // A person is needed once there is something to look at.
-            let needed = attempt.step == Step::Review;
+            let needed = attempt.step() == Step::Review;
             let style = if needed { theme.bad } else { theme.accent };
             Words {
                 parts: keys.behind(asked(model, attempt.cause, figure)),

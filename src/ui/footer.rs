@@ -309,13 +309,13 @@ fn reboot_step(model: &Model) -> Option<String> {
     let blocks = reboot::blocked_by(model);
     // What needs a person is told by the notice, and by the review itself.
     let newest_bad = model.view.notices.back().is_some_and(|notice| notice.bad);
-    match attempt.step {
+    match attempt.step() {
         // The banner says it.
         Step::Armed | Step::Drafting | Step::Review => None,
         Step::Waiting if !blocks.is_empty() => None,
-        _ if newest_bad && attempt.overdue => None,
+        _ if newest_bad && attempt.is_overdue() => None,
         // The notice goes after a while; that a person is needed does not.
-        _ if attempt.overdue => Some("reboot: not confirmed · look at the pane".to_owned()),
+        _ if attempt.is_overdue() => Some("reboot: not confirmed · look at the pane".to_owned()),
         step => {
             let since = attempt.entered.last().map_or(model.now, |(_, at)| *at);
             let ms = u64::try_from(model.now.since(since).as_millis()).unwrap_or(u64::MAX);

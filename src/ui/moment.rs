@@ -62,7 +62,7 @@ pub(super) fn is_shown(model: &Model) -> bool {
 /// The reboot whose stages are shown: one that is not confirmed in time needs a look at the pane.
 fn stages(model: &Model) -> Option<&Attempt> {
     let attempt = model.reboot.attempt.as_ref()?;
-    (!attempt.is_harmless() && !attempt.overdue).then_some(attempt)
+    (!attempt.is_harmless() && !attempt.is_overdue()).then_some(attempt)
 }
 
 /// Draws it over the pane's cells.
@@ -112,7 +112,7 @@ fn path(model: &Model, attempt: &Attempt) -> Vec<Step> {
     if attempt.kind.is_reboot() && model.config.reboot.warmup_prompt.is_some() {
         path.push(Step::Warming);
     }
-    if attempt.step == Step::RollingBack {
+    if attempt.step() == Step::RollingBack {
         let entered = |step: &Step| attempt.entered.iter().any(|(one, _)| one == step);
         path.retain(entered);
         path.push(Step::RollingBack);

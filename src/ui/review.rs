@@ -561,7 +561,7 @@ fn waits(model: &Model) -> String {
 
 fn is_approved(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
-    attempt.is_some_and(|attempt| attempt.step == Step::Waiting)
+    attempt.is_some_and(|attempt| attempt.step() == Step::Waiting)
 }
 
 fn keys(model: &Model, cells: u16) -> Vec<String> {

@@ -232,7 +232,11 @@ const DOORS: [(&str, &[&str]); 16] = [
     ("hyper", &["api/server.rs", "api/server/"]),
     (
         "ratatui_textarea",
-        &["app/model/panels.rs", "app/view/input.rs", "ui/scratchpad.rs"],
+        &[
+            "app/model/panels.rs",
+            "app/view/input.rs",
+            "ui/scratchpad.rs",
+        ],
     ),
     (
         "ratatui",

@@ -331,7 +331,7 @@ fn the_footer_follows_a_reboot() {
         if round == 1 {
             press(&mut model, KeyCode::Enter);
         }
-        let step = model.reboot.attempt.as_ref().expect("a reboot").step;
+        let step = model.reboot.attempt.as_ref().expect("a reboot").step();
         let stored = pitstop::app::event::StoreEvent::Journaled { reboot: id, step };
         tell(&mut model, 714, Event::Store(stored));
         let prepared = pitstop::app::event::ReadEvent::Prepared {
@@ -1227,7 +1227,7 @@ fn rebooting(host: (u16, u16)) -> Model {
     let id = model.reboot.attempt.as_ref().expect("a reboot").id;
     let refused = None;
     for _ in 0..6 {
-        let step = model.reboot.attempt.as_ref().expect("a reboot").step;
+        let step = model.reboot.attempt.as_ref().expect("a reboot").step();
         if step == Step::Ending {
             break;
         }
@@ -1252,7 +1252,7 @@ fn rebooting(host: (u16, u16)) -> Model {
 fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
     let mut model = rebooting(NORMAL);
     let attempt = model.reboot.attempt.as_ref().expect("a reboot");
-    assert_eq!(attempt.step, Step::Ending);
+    assert_eq!(attempt.step(), Step::Ending);
     model.now = at(715);
     let shown = shot(&model);
     assert!(shown.contains("▸Rebooting"), "{shown}");

@@ -205,7 +205,7 @@ pub fn headless(model: &mut Model) -> Vec<Effect> {
         .reboot
         .attempt
         .as_ref()
-        .is_some_and(|attempt| attempt.step == Step::Review && attempt.approved.is_none());
+        .is_some_and(|attempt| attempt.step() == Step::Review && attempt.approved.is_none());
     if reviewing {
         effects.extend(reboot::approve(model, Approval::Auto).unwrap_or_default());
     }

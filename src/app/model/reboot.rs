@@ -118,50 +118,181 @@ pub struct Attempt {
     /// What asked for it.
     pub cause: Cause,
     /// Where it stands.
-    pub step: Step,
+    pub phase: Phase,
+    /// Whether that is on disk: until then nothing follows from it.
+    pub(in crate::app) journaled: bool,
+    /// When each step was entered.
+    pub entered: Vec<(Step, At)>,
     /// The iteration that ends.
     pub(in crate::app) from: IterationId,
     /// The session that ends.
     pub old: SessionId,
     /// The session that begins.
     pub new: SessionId,
-    /// The message, fixed when it was approved.
-    pub handoff: Option<Handoff>,
+    /// How much of the window was in use when it was begun.
+    pub used: Option<Tokens>,
+    /// What a trim would win, while the review is open.
+    pub preview: Preview,
     /// Whether it may go on, and whether a person said so.
     pub approved: Option<Approval>,
     /// Whether the running turn is to be interrupted.
     pub force: bool,
-    /// When each step was entered.
-    pub entered: Vec<(Step, At)>,
-    /// Why it is being rolled back.
-    pub rolling_back: Option<String>,
-    /// Whether the handoff was seen to arrive, or the client in the trimmed session.
-    pub proven: bool,
-    /// Whether the proof is late and the human has been told.
-    pub overdue: bool,
-    /// What a trim would win, while the review is open.
-    pub preview: Preview,
+    /// The message, fixed when it was approved.
+    pub handoff: Option<Handoff>,
     /// What the trim has removed, once the copy is there.
     pub trimmed: Option<TrimRecord>,
-    /// The copy that was ordered.
-    pub(in crate::app) copying: Option<u64>,
-    pub(in crate::app) journaled: bool,
-    pub(in crate::app) drafted: bool,
-    pub(in crate::app) prepared: Prepared,
-    /// Whether the prompt box was looked at for the last time.
-    pub(in crate::app) looked: bool,
-    /// How far what it holds is on its way to the disk.
-    pub(in crate::app) draft: OnDisk,
-    pub(in crate::app) old_gone: bool,
-    pub(in crate::app) started: bool,
-    pub(in crate::app) spawned: bool,
-    pub(in crate::app) failed: Option<String>,
-    /// How much of the window was in use when it was begun.
-    pub used: Option<Tokens>,
-    /// When `auto` goes ahead, while nothing speaks against it.
-    pub(in crate::app) clock: Option<Clock>,
-    pub(in crate::app) warmed_up: bool,
+    /// Why it did not come to its end.
+    pub(in crate::app) failure: Option<String>,
+    /// What its timers are known by.
     pub(in crate::app) epoch: u64,
+}
+
+/// Where a reboot stands, with what belongs to that step alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It was asked for, and waits for a moment to be drafted.
+    Armed,
+    /// The message is made.
+    Drafting {
+        /// Whether the facts that it is made of have been read.
+        gathered: bool,
+    },
+    /// The message waits for an approval.
+    Review {
+        /// When `auto` goes ahead, while nothing speaks against it.
+        clock: Option<Clock>,
+    },
+    /// What the new agent needs is made and checked.
+    Preparing(Prepared),
+    /// It waits for a safe moment.
+    Waiting {
+        /// Whether the prompt box was looked at for the last time.
+        looked: bool,
+        /// How far what it holds is on its way to the disk.
+        draft: OnDisk,
+    },
+    /// The old agent is being ended.
+    Ending,
+    /// The new agent is being started.
+    Starting {
+        /// The trimmed copy that was ordered for it.
+        copying: Option<u64>,
+        /// How far it is.
+        agent: NewAgent,
+    },
+    /// The message waits for the new agent to take it.
+    Delivering(NewAgent),
+    /// The message was sent, and its arrival is awaited.
+    Verifying(NewAgent),
+    /// The warm-up prompt is next.
+    Warming {
+        /// Whether its delay is over.
+        due: bool,
+        /// The new agent.
+        agent: NewAgent,
+    },
+    /// The new agent could not take over, and the old session is being resumed.
+    RollingBack(Launch),
+    /// The new session has taken over.
+    Done,
+    /// It was given up.
+    Failed,
+}
+
+/// How far the agent of the new session is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewAgent {
+    /// Its process.
+    pub launch: Launch,
+    /// Whether the handoff was seen to arrive, or the client in the trimmed session.
+    pub proof: Proof,
+}
+
+/// How far the start of a process is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Launch {
+    /// It is still to be ordered.
+    #[default]
+    Pending,
+    /// It was ordered.
+    Ordered,
+    /// It runs.
+    Running,
+    /// It could not be started, or has ended at once, and why.
+    Failed(String),
+}
+
+/// Whether it was seen that the new session goes on from the old one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proof {
+    /// Not yet.
+    #[default]
+    Awaited,
+    /// Not in time, and the person has been told.
+    Overdue,
+    /// It was.
+    Seen,
+}
+
+impl Phase {
+    /// The step, as the journal names it.
+    #[must_use]
+    pub const fn step(&self) -> Step {
+        match self {
+            Self::Armed => Step::Armed,
+            Self::Drafting { .. } => Step::Drafting,
+            Self::Review { .. } => Step::Review,
+            Self::Preparing(_) => Step::Preparing,
+            Self::Waiting { .. } => Step::Waiting,
+            Self::Ending => Step::Ending,
+            Self::Starting { .. } => Step::Starting,
+            Self::Delivering(_) => Step::Delivering,
+            Self::Verifying(_) => Step::Verifying,
+            Self::Warming { .. } => Step::Warming,
+            Self::RollingBack(_) => Step::RollingBack,
+            Self::Done => Step::Done,
+            Self::Failed => Step::Failed,
+        }
+    }
+
+    /// A phase that begins with the order of a process.
+    pub(in crate::app) fn starting() -> Self {
+        Self::Starting {
+            copying: None,
+            agent: NewAgent::default(),
+        }
+    }
+
+    const fn agent(&self) -> Option<&NewAgent> {
+        match self {
+            Self::Starting { agent, .. }
+            | Self::Delivering(agent)
+            | Self::Verifying(agent)
+            | Self::Warming { agent, .. } => Some(agent),
+            _ => None,
+        }
+    }
+
+    const fn agent_mut(&mut self) -> Option<&mut NewAgent> {
+        match self {
+            Self::Starting { agent, .. }
+            | Self::Delivering(agent)
+            | Self::Verifying(agent)
+            | Self::Warming { agent, .. } => Some(agent),
+            _ => None,
+        }
+    }
+
+    /// The start of a process that belongs to this phase.
+    pub(in crate::app) const fn launch_mut(&mut self) -> Option<&mut Launch> {
+        match self {
+            Self::RollingBack(launch) => Some(launch),
+            _ => match self.agent_mut() {
+                Some(agent) => Some(&mut agent.launch),
+                None => None,
+            },
+        }
+    }
 }
 
 /// Who let a reboot go ahead.
@@ -199,7 +330,7 @@ pub struct Quiet {
 
 /// The time after which `auto` goes ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::app) struct Clock {
+pub struct Clock {
     /// When it does, by the monotonic clock.
     pub at: Duration,
     /// The timer that drives it.
@@ -208,7 +339,7 @@ pub(in crate::app) struct Clock {
 
 /// How far the preparation is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::app) enum Prepared {
+pub enum Prepared {
     /// Nothing was done.
     #[default]
     Nothing,
@@ -221,13 +352,33 @@ pub(in crate::app) enum Prepared {
 }
 
 impl Attempt {
+    /// The step that it is in.
+    #[must_use]
+    pub const fn step(&self) -> Step {
+        self.phase.step()
+    }
+
     /// Whether the old agent still lives and nothing has been done to it.
     #[must_use]
-    pub fn is_harmless(&self) -> bool {
+    pub const fn is_harmless(&self) -> bool {
+        self.is_open() || matches!(self.phase, Phase::Preparing(_) | Phase::Waiting { .. })
+    }
+
+    /// Whether what it is to do can still be changed.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
         matches!(
-            self.step,
-            Step::Armed | Step::Drafting | Step::Review | Step::Preparing | Step::Waiting
+            self.phase,
+            Phase::Armed | Phase::Drafting { .. } | Phase::Review { .. }
         )
+    }
+
+    /// When `auto` goes ahead, while nothing speaks against it.
+    pub(in crate::app) const fn clock(&self) -> Option<Clock> {
+        match self.phase {
+            Phase::Review { clock } => clock,
+            _ => None,
+        }
     }
 
     /// Whether nobody has asked for it.
@@ -239,18 +390,43 @@ impl Attempt {
         )
     }
 
-    /// Whether a new process has been ordered and the handoff is on its way to it.
-    #[must_use]
-    pub fn is_under_way(&self) -> bool {
-        matches!(
-            self.step,
-            Step::Starting | Step::Delivering | Step::Verifying | Step::Warming | Step::RollingBack
-        )
-    }
-
     /// Whether the new iteration has begun, and the old session is not being resumed instead.
     pub(in crate::app) fn has_begun(&self) -> bool {
-        self.started && self.is_under_way() && self.step != Step::RollingBack
+        self.phase
+            .agent()
+            .is_some_and(|agent| agent.launch != Launch::Pending)
+    }
+
+    /// Whether the new agent's process runs, or did.
+    pub(in crate::app) fn has_spawned(&self) -> bool {
+        let launch = match &self.phase {
+            Phase::RollingBack(launch) => Some(launch),
+            phase => phase.agent().map(|agent| &agent.launch),
+        };
+        matches!(launch, Some(Launch::Running | Launch::Failed(_)))
+    }
+
+    /// Whether the handoff was seen to arrive, or the client in the trimmed session.
+    #[must_use]
+    pub fn is_proven(&self) -> bool {
+        self.phase
+            .agent()
+            .is_some_and(|agent| agent.proof == Proof::Seen)
+    }
+
+    /// Whether the proof is late and the person has been told.
+    #[must_use]
+    pub fn is_overdue(&self) -> bool {
+        self.phase
+            .agent()
+            .is_some_and(|agent| agent.proof == Proof::Overdue)
+    }
+
+    /// Its proof has come, or has not; only a new agent can bring one.
+    pub(in crate::app) const fn set_proof(&mut self, proof: Proof) {
+        if let Some(agent) = self.phase.agent_mut() {
+            agent.proof = proof;
+        }
     }
 
     /// What the trim has removed, or will have by the latest survey.
@@ -271,6 +447,6 @@ impl Attempt {
     /// Whether the trimmed copy is being written.
     #[must_use]
     pub fn is_copying(&self) -> bool {
-        self.kind == Kind::Trim && self.step == Step::Starting && self.trimmed.is_none()
+        self.kind == Kind::Trim && self.step() == Step::Starting && self.trimmed.is_none()
     }
 }

@@ -40,7 +40,7 @@ impl Glimpse {
             mode: (model.reboot.mode, model.reboot.paused),
             used: figure.map(|one| (one.used, one.usable)),
             level: figure.map(|one| one.level),
-            reboot: attempt.map(|one| (one.step, one.cause)),
+            reboot: attempt.map(|one| (one.step(), one.cause)),
             notice: model
                 .view
                 .notices

@@ -146,7 +146,7 @@ const fn source_word(source: Source) -> &'static str {
 fn reboot_report(model: &Model) -> RebootReport {
     match &model.reboot.attempt {
         Some(attempt) => RebootReport {
-            phase: attempt.step.to_string(),
+            phase: attempt.step().to_string(),
             reason: Some(attempt.cause.to_string()),
             blocked_by: blocked_by(model).into_iter().map(str::to_owned).collect(),
         },

@@ -33,7 +33,7 @@ use crate::app::{
     model::{
         Model, Overlay,
         happened::NoReboot,
-        reboot::{Clock, Quiet, QuietReason},
+        reboot::{Attempt, Clock, Phase, Quiet, QuietReason},
     },
 };
 
@@ -154,7 +154,7 @@ pub fn after(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    let clock = attempt.clock;
+    let clock = attempt.clock();
     match (clock, may_announce(model)) {
         (None, true) => start_clock(model),
         (Some(_), false) => {
@@ -216,7 +216,7 @@ fn void(model: &mut Model) -> Option<&'static str> {
 /// Gives up a reboot that nobody has asked for.
 fn withdraw(model: &mut Model, why: &str) -> Vec<Effect> {
     tracing::info!(why, "a reboot is not due any more");
-    let effects = end_attempt(model, Step::Failed, Some(WITHDRAWN));
+    let effects = end_attempt(model, Phase::Failed, Some(WITHDRAWN));
     // Nothing went wrong.
     model.reboot.failure = None;
     effects
@@ -253,7 +253,7 @@ fn may_announce(model: &Model) -> bool {
         return false;
     };
     let announced = attempt.is_by_itself()
-        && attempt.step == Step::Review
+        && attempt.step() == Step::Review
         && attempt.approved.is_none()
         && model.reboot.mode == RebootMode::Auto
         && !model.reboot.paused;
@@ -279,8 +279,10 @@ fn interrupts(model: &Model) -> bool {
 }
 
 fn set_clock(model: &mut Model, clock: Option<Clock>) {
-    if let Some(attempt) = &mut model.reboot.attempt {
-        attempt.clock = clock;
+    if let Some(attempt) = &mut model.reboot.attempt
+        && matches!(attempt.phase, Phase::Review { .. })
+    {
+        attempt.phase = Phase::Review { clock };
     }
 }
 
@@ -314,7 +316,7 @@ pub fn tick(model: &mut Model, epoch: u64) -> Vec<Effect> {
         .reboot
         .attempt
         .as_ref()
-        .and_then(|attempt| attempt.clock)
+        .and_then(Attempt::clock)
         .filter(|clock| clock.epoch == epoch);
     let Some(clock) = clock else {
         return Vec::new();

@@ -37,11 +37,11 @@ pub fn banner(model: &Model) -> Option<Banner> {
         return quiet(model);
     };
     let approved = attempt.approved.is_some();
-    match attempt.step {
+    match attempt.step() {
         Step::Armed | Step::Drafting | Step::Review if !approved => {
             let by_itself = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto;
             Some(
-                if let Some(clock) = attempt.clock.filter(|_| by_itself && is_free(model)) {
+                if let Some(clock) = attempt.clock().filter(|_| by_itself && is_free(model)) {
                     Banner::CountsDown(clock.left(model))
                 } else if by_itself {
                     let mut blocks = blocked_by(model);

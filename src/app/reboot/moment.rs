@@ -10,6 +10,7 @@ use crate::app::{
     facts::fresh_tokens,
     model::{
         Model,
+        reboot::Attempt,
         view::{Card, Outcome},
     },
 };
@@ -60,7 +61,7 @@ pub fn done(model: &mut Model, took_ms: u64, items: bool) -> Effect {
             None => fresh_tokens(model),
         },
         items: items.then(|| carried(&model.draft.preserved)),
-        proven: attempt.is_some_and(|attempt| attempt.proven),
+        proven: attempt.is_some_and(Attempt::is_proven),
     };
     show(model, outcome)
 }

@@ -2,15 +2,22 @@
 
 use crate::app::{
     effect::{Effect, Preparation, RebootResult},
-    model::{Model, happened::NoReboot, reboot::Prepared},
+    model::{
+        Model,
+        happened::NoReboot,
+        reboot::{Phase, Prepared},
+    },
     reboot::moment,
 };
-use crate::lineage::{IterationId, journal::Step};
+use crate::{
+    api::wire::AgentState,
+    lineage::{IterationId, journal::Step},
+};
 
 use super::{
     Attempt, Kind,
     automatic::refused,
-    steps::{end_attempt, enter},
+    steps::{end_attempt, enter, waiting},
 };
 
 /// Everything that the new agent needs is made and checked; without it the reboot is refused and the old agent goes on.
@@ -18,13 +25,16 @@ pub(super) fn preparing(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
-    match &attempt.prepared {
+    let Phase::Preparing(prepared) = &mut attempt.phase else {
+        return Vec::new();
+    };
+    match prepared {
         Prepared::Nothing => {
-            attempt.prepared = Prepared::Ordered;
+            *prepared = Prepared::Ordered;
             order(model)
         }
         Prepared::Ordered => Vec::new(),
-        Prepared::Ready => enter(model, Step::Waiting),
+        Prepared::Ready => enter(model, waiting()),
         Prepared::Refused(why) => {
             let why = why.clone();
             refuse(model, &why)
@@ -84,9 +94,10 @@ pub fn prepared(model: &mut Model, reboot: uuid::Uuid, refused: Option<String>) 
     // Another one, or none: it was taken back meanwhile.
     if let Some(attempt) = &mut model.reboot.attempt
         && attempt.id == reboot
-        && attempt.prepared == Prepared::Ordered
+        && attempt.phase == Phase::Preparing(Prepared::Ordered)
     {
-        attempt.prepared = refused.map_or(Prepared::Ready, Prepared::Refused);
+        let prepared = refused.map_or(Prepared::Ready, Prepared::Refused);
+        attempt.phase = Phase::Preparing(prepared);
     }
 }
 
@@ -96,13 +107,13 @@ fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
         return Vec::new();
     };
     let by_itself = attempt.is_by_itself();
-    let said = if attempt.old_gone {
+    let said = if model.session.agent.state == AgentState::Exited {
         format!("the reboot is refused: {why}")
     } else {
         format!("the reboot is refused, and the agent goes on: {why}")
     };
     let card = moment::failed(model, why, false);
-    let mut effects = end_attempt(model, Step::Failed, Some(why));
+    let mut effects = end_attempt(model, Phase::Failed, Some(why));
     effects.push(card);
     if !by_itself {
         model.trouble(said);
@@ -123,7 +134,7 @@ pub(super) fn after_reboot(model: &Model, last: Step, why: Option<&str>) -> Opti
     }
     let came_out = match last {
         Step::Done => "done",
-        _ if attempt.step == Step::RollingBack => "rolled_back",
+        _ if attempt.step() == Step::RollingBack => "rolled_back",
         _ => "failed",
     };
     let approved = attempt
@@ -133,11 +144,8 @@ pub(super) fn after_reboot(model: &Model, last: Step, why: Option<&str>) -> Opti
     let took = approved.map(|(_, at)| model.now.since(*at).as_millis());
     Some(Effect::RunPostReboot(Box::new(RebootResult {
         result: Some(came_out),
-        reason: attempt
-            .rolling_back
-            .clone()
-            .or_else(|| why.map(str::to_owned)),
-        verified: Some(attempt.proven),
+        reason: attempt.failure.clone().or_else(|| why.map(str::to_owned)),
+        verified: Some(attempt.is_proven()),
         took_ms: took.map(|ms| u64::try_from(ms).unwrap_or(u64::MAX)),
         ..result(model, attempt, "post_reboot")
     })))

@@ -18,7 +18,7 @@ use crate::app::{
     facts::{is_safe, reads_task, restart_prompt, typing_refusal},
     model::{
         Model, Overlay,
-        reboot::{Kind, QuietReason},
+        reboot::{Attempt, Kind, Launch, NewAgent, Phase, Prepared, Proof, QuietReason},
         unsent::OnDisk,
     },
     reboot::{
@@ -36,36 +36,37 @@ pub fn advance(model: &mut Model) -> Vec<Effect> {
         if !attempt.journaled {
             break;
         }
-        let before = (attempt.step, effects.len());
-        effects.extend(match attempt.step {
-            Step::Armed => armed(model),
-            Step::Drafting => drafting(model),
-            Step::Review => review(model),
-            Step::Preparing => preparing(model),
-            Step::Waiting => waiting(model),
-            Step::Ending => ending_step(model),
-            Step::Starting => starting(model),
-            Step::Delivering => delivering(model),
-            Step::Verifying => verifying(model),
-            Step::Warming => warming(model),
-            Step::RollingBack => rolling_back(model),
-            Step::Done | Step::Failed => Vec::new(),
+        let before = attempt.step();
+        effects.extend(match &attempt.phase {
+            Phase::Armed => armed(model),
+            Phase::Drafting { gathered } => drafting(model, *gathered),
+            Phase::Review { .. } => review(model),
+            Phase::Preparing(_) => preparing(model),
+            Phase::Waiting { .. } => wait(model),
+            Phase::Ending => ending_step(model),
+            Phase::Starting { agent, .. } => starting(model, agent.clone()),
+            Phase::Delivering(agent) => delivering(model, agent.clone()),
+            Phase::Verifying(agent) => verifying(model, agent.clone()),
+            Phase::Warming { due, agent } => warming(model, *due, &agent.launch.clone()),
+            Phase::RollingBack(launch) => rolling_back(model, &launch.clone()),
+            Phase::Done | Phase::Failed => Vec::new(),
         });
-        let after = model.reboot.attempt.as_ref().map(|attempt| attempt.step);
-        if after == Some(before.0) {
+        let after = model.reboot.attempt.as_ref().map(Attempt::step);
+        if after == Some(before) {
             break;
         }
     }
     effects
 }
 
-/// Writes a step ahead; what belongs to it is done once it is on disk.
-pub(super) fn enter(model: &mut Model, step: Step) -> Vec<Effect> {
+/// Writes a phase ahead; what belongs to it is done once it is on disk.
+pub(super) fn enter(model: &mut Model, phase: Phase) -> Vec<Effect> {
     let now = model.now;
     let Some(mut attempt) = model.reboot.attempt.take() else {
         return Vec::new();
     };
-    attempt.step = step;
+    let step = phase.step();
+    attempt.phase = phase;
     attempt.entered.push((step, now));
     let journal = attempt.kind.is_reboot();
     attempt.journaled = !journal;
@@ -74,21 +75,25 @@ pub(super) fn enter(model: &mut Model, step: Step) -> Vec<Effect> {
     entry.into_iter().collect()
 }
 
+/// The phase that waits for a safe moment, at its beginning.
+pub(super) const fn waiting() -> Phase {
+    Phase::Waiting {
+        looked: false,
+        draft: OnDisk::Nothing,
+    }
+}
+
 fn armed(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
     let approved = attempt.approved.is_some();
+    let each_turn = attempt.cause == Cause::Autopilot;
     let asked = approved || !attempt.is_by_itself() || model.view.overlay == Some(Overlay::Review);
     if !asked && !is_free(model) {
         return Vec::new();
     }
-    let each_turn = model
-        .reboot
-        .attempt
-        .as_ref()
-        .is_some_and(|one| one.cause == Cause::Autopilot);
-    let mut effects = enter(model, Step::Drafting);
+    let mut effects = enter(model, Phase::Drafting { gathered: false });
     effects.extend(reads_task(model));
     effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
     // A session of one turn is no matter for a summary, which costs as much as the turn.
@@ -98,34 +103,39 @@ fn armed(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
-fn drafting(model: &mut Model) -> Vec<Effect> {
+fn drafting(model: &mut Model, gathered: bool) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
     let reviewed = model.view.overlay == Some(Overlay::Review);
     let unattended = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto && !reviewed;
-    let waits = !attempt.drafted || summary::is_awaited(model, unattended);
+    let waits = !gathered || summary::is_awaited(model, unattended);
     if waits && attempt.approved.is_none() {
         return Vec::new();
     }
-    enter(model, Step::Review)
+    enter(model, Phase::Review { clock: None })
 }
 
 fn review(model: &mut Model) -> Vec<Effect> {
     match &model.reboot.attempt {
-        Some(attempt) if attempt.approved.is_some() => enter(model, Step::Preparing),
+        Some(attempt) if attempt.approved.is_some() => {
+            enter(model, Phase::Preparing(Prepared::Nothing))
+        }
         _ => Vec::new(),
     }
 }
 
-fn waiting(model: &mut Model) -> Vec<Effect> {
-    let safe = is_safe(model);
+fn wait(model: &mut Model) -> Vec<Effect> {
+    let free = is_gone(model) || is_safe(model);
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
-    let goes = attempt.old_gone || attempt.force || safe;
+    let (reboots, goes) = (attempt.kind.is_reboot(), attempt.force || free);
+    let Phase::Waiting { looked, draft } = &mut attempt.phase else {
+        return Vec::new();
+    };
     // What the prompt box holds at the last moment goes over, or keeps the session from being ended.
-    let looked = std::mem::replace(&mut attempt.looked, goes);
+    let looked = std::mem::replace(looked, goes);
     if !goes {
         return Vec::new();
     }
@@ -136,16 +146,18 @@ fn waiting(model: &mut Model) -> Vec<Effect> {
     if model.happened.reads_prompt_box {
         return Vec::new();
     }
-    let reboots = attempt.kind.is_reboot();
-    let mut on_disk = std::mem::take(&mut attempt.draft);
+    let mut on_disk = std::mem::take(draft);
     if let Some(effects) = unsent::keep(model, &mut on_disk) {
         if let Some(attempt) = &mut model.reboot.attempt {
-            attempt.draft = on_disk;
+            attempt.phase = Phase::Waiting {
+                looked,
+                draft: on_disk,
+            };
         }
         return effects;
     }
     let mut effects = unsent::take(model, &on_disk);
-    effects.extend(enter(model, Step::Ending));
+    effects.extend(enter(model, Phase::Ending));
     effects.push(moment::begin());
     if reboots {
         model.reboot.begun.push(model.now);
@@ -154,55 +166,51 @@ fn waiting(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
+/// Whether the old agent is gone, by our doing or by itself.
+fn is_gone(model: &Model) -> bool {
+    model.session.agent.state == AgentState::Exited
+}
+
 fn ending_step(model: &mut Model) -> Vec<Effect> {
-    let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
-    };
-    if attempt.old_gone {
-        return enter(model, Step::Starting);
+    if is_gone(model) {
+        return enter(model, Phase::starting());
     }
     if model.reboot.ending.is_some_and(|ending| ending.hopeless) {
-        return end_attempt(model, Step::Failed, Some("the old agent cannot be ended"));
+        return end_attempt(model, Phase::Failed, Some("the old agent cannot be ended"));
     }
     ending::begin(model, false)
 }
 
-fn starting(model: &mut Model) -> Vec<Effect> {
+fn starting(model: &mut Model, mut agent: NewAgent) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
-    if attempt.failed.is_some() {
-        return roll_back(model);
-    }
-    if attempt.is_copying() {
-        return trim::order_copy(model);
-    }
-    if !attempt.started {
-        attempt.started = true;
-        return start(model);
-    }
-    if !attempt.spawned {
-        return Vec::new();
-    }
-    match attempt.kind {
-        Kind::Fresh => {
-            let epoch = attempt.epoch;
-            let timeout = model.config.reboot.verify_timeout;
-            let mut effects = enter(model, Step::Delivering);
-            // A paste waits for an agent that is ready, which one with a dialog never is.
-            effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
-            effects
+    let (kind, epoch) = (attempt.kind, attempt.epoch);
+    match &agent.launch {
+        Launch::Failed(why) => return roll_back(model, why),
+        _ if attempt.is_copying() => return trim::order_copy(model),
+        Launch::Pending => {
+            agent.launch = Launch::Ordered;
+            attempt.phase = Phase::Starting {
+                copying: None,
+                agent,
+            };
+            return start(model);
         }
+        Launch::Ordered => return Vec::new(),
+        Launch::Running => {}
+    }
+    let next = match kind {
+        // A paste waits for an agent that is ready, which one with a dialog never is.
+        Kind::Fresh => Phase::Delivering(agent),
         // Nothing is delivered: the copy holds what was said.
-        Kind::Trim => {
-            let epoch = attempt.epoch;
-            let timeout = model.config.reboot.verify_timeout;
-            let mut effects = enter(model, Step::Verifying);
-            effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
-            effects
-        }
-        Kind::Undo(..) | Kind::Restart => finish(model),
-    }
+        Kind::Trim => Phase::Verifying(agent),
+        Kind::Undo(..) | Kind::Restart => return finish(model, false),
+    };
+    let mut effects = enter(model, next);
+    let timeout = model.config.reboot.verify_timeout;
+    effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
+    effects
 }
 
 /// Opens the next iteration and orders its process.
@@ -254,68 +262,64 @@ fn is_pasted(model: &Model) -> bool {
         || model.is_generic()
 }
 
-fn delivering(model: &mut Model) -> Vec<Effect> {
-    let pasted = is_pasted(model);
-    let timeout = model.config.reboot.verify_timeout;
-    let generic = model.is_generic();
+fn delivering(model: &mut Model, agent: NewAgent) -> Vec<Effect> {
     // The hook that reports the start may come before the pane has shown an empty prompt box.
     let ready =
         model.session.agent.state != AgentState::Starting && typing_refusal(model).is_none();
-    let Some(attempt) = &mut model.reboot.attempt else {
+    let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    if attempt.failed.is_some() {
-        return roll_back(model);
+    if let Launch::Failed(why) = &agent.launch {
+        return roll_back(model, why);
     }
     let epoch = attempt.epoch;
-    if !pasted {
-        let mut effects = enter(model, Step::Verifying);
-        effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
-        return effects;
+    let mut pasted = None;
+    if is_pasted(model) {
+        pasted = attempt.handoff.clone().filter(|_| ready);
+        if pasted.is_none() {
+            return Vec::new();
+        }
     }
-    let Some(handoff) = attempt.handoff.clone().filter(|_| ready) else {
-        return Vec::new();
-    };
-    let mut effects = enter(model, Step::Verifying);
-    if generic {
-        // Others have hooks; in their prompt a marker shows before anything is submitted.
-        effects.push(Effect::WatchPane(handoff.marker.nonce.clone()));
+    let mut effects = enter(model, Phase::Verifying(agent));
+    if let Some(handoff) = pasted {
+        if model.is_generic() {
+            // Others have hooks; in their prompt a marker shows before anything is submitted.
+            effects.push(Effect::WatchPane(handoff.marker.nonce.clone()));
+        }
+        effects.extend(say::say(model, &handoff.text).unwrap_or_default());
     }
-    effects.extend(say::say(model, &handoff.text).unwrap_or_default());
+    let timeout = model.config.reboot.verify_timeout;
     effects.push(Effect::SetTimer(TimerId::Verify(epoch), timeout));
     effects
 }
 
-fn verifying(model: &mut Model) -> Vec<Effect> {
+fn verifying(model: &mut Model, agent: NewAgent) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    let generic = model.is_generic();
     let nothing_sent = attempt.handoff.is_none();
-    if nothing_sent || (attempt.proven && (model.session.saying.is_none() || !generic)) {
+    let typed = model.session.saying.is_none() || !model.is_generic();
+    if nothing_sent || (agent.proof == Proof::Seen && typed) {
         let (epoch, delay) = (attempt.epoch, model.config.reboot.warmup_delay);
         if model.config.reboot.warmup_prompt.is_none() {
-            return finish(model);
+            return finish(model, false);
         }
-        let mut effects = enter(model, Step::Warming);
+        let mut effects = enter(model, Phase::Warming { due: false, agent });
         effects.push(Effect::SetTimer(TimerId::WarmUp(epoch), delay));
         return effects;
     }
-    if attempt.failed.is_some() {
-        return roll_back(model);
+    match &agent.launch {
+        Launch::Failed(why) => roll_back(model, why),
+        _ => Vec::new(),
     }
-    Vec::new()
 }
 
 /// The warm-up prompt is typed once its delay is over and the first turn has ended.
-fn warming(model: &mut Model) -> Vec<Effect> {
-    let Some(attempt) = &model.reboot.attempt else {
-        return Vec::new();
-    };
-    if attempt.failed.is_some() {
-        return finish(model);
+fn warming(model: &mut Model, due: bool, launch: &Launch) -> Vec<Effect> {
+    if matches!(launch, Launch::Failed(_)) {
+        return finish(model, due);
     }
-    if !attempt.warmed_up || model.session.agent.state != AgentState::Idle {
+    if !due || model.session.agent.state != AgentState::Idle {
         return Vec::new();
     }
     let prompt = model.config.reboot.warmup_prompt.clone();
@@ -323,66 +327,64 @@ fn warming(model: &mut Model) -> Vec<Effect> {
     let Ok(mut effects) = say::say(model, &prompt.unwrap_or_default()) else {
         return Vec::new();
     };
-    effects.extend(finish(model));
+    effects.extend(finish(model, true));
     effects
 }
 
 /// The new agent could not take over: resume the old session.
-fn roll_back(model: &mut Model) -> Vec<Effect> {
+fn roll_back(model: &mut Model, why: &str) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
-    let why = attempt.failed.take().unwrap_or_default();
     if !attempt.kind.is_reboot() {
-        return end_attempt(model, Step::Failed, Some(&why));
+        return end_attempt(model, Phase::Failed, Some(why));
     }
-    attempt.rolling_back = Some(why);
-    attempt.started = false;
-    attempt.spawned = false;
+    attempt.failure = Some(why.to_owned());
     let mut effects = close_iteration(model, EndReason::Crash);
-    effects.extend(enter(model, Step::RollingBack));
+    effects.extend(enter(model, Phase::RollingBack(Launch::Pending)));
     effects
 }
 
-fn rolling_back(model: &mut Model) -> Vec<Effect> {
+fn rolling_back(model: &mut Model, launch: &Launch) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
     let old = attempt.old;
-    if !attempt.started {
-        attempt.started = true;
-        let parent = model.lineage.newest_in(old);
-        open_iteration(model, old, Some(Cause::Recovery), parent);
-        let iteration = model.session.iteration;
-        return vec![Effect::Start(StartAgent {
-            iteration,
-            session: old,
-            resume: true,
-            prompt: None,
-            anew: None,
-            first: false,
-        })];
+    match launch {
+        Launch::Pending => {
+            attempt.phase = Phase::RollingBack(Launch::Ordered);
+            let parent = model.lineage.newest_in(old);
+            open_iteration(model, old, Some(Cause::Recovery), parent);
+            let iteration = model.session.iteration;
+            return vec![Effect::Start(StartAgent {
+                iteration,
+                session: old,
+                resume: true,
+                prompt: None,
+                anew: None,
+                first: false,
+            })];
+        }
+        Launch::Ordered => return Vec::new(),
+        Launch::Running | Launch::Failed(_) => {}
     }
-    if attempt.failed.is_none() && !attempt.spawned {
-        return Vec::new();
-    }
-    let why = attempt.rolling_back.clone().unwrap_or_default();
+    let why = attempt.failure.clone().unwrap_or_default();
     model.trouble(format!(
         "reboot rolled back, the old session is resumed: {why}"
     ));
     let card = moment::failed(model, &why, true);
-    let mut effects = end_attempt(model, Step::Failed, None);
+    let mut effects = end_attempt(model, Phase::Failed, None);
     effects.push(card);
     effects
 }
 
 /// Everything went well: the record goes to the history.
-fn finish(model: &mut Model) -> Vec<Effect> {
-    let record = record(model);
+fn finish(model: &mut Model, warmed_up: bool) -> Vec<Effect> {
+    let record = record(model, warmed_up);
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    let verified = attempt.proven;
+    let verified = attempt.is_proven();
     let kind = attempt.kind;
     let total = record.total_ms();
     let iteration = model.session.iteration;
@@ -415,7 +417,7 @@ fn finish(model: &mut Model) -> Vec<Effect> {
         // Whoever took a reboot back does not want to be asked again at once.
         be_quiet(model, DEFER_TURNS, QuietReason::Undone);
     }
-    let mut effects = end_attempt(model, Step::Done, None);
+    let mut effects = end_attempt(model, Phase::Done, None);
     effects.extend(card);
     effects.extend(save_iteration(model));
     effects
@@ -433,7 +435,7 @@ fn won(record: TrimRecord) -> String {
 }
 
 /// How long each step from the approval on took, and what was sent.
-fn record(model: &Model) -> RebootRecord {
+fn record(model: &Model, warmed_up: bool) -> RebootRecord {
     let mut record = RebootRecord {
         old_session: None,
         new_session: None,
@@ -444,7 +446,7 @@ fn record(model: &Model) -> RebootRecord {
         handoff_bytes: 0,
         handoff_tokens: crate::transcript::Tokens(0),
         verified: false,
-        warmed_up: false,
+        warmed_up,
         preserved_state: serde_json::to_value(&model.draft.preserved).ok(),
     };
     let Some(attempt) = &model.reboot.attempt else {
@@ -455,8 +457,7 @@ fn record(model: &Model) -> RebootRecord {
     record.way = attempt.kind.way();
     record.trim = attempt.trimmed;
     record.cause = attempt.cause;
-    record.verified = attempt.proven;
-    record.warmed_up = attempt.warmed_up;
+    record.verified = attempt.is_proven();
     if let Some(handoff) = attempt
         .handoff
         .as_ref()
@@ -483,35 +484,35 @@ fn record(model: &Model) -> RebootRecord {
 
 /// The unsent prompt is on disk. The prompt box is read once more: the person may have typed on meanwhile.
 pub fn draft_kept(model: &mut Model, text: Option<&str>) {
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
-    if let OnDisk::Ordered(ordered) = &attempt.draft
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Phase::Waiting { looked, draft } = &mut attempt.phase
+        && let OnDisk::Ordered(ordered) = draft
         && text == Some(ordered.as_str())
     {
-        attempt.draft = OnDisk::Kept(ordered.clone());
-        attempt.looked = false;
+        *draft = OnDisk::Kept(std::mem::take(ordered));
+        *looked = false;
     }
 }
 
 /// Closes the attempt, in the journal too.
-pub(super) fn end_attempt(model: &mut Model, step: Step, why: Option<&str>) -> Vec<Effect> {
+pub(super) fn end_attempt(model: &mut Model, last: Phase, why: Option<&str>) -> Vec<Effect> {
+    let step = last.step();
     tally::reboot_ended(model, step, why);
     let hook = prepare::after_reboot(model, step, why);
-    if let (Some(why), Some(attempt)) = (why, &mut model.reboot.attempt) {
-        attempt.rolling_back.get_or_insert_with(|| why.to_owned());
+    let mut on_disk = OnDisk::Nothing;
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.failure = attempt.failure.take().or_else(|| why.map(str::to_owned));
+        if let Phase::Waiting { draft, .. } = &mut attempt.phase {
+            on_disk = std::mem::take(draft);
+        }
+        if step == Step::Failed {
+            model.reboot.failure.clone_from(&attempt.failure);
+        }
     }
-    if step == Step::Failed {
-        model.reboot.failure = model
-            .reboot
-            .attempt
-            .as_ref()
-            .and_then(|attempt| attempt.rolling_back.clone());
-    }
-    let mut effects = enter(model, step);
+    let mut effects = enter(model, last);
     effects.extend(hook);
-    if let Some(attempt) = model.reboot.attempt.take() {
-        effects.extend(unsent::forget(model, &attempt.draft));
+    if model.reboot.attempt.take().is_some() {
+        effects.extend(unsent::forget(model, &on_disk));
     }
     model.reboot.ending = None;
     effects

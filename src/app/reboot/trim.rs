@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::{
     guard::threshold::Threshold,
-    lineage::{TrimRecord, Way, journal::Step},
+    lineage::{TrimRecord, Way},
     transcript::{
         SessionId, Tokens,
         trim::{TrimPlan, TrimSettings},
@@ -18,7 +18,10 @@ use crate::{
 use crate::app::{
     effect::Effect,
     event::TimerId,
-    model::{Model, reboot::Kind},
+    model::{
+        Model,
+        reboot::{Kind, Launch, Phase, Proof},
+    },
 };
 pub use crate::app::{
     facts::{base_load, fresh_tokens},
@@ -110,8 +113,8 @@ pub fn moved(model: &mut Model) -> Vec<Effect> {
 /// The preview of a reboot that has not been approved.
 fn open_preview(model: &mut Model) -> Option<&mut Preview> {
     let attempt = model.reboot.attempt.as_mut()?;
-    let open = matches!(attempt.step, Step::Armed | Step::Drafting | Step::Review);
-    (open && matches!(attempt.kind, Kind::Fresh | Kind::Trim)).then_some(&mut attempt.preview)
+    (attempt.is_open() && matches!(attempt.kind, Kind::Fresh | Kind::Trim))
+        .then_some(&mut attempt.preview)
 }
 
 /// What a trim would do, or why it is not offered.
@@ -143,18 +146,17 @@ pub fn choose(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Err("no reboot is under review".to_owned());
     };
-    match attempt.step {
-        Step::Armed | Step::Drafting | Step::Review => attempt.kind = way.into(),
-        step => return Err(format!("the way is settled: {step}")),
+    if !attempt.is_open() {
+        return Err(format!("the way is settled: {}", attempt.step()));
     }
+    attempt.kind = way.into();
     Ok(Vec::new())
 }
 
 /// Why a reboot cannot be approved the way it stands.
 pub fn refusal(model: &Model) -> Option<String> {
     let attempt = model.reboot.attempt.as_ref()?;
-    let pending = matches!(attempt.step, Step::Armed | Step::Drafting | Step::Review);
-    if attempt.kind != Kind::Trim || !pending {
+    if attempt.kind != Kind::Trim || !attempt.is_open() {
         return None;
     }
     match offer(model) {
@@ -172,10 +174,13 @@ pub(in crate::app) fn order_copy(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
-    if attempt.copying.is_some() {
+    let Phase::Starting { copying, .. } = &mut attempt.phase else {
+        return Vec::new();
+    };
+    if copying.is_some() {
         return Vec::new();
     }
-    attempt.copying = Some(ask);
+    *copying = Some(ask);
     vec![Effect::TrimTranscript {
         ask,
         from: attempt.old,
@@ -189,12 +194,15 @@ pub fn copied(model: &mut Model, ask: u64, made: Result<TrimRecord, String>) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
     };
-    if attempt.copying != Some(ask) || attempt.step != Step::Starting {
-        return;
-    }
-    match made {
-        Ok(record) => attempt.trimmed = Some(record),
-        Err(why) => attempt.failed = Some(format!("the trimmed copy could not be made: {why}")),
+    match &mut attempt.phase {
+        Phase::Starting { copying, agent } if *copying == Some(ask) => match made {
+            Ok(record) => attempt.trimmed = Some(record),
+            Err(why) => {
+                let why = format!("the trimmed copy could not be made: {why}");
+                agent.launch = Launch::Failed(why);
+            }
+        },
+        _ => {}
     }
 }
 
@@ -205,6 +213,6 @@ pub fn session_seen(model: &mut Model, session: SessionId) {
         && attempt.has_begun()
         && session == model.session.id
     {
-        attempt.proven = true;
+        attempt.set_proof(Proof::Seen);
     }
 }

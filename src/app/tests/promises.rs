@@ -752,7 +752,7 @@ impl World {
             );
             return;
         };
-        match attempt.step {
+        match attempt.step() {
             Step::Armed | Step::Drafting | Step::Review if attempt.approved.is_none() => {
                 assert!(shown.is_some(), "{}", told());
             }

@@ -219,7 +219,7 @@ fn answer(model: &mut Model, second: u64) {
         let Some(attempt) = &model.reboot.attempt else {
             return;
         };
-        let (reboot, step) = (attempt.id, attempt.step);
+        let (reboot, step) = (attempt.id, attempt.step());
         let stored = StoreEvent::Journaled { reboot, step };
         scene::tell(model, second, Event::Store(stored));
         let prepared = ReadEvent::Prepared {

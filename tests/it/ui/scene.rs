@@ -285,7 +285,7 @@ pub fn drafted(model: &mut Model, second: u64) {
         let Some(attempt) = &model.reboot.attempt else {
             return;
         };
-        let (reboot, step) = (attempt.id, attempt.step);
+        let (reboot, step) = (attempt.id, attempt.step());
         let stored = StoreEvent::Journaled { reboot, step };
         tell(model, second, Event::Store(stored));
         tell(
