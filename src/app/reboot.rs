@@ -358,7 +358,10 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
             attempt.handoff = (!message.text.is_empty()).then_some(message);
         }
         Phase::Preparing(_) | Phase::Waiting { .. } => attempt.force = true,
-        _ => return Err(format!("the reboot has been approved: {}", attempt.step())),
+        _ => {
+            let step = attempt.step();
+            return Err(format!("the reboot has been approved: {step}"));
+        }
     }
     close_review(model);
     Ok(summary::settle(model))

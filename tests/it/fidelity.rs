@@ -338,7 +338,11 @@ fn a_paste_of_every_sign_does_nothing_but_be_text_whatever_has_the_focus() {
             let work = (
                 model.session.agent.state,
                 model.lineage.iterations().len(),
-                model.reboot.attempt.as_ref().map(|attempt| attempt.step()),
+                model
+                    .reboot
+                    .attempt
+                    .as_ref()
+                    .map(pitstop::app::reboot::Attempt::step),
                 model.draft.notes.editor.is_some(),
                 model.draft.handoff.editor.is_some(),
             );

@@ -1130,7 +1130,12 @@ fn a_new_agent_that_dies_is_rolled_back(launch: Launch) {
     assert_eq!(session_of(&status), before);
     let told = status["reboot"]["reason"].as_str().unwrap_or_default();
     assert!(told.contains("the new agent ended at once"), "{status:#}");
-    supervisor.terminal.wait_for_text("rolled back", SOON);
+    // The notice stands for some seconds only, and the old session may take longer to come back.
+    supervisor.wait_until(
+        "it is said",
+        || supervisor.log().contains("reboot rolled back"),
+        SOON,
+    );
     take_a_turn(&supervisor, "still there");
     // With the fault mended the next one succeeds.
     fs::remove_file(launch.the_home().path("broken")).unwrap();

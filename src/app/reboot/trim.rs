@@ -146,8 +146,9 @@ pub fn choose(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Err("no reboot is under review".to_owned());
     };
+    let step = attempt.step();
     if !attempt.is_open() {
-        return Err(format!("the way is settled: {}", attempt.step()));
+        return Err(format!("the way is settled: {step}"));
     }
     attempt.kind = way.into();
     Ok(Vec::new())
