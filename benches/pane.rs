@@ -35,7 +35,8 @@ use alacritty_terminal::{
     vte::ansi::Processor,
 };
 use pitstop::api::{
-    Call, Desk, Feed, Reply, Request, Secrets, bind_control_socket, serve, wire::StatusLineReply,
+    Call, Feed, Reply, Request, RequestQueue, Secrets, bind_control_socket, serve,
+    wire::StatusLineReply,
 };
 use pitstop::pane::{PaneSize, screen::Screen};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
@@ -623,7 +624,7 @@ impl Bench {
         let runtime = tokio::runtime::Runtime::new()?;
         let (calls, queue) = mpsc::channel(64);
         let listening = runtime.block_on(async { bind_control_socket(&socket) })?;
-        let (keys, desk) = (secrets.keys(), Desk::new(calls, Feed::new("bench")));
+        let (keys, desk) = (secrets.keys(), RequestQueue::new(calls, Feed::new("bench")));
         runtime.spawn(serve(listening, keys, desk, std::future::pending()));
         runtime.spawn(take_all(queue));
         let hook = |file: &Path| {

@@ -15,8 +15,8 @@ use std::{
 };
 
 use pitstop::api::{
-    Call, Desk, Feed, Secrets, bind_control_socket,
-    client::Door,
+    Call, Feed, RequestQueue, Secrets, bind_control_socket,
+    client::ApiClient,
     serve,
     wire::{Reply, Request, StatusLineReply, UsageAction, UsageActionKind, UsageReply},
 };
@@ -61,7 +61,7 @@ fn told(what: &str, mut times: Vec<Duration>) {
     );
 }
 
-fn crowd(door: &Door, exchange: impl Fn(&Door) -> u16 + Sync) -> Vec<Duration> {
+fn crowd(client: &ApiClient, exchange: impl Fn(&ApiClient) -> u16 + Sync) -> Vec<Duration> {
     let made = AtomicUsize::new(0);
     thread::scope(|scope| {
         let threads: Vec<_> = (0..CONNECTIONS)
@@ -70,7 +70,7 @@ fn crowd(door: &Door, exchange: impl Fn(&Door) -> u16 + Sync) -> Vec<Duration> {
                     let mut times = Vec::new();
                     while made.fetch_add(1, Ordering::Relaxed) < REQUESTS {
                         let began = Instant::now();
-                        let status = exchange(door);
+                        let status = exchange(client);
                         times.push(began.elapsed());
                         assert!(status < 300, "answered with {status}");
                     }
@@ -89,16 +89,17 @@ fn soon() -> Instant {
     Instant::now() + Duration::from_secs(20)
 }
 
-fn ask(door: &Door) -> u16 {
-    door.get("/context/usage", soon())
+fn ask(client: &ApiClient) -> u16 {
+    client
+        .get("/context/usage", soon())
         .expect("an answer")
         .status
 }
 
-fn hook(door: &Door) -> u16 {
+fn hook(client: &ApiClient) -> u16 {
     let body =
         br#"{"hook_event_name":"PreToolUse","session_id":"00000000-0000-4000-8000-000000000000"}"#;
-    let answer = door.post("/hooks/claude/PreToolUse", body, soon());
+    let answer = client.post("/hooks/claude/PreToolUse", body, soon());
     answer.expect("an answer").status
 }
 
@@ -116,7 +117,7 @@ fn main() {
             let _in = runtime.enter();
             let listening = bind_control_socket(&socket).expect("a socket");
             runtime.spawn(stand_in(queue));
-            let desk = Desk::new(calls, Feed::new("speed"));
+            let desk = RequestQueue::new(calls, Feed::new("speed"));
             runtime.spawn(serve(listening, made.keys(), desk, std::future::pending()));
             let file = made.control_file().to_owned();
             secrets = Some(made);
@@ -124,7 +125,7 @@ fn main() {
         },
         PathBuf::from,
     );
-    let door = Door::from_control_file(&file).expect("a supervisor's control file");
+    let client = ApiClient::from_control_file(&file).expect("a supervisor's control file");
     println!(
         "{}",
         if own {
@@ -133,20 +134,20 @@ fn main() {
             "a real supervisor"
         }
     );
-    told("GET /context/usage", crowd(&door, ask));
-    told("POST /hooks/claude/PreToolUse", crowd(&door, hook));
+    told("GET /context/usage", crowd(&client, ask));
+    told("POST /hooks/claude/PreToolUse", crowd(&client, hook));
     // One hook at a time among connections that send half a request and wait.
     let mut dawdlers = Vec::new();
     let mut times = Vec::new();
     for number in 0..DAWDLERS * 5 {
         if number < DAWDLERS {
-            let mut stream = UnixStream::connect(door.socket()).expect("a connection");
+            let mut stream = UnixStream::connect(client.socket()).expect("a connection");
             // One that was pushed out already cannot be written to.
             let _ = stream.write_all(b"POST /hooks/claude/Stop HTTP/1.1\r\nX");
             dawdlers.push(stream);
         }
         let began = Instant::now();
-        hook(&door);
+        hook(&client);
         times.push(began.elapsed());
     }
     told("hooks among 200 that dawdle", times);

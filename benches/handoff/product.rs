@@ -18,7 +18,7 @@ use pitstop::{
     app::{
         self, Effect, Event, Model,
         effect::StartAgent,
-        event::{Exit, HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent},
+        event::{Exit, HostEvent, NewIds, PaneEvent, ReadEvent, StoreEvent},
         model::{Beginning, Identity},
     },
     breakpoint::git::GitState,
@@ -64,8 +64,8 @@ fn session(number: u128) -> SessionId {
     SessionId::new(Uuid::from_u128(number))
 }
 
-fn lots(number: u128) -> Lots {
-    Lots {
+fn new_ids(number: u128) -> NewIds {
+    NewIds {
         reboot: Uuid::from_u128(1000 + number),
         session: session(number),
         nonce: format!("{number:08x}"),
@@ -101,7 +101,7 @@ impl Product {
             config,
             lineage: Lineage::new(RunId::new(wall, [1, 2, 3])),
             session: session(1),
-            lots: lots(2),
+            new_ids: new_ids(2),
             notes: String::new(),
             generator: Generator::default(),
             host: (140, 40),
@@ -134,7 +134,7 @@ impl Product {
                 pid: 77,
                 start_time: "x".to_owned(),
             },
-            lots: lots(number + 1),
+            new_ids: new_ids(number + 1),
         }))?;
         self.tell(Event::Agent(AgentEvent::SessionStarted {
             session: session(number),
@@ -238,7 +238,7 @@ impl Product {
     pub fn handoff(&mut self) -> Outcome<String> {
         self.press(KeyCode::F(5))?;
         self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)))?;
-        self.tell(Event::Read(ReadEvent::Ground(Box::default())))?;
+        self.tell(Event::Read(ReadEvent::HandoffFiles(Box::default())))?;
         Ok(self.model.draft.handoff.current().text.clone())
     }
 

@@ -99,21 +99,21 @@ pub struct Answer {
 
 /// A supervisor's socket with the token that opens it.
 #[derive(Clone)]
-pub struct Door {
+pub struct ApiClient {
     socket: PathBuf,
     token: String,
     status_line: Option<std::ffi::OsString>,
 }
 
-impl std::fmt::Debug for Door {
+impl std::fmt::Debug for ApiClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Door")
+        f.debug_struct("ApiClient")
             .field("socket", &self.socket)
             .finish_non_exhaustive()
     }
 }
 
-impl Door {
+impl ApiClient {
     /// Reads an observe file: what hooks and the status line may use.
     pub fn from_observe_file(path: &Path) -> Result<Self, ClientError> {
         Self::from_file(path)
@@ -399,12 +399,15 @@ mod tests {
     fn an_observe_file_names_socket_token_and_command() {
         let dir = tempfile::tempdir().unwrap();
         let path = secrets_file(dir.path(), "/run/p.sock\nab12\nmy line\n second\n");
-        let door = Door::from_observe_file(&path).unwrap();
-        assert_eq!(door.socket(), Path::new("/run/p.sock"));
-        assert_eq!(door.status_line(), Some(OsStr::new("my line\n second")));
-        assert!(!format!("{door:?}").contains("ab12"));
+        let client = ApiClient::from_observe_file(&path).unwrap();
+        assert_eq!(client.socket(), Path::new("/run/p.sock"));
+        assert_eq!(client.status_line(), Some(OsStr::new("my line\n second")));
+        assert!(!format!("{client:?}").contains("ab12"));
         let path = secrets_file(dir.path(), "/run/p.sock\nab12\n");
-        assert_eq!(Door::from_observe_file(&path).unwrap().status_line(), None);
+        assert_eq!(
+            ApiClient::from_observe_file(&path).unwrap().status_line(),
+            None
+        );
     }
 
     #[test]
@@ -412,7 +415,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let refused = |path: &Path| {
             matches!(
-                Door::from_observe_file(path),
+                ApiClient::from_observe_file(path),
                 Err(ClientError::BadFile { .. })
             )
         };
@@ -432,7 +435,7 @@ mod tests {
         ] {
             assert!(refused(&secrets_file(dir.path(), text)), "{text:?}");
         }
-        let missing = Door::from_observe_file(&dir.path().join("none"));
+        let missing = ApiClient::from_observe_file(&dir.path().join("none"));
         assert!(matches!(missing, Err(ClientError::NobodyThere { .. })));
     }
 
@@ -471,10 +474,10 @@ mod tests {
         // No process accepts: the kernel takes the connection and as many bytes as fit.
         let _listener = UnixListener::bind(&socket).unwrap();
         let path = secrets_file(dir.path(), &format!("{}\nab12\n", socket.display()));
-        let door = Door::from_observe_file(&path).unwrap();
+        let client = ApiClient::from_observe_file(&path).unwrap();
         for body in [vec![b'x'; 10], vec![b'x'; 1024 * 1024]] {
             let began = Instant::now();
-            let outcome = door.post("/hooks/claude/Stop", &body, soon());
+            let outcome = client.post("/hooks/claude/Stop", &body, soon());
             assert!(matches!(outcome, Err(ClientError::Late)));
             assert!(began.elapsed() < Duration::from_millis(400));
         }

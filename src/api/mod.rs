@@ -13,6 +13,7 @@ pub mod server;
 pub mod wire;
 
 pub use server::{
-    ApiError, Call, Desk, Feed, Listening, Secrets, bind_control_socket, bind_loopback, serve,
+    ApiError, Call, Feed, Listening, RequestQueue, Secrets, bind_control_socket, bind_loopback,
+    serve,
 };
 pub use wire::{AgentState, Control, Reply, Request};

@@ -23,7 +23,7 @@
 //!
 //! # Limits
 //!
-//! They stand below, each with its reason. The seats of a door are limited: when all are taken, the
+//! They stand below, each with its reason. The slots of a door are limited: when all are taken, the
 //! one that has been longest without a complete request is given to the newcomer. So a crowd of
 //! connections that send nothing pushes out only itself, while a hook, which sends at once, is
 //! through before its turn to be pushed out can come.
@@ -103,7 +103,7 @@ const CLOSING_LIMIT: Duration = Duration::from_millis(500);
 /// How long to wait after a failed accept, which means that file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long to wait when every seat is being answered; each of them is bounded by [`ANSWER_LIMIT`].
+/// How long to wait when every slot is being answered; each of them is bounded by [`ANSWER_LIMIT`].
 const CROWD_PAUSE: Duration = Duration::from_millis(5);
 
 /// A request on its way to the loop, with the way back.
@@ -187,7 +187,7 @@ impl ApiError {
 
 /// What a door needs of the house: where calls go, what it sends, what it counts. All doors share one.
 #[derive(Clone, Debug)]
-pub struct Desk {
+pub struct RequestQueue {
     /// The loop's queue.
     pub calls: mpsc::Sender<Call>,
     /// What happens, for `GET /events`.
@@ -197,8 +197,8 @@ pub struct Desk {
     hooks: Arc<Mutex<HookTimes>>,
 }
 
-impl Desk {
-    /// A desk whose calls go to that queue.
+impl RequestQueue {
+    /// A requests whose calls go to that queue.
     #[must_use]
     pub fn new(calls: mpsc::Sender<Call>, feed: Feed) -> Self {
         Self {
@@ -218,17 +218,17 @@ impl Desk {
 
 /// Serves one door until `shutdown` resolves, then lets answers under way finish and removes the socket.
 ///
-/// Observations are answered as soon as the desk's queue has taken them, in the order in which they came; a
+/// Observations are answered as soon as the requests's queue has taken them, in the order in which they came; a
 /// queue that stays full is answered with 503, never waited for.
 pub async fn serve(
     listening: Listening,
     keys: Keys,
-    desk: Desk,
+    requests: RequestQueue,
     shutdown: impl Future<Output = ()> + Send,
 ) {
     let (close, closing) = watch::channel(false);
-    let router = routes::router(&routes::Shop {
-        desk,
+    let router = routes::router(&routes::ServerState {
+        requests,
         keys,
         port: listening.port(),
         general: Arc::new(Semaphore::new(CONNECTION_COUNT - HOOK_LANE)),
@@ -236,7 +236,7 @@ pub async fn serve(
         polls: Arc::new(Semaphore::new(bridge::POLL_COUNT)),
         closing,
     });
-    let seats = Arc::new(Seats::default());
+    let slots = Arc::new(Seats::default());
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
@@ -251,13 +251,13 @@ pub async fn serve(
                 Ok(stream) => {
                     tokio::select! {
                         () = &mut shutdown => break,
-                        () = seats.room() => {}
+                        () = slots.room() => {}
                     }
-                    let seat = seats.take();
-                    let (router, seats) = (router.clone(), Arc::clone(&seats));
+                    let slot = slots.take();
+                    let (router, slots) = (router.clone(), Arc::clone(&slots));
                     connections.spawn(async move {
-                        attend(stream, router, &seat).await;
-                        seats.leave(&seat);
+                        attend(stream, router, &slot).await;
+                        slots.leave(&slot);
                     });
                 }
                 Err(error) => {
@@ -279,10 +279,10 @@ pub async fn serve(
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Answers the one request of a connection, unless its seat is taken away.
-async fn attend(stream: Box<dyn Stream>, router: Router, seat: &Arc<Seat>) {
+/// Answers the one request of a connection, unless its slot is taken away.
+async fn attend(stream: Box<dyn Stream>, router: Router, slot: &Arc<ConnectionSlot>) {
     let service = TowerToHyperService::new(router);
-    let mark = Arc::clone(seat);
+    let mark = Arc::clone(slot);
     let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&mark));
         hyper::service::Service::call(&service, request)
@@ -298,7 +298,7 @@ async fn attend(stream: Box<dyn Stream>, router: Router, seat: &Arc<Seat>) {
         .serve_connection(TokioIo::new(stream), service);
     let limit = async {
         sleep(CONNECTION_LIMIT).await;
-        if seat.streams.load(Ordering::Acquire) {
+        if slot.streams.load(Ordering::Acquire) {
             std::future::pending::<()>().await;
         }
     };
@@ -307,15 +307,15 @@ async fn attend(stream: Box<dyn Stream>, router: Router, seat: &Arc<Seat>) {
             tracing::debug!(%error, "a connection ended early");
         },
         () = limit => tracing::warn!("a connection outlived its time limit and was closed"),
-        () = seat.lost.notified() => {
-            tracing::warn!("a connection that only held a seat was closed");
+        () = slot.lost.notified() => {
+            tracing::warn!("a connection that only held a slot was closed");
         }
     }
 }
 
 /// One connection's place among the [`CONNECTION_COUNT`].
 #[derive(Debug)]
-struct Seat {
+struct ConnectionSlot {
     number: u64,
     /// When it was taken.
     came: Instant,
@@ -337,7 +337,7 @@ struct Seats {
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
-    taken: BTreeMap<u64, Arc<Seat>>,
+    taken: BTreeMap<u64, Arc<ConnectionSlot>>,
 }
 
 impl Seats {
@@ -346,14 +346,14 @@ impl Seats {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a seat is free for a newcomer.
+    /// Waits until a slot is free for a newcomer.
     async fn room(&self) {
         while !self.make_room() {
             sleep(CROWD_PAUSE).await;
         }
     }
 
-    /// Whether a seat is free, pushing out the oldest connection that has no request if need be.
+    /// Whether a slot is free, pushing out the oldest connection that has no request if need be.
     fn make_room(&self) -> bool {
         let mut table = self.lock();
         if table.taken.len() < CONNECTION_COUNT {
@@ -362,19 +362,19 @@ impl Seats {
         let idle = table
             .taken
             .values()
-            .find(|seat| !seat.answering.load(Ordering::Acquire))
-            .map(|seat| seat.number);
-        let Some(seat) = idle.and_then(|number| table.taken.remove(&number)) else {
+            .find(|slot| !slot.answering.load(Ordering::Acquire))
+            .map(|slot| slot.number);
+        let Some(slot) = idle.and_then(|number| table.taken.remove(&number)) else {
             return false;
         };
-        seat.lost.notify_one();
+        slot.lost.notify_one();
         true
     }
 
-    fn take(&self) -> Arc<Seat> {
+    fn take(&self) -> Arc<ConnectionSlot> {
         let mut table = self.lock();
         let came = Instant::now();
-        let seat = Arc::new(Seat {
+        let slot = Arc::new(ConnectionSlot {
             number: table.next,
             came,
             read_by: came + READ_LIMIT,
@@ -383,12 +383,12 @@ impl Seats {
             lost: Notify::new(),
         });
         table.next += 1;
-        table.taken.insert(seat.number, Arc::clone(&seat));
-        seat
+        table.taken.insert(slot.number, Arc::clone(&slot));
+        slot
     }
 
-    fn leave(&self, seat: &Seat) {
-        self.lock().taken.remove(&seat.number);
+    fn leave(&self, slot: &ConnectionSlot) {
+        self.lock().taken.remove(&slot.number);
     }
 }
 
@@ -398,11 +398,11 @@ mod tests {
 
     #[test]
     fn the_oldest_seat_without_a_request_is_given_to_the_newcomer() {
-        let seats = Seats::default();
-        let taken: Vec<_> = (0..CONNECTION_COUNT).map(|_| seats.take()).collect();
+        let slots = Seats::default();
+        let taken: Vec<_> = (0..CONNECTION_COUNT).map(|_| slots.take()).collect();
         taken[0].answering.store(true, Ordering::Release);
-        assert!(seats.make_room());
-        let table = seats.lock();
+        assert!(slots.make_room());
+        let table = slots.lock();
         assert!(table.taken.contains_key(&0), "one being answered stays");
         assert!(!table.taken.contains_key(&1), "the oldest idle one goes");
         assert_eq!(table.taken.len(), CONNECTION_COUNT - 1);
@@ -410,10 +410,10 @@ mod tests {
 
     #[test]
     fn no_seat_is_taken_from_those_being_answered() {
-        let seats = Seats::default();
+        let slots = Seats::default();
         for _ in 0..CONNECTION_COUNT {
-            seats.take().answering.store(true, Ordering::Release);
+            slots.take().answering.store(true, Ordering::Release);
         }
-        assert!(!seats.make_room());
+        assert!(!slots.make_room());
     }
 }

@@ -381,7 +381,7 @@ fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
         until: pause.reset,
     };
     if !is_unattended(model) {
-        model.trouble(format!(
+        model.error(format!(
             "{why}: the run goes on in {}",
             duration(pause.time)
         ));
@@ -429,7 +429,7 @@ fn trip(model: &mut Model, trip: &Trip) -> Vec<Effect> {
     run.called = false;
     model.reboot.paused = true;
     let key = resume_key(model);
-    model.trouble(format!("stopped: {trip} · {key} goes on"));
+    model.error(format!("stopped: {trip} · {key} goes on"));
     effects.extend(call(model, &format!("the run has stopped: {trip}")));
     effects
 }
@@ -495,7 +495,7 @@ fn silent(model: &mut Model) -> Vec<Effect> {
     if is_unattended(model) {
         return finish(model, End::NoAgent(what.to_owned()));
     }
-    model.trouble(what);
+    model.error(what);
     call(model, what)
 }
 

@@ -42,7 +42,7 @@ pub enum Effect {
     /// Tell the child that it got or lost the focus.
     FocusPane(bool),
     /// Send a signal to the agent, from SIGHUP on to its whole process group.
-    Signal(Rung),
+    Signal(StopSignal),
     /// Start an agent process.
     Start(StartAgent),
     /// Make and check what the next agent needs, and run the user's `pre_reboot`; `ReadEvent::Prepared` comes back.
@@ -58,7 +58,7 @@ pub enum Effect {
     ReadClientSettings,
     /// Read what the client says about its limit at the end of its screen; `ReadEvent::ClientWords` comes back if it does.
     ReadClientWords,
-    /// Look whether these files are there, and read those that the handoff includes; `ReadEvent::Ground` comes back.
+    /// Look whether these files are there, and read those that the handoff includes; `ReadEvent::HandoffFiles` comes back.
     ReadGround {
         /// Files that the handoff names.
         named: Vec<String>,
@@ -329,7 +329,7 @@ pub struct RebootResult {
 
 /// The rungs of the ladder by which an agent is ended, mildest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rung {
+pub enum StopSignal {
     /// Escape, to stop the running turn.
     Interrupt,
     /// SIGINT to the agent alone, on which the client exits cleanly.
@@ -342,7 +342,7 @@ pub enum Rung {
     Kill,
 }
 
-impl Rung {
+impl StopSignal {
     /// The next sterner rung.
     #[must_use]
     pub const fn next(self) -> Option<Self> {
@@ -385,9 +385,14 @@ mod tests {
 
     #[test]
     fn every_rung_leads_to_a_kill_of_the_group() {
-        for rung in [Rung::Interrupt, Rung::Exit, Rung::Hangup, Rung::Terminate] {
+        for rung in [
+            StopSignal::Interrupt,
+            StopSignal::Exit,
+            StopSignal::Hangup,
+            StopSignal::Terminate,
+        ] {
             let last = std::iter::successors(Some(rung), |rung| rung.next()).last();
-            assert_eq!(last, Some(Rung::Kill));
+            assert_eq!(last, Some(StopSignal::Kill));
         }
     }
 }

@@ -137,7 +137,7 @@ pub enum PaneEvent {
         /// The process, told from any later bearer of its number.
         process: ProcessStamp,
         /// Fresh random values for the next reboot.
-        lots: Lots,
+        new_ids: NewIds,
     },
     /// The agent's process could not be started.
     SpawnFailed {
@@ -235,7 +235,7 @@ pub enum ReadEvent {
     /// The state of the git repository.
     Git(GitState),
     /// The files that the handoff names and includes.
-    Ground(Box<Ground>),
+    HandoffFiles(Box<HandoffFiles>),
     /// Signals in the pane's text, oldest first: all that stand there.
     PaneSignals {
         /// Whose pane.
@@ -394,7 +394,7 @@ pub enum Document {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimerId {
     /// A rung of the ending ladder took too long.
-    EndRung(u64),
+    StopTimeout(u64),
     /// The Enter after typed text is due.
     Enter(u64),
     /// The handoff should have been proven by now.
@@ -447,7 +447,7 @@ pub struct CallId(pub u64);
 
 /// Random values, drawn by the shell because the core has no randomness.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lots {
+pub struct NewIds {
     /// The id of the next reboot.
     pub reboot: uuid::Uuid,
     /// The session that the next reboot starts.
@@ -497,7 +497,7 @@ pub use crate::transcript::digest::Ran;
 
 /// What the file system says to what a handoff names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ground {
+pub struct HandoffFiles {
     /// Files that are not there, of those that were asked about.
     pub missing: Vec<String>,
     /// The files that the user wants to be told.

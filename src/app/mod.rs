@@ -9,11 +9,11 @@ pub mod draft;
 pub mod effect;
 pub mod event;
 pub mod facts;
+pub mod metrics;
 pub mod model;
 pub mod outside;
 pub mod reboot;
 pub mod session;
-pub mod tally;
 pub mod view;
 
 pub use draft::{breakpoint, checkpoint, handoff, record, scratchpad, signal, summary};
@@ -23,8 +23,8 @@ pub use model::Model;
 pub use outside::{control, news, report, reported, restore};
 pub use reboot::{ending, iteration, leave, moment, say, trim, unsent};
 pub use session::{
-    activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless, human,
-    outward, places, process, signs, turn,
+    activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless,
+    host_output, human, places, process, signs, turn,
 };
 pub use view::{copy, external, focus, history, input, layout, reading, replay, tour};
 
@@ -98,12 +98,12 @@ pub fn model_of(beginning: Beginning) -> Model {
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
     model.happened = Happened::default();
-    let before = tally::mark(model);
+    let before = metrics::mark(model);
     let state = model.session.agent.state;
     let mut effects = answer(model, event);
     settle(model, &mut effects);
     tour::after(model);
-    tally::note(model, before, &effects);
+    metrics::note(model, before, &effects);
     activity::log_change(model, state);
     // Whoever said something in the footer now has it taken down again later.
     if model
@@ -175,7 +175,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::TerminalLost => autopilot::headless(model),
         Event::PlacesChecked(seen) => places::checked(model, &seen),
         Event::Troubled { what } => {
-            model.trouble(what);
+            model.error(what);
             Vec::new()
         }
     }
@@ -186,8 +186,8 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
         PaneEvent::Spawned {
             iteration,
             process,
-            lots,
-        } => process::spawned(model, iteration, process, lots),
+            new_ids,
+        } => process::spawned(model, iteration, process, new_ids),
         PaneEvent::SpawnFailed { iteration, why } => process::spawn_failed(model, iteration, &why),
         PaneEvent::Exited { iteration, exit } => process::exited(model, iteration, &exit),
         PaneEvent::Screen(fact) => control::screen_fact(model, fact),
@@ -210,20 +210,20 @@ fn pane(model: &mut Model, event: PaneEvent) -> Vec<Effect> {
             Vec::new()
         }
         PaneEvent::InputRefused => {
-            model.trouble(
+            model.error(
                 "the agent does not read its input: what you typed last was not delivered (Ctrl-C drops what waits)",
             );
             Vec::new()
         }
         PaneEvent::InputCancelled { bytes } => {
             let size = format::bytes(bytes as u64);
-            model.notice(format!("{size} that the agent had not read were dropped"));
+            model.info(format!("{size} that the agent had not read were dropped"));
             Vec::new()
         }
         PaneEvent::LeftoversFound { processes } => {
             if !processes.is_empty() {
                 let list = processes.join(", ");
-                model.trouble(format!("still running after the agent has ended: {list}"));
+                model.error(format!("still running after the agent has ended: {list}"));
             }
             Vec::new()
         }
@@ -253,8 +253,8 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
             effects.extend(breakpoint::git_read(model, &before));
             effects
         }
-        ReadEvent::Ground(ground) => {
-            model.draft.ground = *ground;
+        ReadEvent::HandoffFiles(handoff_files) => {
+            model.draft.handoff_files = *handoff_files;
             handoff::draft(model);
             reboot::drafted(model);
             Vec::new()
@@ -295,7 +295,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
 
 fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
     match id {
-        TimerId::EndRung(epoch) => ending::rung_over(model, epoch),
+        TimerId::StopTimeout(epoch) => ending::signal_over(model, epoch),
         TimerId::Enter(epoch) => say::timer(model, epoch),
         TimerId::AutoDelay(epoch) => reboot::tick(model, epoch),
         TimerId::Verify(_) | TimerId::WarmUp(_) => reboot::timer(model, id),

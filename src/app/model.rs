@@ -10,6 +10,7 @@ pub mod client_limits;
 pub mod compactions;
 pub mod copy;
 pub mod costs;
+pub mod counters;
 pub mod daemon;
 pub mod draft;
 pub mod ending;
@@ -27,7 +28,6 @@ pub mod run;
 pub mod saying;
 pub mod session;
 pub mod summaries;
-pub mod tally;
 pub mod todo;
 pub mod tour;
 pub mod trim;
@@ -43,7 +43,7 @@ use crate::{
     transcript::{SessionId, Tokens},
 };
 
-use crate::app::event::Lots;
+use crate::app::event::NewIds;
 
 use draft::Draft;
 use happened::Happened;
@@ -117,7 +117,7 @@ pub struct Beginning {
     /// The session of the first agent.
     pub session: SessionId,
     /// Random values.
-    pub lots: Lots,
+    pub new_ids: NewIds,
     /// The scratchpad on disk.
     pub notes: String,
     /// The handoff template.
@@ -137,14 +137,14 @@ impl Model {
         let marker = Marker {
             run: beginning.lineage.run().to_string(),
             iteration: 1,
-            nonce: beginning.lots.nonce.clone(),
+            nonce: beginning.new_ids.nonce.clone(),
         };
         Self {
             identity: beginning.identity,
             lineage: beginning.lineage,
             session: Session::new(beginning.session, iteration),
             draft: Draft::new(marker, beginning.notes, beginning.generator),
-            reboot: Reboot::new(beginning.config.reboot.mode, beginning.lots),
+            reboot: Reboot::new(beginning.config.reboot.mode, beginning.new_ids),
             autopilot: None,
             view: View {
                 host: beginning.host,
@@ -198,12 +198,12 @@ impl Model {
     }
 
     /// Says something in the footer.
-    pub fn notice(&mut self, text: impl Into<String>) {
+    pub fn info(&mut self, text: impl Into<String>) {
         self.say(text.into(), false);
     }
 
     /// Tells of trouble in the footer.
-    pub fn trouble(&mut self, text: impl Into<String>) {
+    pub fn error(&mut self, text: impl Into<String>) {
         let text = text.into();
         // The footer forgets it after a few seconds.
         tracing::warn!(trouble = %crate::clean::one_line(&text));

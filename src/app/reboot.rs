@@ -75,7 +75,7 @@ impl Attempt {
     fn new(model: &mut Model, kind: Kind, cause: Cause) -> Self {
         let epoch = model.next_epoch();
         Self {
-            id: model.reboot.lots.reboot,
+            id: model.reboot.new_ids.reboot,
             kind,
             cause,
             phase: Phase::Armed,
@@ -84,7 +84,7 @@ impl Attempt {
             from: model.session.iteration,
             old: model.session.id,
             new: match kind {
-                Kind::Fresh | Kind::Trim => model.reboot.lots.session,
+                Kind::Fresh | Kind::Trim => model.reboot.new_ids.session,
                 Kind::Undo(session, _) => session,
                 Kind::Restart => model.session.id,
             },
@@ -386,11 +386,11 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
         // Once it is due again it is news again.
         model.reboot.called = None;
         automatic::be_quiet(model, DEFER_TURNS, QuietReason::Deferred);
-        model.notice(format!("reboot deferred by {DEFER_TURNS} turns"));
+        model.info(format!("reboot deferred by {DEFER_TURNS} turns"));
         "deferred"
     } else {
         automatic::be_quiet(model, 1, QuietReason::Cancelled);
-        model.notice("reboot cancelled: nothing was changed");
+        model.info("reboot cancelled: nothing was changed");
         "cancelled"
     };
     if !defer {
@@ -451,7 +451,7 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) {
     let (sent, arrived) = (handoff.text.len(), prompt.len());
     attempt.set_proof(Proof::Seen);
     if changed {
-        model.trouble(format!(
+        model.error(format!(
             "the handoff arrived changed: {sent} bytes sent, {arrived} arrived"
         ));
     }
@@ -521,7 +521,7 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
                 "the handoff is not confirmed: look at the pane (a dialog may wait for you); the handoff stays in its panel"
             }
         };
-        model.trouble(what);
+        model.error(what);
     }
     Vec::new()
 }

@@ -27,8 +27,8 @@ use crate::{
 
 use super::{
     Effect, Event, Model,
-    effect::{Preparation, Rung, StartAgent},
-    event::{CallId, Exit, HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent, TimerId},
+    effect::{Preparation, StartAgent, StopSignal},
+    event::{CallId, Exit, HostEvent, NewIds, PaneEvent, ReadEvent, StoreEvent, TimerId},
     model::{Beginning, Focus, Identity, Overlay},
     model_of,
     reboot::{Attempt, Kind},
@@ -68,8 +68,8 @@ fn session(number: u128) -> SessionId {
     SessionId::new(Uuid::from_u128(number))
 }
 
-fn lots(number: u128) -> Lots {
-    Lots {
+fn new_ids(number: u128) -> NewIds {
+    NewIds {
         reboot: Uuid::from_u128(1000 + number),
         session: session(number),
         nonce: format!("{number:08x}"),
@@ -139,7 +139,7 @@ impl Bench {
             config,
             lineage: Lineage::new(RunId::new(wall, [1, 2, 3])),
             session: session(OLD),
-            lots: lots(NEW),
+            new_ids: new_ids(NEW),
             notes: "- [ ] next".to_owned(),
             generator: Generator::default(),
             host: (140, 40),
@@ -254,7 +254,7 @@ impl Bench {
         self.tell(Event::Pane(PaneEvent::Spawned {
             iteration,
             process,
-            lots: lots(next),
+            new_ids: new_ids(next),
         }))
     }
 
@@ -343,7 +343,7 @@ impl Bench {
 
     fn git(&mut self) -> Vec<Effect> {
         let mut effects = self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)));
-        effects.extend(self.tell(Event::Read(ReadEvent::Ground(Box::default()))));
+        effects.extend(self.tell(Event::Read(ReadEvent::HandoffFiles(Box::default()))));
         effects
     }
 
@@ -405,7 +405,7 @@ fn status_line(number: u128) -> StatusLine {
     }
 }
 
-fn signals(effects: &[Effect]) -> Vec<Rung> {
+fn signals(effects: &[Effect]) -> Vec<StopSignal> {
     effects
         .iter()
         .filter_map(|effect| match effect {

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     api::{
-        client::{ClientError, Door},
+        client::{ApiClient, ClientError},
         wire::StatusReport,
     },
     clean::one_line,
@@ -159,7 +159,7 @@ fn configuration(here: &Here) -> Check {
 fn ask_status() -> Result<Option<StatusReport>, String> {
     let deadline = Instant::now() + ANSWER_LIMIT;
     let file = secrets_file_here("control").map_err(|error| error.to_string())?;
-    let answer = Door::from_control_file(&file).and_then(|door| door.get("/status", deadline));
+    let answer = ApiClient::from_control_file(&file).and_then(|door| door.get("/status", deadline));
     match answer {
         Ok(answer) => serde_json::from_slice(&answer.body)
             .map(Some)

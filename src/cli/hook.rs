@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::api::client::{self, Door};
+use crate::api::client::{self, ApiClient};
 use crate::api::wire::{self, HookVerdict};
 use crate::config::load::paths::secrets_file_here;
 
@@ -52,10 +52,10 @@ fn report(args: &[OsString], began: Instant) -> Option<()> {
     // show the user a broken pipe.
     let body = read_input(began);
     let (event, observe) = parse(args)?;
-    let door = Door::from_observe_file(&observe_file(observe)?).ok()?;
+    let client = ApiClient::from_observe_file(&observe_file(observe)?).ok()?;
     let refusable = event == wire::REFUSABLE_EVENT;
     let budget = if refusable { REFUSAL_BUDGET } else { BUDGET };
-    let answer = door
+    let answer = client
         .post(&format!("/hooks/claude/{event}"), &body, began + budget)
         .ok()?;
     if refusable && answer.status == 200 {

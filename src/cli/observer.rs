@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::api::client::{Door, OBSERVE_VARIABLE};
+use crate::api::client::{ApiClient, OBSERVE_VARIABLE};
 use crate::config::load::paths::secrets_file_of;
 
 /// How long reporting to a supervisor may take: the reporter is done with its work and waits for nothing else.
@@ -14,15 +14,15 @@ const TELL_LIMIT: Duration = Duration::from_secs(2);
 
 /// The doors of the supervisors that have to do with `directory`: the one that hosts us, if one does, and those of the
 /// directories from this one up to `top`, or up to the root.
-pub(super) fn doors(directory: &Path, top: Option<&Path>) -> Vec<Door> {
+pub(super) fn doors(directory: &Path, top: Option<&Path>) -> Vec<ApiClient> {
     let hosting = env::var_os(OBSERVE_VARIABLE).map(Into::into);
-    let mut found: Vec<Door> = Vec::new();
+    let mut found: Vec<ApiClient> = Vec::new();
     let above = directory
         .ancestors()
         .take_while(|place| top.is_none_or(|top| place.starts_with(top)))
         .filter_map(|place| secrets_file_of(place, "observe").ok());
     for file in hosting.into_iter().chain(above) {
-        if let Ok(door) = Door::from_observe_file(&file)
+        if let Ok(door) = ApiClient::from_observe_file(&file)
             && found.iter().all(|known| known.socket() != door.socket())
         {
             found.push(door);
@@ -32,7 +32,7 @@ pub(super) fn doors(directory: &Path, top: Option<&Path>) -> Vec<Door> {
 }
 
 /// Posts a report to a supervisor. That it could not be sent is no fault of the work that was done.
-pub(super) fn report(door: &Door, path: &str, body: &impl Serialize) {
+pub(super) fn report(door: &ApiClient, path: &str, body: &impl Serialize) {
     if let Ok(json) = serde_json::to_vec(body) {
         door.post(path, &json, Instant::now() + TELL_LIMIT).ok();
     }

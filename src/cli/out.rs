@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use unicode_width::UnicodeWidthStr;
 
-use crate::api::client::{Answer, ClientError, Door};
+use crate::api::client::{Answer, ApiClient, ClientError};
 use crate::api::wire::ErrorBody;
 pub use crate::clean::chain;
 use crate::clean::one_line;
@@ -89,21 +89,21 @@ pub fn columns(rows: &[Vec<String>]) -> String {
 ///
 /// Whatever goes wrong is shown to the person at once; what is left is the exit code.
 pub fn ask(
-    exchange: impl Fn(&Door, Instant) -> Result<Answer, ClientError>,
+    exchange: impl Fn(&ApiClient, Instant) -> Result<Answer, ClientError>,
 ) -> Result<Answer, i32> {
     ask_if_any(exchange)?.ok_or_else(none_runs)
 }
 
 /// As [`ask`], but that no supervisor runs here is no fault: `None`.
 pub fn ask_if_any(
-    exchange: impl Fn(&Door, Instant) -> Result<Answer, ClientError>,
+    exchange: impl Fn(&ApiClient, Instant) -> Result<Answer, ClientError>,
 ) -> Result<Option<Answer>, i32> {
     let answer = secrets_file_here("control")
         .map_err(|source| ClientError::Io {
             act: "find out which directory this is",
             source,
         })
-        .and_then(|file| Door::from_control_file(&file))
+        .and_then(|file| ApiClient::from_control_file(&file))
         .and_then(|door| exchange(&door, Instant::now() + ANSWER_LIMIT));
     let answer = match answer {
         Ok(answer) => answer,

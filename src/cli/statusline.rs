@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::hook;
 use crate::agent::parse_status_line;
-use crate::api::client::Door;
+use crate::api::client::ApiClient;
 use crate::api::wire::StatusLineReply;
 use crate::app::report::line_of;
 use crate::clean::one_line;
@@ -42,17 +42,17 @@ pub fn run(args: &[OsString]) -> i32 {
 fn line(args: &[OsString]) -> Option<Vec<u8>> {
     let began = Instant::now();
     let (deadline, body) = (began + hook::BUDGET, hook::read_input(began));
-    let door = hook::observe_file(observe_argument(args))
-        .and_then(|file| Door::from_observe_file(&file).ok());
-    let Some(door) = door else {
+    let client = hook::observe_file(observe_argument(args))
+        .and_then(|file| ApiClient::from_observe_file(&file).ok());
+    let Some(client) = client else {
         return printed(&of_figures(&body)?);
     };
-    let Some(own) = door.status_line().map(OsStr::to_owned) else {
-        return ours(&door, &body, deadline);
+    let Some(own) = client.status_line().map(OsStr::to_owned) else {
+        return ours(&client, &body, deadline);
     };
     // The figures must not wait for the user's command, nor the command for the supervisor.
     thread::scope(|scope| {
-        scope.spawn(|| ours(&door, &body, deadline));
+        scope.spawn(|| ours(&client, &body, deadline));
         users(&own, &body)
     })
 }
@@ -75,12 +75,12 @@ fn observe_argument(args: &[OsString]) -> Option<&OsStr> {
 
 /// Posts the figures; the supervisor answers with a line of plain text. One that is gone or busy leaves what the
 /// figures say by themselves.
-fn ours(door: &Door, body: &[u8], deadline: Instant) -> Option<Vec<u8>> {
-    printed(&asked(door, body, deadline).or_else(|| of_figures(body))?)
+fn ours(client: &ApiClient, body: &[u8], deadline: Instant) -> Option<Vec<u8>> {
+    printed(&asked(client, body, deadline).or_else(|| of_figures(body))?)
 }
 
-fn asked(door: &Door, body: &[u8], deadline: Instant) -> Option<String> {
-    let answer = door.post("/statusline", body, deadline).ok()?;
+fn asked(client: &ApiClient, body: &[u8], deadline: Instant) -> Option<String> {
+    let answer = client.post("/statusline", body, deadline).ok()?;
     let reply: StatusLineReply = serde_json::from_slice(&answer.body).ok()?;
     (!reply.line.is_empty()).then_some(reply.line)
 }

@@ -110,7 +110,7 @@ pub struct Sources<'a> {
     /// What is said behind the closing instruction; never cut.
     pub closing: &'a str,
     /// What the checks compare with.
-    pub ground: quality::Ground<'a>,
+    pub comparison: quality::Comparison<'a>,
 }
 
 impl<'a> Sources<'a> {
@@ -130,7 +130,7 @@ impl<'a> Sources<'a> {
             included_files: &[],
             include_tests: true,
             closing: "",
-            ground: quality::Ground {
+            comparison: quality::Comparison {
                 missing: &[],
                 head: None,
             },

@@ -9,7 +9,7 @@ use crate::redact;
 
 /// What the checks compare with. What is not known is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ground<'a> {
+pub struct Comparison<'a> {
     /// The files that do not exist, of those that the preserved state names.
     pub missing: &'a [String],
     /// The full id of the commit that is checked out.
@@ -47,10 +47,15 @@ pub fn check(sources: &Sources<'_>, text: &str, limits: Limits) -> Vec<String> {
 }
 
 fn missing_files(sources: &Sources<'_>) -> Option<String> {
-    if sources.ground.missing.is_empty() {
+    if sources.comparison.missing.is_empty() {
         return None;
     }
-    let gone: HashSet<&str> = sources.ground.missing.iter().map(String::as_str).collect();
+    let gone: HashSet<&str> = sources
+        .comparison
+        .missing
+        .iter()
+        .map(String::as_str)
+        .collect();
     let state = sources.state;
     let of_issues = state
         .known_issues
@@ -75,12 +80,12 @@ fn missing_files(sources: &Sources<'_>) -> Option<String> {
 
 /// The newest commit that the message names must be the one that is checked out.
 fn other_head(sources: &Sources<'_>) -> Option<String> {
-    head_moved(sources.git.iter().map(String::as_str), sources.ground)
+    head_moved(sources.git.iter().map(String::as_str), sources.comparison)
 }
 
 /// The warnings for a message in a human's own words: what it was made from may have moved on since.
 #[must_use]
-pub fn check_edited(text: &str, ground: Ground<'_>) -> Vec<String> {
+pub fn check_edited(text: &str, comparison: Comparison<'_>) -> Vec<String> {
     let Some((_, body)) = text
         .split_once('\n')
         .filter(|(_, body)| !body.trim().is_empty())
@@ -88,7 +93,7 @@ pub fn check_edited(text: &str, ground: Ground<'_>) -> Vec<String> {
         return vec!["the handoff is empty".to_owned()];
     };
     let commits = body.lines().filter_map(|line| line.strip_prefix("- "));
-    let moved = head_moved(commits, ground);
+    let moved = head_moved(commits, comparison);
     let placeholder = placeholder(body);
     let unfilled = placeholder.map(|one| format!("a placeholder is not filled in: `{one}`"));
     let secrets = match redact::secrets(body).len() {
@@ -104,8 +109,11 @@ pub fn check_edited(text: &str, ground: Ground<'_>) -> Vec<String> {
 }
 
 /// The first line that begins with the id of a commit names the head as it was.
-fn head_moved<'a>(mut lines: impl Iterator<Item = &'a str>, ground: Ground<'_>) -> Option<String> {
-    let head = ground.head?;
+fn head_moved<'a>(
+    mut lines: impl Iterator<Item = &'a str>,
+    comparison: Comparison<'_>,
+) -> Option<String> {
+    let head = comparison.head?;
     let named = lines.find_map(|line| {
         let word = line.split(' ').next()?;
         let is_id = word.len() >= 7
@@ -187,7 +195,7 @@ mod tests {
     use super::*;
     use crate::handoff::{Marker, PreservedState};
 
-    fn warnings(state: &PreservedState, git: &[String], ground: Ground<'_>) -> Vec<String> {
+    fn warnings(state: &PreservedState, git: &[String], comparison: Comparison<'_>) -> Vec<String> {
         let marker = Marker {
             run: "r".to_owned(),
             iteration: 1,
@@ -195,7 +203,7 @@ mod tests {
         };
         let sources = Sources {
             git,
-            ground,
+            comparison,
             ..Sources::new(&marker, state)
         };
         check(&sources, "text", Limits::default())
@@ -204,10 +212,10 @@ mod tests {
     #[test]
     fn a_complete_handoff_has_no_warning() {
         let mut state = PreservedState::default();
-        assert_eq!(warnings(&state, &[], Ground::default()).len(), 2);
+        assert_eq!(warnings(&state, &[], Comparison::default()).len(), 2);
         state.set_objective("o");
         state.add_pending("p");
-        assert!(warnings(&state, &[], Ground::default()).is_empty());
+        assert!(warnings(&state, &[], Comparison::default()).is_empty());
     }
 
     #[test]
@@ -217,12 +225,12 @@ mod tests {
         state.add_pending("p");
         state.modified_files = ["a", "b", "c", "d", "e"].map(Into::into).to_vec();
         let missing = ["b", "c", "d", "e", "not named any more"].map(str::to_owned);
-        let ground = Ground {
+        let comparison = Comparison {
             missing: &missing,
             head: None,
         };
         assert_eq!(
-            warnings(&state, &[], ground),
+            warnings(&state, &[], comparison),
             ["named but not there: b, c, d and 1 more"]
         );
     }
@@ -233,7 +241,7 @@ mod tests {
         state.set_objective("o");
         state.add_pending("p");
         let git = ["branch main".to_owned(), "3f786850 a commit".to_owned()];
-        let at = |head| Ground {
+        let at = |head| Comparison {
             missing: &[],
             head: Some(head),
         };
@@ -248,7 +256,7 @@ mod tests {
     #[test]
     fn a_human_s_own_words_are_checked_against_the_ground() {
         let text = "marker\n\n## Git\n\n- branch deadbeef\n- 3f786850 a commit\nfix {{ it }}";
-        let at = |head| Ground {
+        let at = |head| Comparison {
             missing: &[],
             head: Some(head),
         };
@@ -261,11 +269,11 @@ mod tests {
             "the head has moved: the handoff names 3f786850, checked out is 89e6c98d"
         );
         assert_eq!(
-            check_edited("marker\n \n", Ground::default()),
+            check_edited("marker\n \n", Comparison::default()),
             ["the handoff is empty"]
         );
         assert_eq!(
-            check_edited("marker\nA_PASSWORD=hunter2", Ground::default()),
+            check_edited("marker\nA_PASSWORD=hunter2", Comparison::default()),
             ["1 secret stands in your text: it is sent, and masked in what is kept"]
         );
     }

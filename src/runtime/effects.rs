@@ -12,8 +12,8 @@ use crate::{
     agent::claude::limits::words_on_screen,
     app::{
         self, Effect, Effects, Event,
-        effect::{Rung, StartAgent},
-        event::{BridgeEvent, Exit, Ground, Lots, MadeAgain, PaneEvent, ReadEvent},
+        effect::{StartAgent, StopSignal},
+        event::{BridgeEvent, Exit, HandoffFiles, MadeAgain, NewIds, PaneEvent, ReadEvent},
         layout,
     },
     autopilot::RunNews,
@@ -300,7 +300,7 @@ impl Shell {
         }
     }
 
-    fn signal(&mut self, rung: Rung) {
+    fn signal(&mut self, rung: StopSignal) {
         if self.pane.starting.take().is_some() {
             // It has not begun, so that it need not be ended.
             let (iteration, exit) = (self.core.view().session.iteration, Exit::Code(0));
@@ -311,8 +311,8 @@ impl Shell {
             self.pane.remains.look(pty.pid());
         }
         let signal = match rung {
-            Rung::Interrupt => return,
-            Rung::Exit => {
+            StopSignal::Interrupt => return,
+            StopSignal::Exit => {
                 // To the agent alone: its children end by its own hand. The process is not reaped before we
                 // release it, so the number is still its own.
                 let pid = i32::try_from(pty.pid())
@@ -323,9 +323,9 @@ impl Shell {
                 }
                 return;
             }
-            Rung::Hangup => pty::Signal::Hangup,
-            Rung::Terminate => pty::Signal::Terminate,
-            Rung::Kill => pty::Signal::Kill,
+            StopSignal::Hangup => pty::Signal::Hangup,
+            StopSignal::Terminate => pty::Signal::Terminate,
+            StopSignal::Kill => pty::Signal::Kill,
         };
         if let Err(error) = pty.signal(signal) {
             tracing::debug!(%error, ?rung, "not signalled");
@@ -423,7 +423,7 @@ impl Shell {
         self.post(Event::Pane(PaneEvent::Spawned {
             iteration,
             process,
-            lots: new_ids(),
+            new_ids: new_ids(),
         }));
     }
 
@@ -582,14 +582,14 @@ impl Shell {
             let looked = tokio::task::spawn_blocking(look);
             let files = match tokio::time::timeout(GROUND_LIMIT, looked).await {
                 Ok(Ok(files)) => files,
-                _ => Ground {
+                _ => HandoffFiles {
                     warnings: vec!["the files of the handoff could not be looked at".to_owned()],
-                    ..Ground::default()
+                    ..HandoffFiles::default()
                 },
             };
             // The loop is gone, then.
             let _ = events
-                .send(Event::Read(ReadEvent::Ground(Box::new(files))))
+                .send(Event::Read(ReadEvent::HandoffFiles(Box::new(files))))
                 .await;
         });
     }
@@ -724,9 +724,9 @@ impl Shell {
 
 /// New random ids for the next reboot.
 #[must_use]
-pub fn new_ids() -> Lots {
+pub fn new_ids() -> NewIds {
     let nonce = uuid::Uuid::new_v4().simple().to_string();
-    Lots {
+    NewIds {
         reboot: uuid::Uuid::new_v4(),
         session: SessionId::new(uuid::Uuid::new_v4()),
         nonce: nonce.get(..8).unwrap_or(&nonce).to_owned(),

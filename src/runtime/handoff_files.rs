@@ -18,7 +18,7 @@ use rustix::{
 };
 
 use crate::{
-    app::event::Ground,
+    app::event::HandoffFiles,
     clean,
     handoff::{IncludedFile, generate::FILE_CAP},
     private_file::{self, OpenError},
@@ -32,9 +32,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Looks and reads.
 #[must_use]
-pub fn read(project: &Path, named: &[String], include: &[String]) -> Ground {
+pub fn read(project: &Path, named: &[String], include: &[String]) -> HandoffFiles {
     let end = Instant::now() + TIME_LIMIT;
-    let mut files = Ground::default();
+    let mut files = HandoffFiles::default();
     for name in include.iter().take(INCLUDED_CAP) {
         match included(project, name) {
             Ok(file) => files.included.push(file),

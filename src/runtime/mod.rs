@@ -66,7 +66,7 @@ use crate::{
         self, Core, Effect, Event, Model,
         event::{HostEvent, ReadEvent, TimerId},
         layout::layout,
-        news::Glimpse,
+        news::ModelSnapshot,
     },
     clock::At,
     config::load::{Flags, paths::Paths},
@@ -385,7 +385,7 @@ impl Shell {
     fn update(&mut self, event: Event) {
         let at = self.at();
         let key = matches!(event, Event::Host(HostEvent::Input(HostInput::Key { .. })));
-        let before = Glimpse::of(self.core.view());
+        let before = ModelSnapshot::of(self.core.view());
         let blocked = key.then(|| app::reboot::blocked_by(self.core.view()));
         let prefixed = self.core.view().view.prefixed;
         let effects = self.core.update(at, event);
@@ -400,7 +400,7 @@ impl Shell {
             let unchanged = blocked.is_some_and(|blocked| {
                 blocked == app::reboot::blocked_by(self.core.view())
                     && prefixed == self.core.view().view.prefixed
-                    && before == Glimpse::of(self.core.view())
+                    && before == ModelSnapshot::of(self.core.view())
                     && self.core.view().reboot.attempt.is_none()
             });
             if !unchanged {

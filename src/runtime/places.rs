@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::{
     api::{
-        ApiError, Desk, Listening, Secrets, bind_control_socket, serve,
+        ApiError, Listening, RequestQueue, Secrets, bind_control_socket, serve,
         server::{Keys, SocketFile},
     },
     app::{
@@ -44,7 +44,7 @@ pub struct Places {
     /// The tokens.
     pub secrets: Secrets,
     /// What answers on the socket.
-    pub desk: Desk,
+    pub requests: RequestQueue,
     /// Where they may lie.
     pub paths: Paths,
     /// The project's name in sockets.
@@ -66,10 +66,10 @@ pub struct Endpoint {
 impl Endpoint {
     /// Serves the control socket; none if it is a port.
     #[must_use]
-    pub fn open(listening: Listening, keys: Keys, desk: Desk) -> Option<Self> {
+    pub fn open(listening: Listening, keys: Keys, requests: RequestQueue) -> Option<Self> {
         let socket = listening.file()?;
         let (close, closed) = oneshot::channel();
-        let serving = tokio::spawn(serve(listening, keys, desk, async {
+        let serving = tokio::spawn(serve(listening, keys, requests, async {
             // A sender that is gone means the same.
             let _ = closed.await;
         }));
@@ -209,8 +209,9 @@ impl Places {
     fn bind_again(&mut self) -> Result<(), ApiError> {
         let mut refused = None;
         for socket in self.paths.control_sockets(&self.hash) {
-            let bound = bind_control_socket(&socket)
-                .map(|listening| Endpoint::open(listening, self.secrets.keys(), self.desk.clone()));
+            let bound = bind_control_socket(&socket).map(|listening| {
+                Endpoint::open(listening, self.secrets.keys(), self.requests.clone())
+            });
             match bound {
                 Ok(Some(endpoint)) => {
                     self.endpoint = endpoint;

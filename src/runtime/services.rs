@@ -19,7 +19,7 @@ use crate::{
     app::{
         Event, compaction,
         event::{BridgeEvent, CallId},
-        report, tally,
+        metrics, report,
     },
     transcript::SessionId,
 };
@@ -174,7 +174,7 @@ impl Shell {
                 self.post(Event::Bridge(BridgeEvent::Said(report)));
                 Reply::Accepted
             }
-            Request::Metrics => Reply::Metrics(Box::new(tally::metrics(self.core.view()))),
+            Request::Metrics => Reply::Metrics(Box::new(metrics::metrics(self.core.view()))),
             Request::Status => Reply::Status(Box::new(report::status(self.core.view()))),
             Request::History => Reply::History(report::history(self.core.view())),
             Request::Handoff { session } => match session.map(|id| id.parse().map_err(|_| id)) {

@@ -111,7 +111,7 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         config: start.config,
         lineage: kept.lineage,
         session: first_session(&plan),
-        lots: new_ids(),
+        new_ids: new_ids(),
         notes,
         generator: start.generator,
         host: speech.map_or_else(host::size, |_| front::HEADLESS),
@@ -332,11 +332,11 @@ fn show(model: &mut Model, warnings: Vec<String>, died: Option<String>, headless
             // Before the first line of the run: there is no footer.
             eprintln!("warning: {}", clean::one_line(&redact(&warning)));
         }
-        model.trouble(warning);
+        model.error(warning);
     }
     if let Some(died) = died {
         tracing::warn!(died);
-        model.notice(died);
+        model.info(died);
     }
 }
 

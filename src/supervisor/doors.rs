@@ -9,7 +9,7 @@ use tokio::{
 use uuid::Uuid;
 
 use crate::{
-    api::{Call, Desk, Feed, Listening, Secrets, bind_loopback, serve, server::Mailbox},
+    api::{Call, Feed, Listening, RequestQueue, Secrets, bind_loopback, serve, server::Mailbox},
     app::Event,
     config::load::paths::Paths,
     runtime::places::{self, Endpoint, Places, Watch},
@@ -72,23 +72,23 @@ impl Doors {
         let (calls_in, calls) = mpsc::channel(CALLS_IN_FLIGHT);
         let mark = Uuid::new_v4().simple().to_string();
         let feed = Feed::new(mark.get(..8).unwrap_or(&mark));
-        let desk = Desk::new(calls_in, feed.clone());
-        let mailbox = desk.mailbox.clone();
+        let requests = RequestQueue::new(calls_in, feed.clone());
+        let mailbox = requests.mailbox.clone();
         let (stop, stopped) = watch::channel(false);
         let port = match plan.listen {
             Some(address) => {
                 let listening = bind_loopback(address).await?;
-                Some(open_port(listening, &secrets, &desk, stopped))
+                Some(open_port(listening, &secrets, &requests, stopped))
             }
             None => None,
         };
-        let endpoint = Endpoint::open(listening, secrets.keys(), desk.clone())
+        let endpoint = Endpoint::open(listening, secrets.keys(), requests.clone())
             .ok_or(StartError::SocketIsPort)?;
         let places = Places {
             lock,
             endpoint,
             secrets,
-            desk,
+            requests,
             paths: plan.paths.clone(),
             hash,
             agents: PrivateDir::open_again(state.path()).ok(),
@@ -120,15 +120,15 @@ impl Doors {
 fn open_port(
     listening: Listening,
     secrets: &Secrets,
-    desk: &Desk,
+    requests: &RequestQueue,
     mut stopped: watch::Receiver<bool>,
 ) -> JoinHandle<()> {
-    let (keys, desk) = (secrets.keys(), desk.clone());
+    let (keys, requests) = (secrets.keys(), requests.clone());
     tokio::spawn(async move {
         let stop = async move {
             // A sender that is gone means the same.
             let _ = stopped.wait_for(|stop| *stop).await;
         };
-        serve(listening, keys, desk, stop).await;
+        serve(listening, keys, requests, stop).await;
     })
 }

@@ -136,7 +136,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
     };
     let decided = journal::recover(entry, evidence);
     tracing::warn!(step = %entry.step, ?marker, plan = decided.sentence, "recovering a reboot");
-    model.notice(decided.sentence.clone());
+    model.info(decided.sentence.clone());
     let closed = |step, outcome: &str| {
         Effect::Journal(Box::new(JournalEntry {
             step,

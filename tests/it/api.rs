@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pitstop::api::client::{self, Door};
+use pitstop::api::client::{self, ApiClient};
 use pitstop::api::server::{
     BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE, Mailbox, READ_LIMIT,
 };
@@ -22,7 +22,7 @@ use pitstop::api::wire::{
     Report, Request, SaveReply, StatusLineReply, StatusReport, TodoList, UsageAction,
     UsageActionKind, UsageReply,
 };
-use pitstop::api::{Call, Desk, Feed, Secrets, bind_control_socket, bind_loopback, serve};
+use pitstop::api::{Call, Feed, RequestQueue, Secrets, bind_control_socket, bind_loopback, serve};
 use pitstop::config::load::paths::project_hash;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -92,7 +92,7 @@ impl Supervisor {
         runtime.spawn(stand_in(behaviour, queue, Arc::clone(&heard)));
         let (stop, stopped) = oneshot::channel::<()>();
         let feed = Feed::new("t1");
-        let desk = Desk::new(calls, feed.clone());
+        let desk = RequestQueue::new(calls, feed.clone());
         let mailbox = desk.mailbox.clone();
         let served = runtime.spawn(serve(listening, secrets.keys(), desk, async {
             stopped.await.ok();
@@ -111,14 +111,14 @@ impl Supervisor {
     }
 
     fn socket(&self) -> PathBuf {
-        Door::from_observe_file(self.secrets.observe_file())
+        ApiClient::from_observe_file(self.secrets.observe_file())
             .unwrap()
             .socket()
             .to_owned()
     }
 
-    fn observe(&self) -> Door {
-        Door::from_observe_file(self.secrets.observe_file()).unwrap()
+    fn observe(&self) -> ApiClient {
+        ApiClient::from_observe_file(self.secrets.observe_file()).unwrap()
     }
 
     fn token(&self, right: &str) -> String {

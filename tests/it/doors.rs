@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pitstop::api::client::Door;
+use pitstop::api::client::ApiClient;
 use serde_json::{Value, json};
 
 use crate::{
@@ -30,14 +30,14 @@ fn soon() -> Instant {
 }
 
 fn get(home: &Home, path: &str) -> (u16, String) {
-    let door = Door::from_control_file(&control_file(home)).unwrap();
-    let answer = door.get(path, soon()).unwrap();
+    let client = ApiClient::from_control_file(&control_file(home)).unwrap();
+    let answer = client.get(path, soon()).unwrap();
     (answer.status, String::from_utf8(answer.body).unwrap())
 }
 
 fn post(home: &Home, path: &str, body: &Value) -> (u16, Value) {
-    let door = Door::from_control_file(&control_file(home)).unwrap();
-    let answer = door
+    let client = ApiClient::from_control_file(&control_file(home)).unwrap();
+    let answer = client
         .post(path, body.to_string().as_bytes(), soon())
         .unwrap();
     (answer.status, serde_json::from_slice(&answer.body).unwrap())

@@ -540,7 +540,7 @@ fn no_circle_of_imports_is_large_and_none_leaves_its_folder_in_the_core() {
 const LEVELS: [&[&str]; 9] = [
     &["model", "event", "effect"],
     &["facts"],
-    &["tally"],
+    &["metrics"],
     &["draft"],
     &["reboot"],
     &["autopilot"],

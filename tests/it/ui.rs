@@ -368,7 +368,7 @@ fn a_reboot_that_waits_for_a_person_stands_on_the_screen_at_every_width() {
         assert!(shown.contains("Reboot"), "{columns}: {shown}");
         assert!(shown.contains("F5"), "{columns}: {shown}");
         // A notice has its time beside it, and it stands all the same.
-        model.trouble("the transcript cannot be followed any more, the gauge falls back");
+        model.error("the transcript cannot be followed any more, the gauge falls back");
         let shown = shot(&model);
         assert!(shown.contains("! the tr"), "{columns}: {shown}");
         assert!(shown.contains("Reboot"), "{columns}: {shown}");
@@ -402,7 +402,7 @@ fn the_banner_covers_nothing_of_the_agents() {
 fn the_footer_has_what_counts_at_every_width() {
     for columns in 40..=220 {
         let mut model = working((columns, 24));
-        model.trouble("the transcript cannot be followed any more, the gauge falls back");
+        model.error("the transcript cannot be followed any more, the gauge falls back");
         let shown = shot(&model);
         let footer = shown.lines().last().expect("a footer");
         assert!(footer.contains("idle"), "{columns}: {footer}");
@@ -541,7 +541,7 @@ fn scenes() -> Vec<Model> {
         Action::History,
     ] {
         let mut model = working(NORMAL);
-        model.trouble("something is wrong");
+        model.error("something is wrong");
         act(&mut model, action);
         scenes.push(model);
     }
@@ -617,7 +617,7 @@ fn hostile_text_reaches_no_cell_raw() {
     model.session.agent.limits = vec![hostile.to_owned()];
     model.session.agent.exit = Some(hostile.to_owned());
     model.view.notices.clear();
-    model.trouble(hostile);
+    model.error(hostile);
     model.draft.notes.text = format!("# {hostile}\n- [ ] {hostile}\n```\n{hostile}\n```");
     model.draft.handoff.generated.warnings = vec![hostile.to_owned()];
     model.draft.handoff.generated.left_out = vec![hostile.to_owned()];
@@ -741,7 +741,7 @@ fn variants(host: (u16, u16)) -> Vec<Model> {
     let mut all = Vec::new();
     for overlay in 0..9 {
         let mut model = working(host);
-        model.trouble("a notice that is too long for most of the terminals that it is shown on");
+        model.error("a notice that is too long for most of the terminals that it is shown on");
         match overlay {
             0 => {}
             1 => act(&mut model, Action::Help),
@@ -1309,9 +1309,9 @@ fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
 #[test]
 fn the_message_log_has_what_was_said_with_times() {
     let mut model = working((100, 30));
-    model.trouble("the transcript cannot be followed any more, the gauge falls back");
+    model.error("the transcript cannot be followed any more, the gauge falls back");
     model.now = at(790);
-    model.notice("reboot deferred by 3 turns");
+    model.info("reboot deferred by 3 turns");
     act(&mut model, Action::Messages);
     snapshot!("messages", &model);
     press(&mut model, KeyCode::Esc);

@@ -20,8 +20,8 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
-use super::Seat;
-use super::routes::{Fault, Shop, accepted, parse, read_body, send};
+use super::ConnectionSlot;
+use super::routes::{Fault, ServerState, accepted, parse, read_body, send};
 use crate::api::wire::Request;
 use crate::bridge::{
     FactBody, HelloBody, Invalid, Order, OrderBody, OrderId, Orders, OutcomeBody, PROTOCOL,
@@ -97,35 +97,39 @@ impl From<Rejection> for Fault {
 }
 
 pub(super) async fn bridge(
-    State(shop): State<Shop>,
+    State(state): State<ServerState>,
     message: Result<Path<String>, PathRejection>,
     request: HttpRequest,
 ) -> Result<Response, Fault> {
     let message = message.map(|Path(message)| message).unwrap_or_default();
-    let (body, seat) = read_body(request).await?;
-    let _answering = seat.answering();
+    let (body, slot) = read_body(request).await?;
+    let _answering = slot.answering();
     let sender = parse::<Sender>(&body)?.check()?;
     match message.as_str() {
-        "hello" => hello(&shop, sender, parse(&body)?).await,
+        "hello" => hello(&state, sender, parse(&body)?).await,
         "fact" => {
             let fact = parse::<FactBody>(&body)?.check()?;
-            let client = shop.desk.mailbox.heard(&sender)?;
-            said(&shop, sender, client, Said::Fact(fact)).await
+            let client = state.requests.mailbox.heard(&sender)?;
+            said(&state, sender, client, Said::Fact(fact)).await
         }
-        "poll" => poll(&shop, sender, &seat).await,
+        "poll" => poll(&state, sender, &slot).await,
         "take" => {
             let OrderBody { order } = parse(&body)?;
-            shop.desk.mailbox.heard(&sender)?;
-            let taken = shop.desk.mailbox.lock().take(&sender, order);
+            state.requests.mailbox.heard(&sender)?;
+            let taken = state.requests.mailbox.lock().take(&sender, order);
             Ok(exact(&json!({ "taken": taken })))
         }
         "answer" => {
             let OrderBody { order } = parse(&body)?;
             let outcome = parse::<OutcomeBody>(&body)?.check()?;
-            let client = shop.desk.mailbox.heard(&sender)?;
-            let answered = shop.desk.mailbox.lock().answer(&sender, order, &outcome);
+            let client = state.requests.mailbox.heard(&sender)?;
+            let answered = state
+                .requests
+                .mailbox
+                .lock()
+                .answer(&sender, order, &outcome);
             answered?;
-            said(&shop, sender, client, Said::Answered(order, outcome)).await
+            said(&state, sender, client, Said::Answered(order, outcome)).await
         }
         _ => Err(Fault::new(
             StatusCode::NOT_FOUND,
@@ -135,10 +139,10 @@ pub(super) async fn bridge(
     }
 }
 
-async fn hello(shop: &Shop, sender: Sender, hello: HelloBody) -> Result<Response, Fault> {
+async fn hello(state: &ServerState, sender: Sender, hello: HelloBody) -> Result<Response, Fault> {
     let hello = hello.check()?;
-    let greeted = shop
-        .desk
+    let greeted = state
+        .requests
         .mailbox
         .change(|orders| orders.hello(&sender, &hello));
     let what = match greeted {
@@ -146,14 +150,19 @@ async fn hello(shop: &Shop, sender: Sender, hello: HelloBody) -> Result<Response
         greeted => greeted.map(|()| Said::Hello)?,
     };
     let accepted = what == Said::Hello;
-    said(shop, sender, hello.client, what).await?;
+    said(state, sender, hello.client, what).await?;
     Ok(exact(
         &json!({ "protocol": PROTOCOL, "accepted": accepted }),
     ))
 }
 
 /// Passes on what was said.
-async fn said(shop: &Shop, sender: Sender, client: String, said: Said) -> Result<Response, Fault> {
+async fn said(
+    state: &ServerState,
+    sender: Sender,
+    client: String,
+    said: Said,
+) -> Result<Response, Fault> {
     let Sender { session, instance } = sender;
     let report = Report {
         session,
@@ -162,14 +171,18 @@ async fn said(shop: &Shop, sender: Sender, client: String, said: Said) -> Result
         said,
     };
     // Nothing is answered but that it has been taken.
-    send(shop, Request::Bridge(Box::new(report))).await?;
+    send(state, Request::Bridge(Box::new(report))).await?;
     Ok(accepted())
 }
 
-async fn poll(shop: &Shop, sender: Sender, seat: &Seat) -> Result<Response, Fault> {
-    let mailbox = &shop.desk.mailbox;
+async fn poll(
+    state: &ServerState,
+    sender: Sender,
+    slot: &ConnectionSlot,
+) -> Result<Response, Fault> {
+    let mailbox = &state.requests.mailbox;
     let client = mailbox.heard(&sender)?;
-    let Ok(_place) = shop.polls.try_acquire() else {
+    let Ok(_place) = state.polls.try_acquire() else {
         return Err(Fault::new(
             StatusCode::SERVICE_UNAVAILABLE,
             format!("expected at most {POLL_COUNT} polls at a time"),
@@ -177,10 +190,10 @@ async fn poll(shop: &Shop, sender: Sender, seat: &Seat) -> Result<Response, Faul
         ));
     };
     let number = mailbox.change(|orders| orders.begin_poll(&sender))?;
-    said(shop, sender.clone(), client, Said::Polled).await?;
-    let end = seat.came + HOLD;
+    said(state, sender.clone(), client, Said::Polled).await?;
+    let end = slot.came + HOLD;
     let mut changed = mailbox.0.changed.subscribe();
-    let mut closing = shop.closing.clone();
+    let mut closing = state.closing.clone();
     loop {
         changed.mark_unchanged();
         let (order, over) = {

@@ -26,7 +26,8 @@ use super::bridge::bridge;
 use super::secrets::Keys;
 use super::stream::events;
 use super::{
-    ANSWER_LIMIT, BODY_LIMIT, Call, Desk, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT, REFUSAL_LIMIT, Seat,
+    ANSWER_LIMIT, BODY_LIMIT, Call, ConnectionSlot, LINE_LIMIT, QUEUE_LIMIT, READ_LIMIT,
+    REFUSAL_LIMIT, RequestQueue,
 };
 use crate::api::endpoint::{Endpoint, Right};
 use crate::api::metrics;
@@ -55,8 +56,8 @@ const COUNT_LIMIT: u64 = 1_000_000_000;
 
 /// What every endpoint needs.
 #[derive(Clone, Debug)]
-pub(super) struct Shop {
-    pub desk: Desk,
+pub(super) struct ServerState {
+    pub requests: RequestQueue,
     pub keys: Keys,
     /// The port a `Host` must name; none on the Unix socket, where no browser can come from.
     pub port: Option<u16>,
@@ -70,9 +71,9 @@ pub(super) struct Shop {
     pub closing: watch::Receiver<bool>,
 }
 
-pub(super) fn router(shop: &Shop) -> Router {
+pub(super) fn router(state: &ServerState) -> Router {
     let routed = Endpoint::ALL.iter().fold(Router::new(), |router, &one| {
-        let gate = (shop.clone(), one);
+        let gate = (state.clone(), one);
         let method = handler(one).route_layer(from_fn_with_state(gate, enter));
         router.route(one.path(), method)
     });
@@ -80,11 +81,11 @@ pub(super) fn router(shop: &Shop) -> Router {
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn(private))
-        .layer(from_fn_with_state(shop.port, front))
-        .with_state(shop.clone())
+        .layer(from_fn_with_state(state.port, front))
+        .with_state(state.clone())
 }
 
-fn handler(endpoint: Endpoint) -> MethodRouter<Shop> {
+fn handler(endpoint: Endpoint) -> MethodRouter<ServerState> {
     match endpoint {
         Endpoint::Hook => post(hook),
         Endpoint::StatusLine => post(status_line),
@@ -257,15 +258,15 @@ async fn wrong_method() -> Fault {
 
 /// Lets a request in that may use the endpoint, once there is a place for it.
 async fn enter(
-    State((shop, endpoint)): State<(Shop, Endpoint)>,
+    State((state, endpoint)): State<(ServerState, Endpoint)>,
     request: HttpRequest,
     next: Next,
 ) -> Result<Response, Fault> {
-    check_right(&shop, request.headers(), endpoint.right())?;
+    check_right(&state, request.headers(), endpoint.right())?;
     if endpoint.is_urgent() {
         return Ok(next.run(request).await);
     }
-    let Ok(Ok(_place)) = timeout(PLACE_LIMIT, shop.general.acquire()).await else {
+    let Ok(Ok(_place)) = timeout(PLACE_LIMIT, state.general.acquire()).await else {
         return Err(Fault::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "too many requests at a time",
@@ -275,13 +276,13 @@ async fn enter(
     Ok(next.run(request).await)
 }
 
-fn check_right(shop: &Shop, headers: &HeaderMap, needed: Right) -> Result<(), Fault> {
+fn check_right(state: &ServerState, headers: &HeaderMap, needed: Right) -> Result<(), Fault> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let token = match (given.next(), given.next()) {
         (Some(value), None) => value.as_bytes().strip_prefix(b"Bearer "),
         _ => None,
     };
-    let right = token.and_then(|token| shop.keys.right_of(token));
+    let right = token.and_then(|token| state.keys.right_of(token));
     match right {
         Some(right) if right >= needed => Ok(()),
         Some(right) => {
@@ -308,7 +309,7 @@ fn check_right(shop: &Shop, headers: &HeaderMap, needed: Right) -> Result<(), Fa
 }
 
 async fn hook(
-    State(shop): State<Shop>,
+    State(state): State<ServerState>,
     event: Result<Path<String>, PathRejection>,
     request: HttpRequest,
 ) -> Result<Response, Fault> {
@@ -317,13 +318,13 @@ async fn hook(
         .map(|Path(event)| event)
         .filter(|event| is_event_name(event))
         .ok_or_else(|| FieldError::new("event", "a name of 1 to 40 letters", "something else"))?;
-    let (body, seat) = read_body(request).await?;
+    let (body, slot) = read_body(request).await?;
     // The payload goes on unparsed, valid or not: what to make of a torn one is the loop's to say,
     // and even then the event's name is news.
-    let _answering = seat.answering();
+    let _answering = slot.answering();
     let refusable = event == REFUSABLE_EVENT;
-    let queued = send(&shop, Request::Hook { event, body }).await;
-    count(&shop, &seat, queued.is_ok());
+    let queued = send(&state, Request::Hook { event, body }).await;
+    count(&state, &slot, queued.is_ok());
     let answer = queued?;
     if !refusable {
         return Ok(accepted());
@@ -336,19 +337,22 @@ async fn hook(
 }
 
 /// Counts a hook and how long it took until the loop had it.
-fn count(shop: &Shop, seat: &Seat, taken: bool) {
-    let mut hooks = shop.desk.hooks();
+fn count(state: &ServerState, slot: &ConnectionSlot, taken: bool) {
+    let mut hooks = state.requests.hooks();
     if taken {
-        hooks.note(u64::try_from(seat.came.elapsed().as_micros()).unwrap_or(u64::MAX));
+        hooks.note(u64::try_from(slot.came.elapsed().as_micros()).unwrap_or(u64::MAX));
     } else {
         hooks.lost += 1;
     }
 }
 
-async fn status_line(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
-    let (body, seat) = read_body(request).await?;
-    let _answering = seat.answering();
-    let answer = send(&shop, Request::StatusLine { body }).await?;
+async fn status_line(
+    State(state): State<ServerState>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let (body, slot) = read_body(request).await?;
+    let _answering = slot.answering();
+    let answer = send(&state, Request::StatusLine { body }).await?;
     Ok(match timeout(LINE_LIMIT, answer).await {
         Ok(Ok(Reply::StatusLine(line))) => Json(line).into_response(),
         // The figure has been taken; a line that comes late is worth nothing.
@@ -357,7 +361,7 @@ async fn status_line(State(shop): State<Shop>, request: HttpRequest) -> Result<R
 }
 
 async fn usage(
-    State(shop): State<Shop>,
+    State(state): State<ServerState>,
     query: Result<Query<Vec<(String, String)>>, QueryRejection>,
     request: HttpRequest,
 ) -> Result<Response, Fault> {
@@ -368,7 +372,7 @@ async fn usage(
         used_tokens: figure(&given, "used_tokens", 0)?,
         max_tokens: figure(&given, "max_tokens", 1)?,
     };
-    ask(&shop, seat_of(&request), Request::Usage(query)).await
+    ask(&state, seat_of(&request), Request::Usage(query)).await
 }
 
 /// The number of tokens of that name in a query, if it is given.
@@ -389,15 +393,18 @@ fn figure(given: &[(String, String)], name: &str, least: u64) -> Result<Option<u
     )
 }
 
-async fn auto_save(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
-    let (body, seat) = read_body(request).await?;
+async fn auto_save(
+    State(state): State<ServerState>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let (body, slot) = read_body(request).await?;
     let body = if body.is_empty() {
         SaveBody::default()
     } else {
         parse(&body)?
     };
     check_save(&body)?;
-    ask(&shop, seat, Request::Reported(Report::AutoSave(body))).await
+    ask(&state, slot, Request::Reported(Report::AutoSave(body))).await
 }
 
 fn check_save(body: &SaveBody) -> Result<(), FieldError> {
@@ -421,8 +428,11 @@ fn check_save(body: &SaveBody) -> Result<(), FieldError> {
     Ok(())
 }
 
-async fn git_commit(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
-    let (body, seat) = read_body(request).await?;
+async fn git_commit(
+    State(state): State<ServerState>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let (body, slot) = read_body(request).await?;
     let body: CommitBody = parse(&body)?;
     if !is_sha(&body.commit_sha) {
         let (least, most) = (SHA_DIGITS.start(), SHA_DIGITS.end());
@@ -430,14 +440,17 @@ async fn git_commit(State(shop): State<Shop>, request: HttpRequest) -> Result<Re
         return Err(FieldError::text("commit_sha", expected, &body.commit_sha).into());
     }
     check_count("files_changed", body.files_changed)?;
-    ask(&shop, seat, Request::Reported(Report::Commit(body))).await
+    ask(&state, slot, Request::Reported(Report::Commit(body))).await
 }
 
-async fn test_result(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
-    let (body, seat) = read_body(request).await?;
+async fn test_result(
+    State(state): State<ServerState>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let (body, slot) = read_body(request).await?;
     let body: TestBody = parse(&body)?;
     check_tests(&body)?;
-    ask(&shop, seat, Request::Reported(Report::Tests(body))).await
+    ask(&state, slot, Request::Reported(Report::Tests(body))).await
 }
 
 fn check_tests(body: &TestBody) -> Result<(), FieldError> {
@@ -483,24 +496,30 @@ fn check_count(name: &str, count: Option<u64>) -> Result<(), FieldError> {
     }
 }
 
-async fn metrics(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
-    let Reply::Metrics(report) = call(&shop, &seat_of(&request), Request::Metrics).await? else {
+async fn metrics(
+    State(state): State<ServerState>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let Reply::Metrics(report) = call(&state, &seat_of(&request), Request::Metrics).await? else {
         return Err(Fault::ending());
     };
-    let text = metrics::text(&report, &shop.desk.hooks());
+    let text = metrics::text(&report, &state.requests.hooks());
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }
 
-async fn status(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
-    ask(&shop, seat_of(&request), Request::Status).await
+async fn status(State(state): State<ServerState>, request: HttpRequest) -> Result<Response, Fault> {
+    ask(&state, seat_of(&request), Request::Status).await
 }
 
-async fn history(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
-    ask(&shop, seat_of(&request), Request::History).await
+async fn history(
+    State(state): State<ServerState>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    ask(&state, seat_of(&request), Request::History).await
 }
 
 async fn handoff(
-    State(shop): State<Shop>,
+    State(state): State<ServerState>,
     id: Result<Path<String>, PathRejection>,
     request: HttpRequest,
 ) -> Result<Response, Fault> {
@@ -510,7 +529,7 @@ async fn handoff(
         .filter(|id| is_session_id(id))
         .ok_or_else(|| FieldError::new("id", "a session's id or `current`", "something else"))?;
     let session = (id != PRESENT_SESSION).then_some(id);
-    ask(&shop, seat_of(&request), Request::Handoff { session }).await
+    ask(&state, seat_of(&request), Request::Handoff { session }).await
 }
 
 fn is_session_id(text: &str) -> bool {
@@ -519,7 +538,7 @@ fn is_session_id(text: &str) -> bool {
 }
 
 async fn order(
-    State(shop): State<Shop>,
+    State(state): State<ServerState>,
     name: Result<Path<String>, PathRejection>,
     request: HttpRequest,
 ) -> Result<Response, Fault> {
@@ -531,7 +550,7 @@ async fn order(
             "known are reboot, approve, defer, save, pause, resume, undo, stop and say",
         ));
     };
-    let (body, seat) = read_body(request).await?;
+    let (body, slot) = read_body(request).await?;
     if !body.is_empty() {
         parse::<serde_json::Map<String, serde_json::Value>>(&body)?;
     }
@@ -547,11 +566,11 @@ async fn order(
         }
         order => order,
     };
-    ask(&shop, seat, Request::Control(order)).await
+    ask(&state, slot, Request::Control(order)).await
 }
 
-async fn say(State(shop): State<Shop>, request: HttpRequest) -> Result<Response, Fault> {
-    let (body, seat) = read_body(request).await?;
+async fn say(State(state): State<ServerState>, request: HttpRequest) -> Result<Response, Fault> {
+    let (body, slot) = read_body(request).await?;
     let SayBody { text } = parse(&body)?;
     if text.len() > SAY_LIMIT {
         return Err(Fault {
@@ -562,11 +581,13 @@ async fn say(State(shop): State<Shop>, request: HttpRequest) -> Result<Response,
     if text.trim().is_empty() {
         return Err(FieldError::text("text", "some text to say", &text).into());
     }
-    ask(&shop, seat, Request::Control(Control::Say(text))).await
+    ask(&state, slot, Request::Control(Control::Say(text))).await
 }
 
 /// Reads a state-changing request's body, within the limits of size and time.
-pub(super) async fn read_body(request: HttpRequest) -> Result<(Vec<u8>, Arc<Seat>), Fault> {
+pub(super) async fn read_body(
+    request: HttpRequest,
+) -> Result<(Vec<u8>, Arc<ConnectionSlot>), Fault> {
     if !is_json(request.headers()) {
         return Err(Fault::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -574,8 +595,8 @@ pub(super) async fn read_body(request: HttpRequest) -> Result<(Vec<u8>, Arc<Seat
             "",
         ));
     }
-    let seat = seat_of(&request);
-    let body = timeout_at(seat.read_by, collect(request.into_body()))
+    let slot = seat_of(&request);
+    let body = timeout_at(slot.read_by, collect(request.into_body()))
         .await
         .map_err(|_| {
             Fault::new(
@@ -587,7 +608,7 @@ pub(super) async fn read_body(request: HttpRequest) -> Result<(Vec<u8>, Arc<Seat
                 "",
             )
         })??;
-    Ok((body, seat))
+    Ok((body, slot))
 }
 
 async fn collect(body: Body) -> Result<Vec<u8>, Fault> {
@@ -643,15 +664,15 @@ pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
     Ok(parsed)
 }
 
-pub(super) fn seat_of(request: &HttpRequest) -> Arc<Seat> {
-    let seat = request.extensions().get::<Arc<Seat>>();
-    Arc::clone(seat.expect("every request is marked with its seat before it is routed"))
+pub(super) fn seat_of(request: &HttpRequest) -> Arc<ConnectionSlot> {
+    let slot = request.extensions().get::<Arc<ConnectionSlot>>();
+    Arc::clone(slot.expect("every request is marked with its slot before it is routed"))
 }
 
 /// While this lives its connection is not pushed out.
-pub(super) struct Answering<'a>(&'a Seat);
+pub(super) struct Answering<'a>(&'a ConnectionSlot);
 
-impl Seat {
+impl ConnectionSlot {
     pub(super) fn answering(&self) -> Answering<'_> {
         self.answering.store(true, Ordering::Release);
         Answering(self)
@@ -665,10 +686,13 @@ impl Drop for Answering<'_> {
 }
 
 /// Puts a call into the loop's queue, waiting a moment if that is full.
-pub(super) async fn send(shop: &Shop, request: Request) -> Result<oneshot::Receiver<Reply>, Fault> {
+pub(super) async fn send(
+    state: &ServerState,
+    request: Request,
+) -> Result<oneshot::Receiver<Reply>, Fault> {
     let (reply, answer) = oneshot::channel();
     let call = Call { request, reply };
-    match timeout(QUEUE_LIMIT, shop.desk.calls.send(call)).await {
+    match timeout(QUEUE_LIMIT, state.requests.calls.send(call)).await {
         Ok(Ok(())) => Ok(answer),
         Ok(Err(_)) => Err(Fault::ending()),
         Err(_) => Err(Fault::new(
@@ -679,14 +703,22 @@ pub(super) async fn send(shop: &Shop, request: Request) -> Result<oneshot::Recei
     }
 }
 
-async fn ask(shop: &Shop, seat: Arc<Seat>, request: Request) -> Result<Response, Fault> {
-    call(shop, &seat, request).await.map(respond)
+async fn ask(
+    state: &ServerState,
+    slot: Arc<ConnectionSlot>,
+    request: Request,
+) -> Result<Response, Fault> {
+    call(state, &slot, request).await.map(respond)
 }
 
 /// Has the loop answer a request, within the limit of time.
-pub(super) async fn call(shop: &Shop, seat: &Seat, request: Request) -> Result<Reply, Fault> {
-    let _answering = seat.answering();
-    let answer = send(shop, request).await?;
+pub(super) async fn call(
+    state: &ServerState,
+    slot: &ConnectionSlot,
+    request: Request,
+) -> Result<Reply, Fault> {
+    let _answering = slot.answering();
+    let answer = send(state, request).await?;
     match timeout(ANSWER_LIMIT, answer).await {
         Ok(Ok(reply)) => Ok(reply),
         Ok(Err(_)) => Err(Fault::ending()),

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The feeder waits for its reader no longer than [`READER_LIMIT`], and never while the ring turns past it: then the
-//! connection is closed, and the reader may come back with the id it saw last (`Last-Event-ID`). A stream keeps its seat
+//! connection is closed, and the reader may come back with the id it saw last (`Last-Event-ID`). A stream keeps its slot
 //! for as long as it lives, so there are few of them.
 
 use std::convert::Infallible;
@@ -21,8 +21,8 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use super::routes::{Fault, Shop, call, seat_of};
-use super::{Feed, Seat};
+use super::routes::{Fault, ServerState, call, seat_of};
+use super::{ConnectionSlot, Feed};
 use crate::api::news::{News, NewsKind};
 use crate::api::wire::{Reply, Request};
 
@@ -47,13 +47,13 @@ struct Reader {
     seen: u64,
     out: mpsc::Sender<String>,
     closing: watch::Receiver<bool>,
-    seat: Arc<Seat>,
+    slot: Arc<ConnectionSlot>,
     /// Held for as long as the stream lives.
     _place: OwnedSemaphorePermit,
 }
 
 pub(super) async fn events(
-    State(shop): State<Shop>,
+    State(state): State<ServerState>,
     request: HttpRequest,
 ) -> Result<Response, Fault> {
     let crowded = |_| {
@@ -63,29 +63,29 @@ pub(super) async fn events(
             "close one of them",
         )
     };
-    let place = Arc::clone(&shop.streams)
+    let place = Arc::clone(&state.streams)
         .try_acquire_owned()
         .map_err(crowded)?;
-    let seat = seat_of(&request);
-    let feed = shop.desk.feed.clone();
+    let slot = seat_of(&request);
+    let feed = state.requests.feed.clone();
     let last = request.headers().get("last-event-id");
     let known = last
         .and_then(|id| feed.number(id.to_str().ok()?))
         .filter(|seen| feed.after(*seen, 0).is_some());
     let (seen, first) = match known {
         Some(seen) => (seen, String::new()),
-        None => begin(&shop, &seat, last.is_some()).await?,
+        None => begin(&state, &slot, last.is_some()).await?,
     };
-    // From here on the seat is the stream's: it is not pushed out, and its time is not limited.
-    seat.answering.store(true, Ordering::Release);
-    seat.streams.store(true, Ordering::Release);
+    // From here on the slot is the stream's: it is not pushed out, and its time is not limited.
+    slot.answering.store(true, Ordering::Release);
+    slot.streams.store(true, Ordering::Release);
     let (out, pieces) = mpsc::channel(PIECES);
     let reader = Reader {
         feed,
         seen,
         out,
-        closing: shop.closing.clone(),
-        seat,
+        closing: state.closing.clone(),
+        slot,
         _place: place,
     };
     tokio::spawn(reader.feed(first));
@@ -100,9 +100,13 @@ pub(super) async fn events(
 }
 
 /// The number to go on from and the first events: how things stand, after a note if something is missing.
-async fn begin(shop: &Shop, seat: &Seat, missing: bool) -> Result<(u64, String), Fault> {
+async fn begin(
+    state: &ServerState,
+    slot: &ConnectionSlot,
+    missing: bool,
+) -> Result<(u64, String), Fault> {
     // Before the status is taken: what happens in between is sent twice rather than not at all.
-    let seen = shop.desk.feed.newest();
+    let seen = state.requests.feed.newest();
     let mut first = String::new();
     if missing {
         let gap = News {
@@ -111,14 +115,14 @@ async fn begin(shop: &Shop, seat: &Seat, missing: bool) -> Result<(u64, String),
         };
         first.push_str(&gap.to_event(None));
     }
-    let Reply::Status(status) = call(shop, seat, Request::Status).await? else {
+    let Reply::Status(status) = call(state, slot, Request::Status).await? else {
         return Err(Fault::ending());
     };
     let status = News {
         kind: NewsKind::Status,
         data: serde_json::to_value(status).unwrap_or_default(),
     };
-    first.push_str(&status.to_event(Some(&shop.desk.feed.id(seen))));
+    first.push_str(&status.to_event(Some(&state.requests.feed.id(seen))));
     Ok((seen, first))
 }
 
@@ -167,6 +171,6 @@ impl Reader {
 
     fn give_up(&self, why: &str) {
         tracing::warn!(why, "a listener to events was dropped");
-        self.seat.lost.notify_one();
+        self.slot.lost.notify_one();
     }
 }

@@ -88,7 +88,7 @@ pub(super) fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
     run.due = None;
     model.reboot.paused = true;
     let key = resume_key(model);
-    model.notice(format!("the run is paused by {by}: {key} resumes it"));
+    model.info(format!("the run is paused by {by}: {key} resumes it"));
     vec![tell(RunNews::Paused { by: by.to_owned() })]
 }
 
@@ -138,7 +138,7 @@ pub fn pause(model: &mut Model, by: &'static str) -> Vec<Effect> {
     if model.autopilot.is_some() {
         return hold(model, by);
     }
-    model.notice("paused: no automatic reboots");
+    model.info("paused: no automatic reboots");
     Vec::new()
 }
 
@@ -146,7 +146,7 @@ pub fn pause(model: &mut Model, by: &'static str) -> Vec<Effect> {
 pub fn go_on(model: &mut Model) -> Result<Vec<Effect>, String> {
     let effects = resume(model)?;
     model.reboot.paused = false;
-    model.notice("resumed");
+    model.info("resumed");
     Ok(effects)
 }
 
@@ -172,7 +172,7 @@ pub fn say(model: &mut Model, text: String) -> Result<Vec<Effect>, String> {
         return Err("the run is over".to_owned());
     }
     run.pilot.say(text)?;
-    model.notice("it is typed at the next safe moment");
+    model.info("it is typed at the next safe moment");
     Ok(Vec::new())
 }
 
@@ -190,7 +190,7 @@ pub fn headless(model: &mut Model) -> Vec<Effect> {
         run.pilot.plan.attended = false;
     }
     model.view.overlay = None;
-    model.notice("the terminal is gone: the run goes on headless");
+    model.info("the terminal is gone: the run goes on headless");
     // An editor has gone with it.
     model.view.external = None;
     let tripped = match model.autopilot.as_ref().map(|run| &run.pilot.phase) {

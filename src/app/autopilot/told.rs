@@ -185,9 +185,9 @@ pub fn report(model: &Model) -> Option<RunReport> {
             .iter()
             .filter(|one| one.reboot.is_some())
             .count(),
-        commits: model.outside.tally.commits,
-        tests_passed: model.outside.tally.tests_passed,
-        tests_failed: model.outside.tally.tests_failed,
+        commits: model.outside.counters.commits,
+        tests_passed: model.outside.counters.tests_passed,
+        tests_failed: model.outside.counters.tests_failed,
         timeline: timeline(model),
     })
 }

@@ -165,7 +165,7 @@ pub fn task_read(model: &mut Model, task: Result<String, String>) -> Vec<Effect>
                 handoff::draft(model);
             }
         }
-        Err(why) => model.trouble(format!("the task is kept as it was read last: {why}")),
+        Err(why) => model.error(format!("the task is kept as it was read last: {why}")),
     }
     let asked = model
         .autopilot
@@ -332,7 +332,7 @@ pub(super) fn fresh(model: &mut Model) -> Vec<Effect> {
         effects
     } else {
         reboot::request(model, Cause::Autopilot, false).unwrap_or_else(|why| {
-            model.trouble(why);
+            model.error(why);
             Vec::new()
         })
     };

@@ -206,7 +206,7 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Ef
     if moments.commits.len() > COMMITS_KEPT {
         moments.commits.pop_front();
     }
-    model.outside.tally.commits += 1;
+    model.outside.counters.commits += 1;
     let mut tags = vec!["git-commit".to_owned()];
     tags.extend(made.branch.clone());
     tags.push(made.short().to_owned());
@@ -219,7 +219,7 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Ef
         sha: made.sha.clone(),
         subject: made.subject.clone(),
     };
-    model.notice(told(&signal));
+    model.info(told(&signal));
     Some(seen(
         model,
         signal,
@@ -251,9 +251,9 @@ pub(in crate::app) fn tested(
     }
     let word = if total.passed { "passed" } else { "failed" };
     if total.passed {
-        model.outside.tally.tests_passed += 1;
+        model.outside.counters.tests_passed += 1;
     } else {
-        model.outside.tally.tests_failed += 1;
+        model.outside.counters.tests_failed += 1;
     }
     let mut tags = vec![format!("tests-{word}")];
     tags.extend(total.count.map(|count| format!("tests-{count}")));

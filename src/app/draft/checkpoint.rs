@@ -79,7 +79,7 @@ pub fn saved_scratchpad(text: &str, human: &HumanLines) -> SavedScratchpad {
 
 /// An id that no other checkpoint has.
 pub fn next_id(model: &mut Model) -> Uuid {
-    id(model.reboot.lots.reboot, model.next_epoch())
+    id(model.reboot.new_ids.reboot, model.next_epoch())
 }
 
 /// An id of its own for each checkpoint: the core has no randomness, so a number that none before it had is mixed
@@ -92,7 +92,7 @@ fn id(drawn: Uuid, number: u64) -> Uuid {
 /// The key.
 pub fn by_key(model: &mut Model) -> Vec<Effect> {
     let (_, effects) = save(model, vec![MANUAL.to_owned()]);
-    model.notice("checkpoint saved");
+    model.info("checkpoint saved");
     effects
 }
 
@@ -149,7 +149,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
     let reply = Reply::Checkpoint(Box::new(reply));
     model.draft.saves.push((checkpoint.id, call, reply));
     effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
-    model.notice("checkpoint saved");
+    model.info("checkpoint saved");
     effects
 }
 
@@ -231,7 +231,7 @@ pub fn after_turn(model: &mut Model) -> Vec<Effect> {
     }
     let mut effects = scratchpad::save(model);
     let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
-    let checkpoint = snapshot(model, model.reboot.lots.reboot, tags);
+    let checkpoint = snapshot(model, model.reboot.new_ids.reboot, tags);
     effects.push(Effect::SaveCheckpoint(Box::new(checkpoint)));
     effects
 }

@@ -61,7 +61,7 @@ fn make(model: &mut Model) {
     let marker = Marker {
         run: model.run().to_string(),
         iteration: model.session.iteration.get(),
-        nonce: model.reboot.lots.nonce.clone(),
+        nonce: model.reboot.new_ids.nonce.clone(),
     };
     // Without a model the summary is made of the same records as the work at hand, which says it better.
     let says_more = model.draft.work.is_empty() || model.draft.summary.is_by_model();
@@ -72,7 +72,7 @@ fn make(model: &mut Model) {
         .filter(|_| says_more);
     let git = git_lines(&model.draft.git, &model.config.handoff);
     if let Some(edited) = &model.draft.handoff.edited {
-        let warnings = quality::check_edited(&edited.text, ground(model));
+        let warnings = quality::check_edited(&edited.text, comparison(model));
         if let Some(edited) = &mut model.draft.handoff.edited {
             edited.warnings = warnings;
         }
@@ -98,9 +98,9 @@ fn make(model: &mut Model) {
         first_request: first_request.map_or("", |said| &said.text),
         latest_request: latest_request.map_or("", |said| &said.text),
         work: Some(&model.draft.work),
-        included_files: &model.draft.ground.included,
+        included_files: &model.draft.handoff_files.included,
         include_tests: model.config.handoff.include_test_state,
-        ground: ground(model),
+        comparison: comparison(model),
         ..Sources::new(&marker, &state)
     };
     let limits = Limits {
@@ -117,7 +117,7 @@ fn make(model: &mut Model) {
         }
     }
     close(&mut model.draft.handoff.generated, &closing);
-    let unread = model.draft.ground.warnings.iter().cloned();
+    let unread = model.draft.handoff_files.warnings.iter().cloned();
     model.draft.handoff.generated.warnings.extend(unread);
     if let Some(warning) = wins_little(model) {
         model.draft.handoff.generated.warnings.push(warning);
@@ -147,13 +147,13 @@ fn none(marker: Marker) -> Handoff {
 }
 
 /// What the warnings compare with.
-fn ground(model: &Model) -> quality::Ground<'_> {
+fn comparison(model: &Model) -> quality::Comparison<'_> {
     let head = match &model.draft.git {
         GitState::Facts(repository) => repository.head.as_deref(),
         _ => None,
     };
-    quality::Ground {
-        missing: &model.draft.ground.missing,
+    quality::Comparison {
+        missing: &model.draft.handoff_files.missing,
         head,
     }
 }
@@ -271,7 +271,7 @@ pub fn take_edit(model: &mut Model, body: &str) {
     model.draft.handoff.edited =
         (edited.text != model.draft.handoff.generated.text).then_some(edited);
     compare(model);
-    model.notice("the handoff is yours now: it is sent as you wrote it");
+    model.info("the handoff is yours now: it is sent as you wrote it");
 }
 
 /// Keeps a body without a word about it: the message of a reboot that was taken back.
@@ -292,7 +292,7 @@ pub fn leave_edit(model: &mut Model) {
 pub fn discard_edit(model: &mut Model) {
     if model.draft.handoff.edited.take().is_some() {
         compare(model);
-        model.notice("your version of the handoff is dropped: it follows its sources again");
+        model.info("your version of the handoff is dropped: it follows its sources again");
     }
 }
 

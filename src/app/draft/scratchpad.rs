@@ -38,7 +38,7 @@ pub fn read(model: &mut Model, disk: Option<String>) -> Vec<Effect> {
             return Vec::new();
         }
         notes.disk.clear();
-        model.notice("the scratchpad's file was gone: it is written again");
+        model.info("the scratchpad's file was gone: it is written again");
         return write(model);
     };
     if disk == notes.disk {
@@ -128,7 +128,7 @@ fn take(model: &mut Model, by: Author, text: &str) -> Vec<Effect> {
             let base = editor.base.clone();
             editor.replace(&merged);
             editor.base = base;
-            model.notice("the scratchpad was changed meanwhile: both versions are in your edit");
+            model.info("the scratchpad was changed meanwhile: both versions are in your edit");
         }
     }
     handoff::draft(model);
@@ -191,7 +191,7 @@ pub fn saved(model: &mut Model, text: String) -> Vec<Effect> {
     {
         return Vec::new();
     }
-    model.notice("the scratchpad is saved again");
+    model.info("the scratchpad is saved again");
     mark_version(model)
 }
 
@@ -201,7 +201,7 @@ pub fn not_saved(model: &mut Model, why: String) -> Vec<Effect> {
     model.draft.save_epoch = epoch;
     let mut effects = vec![Effect::SetTimer(TimerId::SaveNotes(epoch), RETRY)];
     if model.draft.notes.unsaved.as_ref() != Some(&why) {
-        model.trouble(format!("the scratchpad is not saved: {why}"));
+        model.error(format!("the scratchpad is not saved: {why}"));
     }
     model.draft.notes.unsaved = Some(why);
     effects.extend(mark_version(model));
@@ -251,9 +251,7 @@ fn restore_saved(model: &mut Model) -> Vec<Effect> {
     let notes = &mut model.draft.notes;
     let merged = notes.human.kept(&notes.text, &text);
     if merged != text {
-        model.notice(
-            "the checkpoint's scratchpad is back; lines of yours that it did not have stay",
-        );
+        model.info("the checkpoint's scratchpad is back; lines of yours that it did not have stay");
     }
     let notes = &mut model.draft.notes;
     notes.human.extend(human);
@@ -284,7 +282,7 @@ fn take_versions(model: &mut Model, mut versions: Versions) -> Vec<Effect> {
         let text = merge(over, &last.text, &notes.text);
         let text = human.kept(&last.text, &text);
         notes.human = human;
-        model.notice("the scratchpad of last time could not be saved then: it is back");
+        model.info("the scratchpad of last time could not be saved then: it is back");
         return take(model, Author::Human, &text);
     }
     notes.human = HumanLines::since(Some(&last), &notes.text);
@@ -354,7 +352,7 @@ pub fn look(model: &mut Model, older: bool) {
     let at = match (notes.looking, older) {
         (None, true) if oldest > 0 => Some(1),
         (None, _) => {
-            model.notice("there is no earlier version of the scratchpad");
+            model.info("there is no earlier version of the scratchpad");
             return;
         }
         (Some(at), true) => Some((at + 1).min(oldest)),
@@ -371,7 +369,7 @@ pub fn restore(model: &mut Model) -> Vec<Effect> {
     };
     model.draft.notes.looking = None;
     model.draft.notes.scroll = 0;
-    model.notice(format!(
+    model.info(format!(
         "version {} of the scratchpad is back",
         version.number
     ));

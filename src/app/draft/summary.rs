@@ -197,13 +197,13 @@ pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) -> Vec<Effec
                     "; {count} names or numbers in it are not found in the session, and marked"
                 ),
             };
-            model.notice(format!(
+            model.info(format!(
                 "the summary is written, in {} s{marked}",
                 duration_ms.div_ceil(1000)
             ));
         }
         Err(why) => {
-            model.trouble(format!("no summary by a model: {why}"));
+            model.error(format!("no summary by a model: {why}"));
             note(model, &why, cost_usd, Some(duration_ms));
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     api::wire::Reply,
-    app::event::{CallId, Ground},
+    app::event::{CallId, HandoffFiles},
     breakpoint::git::GitState,
     handoff::{Generator, Marker, PreservedState},
     transcript::work::WorkAtHand,
@@ -31,7 +31,7 @@ pub struct Draft {
     /// Git.
     pub git: GitState,
     /// The files that the handoff names and includes.
-    pub ground: Ground,
+    pub handoff_files: HandoffFiles,
     /// The last shell commands, as the handoff tells them.
     pub commands: String,
     /// The agent's own to-do list.
@@ -63,7 +63,7 @@ impl Draft {
             handoff: HandoffPanel::empty(marker),
             generator,
             git: GitState::NoRepository,
-            ground: Ground::default(),
+            handoff_files: HandoffFiles::default(),
             commands: String::new(),
             todo: TodoList::default(),
             heard: Heard::default(),

@@ -1,12 +1,12 @@
 //! How far ending the agent is.
 
-use crate::app::effect::Rung;
+use crate::app::effect::StopSignal;
 
 /// How far ending the agent is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// The rung that is being tried.
-    pub rung: Rung,
+    pub rung: StopSignal,
     /// The epoch of its timers.
     pub(in crate::app) epoch: u64,
     /// Whether there is no time for manners.

@@ -2,7 +2,7 @@
 
 use crate::lineage::EndReason;
 
-use super::tally::Tally;
+use super::counters::Counters;
 
 /// How far quitting is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Quitting {
 #[derive(Debug, Default)]
 pub struct Outside {
     /// What is counted for monitoring.
-    pub tally: Tally,
+    pub counters: Counters,
     /// Why the store cannot be used and history is kept in memory, while that is so.
     pub store_trouble: Option<String>,
     /// Which of the supervisor's own places are gone and cannot be made again, and why.

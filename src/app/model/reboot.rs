@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    app::event::Lots,
+    app::event::NewIds,
     clock::At,
     config::RebootMode,
     guard::Level,
@@ -29,7 +29,7 @@ pub struct Reboot {
     /// Whether reboots by themselves are paused.
     pub paused: bool,
     /// Random values for the next reboot.
-    pub lots: Lots,
+    pub new_ids: NewIds,
     /// The unsent prompt of the session before, until it stands in this one's prompt box.
     pub unsent: Option<String>,
     /// How far ending the agent is, if it is being ended.
@@ -48,11 +48,11 @@ pub struct Reboot {
 
 impl Reboot {
     /// None is under way, and none has been.
-    pub(super) const fn new(mode: RebootMode, lots: Lots) -> Self {
+    pub(super) const fn new(mode: RebootMode, new_ids: NewIds) -> Self {
         Self {
             mode,
             paused: false,
-            lots,
+            new_ids,
             unsent: None,
             ending: None,
             attempt: None,

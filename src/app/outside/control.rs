@@ -19,7 +19,7 @@ use crate::app::{
     facts::{EDITOR, blocked_by, is_unattended},
     model::{Focus, Model, Overlay},
     reboot::{self, Approval, leave::leave, say},
-    session::{agent, figures::guard_settings, outward},
+    session::{agent, figures::guard_settings, host_output},
 };
 
 /// How long a notice stays in the footer.
@@ -93,7 +93,7 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<E
         .quitting
         .map_or(EndReason::Shutdown, |quitting| quitting.reason);
     if let Some(signal) = signal.filter(|_| !urgent) {
-        model.notice(format!(
+        model.info(format!(
             "{signal}: the agent is ended cleanly; once more ends it at once"
         ));
     }
@@ -127,7 +127,7 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
     };
     // Whoever sets who decides wants it to count from now on.
     model.reboot.quiet = None;
-    model.notice(match model.reboot.mode {
+    model.info(match model.reboot.mode {
         RebootMode::Manual => "manual: a reboot only by key",
         RebootMode::Ask => "ask: at the compact line you are asked, nothing goes ahead without you",
         RebootMode::Auto => "auto: at the compact line a reboot is announced, then goes ahead",
@@ -138,9 +138,9 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
 /// The store cannot be used any more, or can again.
 pub fn store_trouble(model: &mut Model, trouble: Option<String>) -> Vec<Effect> {
     match &trouble {
-        Some(why) => model.trouble(format!("history is kept in memory: {why}")),
+        Some(why) => model.error(format!("history is kept in memory: {why}")),
         None if model.outside.store_trouble.is_some() => {
-            model.notice("the database works again: what waited in memory is written");
+            model.info("the database works again: what waited in memory is written");
         }
         None => {}
     }
@@ -154,11 +154,11 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
         ScreenFact::Title(title) => {
             model.session.title = title;
             let mut effects = agent::title_changed(model);
-            effects.push(outward::titled(model));
+            effects.push(host_output::titled(model));
             effects
         }
-        ScreenFact::Bell | ScreenFact::Notification { .. } => outward::called(model, fact),
-        ScreenFact::Progress(progress) => outward::progressed(model, progress),
+        ScreenFact::Bell | ScreenFact::Notification { .. } => host_output::called(model, fact),
+        ScreenFact::Progress(progress) => host_output::progressed(model, progress),
         ScreenFact::ClipboardStore(text) => {
             let allowed = match model.config.ui.clipboard {
                 ClipboardPolicy::Allow => true,
@@ -190,7 +190,7 @@ pub fn reconfigure(model: &mut Model, config: Config) -> Vec<Effect> {
     let settings = guard_settings(&model.config);
     model.session.guard.set_settings(settings);
     handoff::draft(model);
-    model.notice("the configuration was read again");
+    model.info("the configuration was read again");
     vec![handoff::read_ground(model)]
 }
 

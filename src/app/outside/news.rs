@@ -15,7 +15,7 @@ use crate::app::{effect::Effect, model::Model, outside::report};
 
 /// As much of the model as makes news.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Glimpse {
+pub struct ModelSnapshot {
     session: SessionId,
     iteration: IterationId,
     state: AgentState,
@@ -26,7 +26,7 @@ pub struct Glimpse {
     notice: Option<(At, usize)>,
 }
 
-impl Glimpse {
+impl ModelSnapshot {
     /// A look at the model.
     #[must_use]
     pub fn of(model: &Model) -> Self {

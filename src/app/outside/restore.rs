@@ -36,11 +36,11 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
     let handoff = handoff_of(
         checkpoint,
         &model.run().to_string(),
-        &model.reboot.lots.nonce,
+        &model.reboot.new_ids.nonce,
     );
     let at: DateTime<Utc> = model.now.wall;
     let entry = JournalEntry {
-        reboot_id: model.reboot.lots.reboot,
+        reboot_id: model.reboot.new_ids.reboot,
         run: model.run().clone(),
         iteration: model.session.iteration,
         step: Step::Starting,
@@ -57,7 +57,7 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
         trim: None,
     };
     let saved = checkpoint.created_at.format("%Y-%m-%d %H:%M UTC");
-    model.notice(format!(
+    model.info(format!(
         "goes on from the checkpoint of {} saved {saved}",
         checkpoint.environment
     ));

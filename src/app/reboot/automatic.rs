@@ -58,7 +58,7 @@ pub(super) fn be_quiet(model: &mut Model, turns: u32, reason: QuietReason) {
 
 /// A breaker did not let a reboot begin: it is tried again when the next turn has ended.
 pub(super) fn refused(model: &mut Model, why: &str) {
-    model.trouble(why);
+    model.error(why);
     be_quiet(model, 1, QuietReason::Breaker(why.to_owned()));
 }
 

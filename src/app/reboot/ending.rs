@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::api::wire::AgentState;
 
 use crate::app::{
-    effect::{Effect, Rung},
+    effect::{Effect, StopSignal},
     event::TimerId,
     model::{Model, ending::Ending},
     reboot::iteration::close_iteration,
@@ -39,23 +39,23 @@ pub fn begin(model: &mut Model, urgent: bool) -> Vec<Effect> {
         return Vec::new();
     }
     let rung = if urgent {
-        Rung::Hangup
+        StopSignal::Hangup
     } else {
-        first_rung(model)
+        first_signal(model)
     };
-    try_rung(model, rung, urgent)
+    try_signal(model, rung, urgent)
 }
 
-fn first_rung(model: &Model) -> Rung {
+fn first_signal(model: &Model) -> StopSignal {
     match (model.identity.agent_kind, model.session.agent.state) {
         // A program we know nothing about may take an interrupt for anything.
-        ("generic", _) => Rung::Hangup,
-        (_, AgentState::Busy) => Rung::Interrupt,
-        _ => Rung::Exit,
+        ("generic", _) => StopSignal::Hangup,
+        (_, AgentState::Busy) => StopSignal::Interrupt,
+        _ => StopSignal::Exit,
     }
 }
 
-fn try_rung(model: &mut Model, rung: Rung, urgent: bool) -> Vec<Effect> {
+fn try_signal(model: &mut Model, rung: StopSignal, urgent: bool) -> Vec<Effect> {
     let epoch = model.next_epoch();
     model.reboot.ending = Some(Ending {
         rung,
@@ -66,36 +66,38 @@ fn try_rung(model: &mut Model, rung: Rung, urgent: bool) -> Vec<Effect> {
     let reboot = &model.config.reboot;
     let deadline = match rung {
         _ if urgent => URGENT,
-        Rung::Interrupt => reboot.interrupt_timeout,
-        Rung::Exit => reboot.exit_timeout,
-        Rung::Hangup => reboot.hangup_timeout,
-        Rung::Terminate => reboot.terminate_timeout,
-        Rung::Kill => KILL_TIMEOUT,
+        StopSignal::Interrupt => reboot.interrupt_timeout,
+        StopSignal::Exit => reboot.exit_timeout,
+        StopSignal::Hangup => reboot.hangup_timeout,
+        StopSignal::Terminate => reboot.terminate_timeout,
+        StopSignal::Kill => KILL_TIMEOUT,
     };
     let act = match rung {
-        Rung::Interrupt => Effect::Type(b"\x1b".to_vec()),
-        Rung::Exit | Rung::Hangup | Rung::Terminate | Rung::Kill => Effect::Signal(rung),
+        StopSignal::Interrupt => Effect::Type(b"\x1b".to_vec()),
+        StopSignal::Exit | StopSignal::Hangup | StopSignal::Terminate | StopSignal::Kill => {
+            Effect::Signal(rung)
+        }
     };
-    vec![act, Effect::SetTimer(TimerId::EndRung(epoch), deadline)]
+    vec![act, Effect::SetTimer(TimerId::StopTimeout(epoch), deadline)]
 }
 
 /// A rung has had its time: the next one.
-pub fn rung_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
+pub fn signal_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
     let Some(ending) = model.reboot.ending.filter(|ending| ending.epoch == epoch) else {
         return Vec::new();
     };
     if let Some(next) = ending.rung.next() {
-        model.notice(format!(
+        model.info(format!(
             "the agent did not end on {}: {}",
             ending.rung.word(),
             next.word()
         ));
-        return try_rung(model, next, ending.urgent);
+        return try_signal(model, next, ending.urgent);
     }
     if let Some(ending) = &mut model.reboot.ending {
         ending.hopeless = true;
     }
-    model.trouble("the agent's process cannot be ended, not even by SIGKILL");
+    model.error("the agent's process cannot be ended, not even by SIGKILL");
     let Some(quitting) = model.outside.quitting else {
         return Vec::new();
     };
@@ -109,10 +111,10 @@ pub fn rung_over(model: &mut Model, epoch: u64) -> Vec<Effect> {
 pub fn turn_over(model: &mut Model) -> Vec<Effect> {
     match model.reboot.ending {
         Some(Ending {
-            rung: Rung::Interrupt,
+            rung: StopSignal::Interrupt,
             urgent,
             ..
-        }) => try_rung(model, Rung::Exit, urgent),
+        }) => try_signal(model, StopSignal::Exit, urgent),
         _ => Vec::new(),
     }
 }

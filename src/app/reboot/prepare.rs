@@ -116,7 +116,7 @@ fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
     let mut effects = end_attempt(model, Phase::Failed, Some(why));
     effects.push(card);
     if !by_itself {
-        model.trouble(said);
+        model.error(said);
     } else if model.autopilot.is_some() {
         model.happened.no_reboot = Some(NoReboot::Refused(why.to_owned()));
     } else {

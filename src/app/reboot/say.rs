@@ -126,9 +126,8 @@ pub fn prompted(model: &mut Model, prompt: &str) {
         model.session.saying = None;
     } else if saying.enters > 0 && prompt.contains(saying.text.trim()) {
         model.session.saying = None;
-        model.trouble(
-            "the prompt arrived with other text around it: look at the agent's last prompt",
-        );
+        model
+            .error("the prompt arrived with other text around it: look at the agent's last prompt");
     }
 }
 
@@ -179,7 +178,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     }
     if saying.enters == 0 {
         if saying.submits {
-            model.trouble(
+            model.error(
                 "the prompt box does not show what was typed, so it is not submitted: look at the agent's prompt",
             );
         }
@@ -190,7 +189,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     }
     let Some(look) = LOOKS.get(saying.enters) else {
         model.session.saying = None;
-        model.trouble("what was typed is not confirmed: look at the agent's prompt");
+        model.error("what was typed is not confirmed: look at the agent's prompt");
         return Vec::new();
     };
     // A dialog, a draft or an empty box: nothing is pressed, and the proof may still come.
@@ -226,7 +225,7 @@ fn disturbed(model: &mut Model) -> Option<Vec<Effect>> {
         return None;
     }
     if person && saying.submits {
-        model.trouble("you typed while a prompt was on its way: it is left in the prompt box");
+        model.error("you typed while a prompt was on its way: it is left in the prompt box");
     }
     Some(leave(model))
 }
@@ -283,14 +282,14 @@ fn stands(model: &mut Model, text: &str) -> Vec<Effect> {
         return Vec::new();
     }
     model.reboot.unsent = None;
-    model.notice("your unsent prompt stands in the prompt box again, still unsent");
+    model.info("your unsent prompt stands in the prompt box again, still unsent");
     vec![Effect::KeepDraft(None)]
 }
 
 /// It did not come to stand there; it is kept for the next start.
 fn lost_sight(model: &mut Model) {
     if model.reboot.unsent.take().is_some() {
-        model.trouble(
+        model.error(
             "your unsent prompt could not be put back: it is kept, and the next start tries again",
         );
     }

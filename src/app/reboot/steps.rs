@@ -16,6 +16,7 @@ use crate::app::{
     effect::{Effect, StartAgent},
     event::TimerId,
     facts::{is_safe, reads_task, restart_prompt, typing_refusal},
+    metrics,
     model::{
         Model, Overlay,
         reboot::{Attempt, Kind, Launch, NewAgent, Phase, Prepared, Proof, QuietReason},
@@ -26,7 +27,6 @@ use crate::app::{
         iteration::{close_iteration, open_iteration},
         moment, say, trim, unsent,
     },
-    tally,
 };
 
 /// What follows from what is true now.
@@ -369,7 +369,7 @@ fn rolling_back(model: &mut Model, launch: &Launch) -> Vec<Effect> {
         Launch::Running | Launch::Failed(_) => {}
     }
     let why = attempt.failure.clone().unwrap_or_default();
-    model.trouble(format!(
+    model.error(format!(
         "reboot rolled back, the old session is resumed: {why}"
     ));
     let card = moment::failed(model, &why, true);
@@ -394,7 +394,7 @@ fn finish(model: &mut Model, warmed_up: bool) -> Vec<Effect> {
     {
         current.reboot = Some(record);
     }
-    model.notice(match kind {
+    model.info(match kind {
         Kind::Fresh if verified => {
             let took = crate::format::short(total);
             format!("rebooted in {took}: iteration {iteration}, handoff confirmed")
@@ -497,7 +497,7 @@ pub fn draft_kept(model: &mut Model, text: Option<&str>) {
 /// Closes the attempt, in the journal too.
 pub(super) fn end_attempt(model: &mut Model, last: Phase, why: Option<&str>) -> Vec<Effect> {
     let step = last.step();
-    tally::reboot_ended(model, step, why);
+    metrics::reboot_ended(model, step, why);
     let hook = prepare::after_reboot(model, step, why);
     let mut on_disk = OnDisk::Nothing;
     if let Some(attempt) = &mut model.reboot.attempt {

@@ -44,7 +44,7 @@ pub fn take(model: &mut Model, on_disk: &OnDisk) -> Vec<Effect> {
         // One that is waiting to be put back already goes over to the session after.
         Unsent::Nothing => forget(model, on_disk),
         Unsent::Unreadable => {
-            model.trouble("your unsent prompt could not be read, and goes with the session");
+            model.error("your unsent prompt could not be read, and goes with the session");
             forget(model, on_disk)
         }
     }

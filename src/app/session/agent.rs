@@ -137,7 +137,7 @@ pub fn title_changed(model: &mut Model) -> Vec<Effect> {
     let listing = !model.is_generic() && claude::is_agent_view(&model.session.title);
     let mut effects = Vec::new();
     if listing && !std::mem::replace(&mut model.session.agent.listing, listing) {
-        model.trouble(AGENT_VIEW);
+        model.error(AGENT_VIEW);
         effects = daemon::opened(model);
     } else if !listing {
         // It is back in the pane, and the banner has nothing to say any more.

@@ -186,7 +186,7 @@ pub fn look(model: &mut Model, of: crate::lineage::IterationId) -> Vec<Effect> {
 fn goes_on_without(model: &mut Model) {
     if let Link::Absent(why) = &model.session.agent.bridge.link {
         let text = format!("without the bridge: {why}");
-        model.notice(text);
+        model.info(text);
     }
 }
 

@@ -69,7 +69,7 @@ fn seen(model: &mut Model, witness: impl FnOnce(&mut Compactions, u64)) {
         if model.session.compactions.awaits_fall.is_some() {
             model.session.guard.note_compaction();
         }
-        model.notice("the client has compacted its context");
+        model.info("the client has compacted its context");
     }
 }
 
@@ -105,13 +105,13 @@ fn replaced(model: &mut Model) -> Vec<Effect> {
     let deferred = is_quiet(model);
     if model.reboot.mode == RebootMode::Manual || model.reboot.paused || deferred {
         let key = model.keys().hint(Action::Reboot).unwrap_or_default();
-        model.trouble(format!(
+        model.error(format!(
             "the client wanted to compact and was held back: {key} reboots it"
         ));
         return Vec::new();
     }
     reboot::request(model, Cause::ContextLimit, false).unwrap_or_else(|why| {
-        model.trouble(format!(
+        model.error(format!(
             "the client wanted to compact and was held back: {why}"
         ));
         Vec::new()

@@ -89,7 +89,7 @@ pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> Option<Vec<Effe
         return None;
     }
     if !was_ending && model.outside.quitting.is_none() && *exit == Exit::Code(0) {
-        model.notice("the session goes on in Claude Code's background: `claude agents` shows it");
+        model.info("the session goes on in Claude Code's background: `claude agents` shows it");
         return None;
     }
     let limit = match &model.outside.quitting {
@@ -120,7 +120,7 @@ pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) 
         let left = format!(
             "the session may go on in Claude Code's background: {left}; `claude stop` ends it"
         );
-        model.trouble(left.clone());
+        model.error(left.clone());
         if model.outside.quitting.is_some() {
             model.outside.left_running.push(left);
         }

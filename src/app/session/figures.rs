@@ -111,7 +111,7 @@ pub(in crate::app) fn figures_changed(model: &mut Model) -> Vec<Effect> {
     if let Some(crossing) = model.session.guard.crossing(model.now) {
         // A session that was brought back is as full as it was: what is new is that it is back.
         if !(is_brought_back(model) && model.session.agent.turns == 0) {
-            model.notice(crossed_words(&crossing));
+            model.info(crossed_words(&crossing));
         }
         let kept = checkpoint::at_line(model, &crossing);
         saved = !kept.is_empty();

@@ -31,12 +31,12 @@ pub fn checked(model: &mut Model, seen: &PlacesSeen) -> Vec<Effect> {
     if !made.is_empty() {
         let verb = if made.len() == 1 { "was" } else { "were" };
         let made = made.join(" and ");
-        model.trouble(format!("{made} {verb} removed: made again"));
+        model.error(format!("{made} {verb} removed: made again"));
     }
     if let Some(why) = &seen.missing
         && model.outside.places_missing.as_ref() != Some(why)
     {
-        model.trouble(format!("pitstop's own files are gone: {why}"));
+        model.error(format!("pitstop's own files are gone: {why}"));
     }
     model.outside.places_missing.clone_from(&seen.missing);
 

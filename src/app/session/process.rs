@@ -10,11 +10,11 @@ use crate::app::{
     autopilot,
     draft::{handoff, record::save_iteration},
     effect::Effect,
-    event::{Exit, Lots},
+    event::{Exit, NewIds},
     facts::{end_reason, undelivered},
     model::{Model, Overlay},
     reboot::{self, iteration::close_iteration},
-    session::{client_limit, daemon, outward},
+    session::{client_limit, daemon, host_output},
 };
 
 /// The agent's process runs.
@@ -22,13 +22,13 @@ pub fn spawned(
     model: &mut Model,
     iteration: IterationId,
     process: ProcessStamp,
-    lots: Lots,
+    new_ids: NewIds,
 ) -> Vec<Effect> {
     if iteration != model.session.iteration {
         return Vec::new();
     }
     model.session.agent.process = Some(process);
-    model.reboot.lots = lots;
+    model.reboot.new_ids = new_ids;
     if model.is_generic() {
         model.session.agent.state = AgentState::Idle;
     }
@@ -53,7 +53,7 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) -> Vec
     }
     model.session.agent.state = AgentState::Exited;
     model.session.agent.exit = Some(why.to_owned());
-    model.trouble(why.to_owned());
+    model.error(why.to_owned());
     if model.reboot.attempt.is_some() {
         reboot::spawn_failed(model, why);
         return Vec::new();
@@ -82,7 +82,7 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
 fn gone(model: &mut Model, exit: &Exit, was_ending: bool) -> Vec<Effect> {
     model.session.agent.state = AgentState::Exited;
     model.session.agent.exit = Some(exit.to_string());
-    let mut effects = outward::ended(model);
+    let mut effects = host_output::ended(model);
     let rebooting = model
         .reboot
         .attempt
@@ -109,7 +109,7 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) -> Vec<Effect> {
     let (expected, more) = reboot::exited(model, exit);
     effects.extend(more);
     if !expected {
-        model.notice(format!("the agent has ended: {exit}"));
+        model.info(format!("the agent has ended: {exit}"));
         if !autopilot::takes_over(model, *exit == Exit::Code(0)) {
             model.view.overlay = Some(Overlay::Exited);
         }

@@ -55,7 +55,7 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
 
 /// The client takes no more prompts in this session.
 pub(in crate::app) fn context_limit(model: &mut Model) -> Vec<Effect> {
-    model.trouble("context limit reached: the client refuses prompts until a reboot");
+    model.error("context limit reached: the client refuses prompts until a reboot");
     let manual = model.reboot.mode == crate::config::RebootMode::Manual;
     if manual || model.reboot.attempt.is_some() || is_last(model) {
         return Vec::new();
@@ -132,7 +132,7 @@ pub(in crate::app) fn turn_failed(
         },
     );
     model.session.agent.turns = model.session.agent.turns.saturating_add(1);
-    model.trouble(format!("the turn failed: {message}"));
+    model.error(format!("the turn failed: {message}"));
     let mut effects = checkpoint::after_turn(model);
     if failure == Failure::ContextLimit {
         activity::turn_ends(model, AgentState::Limit);

@@ -190,7 +190,7 @@ fn a_prompt_that_does_not_arrive_gets_more_enters_and_then_trips() {
 fn the_promise_ends_the_agent_and_closes_the_record() {
     let mut bench = run(plan());
     let effects = bench.said(OLD, "ALL DONE");
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
     assert_eq!(calls(&effects), 1);
     let effects = bench.exited(0);
     assert_eq!(effects.last(), Some(&Effect::Quit(0)));
@@ -381,7 +381,7 @@ fn a_full_window_reboots_at_once_where_nobody_watches() {
     bench.status_line(160_000, 1.0, None);
     bench.said(OLD, "one");
     let effects = bench.git();
-    assert_eq!(signals(&effects), [Rung::Exit], "no countdown");
+    assert_eq!(signals(&effects), [StopSignal::Exit], "no countdown");
     let effects = bench.exited(0);
     let start = effects.iter().find_map(|effect| match effect {
         Effect::Start(start) => start.prompt.clone(),

@@ -7,7 +7,7 @@ use crate::{
     api::wire::{
         CommitBody, NewsKind, NotedReply, Report, SaveBody, TestBody, UsageActionKind, UsageQuery,
     },
-    app::{breakpoint, event::Kept, news::Glimpse, report, restore, tally},
+    app::{breakpoint, event::Kept, metrics, news::ModelSnapshot, report, restore},
     breakpoint::git::{Commit, GitFacts},
     lineage::{Cause, checkpoint::Checkpoint},
 };
@@ -89,7 +89,7 @@ impl Bench {
     fn git_is(&mut self, head: &str) -> Vec<Effect> {
         let facts = facts(head, self.at());
         let mut effects = self.tell(Event::Read(ReadEvent::Git(facts)));
-        effects.extend(self.tell(Event::Read(ReadEvent::Ground(Box::default()))));
+        effects.extend(self.tell(Event::Read(ReadEvent::HandoffFiles(Box::default()))));
         effects
     }
 
@@ -180,8 +180,8 @@ fn a_reported_commit_is_saved_once_git_shows_it() {
     );
     assert_eq!(bench.status_of(commit(SHA)), "known");
     assert!(tags(&bench.git_is(SHA)).is_empty());
-    assert_eq!(tally::metrics(&bench.model).commits, 1);
-    assert_eq!(tally::metrics(&bench.model).checkpoints, 1);
+    assert_eq!(metrics::metrics(&bench.model).commits, 1);
+    assert_eq!(metrics::metrics(&bench.model).checkpoints, 1);
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_commit_that_is_seen_in_two_ways_counts_once() {
     );
     // Nor does the head count that git shows in the end.
     assert!(tags(&bench.git_is(SHA)).is_empty());
-    assert_eq!(bench.model.outside.tally.commits, 1);
+    assert_eq!(bench.model.outside.counters.commits, 1);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_head_that_git_shows_before_its_hook_reports_keeps_the_hooks_words() {
     assert_eq!(tags(&bench.git_is(SHA))[0][3], "files-3");
     let effects = bench.tell(Event::TimerFired(timer));
     assert!(!effects.contains(&Effect::ReadGit));
-    assert_eq!(bench.model.outside.tally.commits, 1);
+    assert_eq!(bench.model.outside.counters.commits, 1);
 }
 
 fn new_head(effects: &[Effect]) -> Option<TimerId> {
@@ -297,7 +297,7 @@ fn a_test_run_is_saved_with_its_counts() {
         })
     ));
     assert_eq!(tags(&bench.git()), [["tests-passed", "tests-14"]]);
-    let metrics = tally::metrics(&bench.model);
+    let metrics = metrics::metrics(&bench.model);
     assert_eq!(metrics.tests, (1, 1));
 }
 
@@ -439,7 +439,7 @@ fn auto_mode_goes_at_a_good_moment() {
     });
     bench.wait(Duration::from_secs(10));
     let effects = bench.tell(Event::TimerFired(delay.expect("a delay")));
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
     bench.exited(0);
     assert_eq!(
         bench.model.lineage.iterations()[0].end_reason,
@@ -486,7 +486,7 @@ fn a_good_moment_that_was_turned_down_does_not_come_back() {
     bench.press(KeyCode::Char('d'));
     bench.tell(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
-    let reboots = tally::metrics(&bench.model).reboots;
+    let reboots = metrics::metrics(&bench.model).reboots;
     assert_eq!(reboots, [("breakpoint", "deferred", 1)]);
 }
 
@@ -688,7 +688,7 @@ fn turns_and_reboots_are_counted_over_iterations() {
         .unwrap();
     bench.prompted(NEW, &handoff.text);
     bench.turn_ended(NEW);
-    let metrics = tally::metrics(&bench.model);
+    let metrics = metrics::metrics(&bench.model);
     assert_eq!((metrics.turns, metrics.iteration), (3, 2));
     assert_eq!(metrics.reboots, [("key", "done", 1)]);
     assert!(
@@ -702,7 +702,7 @@ fn turns_and_reboots_are_counted_over_iterations() {
 #[test]
 fn what_changes_is_told_and_what_does_not_is_not() {
     let mut bench = Bench::new();
-    let look = Glimpse::of(&bench.model);
+    let look = ModelSnapshot::of(&bench.model);
     assert_eq!(look.news(&bench.model, &[]), []);
     bench.prompted(OLD, "work");
     bench.used(PAST_WARN);

@@ -156,7 +156,7 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     let checkpoint = saved(&effects)[0].clone();
 
     let mut bench = Bench::bare(Config::default());
-    bench.model.reboot.lots = lots(9);
+    bench.model.reboot.new_ids = new_ids(9);
     let effects = crate::app::restore::begin(&mut bench.model, &checkpoint);
     let effects = bench.obey(effects);
     let start = effects.iter().find_map(|effect| match effect {
@@ -202,7 +202,7 @@ fn restored(checkpoint: &Checkpoint, notes: &str) -> Bench {
     ] {
         notes.clone_into(text);
     }
-    bench.model.reboot.lots = lots(9);
+    bench.model.reboot.new_ids = new_ids(9);
     let effects = crate::app::restore::begin(&mut bench.model, checkpoint);
     let start = starts(&bench.obey(effects)).remove(0);
     bench.spawned(NEW);

@@ -11,7 +11,7 @@ fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
     bench.press(KeyCode::Enter);
     assert_eq!(
         bench.model.reboot.ending.map(|ending| ending.rung),
-        Some(Rung::Interrupt)
+        Some(StopSignal::Interrupt)
     );
     let effects = bench.exited(0);
     assert!(effects.contains(&Effect::Quit(0)));
@@ -24,17 +24,17 @@ fn a_signal_leaves_no_time_for_questions() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
     let effects = bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
-    assert_eq!(signals(&effects), [Rung::Hangup]);
+    assert_eq!(signals(&effects), [StopSignal::Hangup]);
 }
 
 #[test]
 fn an_agent_that_nothing_ends_does_not_keep_a_person_here() {
     let mut bench = Bench::new();
     let mut effects = bench.tell(Event::ShutdownAsked { signal: "SIGTERM" });
-    for rung in [Rung::Hangup, Rung::Terminate, Rung::Kill] {
+    for rung in [StopSignal::Hangup, StopSignal::Terminate, StopSignal::Kill] {
         assert_eq!(signals(&effects), [rung]);
         let timer = effects.iter().find_map(|effect| match effect {
-            Effect::SetTimer(id @ TimerId::EndRung(_), _) => Some(*id),
+            Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => Some(*id),
             _ => None,
         });
         effects = bench.tell(Event::TimerFired(timer.expect("a deadline")));

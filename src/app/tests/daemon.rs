@@ -58,7 +58,11 @@ fn a_fork_is_followed_and_a_reboot_ends_it_before_the_next_session_starts() {
     bench.press(KeyCode::F(5));
     bench.git();
     let effects = bench.press(KeyCode::Enter);
-    assert_eq!(signals(&effects), [Rung::Exit], "the list blocks no person");
+    assert_eq!(
+        signals(&effects),
+        [StopSignal::Exit],
+        "the list blocks no person"
+    );
     let effects = bench.exited(0);
     assert_eq!(to_end(&effects), Some(vec![session(OLD), session(MOVED)]));
     assert!(!starts(&effects), "{effects:?}");

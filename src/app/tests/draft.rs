@@ -84,7 +84,7 @@ fn the_old_agent_is_ended_once_the_draft_is_on_disk_as_it_stands() {
     let effects = bench.tell(on_disk("fix the"));
     assert_eq!(signals(&effects), []);
     let effects = bench.tell(on_disk(DRAFT));
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
     assert_eq!(bench.model.reboot.unsent.as_deref(), Some(DRAFT));
 }
 
@@ -99,7 +99,7 @@ fn a_draft_that_was_submitted_while_it_was_written_is_taken_off_the_disk() {
     let mut effects = bench.prompt_box(PromptBox::Empty);
     effects.extend(bench.tell(Event::Read(ReadEvent::DraftKept(Some(DRAFT.to_owned())))));
     assert_eq!(kept(&effects), [None]);
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
     assert_eq!(bench.model.reboot.unsent, None);
 }
 
@@ -114,7 +114,7 @@ fn no_reboot_goes_over_a_draft_that_cannot_be_read() {
     assert_eq!(blocked_by(&bench.model), ["unsent prompt"]);
     // Submitted or cleared it blocks nothing.
     let effects = bench.prompt_box(PromptBox::Empty);
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn an_edit_of_a_message_whose_session_has_ended_is_not_taken() {
 fn what_is_told_behind_an_editor_is_shown_when_it_is_left() {
     let mut bench = Bench::new();
     let (document, base) = bench.lend();
-    bench.model.notice("a word");
+    bench.model.info("a word");
     bench.wait(Duration::from_secs(600));
     bench.tell(Event::TimerFired(TimerId::Notice));
     bench.close(document, &base);

@@ -7,7 +7,7 @@ use crate::{
     agent::{Failure, ToolCall, ToolOutput},
     api::wire::CheckpointBody,
     app::{
-        event::{Ground, TranscriptFacts},
+        event::{HandoffFiles, TranscriptFacts},
         model::todo::tests::list,
     },
     breakpoint::git::{Commit, GitFacts},
@@ -245,11 +245,13 @@ fn the_files_of_the_handoff_are_looked_at_when_it_is_drafted() {
         "{effects:?}"
     );
     assert_eq!(bench.step(), Some(Step::Drafting), "it waits for the files");
-    bench.tell(Event::Read(ReadEvent::Ground(Box::new(Ground {
-        missing: vec!["src/b.rs".to_owned()],
-        included: vec![IncludedFile::new("notes.md", "# Mine")],
-        warnings: vec!["include_files: gone.md: it is not there".to_owned()],
-    }))));
+    bench.tell(Event::Read(ReadEvent::HandoffFiles(Box::new(
+        HandoffFiles {
+            missing: vec!["src/b.rs".to_owned()],
+            included: vec![IncludedFile::new("notes.md", "# Mine")],
+            warnings: vec!["include_files: gone.md: it is not there".to_owned()],
+        },
+    ))));
     assert_eq!(bench.step(), Some(Step::Review));
     let handoff = &bench.model.draft.handoff.generated;
     assert!(handoff.text.contains("### notes.md\n\n```\n# Mine\n```"));

@@ -130,7 +130,7 @@ fn a_reboot_by_key_waits_for_no_hook() {
     bench.stands();
     bench.press(KeyCode::F(5));
     bench.git();
-    assert_eq!(signals(&bench.press(KeyCode::Enter)), [Rung::Exit]);
+    assert_eq!(signals(&bench.press(KeyCode::Enter)), [StopSignal::Exit]);
 }
 
 /// The control socket was gone, and is there again.

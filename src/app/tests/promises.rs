@@ -291,9 +291,9 @@ impl World {
         }
     }
 
-    fn signalled(&mut self, rung: Rung) {
+    fn signalled(&mut self, rung: StopSignal) {
         self.touched(rung.word());
-        if self.obeys || rung == Rung::Kill {
+        if self.obeys || rung == StopSignal::Kill {
             self.dies();
         }
     }
@@ -465,7 +465,7 @@ impl World {
             }
             Happening::Git => {
                 self.tell(Event::Read(ReadEvent::Git(GitState::NoRepository)));
-                self.tell(Event::Read(ReadEvent::Ground(Box::default())));
+                self.tell(Event::Read(ReadEvent::HandoffFiles(Box::default())));
             }
             Happening::Later(time) => self.later(Duration::from_millis(*time)),
             Happening::Dies => self.dies(),
@@ -591,11 +591,11 @@ impl World {
             pid: 77,
             start_time: "x".to_owned(),
         };
-        let lots = lots(self.count);
+        let new_ids = new_ids(self.count);
         self.tell(Event::Pane(PaneEvent::Spawned {
             iteration,
             process,
-            lots,
+            new_ids,
         }));
     }
 
@@ -634,7 +634,7 @@ impl World {
         self.bench.since_start = since_start;
         self.count += 2;
         self.bench.model.session.id = session(self.count - 1);
-        self.bench.model.reboot.lots = lots(self.count);
+        self.bench.model.reboot.new_ids = new_ids(self.count);
         let entry = self.journal.take();
         let Some((entry, recovery)) = entry.map(|entry| (entry.clone(), self.decided(&entry)))
         else {

@@ -12,7 +12,7 @@ fn a_reboot_by_key_goes_through_every_step_in_order() {
     assert_eq!(bench.step(), Some(Step::Review));
     let shown = bench.model.draft.handoff.current().text.clone();
     let effects = bench.press(KeyCode::Enter);
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
     assert_eq!(bench.model.view.overlay, None);
 
     let effects = bench.exited(0);
@@ -80,7 +80,7 @@ fn nothing_is_done_before_its_step_is_on_disk() {
         reboot,
         step: Step::Ending,
     }));
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_running_turn_holds_an_approved_reboot_back_until_it_ends() {
         (Some(Step::Waiting), vec![])
     );
     let effects = bench.turn_ended(OLD);
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
 }
 
 #[test]
@@ -199,10 +199,10 @@ fn a_second_approval_interrupts_the_turn() {
     );
     assert_eq!(
         bench.model.reboot.ending.map(|ending| ending.rung),
-        Some(Rung::Interrupt)
+        Some(StopSignal::Interrupt)
     );
     let effects = bench.turn_ended(OLD);
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
 }
 
 #[test]
@@ -211,10 +211,15 @@ fn a_rung_that_does_not_help_is_followed_by_the_next() {
     bench.press(KeyCode::F(5));
     bench.git();
     let mut effects = bench.press(KeyCode::Enter);
-    for rung in [Rung::Exit, Rung::Hangup, Rung::Terminate, Rung::Kill] {
+    for rung in [
+        StopSignal::Exit,
+        StopSignal::Hangup,
+        StopSignal::Terminate,
+        StopSignal::Kill,
+    ] {
         assert_eq!(signals(&effects), [rung]);
         let timer = effects.iter().find_map(|effect| match effect {
-            Effect::SetTimer(id @ TimerId::EndRung(_), _) => Some(*id),
+            Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => Some(*id),
             _ => None,
         });
         effects = bench.tell(Event::TimerFired(timer.unwrap()));
@@ -288,7 +293,7 @@ fn the_compact_line_asks_and_opens_nothing_over_a_person() {
     assert_eq!(bench.model.view.overlay, Some(Overlay::Review));
     assert_eq!(banner(&bench.model), None, "the review says it all");
     let effects = bench.press(KeyCode::Enter);
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
     bench.exited(0);
     assert_eq!(
         bench.model.lineage.iterations()[0].end_reason,
@@ -329,7 +334,7 @@ fn what_a_script_has_asked_for_opens_nothing_and_is_approved_by_a_script() {
     assert_eq!(banner(&bench.model), Some(Banner::Asks));
     assert_reaches_pane(&mut bench, KeyCode::Char('a'));
     let effects = ask(&mut bench, Control::Approve);
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
 }
 
 #[test]
@@ -469,7 +474,7 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
         call: CallId(1),
         control: Control::Undo,
     });
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
     let effects = bench.exited(0);
     let start = effects.iter().find_map(|effect| match effect {
         Effect::Start(start) => Some(start.clone()),
@@ -577,14 +582,14 @@ fn the_countdown_is_shown_by_the_second_and_reading_does_not_end_it() {
         assert_eq!(banner(&bench.model), Some(shown));
         if left == 5 {
             // Another word does not take its place, nor does copy mode stop it.
-            bench.model.notice("something else");
+            bench.model.info("something else");
             bench.press(KeyCode::F(9));
             bench.press(KeyCode::Up);
             bench.press(KeyCode::Char('k'));
         }
     }
     let effects = second_passes(&mut bench, timer);
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
 }
 
 #[test]
@@ -615,7 +620,7 @@ fn typing_begins_the_countdown_anew_and_a_turn_makes_it_wait() {
     bench.tell(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), Some(Step::Review), "the turn runs");
     let effects = bench.turn_ended(OLD);
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
 }
 
 #[test]
@@ -744,7 +749,7 @@ fn a_figure_below_the_line_ends_the_countdown() {
     bench.wait(Duration::from_secs(10));
     let effects = bench.tell(Event::TimerFired(timer));
     assert!(signals(&effects).is_empty());
-    let reboots = crate::app::tally::metrics(&bench.model).reboots;
+    let reboots = crate::app::metrics::metrics(&bench.model).reboots;
     assert_eq!(reboots, [("threshold", "withdrawn", 1)]);
 }
 
@@ -774,7 +779,7 @@ fn a_review_that_a_person_reads_is_not_taken_from_them() {
         (Some(Step::Review), Some(Overlay::Review))
     );
     let effects = bench.press(KeyCode::Enter);
-    assert_eq!(signals(&effects), [Rung::Exit]);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
 }
 
 #[test]
@@ -866,7 +871,7 @@ fn what_the_new_session_needs_is_there_before_the_old_one_is_touched() {
     bench.missing = None;
     bench.press(KeyCode::F(5));
     bench.git();
-    assert_eq!(signals(&bench.press(KeyCode::Enter)), [Rung::Exit]);
+    assert_eq!(signals(&bench.press(KeyCode::Enter)), [StopSignal::Exit]);
 }
 
 #[test]

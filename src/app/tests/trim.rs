@@ -85,7 +85,7 @@ impl Bench {
         self.offered();
         self.press(KeyCode::Char('t'));
         let effects = self.press(KeyCode::Enter);
-        assert_eq!(signals(&effects), [Rung::Exit]);
+        assert_eq!(signals(&effects), [StopSignal::Exit]);
         let effects = self.exited(0);
         assert_eq!(starts(&effects), [], "no agent before the copy is there");
         let (ask, from, to) = copies(&effects)[0];
@@ -221,7 +221,7 @@ fn a_trim_chosen_before_it_is_known_waits_for_the_survey() {
         "and it never becomes a fresh one by itself"
     );
     bench.press(KeyCode::Char('t'));
-    assert_eq!(signals(&bench.press(KeyCode::Enter)), [Rung::Exit]);
+    assert_eq!(signals(&bench.press(KeyCode::Enter)), [StopSignal::Exit]);
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn an_undo_of_a_trim_resumes_the_whole_session() {
         call: CallId(1),
         control: Control::Undo,
     };
-    assert_eq!(signals(&bench.tell(undone)), [Rung::Exit]);
+    assert_eq!(signals(&bench.tell(undone)), [StopSignal::Exit]);
     let start = starts(&bench.exited(0)).remove(0);
     assert_eq!((start.session, start.resume), (session(OLD), true));
 }
@@ -360,7 +360,7 @@ fn a_script_may_choose_the_way() {
         matches!(&refused[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("still being read"))
     );
     bench.planned(surveys(&effects)[0], Ok(good_plan()));
-    assert_eq!(signals(&bench.tell(approve())), [Rung::Exit]);
+    assert_eq!(signals(&bench.tell(approve())), [StopSignal::Exit]);
     assert_eq!(copies(&bench.exited(0)).len(), 1);
 }
 

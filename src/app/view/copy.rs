@@ -78,7 +78,7 @@ pub fn answered(model: &mut Model, news: CopyNews) -> Vec<Effect> {
         };
     }
     let (lines, characters) = (text.lines().count(), text.chars().count());
-    model.notice(match (lines, characters) {
+    model.info(match (lines, characters) {
         (0 | 1, 1) => "copied 1 character".to_owned(),
         (0 | 1, _) => format!("copied {characters} characters"),
         _ => format!("copied {lines} lines"),

@@ -41,14 +41,14 @@ pub fn closed(model: &mut Model, document: Document, text: Option<String>) -> Ve
     };
     match (document, text) {
         (_, None) => {
-            model.trouble("the editor failed: nothing was changed");
+            model.error("the editor failed: nothing was changed");
             Vec::new()
         }
         // Editors end a last line that was not.
         (_, Some(text)) if text.trim_end() == lent.base.trim_end() => Vec::new(),
         (Document::Scratchpad, Some(text)) => scratchpad::write_over(model, &lent.base, &text),
         (Document::Handoff, Some(_)) if lent.iteration != model.session.iteration => {
-            model.trouble("your version of the handoff is not taken: its session has ended");
+            model.error("your version of the handoff is not taken: its session has ended");
             Vec::new()
         }
         (Document::Handoff, Some(text)) => {

@@ -198,7 +198,7 @@ pub(in crate::app) fn found(
     }
     match found {
         Ok(found) => model.view.history.found = found,
-        Err(why) => model.trouble(format!("handoffs and summaries were not searched: {why}")),
+        Err(why) => model.error(format!("handoffs and summaries were not searched: {why}")),
     }
 }
 
@@ -209,13 +209,13 @@ fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
     };
     let number = iteration.iteration;
     let Some(session) = iteration.session_id else {
-        model.notice(format!("iteration {number} has no session to resume"));
+        model.info(format!("iteration {number} has no session to resume"));
         return Vec::new();
     };
     let works = model.session.agent.state == AgentState::Busy && session != model.session.id;
     if works && asked != Some(session) {
         model.view.history.resuming = Some(session);
-        model.notice(format!(
+        model.info(format!(
             "a turn runs: press R again to interrupt it and resume the session of iteration {number}"
         ));
         return Vec::new();
@@ -228,7 +228,7 @@ fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
             all
         }
         Err(why) => {
-            model.trouble(why);
+            model.error(why);
             Vec::new()
         }
     }
@@ -258,7 +258,7 @@ fn copy(model: &mut Model) -> Vec<Effect> {
     });
     match text.or(session.map(|id| ("the session's id", id))) {
         Some((what, text)) => {
-            model.notice(format!("copied: {what}"));
+            model.info(format!("copied: {what}"));
             vec![Effect::Copy(text)]
         }
         None => Vec::new(),

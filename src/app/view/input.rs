@@ -75,7 +75,7 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
         if let Some(action) = model.keys().action(&key, true) {
             return act(model, action);
         }
-        model.notice("no such key after the prefix: the prefix and then `?` shows help");
+        model.info("no such key after the prefix: the prefix and then `?` shows help");
         return Vec::new();
     }
     if model.keys().is_prefix(&key) {
@@ -134,7 +134,7 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) -> Vec<Effect> {
 pub fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     let refused = |model: &mut Model, done: Result<Vec<Effect>, String>| {
         done.unwrap_or_else(|why| {
-            model.trouble(why);
+            model.error(why);
             Vec::new()
         })
     };
@@ -296,7 +296,7 @@ fn resize_panels(model: &mut Model, by: i32) -> Vec<Effect> {
     let now = layout::layout(model);
     let width = now.whole.width.saturating_sub(now.pane.width);
     if width == 0 {
-        model.notice("the panels are not beside the pane: nothing to resize");
+        model.info("the panels are not beside the pane: nothing to resize");
         return Vec::new();
     }
     model.view.set_panel_width(i32::from(width) + by);
@@ -306,12 +306,12 @@ fn resize_panels(model: &mut Model, by: i32) -> Vec<Effect> {
 /// Copies the document in focus.
 fn copy_document(model: &mut Model, name: &str, text: String) -> Vec<Effect> {
     if text.trim().is_empty() {
-        model.notice(format!("the {name} is empty: nothing to copy"));
+        model.info(format!("the {name} is empty: nothing to copy"));
         return Vec::new();
     }
     let lines = text.lines().count();
     let plural = if lines == 1 { "" } else { "s" };
-    model.notice(format!("{name} copied: {lines} line{plural}"));
+    model.info(format!("{name} copied: {lines} line{plural}"));
     vec![Effect::Copy(text)]
 }
 
@@ -359,7 +359,7 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
     };
     done.unwrap_or_else(|why| {
-        model.trouble(why);
+        model.error(why);
         Vec::new()
     })
 }
@@ -459,7 +459,7 @@ fn paste_handoff(model: &mut Model) -> Vec<Effect> {
             effects
         }
         Err(why) => {
-            model.trouble(format!("the handoff is not pasted: {why}"));
+            model.error(format!("the handoff is not pasted: {why}"));
             Vec::new()
         }
     }
@@ -563,7 +563,7 @@ fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
                 return effects;
             }
             if !in_editor {
-                model.notice("nothing here takes a paste: focus the pane, or press e to edit");
+                model.info("nothing here takes a paste: focus the pane, or press e to edit");
                 return Vec::new();
             }
             let notes = model.view.overlay.is_none() && model.view.focus == Focus::Scratchpad;

@@ -28,14 +28,14 @@ const SKIP: i64 = 5;
 pub fn read(model: &mut Model, iteration: IterationId, cast: Result<Cast, String>) -> Vec<Effect> {
     match cast {
         Err(why) => {
-            model.trouble(format!("iteration {iteration} cannot be replayed: {why}"));
+            model.error(format!("iteration {iteration} cannot be replayed: {why}"));
             Vec::new()
         }
         // Something else may lie there by now.
         Ok(_) if model.view.overlay.is_some() => Vec::new(),
         Ok(cast) => {
             if cast.cut {
-                model.notice("the recording is too long: its end is not played");
+                model.info("the recording is too long: its end is not played");
             }
             model.view.replay = Some(Replay::new(cast));
             model.view.overlay = Some(Overlay::Replay { iteration });

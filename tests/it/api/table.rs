@@ -309,11 +309,11 @@ fn metrics_are_text_for_prometheus() {
 }
 
 /// One request after the other, each on a connection of its own, until `count` have been made by all together.
-fn hammer(door: &Door, path: &str, made: &AtomicUsize, count: usize) -> Vec<Duration> {
+fn hammer(client: &ApiClient, path: &str, made: &AtomicUsize, count: usize) -> Vec<Duration> {
     let mut times = Vec::new();
     while made.fetch_add(1, Ordering::Relaxed) < count {
         let began = Instant::now();
-        let answer = door.get(path, Instant::now() + PATIENCE).unwrap();
+        let answer = client.get(path, Instant::now() + PATIENCE).unwrap();
         times.push(began.elapsed());
         assert_eq!(
             answer.status,
@@ -329,14 +329,14 @@ fn hammer(door: &Door, path: &str, made: &AtomicUsize, count: usize) -> Vec<Dura
 fn ten_thousand_requests_from_sixty_four_connections_are_all_answered() {
     const REQUESTS: usize = 10_000;
     let supervisor = Supervisor::start();
-    let door = Door::from_control_file(supervisor.secrets.control_file()).unwrap();
+    let client = ApiClient::from_control_file(supervisor.secrets.control_file()).unwrap();
     let made = AtomicUsize::new(0);
     let mut times: Vec<Duration> = thread::scope(|scope| {
         let connections: Vec<_> = (0..64)
             .map(|number| {
                 let path = ["/context/usage", "/status", "/metrics", "/history"][number % 4];
-                let (door, made) = (&door, &made);
-                scope.spawn(move || hammer(door, path, made, REQUESTS))
+                let (client, made) = (&client, &made);
+                scope.spawn(move || hammer(client, path, made, REQUESTS))
             })
             .collect();
         connections

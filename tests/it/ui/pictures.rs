@@ -12,7 +12,7 @@ use pitstop::{
     agent::{AgentEvent, StartSource},
     app::{
         Event, Model, autopilot,
-        event::{Exit, Lots, PaneEvent, ReadEvent, StoreEvent},
+        event::{Exit, NewIds, PaneEvent, ReadEvent, StoreEvent},
         layout,
     },
     autopilot::{Caps, Fresh, Limits, Plan},
@@ -153,9 +153,9 @@ fn moment(size: (u16, u16)) -> Model {
             pid: 4244,
             start_time: "2".to_owned(),
         },
-        lots: Lots {
+        new_ids: NewIds {
             nonce: "9c2f41d3".to_owned(),
-            ..model.reboot.lots.clone()
+            ..model.reboot.new_ids.clone()
         },
     };
     scene::tell(&mut model, 721, Event::Pane(spawned));

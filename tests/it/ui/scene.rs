@@ -11,7 +11,7 @@ use pitstop::{
     agent::{AgentEvent, StartSource, StatusLine},
     app::{
         self, Event, Model,
-        event::{HostEvent, Lots, PaneEvent, ReadEvent, StoreEvent, TimerId},
+        event::{HostEvent, NewIds, PaneEvent, ReadEvent, StoreEvent, TimerId},
         layout,
         model::{Beginning, Identity},
     },
@@ -74,8 +74,8 @@ fn session(number: u128) -> SessionId {
     ))
 }
 
-fn lots(number: u128) -> Lots {
-    Lots {
+fn new_ids(number: u128) -> NewIds {
+    NewIds {
         reboot: Uuid::from_u128(0x4eb0_0700_0000_4000_8000_0000_0000_0000 + number),
         session: session(100 + number),
         nonce: format!("{:08x}", 0x9c2f_41d0 + number as u32),
@@ -196,7 +196,7 @@ pub fn beginning(host: (u16, u16), notes: &str) -> Model {
         config: Config::default(),
         lineage: Lineage::new("20261121-072200-3fa94c".parse().expect("a run")),
         session: session(3),
-        lots: lots(1),
+        new_ids: new_ids(1),
         notes: notes.to_owned(),
         generator: Generator::default(),
         host,
@@ -211,7 +211,7 @@ pub fn working(host: (u16, u16)) -> Model {
         identity: identity(),
         config: Config::default(),
         session: session(3),
-        lots: lots(1),
+        new_ids: new_ids(1),
         notes: NOTES.to_owned(),
         generator: Generator::default(),
         host,
@@ -230,7 +230,7 @@ pub fn working(host: (u16, u16)) -> Model {
                 pid: 4243,
                 start_time: "1".to_owned(),
             },
-            lots: lots(2),
+            new_ids: new_ids(2),
         }),
     );
     say(
@@ -291,7 +291,7 @@ pub fn drafted(model: &mut Model, second: u64) {
         tell(
             model,
             second,
-            Event::Read(ReadEvent::Ground(Box::default())),
+            Event::Read(ReadEvent::HandoffFiles(Box::default())),
         );
         // The transcript is read for too long, whichever order that was.
         for epoch in 0..500 {

@@ -26,10 +26,10 @@ pub const fn mark(model: &Model) -> Mark {
 pub fn note(model: &mut Model, before: Mark, effects: &[Effect]) {
     let Mark(iteration, turns) = before;
     if iteration == model.session.iteration {
-        model.outside.tally.turns += u64::from(model.session.agent.turns.saturating_sub(turns));
+        model.outside.counters.turns += u64::from(model.session.agent.turns.saturating_sub(turns));
     }
     let kept = |effect: &&Effect| matches!(effect, Effect::SaveCheckpoint(_));
-    model.outside.tally.checkpoints += effects.iter().filter(kept).count() as u64;
+    model.outside.counters.checkpoints += effects.iter().filter(kept).count() as u64;
 }
 
 /// Counts a reboot that has ended by this step; `why` tells what stopped one that failed.
@@ -47,7 +47,7 @@ pub fn reboot_ended(model: &mut Model, step: Step, why: Option<&str>) {
     };
     *model
         .outside
-        .tally
+        .counters
         .reboots
         .entry((attempt.cause, outcome))
         .or_default() += 1;
@@ -58,7 +58,7 @@ pub fn reboot_ended(model: &mut Model, step: Step, why: Option<&str>) {
 pub fn metrics(model: &Model) -> MetricsReport {
     let figure = model.session.guard.figure(model.now);
     let figure = figure.as_ref();
-    let tally = &model.outside.tally;
+    let counters = &model.outside.counters;
     let ended = model
         .lineage
         .iterations()
@@ -75,17 +75,17 @@ pub fn metrics(model: &Model) -> MetricsReport {
         level: figure.map(|one| one.level),
         age_seconds: figure.map(|one| one.age.as_secs_f64()),
         iteration: model.session.iteration.get(),
-        turns: tally.turns,
+        turns: counters.turns,
         cost_usd: before + model.session.agent.cost_usd.unwrap_or(0.0),
-        reboots: tally
+        reboots: counters
             .reboots
             .iter()
             .map(|((cause, outcome), count)| (cause.as_str(), *outcome, *count))
             .collect(),
         transitions: transitions(model),
-        commits: tally.commits,
-        tests: (tally.tests_passed, tally.tests_failed),
-        checkpoints: tally.checkpoints,
+        commits: counters.commits,
+        tests: (counters.tests_passed, counters.tests_failed),
+        checkpoints: counters.checkpoints,
     }
 }
 

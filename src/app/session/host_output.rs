@@ -31,7 +31,7 @@ pub fn called(model: &mut Model, fact: ScreenFact) -> Vec<Effect> {
     if let Some((title, body)) = &said {
         let both = [title, body].into_iter().filter(|part| !part.is_empty());
         let text = both.cloned().collect::<Vec<_>>().join(": ");
-        model.notice(format!("the agent says: {text}"));
+        model.info(format!("the agent says: {text}"));
     }
     let wanted = model.config.ui.notifications;
     let recently = model

@@ -6,7 +6,7 @@ use crate::lineage::Cause;
 
 /// Counters, which only grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct Counters {
     /// Turns that have ended.
     pub turns: u64,
     /// Commits seen.
