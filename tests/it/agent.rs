@@ -22,6 +22,7 @@ use crate::kit::{
     client::{ASKS_FIRST, live_client},
     home::Home,
     messages_api::{Answer, MessagesApi, user_texts},
+    poll,
     terminal::{Answers, Spec, Terminal},
 };
 
@@ -30,14 +31,9 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Polls `found` until it gives something.
 #[track_caller]
 fn eventually<T>(what: &str, found: impl Fn() -> Option<T>) -> T {
-    let end = Instant::now() + LIMIT;
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(Instant::now() < end, "waited {LIMIT:?} in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    poll::until(LIMIT, found, || {
+        format!("waited {LIMIT:?} in vain for {what}")
+    })
 }
 
 /// A stand-in for the `pitstop` executable that files every hook's and status line's body.

@@ -23,6 +23,7 @@ use crate::kit::{
     client::live_client,
     grid::{self, Grid, Look, Unit},
     messages_api::Answer,
+    poll,
     supervisor::{Launch, SOON, key},
     terminal::Seen,
     tmux::Tmux,
@@ -373,15 +374,10 @@ fn bare(launch: &Launch, size: PaneSize) -> Grid {
     command.push_str(&format!(" {}", quoted(live_client().as_os_str())));
     let tmux = Tmux::start(size.columns().into(), size.rows().into(), &command);
     let wait = |text: &str| {
-        let end = Instant::now() + SOON;
-        while !tmux.text().contains(text) {
-            assert!(
-                Instant::now() < end,
-                "waited for {text:?} in vain:\n{}",
-                tmux.text()
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let shown = || tmux.text().contains(text);
+        poll::until_true(SOON, shown, || {
+            format!("waited for {text:?} in vain:\n{}", tmux.text())
+        });
     };
     wait("? for shortcuts");
     tmux.send("Which ways are there?");

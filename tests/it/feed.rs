@@ -5,7 +5,6 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::Command,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -14,12 +13,13 @@ use serde_json::{Value, json};
 use crate::{
     kit::{
         messages_api::Answer,
+        poll,
         supervisor::{Launch, SOON, Supervisor, group_members, key, session_of},
     },
     reboot::reboot,
 };
 
-/// What the issue allows from a reply to its scratchpad on disk.
+/// How long it may take from a reply to the scratchpad on disk.
 const HEARD: Duration = Duration::from_secs(1);
 
 const NOTES: &str =
@@ -52,20 +52,11 @@ fn started(launch: &Launch) -> Supervisor {
 
 #[track_caller]
 fn wait_for_handoff(supervisor: &Supervisor, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-    let end = Instant::now() + SOON;
-    loop {
-        let handoff = supervisor.handoff();
-        if holds(&handoff) {
-            return handoff;
-        }
-        assert!(
-            Instant::now() < end,
-            "waited in vain: {what}\n{:#}\nthe log:\n{}",
-            handoff,
-            supervisor.log()
-        );
-        thread::park_timeout(Duration::from_millis(10));
-    }
+    let found = || Some(supervisor.handoff()).filter(&holds);
+    poll::until(SOON, found, || {
+        let (handoff, log) = (supervisor.handoff(), supervisor.log());
+        format!("waited in vain: {what}\n{handoff:#}\nthe log:\n{log}")
+    })
 }
 
 /// What the session of a demo was told, by its transcript.

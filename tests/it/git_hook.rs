@@ -6,7 +6,6 @@ use std::{
     os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::Path,
     process::{Command, Output, Stdio},
-    thread,
     time::{Duration, Instant},
 };
 
@@ -16,7 +15,8 @@ use serde_json::Value;
 use crate::kit::{
     events::Events,
     home::Home,
-    supervisor::{Launch, PITSTOP, SOON, Supervisor, processes_of},
+    poll,
+    supervisor::{Launch, PITSTOP, Process, SOON, Supervisor, processes_of},
 };
 
 /// A home whose project is a repository with one commit.
@@ -103,14 +103,11 @@ impl Repo {
 
     /// Waits until nothing that a hook has started runs any more.
     fn settles(&self) {
-        let end = Instant::now() + SOON;
-        while processes_of(self.home())
-            .iter()
-            .any(|one| one.command.contains("post-commit"))
-        {
-            assert!(Instant::now() < end, "the hook's process does not end");
-            thread::park_timeout(Duration::from_millis(10));
-        }
+        let hooked = |one: &Process| one.command.contains("post-commit");
+        let settled = || !processes_of(self.home()).iter().any(hooked);
+        poll::until_true(SOON, settled, || {
+            "the hook's process does not end".to_owned()
+        });
     }
 }
 
@@ -368,14 +365,9 @@ fn a_hook_whose_pitstop_is_gone_or_hangs_fails_nothing_and_holds_up_nothing() {
 impl Repo {
     /// Waits for what a test has started on purpose.
     fn wait_for_sleepers(&self) {
-        let end = Instant::now() + SOON;
-        while processes_of(self.home())
-            .iter()
-            .any(|one| one.command.starts_with("sleep"))
-        {
-            assert!(Instant::now() < end);
-            thread::park_timeout(Duration::from_millis(20));
-        }
+        let sleeps = |one: &Process| one.command.starts_with("sleep");
+        let awake = || !processes_of(self.home()).iter().any(sleeps);
+        poll::until_true(SOON, awake, || "a sleeper does not end".to_owned());
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -12,10 +11,10 @@ use pitstop::store::{Store, StoreOptions, StoreTarget};
 
 use crate::{
     kit::{
-        home::{Home, handoffs},
+        home::handoffs,
         messages_api::Answer,
         supervisor::{
-            Launch, SOON, Supervisor, agents, group_members, key, processes_of, session_of,
+            Launch, SOON, Supervisor, agents, group_members, key, session_of, wait_for_end,
         },
     },
     trim::reboot::{choose_trim, fill, filled, removed, transcript},
@@ -23,9 +22,6 @@ use crate::{
 
 /// What the demo says in these tests, to be waited for.
 const REPLY: &str = "The tide is noted.";
-
-/// How long an agent may outlive its supervisor.
-const ORPHAN_LIMIT: Duration = Duration::from_secs(5);
 
 /// What becomes of a reboot that was cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -467,19 +463,6 @@ fn a_handoff_that_was_lost_with_its_transcript_is_told_again() {
 }
 
 /// Waits until no process of the home lives; how long that took.
-#[track_caller]
-fn wait_for_end(home: &Arc<Home>) -> Duration {
-    let began = Instant::now();
-    loop {
-        let left = processes_of(home);
-        if left.is_empty() {
-            return began.elapsed();
-        }
-        assert!(began.elapsed() < ORPHAN_LIMIT, "still alive: {left:#?}");
-        std::thread::park_timeout(Duration::from_millis(10));
-    }
-}
-
 #[test]
 fn ten_kills_at_any_moment_leave_no_agent_and_the_next_start_says_so() {
     // Any moment, but the same ones each time: a linear congruence.

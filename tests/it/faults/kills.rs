@@ -1,32 +1,16 @@
 //! Kills at moments that no test has chosen, and signals.
 
-use std::{
-    fs,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, thread};
 
 use rustix::process::{Pid, Signal};
 
 use super::{Moments, Trial, demo};
 use crate::kit::{
-    home::{Home, handoffs},
-    supervisor::{Launch, PITSTOP, SOON, Supervisor, agents, key, processes_of},
+    home::handoffs,
+    poll,
+    supervisor::{Launch, PITSTOP, SOON, Supervisor, agents, key, processes_of, wait_for_end},
     terminal::{Answers, Spec, Terminal},
 };
-
-/// How long an agent may outlive its supervisor.
-const ORPHAN_LIMIT: Duration = Duration::from_secs(5);
-
-#[track_caller]
-fn wait_for_end(home: &Arc<Home>) {
-    let began = Instant::now();
-    while !processes_of(home).is_empty() {
-        assert!(began.elapsed() < ORPHAN_LIMIT, "{:#?}", processes_of(home));
-        thread::park_timeout(Duration::from_millis(10));
-    }
-}
 
 #[track_caller]
 fn kill(supervisor: Supervisor) -> Launch {
@@ -179,11 +163,8 @@ fn suspended_in_a_shell_and_brought_back_by_fg_and_bg() {
         if way == "bg" {
             // In the background it may not touch the terminal: it is stopped again.
             shell.send("bg\r");
-            let began = Instant::now();
-            while !is_stopped(pitstop) {
-                assert!(began.elapsed() < SOON, "it runs in the background");
-                thread::park_timeout(Duration::from_millis(10));
-            }
+            let stopped = || is_stopped(pitstop);
+            poll::until_true(SOON, stopped, || "it runs in the background".to_owned());
             shell.send("echo still $((40 + 2))\r");
             shell.wait_for_text("still 42", SOON);
         }
@@ -211,9 +192,6 @@ fn suspended_in_a_shell_and_brought_back_by_fg_and_bg() {
 
 #[track_caller]
 fn wait_until_gone(pid: Pid) {
-    let began = Instant::now();
-    while rustix::process::test_kill_process(pid).is_ok() {
-        assert!(began.elapsed() < SOON, "it lives on");
-        thread::park_timeout(Duration::from_millis(10));
-    }
+    let gone = || rustix::process::test_kill_process(pid).is_err();
+    poll::until_true(SOON, gone, || "it lives on".to_owned());
 }

@@ -6,6 +6,7 @@ pub mod grid;
 pub mod home;
 pub mod messages_api;
 pub mod output;
+pub mod poll;
 pub mod schema;
 pub mod supervisor;
 pub mod terminal;

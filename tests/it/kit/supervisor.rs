@@ -22,6 +22,7 @@ use super::{
     client::{ASKS_FIRST, live_client},
     home::Home,
     messages_api::MessagesApi,
+    poll,
     terminal::{Answers, Exit, Spec, Terminal},
 };
 
@@ -554,16 +555,10 @@ impl Supervisor {
     /// Waits until something outside is so; `what` is told when it is not.
     #[track_caller]
     pub fn wait_until(&self, what: &str, holds: impl Fn() -> bool, limit: Duration) {
-        let end = Instant::now() + limit;
-        while !holds() {
-            assert!(
-                Instant::now() < end,
-                "waited {limit:?} in vain: {what}\nthe screen:\n{}\nthe log:\n{}",
-                self.screen(),
-                self.log()
-            );
-            thread::park_timeout(Duration::from_millis(10));
-        }
+        poll::until_true(limit, holds, || {
+            let (screen, log) = (self.screen(), self.log());
+            format!("waited {limit:?} in vain: {what}\nthe screen:\n{screen}\nthe log:\n{log}")
+        });
     }
 
     /// Waits until the host terminal has been asked for something so many times.
@@ -677,10 +672,7 @@ pub struct Headless {
 impl Headless {
     /// What it has printed so far, line by line.
     pub fn lines(&self) -> Vec<String> {
-        self.lines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        printed(&self.lines)
     }
 
     /// The JSON lines it has printed so far.
@@ -721,19 +713,11 @@ impl Headless {
     /// Waits for its end; gives the exit code, or none if a signal ended it.
     #[track_caller]
     pub fn wait_for_exit(&mut self, limit: Duration) -> Option<i32> {
-        let end = Instant::now() + limit;
-        let status = loop {
-            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
-                break status;
-            }
-            assert!(
-                Instant::now() < end,
-                "runs after {limit:?}\n{}\nthe log:\n{}",
-                self.lines().join("\n"),
-                log_of(&self.launch.home)
-            );
-            thread::park_timeout(Duration::from_millis(10));
-        };
+        let ended = || self.child.try_wait().expect("a child can be waited for");
+        let status = poll::until(limit, ended, || {
+            let (lines, log) = (printed(&self.lines).join("\n"), log_of(&self.launch.home));
+            format!("runs after {limit:?}\n{lines}\nthe log:\n{log}")
+        });
         for reader in self.readers.drain(..) {
             reader.join().expect("a reader ends with its stream");
         }
@@ -791,6 +775,10 @@ impl Drop for Headless {
     }
 }
 
+fn printed(lines: &Mutex<Vec<String>>) -> Vec<String> {
+    lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
 fn log_of(home: &Home) -> String {
     let directory = home.path("state").join("pitstop/log");
     let files = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -819,6 +807,20 @@ impl Process {
     pub fn is_side(&self) -> bool {
         self.command.contains("--no-session-persistence")
     }
+}
+
+/// How long an agent may outlive its supervisor.
+const ORPHAN_LIMIT: Duration = Duration::from_secs(5);
+
+/// Waits until nothing runs any more that was started in this home; gives the time that took.
+#[track_caller]
+pub fn wait_for_end(home: &Home) -> Duration {
+    let began = Instant::now();
+    let ended = || processes_of(home).is_empty();
+    poll::until_true(ORPHAN_LIMIT, ended, || {
+        format!("still alive: {:#?}", processes_of(home))
+    });
+    began.elapsed()
 }
 
 /// All living processes whose `HOME` is this one.

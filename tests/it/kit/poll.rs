@@ -1,0 +1,36 @@
+//! Waiting for a condition by asking again and again.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long to wait between two questions.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Asks until `found` gives something; panics with what `failure` says once `limit` is over.
+#[track_caller]
+pub fn until<T>(
+    limit: Duration,
+    mut found: impl FnMut() -> Option<T>,
+    failure: impl FnOnce() -> String,
+) -> T {
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < end, "{}", failure());
+        thread::park_timeout(PAUSE);
+    }
+}
+
+/// Asks until `holds` is true; panics with what `failure` says once `limit` is over.
+#[track_caller]
+pub fn until_true(
+    limit: Duration,
+    mut holds: impl FnMut() -> bool,
+    failure: impl FnOnce() -> String,
+) {
+    until(limit, || holds().then_some(()), failure);
+}
