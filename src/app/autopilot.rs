@@ -5,7 +5,7 @@
 
 pub mod facts;
 mod hold;
-mod told;
+mod publish;
 mod turn;
 
 use std::{
@@ -43,14 +43,14 @@ use crate::app::{
 pub use hold::{
     go_on, headless, outlives_terminal, pause, person_typed, say, stopped, takes_over, toggle,
 };
-pub use told::{publish, report};
+pub use publish::{publish, report};
 pub use turn::{figure_observed, figures_in, task_read, turn_ended, turn_failed};
 
 use hold::{hold, say_held};
-use told::{call, tell, turn_news};
+use publish::{call, run_event, turn_news};
 use turn::{background_time, fresh, settle, type_prompt, wait_over};
 
-/// How long after a turn the figures may take: the client waits 300 ms before it tells its status line.
+/// How long after a turn the figures may take: the client waits 300 ms before it updates its status line.
 const SETTLE: Duration = Duration::from_millis(600);
 
 /// How long a run waits for the figure of the turn that has ended before it goes on without: a figure that never comes must
@@ -72,7 +72,7 @@ const SILENT: Duration = Duration::from_secs(90);
 /// How long a dialog may be open in a headless run: another hook of the user's may answer it.
 const DIALOG: Duration = Duration::from_secs(30);
 
-/// How long a handoff may stay unconfirmed in a headless run, beyond the time after which a person would be told.
+/// How long a handoff may stay unconfirmed in a headless run, beyond the time after which a person would be notified.
 const UNDELIVERED: Duration = Duration::from_secs(60);
 
 /// How often the elapsed time on the screen is brought up to date.
@@ -124,8 +124,8 @@ pub fn begin(
         timeline: VecDeque::new(),
     });
     handoff::draft(model);
-    let mut effects = vec![tell(news)];
-    told::remember(model, &effects);
+    let mut effects = vec![run_event(news)];
+    publish::remember(model, &effects);
     effects.extend(clock(model));
     effects.extend(first.unwrap_or_else(|| iteration::begin(model, false, None, Some(start))));
     effects
@@ -185,7 +185,7 @@ pub(super) fn watch(model: &mut Model) -> Vec<Effect> {
         // the reboot failed, has been told nothing.
         run.pilot.phase = Phase::Working;
         run.due = None;
-        // The handoff tells the task; without one (`generate_handoff = false`) the first prompt has to.
+        // The handoff names the task; without one (`generate_handoff = false`) the first prompt has to.
         if let Some(record) = model.lineage.current().and_then(|one| one.reboot.as_ref()) {
             run.pilot.task_changed = record.handoff_bytes == 0;
         }
@@ -386,7 +386,7 @@ fn wait(model: &mut Model, pause: Pause, why: &str) -> Vec<Effect> {
             duration(pause.time)
         ));
     }
-    let mut effects = vec![tell(news)];
+    let mut effects = vec![run_event(news)];
     effects.extend(set(model, Due::WaitOver, pause.time));
     effects
 }
@@ -411,7 +411,7 @@ fn thrash(model: &mut Model, why: String) -> Vec<Effect> {
 
 /// A breaker has tripped.
 fn trip(model: &mut Model, trip: &Trip) -> Vec<Effect> {
-    let mut effects = vec![tell(RunNews::Tripped {
+    let mut effects = vec![run_event(RunNews::Tripped {
         breaker: trip.name().to_owned(),
         evidence: trip.to_string(),
     })];

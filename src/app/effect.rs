@@ -178,7 +178,7 @@ pub enum Effect {
     },
     /// Keep a checkpoint.
     SaveCheckpoint(Box<Checkpoint>),
-    /// Tell `TimerId` after this time; setting it anew replaces it.
+    /// Report `TimerId` after this time; setting it again replaces it.
     SetTimer(TimerId, Duration),
     /// Answer a call.
     Answer(CallId, Reply),
@@ -203,15 +203,15 @@ pub enum Effect {
     HostProgress(Progress),
     /// Call a person: a desktop notification or the bell, as the user wants it.
     Call(String),
-    /// Tell whoever reads the run's log.
-    Tell(Box<RunNews>),
+    /// Write to the run's log.
+    LogRun(Box<RunNews>),
     /// Leave, with this exit code, after everything has been written.
     Quit(i32),
 }
 
 /// What one event has the shell do, in order.
 ///
-/// They are run or taken out, never dropped: an order that nobody carries out would leave the core waiting for its answer.
+/// They are run or taken out, never dropped: an order that is not carried out would leave the core waiting for its answer.
 #[derive(Debug, Default)]
 #[must_use = "an effect that is not run is lost"]
 pub struct Effects(Vec<Effect>);
@@ -268,8 +268,8 @@ pub struct StartAgent {
     pub resume: bool,
     /// The first prompt, given at the start.
     pub prompt: Option<String>,
-    /// The first prompt instead, if the session that was to be resumed has nothing on disk and is begun anew.
-    pub anew: Option<String>,
+    /// The first prompt instead, if the session that was to be resumed has nothing on disk and begins again.
+    pub prompt_if_new: Option<String>,
     /// Whether it is the first process of this supervisor: only then do the user's own `--resume` and
     /// `--continue` flags count.
     pub first: bool,

@@ -1,4 +1,4 @@
-//! What happened: every fact the core is told, by who speaks.
+//! What happened: every fact that reaches the core, by its source.
 
 use std::path::PathBuf;
 
@@ -68,7 +68,7 @@ pub enum Event {
     TerminalLost,
     /// Something of the supervisor's own was gone, or can be made again now.
     PlacesChecked(Box<PlacesSeen>),
-    /// Something went wrong that the user should see and nobody can mend: the session goes on.
+    /// Something went wrong that the user should see and that cannot be mended: the session goes on.
     Troubled {
         /// What, in the user's words.
         what: String,
@@ -134,7 +134,7 @@ pub enum PaneEvent {
     Spawned {
         /// Whose process.
         iteration: IterationId,
-        /// The process, told from any later bearer of its number.
+        /// The process, distinguished from any later bearer of its number.
         process: ProcessStamp,
         /// Fresh random values for the next reboot.
         new_ids: NewIds,
@@ -243,7 +243,7 @@ pub enum ReadEvent {
         /// The signals.
         signals: Vec<Signal>,
     },
-    /// The last shell commands of the pane's recording, as they would be told.
+    /// The last shell commands of the pane's recording, as they would be shown.
     Recorded {
         /// Whose pane.
         iteration: IterationId,
@@ -413,7 +413,7 @@ pub enum TimerId {
     Calm(u64),
     /// The next moment of a recording is due.
     Replay(u64),
-    /// Nobody has told of the commit that is the head by now.
+    /// No hook has reported the commit that is the head by now.
     NewHead(u64),
     /// What the autonomous run waits for.
     Run(u64),
@@ -485,7 +485,7 @@ pub struct TranscriptFacts {
     pub work: Option<Box<WorkAtHand>>,
     /// The human's own words in this session, if there were new ones since then.
     pub human: Option<HumanWords>,
-    /// The last shell commands as they would be told, if there were new ones since then.
+    /// The last shell commands as they would be shown, if there were new ones since then.
     pub commands: Option<String>,
     /// The shell commands that have ended since then, in order.
     pub ran: Vec<Ran>,
@@ -500,7 +500,7 @@ pub use crate::transcript::digest::Ran;
 pub struct HandoffFiles {
     /// Files that are not there, of those that were asked about.
     pub missing: Vec<String>,
-    /// The files that the user wants to be told.
+    /// The files that the user wants to be named.
     pub included: Vec<IncludedFile>,
     /// Which of those could not be read, and why.
     pub warnings: Vec<String>,

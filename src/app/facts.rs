@@ -297,7 +297,7 @@ pub fn closing_words(model: &Model) -> String {
     run.map_or_else(String::new, |run| prompt::carry_on(&run.pilot.plan.promise))
 }
 
-/// Whether a run goes on with nobody there.
+/// Whether a run goes on unattended.
 #[must_use]
 pub fn is_unattended(model: &Model) -> bool {
     model
@@ -313,7 +313,7 @@ pub fn is_last(model: &Model) -> bool {
     caps.is_some_and(|caps| caps.forbids_another(&spent(model)).is_some())
 }
 
-/// How long `auto` announces a reboot: not at all where nobody is there, or when each turn ends in one.
+/// How long `auto` announces a reboot: not at all where it is unattended, or when each turn ends in one.
 #[must_use]
 pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
     if is_unattended(model) || cause == Cause::Autopilot {

@@ -32,7 +32,7 @@ pub fn note(model: &mut Model, before: Mark, effects: &[Effect]) {
     model.outside.counters.checkpoints += effects.iter().filter(kept).count() as u64;
 }
 
-/// Counts a reboot that has ended by this step; `why` tells what stopped one that failed.
+/// Counts a reboot that has ended by this step; `why` says what stopped one that failed.
 pub fn reboot_ended(model: &mut Model, step: Step, why: Option<&str>) {
     let Some(attempt) = &model.reboot.attempt else {
         return;

@@ -96,7 +96,7 @@ pub struct Model {
     pub autopilot: Option<Run>,
     /// What a person looks at.
     pub view: View,
-    /// What the world outside is told.
+    /// What is reported outside.
     pub outside: Outside,
     /// What the event at hand has brought.
     pub happened: Happened,

@@ -76,7 +76,7 @@ fn new_ids(number: u128) -> NewIds {
     }
 }
 
-/// A model with its clock, which obeys the journal at once unless told not to.
+/// A model with its clock, which answers the journal at once unless it is not to.
 pub(super) struct Bench {
     pub(super) model: Model,
     since_start: Duration,
@@ -423,7 +423,7 @@ fn starts(effects: &[Effect]) -> Vec<StartAgent> {
     ordered.collect()
 }
 
-/// What the one who gave an order by `ctl` is told.
+/// What the one who gave an order by `ctl` gets as an answer.
 pub(super) fn ordered(effects: &[Effect]) -> &str {
     match effects.first() {
         Some(Effect::Answer(_, Reply::Ordered(reply))) => &reply.message,

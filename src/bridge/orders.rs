@@ -176,7 +176,7 @@ impl Orders {
         Ok(instance.poll)
     }
 
-    /// Whether a poll is over although no order waits for it: its process polls anew, has changed its session, or is forgotten.
+    /// Whether a poll is over although no order waits for it: its process polls again, has changed its session, or is forgotten.
     #[must_use]
     pub fn is_poll_over(&self, sender: &Sender, poll: u64) -> bool {
         self.instances

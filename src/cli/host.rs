@@ -92,7 +92,7 @@ pub fn run(args: &HostArgs, demo: bool) -> i32 {
     report(host_agent(&args, demo, asked, None))
 }
 
-/// What a person wants to do with earlier work, where there is some and somebody to ask.
+/// What a person wants to do with earlier work, where there is some and a person to ask.
 fn choice(args: &HostArgs, demo: bool) -> Choice {
     let is_plain = !demo && !args.new && args.agent.is_none() && args.args.is_empty();
     if !is_plain || Asked::Session.check_terminal().is_err() {
@@ -194,7 +194,7 @@ fn host_agent(
         warnings,
         agent,
         work,
-        // Arguments are for somebody who knows what to look at.
+        // Arguments are for a person who knows what to look at.
         tour: own_places.is_some() && args.args.is_empty(),
     })
 }

@@ -77,8 +77,8 @@ impl AgentPlan {
             session,
             way,
             first: start.first,
-            prompt: match &start.anew {
-                Some(anew) if start.resume && way == Start::Fresh => Some(anew.clone()),
+            prompt: match &start.prompt_if_new {
+                Some(prompt) if start.resume && way == Start::Fresh => Some(prompt.clone()),
                 _ => start.prompt.clone(),
             },
             user_args: self.user_args.clone(),

@@ -143,7 +143,7 @@ impl Shell {
             Effect::HostTitle(title) => self.terminal.host_output.title(&title),
             Effect::HostProgress(progress) => self.terminal.host_output.progress(progress),
             Effect::Call(why) => self.call_person(&why),
-            Effect::Tell(news) => self.report(&news),
+            Effect::LogRun(news) => self.report(&news),
             Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
         }
     }

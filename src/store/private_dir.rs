@@ -272,7 +272,7 @@ impl PrivateDir {
         self.write_watched(name, bytes, &mut |_, _| Ok(()))
     }
 
-    /// Writes the file `name` for as long as a process of now needs it: whole for whoever reads it, but not synced. A file that
+    /// Writes the file `name` for as long as a process of now needs it: whole for every reader, but not synced. A file that
     /// has these bytes already is left alone.
     pub fn write_for_now(&self, name: &str, bytes: &[u8]) -> Result<(), FilesError> {
         if self.read(name, bytes.len() + 1)?.as_deref() == Some(bytes) {

@@ -307,7 +307,7 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
 fn reboot_step(model: &Model) -> Option<String> {
     let attempt = model.reboot.attempt.as_ref()?;
     let blocks = reboot::blocked_by(model);
-    // What needs a person is told by the notice, and by the review itself.
+    // What needs a person is said by the notice, and by the review itself.
     let newest_bad = model.view.notices.back().is_some_and(|notice| notice.bad);
     match attempt.step() {
         // The banner says it.

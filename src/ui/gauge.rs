@@ -268,7 +268,7 @@ fn assumed(model: &Model) -> Assessment {
     model.session.guard.assess(Tokens(0))
 }
 
-/// Usage limits with their resets, as the agent tells them.
+/// Usage limits with their resets, as the agent reports them.
 fn limits(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
     let said = model.session.agent.limits.iter();
     said.map(|limit| {

@@ -1,4 +1,4 @@
-//! Where the link under the pointer goes, as the footer tells it.
+//! Where the link under the pointer goes, as the footer shows it.
 //!
 //! ```text
 //!  ask · busy → https://…@files.example.org/a/long/pat…

@@ -70,7 +70,7 @@ pub fn draw(frame: &mut Frame, model: &Model, screen: &Screen, theme: &Theme) {
     }
 }
 
-/// Paints a whole frame and tells where the cursor belongs, if there is one.
+/// Paints a whole frame and returns where the cursor belongs, if there is one.
 pub fn paint(
     buf: &mut Buffer,
     model: &Model,
@@ -94,7 +94,7 @@ pub fn paint(
 }
 
 /// The rectangle of the child's cells, if they are all of the screen that a child's output can change: nothing lies
-/// over them, and nothing tells of the scrollback.
+/// over them, and nothing shows the scrollback.
 #[must_use]
 pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rect> {
     let pane = layout.pane_inner();

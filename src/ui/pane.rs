@@ -173,7 +173,7 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, 
 }
 
 /// The child's links in some rows of the screen as they lie in its rectangle of the host terminal, in the order of
-/// their places, for whoever writes the frame: see [`extra`]. Those that may not pass keep an empty target.
+/// their places, for the writer of the frame: see [`extra`]. Those that may not pass keep an empty target.
 #[must_use]
 pub fn links(
     area: Rect,

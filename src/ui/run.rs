@@ -77,7 +77,7 @@ pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     parts
 }
 
-/// Why the run stands still: said for as long as it does, for whoever comes back to it.
+/// Why the run stands still: said for as long as it does, for a person who comes back to it.
 pub(super) fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     let report = autopilot::report(model)?;
     let why = report.why.filter(|_| report.phase != "ended")?;

@@ -172,7 +172,7 @@ fn parts_of_256(index: u8) -> (u8, u8, u8) {
     }
 }
 
-/// Whether the host terminal is dark: by its background if it told one, else by `COLORFGBG` (`15;0`, text then
+/// Whether the host terminal is dark: by its background if it reported one, else by `COLORFGBG` (`15;0`, text then
 /// ground), else it is taken for dark, as most are.
 #[must_use]
 pub fn is_dark(background: Option<Rgb>, colorfgbg: &str) -> bool {

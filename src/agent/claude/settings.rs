@@ -121,7 +121,7 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     let file = rule_path(injection.scratchpad)?;
     allow.extend(["Read", "Edit"].map(|tool| Value::from(format!("{tool}({file})"))));
 
-    // The client loads a mod anew when its files change: edited by the agent, it would run what the agent likes.
+    // The client reloads a mod when its files change: edited by the agent, it would run what the agent likes.
     inner_list(
         inner_object(&mut root, "permissions")?,
         "deny",

@@ -7,7 +7,9 @@ use crate::{
     lineage::journal::Step,
 };
 
-use super::{SETTLE_FRESH, clock, finish, resume_key, set, told::tell, turn::give_up_background};
+use super::{
+    SETTLE_FRESH, clock, finish, publish::run_event, resume_key, set, turn::give_up_background,
+};
 use crate::app::{
     effect::Effect,
     facts::{is_safe, typing_refusal},
@@ -89,7 +91,7 @@ pub(super) fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
     model.reboot.paused = true;
     let key = resume_key(model);
     model.info(format!("the run is paused by {by}: {key} resumes it"));
-    vec![tell(RunNews::Paused { by: by.to_owned() })]
+    vec![run_event(RunNews::Paused { by: by.to_owned() })]
 }
 
 /// The run goes on after a pause or a trip.
@@ -123,7 +125,7 @@ fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
     if model.view.overlay == Some(Overlay::Exited) {
         model.view.overlay = None;
     }
-    let mut effects = vec![tell(RunNews::Resumed)];
+    let mut effects = vec![run_event(RunNews::Resumed)];
     if model.session.agent.state == AgentState::Exited {
         effects.extend(reboot::restart(model));
     } else {
@@ -220,7 +222,7 @@ pub fn headless(model: &mut Model) -> Vec<Effect> {
         effects.extend(go_on(model).unwrap_or_default());
     }
     if let Some(run) = &mut model.autopilot {
-        // Its timer is set anew by what is true now, for a run that nobody watches.
+        // Its timer is set again by what is true now, for an unattended run.
         run.called = false;
     }
     effects

@@ -14,9 +14,9 @@ use crate::{
 };
 
 use super::{
-    DEAF, DIALOG, FIGURE, follow, heed, hold, is_always_fresh, set, set_phase,
-    told::{call, start_of, tell, turn_news},
-    trip,
+    DEAF, DIALOG, FIGURE, follow, heed, hold, is_always_fresh,
+    publish::{call, run_event, start_of, turn_news},
+    set, set_phase, trip,
 };
 use crate::app::{
     draft::handoff,
@@ -56,7 +56,7 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) -> Vec<Ef
     if run.pilot.is_over() || model.outside.quitting.is_some() {
         return Vec::new();
     }
-    let mut effects = vec![tell(RunNews::TurnFailed {
+    let mut effects = vec![run_event(RunNews::TurnFailed {
         iteration: model.session.iteration,
         message: excerpt(message),
     })];
@@ -94,7 +94,7 @@ pub fn figures_in(model: &mut Model) -> Vec<Effect> {
     settle(model)
 }
 
-/// A source has told how full the context is. What it said while the turn ran was about a part of it.
+/// A source has reported how full the context is. What it said while the turn ran was about a part of it.
 pub fn figure_observed(model: &mut Model) -> Vec<Effect> {
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
@@ -161,7 +161,7 @@ pub fn task_read(model: &mut Model, task: Result<String, String>) -> Vec<Effect>
         Ok(task) => {
             if run.pilot.task_read(task) {
                 let task = first_line(&run.pilot.plan.task);
-                effects.push(tell(RunNews::TaskChanged { task }));
+                effects.push(run_event(RunNews::TaskChanged { task }));
                 handoff::draft(model);
             }
         }
@@ -186,7 +186,7 @@ pub(super) fn decide(model: &mut Model) -> Vec<Effect> {
     follow(model, verdict, "")
 }
 
-/// Whether a reboot is due that nobody has put off.
+/// Whether a reboot is due that was not put off.
 pub(super) fn is_full(model: &Model) -> bool {
     let figure = model.session.guard.figure(model.now);
     let full = figure
@@ -199,7 +199,7 @@ pub(super) fn is_full(model: &Model) -> bool {
 pub(super) fn fingerprint(model: &Model) -> u64 {
     let mut hasher = DefaultHasher::new();
     format!("{:?}", model.draft.git).hash(&mut hasher);
-    format!("{:?}", model.draft.told).hash(&mut hasher);
+    format!("{:?}", model.draft.signalled).hash(&mut hasher);
     model.draft.notes.text.hash(&mut hasher);
     hasher.finish()
 }
@@ -215,7 +215,7 @@ pub(super) fn type_prompt(model: &mut Model) -> Vec<Effect> {
     let text = run.pilot.next_prompt();
     set_phase(model, Phase::Sent);
     let mut effects = say::say(model, &text).unwrap_or_default();
-    effects.push(tell(RunNews::Prompted {
+    effects.push(run_event(RunNews::Prompted {
         iteration: model.session.iteration,
         prompt: start_of(&text),
     }));
@@ -298,7 +298,7 @@ fn wait_for_background(model: &mut Model) -> Vec<Effect> {
             background: true,
         }),
     );
-    let mut effects = vec![tell(RunNews::Waiting {
+    let mut effects = vec![run_event(RunNews::Waiting {
         why,
         seconds: time.as_secs(),
         until: None,

@@ -1,4 +1,4 @@
-//! Good moments: commits and test runs, whoever tells of them, what is saved at them, and whether the guard takes one.
+//! Good moments: commits and test runs, whatever reports them, what is saved at them, and whether the guard takes one.
 //!
 //! ```text
 //!   post-commit hook ─┐
@@ -8,7 +8,7 @@
 //!   a new head        ─► git_read ──────┘                      └─► a good moment stands until work goes on
 //! ```
 //!
-//! The same commit or run may be told in several ways; it counts once. All of it is observed, none of it ordered: from
+//! The same commit or run may be reported in several ways; it counts once. All of it is observed, none of it ordered: from
 //! the warn line on a good moment may *ask* for a reboot, as the compact line does.
 
 use std::time::Duration;
@@ -36,7 +36,7 @@ use crate::app::{
     model::{Model, moments::Waiting},
 };
 
-/// How many commits are remembered, to know one that is told again: more than a turn makes.
+/// How many commits are remembered, to know one that is reported again: more than a turn makes.
 const COMMITS_KEPT: usize = 256;
 
 /// How long a new head waits for the hook or the agent's shell, which know its size too.
@@ -45,7 +45,7 @@ const TELLING_TIME: Duration = Duration::from_secs(2);
 /// For how long the same outcome of a test run counts as the same run: long enough for a hook and a report to meet.
 const SAME_RUN: Duration = Duration::from_secs(60);
 
-/// How many checkpoints a minute what is observed may make: whoever may report could else fill the disk.
+/// How many checkpoints a minute what is observed may make: the agent could else fill the disk.
 pub(in crate::app) const SAVES_A_MINUTE: usize = 60;
 
 /// The longest environment or command line that is quoted back, in characters.
@@ -94,11 +94,11 @@ fn take_outcomes(model: &mut Model, command: &str, outcomes: &[TestOutcome]) {
         return;
     }
     let again = test_run::total(outcomes).is_some_and(|total| is_known(model, total));
-    let before = model.draft.told.test_state.clone();
+    let before = model.draft.signalled.test_state.clone();
     for outcome in outcomes {
-        model.draft.told.update_tests(outcome);
+        model.draft.signalled.update_tests(outcome);
     }
-    let tests = &mut model.draft.told.test_state;
+    let tests = &mut model.draft.signalled.test_state;
     tests.command = Some(quote(command));
     if again {
         tests.keep_changes(before);
@@ -133,7 +133,7 @@ pub fn prompted(model: &mut Model) {
     model.draft.moments.pass();
 }
 
-/// Git has been read; `before` is what it said the time before. A head that was made since is a commit that nobody told of.
+/// Git has been read; `before` is what it said the time before. A head that was made since is a commit that no hook reported.
 pub fn git_read(model: &mut Model, before: &GitState) -> Vec<Effect> {
     let mut effects = Vec::new();
     if let Some(made) = new_head(model, before) {
@@ -174,8 +174,8 @@ pub fn untold(model: &mut Model, epoch: u64) -> Vec<Effect> {
         .moments
         .head
         .take_if(|(_, waited)| *waited == epoch);
-    let told = head.and_then(|(made, _)| committed(model, &made));
-    told.unwrap_or_default()
+    let made = head.and_then(|(made, _)| committed(model, &made));
+    made.unwrap_or_default()
 }
 
 /// The head, if it is another than before and was made since: one that was only checked out is older.
@@ -219,7 +219,7 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Ef
         sha: made.sha.clone(),
         subject: made.subject.clone(),
     };
-    model.info(told(&signal));
+    model.info(described(&signal));
     Some(seen(
         model,
         signal,
@@ -370,10 +370,10 @@ pub fn reason(model: &Model) -> String {
 #[must_use]
 pub fn what(model: &Model) -> Option<String> {
     let taken = model.draft.moments.taken.as_ref();
-    taken.map(|taken| told(&taken.signal))
+    taken.map(|taken| described(&taken.signal))
 }
 
-fn told(signal: &Signal) -> String {
+fn described(signal: &Signal) -> String {
     match signal {
         Signal::Committed { sha, subject } => {
             let short = sha.get(..7).unwrap_or(sha);

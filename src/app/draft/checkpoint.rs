@@ -1,7 +1,7 @@
-//! Checkpoints: when one is saved, what it holds, who is told, and how work is taken up from one.
+//! Checkpoints: when one is saved, what it holds, who is notified, and how work is taken up from one.
 //!
 //! Saved by key and by order, at the warn line and each line after it, every `checkpoint_interval` turns, and with
-//! every reboot. Whoever ordered one is answered once it is on disk, or told that it waits in memory.
+//! every reboot. Its caller is answered once it is on disk, or when it has to wait in memory.
 
 use uuid::Uuid;
 
@@ -22,7 +22,7 @@ use crate::app::{
     model::Model,
 };
 
-/// The tag of checkpoints that nobody asked for.
+/// The tag of checkpoints that are saved without being asked for.
 pub const AUTO_SAVE: &str = "auto-save";
 
 /// The tag of those that a person or a script asked for.
@@ -103,22 +103,25 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
         next_steps,
         tags: more,
     } = body;
-    // They count for this checkpoint alone: what the agent was told stays as it is.
-    let told = model.draft.told.clone();
+    // They count for this checkpoint alone: what is known of the agent stays as it is.
+    let told = model.draft.signalled.clone();
     if let Some(task) = &task {
-        model.draft.told.set_objective(task);
+        model.draft.signalled.set_objective(task);
     }
-    let rest = std::mem::take(&mut model.draft.told.pending_items);
+    let rest = std::mem::take(&mut model.draft.signalled.pending_items);
     for step in &next_steps {
         model
             .draft
-            .told
+            .signalled
             .completed_items
             .retain(|done| done.text != *step);
-        model.draft.told.add_pending(step);
+        model.draft.signalled.add_pending(step);
     }
     for item in rest {
-        model.draft.told.add_pending_from(&item.text, item.origin);
+        model
+            .draft
+            .signalled
+            .add_pending_from(&item.text, item.origin);
     }
     let mut tags = vec![MANUAL.to_owned()];
     tags.extend(more.into_iter().filter(|tag| tag != MANUAL));
@@ -131,7 +134,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
     }
     let id = next_id(model);
     let checkpoint = checkpoint(model, id, context, tags);
-    model.draft.told = told;
+    model.draft.signalled = told;
     handoff::draft(model);
     let reply = CheckpointReply {
         status: "saved".to_owned(),
@@ -248,7 +251,7 @@ pub fn at_reboot(model: &mut Model) -> Vec<Effect> {
     vec![Effect::SaveCheckpoint(Box::new(checkpoint))]
 }
 
-/// The store has taken a checkpoint, or has not: whoever waits for it is answered.
+/// The store has taken a checkpoint, or has not: the caller that waits for it is answered.
 pub fn kept(model: &mut Model, id: Uuid, kept: Kept) -> Vec<Effect> {
     let Some(place) = model
         .draft

@@ -1,4 +1,4 @@
-//! The handoff as it would be sent now: drafted anew whenever one of its sources changes.
+//! The handoff as it would be sent now: drafted again whenever one of its sources changes.
 
 use crate::{
     breakpoint::git::GitState,
@@ -175,7 +175,7 @@ pub fn read_ground(model: &Model) -> Effect {
     }
 }
 
-/// The pane's recording tells of commands.
+/// The pane's recording shows commands.
 pub fn recorded(model: &mut Model, iteration: IterationId, commands: String) {
     if iteration == model.session.iteration && model.draft.commands != commands {
         model.draft.commands = commands;
@@ -206,7 +206,7 @@ fn wins_little(model: &Model) -> Option<String> {
 
 /// Everything that is preserved, each source in the order of [`crate::handoff::preserved`].
 fn preserve(model: &Model) -> PreservedState {
-    let mut state = model.draft.told.clone();
+    let mut state = model.draft.signalled.clone();
     state.feed_scratchpad(&model.draft.notes.parsed);
     model.draft.todo.feed(&mut state);
     if let Some(task) = run_task(model) {
@@ -223,7 +223,7 @@ fn preserve(model: &Model) -> PreservedState {
     state
 }
 
-/// Branch and recent commits as the message tells them.
+/// Branch and recent commits as the message shows them.
 #[must_use]
 pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec<String> {
     let GitState::Facts(repository) = git else {
@@ -284,7 +284,7 @@ pub fn keep(model: &mut Model, body: &str) {
 pub fn leave_edit(model: &mut Model) {
     if let Some(edited) = model.draft.handoff.edited.take() {
         let made = &model.draft.handoff.generated.text;
-        work::take_edited_rules(&mut model.draft.told, made, &edited.text);
+        work::take_edited_rules(&mut model.draft.signalled, made, &edited.text);
     }
 }
 
@@ -302,7 +302,7 @@ pub fn return_to_sources(model: &mut Model) {
     let mut notes = PreservedState::default();
     model.draft.notes.read();
     notes.feed_scratchpad(&model.draft.notes.parsed);
-    let state = &mut model.draft.told;
+    let state = &mut model.draft.signalled;
     let in_notes = |origin, listed: bool| origin == Origin::Scratchpad && listed;
     state.decisions.retain(|one| {
         let mut listed = notes.decisions.iter();

@@ -6,8 +6,8 @@
 //!   pane         what stands on a generic agent's screen
 //! ```
 //!
-//! The hook may be ahead of the transcript or behind it. What one of them has told is remembered until the other tells it
-//! too. While the hook is ahead, what the transcript tells is older: it does not overwrite what the hook has told.
+//! The hook may be ahead of the transcript or behind it. What one of them has reported is remembered until the other reports it
+//! too. While the hook is ahead, what the transcript shows is older: it does not overwrite what the hook has reported.
 
 use crate::{
     handoff::signal::{self, Signal},
@@ -20,7 +20,7 @@ use crate::app::{
     model::Model,
 };
 
-/// The Stop hook tells the last message of a turn.
+/// The Stop hook reports the last message of a turn.
 pub fn by_hook(model: &mut Model, message: &str) -> Vec<Effect> {
     let mut signals = signal::parse(message);
     signals.retain(|signal| model.draft.heard.by_hook(signal));
@@ -28,7 +28,7 @@ pub fn by_hook(model: &mut Model, message: &str) -> Vec<Effect> {
     take_in(model, signals)
 }
 
-/// The transcript tells what the assistant has said.
+/// The transcript shows what the assistant has said.
 pub fn by_transcript(model: &mut Model, mut signals: Vec<Signal>) -> Vec<Effect> {
     signals.retain(|signal| model.draft.heard.by_transcript(signal));
     take_in(model, signals)
@@ -49,7 +49,7 @@ fn take_in(model: &mut Model, signals: Vec<Signal>) -> Vec<Effect> {
     }
     let mut effects = Vec::new();
     for signal in &signals {
-        model.draft.told.feed_signal(signal, model.now.wall);
+        model.draft.signalled.feed_signal(signal, model.now.wall);
     }
     // Of several scratchpads the last one stands: the others would only be overwritten.
     let notes = signals.into_iter().rev().find_map(|signal| match signal {

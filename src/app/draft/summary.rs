@@ -74,7 +74,7 @@ pub fn turn_over(model: &mut Model) -> Vec<Effect> {
     }
 }
 
-/// A reboot is being drafted: makes the summary anew if turns have passed since, or if there is none.
+/// A reboot is being drafted: makes a new summary if turns have passed since, or if there is none.
 pub fn refresh(model: &mut Model) -> Vec<Effect> {
     if !has_transcript(model) {
         return Vec::new();
@@ -109,7 +109,7 @@ fn order(model: &mut Model, ask: bool) -> Vec<Effect> {
     ]
 }
 
-/// Whether drafting has to wait: for the transcript in any case, for the model only if nobody would look at the draft.
+/// Whether drafting has to wait: for the transcript in any case, for the model only if no one would look at the draft.
 #[must_use]
 pub fn is_awaited(model: &Model, unattended: bool) -> bool {
     let order = model.draft.summary.order.as_ref();
@@ -231,7 +231,7 @@ fn note(model: &mut Model, why: &str, cost_usd: Option<f64>, duration_ms: Option
     };
 }
 
-/// A timer has run out: the turn goes on and on, or somebody does not answer.
+/// A timer has run out: the turn goes on and on, or there is no answer.
 pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     if model
         .draft
@@ -252,7 +252,7 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
         return Vec::new();
     };
     if order.reading {
-        // It may still come; nobody waits for it any more.
+        // It may still come; nothing waits for it any more.
         order.reading = false;
         let limit = model.config.summary.timeout + PATIENCE;
         return vec![Effect::SetTimer(TimerId::Summary(epoch), limit)];
@@ -293,7 +293,7 @@ pub fn settle(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
-/// The iteration, or its session, is over: nobody wants its summary any more.
+/// The iteration, or its session, is over: its summary is not wanted any more.
 pub fn close(model: &mut Model) -> Vec<Effect> {
     model.draft.summary.due = None;
     let order = model.draft.summary.order.take();

@@ -51,9 +51,9 @@ pub struct AgentView {
     pub cost_usd: Option<f64>,
     /// The prompt cache as the status line last reported it.
     pub prompt_cache: Option<PromptCache>,
-    /// Usage limits as the agent tells them, for display.
+    /// Usage limits as the agent reports them, for display.
     pub limits: Vec<String>,
-    /// When the usage limits that are used up begin anew.
+    /// When the usage limits that are used up start again.
     pub limit_reset: Option<DateTime<Utc>>,
     /// Turns that ended in this iteration.
     pub turns: u32,

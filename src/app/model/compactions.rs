@@ -10,11 +10,11 @@ pub struct Compactions {
     boundaries: u32,
     rebuilt: u32,
     finished: u32,
-    /// Falls that no other witness has told of.
+    /// Falls that no other source has reported.
     falls: u32,
-    /// The turn of the last compaction that was told of and whose fall has not been seen.
+    /// The turn of the last compaction that was reported and whose fall has not been seen.
     pub(in crate::app) awaits_fall: Option<u64>,
-    /// The turn of the last fall that nobody has told of.
+    /// The turn of the last fall that nothing else has reported.
     awaits_witness: Option<u64>,
 }
 
@@ -23,11 +23,11 @@ impl Compactions {
     #[must_use]
     pub const fn count(self) -> u32 {
         self.earlier
-            .saturating_add(self.told())
+            .saturating_add(self.reported())
             .saturating_add(self.falls)
     }
 
-    const fn told(self) -> u32 {
+    const fn reported(self) -> u32 {
         let hooks = if self.rebuilt > self.finished {
             self.rebuilt
         } else {
@@ -42,7 +42,7 @@ impl Compactions {
 
     /// Takes the number of boundaries in a transcript that was read to its end.
     pub(in crate::app) fn transcript(&mut self, total: u64, turn: u64) {
-        let before = self.told();
+        let before = self.reported();
         let inherited = *self.inherited.get_or_insert(total);
         let own = u32::try_from(total.saturating_sub(inherited)).unwrap_or(u32::MAX);
         // A file that was cut or replaced takes nothing back.
@@ -51,20 +51,20 @@ impl Compactions {
     }
 
     pub(in crate::app) fn finish(&mut self, turn: u64) {
-        let before = self.told();
+        let before = self.reported();
         self.finished = self.finished.saturating_add(1);
         self.explain(before, turn);
     }
 
     pub(in crate::app) fn rebuild(&mut self, turn: u64) {
-        let before = self.told();
+        let before = self.reported();
         self.rebuilt = self.rebuilt.saturating_add(1);
         self.explain(before, turn);
     }
 
-    /// A compaction more was told of: it explains a fall that came first, or awaits its own.
+    /// One more compaction was reported: it explains a fall that came first, or awaits its own.
     fn explain(&mut self, before: u32, turn: u64) {
-        if self.told() == before {
+        if self.reported() == before {
             return;
         }
         match self.awaits_witness.take() {

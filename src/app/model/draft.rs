@@ -32,7 +32,7 @@ pub struct Draft {
     pub git: GitState,
     /// The files that the handoff names and includes.
     pub handoff_files: HandoffFiles,
-    /// The last shell commands, as the handoff tells them.
+    /// The last shell commands, as the handoff shows them.
     pub commands: String,
     /// The agent's own to-do list.
     pub todo: TodoList,
@@ -43,14 +43,14 @@ pub struct Draft {
     /// The work at hand, as the transcript shows it.
     pub work: WorkAtHand,
     /// What the agent's signals said in this run.
-    pub told: PreservedState,
+    pub signalled: PreservedState,
     /// The preserved facts as of the last drafting.
     pub preserved: PreservedState,
     /// The summary of the session.
     pub summary: Summaries,
     /// Commits and test runs, and whether now is a good moment.
     pub moments: Moments,
-    /// Checkpoints on their way to disk that somebody waits for, with what to answer.
+    /// Checkpoints on their way to disk that a caller waits for, with what to answer.
     pub saves: Vec<(uuid::Uuid, CallId, Reply)>,
 }
 
@@ -69,7 +69,7 @@ impl Draft {
             heard: Heard::default(),
             requests: Requests::default(),
             work: WorkAtHand::default(),
-            told: PreservedState::default(),
+            signalled: PreservedState::default(),
             preserved: PreservedState::default(),
             summary: Summaries::default(),
             moments: Moments::default(),

@@ -57,7 +57,7 @@ impl Heard {
         *self = Self::default();
     }
 
-    /// A prompt begins a turn: if no hook has told the end of the one before, none will.
+    /// A prompt begins a turn: if no hook has reported the end of the one before, none will.
     pub fn turn_begins(&mut self) {
         self.behind.clear();
     }
@@ -69,7 +69,7 @@ impl Heard {
         }
     }
 
-    /// The hook tells no more of this turn.
+    /// The hook reports no more of this turn.
     pub(in crate::app) fn end_hook(&mut self) {
         self.behind.clear();
     }

@@ -26,7 +26,7 @@ pub struct Moments {
     pub(in crate::app) saves: VecDeque<At>,
     /// When git was last read.
     pub(in crate::app) git_at: Option<At>,
-    /// A new head that nobody has told of, and the epoch of the timer that waits for that.
+    /// A new head that no hook has reported, and the epoch of the timer that waits for that.
     pub(in crate::app) head: Option<(Made, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! What the world outside is told: counters, what cannot be used, and that we leave.
+//! What is reported outside: counters, what cannot be used, and that we leave.
 
 use crate::lineage::EndReason;
 
@@ -13,7 +13,7 @@ pub struct Quitting {
     pub reason: EndReason,
 }
 
-/// What the world outside is told.
+/// What is reported outside.
 #[derive(Debug, Default)]
 pub struct Outside {
     /// What is counted for monitoring.

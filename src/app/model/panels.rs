@@ -108,7 +108,7 @@ pub struct NotesPanel {
     pub agent_base: String,
     /// Whether the change that is read next is the agent's.
     pub agent_wrote: bool,
-    /// The last change of the file of which nobody told who made it: it counts as a person's.
+    /// The last change of the file whose author no hook has reported: it counts as a person's.
     pub foreign: Option<Foreign>,
     /// What it was before.
     pub versions: Versions,

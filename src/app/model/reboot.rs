@@ -228,7 +228,7 @@ pub enum Proof {
     /// Not yet.
     #[default]
     Awaited,
-    /// Not in time, and the person has been told.
+    /// Not in time, and the person was notified.
     Overdue,
     /// It was.
     Seen,
@@ -381,7 +381,7 @@ impl Attempt {
         }
     }
 
-    /// Whether nobody has asked for it.
+    /// Whether it began by itself.
     #[must_use]
     pub const fn is_by_itself(&self) -> bool {
         matches!(
@@ -406,20 +406,22 @@ impl Attempt {
         matches!(launch, Some(Launch::Running | Launch::Failed(_)))
     }
 
+    /// Whether the proof of the new session stands so.
+    fn has_proof(&self, proof: Proof) -> bool {
+        let agent = self.phase.agent();
+        agent.is_some_and(|agent| agent.proof == proof)
+    }
+
     /// Whether the handoff was seen to arrive, or the client in the trimmed session.
     #[must_use]
     pub fn is_proven(&self) -> bool {
-        self.phase
-            .agent()
-            .is_some_and(|agent| agent.proof == Proof::Seen)
+        self.has_proof(Proof::Seen)
     }
 
-    /// Whether the proof is late and the person has been told.
+    /// Whether the proof is late and the person was notified.
     #[must_use]
     pub fn is_overdue(&self) -> bool {
-        self.phase
-            .agent()
-            .is_some_and(|agent| agent.proof == Proof::Overdue)
+        self.has_proof(Proof::Overdue)
     }
 
     /// Its proof has come, or has not; only a new agent can bring one.

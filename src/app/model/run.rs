@@ -32,13 +32,13 @@ pub struct Run {
     pub(in crate::app) called: bool,
     /// Whether a text was typed while the run is held, and no turn has begun since.
     pub(in crate::app) said: bool,
-    /// The words of a turn that was not told yet, because its figures are not in.
+    /// The words of a turn that was not reported yet, because its figures are not in.
     pub(in crate::app) untold: Option<String>,
     /// Whether the figure that belongs to the last turn is in, or is not waited for any more.
     pub(in crate::app) figure_in: bool,
     /// Ids of what goes on in the background and was waited for long enough: servers never end by themselves.
     pub(in crate::app) waited_for: BTreeSet<String>,
-    /// The newest iteration that was told to have begun, and to have ended.
+    /// The newest iteration that was reported to have begun, and to have ended.
     pub(in crate::app) begun: Option<IterationId>,
     pub(in crate::app) ended: Option<IterationId>,
     /// The run's lines, oldest first.

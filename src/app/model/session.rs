@@ -40,7 +40,7 @@ pub struct Session {
     pub called_at: Option<At>,
     /// What we typed last to be submitted, and when that began.
     pub said: Option<(String, At)>,
-    /// The prompt that we type for somebody, until it is taken.
+    /// The prompt that is being typed on request, until it is taken.
     pub saying: Option<Saying>,
     /// The epoch of the timer that waits for a calm title to stay.
     pub calm_epoch: u64,

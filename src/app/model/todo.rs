@@ -1,4 +1,4 @@
-//! The agent's own to-do list, told by hooks and by the transcript, and carried over a reboot.
+//! The agent's own to-do list, as hooks and the transcript report it, carried over a reboot.
 //!
 //! The transcript is complete and in order, but late; a hook is quick, but may be missed. So the list is the transcript's,
 //! with those calls of the hooks' upon it that the transcript does not know yet.
@@ -18,7 +18,7 @@ const AHEAD_CAP: usize = 64;
 pub struct TodoList {
     /// As the transcript has it.
     written: Todos,
-    /// Calls that hooks have told and the transcript has not, oldest first.
+    /// Calls that hooks have reported and the transcript has not, oldest first.
     ahead: VecDeque<TodoCall>,
     /// Both together.
     now: Todos,
@@ -32,7 +32,7 @@ pub struct TodoList {
 const CARRIED_CAP: usize = 500;
 
 impl TodoList {
-    /// A hook tells of a call. Says whether the list has changed.
+    /// A hook reports a call. Says whether the list has changed.
     pub fn hooked(&mut self, call: &TodoCall) -> bool {
         if self.written.knows(call) {
             return false;
@@ -46,7 +46,7 @@ impl TodoList {
         before != self.now
     }
 
-    /// The transcript tells of the list. Says whether the list has changed.
+    /// The transcript shows the list. Says whether the list has changed.
     pub fn read(&mut self, written: &Todos) -> bool {
         if self.written == *written {
             return false;

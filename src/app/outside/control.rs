@@ -61,7 +61,7 @@ fn says_not_now(model: &Model) -> Option<&'static str> {
     blocks.into_iter().find(|block| *block != EDITOR)
 }
 
-/// A script asks for a reboot. Where nobody can look at the review, asking is approving.
+/// A script asks for a reboot. Where no one can look at the review, asking is approving.
 fn reboot_asked(model: &mut Model) -> Result<Vec<Effect>, String> {
     let effects = reboot::request(model, Cause::Ctl, true)?;
     Ok(approved_if_unattended(model, effects))
@@ -86,7 +86,7 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) -> Vec<E
     if let Some(signal) = signal {
         tracing::info!(signal, "told to end");
     }
-    // A signal to a run that nobody watches is how it is asked to end; elsewhere the machine or the terminal goes.
+    // A signal to an unattended run is how it is asked to end; elsewhere the machine or the terminal goes.
     let urgent = model.outside.quitting.is_some() || (signal.is_some() && !is_unattended(model));
     let reason = model
         .outside

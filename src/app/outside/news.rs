@@ -1,4 +1,4 @@
-//! What changed between two looks at the model, as `GET /events` tells it.
+//! What changed between two looks at the model, as `GET /events` reports it.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What scripts and people elsewhere are told: the model as data.
+//! What scripts and people elsewhere see: the model as data.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 

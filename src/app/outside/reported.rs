@@ -73,7 +73,7 @@ fn tests_reported(model: &mut Model, body: &TestBody) -> (Reply, Vec<Effect>) {
 /// Takes the outcome into what survives a reboot.
 fn take_report(model: &mut Model, total: Total, command: &str, failing: &[String]) {
     let again = is_known(model, total);
-    let tests = &mut model.draft.told.test_state;
+    let tests = &mut model.draft.signalled.test_state;
     let before = tests.clone();
     tests.report(&ReportedRun {
         command,

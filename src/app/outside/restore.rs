@@ -27,7 +27,7 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint) -> Vec<Effect> {
         // Those of the directory that we are in count.
         state.modified_files.clear();
         state.created_files.clear();
-        model.draft.told = state;
+        model.draft.signalled = state;
     }
     model.draft.notes.restored = checkpoint.scratchpad.as_ref().map(checked);
     if model.draft.notes.restored.is_none() {

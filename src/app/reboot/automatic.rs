@@ -1,11 +1,11 @@
-//! Reboots that nobody has asked for: what begins one, what holds it back, and the clock that `auto` announces it by.
+//! Reboots that begin by themselves: what begins one, what holds it back, and the clock that `auto` announces it by.
 //!
 //! ```text
 //!   full, or a good moment ──► armed … review ──► the clock runs ──► due ──► approved at the next safe moment
 //!        │                                           │  ▲
 //!        │ a breaker, or a person said no            │  │ typing, a review or something else that lies over the banner
 //!        ▼                                           ▼  │
-//!   quiet, until turns have ended               the clock stands, and begins anew
+//!   quiet, until turns have ended               the clock stands, and starts again
 //! ```
 //!
 //! A turn does not stop the clock: an agent that is never idle for as long as the clock runs would never be rebooted.
@@ -37,7 +37,7 @@ use crate::app::{
     },
 };
 
-/// How often the time that is left is shown anew.
+/// How often the time that is left is shown again.
 const TICK: Duration = Duration::from_secs(1);
 
 impl Clock {
@@ -213,7 +213,7 @@ fn void(model: &mut Model) -> Option<&'static str> {
     }
 }
 
-/// Gives up a reboot that nobody has asked for.
+/// Gives up a reboot that began by itself.
 fn withdraw(model: &mut Model, why: &str) -> Vec<Effect> {
     tracing::info!(why, "a reboot is not due any more");
     let effects = end_attempt(model, Phase::Failed, Some(WITHDRAWN));
@@ -232,7 +232,7 @@ pub fn session_changed(model: &mut Model) -> Vec<Effect> {
     super::moved(model)
 }
 
-/// The agent's process has ended while a reboot that nobody has asked for was armed: what is to be done is asked anew.
+/// The agent's process has ended while a reboot that began by itself was armed: what is to be done is decided again.
 pub(super) fn agent_ended(model: &mut Model) -> Vec<Effect> {
     // A run goes on in the next session.
     let ours = model.autopilot.is_none()

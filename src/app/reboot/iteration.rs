@@ -31,7 +31,7 @@ pub fn begin(
             session,
             resume,
             prompt,
-            anew: None,
+            prompt_if_new: None,
             first,
         }),
         Effect::ReadGit,
@@ -50,7 +50,7 @@ pub fn open_iteration(
     let _ = model.lineage.close(at, EndReason::Crash);
     if let Ok(iteration) = model.lineage.open_below(parent, Some(session), cause, at) {
         model.session.iteration = iteration;
-        // Counted from the newest: whoever reads of an earlier one goes on reading of it.
+        // Counted from the newest: a person who reads of an earlier one goes on reading of it.
         if model.view.history.detail || model.view.history.selected > 0 {
             model.view.history.selected += 1;
         }

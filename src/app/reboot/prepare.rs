@@ -1,4 +1,4 @@
-//! What is done before the old agent is touched, and what the user's own commands around a reboot are told.
+//! What is done before the old agent is touched, and what the user's own commands around a reboot are given.
 
 use crate::app::{
     effect::{Effect, Preparation, RebootResult},

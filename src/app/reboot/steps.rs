@@ -235,7 +235,7 @@ fn start(model: &mut Model) -> Vec<Effect> {
         iteration,
         session,
         resume: kind != Kind::Fresh,
-        anew: again
+        prompt_if_new: again
             .as_ref()
             .map(|_| model.draft.handoff.current().text.clone()),
         prompt: again.or_else(|| text.clone().filter(|_| as_prompt)),
@@ -361,7 +361,7 @@ fn rolling_back(model: &mut Model, launch: &Launch) -> Vec<Effect> {
                 session: old,
                 resume: true,
                 prompt: None,
-                anew: None,
+                prompt_if_new: None,
                 first: false,
             })];
         }

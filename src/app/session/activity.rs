@@ -62,11 +62,11 @@ pub fn phrase(model: &Model) -> String {
 /// Keeps in the message log that the agent has come to a state in which a person may be needed, and why.
 pub(in crate::app) fn log_change(model: &mut Model, before: AgentState) {
     let state = model.session.agent.state;
-    let told = matches!(
+    let notable = matches!(
         state,
         AgentState::Dialog | AgentState::Unknown | AgentState::Limit | AgentState::Exited
     );
-    if state == before || !told {
+    if state == before || !notable {
         return;
     }
     let said = match agent_reason(model).filter(|_| state != AgentState::Limit) {

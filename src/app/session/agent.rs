@@ -23,7 +23,7 @@ use crate::app::{
     },
 };
 
-/// What a hook or the status line told.
+/// What a hook or the status line reported.
 pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
     if let AgentEvent::Unknown { name } = &event {
         tracing::warn!(%name, "an unknown hook event was ignored");

@@ -43,7 +43,7 @@ pub fn finished(model: &mut Model) {
     seen(model, Compactions::finish);
 }
 
-/// The client has built its session anew out of what compaction left.
+/// The client has rebuilt its session from what compaction left.
 pub fn rebuilt(model: &mut Model) {
     seen(model, Compactions::rebuild);
 }
@@ -65,7 +65,7 @@ fn seen(model: &mut Model, witness: impl FnOnce(&mut Compactions, u64)) {
         current.compactions = count;
     }
     if count > before {
-        // Where the fall itself told of it, the figure behind it is here already.
+        // Where the fall itself showed it, the figure behind it is here already.
         if model.session.compactions.awaits_fall.is_some() {
             model.session.guard.note_compaction();
         }

@@ -15,10 +15,10 @@ pub fn prompted(model: &mut Model, prompt: &str) {
 /// Takes over what was said; returns whether any of it was news.
 pub fn take(model: &mut Model, words: &HumanWords) -> bool {
     let before = (
-        model.draft.told.constraints.len(),
+        model.draft.signalled.constraints.len(),
         model.draft.requests.clone(),
     );
-    model.draft.told.feed_human(words);
+    model.draft.signalled.feed_human(words);
     // What warms up each session is asked of none in particular.
     let warmup = model.config.reboot.warmup_prompt.as_deref().map(str::trim);
     let asked = |said: &&Said| Some(said.text.as_str()) != warmup;
@@ -43,7 +43,7 @@ pub fn take(model: &mut Model, words: &HumanWords) -> bool {
     }
     before
         != (
-            model.draft.told.constraints.len(),
+            model.draft.signalled.constraints.len(),
             model.draft.requests.clone(),
         )
 }

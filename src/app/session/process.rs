@@ -32,7 +32,7 @@ pub fn spawned(
     if model.is_generic() {
         model.session.agent.state = AgentState::Idle;
     }
-    // Asked before it is told, for telling it may end the attempt.
+    // Read before the reboot hears of the process, which may end the attempt.
     let kept = undelivered(model);
     reboot::spawned(model);
     // The next handoff has a nonce of its own; the one on its way keeps its own.

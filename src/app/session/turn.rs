@@ -32,7 +32,7 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     reboot::prompt_seen(model, prompt);
     let mut effects: Vec<Effect> = before.into_iter().collect();
     effects.extend(activity::look_again(model));
-    // Without auto-compaction the client refuses the prompt at this line, and no other hook tells of it. With it,
+    // Without auto-compaction the client refuses the prompt at this line, and no other hook reports it. With it,
     // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
     if model.session.agent.holds_compaction && is_at_refusal(model) {
         activity::turn_ends(model, AgentState::Limit);
@@ -144,7 +144,7 @@ pub(in crate::app) fn turn_failed(
     effects
 }
 
-/// Comes back once the human has been quiet for long enough, if somebody waits for that.
+/// Comes back once the human has been quiet for long enough, if something waits for that.
 pub fn wait_for_quiet(model: &Model) -> Vec<Effect> {
     if !is_typing(model) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What the agent tells, and what becomes of its state.
+//! What the agent reports, and what becomes of its state.
 
 use super::*;
 

@@ -136,7 +136,7 @@ fn told(effects: &[Effect]) -> Vec<&RunNews> {
     effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Tell(news) => Some(&**news),
+            Effect::LogRun(news) => Some(&**news),
             _ => None,
         })
         .collect()
@@ -675,7 +675,7 @@ fn a_run_waits_for_the_figure_of_its_turn_before_it_prompts() {
     let mut bench = headless();
     let mut timers = Vec::new();
     bench.status_line(50_000, 1.0, None);
-    // The turn fills the window, and that is told late.
+    // The turn fills the window, and that is reported late.
     let effects = bench.said(OLD, "one");
     keep_timers(bench.since_start, &effects, &mut timers);
     let effects = bench.pass(Duration::from_secs(2), &mut timers);

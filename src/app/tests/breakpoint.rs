@@ -1,4 +1,4 @@
-//! Good moments: what is told of them, what is saved, and when the guard takes one.
+//! Good moments: what is reported of them, what is saved, and when the guard takes one.
 
 use serde_json::{Value, json};
 
@@ -557,7 +557,7 @@ fn all_that_an_auto_save_says_is_kept_and_restored() {
             "inferred_context": "dates are done\nnumbers are next"})
     );
     // It is of that checkpoint alone.
-    assert!(bench.model.draft.told.custom.is_empty());
+    assert!(bench.model.draft.signalled.custom.is_empty());
 
     let mut bench = Bench::bare(Config::default());
     let effects = restore::begin(&mut bench.model, &one);
@@ -575,7 +575,7 @@ fn all_that_an_auto_save_says_is_kept_and_restored() {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }
     // And goes on from there.
-    let custom = &bench.model.draft.told.custom;
+    let custom = &bench.model.draft.signalled.custom;
     assert_eq!(custom["inferred_task"].as_str(), "port the parser");
     assert_eq!(
         custom["inferred_context"].as_str(),

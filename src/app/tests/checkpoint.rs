@@ -147,7 +147,7 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     let mut old = Bench::new();
     old.model
         .draft
-        .told
+        .signalled
         .record_decision("SQLite", "one file", old.at().wall);
     let effects = old.tell(Event::ControlAsked {
         call: CallId(1),
@@ -178,8 +178,8 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     let first = &bench.model.lineage.iterations()[0];
     assert_eq!(first.cause, Some(Cause::Restore));
     assert!(first.reboot.as_ref().unwrap().verified);
-    // What was known then is told the next time, too.
-    assert_eq!(bench.model.draft.told.decisions.len(), 1);
+    // What was known then is said the next time, too.
+    assert_eq!(bench.model.draft.signalled.decisions.len(), 1);
 }
 
 /// Signals that the agent ends its turn with.

@@ -97,7 +97,7 @@ fn a_message_of_hook_and_transcript_counts_once() {
     let message = "SCRATCHPAD:\n- [ ] **bold**\nSIGNAL:\nISSUE: it leaks\nOBJECTIVE: ship it";
     let effects = said(&mut bench, OLD, message);
     assert_eq!(notes_written(&effects), Some("- [ ] **bold**\n"));
-    // The human goes on writing before the transcript tells the same.
+    // The human goes on writing before the transcript shows the same.
     bench.tell(Event::Read(ReadEvent::Scratchpad(Some(
         "- [ ] mine\n".to_owned(),
     ))));
@@ -138,7 +138,7 @@ fn the_signals_of_another_session_are_not_heard() {
     });
     let session = session(99);
     bench.tell(Event::Read(ReadEvent::Transcript { session, facts }));
-    assert!(bench.model.draft.told.completed_items.is_empty());
+    assert!(bench.model.draft.signalled.completed_items.is_empty());
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_generic_agent_is_heard_from_its_pane() {
     assert_eq!(notes_written(&look(text, iteration)), None, "redrawn");
     let late = look("OBJECTIVE: late", iteration.next());
     assert!(late.is_empty());
-    assert_eq!(bench.model.draft.told.completed_items, ["next"]);
+    assert_eq!(bench.model.draft.signalled.completed_items, ["next"]);
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn the_tests_are_told_when_they_are_to_be_and_preserved_in_any_case() {
             enabled,
             "{text}"
         );
-        // The state itself goes on to the next iteration, whatever is told of it.
+        // The state itself goes on to the next iteration, whatever is said of it.
         bench.spawned(3);
         assert_eq!(bench.model.draft.preserved.test_state.failing, ["b"]);
     }

@@ -103,7 +103,7 @@ fn a_rule_that_was_taken_out_on_purpose_is_not_asked_for_again() {
     bench.press(KeyCode::Enter);
     bench.exited(0);
     bench.spawned(3);
-    assert!(bench.model.draft.told.constraints.is_empty());
+    assert!(bench.model.draft.signalled.constraints.is_empty());
     assert_eq!(bench.model.draft.handoff.check.rules, 0);
 }
 

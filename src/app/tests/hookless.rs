@@ -98,11 +98,11 @@ fn tests_and_commits_in_the_transcript_count_where_no_hook_tells_of_them() {
     };
     let mut bench = silent();
     bench.facts_read(ran());
-    assert_eq!(bench.model.draft.told.test_state.failing, ["b"]);
-    // A hook that speaks has told it already.
+    assert_eq!(bench.model.draft.signalled.test_state.failing, ["b"]);
+    // A hook that speaks has reported it already.
     let mut bench = Bench::new();
     bench.facts_read(ran());
-    assert!(bench.model.draft.told.test_state.failing.is_empty());
+    assert!(bench.model.draft.signalled.test_state.failing.is_empty());
 }
 
 #[test]

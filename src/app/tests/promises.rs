@@ -38,7 +38,7 @@ enum Happening {
     Draft(bool),
     /// The draft is cleared.
     NoDraft,
-    /// The client tells how full its context is.
+    /// The client reports how full its context is.
     Used(u64),
     /// `/clear`: another session in the same process.
     Cleared,
@@ -106,7 +106,7 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
 struct Agent {
     iteration: IterationId,
     session: SessionId,
-    /// Whether pitstop has been told that it runs.
+    /// Whether pitstop knows that it runs.
     told: bool,
     /// The prompt that it was started with, until it takes it.
     prompt: Option<String>,
@@ -141,7 +141,7 @@ struct World {
     /// Sessions that have a transcript.
     spoken: BTreeSet<SessionId>,
     count: u128,
-    /// What the core is still to be told.
+    /// What the core is still to hear.
     events: VecDeque<Event>,
     telling: bool,
     /// Whether pitstop has left.

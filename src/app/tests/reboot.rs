@@ -17,7 +17,7 @@ fn a_reboot_by_key_goes_through_every_step_in_order() {
 
     let effects = bench.exited(0);
     let start = StartAgent {
-        anew: None,
+        prompt_if_new: None,
         iteration: bench.model.session.iteration,
         session: session(NEW),
         resume: false,
@@ -562,7 +562,7 @@ fn clock(effects: &[Effect]) -> Option<TimerId> {
     })
 }
 
-/// The second is over: the clock is told so as long as it runs.
+/// The second is over: the clock hears of it as long as it runs.
 fn second_passes(bench: &mut Bench, timer: TimerId) -> Vec<Effect> {
     bench.wait(Duration::from_secs(1));
     bench.tell(Event::TimerFired(timer))
@@ -743,7 +743,7 @@ fn what_is_armed_ends_with_the_session_that_it_is_about() {
 fn a_figure_below_the_line_ends_the_countdown() {
     let (mut bench, effects) = announced(155_000);
     let timer = clock(&effects).expect("the clock runs");
-    // `/rewind` takes turns back, and no hook tells of it.
+    // `/rewind` takes turns back, and no hook reports it.
     bench.used(40_000);
     assert_eq!((bench.step(), banner(&bench.model)), (None, None));
     bench.wait(Duration::from_secs(10));

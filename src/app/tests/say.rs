@@ -1,4 +1,4 @@
-//! A prompt typed for somebody: one text, and Enters until it is taken.
+//! A prompt typed on request: one text, and Enters until it is taken.
 
 use super::*;
 

@@ -135,7 +135,7 @@ fn who_changed_the_file_is_told_by_the_agents_hook_before_or_after_it_is_read() 
         assert!(notes(&bench).contains("- [ ] mine\n"), "{}", notes(&bench));
         assert!(!notes(&bench).contains("theirs"), "{}", notes(&bench));
     }
-    // What nobody tells of is a person's.
+    // What no hook reports is a person's.
     let mut bench = Bench::new();
     on_disk(&mut bench, "- [ ] by hand\n");
     signal(&mut bench, "- [ ] other");

@@ -111,7 +111,7 @@ fn a_trim_copies_the_ended_session_and_resumes_the_copy() {
     assert_eq!(bench.model.session.iteration.get(), 1);
     let effects = bench.copied(ask, Ok(trim_record()));
     let start = StartAgent {
-        anew: None,
+        prompt_if_new: None,
         iteration: bench.model.session.iteration,
         session: session(NEW),
         resume: true,

@@ -31,7 +31,7 @@ pub fn open(model: &mut Model) -> Effect {
 /// The editor was left with this text, or has failed.
 pub fn closed(model: &mut Model, document: Document, text: Option<String>) -> Vec<Effect> {
     let now = model.now;
-    // Nobody has seen what was told.
+    // What was said meanwhile could not be seen.
     for notice in &mut model.view.notices {
         notice.at = now;
     }

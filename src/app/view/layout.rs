@@ -192,7 +192,7 @@ fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], focus: 
     let x = layout.pane.right();
     let mut panels = panels.to_vec();
     let least = |count: usize| LEAST.1 * count as u16;
-    // A panel of a row or two tells nothing: it gives way, the focused one last.
+    // A panel of a row or two shows nothing: it gives way, the focused one last.
     while panels.len() > 1 && body.height < LEAST.0 + least(panels.len()) {
         let gone = panels.iter().rposition(|panel| *panel != focus);
         panels.remove(gone.unwrap_or(0));

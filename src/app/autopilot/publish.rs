@@ -1,4 +1,4 @@
-//! What is told of the run: its log, its report for scripts, and calls to a person.
+//! What is published of the run: its log, its report for scripts, and calls to a person.
 
 use crate::{
     api::wire::{RunLine, RunReport},
@@ -11,10 +11,10 @@ use crate::app::{effect::Effect, facts::spent, model::Model};
 
 /// How many lines of a run are remembered, and how many of them scripts are given.
 const TIMELINE: usize = 500;
-const TIMELINE_TOLD: usize = 20;
+const TIMELINE_REPORTED: usize = 20;
 
-pub(super) fn tell(news: RunNews) -> Effect {
-    Effect::Tell(Box::new(news))
+pub(super) fn run_event(news: RunNews) -> Effect {
+    Effect::LogRun(Box::new(news))
 }
 
 fn run_ended(model: &Model, code: i32) -> RunNews {
@@ -45,7 +45,7 @@ pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
         .position(|effect| matches!(effect, Effect::Quit(_)));
     let at = leaving.unwrap_or(effects.len());
     let end = match effects.get(at) {
-        Some(Effect::Quit(code)) => Some(tell(run_ended(model, *code))),
+        Some(Effect::Quit(code)) => Some(run_event(run_ended(model, *code))),
         _ => None,
     };
     effects.splice(at..at, news.into_iter().chain(end));
@@ -59,7 +59,7 @@ fn news(model: &mut Model) -> Vec<Effect> {
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let unseen = model.lineage.iterations().iter().rev();
     let unseen: Vec<_> = unseen
         .take_while(|one| Some(one.iteration) > run.ended)
@@ -67,7 +67,7 @@ fn news(model: &mut Model) -> Vec<Effect> {
     for one in unseen.into_iter().rev() {
         if (runs || !one.is_open()) && Some(one.iteration) > run.begun {
             run.begun = Some(one.iteration);
-            told.extend(one.session_id.map(|session_id| RunNews::IterationStarted {
+            lines.extend(one.session_id.map(|session_id| RunNews::IterationStarted {
                 iteration: one.iteration,
                 session_id,
                 cause: one.cause.map_or("start", Cause::as_str).to_owned(),
@@ -75,18 +75,18 @@ fn news(model: &mut Model) -> Vec<Effect> {
         }
         if let Some(end_reason) = one.end_reason {
             run.ended = Some(one.iteration);
-            told.push(RunNews::IterationEnded {
+            lines.push(RunNews::IterationEnded {
                 iteration: one.iteration,
                 end_reason,
             });
         }
     }
     let fresh = model.view.notices.iter().filter(|notice| notice.at == now);
-    told.extend(fresh.map(|notice| RunNews::Notice {
+    lines.extend(fresh.map(|notice| RunNews::Notice {
         text: notice.text.clone(),
         bad: notice.bad,
     }));
-    told.into_iter().map(tell).collect()
+    lines.into_iter().map(run_event).collect()
 }
 
 /// Calls a person, once for each occasion.
@@ -98,7 +98,7 @@ pub(super) fn call(model: &mut Model, why: &str) -> Vec<Effect> {
         return Vec::new();
     }
     let why = excerpt(why);
-    let news = tell(RunNews::PersonNeeded { why: why.clone() });
+    let news = run_event(RunNews::PersonNeeded { why: why.clone() });
     vec![Effect::Call(why), news]
 }
 
@@ -112,7 +112,7 @@ pub(super) fn turn_news(model: &mut Model) -> Vec<Effect> {
     let Some(message) = run.untold.take() else {
         return Vec::new();
     };
-    vec![tell(RunNews::TurnEnded {
+    vec![run_event(RunNews::TurnEnded {
         iteration: model.session.iteration,
         turn: run.pilot.turns,
         used_tokens: figure.as_ref().map(|figure| figure.used),
@@ -197,7 +197,7 @@ fn timeline(model: &Model) -> Vec<RunLine> {
     let Some(run) = &model.autopilot else {
         return Vec::new();
     };
-    let skipped = run.timeline.len().saturating_sub(TIMELINE_TOLD);
+    let skipped = run.timeline.len().saturating_sub(TIMELINE_REPORTED);
     run.timeline.iter().skip(skipped).cloned().collect()
 }
 
@@ -208,7 +208,9 @@ pub(super) fn remember(model: &mut Model, effects: &[Effect]) {
         return;
     };
     for effect in effects {
-        let Effect::Tell(news) = effect else { continue };
+        let Effect::LogRun(news) = effect else {
+            continue;
+        };
         if run.timeline.len() == TIMELINE {
             run.timeline.pop_front();
         }
