@@ -12,7 +12,6 @@
 use std::time::Duration;
 
 use crate::{
-    api::wire::AgentState,
     guard::Level,
     handoff::summary::{Outcome, SummaryMade, SummarySource, marks},
 };
@@ -28,7 +27,8 @@ use crate::app::{
 };
 
 /// How long a turn that has crossed the line may go on before it is summarized as it stands: most cross it with their last
-/// words, and what is written a moment too early is out of date at once.
+/// words, and what is written a moment too early is out of date at once and asked for again. An agent that looks idle is no
+/// exception: the figure may be here before the hooks that say what the turn does.
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// How long drafting waits for the transcript to be read; half a gigabyte takes as long.
@@ -58,9 +58,6 @@ pub fn crossed(model: &mut Model, level: Level) -> Vec<Effect> {
         return Vec::new();
     }
     model.draft.summary.warned = true;
-    if model.session.agent.state != AgentState::Busy {
-        return order(model, true);
-    }
     let epoch = model.next_epoch();
     model.draft.summary.due = Some(epoch);
     vec![Effect::SetTimer(TimerId::Summary(epoch), SETTLE)]

@@ -35,6 +35,22 @@ fn asked(effects: &[Effect]) -> SummaryId {
     }
 }
 
+/// Usage has passed the warn line, and what was under way has had its time.
+#[track_caller]
+fn warned(bench: &mut Bench) -> Vec<Effect> {
+    let timer = settling(&bench.used(WARN));
+    bench.tell(Event::TimerFired(timer))
+}
+
+#[track_caller]
+fn settling(effects: &[Effect]) -> TimerId {
+    let timer = effects.iter().find_map(|effect| match effect {
+        Effect::SetTimer(id @ TimerId::Summary(_), _) => Some(*id),
+        _ => None,
+    });
+    timer.expect("a timer")
+}
+
 fn condensed(bench: &mut Bench, id: SummaryId, text: &str) -> Vec<Effect> {
     let text = Ok(text.to_owned());
     bench.tell(Event::Read(ReadEvent::Condensed { id, text }))
@@ -78,7 +94,7 @@ fn fallback(reason: &str) -> SummaryMade {
 fn a_model_is_asked_once_at_the_warn_line() {
     let mut bench = asking();
     assert_eq!(ordered(&bench.used(100_000)), None);
-    let id = asked(&bench.used(WARN));
+    let id = asked(&warned(&mut bench));
     assert_eq!(ordered(&bench.used(WARN + 1_000)), None);
     assert_eq!(ordered(&bench.used(COMPACT)), None);
     let effects = condensed(&mut bench, id, "### User Intent\n\nplain");
@@ -121,7 +137,7 @@ fn what_the_session_does_not_show_is_counted_when_the_summary_comes() {
         ),
     ] {
         let mut bench = asking();
-        let id = asked(&bench.used(WARN));
+        let id = asked(&warned(&mut bench));
         condensed(&mut bench, id, "plain");
         answered(&mut bench, id, Ok(text));
         let notice = &bench.model.view.notices.back().expect("a notice").text;
@@ -139,23 +155,22 @@ fn a_line_crossed_in_a_turn_waits_for_its_end_but_not_for_ever() {
 
     let mut bench = asking();
     bench.prompted(OLD, "work");
-    let timer = bench
-        .used(WARN)
-        .into_iter()
-        .find_map(|effect| match effect {
-            Effect::SetTimer(id @ TimerId::Summary(_), _) => Some(id),
-            _ => None,
-        });
-    let timer = timer.expect("a timer");
+    let timer = settling(&bench.used(WARN));
     asked(&bench.tell(Event::TimerFired(timer)));
     assert_eq!(ordered(&bench.tell(Event::TimerFired(timer))), None);
     assert_eq!(ordered(&bench.turn_ended(OLD)), None);
+
+    // The figure was here before the hook that says that a turn runs.
+    let mut bench = asking();
+    assert_eq!(ordered(&bench.used(WARN)), None);
+    bench.prompted(OLD, "work");
+    asked(&bench.turn_ended(OLD));
 }
 
 #[test]
 fn a_reboot_has_it_written_anew_only_if_turns_have_passed() {
     let mut bench = asking();
-    let first = asked(&bench.used(WARN));
+    let first = asked(&warned(&mut bench));
     condensed(&mut bench, first, "plain");
     answered(&mut bench, first, Ok("wise"));
     bench.turn_ended(OLD);
@@ -217,7 +232,7 @@ fn an_approval_waits_for_no_model_and_the_record_says_so() {
 #[test]
 fn a_failure_leaves_the_one_without_a_model_and_its_reason() {
     let mut bench = asking();
-    let id = asked(&bench.used(WARN));
+    let id = asked(&warned(&mut bench));
     condensed(&mut bench, id, "plain");
     answered(&mut bench, id, Err("API Error: 529 Overloaded"));
     assert!(shown(&bench).contains("\n\nplain\n\n"));
@@ -246,7 +261,7 @@ fn a_failure_leaves_the_one_without_a_model_and_its_reason() {
 #[test]
 fn a_renewal_that_fails_leaves_the_older_one_with_its_age() {
     let mut bench = asking();
-    let first = asked(&bench.used(WARN));
+    let first = asked(&warned(&mut bench));
     condensed(&mut bench, first, "plain");
     answered(&mut bench, first, Ok("wise"));
     bench.turn_ended(OLD);
@@ -350,7 +365,7 @@ fn a_person_who_cannot_wait_need_not() {
 #[test]
 fn whoever_leaves_or_loses_the_agent_asks_no_model_any_more() {
     let mut bench = asking();
-    asked(&bench.used(WARN));
+    asked(&warned(&mut bench));
     assert!(cancelled(&bench.press(KeyCode::F(10))));
 
     let mut bench = asking();
@@ -358,7 +373,7 @@ fn whoever_leaves_or_loses_the_agent_asks_no_model_any_more() {
     assert_eq!(ordered(&bench.used(WARN)), None, "nor begins to ask one");
 
     let mut bench = asking();
-    let id = asked(&bench.used(WARN));
+    let id = asked(&warned(&mut bench));
     assert!(cancelled(&bench.exited(1)));
     condensed(&mut bench, id, "late");
     assert!(!shown(&bench).contains("late"));
@@ -367,7 +382,7 @@ fn whoever_leaves_or_loses_the_agent_asks_no_model_any_more() {
 #[test]
 fn another_session_has_another_summary() {
     let mut bench = asking();
-    let id = asked(&bench.used(WARN));
+    let id = asked(&warned(&mut bench));
     condensed(&mut bench, id, "plain");
     let effects = bench.tell(Event::Agent(AgentEvent::SessionStarted {
         session: session(9),
