@@ -94,7 +94,22 @@ fn approved(supervisor: &Supervisor) -> String {
 fn kept(supervisor: &Supervisor, status: &Value, iteration: usize, name: &str) -> String {
     let run = status["run_id"].as_str().unwrap();
     let path = format!(".pitstop/runs/{run}/iteration-{iteration}/{name}");
-    fs::read_to_string(supervisor.launch.project().join(path)).unwrap_or_default()
+    let path = supervisor.launch.project().join(path);
+    // It is written in the background, a moment after the record that names it.
+    supervisor.wait_until(name, || path.exists(), SOON);
+    fs::read_to_string(path).unwrap()
+}
+
+/// Waits until a session's first prompt, as the API got it, is this message.
+#[track_caller]
+fn reaches_the_api(supervisor: &Supervisor, message: &str) {
+    let arrived = || {
+        let calls = supervisor.launch.api().main_calls();
+        calls
+            .iter()
+            .any(|call| user_texts(call).first().is_some_and(|text| text == message))
+    };
+    supervisor.wait_until("the new session gets the message", arrived, SOON);
 }
 
 fn side_processes(supervisor: &Supervisor) -> Vec<Process> {
@@ -326,12 +341,15 @@ fn a_real_client_s_summary_reaches_the_next_session() {
         "{message}"
     );
     assert!(!message.contains("HIDDEN"));
-    // What the API was sent: first the question, with the history and the one tool; then the handoff.
-    let calls = launch.api().wait_for_calls(3, SOON);
-    let asked = &calls[1];
+    // What the API was sent: the question, with the history and the one tool; then the handoff. On a slow machine the turn's
+    // end is heard of so late that the question is asked before it, and once more at the reboot.
+    reaches_the_api(&supervisor, &message);
+    let calls = launch.api().main_calls();
+    let asks = |call: &&Value| user_texts(call).concat().contains("<history>");
+    let asked = calls.iter().find(asks).expect("the question");
     let prompt = user_texts(asked).concat();
     assert!(
-        prompt.contains("<history>\nUser: count the herons\n\nAssistant: Herons, then.\n"),
+        prompt.contains("<history>\nUser: count the herons\n"),
         "{prompt}"
     );
     // The session's model, which is not the client's default.
@@ -345,7 +363,6 @@ fn a_real_client_s_summary_reaches_the_next_session() {
         .filter(|name| **name != "DeferredToolPlaceholder")
         .collect();
     assert_eq!(tools, ["Read"]);
-    assert_eq!(user_texts(&calls[2])[0], message);
     // It left no session behind, and told no hook of ours.
     let sessions = [1, 2].map(|number| iteration(&supervisor, number)["session_id"].clone());
     let stem = |path: std::path::PathBuf| path.file_stem().unwrap().to_str().map(str::to_owned);
@@ -376,14 +393,7 @@ fn a_real_client_that_is_refused_leaves_the_fallback_and_the_reason() {
     eprintln!("{found}");
     let message = handed_over(&supervisor);
     without_the_fallback(&message);
-    supervisor.wait_until(
-        "the new session gets it",
-        || {
-            let calls = launch.api().main_calls();
-            user_texts(calls.last().unwrap()).first() == Some(&message)
-        },
-        SOON,
-    );
+    reaches_the_api(&supervisor, &message);
 }
 
 #[test]
