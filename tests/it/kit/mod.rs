@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod events;
+pub mod failure;
 pub mod grid;
 pub mod home;
 pub mod messages_api;

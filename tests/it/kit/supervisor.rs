@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use super::{
     client::{ASKS_FIRST, live_client},
+    failure,
     home::Home,
     messages_api::MessagesApi,
     poll,
@@ -92,6 +93,7 @@ pub struct Launch {
 
 impl Launch {
     fn new(hosted: Hosted) -> Self {
+        failure::show_at_once();
         Self {
             home: Arc::new(Home::new().expect("a home")),
             api: None,
