@@ -10,6 +10,7 @@ use crate::{
         Absence, Category, CategoryKind, Draft, Fact, InstanceName, Link, Order, Outcome, Report,
         Said, TurnEnd, Usage,
     },
+    guard::Figure,
 };
 
 use super::*;
@@ -33,6 +34,11 @@ impl Bench {
     fn bridge_looks(&mut self) -> Vec<Effect> {
         let iteration = self.model.session.iteration;
         self.tell(Event::TimerFired(TimerId::Bridge(iteration)))
+    }
+
+    /// How full the context is now.
+    fn figure(&self) -> Option<Figure> {
+        self.model.session.guard.figure(self.at())
     }
 
     /// A session with the bridge in force.
@@ -96,12 +102,7 @@ fn its_figure_counts_before_the_status_line_and_names_its_source() {
         window: Some(Tokens(1_000_000)),
         ..status_line(OLD)
     }))));
-    let figure = bench
-        .model
-        .session
-        .guard
-        .figure(bench.at())
-        .expect("a figure");
+    let figure = bench.figure().expect("a figure");
     assert_eq!(
         (figure.used, figure.window, figure.source),
         (Tokens(18_000), Tokens(1_000_000), Source::Bridge)
@@ -167,7 +168,7 @@ fn another_session_s_bridge_moves_nothing() {
     let effects = bench.bridge_says(77, usage(190_000));
     assert_eq!(effects, []);
     assert_eq!(bench.model.session.agent.bridge.link, Link::Awaited);
-    assert_eq!(bench.model.session.guard.figure(bench.at()), None);
+    assert_eq!(bench.figure(), None);
 }
 
 #[test]
@@ -182,14 +183,9 @@ fn what_it_said_of_a_session_is_void_when_the_agent_changes_it() {
         transcript_path: None,
     }));
     assert_eq!(report(&bench.model).draft_characters, None);
-    assert_eq!(bench.model.session.guard.figure(bench.at()), None);
+    assert_eq!(bench.figure(), None);
     bench.bridge_says(NEW, usage(14_000));
-    let figure = bench
-        .model
-        .session
-        .guard
-        .figure(bench.at())
-        .expect("a figure");
+    let figure = bench.figure().expect("a figure");
     assert_eq!(figure.source, Source::Bridge);
 }
 
@@ -235,7 +231,7 @@ fn one_that_falls_silent_gives_its_figure_up() {
     bench.wait(Duration::from_secs(6));
     bench.bridge_looks();
     assert_eq!(report(&bench.model).why.as_deref(), Some("silent"));
-    assert_eq!(bench.model.session.guard.figure(bench.at()), None);
+    assert_eq!(bench.figure(), None);
 }
 
 #[test]
