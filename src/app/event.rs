@@ -52,7 +52,7 @@ pub enum Event {
         /// What is wanted.
         control: Control,
     },
-    /// Somebody outside has seen something.
+    /// A program outside has seen something.
     Reported {
         /// Which call waits for the answer.
         call: CallId,

@@ -96,7 +96,7 @@ pub fn by_key(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
-/// Somebody with the control token wants one, with these words of theirs in it.
+/// A caller with the control token wants one, with these words of its own in it.
 pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effect> {
     let CheckpointBody {
         task,
@@ -104,7 +104,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
         tags: more,
     } = body;
     // They count for this checkpoint alone: what is known of the agent stays as it is.
-    let told = model.draft.signalled.clone();
+    let before = model.draft.signalled.clone();
     if let Some(task) = &task {
         model.draft.signalled.set_objective(task);
     }
@@ -134,7 +134,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) -> Vec<Effec
     }
     let id = next_id(model);
     let checkpoint = checkpoint(model, id, context, tags);
-    model.draft.signalled = told;
+    model.draft.signalled = before;
     handoff::draft(model);
     let reply = CheckpointReply {
         status: "saved".to_owned(),

@@ -22,7 +22,7 @@ use crate::app::{
     outside::report,
 };
 
-/// Somebody outside has seen something.
+/// A program outside has seen something.
 pub fn reported(model: &mut Model, call: CallId, report: Report) -> Vec<Effect> {
     let own = model.identity.environment.as_str();
     if let Some(named) = report.environment().filter(|named| *named != own) {

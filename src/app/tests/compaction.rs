@@ -30,10 +30,9 @@ fn only_automatic_compaction_is_replaced_and_only_where_the_user_wants_it() {
             let (bench, refused) = announced(mode, replace, automatic);
             assert!(!refused, "{mode:?}");
             assert_eq!(bench.step(), None);
-            let told = bench.model.view.notices.iter();
+            let mut shown = bench.model.view.notices.iter();
             assert!(
-                told.clone()
-                    .all(|notice| !notice.text.contains("held back")),
+                shown.all(|notice| !notice.text.contains("held back")),
                 "{mode:?}"
             );
         }
@@ -41,9 +40,9 @@ fn only_automatic_compaction_is_replaced_and_only_where_the_user_wants_it() {
         assert!(refused, "{mode:?}");
         match mode {
             RebootMode::Manual => {
-                let told = &bench.model.view.notices.back().expect("a notice").text;
+                let shown = &bench.model.view.notices.back().expect("a notice").text;
                 assert_eq!(
-                    *told,
+                    *shown,
                     "the client wanted to compact and was held back: F5 reboots it"
                 );
                 assert_eq!(bench.step(), None);
