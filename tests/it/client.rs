@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     kit::{
         messages_api::{Answer, user_texts},
+        poll,
         supervisor::{Launch, SOON, Supervisor, key, look, processes_of},
         terminal::Seen,
     },
@@ -160,11 +161,7 @@ fn a_whole_session(launch: &Launch, newline: &str, dark: bool) {
         for (button, cell, end) in [(4, (row, column), 'M'), (36, end, 'M'), (4, end, 'm')] {
             supervisor.keys([mouse(button, cell, end).as_str()]);
         }
-        let end = Instant::now() + SOON / 20;
-        while !copied() && Instant::now() < end {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        copied()
+        poll::within(SOON / 20, copied)
     };
     supervisor.wait_until("the line is copied", drag, SOON);
     supervisor.keys([key::F9]);

@@ -412,11 +412,7 @@ fn the_real_client_looks_the_same_hosted_and_bare() {
         let terminal = &supervisor.terminal;
         terminal.wait_for_text("? for shortcuts", SOON);
         let shows = |text: &str, limit: Duration| {
-            let end = Instant::now() + limit;
-            while !terminal.screen_text().contains(text) && Instant::now() < end {
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            terminal.screen_text().contains(text)
+            poll::within(limit, || terminal.screen_text().contains(text))
         };
         // A client that is still starting forgets what was typed, and a busy one may lose an Enter; one more on an empty
         // line does nothing.

@@ -27,10 +27,18 @@ pub fn until<T>(
 
 /// Asks until `holds` is true; panics with what `failure` says once `limit` is over.
 #[track_caller]
-pub fn until_true(
-    limit: Duration,
-    mut holds: impl FnMut() -> bool,
-    failure: impl FnOnce() -> String,
-) {
-    until(limit, || holds().then_some(()), failure);
+pub fn until_true(limit: Duration, holds: impl FnMut() -> bool, failure: impl FnOnce() -> String) {
+    assert!(within(limit, holds), "{}", failure());
+}
+
+/// Asks until `holds` is true; false once `limit` is over. It is asked at least once.
+pub fn within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    while !holds() {
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::park_timeout(PAUSE);
+    }
+    true
 }

@@ -623,27 +623,18 @@ impl Drop for Supervisor {
             return;
         }
         self.terminal.signal(Signal::TERM);
+        let gone = || processes_of(&self.launch.home).is_empty();
         if thread::panicking() {
             // The test has failed already: no more than order is wanted.
-            let end = Instant::now() + Duration::from_secs(5);
-            while !processes_of(&self.launch.home).is_empty() && Instant::now() < end {
-                thread::park_timeout(Duration::from_millis(20));
-            }
+            poll::within(Duration::from_secs(5), gone);
             kill_all(&self.launch.home);
             return;
         }
         self.terminal.wait_for_exit(LEAVING);
-        let end = Instant::now() + Duration::from_secs(3);
-        loop {
+        if !poll::within(Duration::from_secs(3), gone) {
             let left = processes_of(&self.launch.home);
-            if left.is_empty() {
-                return;
-            }
-            if Instant::now() > end {
-                kill_all(&self.launch.home);
-                panic!("processes left behind: {left:#?}");
-            }
-            thread::park_timeout(Duration::from_millis(20));
+            kill_all(&self.launch.home);
+            panic!("processes left behind: {left:#?}");
         }
     }
 }
