@@ -182,7 +182,7 @@ enum Woken {
     Kept,
     Call(Call),
     Pane(PtyMessage),
-    Changed(PathBuf),
+    Changed(watcher::Changes),
     Timer,
 }
 
@@ -316,7 +316,7 @@ impl Shell {
             () = self.files.progress(), if self.quit.is_some() => Woken::Kept,
             Some(call) = sources.calls.recv() => Woken::Call(call),
             Some(message) = sources.pane.recv() => Woken::Pane(message),
-            Some(path) = self.services.watcher.changed.recv() => Woken::Changed(path),
+            changes = self.services.watcher.changes() => Woken::Changed(changes),
             () = sleep_until(wake_at) => Woken::Timer,
         }
     }
@@ -427,7 +427,7 @@ impl Shell {
             Woken::Answer(event) => self.answered(event),
             Woken::Call(call) => self.called(call),
             Woken::Pane(message) => self.pane_message(message),
-            Woken::Changed(path) => self.changed(&path),
+            Woken::Changed(changes) => self.changed(&changes),
             Woken::StartReady(ready) => self.start_ready(*ready),
             // The loop looks at the clock, and whether it may end, each time round.
             Woken::Timer | Woken::Kept => {}

@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -31,7 +31,7 @@ use super::{
     store_writer::Job,
     summary::SideProcesses,
     trim::{self, Ask},
-    watcher::Watcher,
+    watcher::{Changes, Watcher},
     worker::Worker,
 };
 
@@ -198,19 +198,27 @@ impl Shell {
         let scratchpad = self.agent.scratchpad.clone();
         for file in self.paths.watched().into_iter().chain([scratchpad]) {
             self.services.watcher.watch_beside(&file);
-            self.changed(&file);
         }
+        self.changed(&Changes::Any);
         self.order(Order::OpenVersions);
         self.order(Order::ReadDraft);
     }
 
-    /// A watched file has changed.
-    pub(super) fn changed(&mut self, path: &Path) {
-        if self.services.transcript.as_deref() == Some(path) {
+    /// Watched files have changed.
+    pub(super) fn changed(&mut self, changes: &Changes) {
+        let transcript = self.services.transcript.as_deref();
+        if transcript.is_some_and(|path| changes.include(path)) {
             self.poke_transcript();
-        } else if path == self.agent.scratchpad {
+        }
+        if changes.include(&self.agent.scratchpad) {
             self.files.notes_due = Some(Instant::now() + NOTES_SETTLE);
-        } else if self.paths.watched().iter().any(|watched| watched == path) {
+        }
+        if self
+            .paths
+            .watched()
+            .iter()
+            .any(|path| changes.include(path))
+        {
             self.files.config_due = Some(Instant::now() + CONFIG_SETTLE);
         }
     }

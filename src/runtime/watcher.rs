@@ -5,47 +5,89 @@
 use std::{
     cell::OnceCell,
     collections::BTreeSet,
+    mem,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
+
+/// The most changed paths that are kept by name while the loop is busy with other things.
+const MOST: usize = 256;
+
+/// What has changed.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// These paths.
+    Paths(BTreeSet<PathBuf>),
+    /// Any path: there were too many, or the system had to drop notices of its own.
+    Any,
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self::Paths(BTreeSet::new())
+    }
+}
+
+impl Changes {
+    /// Whether this path may have changed.
+    #[must_use]
+    pub fn include(&self, path: &Path) -> bool {
+        match self {
+            Self::Paths(paths) => paths.contains(path),
+            Self::Any => true,
+        }
+    }
+
+    fn add(&mut self, event: notify::Event) {
+        if event.need_rescan() {
+            *self = Self::Any;
+        }
+        // Reading is no change, and we read.
+        let Self::Paths(paths) = self else { return };
+        if event.kind.is_access() {
+            return;
+        }
+        paths.extend(event.paths);
+        if paths.len() > MOST {
+            *self = Self::Any;
+        }
+    }
+}
+
+/// What the thread of the notices has gathered since the loop asked last.
+#[derive(Debug, Default)]
+struct Gathered {
+    changes: Mutex<Changes>,
+    woken: Notify,
+}
+
+impl Gathered {
+    fn add(&self, event: notify::Event) {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.add(event);
+        if *changes != Changes::default() {
+            self.woken.notify_one();
+        }
+    }
+}
 
 /// Notices of changed paths.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Watcher {
     /// There since the first directory. `None` in it: the system gives no notices (its limit of watches is reached, a
     /// network file system), and hooks remain the sign to read again.
     notices: OnceCell<Option<RecommendedWatcher>>,
     directories: BTreeSet<PathBuf>,
-    /// Paths that changed.
-    pub changed: mpsc::Receiver<PathBuf>,
-    sender: mpsc::Sender<PathBuf>,
+    gathered: Arc<Gathered>,
 }
 
-impl Default for Watcher {
-    /// Watches nothing.
-    fn default() -> Self {
-        let (sender, changed) = mpsc::channel(256);
-        Self {
-            notices: OnceCell::new(),
-            directories: BTreeSet::new(),
-            changed,
-            sender,
-        }
-    }
-}
-
-fn start(sender: mpsc::Sender<PathBuf>) -> Option<RecommendedWatcher> {
+fn start(gathered: Arc<Gathered>) -> Option<RecommendedWatcher> {
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        let Ok(event) = event else { return };
-        // Reading is no change, and we read.
-        if event.kind.is_access() {
-            return;
-        }
-        for path in event.paths {
-            // A full queue already holds a reason to read.
-            let _ = sender.try_send(path);
+        if let Ok(event) = event {
+            gathered.add(event);
         }
     });
     watcher
@@ -54,12 +96,24 @@ fn start(sender: mpsc::Sender<PathBuf>) -> Option<RecommendedWatcher> {
 }
 
 impl Watcher {
+    /// Waits for changes and gives all since the last call. A call that is dropped while it waits loses none.
+    pub async fn changes(&self) -> Changes {
+        self.gathered.woken.notified().await;
+        let mut changes = self.gathered.changes.lock();
+        mem::take(
+            changes
+                .as_deref_mut()
+                .unwrap_or_else(|poisoned| poisoned.get_mut()),
+        )
+    }
+
     /// Watches the directory of a file.
     pub fn watch_beside(&mut self, file: &Path) {
         let Some(directory) = file.parent() else {
             return;
         };
-        self.notices.get_or_init(|| start(self.sender.clone()));
+        self.notices
+            .get_or_init(|| start(Arc::clone(&self.gathered)));
         let Some(Some(watcher)) = self.notices.get_mut() else {
             return;
         };
@@ -84,5 +138,71 @@ impl Watcher {
             // It is gone, then.
             let _ = watcher.unwatch(directory);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::{
+        Event, EventKind,
+        event::{AccessKind, Flag, ModifyKind},
+    };
+
+    use super::*;
+
+    fn changed(path: &str) -> Event {
+        Event::new(EventKind::Modify(ModifyKind::Any)).add_path(path.into())
+    }
+
+    fn now(watcher: &Watcher) -> Option<Changes> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(async {
+            tokio::select! {
+                biased;
+                changes = watcher.changes() => Some(changes),
+                () = std::future::ready(()) => None,
+            }
+        })
+    }
+
+    #[test]
+    fn many_changes_of_one_path_are_one() {
+        let watcher = Watcher::default();
+        assert_eq!(now(&watcher), None);
+        for _ in 0..1_000 {
+            watcher.gathered.add(changed("/a"));
+        }
+        watcher.gathered.add(changed("/b"));
+        let paths = ["/a", "/b"].map(PathBuf::from).into();
+        assert_eq!(now(&watcher), Some(Changes::Paths(paths)));
+        assert_eq!(now(&watcher), None);
+    }
+
+    #[test]
+    fn a_flood_of_paths_hides_none() {
+        let watcher = Watcher::default();
+        for number in 0..1_000 {
+            watcher.gathered.add(changed(&format!("/{number}")));
+        }
+        let changes = now(&watcher).unwrap();
+        assert!(changes.include(Path::new("/999")));
+        assert_eq!(now(&watcher), None);
+    }
+
+    #[test]
+    fn notices_that_the_system_dropped_may_have_been_of_any_path() {
+        let watcher = Watcher::default();
+        watcher
+            .gathered
+            .add(Event::new(EventKind::Other).set_flag(Flag::Rescan));
+        assert_eq!(now(&watcher), Some(Changes::Any));
+    }
+
+    #[test]
+    fn reading_is_no_change() {
+        let watcher = Watcher::default();
+        let read = Event::new(EventKind::Access(AccessKind::Any)).add_path("/a".into());
+        watcher.gathered.add(read);
+        assert_eq!(now(&watcher), None);
     }
 }
