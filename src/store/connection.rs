@@ -389,6 +389,7 @@ impl Waiting {
 async fn open_db(options: &StoreOptions) -> Result<OpenedDb, DbError> {
     match &options.target {
         StoreTarget::Sqlite(path) => Db::open_sqlite(path, options.patience).await,
+        #[cfg(feature = "postgres")]
         StoreTarget::Postgres(url) => Db::open_postgres(url, options.patience).await,
     }
 }

@@ -12,20 +12,23 @@
 use std::{
     fs::File,
     path::{Path, PathBuf},
-    str::FromStr,
     time::{Duration, SystemTime},
 };
 
 use chrono::{DateTime, Utc};
 use rustix::{fs::FlockOperation, io::Errno};
 use sqlx::{
-    Column, ConnectOptions, Connection as _, Decode, PgPool, Row, SqlitePool, Type, TypeInfo,
-    ValueRef,
+    Column, ConnectOptions, Decode, Row, SqlitePool, Type, TypeInfo, ValueRef,
     pool::PoolOptions,
-    postgres::{PgConnectOptions, PgRow},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSynchronous},
 };
+#[cfg(feature = "postgres")]
+use sqlx::{
+    Connection as _, PgPool,
+    postgres::{PgConnectOptions, PgRow},
+};
 
+#[cfg(feature = "postgres")]
 use super::StoreError;
 use crate::{
     clean::chain,
@@ -45,6 +48,7 @@ const MIGRATIONS: [(i64, &str); SCHEMA as usize] = [
 pub(super) const SCHEMA: i64 = 3;
 
 /// Keeps two supervisors from migrating one Postgres at once; any number does that is ours alone.
+#[cfg(feature = "postgres")]
 const MIGRATION_LOCK: i64 = 0x7069_7473_746f_7031;
 
 /// One connection writes (the store lets one write in at a time), the others read meanwhile.
@@ -107,6 +111,7 @@ pub(super) enum Db {
         busy: Duration,
         file: DbFile,
     },
+    #[cfg(feature = "postgres")]
     Postgres {
         pool: PgPool,
         busy: Duration,
@@ -287,6 +292,7 @@ impl Db {
     }
 
     /// Connects to the server named by `url` and migrates its schema.
+    #[cfg(feature = "postgres")]
     pub(super) async fn open_postgres(url: &str, busy: Duration) -> Result<OpenedDb, DbError> {
         let place = postgres_place(url);
         let named = |error| naming(&place, error);
@@ -358,6 +364,7 @@ impl Db {
                 }
                 change.commit().await?;
             }
+            #[cfg(feature = "postgres")]
             Self::Postgres { pool, .. } => {
                 let mut change = pool.begin().await?;
                 sqlx::query("SELECT pg_advisory_xact_lock($1)")
@@ -434,6 +441,7 @@ impl Db {
                     .execute(&mut *connection)
                     .await?;
             }
+            #[cfg(feature = "postgres")]
             Self::Postgres { pool, .. } => {
                 bind_all(sqlx::query(statement.sql), statement.binds)
                     .execute(pool)
@@ -454,6 +462,7 @@ impl Db {
 
     fn named(&self, error: DbError) -> DbError {
         match self {
+            #[cfg(feature = "postgres")]
             Self::Postgres { place, .. } => naming(place, error),
             Self::Sqlite { .. } => error,
         }
@@ -466,6 +475,7 @@ impl Db {
                 let there = DbFile::at(&file.path).is_some_and(|found| found.id == file.id);
                 (!there).then_some(&file.path)
             }
+            #[cfg(feature = "postgres")]
             Self::Postgres { .. } => None,
         }
     }
@@ -478,6 +488,7 @@ impl Db {
                     .await?;
                 Ok(rows.iter().map(cells).collect::<Result<_, _>>()?)
             }
+            #[cfg(feature = "postgres")]
             Self::Postgres { pool, .. } => {
                 let rows: Vec<PgRow> = bind_all(sqlx::query(statement.sql), statement.binds)
                     .fetch_all(pool)
@@ -489,16 +500,21 @@ impl Db {
 
     /// Makes the file as small as what it holds. A server sees to that by itself.
     pub(super) async fn compact(&self) {
-        if let Self::Sqlite { pool, .. } = self
-            && let Err(error) = sqlx::raw_sql("VACUUM").execute(pool).await
-        {
+        let vacuumed = match self {
+            Self::Sqlite { pool, .. } => sqlx::raw_sql("VACUUM").execute(pool).await.map(drop),
+            #[cfg(feature = "postgres")]
+            Self::Postgres { .. } => Ok(()),
+        };
+        if let Err(error) = vacuumed {
             tracing::info!(%error, "the database keeps its size");
         }
     }
 
     fn busy(&self) -> Duration {
         match self {
-            Self::Sqlite { busy, .. } | Self::Postgres { busy, .. } => *busy,
+            Self::Sqlite { busy, .. } => *busy,
+            #[cfg(feature = "postgres")]
+            Self::Postgres { busy, .. } => *busy,
         }
     }
 
@@ -506,6 +522,7 @@ impl Db {
     pub(super) async fn close(&self) {
         match self {
             Self::Sqlite { pool, .. } => pool.close().await,
+            #[cfg(feature = "postgres")]
             Self::Postgres { pool, .. } => pool.close().await,
         }
     }
@@ -528,13 +545,15 @@ fn missing(found: Option<i64>) -> Result<impl Iterator<Item = (i64, &'static str
 }
 
 /// Reads a server's address, without repeating it (it may hold a password) when it is wrong.
+#[cfg(feature = "postgres")]
 pub(super) fn postgres_options(url: &str) -> Result<PgConnectOptions, StoreError> {
-    PgConnectOptions::from_str(url).map_err(|_| StoreError::Target)
+    url.parse().map_err(|_| StoreError::Target)
 }
 
 /// Where a server's database is, for people: no user, no password.
+#[cfg(feature = "postgres")]
 pub(super) fn postgres_place(url: &str) -> String {
-    match PgConnectOptions::from_str(url) {
+    match postgres_options(url) {
         Ok(options) => format!(
             "postgres://{}:{}/{}",
             options.get_host(),
@@ -546,6 +565,7 @@ pub(super) fn postgres_place(url: &str) -> String {
 }
 
 /// Names the server in its trouble.
+#[cfg(feature = "postgres")]
 fn naming(place: &str, error: DbError) -> DbError {
     match error {
         DbError::Trouble(reason) if !reason.starts_with(place) => {
@@ -675,6 +695,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "postgres")]
     fn a_place_shows_no_password() {
         let place = postgres_place("postgres://me:s3cret@db.example:5433/fleet");
         assert_eq!(place, "postgres://db.example:5433/fleet");

@@ -21,6 +21,14 @@ pub enum StoreError {
     /// The URL names no database of a kind we know. It is not repeated: it may hold a password.
     #[error("expected [store] url to be postgres://… or sqlite:///absolute/path")]
     Target,
+    /// The URL names a server, and this program cannot speak to one.
+    #[cfg(not(feature = "postgres"))]
+    #[error(
+        "[store] url names a Postgres server, and this pitstop was built without Postgres: expected \
+         sqlite:///absolute/path or \"\" for the usual file; or install a pitstop that was built with \
+         the cargo feature `postgres`, which is on by default"
+    )]
+    NoPostgres,
     /// The database refused a statement for good.
     #[error("the database refused {what}: {reason}")]
     Refused {

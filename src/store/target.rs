@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use super::{StoreError, db, private_dir::Edge};
+#[cfg(feature = "postgres")]
+use super::db;
+use super::{StoreError, private_dir::Edge};
 use crate::lineage::{LineageError, journal::Step};
 
 /// The database's file name in the state directory.
@@ -21,6 +23,7 @@ pub enum StoreTarget {
     /// A file; the directory above it is made private.
     Sqlite(PathBuf),
     /// A server, by its `postgres://` URL, which may hold a password.
+    #[cfg(feature = "postgres")]
     Postgres(String),
 }
 
@@ -31,8 +34,7 @@ impl StoreTarget {
         match url {
             None => Ok(Self::Sqlite(state_dir.join(FILE))),
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-                db::postgres_options(url)?;
-                Ok(Self::Postgres(url.to_owned()))
+                Self::server(url)
             }
             Some(url) => match url.strip_prefix("sqlite://") {
                 Some(path) if Path::new(path).is_absolute() => Ok(Self::Sqlite(path.into())),
@@ -41,11 +43,23 @@ impl StoreTarget {
         }
     }
 
+    #[cfg(feature = "postgres")]
+    fn server(url: &str) -> Result<Self, StoreError> {
+        db::postgres_options(url)?;
+        Ok(Self::Postgres(url.to_owned()))
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn server(_: &str) -> Result<Self, StoreError> {
+        Err(StoreError::NoPostgres)
+    }
+
     /// Where it is, for people: never with a password.
     #[must_use]
     pub fn place(&self) -> String {
         match self {
             Self::Sqlite(path) => path.display().to_string(),
+            #[cfg(feature = "postgres")]
             Self::Postgres(url) => db::postgres_place(url),
         }
     }

@@ -103,6 +103,7 @@ pub(super) fn store(here: &Here, kept: &Kept) -> Check {
                 StoreTarget::Sqlite(_) => {
                     "is the disk full or read-only, or another program at the file? what runs keeps its history in memory and writes it later"
                 }
+                #[cfg(feature = "postgres")]
                 StoreTarget::Postgres(_) => {
                     "is the server up, and the password right? what runs keeps its history in memory and writes it later"
                 }
@@ -114,6 +115,7 @@ pub(super) fn store(here: &Here, kept: &Kept) -> Check {
                 StoreTarget::Sqlite(file) => std::fs::metadata(file)
                     .map(|metadata| format!(", {}", format::bytes(metadata.len())))
                     .unwrap_or_default(),
+                #[cfg(feature = "postgres")]
                 StoreTarget::Postgres(_) => String::new(),
             };
             Check::new(name, State::Ok, format!("{place}, schema {schema}{size}"))
