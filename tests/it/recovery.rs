@@ -333,18 +333,14 @@ macro_rules! live_borders {
     )* };
 }
 
+// What the next start does at each border is the demo's above. These are the states that the client's own files can be in: its
+// session was killed, no new one began, one began without a prompt, one took the prompt just now, one has answered it.
 live_borders! {
     live_killed_after_review_is_written: "review:after" Back;
-    live_killed_after_ending_is_written: "ending:after" Forth;
-    live_killed_before_starting_is_written: "starting:before" Forth;
     live_killed_after_starting_is_written: "starting:after" Forth;
-    live_killed_before_delivering_is_written: "delivering:before" Forth;
     live_killed_after_delivering_is_written: "delivering:after" Forth;
     live_killed_after_verifying_is_written: "verifying:after" Forth;
-    live_killed_before_warming_is_written: "warming:before" Forth;
-    live_killed_after_warming_is_written: "warming:after" Forth;
     live_killed_before_done_is_written: "done:before" Forth;
-    live_killed_after_done_is_written: "done:after" Afresh;
 }
 
 /// An agent command that is the demo, but ends at once whenever it is told a handoff.
@@ -403,22 +399,23 @@ fn a_reboot_that_fails_goes_back_and_keeps_its_message() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn live_without_any_turn_there_is_nothing_to_resume() {
-    no_turn(&Launch::live);
+    no_turn(&Launch::live, &["review:after", "ending:after"]);
 }
 
 #[test]
 fn without_any_turn_there_is_nothing_to_resume_and_a_fresh_session_begins() {
-    no_turn(&demo);
-}
-
-#[track_caller]
-fn no_turn(launch: &dyn Fn() -> Launch) {
-    for border in [
+    let borders = [
         "review:after",
         "failed:before",
         "ending:after",
         "done:before",
-    ] {
+    ];
+    no_turn(&demo, &borders);
+}
+
+#[track_caller]
+fn no_turn(launch: &dyn Fn() -> Launch, borders: &[&str]) {
+    for border in borders {
         let launch = launch();
         let supervisor = launch.clone().env("PITSTOP_CRASH_AT", border).start();
         supervisor.wait_for_state("idle", SOON);
