@@ -845,27 +845,6 @@ fn check_api(launch: &Launch, per_session: usize) {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_task_over_five_sessions_of_the_real_client_ends_by_the_promise() {
-    let launch = live(&[]);
-    launch.api().report_usage(usage());
-    launch.api().answer(answers());
-    let supervisor = launch.start();
-    let exit = supervisor.wait_for_exit(RUN);
-    assert_eq!(
-        exit.code,
-        0,
-        "{}\n{}",
-        supervisor.screen(),
-        supervisor.log()
-    );
-    check_api(&launch, 3);
-    let mut expected = vec!["context_limit"; 4];
-    expected.push("promise_found");
-    assert_eq!(reasons(&meta(&launch)), expected);
-}
-
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_headless_task_over_five_sessions_of_the_real_client_ends_by_the_promise() {
     let launch = live(&["--headless", "--json"]);
     launch.api().report_usage(usage());

@@ -111,12 +111,6 @@ fn the_users_commands_around_a_reboot_have_their_say() {
 }
 
 #[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_users_commands_around_a_reboot_of_the_real_client_have_their_say() {
-    the_users_commands_have_their_say(Launch::live().agent_args(["--model", "claude-sonnet-4-5"]));
-}
-
-#[test]
 fn a_run_s_directory_that_is_gone_is_made_again_for_a_reboot_or_it_is_refused() {
     let launch = Launch::manual_demo(NOTES);
     let supervisor = launch.start();

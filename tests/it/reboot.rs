@@ -202,12 +202,6 @@ fn rules_stand_through_three_reboots_of_the_demo() {
     rules_stand_through_three_reboots(&demo());
 }
 
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn rules_stand_through_three_reboots_of_the_real_client() {
-    rules_stand_through_three_reboots(&live());
-}
-
 fn iteration(history: &Value, number: usize) -> Value {
     history["iterations"][number - 1].clone()
 }
@@ -340,12 +334,6 @@ fn an_edit_of_the_notes_arrives_at_the_demo() {
     an_edit_of_the_notes_arrives(&demo());
 }
 
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn an_edit_of_the_notes_arrives_at_the_real_client() {
-    an_edit_of_the_notes_arrives(&live());
-}
-
 /// What is changed in the review is what arrives.
 fn an_edit_in_the_review_arrives(launch: &Launch) {
     let supervisor = started(launch);
@@ -372,12 +360,6 @@ fn an_edit_in_the_review_arrives(launch: &Launch) {
 #[test]
 fn an_edit_in_the_review_arrives_at_the_demo() {
     an_edit_in_the_review_arrives(&demo());
-}
-
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn an_edit_in_the_review_arrives_at_the_real_client() {
-    an_edit_in_the_review_arrives(&live());
 }
 
 /// Writes an executable script into the home.
@@ -777,12 +759,6 @@ fn a_full_window_of_the_demo_asks() {
 }
 
 #[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_full_window_of_the_real_client_asks() {
-    a_full_window_asks(&live_that("ask"));
-}
-
-#[test]
 fn a_deferred_reboot_asks_again_after_three_turns() {
     let supervisor = started(&demo_that("ask"));
     supervisor.wait_for_phase("review", SOON);
@@ -987,12 +963,6 @@ fn typing_holds_the_review_of_the_demo_back() {
     typing_holds_the_review_back(demo_that("ask"));
 }
 
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn typing_holds_the_review_of_the_real_client_back() {
-    typing_holds_the_review_back(live_that("ask"));
-}
-
 /// While a turn runs it waits and says so; asked again, it interrupts.
 fn a_running_turn_is_waited_for_then_interrupted(launch: &Launch) {
     let supervisor = launch.start();
@@ -1099,12 +1069,6 @@ fn a_real_client_that_ended_is_resumed() {
 #[test]
 fn a_demo_that_crashed_is_resumed() {
     an_agent_that_went_is_resumed(&demo(), "crash", by_a_crash);
-}
-
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_real_client_that_crashed_is_resumed() {
-    an_agent_that_went_is_resumed(&live(), "crash", by_a_crash);
 }
 
 /// A new agent that dies at once costs nothing: the old session goes on.

@@ -38,7 +38,7 @@ pub const PITSTOP: &str = env!("CARGO_BIN_EXE_pitstop");
 pub const SOON: Duration = Duration::from_secs(60);
 
 /// The pause between two questions for the status.
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(20);
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(40);
 
 /// How long it may take to answer one of them.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
