@@ -865,8 +865,9 @@ fn every_panel_at_every_width_in_every_theme() {
                 panel,
                 format!("{}×{}", host.0, host.1)
             ));
-            for (name, theme, depth, dark) in THEMES {
-                let theme = Theme::new(theme, depth, dark);
+            let dark = text(&drawn(&model, &screen, &Theme::default()));
+            for (name, theme, depth, on_dark) in THEMES {
+                let theme = Theme::new(theme, depth, on_dark);
                 let frame = written(&model, &screen, &theme);
                 assert_rows_are_exact(&frame);
                 if depth == Depth::Mono {
@@ -890,7 +891,6 @@ fn every_panel_at_every_width_in_every_theme() {
                         plain = shown;
                     }
                 } else {
-                    let dark = text(&drawn(&model, &screen, &Theme::default()));
                     assert_eq!(shown, dark, "a theme changes no text");
                 }
             }
