@@ -260,17 +260,18 @@ pub fn is_quiet(model: &Model) -> bool {
     })
 }
 
+/// What an iteration of this run has cost, in US dollars; of the one that runs, by now.
+#[must_use]
+pub fn cost_of(iteration: &Iteration, model: &Model) -> Option<f64> {
+    let now = model.session.spending.total();
+    now.filter(|_| iteration.is_open()).or(iteration.cost_usd)
+}
+
 /// How far the run has gone.
 #[must_use]
 pub fn spent(model: &Model) -> Spent {
     let iterations = model.lineage.iterations();
-    let cost = |one: &crate::lineage::Iteration| {
-        let now = one
-            .is_open()
-            .then_some(model.session.agent.cost_usd)
-            .flatten();
-        now.or(one.cost_usd).unwrap_or(0.0)
-    };
+    let cost = |one: &crate::lineage::Iteration| cost_of(one, model).unwrap_or(0.0);
     Spent {
         iterations: iterations.len() as u64,
         cost_usd: iterations.iter().map(cost).sum(),

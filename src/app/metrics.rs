@@ -9,6 +9,7 @@ use crate::{
 
 use crate::app::{
     effect::Effect,
+    facts::spent,
     model::{Model, reboot::WITHDRAWN},
 };
 
@@ -59,12 +60,6 @@ pub fn metrics(model: &Model) -> MetricsReport {
     let figure = model.session.guard.figure(model.now);
     let figure = figure.as_ref();
     let counters = &model.outside.counters;
-    let ended = model
-        .lineage
-        .iterations()
-        .iter()
-        .filter(|one| !one.is_open());
-    let before: f64 = ended.filter_map(|one| one.cost_usd).sum();
     MetricsReport {
         version: model.identity.version.to_owned(),
         agent: model.identity.agent_kind.to_owned(),
@@ -76,7 +71,7 @@ pub fn metrics(model: &Model) -> MetricsReport {
         age_seconds: figure.map(|one| one.age.as_secs_f64()),
         iteration: model.session.iteration.get(),
         turns: counters.turns,
-        cost_usd: before + model.session.agent.cost_usd.unwrap_or(0.0),
+        cost_usd: spent(model).cost_usd,
         reboots: counters
             .reboots
             .iter()

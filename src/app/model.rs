@@ -27,6 +27,7 @@ pub mod requests;
 pub mod run;
 pub mod saying;
 pub mod session;
+pub mod spending;
 pub mod summaries;
 pub mod todo;
 pub mod tour;

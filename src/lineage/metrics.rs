@@ -8,7 +8,7 @@
 //! transition               milliseconds from the approval to the proof
 //! turn:used                tokens in use at the end of a turn
 //! turn:usable              tokens that could be used then
-//! turn:cost                US dollars that the session had cost by then
+//! turn:cost                US dollars that the iteration had cost by then
 //! ```
 
 use std::collections::BTreeMap;
@@ -112,7 +112,7 @@ pub struct TurnFigures {
     pub used: Tokens,
     /// The window less the client's reserve.
     pub usable: Tokens,
-    /// What the session had cost, in US dollars, where the agent reports it.
+    /// What the iteration had cost, in US dollars, where the agent reports it.
     pub cost_usd: Option<f64>,
 }
 

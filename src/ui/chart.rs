@@ -19,7 +19,7 @@ use ratatui::{
 };
 
 use crate::{
-    app::{Model, cost},
+    app::{Model, cost, facts::cost_of},
     guard::{Assessment, Threshold},
     transcript::Tokens,
 };
@@ -104,14 +104,9 @@ fn teeth(model: &Model, room: usize) -> Vec<Tooth> {
             break;
         }
         left -= columns.len() + 1;
-        let cost = if open {
-            model.session.agent.cost_usd
-        } else {
-            iteration.cost_usd
-        };
         teeth.push(Tooth {
             number: format!("#{}", iteration.iteration),
-            cost,
+            cost: cost_of(iteration, model),
             columns,
         });
     }

@@ -10,7 +10,7 @@ use ratatui::{
 };
 
 use crate::{
-    app::{Model, history, model::Focus},
+    app::{Model, facts::cost_of, history, model::Focus},
     handoff::summary::SummarySource,
     keymap::Action,
     lineage::{Cause, Iteration, RebootRecord, RunId, journal::JournalEntry, past::PastSession},
@@ -80,7 +80,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         if run != above {
             above = run;
             let began = run.started().format("%Y-%m-%d %H:%M UTC");
-            let cost = cost_of(run, model).map(text::dollars);
+            let cost = cost_of_run(run, model).map(text::dollars);
             let parts = [format!("run of {began}"), cost.unwrap_or_default()];
             let heading = format!(" {}", text::join(&parts, cells.saturating_sub(1)));
             lines.push(frame::row(heading, theme.title));
@@ -112,7 +112,7 @@ fn name(model: &Model) -> String {
     if count > 1 {
         name.push_str(&format!(" · {count} iterations"));
     }
-    if let Some(cost) = cost_of(model.run(), model).filter(|_| count > 1) {
+    if let Some(cost) = cost_of_run(model.run(), model).filter(|_| count > 1) {
         name.push_str(&format!(" · {}", text::dollars(cost)));
     }
     name
@@ -148,9 +148,9 @@ fn query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Rect {
 }
 
 /// What a run has cost by now; none where nothing is known of it.
-fn cost_of(run: &RunId, model: &Model) -> Option<f64> {
+fn cost_of_run(run: &RunId, model: &Model) -> Option<f64> {
     let of_it = history::all(model).filter(|(of, _)| *of == run);
-    let costs = of_it.filter_map(|(_, iteration)| cost(iteration, model));
+    let costs = of_it.filter_map(|(_, iteration)| cost_of(iteration, model));
     costs.fold(None, |sum, cost| Some(sum.unwrap_or(0.0) + cost))
 }
 
@@ -170,7 +170,7 @@ fn summary(
         ended,
         text::span(lived(iteration, model)),
         figures(iteration, model),
-        cost(iteration, model)
+        cost_of(iteration, model)
             .map(text::dollars)
             .unwrap_or_default(),
     ];
@@ -235,14 +235,6 @@ fn figures(iteration: &Iteration, model: &Model) -> String {
     match (iteration.tokens_at_birth, end) {
         (None, None) => String::new(),
         (birth, end) => format!("{}→{}", word(birth), word(end)),
-    }
-}
-
-fn cost(iteration: &Iteration, model: &Model) -> Option<f64> {
-    if iteration.is_open() {
-        model.session.agent.cost_usd.or(iteration.cost_usd)
-    } else {
-        iteration.cost_usd
     }
 }
 
@@ -437,7 +429,7 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
         "tokens",
         format!("{} in, {} out", tokens(totals.input), tokens(totals.output)),
     ));
-    facts.extend(cost(iteration, model).map(|cost| ("cost", text::dollars(cost))));
+    facts.extend(cost_of(iteration, model).map(|cost| ("cost", text::dollars(cost))));
     facts.extend(
         iteration
             .parent

@@ -1150,6 +1150,40 @@ fn a_reboot_of_the_real_client_can_be_undone() {
     a_reboot_can_be_undone(&live());
 }
 
+/// What the session has cost by the client's last figure, once that is above another.
+fn cost_above(supervisor: &Supervisor, before: f64) -> f64 {
+    let figure = |status: &Value| status["cost_usd"].as_f64().unwrap_or(0.0);
+    figure(&supervisor.wait_for_status(|status| figure(status) > before + 1e-9, SOON))
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn what_a_resumed_session_of_the_real_client_had_cost_is_counted_once() {
+    let launch = live();
+    let supervisor = started(&launch);
+    let first = cost_above(&supervisor, 0.0);
+    take_a_turn(&supervisor, "and go on");
+    cost_above(&supervisor, first);
+    reboot(&supervisor);
+    supervisor.wait_for_state("idle", SOON);
+    let between = cost_above(&supervisor, 0.0);
+    let old = iteration(&supervisor.history(), 1)["cost_usd"].as_f64();
+    supervisor.keys([key::PREFIX, "u"]);
+    supervisor.wait_for_status(
+        |status| status["iteration"] == 3 && status["agent"]["state"] == "idle",
+        SOON,
+    );
+    take_a_turn(&supervisor, "as if nothing had been");
+    let last = cost_above(&supervisor, old.expect("a cost"));
+    let history = supervisor.history();
+    let costs = [1, 2, 3].map(|number| iteration(&history, number)["cost_usd"].as_f64());
+    let sum: f64 = costs.iter().flatten().sum();
+    assert!(
+        (sum - (last + between)).abs() < 1e-6,
+        "{costs:?}, the sessions' last figures: {last} and {between}"
+    );
+}
+
 #[test]
 fn a_generic_agent_is_estimated_and_given_the_handoff_by_paste() {
     let launch = Launch::generic("");

@@ -45,7 +45,7 @@ pub(in crate::app) fn note_figures(model: &mut Model) {
     let (session, totals, cost) = (
         model.session.id,
         model.session.transcript.totals,
-        model.session.agent.cost_usd,
+        model.session.spending.total(),
     );
     let compactions = model.session.compactions.count();
     if let Some(current) = model.lineage.current_mut() {
@@ -67,6 +67,6 @@ pub(in crate::app) fn keep_turn(model: &Model) -> Option<Effect> {
         at: model.now.wall,
         used: figure.used,
         usable: figure.usable,
-        cost_usd: model.session.agent.cost_usd,
+        cost_usd: model.session.spending.total(),
     }))
 }

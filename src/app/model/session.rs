@@ -10,7 +10,7 @@ use crate::{
 
 use super::{
     agent::AgentView, client_limits::ClientLimits, compactions::Compactions, costs::TurnCosts,
-    saying::Saying,
+    saying::Saying, spending::Spending,
 };
 
 /// The session that the agent is in.
@@ -28,6 +28,8 @@ pub struct Session {
     pub client: ClientLimits,
     /// What the last turns have cost.
     pub costs: TurnCosts,
+    /// What the present iteration has cost.
+    pub spending: Spending,
     /// Compactions of the client's own in this iteration.
     pub compactions: Compactions,
     /// What the transcript says.
@@ -56,6 +58,7 @@ impl Session {
             guard: Guard::new(GuardSettings::default()),
             client: ClientLimits::default(),
             costs: TurnCosts::default(),
+            spending: Spending::default(),
             compactions: Compactions::default(),
             transcript: TranscriptFacts::default(),
             transcript_lost: false,

@@ -25,7 +25,7 @@ use crate::{
 
 use crate::app::{
     autopilot,
-    facts::{agent_reason, blocked_by},
+    facts::{agent_reason, blocked_by, cost_of},
     model::Model,
     session::{bridge, cost},
 };
@@ -175,7 +175,7 @@ pub fn history(model: &Model) -> HistoryReport {
                     report.tokens.at_end = model.used().map(|used| used.0);
                     report.tokens.input = Some(model.session.transcript.totals.input.0);
                     report.tokens.output = Some(model.session.transcript.totals.output.0);
-                    report.cost_usd = model.session.agent.cost_usd;
+                    report.cost_usd = cost_of(iteration, model);
                 }
                 report
             })

@@ -24,6 +24,9 @@ pub fn begin(
     let session = model.session.id;
     let parent = model.lineage.iterations().last().map(|last| last.iteration);
     open_iteration(model, session, cause, parent);
+    if !resume {
+        model.session.spending.begin_session(session);
+    }
     let first = model.session.iteration == IterationId::FIRST;
     vec![
         Effect::Start(StartAgent {
@@ -65,6 +68,7 @@ pub fn open_iteration(
     };
     model.session.guard.start_iteration();
     model.session.compactions = Compactions::default();
+    model.session.spending.begin_iteration();
     new_session(model);
     model.session.title.clear();
     // The new screen has no still.
@@ -78,6 +82,7 @@ pub fn open_iteration(
 /// Forgets what belongs to the session before.
 pub(in crate::app) fn new_session(model: &mut Model) {
     model.session.costs = TurnCosts::default();
+    model.session.spending.leave_session();
     model.session.agent.prompt_cache = None;
     model.session.transcript = TranscriptFacts::default();
     model.session.transcript_lost = false;

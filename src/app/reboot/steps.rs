@@ -218,7 +218,7 @@ fn start(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
-    let (kind, cause, session) = (attempt.kind, attempt.cause, attempt.new);
+    let (kind, cause, old, session) = (attempt.kind, attempt.cause, attempt.old, attempt.new);
     let handoff = attempt.handoff.as_ref().filter(|_| kind != Kind::Trim);
     let text = handoff.map(|handoff| handoff.text.clone());
     let parent = match kind {
@@ -228,6 +228,11 @@ fn start(model: &mut Model) -> Vec<Effect> {
         }
     };
     open_iteration(model, session, Some(cause), parent);
+    match kind {
+        Kind::Fresh => model.session.spending.begin_session(session),
+        Kind::Trim => model.session.spending.copy_session(old, session),
+        Kind::Undo(..) | Kind::Restart => {}
+    }
     let iteration = model.session.iteration;
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
     let again = restart_prompt(model).filter(|_| kind == Kind::Restart);

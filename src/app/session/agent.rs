@@ -17,7 +17,7 @@ use crate::app::{
     reboot::{self, iteration::new_session, trim},
     session::{
         activity, compaction, daemon,
-        figures::{compacted, figures_changed, observe},
+        figures::{compacted, cost_reported, figures_changed, observe},
         hookless, human,
         turn::{prompted, tool_finished, turn_ended, turn_failed},
     },
@@ -176,11 +176,7 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
     let agent = &mut model.session.agent;
     agent.version = line.version.clone().or_else(|| agent.version.take());
     agent.model = line.model_name.clone().or_else(|| agent.model.take());
-    agent.cost_usd = line.cost_usd.or(agent.cost_usd);
     agent.prompt_cache = line.prompt_cache.or(agent.prompt_cache);
-    if let Some(cost) = line.cost_usd {
-        model.session.costs.observe(cost);
-    }
     agent.limits = [("5 h", line.five_hour), ("7 d", line.seven_day)]
         .into_iter()
         .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit)))
@@ -194,6 +190,9 @@ fn status_line(model: &mut Model, line: &StatusLine) -> Vec<Effect> {
     if let Some(id) = &line.model_id {
         model.session.guard.set_model_hint(id);
         model.session.agent.model_id = Some(id.clone());
+    }
+    if let Some(cost) = line.cost_usd {
+        cost_reported(model, cost);
     }
     match line.usage {
         Some(usage) => {

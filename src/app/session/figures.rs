@@ -171,11 +171,18 @@ fn lines_moved(model: &mut Model, moved: bool) -> Vec<Effect> {
     }
 }
 
+/// The client says what the session has cost so far, in US dollars.
+pub(in crate::app) fn cost_reported(model: &mut Model, total: f64) {
+    let session = &mut model.session;
+    session.agent.cost_usd = Some(total);
+    session.costs.observe(total);
+    session.spending.observe(session.id, total);
+}
+
 /// The bridge said how full the window is.
 pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) -> Vec<Effect> {
     if let Some(cost) = usage.cost_usd {
-        model.session.agent.cost_usd = Some(cost);
-        model.session.costs.observe(cost);
+        cost_reported(model, cost);
     }
     match usage.used {
         Some(used) => observe(model, used, Some(usage.window), Source::Bridge),

@@ -1,9 +1,9 @@
-//! What a turn costs.
+//! What a turn costs, and what an iteration does.
 
 use super::*;
 use crate::{
     agent::PromptCache,
-    app::{cost, report},
+    app::{cost, facts, report},
     transcript::usage::Usage,
 };
 
@@ -18,6 +18,13 @@ fn turn(bench: &mut Bench, used: u64, total: f64) {
         cache_read: Tokens(used),
         ..Usage::default()
     });
+    bench.tell(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
+}
+
+/// The status line of a session that has cost so much.
+fn reported(bench: &mut Bench, number: u128, total: f64) {
+    let mut line = status_line(number);
+    line.cost_usd = Some(total);
     bench.tell(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
 }
 
@@ -102,4 +109,101 @@ fn the_prompt_cache_goes_cold_by_itself() {
     bench.wait(Duration::from_secs(301));
     bench.tell(Event::TimerFired(TimerId::Age));
     assert!(report::cache(&bench.model).is_some_and(|cache| !cache.warm));
+}
+
+fn undone(bench: &mut Bench) {
+    bench.tell(Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Undo,
+    });
+    bench.exited(0);
+    bench.spawned(4);
+}
+
+/// What each iteration has cost in cents, by its record and the run's report; the sum is what the cap counts.
+fn cents_of_iterations(bench: &Bench) -> Vec<f64> {
+    let cents = |cost: Option<f64>| (cost.unwrap_or(0.0) * 100.0).round();
+    let reported = report::history(&bench.model).iterations;
+    let reported: Vec<f64> = reported.iter().map(|one| cents(one.cost_usd)).collect();
+    let spent = cents(Some(facts::spent(&bench.model).cost_usd));
+    assert!((reported.iter().sum::<f64>() - spent).abs() < 0.5);
+    reported
+}
+
+#[test]
+fn a_session_that_is_resumed_counts_from_where_it_stood() {
+    let mut bench = Bench::new();
+    turn(&mut bench, 20_000, 0.10);
+    let start = bench.rebooted();
+    bench.spawned(3);
+    bench.started(NEW);
+    bench.prompted(NEW, &start.prompt.unwrap());
+    reported(&mut bench, NEW, 0.0);
+    reported(&mut bench, NEW, 0.05);
+    undone(&mut bench);
+    reported(&mut bench, OLD, 0.10);
+    assert_eq!(cents_of_iterations(&bench), [10.0, 5.0, 0.0]);
+    turn(&mut bench, 20_000, 0.12);
+    assert_eq!(cents_of_iterations(&bench), [10.0, 5.0, 2.0]);
+    // The process dies and is resumed by itself.
+    bench.exited(1);
+    bench.press(KeyCode::Enter);
+    bench.spawned(5);
+    assert_eq!(bench.model.session.iteration.get(), 4);
+    turn(&mut bench, 20_000, 0.13);
+    assert_eq!(cents_of_iterations(&bench).last(), Some(&1.0));
+}
+
+#[test]
+fn a_trimmed_copy_counts_from_where_its_session_stood() {
+    let mut bench = Bench::new();
+    turn(&mut bench, 20_000, 0.10);
+    let ask = bench.trimming();
+    bench.copied(ask, Ok(super::trim::trim_record()));
+    bench.spawned(3);
+    bench.resumed(NEW);
+    reported(&mut bench, NEW, 0.13);
+    assert_eq!(cents_of_iterations(&bench), [10.0, 3.0]);
+}
+
+#[test]
+fn a_client_that_begins_again_at_nothing_is_believed() {
+    let mut bench = Bench::new();
+    turn(&mut bench, 20_000, 0.10);
+    let start = bench.rebooted();
+    bench.spawned(3);
+    bench.started(NEW);
+    bench.prompted(NEW, &start.prompt.unwrap());
+    undone(&mut bench);
+    reported(&mut bench, OLD, 0.0);
+    reported(&mut bench, OLD, 0.04);
+    assert_eq!(cents_of_iterations(&bench).last(), Some(&4.0));
+}
+
+#[test]
+fn the_sessions_of_one_iteration_are_counted_together() {
+    let mut bench = Bench::new();
+    turn(&mut bench, 20_000, 0.10);
+    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+        session: session(9),
+        source: StartSource::Clear,
+        model: None,
+        transcript_path: None,
+    }));
+    assert_eq!(cents_of_iterations(&bench), [10.0]);
+    reported(&mut bench, 9, 0.0);
+    reported(&mut bench, 9, 0.03);
+    assert_eq!(cents_of_iterations(&bench), [13.0]);
+    // Of a session of which nothing is known the first figure is what it had cost before.
+    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+        session: session(10),
+        source: StartSource::Resume,
+        model: None,
+        transcript_path: None,
+    }));
+    reported(&mut bench, 10, 7.0);
+    reported(&mut bench, 10, 7.02);
+    // The status line and the bridge both report: what comes last may be older.
+    reported(&mut bench, 10, 7.01);
+    assert_eq!(cents_of_iterations(&bench), [15.0]);
 }

@@ -44,7 +44,7 @@ fn copies(effects: &[Effect]) -> Vec<(u64, SessionId, SessionId)> {
     ordered.collect()
 }
 
-fn trim_record() -> TrimRecord {
+pub(super) fn trim_record() -> TrimRecord {
     TrimRecord {
         level: 20,
         responses: 8,
@@ -59,7 +59,7 @@ impl Bench {
         self.tell(Event::Read(ReadEvent::TrimPlanned { ask, plan }))
     }
 
-    fn copied(&mut self, ask: u64, made: Result<TrimRecord, String>) -> Vec<Effect> {
+    pub(super) fn copied(&mut self, ask: u64, made: Result<TrimRecord, String>) -> Vec<Effect> {
         self.tell(Event::Read(ReadEvent::Trimmed { ask, made }))
     }
 
@@ -81,7 +81,7 @@ impl Bench {
     }
 
     /// Goes as far as the order of the copy; its number.
-    fn trimming(&mut self) -> u64 {
+    pub(super) fn trimming(&mut self) -> u64 {
         self.offered();
         self.press(KeyCode::Char('t'));
         let effects = self.press(KeyCode::Enter);
@@ -93,7 +93,7 @@ impl Bench {
         ask
     }
 
-    fn resumed(&mut self, number: u128) -> Vec<Effect> {
+    pub(super) fn resumed(&mut self, number: u128) -> Vec<Effect> {
         self.tell(Event::Agent(AgentEvent::SessionStarted {
             session: session(number),
             source: StartSource::Resume,

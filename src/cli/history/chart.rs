@@ -63,7 +63,7 @@ pub(super) fn draw(
     Some(svg)
 }
 
-/// The turns with what the whole run had cost by then: each session counts from nothing.
+/// The turns with what the whole run had cost by then: each iteration counts from nothing.
 fn points(turns: &[TurnFigures], iterations: &[Iteration]) -> Vec<Point> {
     let cost_before = |iteration: IterationId| -> f64 {
         let earlier = iterations.iter().filter(|one| one.iteration < iteration);
