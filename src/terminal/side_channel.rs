@@ -552,20 +552,26 @@ fn message(parts: &[&[u8]]) -> String {
 }
 
 fn progress(params: &[&[u8]]) -> Option<Progress> {
-    let number = |index: usize| {
-        params
-            .get(index)
-            .and_then(|text| std::str::from_utf8(text).ok()?.parse::<u8>().ok())
-    };
-    let percent = number(1).unwrap_or(0).min(100);
-    match number(0)? {
-        0 => Some(Progress::None),
-        1 => Some(Progress::Percent(percent)),
-        2 => Some(Progress::Error(percent)),
-        3 => Some(Progress::Indeterminate),
-        4 => Some(Progress::Paused(percent)),
+    let percent = params.get(1).map_or(0, |text| percent(text));
+    match *params.first()? {
+        b"0" => Some(Progress::None),
+        b"1" => Some(Progress::Percent(percent)),
+        b"2" => Some(Progress::Error(percent)),
+        b"3" => Some(Progress::Indeterminate),
+        b"4" => Some(Progress::Paused(percent)),
         _ => None,
     }
+}
+
+/// A number above 100 of any length counts as 100, what is no number as 0.
+fn percent(text: &[u8]) -> u8 {
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return 0;
+    }
+    let number = str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.parse::<u8>().ok());
+    number.unwrap_or(100).min(100)
 }
 
 fn mark(kind: &[u8], rest: &[&[u8]]) -> Option<Mark> {
@@ -796,9 +802,14 @@ mod tests {
             progress(b"\x1b]9;4;1;42\x07"),
             [ScreenFact::Progress(Progress::Percent(42))]
         );
+        for huge in ["200", "256", "300000000000000000000", "0000100"] {
+            let text = format!("\x1b]9;4;1;{huge}\x07");
+            let percent = ScreenFact::Progress(Progress::Percent(100));
+            assert_eq!(progress(text.as_bytes()), [percent], "{huge}");
+        }
         assert_eq!(
-            progress(b"\x1b]9;4;1;200\x07"),
-            [ScreenFact::Progress(Progress::Percent(100))]
+            progress(b"\x1b]9;4;1;-5\x07"),
+            [ScreenFact::Progress(Progress::Percent(0))]
         );
         assert_eq!(
             progress(b"\x1b]9;4;0\x07"),
