@@ -1,6 +1,12 @@
 //! Orders by people and scripts, and leaving.
 
+use std::collections::BTreeSet;
+
 use super::*;
+use crate::api::{
+    endpoint::Endpoint,
+    wire::{CommitBody, Report, SaveBody, TestBody},
+};
 
 #[test]
 fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
@@ -68,4 +74,59 @@ fn whoever_gives_an_order_hears_what_follows_from_it() {
     assert!(told.contains("typed"), "{told}");
     let told = order(&mut bench, Control::Stop);
     assert!(told.contains("the agent is ended"), "{told}");
+}
+
+#[test]
+fn a_refusal_is_described_for_just_the_endpoints_that_give_one() {
+    let reported = |report| Event::Reported {
+        call: CallId(1),
+        report,
+    };
+    let asked = |control| Event::ControlAsked {
+        call: CallId(1),
+        control,
+    };
+    // Those two are refused by the server and by the store, not by the core.
+    let mut refusing = BTreeSet::from([Endpoint::Bridge.path(), Endpoint::Handoff.path()]);
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    // More than are kept in a minute.
+    for number in 0..100 {
+        let commit = CommitBody {
+            commit_sha: format!("{number:07x}"),
+            ..CommitBody::default()
+        };
+        for (endpoint, event) in [
+            (Endpoint::GitCommit, reported(Report::Commit(commit))),
+            (
+                Endpoint::TestResult,
+                reported(Report::Tests(TestBody::default())),
+            ),
+            (
+                Endpoint::AutoSave,
+                reported(Report::AutoSave(SaveBody::default())),
+            ),
+            (Endpoint::Say, asked(Control::Say("hello".to_owned()))),
+            (Endpoint::Order, asked(Control::Undo)),
+        ] {
+            let effects = bench.tell(event);
+            if matches!(
+                effects.first(),
+                Some(Effect::Answer(_, Reply::Refused { .. }))
+            ) {
+                refusing.insert(endpoint.path());
+            }
+        }
+    }
+    let description = include_str!("../../../assets/openapi.json");
+    let description: serde_json::Value = serde_json::from_str(description).expect("JSON");
+    let is_described = |endpoint: &&Endpoint| {
+        let method = endpoint.method().word().to_lowercase();
+        !description["paths"][endpoint.path()][method]["responses"]["409"].is_null()
+    };
+    let described = Endpoint::ALL.iter().filter(is_described);
+    assert_eq!(
+        described.map(|one| one.path()).collect::<BTreeSet<_>>(),
+        refusing
+    );
 }
