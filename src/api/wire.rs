@@ -253,6 +253,8 @@ pub enum AgentState {
     Dialog,
     /// What it does cannot be known just now.
     Unknown,
+    /// Waits for a prompt, while another process goes on with its session.
+    Elsewhere,
     /// Held by a usage limit.
     Limit,
     /// Its process is gone.
@@ -269,6 +271,7 @@ impl AgentState {
             Self::Busy => "busy",
             Self::Dialog => "dialog",
             Self::Unknown => "unknown",
+            Self::Elsewhere => "elsewhere",
             Self::Limit => "limit",
             Self::Exited => "exited",
         }
@@ -283,6 +286,7 @@ impl AgentState {
             Self::Busy => "working",
             Self::Dialog => "asks you",
             Self::Unknown => "unknown",
+            Self::Elsewhere => "resumed elsewhere",
             Self::Limit => "limit",
             Self::Exited => "ended",
         }

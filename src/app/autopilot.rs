@@ -41,7 +41,8 @@ use crate::app::{
 };
 
 pub use hold::{
-    go_on, headless, outlives_terminal, pause, person_typed, say, stopped, takes_over, toggle,
+    go_on, headless, outlives_terminal, pause, person_typed, resumed_elsewhere, say, stopped,
+    takes_over, toggle,
 };
 pub use publish::{publish, report};
 pub use turn::{figure_observed, figures_in, task_read, turn_ended, turn_failed};

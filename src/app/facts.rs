@@ -48,8 +48,14 @@ pub fn agent_reason(model: &Model) -> Option<String> {
             Some("a dialog, a list or a viewer has the place of the prompt box".to_owned())
         }
         AgentState::Unknown => Some("a tool call has no result and the title is calm".to_owned()),
+        AgentState::Elsewhere => {
+            Some("another process has added a turn to this session".to_owned())
+        }
         AgentState::Idle if !agent.background.is_empty() => Some(agent.background.to_string()),
         AgentState::Limit => limit_reset(model),
+        AgentState::Exited if agent.daemon.goes_on => {
+            Some("the session goes on in Claude Code's background".to_owned())
+        }
         _ => None,
     }
 }
@@ -79,6 +85,9 @@ pub const EDITOR: &str = "editor";
 /// The word for an unsent prompt that cannot be read, and so would be lost.
 pub const UNSENT: &str = "unsent prompt";
 
+/// The word for a session that another process goes on with.
+pub const ELSEWHERE: &str = "elsewhere";
+
 /// What blocks a reboot now, by word; empty at a safe moment. A person who has approved does not block it
 /// by typing.
 #[must_use]
@@ -99,6 +108,9 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     // The list hides whether a turn runs: the hooks alone say it then.
     if agent.state == AgentState::Unknown && !(agent.listing && by_person) {
         blocks.push("unknown");
+    }
+    if agent.state == AgentState::Elsewhere && !by_person {
+        blocks.push(ELSEWHERE);
     }
     // What is typed into the agent view is the task of yet another session; the session itself is ended from there too.
     if agent.state == AgentState::Dialog || (agent.listing && !by_person) {

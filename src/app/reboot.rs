@@ -57,7 +57,7 @@ use crate::app::{
     },
 };
 pub use crate::app::{
-    facts::{EDITOR, UNSENT, blocked_by, is_quiet},
+    facts::{EDITOR, ELSEWHERE, UNSENT, blocked_by, is_quiet},
     model::reboot::{Approval, Attempt, Kind, Quiet, QuietReason, Reboot},
 };
 

@@ -47,6 +47,7 @@ mod control;
 mod cost;
 mod daemon;
 mod draft;
+mod elsewhere;
 mod external;
 mod feed;
 mod handoff;

@@ -198,6 +198,7 @@ pub(super) fn ends(blocks: &[&str]) -> String {
         "dialog" => "for the dialog to be answered",
         "typing" => "for you to stop typing",
         "background task" => "for the background task to end",
+        reboot::ELSEWHERE => "for a prompt here: the session was resumed elsewhere",
         reboot::EDITOR => "for the editor to be left",
         reboot::UNSENT => "for your prompt to be submitted or cleared: it cannot be read",
         other => other,

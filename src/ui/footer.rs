@@ -261,7 +261,7 @@ fn progress(model: &Model) -> String {
 fn state_style(model: &Model, theme: &Theme) -> ratatui::style::Style {
     match model.session.agent.state {
         AgentState::Idle | AgentState::Busy | AgentState::Starting => theme.text,
-        AgentState::Limit | AgentState::Unknown => theme.accent,
+        AgentState::Limit | AgentState::Unknown | AgentState::Elsewhere => theme.accent,
         // A person is needed.
         AgentState::Dialog | AgentState::Exited => theme.bad,
     }
@@ -285,7 +285,7 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     let Some(notice) = model.view.notices.back() else {
         let asks = matches!(
             model.session.agent.state,
-            AgentState::Dialog | AgentState::Unknown
+            AgentState::Dialog | AgentState::Unknown | AgentState::Elsewhere | AgentState::Exited
         );
         let reason = facts::agent_reason(model).filter(|_| asks);
         return match reason {

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::kit::{
+    client::live_client,
     messages_api::{Answer, user_texts},
-    supervisor::{Headless, Launch, SOON, Supervisor, key},
+    supervisor::{Headless, Launch, SOON, Supervisor, key, session_of},
 };
 
 /// How long a run with the client's own pauses may take: a wake-up comes after one to two minutes.
@@ -290,4 +291,34 @@ fn an_unsent_prompt_goes_over_into_the_next_session() {
     let texts = user_texts(&launch.api().main_calls()[calls + 1]);
     let wanted = format!("fix the parser\n{rest}\nthen run the tests");
     assert!(texts.contains(&wanted), "{texts:?}");
+}
+
+/// A second client resumes the session, as in another window: its turn is in the transcript, and no hook speaks of it.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_session_that_another_client_goes_on_with_is_shown_so_until_a_prompt_is_given_here() {
+    let launch = Launch::live().set("reboot.mode=\"manual\"");
+    let answers = (0..3).map(|n| Answer::text(&format!("Answer {n}.")));
+    launch.api().answer(answers);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("begin");
+    supervisor.terminal.wait_for_text("Answer 0.", SOON);
+    let status = supervisor.wait_for_state("idle", SOON);
+    let other = std::process::Command::new(live_client())
+        .args(["-p", "--resume", &session_of(&status), "go on"])
+        .env_clear()
+        .envs(launch.environment())
+        .current_dir(launch.project())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("the second client runs");
+    assert!(other.status.success(), "{other:?}");
+    let status = supervisor.wait_for_state("elsewhere", SOON);
+    let reason = status["agent"]["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("another process"), "{reason}");
+    supervisor.terminal.wait_for_text("resumed elsewhere", SOON);
+    supervisor.prompt("and here");
+    supervisor.terminal.wait_for_text("Answer 2.", SOON);
+    supervisor.wait_for_state("idle", SOON);
 }

@@ -1488,6 +1488,22 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
     let mut unknown = made(None);
     unknown.session.agent.listing = true;
     unknown.session.agent.state = AgentState::Unknown;
+    let mut elsewhere = made(None);
+    for (turns, output) in [(4, 900), (5, 950)] {
+        let session = elsewhere.session.id;
+        let facts = Box::new(pitstop::app::event::TranscriptFacts {
+            turns,
+            whole: true,
+            totals: pitstop::lineage::TokenTotals {
+                output: Tokens(output),
+                ..elsewhere.session.transcript.totals
+            },
+            ..elsewhere.session.transcript.clone()
+        });
+        let read = pitstop::app::event::ReadEvent::Transcript { session, facts };
+        tell(&mut elsewhere, 713, Event::Read(read));
+    }
+    elsewhere.view.notices.clear();
     let mut limited = made(Some(Event::Agent(limit)));
     limited.session.agent.limit_reset = Some(at(3_600).wall);
     let cases = vec![
@@ -1514,6 +1530,7 @@ fn footer_panel_status_and_log_agree_on_what_the_agent_does() {
             true,
         ),
         (unknown, AgentState::Unknown, "unknown", false),
+        (elsewhere, AgentState::Elsewhere, "resumed elsewhere", true),
     ];
     for (model, state, said, logged) in cases {
         let shown = shot(&model);

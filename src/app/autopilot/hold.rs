@@ -8,12 +8,15 @@ use crate::{
 };
 
 use super::{
-    SETTLE_FRESH, clock, finish, publish::run_event, resume_key, set, turn::give_up_background,
+    SETTLE_FRESH, clock, finish,
+    publish::{call, run_event},
+    resume_key, set,
+    turn::give_up_background,
 };
 use crate::app::{
     effect::Effect,
     facts::{is_safe, typing_refusal},
-    model::{Model, Overlay, run::Due},
+    model::{Model, Overlay, activity::Elsewhere, run::Due},
     reboot::{self, Approval, say},
 };
 
@@ -78,6 +81,15 @@ pub fn person_typed(model: &mut Model) -> Vec<Effect> {
     hold(model, "your typing")
 }
 
+/// Another process goes on with the session: a person has to decide which of the two is to be gone on with.
+pub fn resumed_elsewhere(model: &mut Model) -> Vec<Effect> {
+    let mut effects = hold(model, "another process in its session");
+    if !effects.is_empty() {
+        effects.extend(call(model, "the session was resumed elsewhere"));
+    }
+    effects
+}
+
 /// Holds the run until it is resumed.
 pub(super) fn hold(model: &mut Model, by: &'static str) -> Vec<Effect> {
     let Some(run) = &mut model.autopilot else {
@@ -122,6 +134,11 @@ fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
     run.pilot.resume();
     run.called = false;
     model.session.agent.typed_at = None;
+    if model.session.agent.state == AgentState::Elsewhere {
+        // The person has decided for the session here.
+        model.session.agent.state = AgentState::Idle;
+        model.session.agent.activity.elsewhere = Elsewhere::default();
+    }
     if model.view.overlay == Some(Overlay::Exited) {
         model.view.overlay = None;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::clock::At;
+use crate::{clock::At, transcript::Tokens};
 
 /// What the title says of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,4 +47,17 @@ pub struct Activity {
     pub(in crate::app) title: Option<TitleState>,
     /// Whether the prompt box was seen in this iteration: then its absence means something.
     pub(in crate::app) box_seen: bool,
+    /// What the transcript shows of another process in the same session.
+    pub(in crate::app) elsewhere: Elsewhere,
+}
+
+/// Signs of another process that goes on with the session.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::app) struct Elsewhere {
+    /// Prompts that a hook has reported and the transcript does not show yet.
+    pub(in crate::app) awaited: u64,
+    /// How much had been said in all when the transcript showed a prompt that no hook has reported.
+    pub(in crate::app) unreported: Option<Tokens>,
+    /// Whether such a prompt was answered, and no turn has begun here since.
+    pub(in crate::app) known: bool,
 }

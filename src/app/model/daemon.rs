@@ -23,6 +23,8 @@ pub struct DaemonState {
     pub(in crate::app) unwritten: bool,
     /// Other sessions that have spoken since, and were asked about.
     pub(in crate::app) asked: Vec<SessionId>,
+    /// Whether it was left to run on there when the pane's process ended.
+    pub(in crate::app) goes_on: bool,
     /// The end of the pane's process, while the session is being ended.
     pub(in crate::app) held: Option<Held>,
 }

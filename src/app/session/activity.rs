@@ -13,7 +13,7 @@
 //! | open | none | not there | unknown |
 //! | over | spins | | work without a turn, such as a compaction |
 //! | over | | not there | unknown: a dialog or a viewer that the human has opened |
-//! | over | | there, or never seen | idle |
+//! | over | | there, or never seen | idle, or resumed elsewhere |
 //!
 //! Signs must stand for a while before they are believed. Unknown is never a safe moment. Without hooks (`hookless`) a title
 //! that spins begins a turn, and the transcript says whether a call is open.
@@ -64,7 +64,11 @@ pub(in crate::app) fn log_change(model: &mut Model, before: AgentState) {
     let state = model.session.agent.state;
     let notable = matches!(
         state,
-        AgentState::Dialog | AgentState::Unknown | AgentState::Limit | AgentState::Exited
+        AgentState::Dialog
+            | AgentState::Unknown
+            | AgentState::Elsewhere
+            | AgentState::Limit
+            | AgentState::Exited
     );
     if state == before || !notable {
         return;

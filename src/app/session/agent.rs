@@ -16,7 +16,7 @@ use crate::app::{
     model::Model,
     reboot::{self, iteration::new_session, trim},
     session::{
-        activity, compaction, daemon,
+        activity, compaction, daemon, elsewhere,
         figures::{compacted, cost_reported, figures_changed, observe},
         hookless, human,
         turn::{prompted, tool_finished, turn_ended, turn_failed},
@@ -240,7 +240,6 @@ pub fn transcript_read(
     model.session.agent.last_message = said.or(model.session.agent.last_message.take());
     let commands = facts.commands.take();
     let ran = std::mem::take(&mut facts.ran);
-    let turns_before = model.session.transcript.turns;
     let mut news = model.draft.todo.read(&facts.todos) || commands.is_some();
     if let Some(work) = facts.work.take() {
         news |= *work != model.draft.work;
@@ -258,8 +257,9 @@ pub fn transcript_read(
     if model.session.transcript.turns > 0 && facts.turns > model.session.transcript.turns {
         trim::session_seen(model, session);
     }
-    model.session.transcript = facts;
+    let before = std::mem::replace(&mut model.session.transcript, facts);
     model.session.transcript_lost = false;
+    let mut effects = elsewhere::transcript_read(model, &before);
     // Before the figure, so that its fall is explained.
     compaction::transcript_read(model);
     if let Some(used) = used {
@@ -267,13 +267,13 @@ pub fn transcript_read(
     } else {
         model.session.guard.forget(Source::Transcript);
     }
-    let mut effects = figures_changed(model);
+    effects.extend(figures_changed(model));
     if news {
         handoff::draft(model);
     }
     effects.extend(signal::by_transcript(model, signals));
     if is_hookless(model) {
-        effects.extend(hookless::transcript_read(model, turns_before, ran));
+        effects.extend(hookless::transcript_read(model, before.turns, ran));
     }
     effects.extend(trim::grown(model));
     // The hook is the proof; the transcript is the second witness.

@@ -89,6 +89,7 @@ pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> Option<Vec<Effe
         return None;
     }
     if !was_ending && model.outside.quitting.is_none() && *exit == Exit::Code(0) {
+        model.session.agent.daemon.goes_on = true;
         model.info("the session goes on in Claude Code's background: `claude agents` shows it");
         return None;
     }

@@ -9,6 +9,7 @@ pub mod client_limit;
 pub mod compaction;
 pub mod cost;
 pub mod daemon;
+pub mod elsewhere;
 pub mod figures;
 pub mod hookless;
 pub mod host_output;

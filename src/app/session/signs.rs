@@ -90,6 +90,7 @@ fn by_signs(model: &mut Model) -> Vec<Effect> {
             set_state(model, AgentState::Busy);
         }
         _ if hidden => set_state(model, AgentState::Unknown),
+        _ if activity.elsewhere.known => set_state(model, AgentState::Elsewhere),
         _ => set_state(model, AgentState::Idle),
     }
     Vec::new()

@@ -21,11 +21,12 @@ use crate::app::{
     facts::{is_at_refusal, is_last, is_typing},
     model::Model,
     reboot::{self, ending, say},
-    session::{activity, client_limit, human},
+    session::{activity, client_limit, elsewhere, human},
 };
 
 pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) -> Vec<Effect> {
     say::prompted(model, prompt);
+    elsewhere::prompted(model);
     let before = keep_turn(model);
     turn_begins(model);
     human::prompted(model, prompt);

@@ -1,0 +1,57 @@
+//! A session that another process goes on with, such as a second `claude --resume` of it in another terminal.
+//!
+//! That process has none of our hooks; it shows in the transcript alone, to which both append: a prompt that no hook has
+//! reported, and an answer to it, while the agent in the pane rests. The agent in the pane does not read what was added, so
+//! from then on the two differ. The state stands until a turn begins here.
+
+use crate::api::wire::AgentState;
+
+use crate::app::{
+    autopilot,
+    effect::Effect,
+    event::TranscriptFacts,
+    facts::is_hookless,
+    model::{
+        Model,
+        activity::{Elsewhere, TitleState},
+    },
+    session::activity::set_state,
+};
+
+/// The most prompts that are awaited: one that the client refuses never comes, and must not hide others for ever.
+const AWAITED_CAP: u64 = 2;
+
+/// A hook has reported a prompt: a turn begins here.
+pub(in crate::app) fn prompted(model: &mut Model) {
+    let seen = &mut model.session.agent.activity.elsewhere;
+    *seen = Elsewhere {
+        awaited: (seen.awaited + 1).min(AWAITED_CAP),
+        ..Elsewhere::default()
+    };
+}
+
+/// The transcript has grown, from these facts on.
+pub(in crate::app) fn transcript_read(model: &mut Model, before: &TranscriptFacts) -> Vec<Effect> {
+    let agent = &mut model.session.agent;
+    let now = &model.session.transcript;
+    let new = now.turns.saturating_sub(before.turns);
+    let seen = &mut agent.activity.elsewhere;
+    let unreported = new.saturating_sub(seen.awaited);
+    seen.awaited = seen.awaited.saturating_sub(new);
+    // A file that is read for the first time holds turns of before, and a fork has a file of its own.
+    let known = before.whole && now.whole && agent.daemon.sessions.is_empty();
+    let rests = agent.state == AgentState::Idle && agent.activity.title != Some(TitleState::Spins);
+    if !known || !rests {
+        return Vec::new();
+    }
+    if unreported > 0 {
+        seen.unreported.get_or_insert(before.totals.output);
+    }
+    let answered = seen.unreported.is_some_and(|said| now.totals.output > said);
+    if !answered || is_hookless(model) {
+        return Vec::new();
+    }
+    model.session.agent.activity.elsewhere.known = true;
+    set_state(model, AgentState::Elsewhere);
+    autopilot::resumed_elsewhere(model)
+}
