@@ -85,6 +85,32 @@ pub enum RunNews {
         /// The start of it.
         prompt: String,
     },
+    /// A commit was made.
+    Committed {
+        /// The iteration.
+        iteration: IterationId,
+        /// Its id, as far as it is known.
+        sha: String,
+        /// The id's start and the first line of its message.
+        what: String,
+    },
+    /// A test run has ended.
+    TestsEnded {
+        /// The iteration.
+        iteration: IterationId,
+        /// Whether all tests passed.
+        passed: bool,
+        /// How many tests ran, if reported.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        count: Option<u64>,
+        /// How many failed, if reported.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        failed: Option<u64>,
+        /// The outcome in words.
+        what: String,
+        /// The command line.
+        command: String,
+    },
     /// The run waits.
     Waiting {
         /// For what.
@@ -231,6 +257,9 @@ impl fmt::Display for RunNews {
             Self::Prompted { iteration, prompt } => {
                 write!(f, "prompt to iteration {iteration}: {prompt}")
             }
+            Self::Committed { what, .. } => f.write_str(what),
+            Self::TestsEnded { what, command, .. } if command.is_empty() => f.write_str(what),
+            Self::TestsEnded { what, command, .. } => write!(f, "{what} · {command}"),
             Self::Waiting {
                 why,
                 seconds,

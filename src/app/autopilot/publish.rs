@@ -39,7 +39,7 @@ pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.autopilot.is_none() {
         return;
     }
-    let news = news(model);
+    let news = news(model, effects);
     let leaving = effects
         .iter()
         .position(|effect| matches!(effect, Effect::Quit(_)));
@@ -53,7 +53,9 @@ pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Iterations that have begun or ended since the last look, and what the footer says.
-fn news(model: &mut Model) -> Vec<Effect> {
+///
+/// A notice that says no more than a line among these effects, such as that of a commit, is left out.
+fn news(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
     let now = model.now;
     let runs = model.session.agent.process.is_some();
     let Some(run) = &mut model.autopilot else {
@@ -81,7 +83,13 @@ fn news(model: &mut Model) -> Vec<Effect> {
             });
         }
     }
-    let fresh = model.view.notices.iter().filter(|notice| notice.at == now);
+    let said = |text: &str| {
+        let logged =
+            |effect: &Effect| matches!(effect, Effect::LogRun(news) if news.to_string() == text);
+        effects.iter().any(logged)
+    };
+    let notices = model.view.notices.iter();
+    let fresh = notices.filter(|notice| notice.at == now && !said(&notice.text));
     lines.extend(fresh.map(|notice| RunNews::Notice {
         text: notice.text.clone(),
         bad: notice.bad,

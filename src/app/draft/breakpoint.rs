@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::{
     agent::ToolCall,
     api::wire::NewsKind,
+    autopilot::RunNews,
     breakpoint::{
         Breakpoint, Merit, Signal,
         commit::{self, Made},
@@ -26,6 +27,7 @@ use crate::{
     },
     clean,
     guard::{Figure, Level},
+    lineage::IterationId,
 };
 
 use crate::app::{
@@ -219,15 +221,16 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Ef
         sha: made.sha.clone(),
         subject: made.subject.clone(),
     };
-    model.info(described(&signal));
-    Some(seen(
-        model,
-        signal,
-        NewsKind::Commit,
-        tags,
-        about,
-        Some(made.sha.clone()),
-    ))
+    let what = described(&signal);
+    model.info(what.clone());
+    let sha = Some(made.sha.clone());
+    let mut effects = seen(model, signal, NewsKind::Commit, tags, about, sha);
+    effects.extend(run_event(model, |iteration| RunNews::Committed {
+        iteration,
+        sha: made.sha.clone(),
+        what,
+    }));
+    Some(effects)
 }
 
 /// Whether this is the run that was seen last, seen in another way.
@@ -269,7 +272,26 @@ pub(in crate::app) fn tested(
     } else {
         Signal::TestsFailed { failed }
     };
-    Some(seen(model, signal, NewsKind::Tests, tags, about, None))
+    let what = described(&signal);
+    let mut effects = seen(model, signal, NewsKind::Tests, tags, about, None);
+    effects.extend(run_event(model, |iteration| RunNews::TestsEnded {
+        iteration,
+        passed: total.passed,
+        count: total.count,
+        failed: total.failed,
+        what,
+        command: command.to_owned(),
+    }));
+    Some(effects)
+}
+
+/// A line for the log of an autonomous run, if there is one.
+fn run_event(model: &Model, news: impl FnOnce(IterationId) -> RunNews) -> Option<Effect> {
+    let news = model
+        .autopilot
+        .is_some()
+        .then(|| news(model.session.iteration))?;
+    Some(Effect::LogRun(Box::new(news)))
 }
 
 /// What every breakpoint brings: news, a standing moment, and where that is wanted a checkpoint behind the next answer of git.

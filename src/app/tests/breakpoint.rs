@@ -748,3 +748,46 @@ fn commits_and_tests_make_no_checkpoint_where_that_is_not_wanted() {
     config.context.checkpoint_at_tests = false;
     assert!(!saved(&config, commit(SHA)) && !saved(&config, tests(true)));
 }
+
+#[test]
+fn commits_and_tests_are_lines_of_a_run_and_each_is_one() {
+    let plan = crate::autopilot::Plan {
+        task: "build a boat".to_owned(),
+        promise: "ALL DONE".to_owned(),
+        caps: crate::autopilot::Caps::default(),
+        limits: crate::autopilot::Limits::default(),
+        fresh: crate::autopilot::Fresh::Threshold,
+        attended: false,
+    };
+    let lines = |effects: &[Effect]| -> Vec<String> {
+        let logged = effects.iter().filter_map(|effect| match effect {
+            Effect::LogRun(news) => Some(news.to_string()),
+            _ => None,
+        });
+        logged.collect()
+    };
+    let mut bench = Bench::new();
+    let (_, effects) = bench.report(tests(true));
+    assert_eq!(lines(&effects), [""; 0], "there is no run");
+    let mut bench = Bench::new();
+    crate::app::autopilot::begin(&mut bench.model, plan, false, Some(Vec::new()));
+    bench.prompted(OLD, "the start prompt");
+    let mut later = |report| {
+        bench.wait(Duration::from_secs(1));
+        bench.report(report).1
+    };
+    let committed = later(commit(SHA));
+    let (passed, failed) = (later(tests(true)), later(tests(false)));
+    let said = [lines(&committed), lines(&passed), lines(&failed)].concat();
+    let expected = [
+        "commit 1a2b3c4 parser: read dates",
+        "14 tests passed",
+        "2 tests failed",
+    ];
+    assert_eq!(said, expected);
+    // The run view and `pitstop status` show the same lines.
+    let report = crate::app::report::status(&bench.model);
+    let timeline = report.run.expect("a run").timeline;
+    let timeline: Vec<String> = timeline.into_iter().map(|line| line.text).collect();
+    assert!(timeline.ends_with(&said), "{timeline:#?}");
+}
