@@ -167,15 +167,12 @@ fn card_lines(
                 .figure(model.now)
                 .map(|figure| figure.used);
             let after = match (now, after) {
-                (Some(now), _) => Some(text::rough(now)),
-                (None, Some(after)) => Some(format!("about {}", text::rough(*after))),
-                (None, None) => None,
+                (Some(now), _) => format!("{} tokens", text::rough(now)),
+                (None, Some(after)) => format!("about {} tokens", text::rough(*after)),
+                (None, None) => "no figure yet".to_owned(),
             };
-            let mut lines = Vec::new();
-            if let (Some(before), Some(after)) = (before, after) {
-                let change = format!("{} → {after} tokens", text::rough(*before));
-                lines.extend(wrapped(change, theme.heading));
-            }
+            let before = before.map_or_else(|| "no figure".to_owned(), text::rough);
+            let mut lines = wrapped(format!("{before} → {after}"), theme.heading);
             let carried = items.map(|items| match items {
                 1 => "1 item carried over".to_owned(),
                 items => format!("{items} items carried over"),

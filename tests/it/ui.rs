@@ -1268,6 +1268,7 @@ fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
         Some(Card {
             outcome,
             at: at(715),
+            awaits_figure: false,
         })
     };
     model.view.card = card(Outcome::Done {
@@ -1286,6 +1287,17 @@ fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
     ] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
+    // Without figures that is said, too.
+    let mut fresh = beginning(NORMAL, "");
+    fresh.view.card = card(Outcome::Done {
+        took_ms: 1_400,
+        before: None,
+        after: None,
+        items: None,
+        proven: true,
+    });
+    let shown = shot(&fresh);
+    assert!(shown.contains("no figure → no figure yet"), "{shown}");
     model.view.card = card(Outcome::Failed {
         step: Step::Starting,
         why: "claude not found in PATH".to_owned(),

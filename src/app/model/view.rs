@@ -52,6 +52,8 @@ pub struct Card {
     pub outcome: Outcome,
     /// Since when it is shown.
     pub at: At,
+    /// Whether the new session's figure is still to come.
+    pub awaits_figure: bool,
 }
 
 /// How a reboot came out.

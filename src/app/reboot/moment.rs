@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{clock::At, handoff::PreservedState, lineage::journal::Step};
+use crate::{handoff::PreservedState, lineage::journal::Step};
 
 use crate::app::{
     effect::Effect,
@@ -18,6 +18,9 @@ use crate::app::{
 /// How long the card stands.
 const CARD: Duration = Duration::from_secs(10);
 
+/// How long it waits for the new session's figure, which comes with the first answer of the model.
+const AWAITED: Duration = Duration::from_secs(30);
+
 /// How often the stages are drawn while a reboot is under way.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -30,8 +33,11 @@ pub const fn begin() -> Effect {
 /// Time has passed.
 pub fn tick(model: &mut Model) -> Vec<Effect> {
     let now = model.now;
-    let left = |at: At| CARD.saturating_sub(now.since(at));
-    let card = model.view.card.as_ref().map(|card| left(card.at));
+    let left = |card: &Card| {
+        let stands = if card.awaits_figure { AWAITED } else { CARD };
+        stands.saturating_sub(now.since(card.at))
+    };
+    let card = model.view.card.as_ref().map(left);
     if card.is_some_and(|left| left.is_zero()) {
         model.view.card = None;
     }
@@ -43,6 +49,18 @@ pub fn tick(model: &mut Model) -> Vec<Effect> {
     left.map(|left| Effect::SetTimer(TimerId::Moment, left))
         .into_iter()
         .collect()
+}
+
+/// A figure has come. The card that waits for it shows it for as long as another card stands.
+pub(in crate::app) fn figure_came(model: &mut Model) -> Option<Effect> {
+    let now = model.now;
+    let known = model.used().is_some();
+    let card = model.view.card.as_mut()?;
+    if !known || !std::mem::take(&mut card.awaits_figure) {
+        return None;
+    }
+    card.at = now;
+    Some(Effect::SetTimer(TimerId::Moment, CARD))
 }
 
 /// A reboot is done, after so many milliseconds; `items` says whether a handoff has carried them over.
@@ -82,9 +100,14 @@ pub fn failed(model: &mut Model, why: &str, resumed: bool) -> Effect {
 }
 
 fn show(model: &mut Model, outcome: Outcome) -> Effect {
-    let at = model.now;
-    model.view.card = Some(Card { outcome, at });
-    Effect::SetTimer(TimerId::Moment, CARD)
+    let awaits_figure = matches!(outcome, Outcome::Done { .. }) && model.used().is_none();
+    model.view.card = Some(Card {
+        outcome,
+        at: model.now,
+        awaits_figure,
+    });
+    let stands = if awaits_figure { AWAITED } else { CARD };
+    Effect::SetTimer(TimerId::Moment, stands)
 }
 
 /// How many items the handoff has carried over.

@@ -20,6 +20,7 @@ use crate::app::{
     effect::Effect,
     event::TimerId,
     model::Model,
+    reboot::moment,
     session::{client_limit, compaction},
 };
 
@@ -107,6 +108,7 @@ pub(in crate::app) fn figures_changed(model: &mut Model) -> Vec<Effect> {
     }
     let mut effects = vec![Effect::SetTimer(TimerId::Age, Duration::from_secs(1))];
     effects.extend(client_limit::look_later(model));
+    effects.extend(moment::figure_came(model));
     let mut saved = false;
     if let Some(crossing) = model.session.guard.crossing(model.now) {
         // A session that was brought back is as full as it was: what is new is that it is back.

@@ -967,3 +967,23 @@ fn the_command_after_a_reboot_is_told_how_it_came_out() {
     bench.git();
     assert_eq!(told(&bench.press(KeyCode::Esc)), None);
 }
+
+#[test]
+fn the_card_waits_for_the_new_figure_and_then_stands_its_time() {
+    let mut bench = Bench::new();
+    bench.used(160_000);
+    let start = bench.rebooted();
+    bench.spawned(3);
+    bench.started(NEW);
+    bench.prompted(NEW, &start.prompt.expect("the handoff"));
+    assert_eq!(bench.step(), None);
+    let stands = |bench: &mut Bench, seconds: u64| {
+        bench.wait(Duration::from_secs(seconds));
+        bench.tell(Event::TimerFired(TimerId::Moment));
+        bench.model.view.card.is_some()
+    };
+    assert!(stands(&mut bench, 12), "there is no figure yet");
+    bench.used(21_000);
+    assert!(stands(&mut bench, 8));
+    assert!(!stands(&mut bench, 3));
+}
