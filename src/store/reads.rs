@@ -168,7 +168,7 @@ impl Store {
             .collect())
     }
 
-    /// The iterations of a project in which this text stands, whatever the case of its ASCII letters: in the run's task, the
+    /// The iterations of a project in which this text stands, whatever the case of its letters: in the run's task, the
     /// handoffs, the summary, the session's id or the record's words. Newest first, at most `limit`.
     pub async fn search(
         &self,
@@ -180,9 +180,21 @@ impl Store {
         let statement = rows::search(project, wanted, limit);
         let rows = self.read(statement, WHAT).await?;
         let found = rows.iter();
-        Ok(found
+        let mut found: Vec<_> = found
             .filter_map(|row| known(rows::place(row), WHAT))
-            .collect())
+            .collect();
+        if !wanted.is_ascii() {
+            let wanted = wanted.to_lowercase();
+            let mut kept = Vec::new();
+            for (run, iteration) in found {
+                let past = self.past(&run, iteration).await?;
+                if past.is_some_and(|past| says(&past, &wanted)) {
+                    kept.push((run, iteration));
+                }
+            }
+            found = kept;
+        }
+        Ok(found)
     }
 
     /// Every run of this machine (of this project alone, if one is given) that began before `before`, oldest first.
@@ -274,4 +286,17 @@ fn known<T>(record: Option<T>, what: &'static str) -> Option<T> {
         );
     }
     record
+}
+
+/// Whether one of the texts of a session holds this one, which is in lower case.
+fn says(past: &PastSession, wanted: &str) -> bool {
+    let handoff = |entry: &Option<JournalEntry>| entry.as_ref().map(|one| one.handoff.clone());
+    let texts = [
+        past.task.clone(),
+        past.iteration.summary.clone(),
+        handoff(&past.got),
+        handoff(&past.gave),
+    ];
+    let mut texts = texts.iter().flatten();
+    texts.any(|text| text.to_lowercase().contains(wanted))
 }

@@ -389,6 +389,8 @@ pub(super) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
 }
 
 /// The iterations in which a text stands, newest first. A handoff is kept in its reboot's entry, as JSON.
+///
+/// `LOWER` of SQLite knows ASCII letters alone: of others any stands for any, and the caller looks at what was found.
 pub(super) fn search(project: &Project, wanted: &str, limit: u32) -> Statement {
     let wanted = wanted.to_ascii_lowercase();
     let quoted = json(&wanted);
@@ -651,6 +653,10 @@ pub(super) fn total(row: &Cells) -> Option<Total> {
 fn like(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
+        if !c.is_ascii() && c.is_alphabetic() {
+            pattern.push('_');
+            continue;
+        }
         if matches!(c, '!' | '%' | '_') {
             pattern.push('!');
         }

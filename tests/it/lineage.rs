@@ -348,7 +348,8 @@ async fn a_session_of_any_run_is_found_with_its_handoffs(place: Place) {
     for run in [&old, &new] {
         durable(store.begin_run(&record(run, &ours)).await);
     }
-    let second = full_iteration(&old);
+    let mut second = full_iteration(&old);
+    second.summary = Some("a na\u{ef}ve \u{e9}tude of herons".to_owned());
     let mut first = second.clone();
     first.iteration = IterationId::FIRST;
     (first.session_id, first.reboot) = (Some(session(1)), None);
@@ -391,6 +392,9 @@ async fn a_session_of_any_run_is_found_with_its_handoffs(place: Place) {
         (summary, &both),
         // The record of the reboot names both sessions.
         (session(2).to_string().as_str(), &both),
+        // Letters beyond ASCII have cases, too, and each is a letter of its own.
+        ("na\u{ef}ve \u{c9}TUDE", &both),
+        ("na\u{ee}ve \u{c9}TUDE", &[]),
         ("no such words", &[]),
         ("%", &[]),
     ] {
