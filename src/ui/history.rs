@@ -45,6 +45,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
                 "/ search",
                 "R resume",
                 "p play",
+                "m mark",
                 "y copy id",
                 "Esc back",
             ]
@@ -52,6 +53,9 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         let mut hints: Vec<String> = hints.iter().map(|hint| (*hint).to_owned()).collect();
         if model.autopilot.is_some() && !model.view.history.typing {
             hints.insert(2, "t run view".to_owned());
+        }
+        if let Some(marked) = history::compared(model).filter(|_| !model.view.history.typing) {
+            hints.insert(1, format!("d compare with #{}", marked.iteration));
         }
         frame::foot(buf, area, &hints, "", theme);
     } else if let Some(key) = model.keys().hint(Action::History) {
@@ -86,7 +90,10 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
             lines.push(frame::row(heading, theme.title));
         }
         let chosen = focused && at == selected;
-        let line = summary(iteration, model, chosen, cells, theme);
+        let marked = history::marked(model).is_some_and(|one| one.is(run, iteration.iteration));
+        let signs = if marked { ["*", "*"] } else { [" ", "▸"] };
+        let sign = signs[usize::from(chosen)];
+        let line = summary(iteration, model, sign, chosen, cells, theme);
         if chosen {
             selected_row = lines.len();
         }
@@ -154,16 +161,16 @@ fn cost_of_run(run: &RunId, model: &Model) -> Option<f64> {
     costs.fold(None, |sum, cost| Some(sum.unwrap_or(0.0) + cost))
 }
 
-/// `#3 now · 12m · 18k→128k · $4.12`.
+/// `#3 now · 12m · 18k→128k · $4.12`, behind the sign for the selected or the marked one.
 fn summary(
     iteration: &Iteration,
     model: &Model,
+    sign: &str,
     chosen: bool,
     cells: usize,
     theme: &Theme,
 ) -> Line<'static> {
     let open = iteration.is_open();
-    let sign = if chosen { "▸" } else { " " };
     let number = format!("{sign}#{} ", iteration.iteration);
     let ended = ended_by(iteration).unwrap_or_else(|| "now".to_owned());
     let parts = [
@@ -287,10 +294,16 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     };
     let scroll = model.view.history.scroll;
     let window = if let Some(difference) = differs.filter(|_| shows_difference) {
-        let name = "What changed from the handoff it was given to the one it gave";
-        let rows = heading(name)
-            .into_iter()
-            .chain(changes(difference, inner.width, theme));
+        let said = [(difference.heading.clone(), theme.title)];
+        let lead = text::Lead {
+            first: vec![(" ".to_owned(), theme.title)],
+            rest: vec![(" ".to_owned(), theme.title)],
+        };
+        let name = text::wrap(&said, &lead, cells);
+        let name = std::iter::once(Line::default()).chain(name);
+        let rows = name
+            .map(|row| (0, row))
+            .chain(changes(&difference.text, inner.width, theme));
         text::window(rows, scroll, inner.height)
     } else {
         let messages = messages.iter().flat_map(|(name, said)| {
@@ -309,7 +322,7 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     } else if differs.is_some() {
         hints.push("d difference");
     }
-    hints.extend(["R resume", "p play", "y copy", "↑↓ other"]);
+    hints.extend(["R resume", "p play", "y copy", "m mark", "↑↓ other"]);
     let hints: Vec<String> = hints.into_iter().map(str::to_owned).collect();
     frame::foot(buf, area, &hints, "", theme);
 }

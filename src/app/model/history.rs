@@ -18,8 +18,10 @@ pub struct HistoryPanel {
     pub earlier: Vec<EarlierRun>,
     /// What the store has of the iteration whose details were opened last.
     pub past: Option<Past>,
-    /// Whether the details show what changed between the two handoffs instead of their texts.
+    /// Whether the details show what changed between two handoffs instead of their texts.
     pub difference: bool,
+    /// The iteration that others are compared with.
+    pub marked: Option<Past>,
     /// Whether the autonomous run is shown large, over the pane.
     pub run_view: bool,
     /// What the list is searched for; empty: all is listed.
@@ -57,6 +59,24 @@ pub struct Past {
     pub iteration: IterationId,
     /// Nothing while it is being read; then what there is, or why there is nothing.
     pub found: Option<Result<Box<PastSession>, String>>,
-    /// What changed from the handoff that it was given to the one that it gave, where there are both.
-    pub difference: Option<String>,
+    /// What changed from the handoff that it was given to the one that it gave, where there are both; while another iteration
+    /// is marked, between that one and this one.
+    pub difference: Option<Difference>,
+}
+
+impl Past {
+    /// Whether it is of this iteration.
+    #[must_use]
+    pub fn is(&self, run: &RunId, iteration: IterationId) -> bool {
+        self.run == *run && self.iteration == iteration
+    }
+}
+
+/// What changed from one handoff to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// From which to which, in words.
+    pub heading: String,
+    /// The lines that differ, as in a patch.
+    pub text: String,
 }

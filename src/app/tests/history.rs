@@ -292,3 +292,77 @@ fn a_session_that_has_ended_is_reported_by_what_is_kept_of_it() {
     assert_eq!(report.bytes, 6);
     assert!(report.warnings.is_empty() && report.generated_at.is_some());
 }
+
+#[test]
+fn two_iterations_are_compared_from_the_older_to_the_newer_whichever_is_marked() {
+    let compared = |marks_the_newer: bool| {
+        let mut bench = Bench::new();
+        let before = earlier();
+        bench.tell(Event::Store(StoreEvent::EarlierRuns(vec![before.clone()])));
+        bench.press(KeyCode::F(6));
+        bench.press(KeyCode::Down);
+        let other = if marks_the_newer {
+            KeyCode::Down
+        } else {
+            bench.press(KeyCode::Down);
+            KeyCode::Up
+        };
+        let mut wanted: Vec<_> = looked_for(&bench.press(KeyCode::Char('m')))
+            .into_iter()
+            .collect();
+        assert_eq!(
+            bench.press(KeyCode::Char('d')),
+            [],
+            "nothing else is selected"
+        );
+        bench.press(other);
+        wanted.extend(looked_for(&bench.press(KeyCode::Char('d'))));
+        assert_eq!(wanted.len(), 2, "both are read");
+        for (run, iteration) in wanted {
+            let at = usize::try_from(iteration.get()).unwrap() - 1;
+            let mut one = before.iterations[at].clone();
+            one.summary = Some(format!("plan\nstep {iteration}\n"));
+            let found = Ok(Box::new(PastSession {
+                run: run.clone(),
+                task: None,
+                iteration: one,
+                got: None,
+                gave: None,
+                state: None,
+                checkpoint: None,
+            }));
+            bench.tell(Event::Store(StoreEvent::PastRead {
+                run,
+                iteration,
+                found,
+            }));
+        }
+        let text = copied(&mut bench);
+        let past = history::asked_of_selected(&bench.model).expect("the details are open");
+        let heading = past
+            .difference
+            .as_ref()
+            .expect("both are there")
+            .heading
+            .clone();
+        bench.press(KeyCode::Esc);
+        bench.press(KeyCode::Esc);
+        assert!(
+            history::marked(&bench.model).is_none(),
+            "Esc takes the mark back"
+        );
+        assert_eq!(bench.model.view.focus, Focus::History);
+        (text, heading)
+    };
+    let (text, heading) = compared(false);
+    assert_eq!(text, "@@ -1,2 +1,2 @@\n plan\n-step 1\n+step 2\n");
+    assert!(
+        heading.starts_with("What changed from iteration 1 of run "),
+        "{heading}"
+    );
+    assert!(
+        heading.contains(" (its summary) to iteration 2 of run "),
+        "{heading}"
+    );
+    assert_eq!(compared(true), (text, heading));
+}

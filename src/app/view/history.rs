@@ -7,12 +7,15 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{
     api::wire::AgentState,
-    lineage::{Cause, EndReason, Iteration, IterationId, RunId, past::PastSession},
+    lineage::{
+        Cause, EndReason, Iteration, IterationId, RunId,
+        past::{MessageKind, PastSession},
+    },
     scratchpad,
     transcript::SessionId,
 };
 
-pub use crate::app::model::history::{EarlierRun, HistoryPanel, Past};
+pub use crate::app::model::history::{Difference, EarlierRun, HistoryPanel, Past};
 use crate::app::{
     effect::Effect,
     model::{Focus, Model},
@@ -87,7 +90,20 @@ pub fn selected(model: &Model) -> Option<(&RunId, &Iteration)> {
 pub fn asked_of_selected(model: &Model) -> Option<&Past> {
     let (run, iteration) = selected(model)?;
     let past = model.view.history.past.as_ref()?;
-    (past.run == *run && past.iteration == iteration.iteration).then_some(past)
+    past.is(run, iteration.iteration).then_some(past)
+}
+
+/// The iteration that others are compared with.
+#[must_use]
+pub fn marked(model: &Model) -> Option<&Past> {
+    model.view.history.marked.as_ref()
+}
+
+/// The marked iteration, if it is another than the selected one.
+#[must_use]
+pub fn compared(model: &Model) -> Option<&Past> {
+    let (run, iteration) = selected(model)?;
+    marked(model).filter(|marked| !marked.is(run, iteration.iteration))
 }
 
 /// What the store has of the selected iteration, once it was read.
@@ -105,6 +121,7 @@ pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     let before = model.view.history.selected.min(last);
     let resuming = model.view.history.resuming.take();
     let has_run = model.autopilot.is_some();
+    let compares = compared(model).is_some();
     let history = &mut model.view.history;
     match key.code {
         KeyCode::Down | KeyCode::Char('j') => history.selected = (before + 1).min(last),
@@ -130,6 +147,12 @@ pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             history.difference = !history.difference;
             history.scroll = 0;
         }
+        KeyCode::Char('d') if compares => {
+            (history.detail, history.difference) = (true, true);
+            history.run_view = false;
+            return read(model);
+        }
+        KeyCode::Char('m') => return mark(model),
         KeyCode::Char('/') => {
             history.typing = true;
             (history.detail, history.run_view) = (false, false);
@@ -147,6 +170,7 @@ pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             history.query.clear();
             history.selected = 0;
         }
+        KeyCode::Esc if history.marked.is_some() => history.marked = None,
         KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
         _ => {}
     }
@@ -244,8 +268,8 @@ fn copy(model: &mut Model) -> Vec<Effect> {
     let past = asked_of_selected(model).filter(|_| model.view.history.detail);
     let text = past.and_then(|past| {
         let difference = past.difference.clone();
-        if let Some(text) = difference.filter(|_| model.view.history.difference) {
-            return Some(("the difference", text));
+        if let Some(difference) = difference.filter(|_| model.view.history.difference) {
+            return Some(("the difference", difference.text));
         }
         let found = past.found.as_ref()?.as_ref().ok()?;
         let handoff = |entry: Option<&crate::lineage::journal::JournalEntry>| {
@@ -288,6 +312,26 @@ fn read(model: &mut Model) -> Vec<Effect> {
     vec![Effect::ReadPast(run, iteration)]
 }
 
+/// Marks the selected iteration, to compare others with it, or takes the mark back.
+fn mark(model: &mut Model) -> Vec<Effect> {
+    let Some((run, iteration)) = selected(model).map(|(run, one)| (run.clone(), one.iteration))
+    else {
+        return Vec::new();
+    };
+    let is_marked = marked(model).is_some_and(|marked| marked.is(&run, iteration));
+    model.view.history.marked = (!is_marked).then(|| Past {
+        run: run.clone(),
+        iteration,
+        found: None,
+        difference: None,
+    });
+    differ(model);
+    if is_marked {
+        return Vec::new();
+    }
+    vec![Effect::ReadPast(run, iteration)]
+}
+
 /// The earlier runs were read. One that is still open there was left so by a supervisor that died, and ended with it.
 pub(in crate::app) fn earlier_read(model: &mut Model, mut earlier: Vec<EarlierRun>) {
     let iterations = earlier.iter_mut().flat_map(|run| &mut run.iterations);
@@ -305,14 +349,74 @@ pub(in crate::app) fn was_read(
     iteration: IterationId,
     found: Result<Box<PastSession>, String>,
 ) {
-    if let Some(past) = &mut model.view.history.past
-        && past.run == *run
-        && past.iteration == iteration
+    let history = &mut model.view.history;
+    for past in [&mut history.past, &mut history.marked]
+        .into_iter()
+        .flatten()
     {
-        past.difference = found.as_ref().ok().and_then(|past| {
-            let (got, gave) = (past.got.as_ref()?, past.gave.as_ref()?);
-            Some(scratchpad::difference(&got.handoff, &gave.handoff))
-        });
-        past.found = Some(found);
+        if past.is(run, iteration) {
+            past.found = Some(found.clone());
+        }
     }
+    differ(model);
+}
+
+/// Compares what there is to be compared: the marked iteration with the one whose details are shown, else the two handoffs of
+/// that one.
+fn differ(model: &mut Model) {
+    let place = |past: &Past| all(model).position(|(run, one)| past.is(run, one.iteration));
+    let own_run = model.run().clone();
+    let marked = marked(model).cloned();
+    let place_of_marked = marked.as_ref().and_then(place);
+    let Some(place_of_shown) = model.view.history.past.as_ref().map(place) else {
+        return;
+    };
+    let Some(past) = &mut model.view.history.past else {
+        return;
+    };
+    past.difference = match marked.filter(|marked| !marked.is(&past.run, past.iteration)) {
+        // The list begins with the newest.
+        Some(marked) if place_of_marked < place_of_shown => between(past, &marked, &own_run),
+        Some(marked) => between(&marked, past, &own_run),
+        None => own_difference(past),
+    };
+}
+
+/// From what an iteration was given to what it gave.
+fn own_difference(past: &Past) -> Option<Difference> {
+    let found = past.found.as_ref()?.as_ref().ok()?;
+    let (got, gave) = (found.got.as_ref()?, found.gave.as_ref()?);
+    Some(Difference {
+        heading: "What changed from the handoff it was given to the one it gave".to_owned(),
+        text: scratchpad::difference(&got.handoff, &gave.handoff),
+    })
+}
+
+/// From what stands best for one iteration to the same of another, once both were read.
+fn between(older: &Past, newer: &Past, own_run: &RunId) -> Option<Difference> {
+    let message = |past: &Past| -> Option<(String, String)> {
+        let name = if past.run == *own_run {
+            format!("iteration {}", past.iteration)
+        } else {
+            format!("iteration {} of run {}", past.iteration, past.run)
+        };
+        let found = past.found.as_ref()?.as_ref().ok()?;
+        Some(match found.message() {
+            Some(message) => {
+                let what = match message.kind {
+                    MessageKind::Given => "the handoff it gave",
+                    MessageKind::Saved => "its last checkpoint",
+                    MessageKind::Received => "the handoff it was given",
+                    MessageKind::Summary => "its summary",
+                };
+                (format!("{name} ({what})"), message.text.to_owned())
+            }
+            None => (format!("{name} (nothing is kept)"), String::new()),
+        })
+    };
+    let ((from, before), (to, after)) = (message(older)?, message(newer)?);
+    Some(Difference {
+        heading: format!("What changed from {from} to {to}"),
+        text: scratchpad::difference(&before, &after),
+    })
 }
