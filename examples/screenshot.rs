@@ -4,6 +4,7 @@
 //! cargo run --example screenshot                    writes docs/pictures/*.svg
 //! cargo run --example screenshot -- --check         exits with 1 if one is no longer what the program draws
 //! cargo run --example screenshot -- review > a.svg  prints one
+//! cargo run --example screenshot -- --all DIR       writes every view at every usual size, dark and light, into DIR
 //! ```
 
 #![allow(
@@ -18,8 +19,10 @@ mod pictures;
 mod scene;
 #[path = "../tests/it/ui/svg.rs"]
 mod svg;
+#[path = "../tests/it/ui/views.rs"]
+mod views;
 
-use std::{env, fs, io, process::ExitCode};
+use std::{env, fs, io, path::Path, process::ExitCode};
 
 use pictures::{PICTURES, Picture};
 
@@ -28,9 +31,10 @@ fn main() -> io::Result<ExitCode> {
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => write(),
         ["--check"] => Ok(check()),
+        ["--all", directory] => write_all(Path::new(directory)),
         [name] => Ok(print(name)),
         _ => {
-            eprintln!("too many words; expected none, --check or the name of a picture");
+            eprintln!("expected no word, --check, --all DIR or the name of a picture");
             Ok(ExitCode::from(2))
         }
     }
@@ -41,6 +45,20 @@ fn write() -> io::Result<ExitCode> {
         let path = picture.path();
         fs::create_dir_all(path.parent().expect("it is in a directory"))?;
         fs::write(path, picture.draw())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_all(directory: &Path) -> io::Result<ExitCode> {
+    fs::create_dir_all(directory)?;
+    for view in &views::VIEWS {
+        for (columns, rows) in views::SIZES {
+            for (is_dark, colours) in [(true, "dark"), (false, "light")] {
+                let name = format!("{}-{columns}x{rows}-{colours}.svg", view.0);
+                let picture = views::picture(view, (columns, rows), is_dark);
+                fs::write(directory.join(name), picture)?;
+            }
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -223,7 +223,7 @@ impl fmt::Display for RunNews {
                 cause,
             } => write!(
                 f,
-                "iteration {iteration} started: session {session_id}, {}",
+                "iteration {iteration} started, {}: session {session_id}",
                 // The first one has no cause.
                 cause.parse().map_or("the first one", Cause::phrase)
             ),
@@ -396,14 +396,14 @@ mod tests {
         assert!(
             lines
                 .iter()
-                .any(|line| line.ends_with("rebooted at the compact line"))
+                .any(|line| line.contains(" started, rebooted at the compact line: "))
         );
         let first = RunNews::IterationStarted {
             iteration,
             session_id,
             cause: "start".to_owned(),
         };
-        assert!(first.line(at()).ends_with(", the first one"));
+        assert!(first.line(at()).contains(" started, the first one: "));
     }
 
     #[test]

@@ -59,7 +59,12 @@ pub fn difference(before: &str, after: &str) -> String {
     if lines(before) + lines(after) > COMPARED_LINES {
         return "@@ too long to be compared @@\n".to_owned();
     }
-    let patch = diffy::create_patch(before, after).to_string();
+    // A last line without its end is a line like others, and is not worth a remark.
+    let ended = |text: &str| match text {
+        "" => String::new(),
+        text => format!("{}\n", text.strip_suffix('\n').unwrap_or(text)),
+    };
+    let patch = diffy::create_patch(&ended(before), &ended(after)).to_string();
     // The two lines in front name files.
     patch.splitn(3, '\n').nth(2).unwrap_or_default().to_owned()
 }

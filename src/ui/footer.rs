@@ -113,7 +113,7 @@ fn left(
     let decided = format!(" · {}", reboots(model));
     // A link's target needs its room whole more than this does.
     let target = hover::target(model).map_or(0, |target| text::width(target) + 3);
-    if width(&left) + text::width(&decided) + wanted.min(24) + target <= cells {
+    if width(&left) + text::width(&decided) + wanted.min(40) + target <= cells {
         left.push(Span::styled(decided, theme.dim));
     }
     if let Some(target) = hover::target(model) {

@@ -176,11 +176,10 @@ fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> 
         .into_iter()
         .find(|line| figure.lines.at(*line) > figure.used)
         .map(|line| format!("{line} at {}", tokens(figure.lines.at(line))));
-    let beside = [
-        of_usable(figure),
-        report::turns_left(model).unwrap_or_default(),
-        next.unwrap_or_else(|| "past the compact line".to_owned()),
-    ];
+    let beside = [Some(of_usable(figure)), report::turns_left(model)];
+    let beside = beside.into_iter().flatten();
+    let beside = beside.chain([next.unwrap_or_else(|| "past the compact line".to_owned())]);
+    let beside = beside.chain(std::iter::repeat(String::new()));
     let drawn = digits(&percent);
     let rows = drawn.into_iter().zip(beside).map(|(digits, beside)| {
         let room = cells.saturating_sub(text::width(&digits) + 2);
@@ -197,12 +196,14 @@ fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> 
     rows.collect()
 }
 
-/// A figure in half blocks: each character is three cells wide, with a blank between two.
+/// A figure in half blocks: each character is three cells wide, with a blank between two. The first half of the first row
+/// is blank, or the bar above would run into the figure.
 fn digits(figure: &str) -> [String; LARGE] {
     std::array::from_fn(|row| {
         let glyphs = figure.chars().map(|c| {
             let dots = dots(c);
-            let (upper, lower) = (dots[row * 2], dots.get(row * 2 + 1).copied().unwrap_or(0));
+            let upper = (row * 2).checked_sub(1).map_or(0, |at| dots[at]);
+            let lower = dots[row * 2];
             let cell = |at: u8| match (upper >> at & 1, lower >> at & 1) {
                 (1, 1) => '█',
                 (1, _) => '▀',

@@ -6,18 +6,13 @@ use crate::{
     app::{
         Model,
         model::{Focus, Overlay},
-        reading::sections,
+        reading::from_first_section,
     },
     handoff::Handoff,
     keymap::Action,
 };
 
-use super::{
-    frame,
-    markdown::{self, Marks},
-    review, scratchpad, text,
-    theme::Theme,
-};
+use super::{frame, reading, review, scratchpad, text, theme::Theme};
 
 /// Draws the handoff panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
@@ -39,20 +34,20 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
             None => format!("Handoff · {}", size(model, handoff)),
         }
     };
-    let inner = frame::border(
-        buf,
-        area,
-        frame::title(&name, focused, theme),
-        focused,
-        theme,
+    let key = model.keys().hint(Action::Handoff);
+    let key = key.filter(|_| !focused && editor.is_none());
+    let corner = frame::row(
+        key.map_or_else(String::new, |key| format!(" {key} ")),
+        theme.dim,
     );
+    let title = frame::title(&name, focused, theme);
+    let room = usize::from(area.width).saturating_sub(2 + corner.width());
+    let inner = frame::border(buf, area, frame::cut(title, room), focused, theme);
+    frame::corner(buf, area, &corner);
     if let Some(editor) = editor {
         scratchpad::editor(buf, inner, editor, theme);
         frame::foot(buf, area, &scratchpad::editor_hints(editor), "", theme);
         return;
-    }
-    if !focused && let Some(key) = model.keys().hint(Action::Handoff) {
-        frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
     // The message itself keeps at least half of the panel.
     let mut remarks = remarks(handoff, usize::from(inner.width), theme);
@@ -69,27 +64,30 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let list = listed(model);
     let shown = list
         .as_deref()
-        .unwrap_or_else(|| from_first_section(handoff.body().trim_start_matches('\n')));
-    let rows = markdown::rows(shown, body.width, Marks::Kept, theme);
-    let window = text::window(rows, model.draft.handoff.scroll, body.height);
-    frame::rows(buf, body, &window.rows);
-    let mut hints = Vec::new();
-    if focused {
+        .unwrap_or_else(|| from_first_section(handoff.body()));
+    let reader = &model.draft.handoff.reading;
+    let laid = reading::lay_out(shown, reader, body, theme);
+    frame::rows(buf, body, &laid.rows);
+    let searching = reading::search_keys(reader).filter(|_| focused);
+    let typed = searching.is_some();
+    let mut hints = searching.unwrap_or_default();
+    if focused && !typed {
         hints.push("e edit".to_owned());
         if model.draft.handoff.edited.is_some() {
             hints.push("x drop edit".to_owned());
         }
-        hints.extend(["y copy", "p paste", "Esc back"].map(str::to_owned));
+        let keys = [
+            "z fold",
+            "y copy",
+            "p paste",
+            "/ find",
+            "Tab o section",
+            "Esc back",
+        ];
+        hints.extend(keys.map(str::to_owned));
     }
-    frame::foot(buf, area, &hints, &frame::position(&window, shown), theme);
-}
-
-/// The message without the sentences before its first section.
-fn from_first_section(body: &str) -> &str {
-    let sections = sections(body);
-    let lines = sections.first().map_or(0, |first| first.line);
-    let skipped: usize = body.split_inclusive('\n').take(lines).map(str::len).sum();
-    body.get(skipped..).unwrap_or(body)
+    let mark = reading::mark(&laid, reader);
+    frame::foot(buf, area, &hints, &mark, theme);
 }
 
 /// `3.1k tokens · 12.4 KB`, and whether a human has rewritten it.

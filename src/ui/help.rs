@@ -44,6 +44,15 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
             ("p", "handoff: paste it into the agent's prompt"),
             ("x", "handoff: drop your edit"),
             ("m +", "handoff: list what it misses, add it"),
+            (
+                "Tab o z / n N",
+                "handoff: sections and search, as in the review",
+            ),
+            (
+                "/ R p",
+                "history: search, resume the session, play its recording",
+            ),
+            ("m d", "history: mark an iteration, compare another with it"),
             ("Esc q", "back to the pane"),
         ],
     ),
@@ -103,16 +112,12 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
     ),
 ];
 
-/// The widest that the page gets.
-const WIDEST: u16 = 104;
-
 /// The cells of a key, before what it does.
 const KEYS: usize = 22;
 
 /// Draws the help page: what was typed, the actions it finds, and the keys that cannot be set.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, theme: &Theme) {
-    let body = frame::body(whole);
-    let area = frame::centred(body, WIDEST, body.height);
+    let area = frame::body(whole);
     frame::clear(buf, area);
     let title = frame::title("Help: keys and actions", true, theme);
     let inner = frame::border(buf, area, title, true, theme);
@@ -240,7 +245,7 @@ fn entry(keys: &str, does: &str, chosen: bool, cells: usize, theme: &Theme) -> V
 }
 
 /// Asks whether to quit while the agent works.
-pub(super) fn draw_quit(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
+pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     let doing = match (
         model.session.agent.state,
         model.session.agent.background.is_empty(),
@@ -266,7 +271,7 @@ pub(super) fn draw_quit(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Th
     let said: Vec<String> = [unsaved, doing, ends].into_iter().flatten().collect();
     question(
         buf,
-        whole,
+        pane,
         "Quit?",
         &said,
         &["Enter/y quit", "any other key stays"],
@@ -275,16 +280,12 @@ pub(super) fn draw_quit(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Th
 }
 
 /// Says that the agent's process is gone, and what can be done.
-pub(super) fn draw_exited(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
-    let how = model
-        .session
-        .agent
-        .exit
-        .as_deref()
-        .unwrap_or("it is not known how");
+pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
+    let how = model.session.agent.exit.as_deref();
+    let how = how.map(|how| format!(": {}", text::safe(how).trim_end_matches('.')));
     let mut said = vec![format!(
-        "The agent is not running: {}.",
-        text::safe(how).trim_end_matches('.')
+        "The agent is not running{}.",
+        how.unwrap_or_default()
     )];
     // Any other program has no session of ours to go back to.
     let resumes = !model.is_generic();
@@ -304,22 +305,19 @@ pub(super) fn draw_exited(buf: &mut Buffer, whole: Rect, model: &Model, theme: &
         "Enter start again"
     };
     let keys = [enter, &reboot, "q quit", "Esc look"];
-    question(buf, whole, "The agent has ended", &said, &keys, theme);
+    question(buf, pane, "The agent has ended", &said, &keys, theme);
 }
 
+/// A question over the pane, which it is about.
 fn question(
     buf: &mut Buffer,
-    whole: Rect,
+    pane: Rect,
     title: &str,
     said: &[String],
     keys: &[&str],
     theme: &Theme,
 ) {
-    let body = Rect {
-        height: whole.height.saturating_sub(1),
-        ..whole
-    };
-    let wide = 64.min(body.width);
+    let wide = 64.min(pane.width);
     let cells = usize::from(wide.saturating_sub(4));
     let mut lines: Vec<Line<'static>> = said
         .iter()
@@ -339,7 +337,7 @@ fn question(
         })
         .collect();
     lines.extend(text::wrap(&keys, &text::Lead::default(), cells));
-    let area = frame::centred(body, wide, (lines.len() as u16).saturating_add(2));
+    let area = frame::centred(pane, wide, (lines.len() as u16).saturating_add(2));
     frame::clear(buf, area);
     let inner = frame::border(buf, area, frame::title(title, true, theme), true, theme);
     let inner = Rect {

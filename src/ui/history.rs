@@ -25,6 +25,9 @@ use super::{
     theme::Theme,
 };
 
+/// The widest that the texts in the details get, in cells.
+const WIDEST: u16 = 100;
+
 /// Draws the history panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let focused = model.view.focus == Focus::History && model.view.overlay.is_none();
@@ -264,11 +267,13 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     if messages.is_empty() {
         facts.extend(summary_lines(iteration));
     }
-    let height = match messages.len() {
-        0 => (facts.len() as u16).saturating_add(2),
-        _ => pane.height,
+    // Whole texts take the whole pane: cut words of the agent's beside them would look like a fault.
+    let area = if messages.is_empty() {
+        let height = (facts.len() as u16).saturating_add(2);
+        frame::centred(pane, pane.width.saturating_sub(4).clamp(36, 76), height)
+    } else {
+        pane
     };
-    let area = frame::centred(pane, pane.width.saturating_sub(4).clamp(36, 76), height);
     frame::clear(buf, area);
     let name = if run == model.run() {
         format!("Iteration {}", iteration.iteration)
@@ -278,6 +283,7 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     let title = frame::title(&name, false, theme);
     let inner = frame::border(buf, area, title, false, theme);
     let cells = usize::from(inner.width);
+    let text_cells = inner.width.saturating_sub(2).min(WIDEST);
     let facts = facts.into_iter().map(|(name, value)| {
         let room = cells.saturating_sub(14);
         let line = Line::from(vec![
@@ -299,16 +305,16 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
             first: vec![(" ".to_owned(), theme.title)],
             rest: vec![(" ".to_owned(), theme.title)],
         };
-        let name = text::wrap(&said, &lead, cells);
+        let name = text::wrap(&said, &lead, cells.saturating_sub(1));
         let name = std::iter::once(Line::default()).chain(name);
         let rows = name
             .map(|row| (0, row))
-            .chain(changes(&difference.text, inner.width, theme));
+            .chain(changes(&difference.text, text_cells, theme).map(indented));
         text::window(rows, scroll, inner.height)
     } else {
         let messages = messages.iter().flat_map(|(name, said)| {
-            let rows = markdown::rows(said, inner.width, Marks::Kept, theme);
-            heading(name).into_iter().chain(rows)
+            let rows = markdown::rows(said, text_cells, Marks::Kept, theme);
+            heading(name).into_iter().chain(rows.map(indented))
         });
         text::window(facts.chain(messages), scroll, inner.height)
     };
@@ -325,6 +331,12 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     hints.extend(["R resume", "p play", "y copy", "m mark", "↑↓ other"]);
     let hints: Vec<String> = hints.into_iter().map(str::to_owned).collect();
     frame::foot(buf, area, &hints, "", theme);
+}
+
+/// A row of a text below its heading, which is a cell from the border.
+fn indented((line, mut row): (usize, Line<'static>)) -> (usize, Line<'static>) {
+    row.spans.insert(0, Span::raw(" "));
+    (line, row)
 }
 
 /// The rows of a unified diff: what was added and what is gone differ by their sign, not only by their colour.

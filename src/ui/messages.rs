@@ -14,13 +14,13 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     let inner = frame::border(buf, area, title, true, theme);
     let log = &model.view.log;
     if log.is_empty() {
-        frame::rows(buf, inner, &[frame::row("No messages yet.", theme.dim)]);
+        frame::rows(buf, inner, &[frame::row(" No messages yet.", theme.dim)]);
     }
     let cells = usize::from(inner.width);
     let rows = log.iter().rev().enumerate().flat_map(|(at, message)| {
         let style = if message.bad { theme.bad } else { theme.text };
         let sign = if message.bad { "! " } else { "  " };
-        let time = format!("{} ", message.at.format("%H:%M:%S"));
+        let time = format!(" {} ", message.at.format("%H:%M:%S"));
         let indent = text::width(&time) + 2;
         let lead = text::Lead {
             first: vec![(time, theme.dim), (sign.to_owned(), theme.bad)],

@@ -26,6 +26,7 @@ mod markdown;
 mod messages;
 mod moment;
 pub mod pane;
+mod reading;
 mod replay;
 mod review;
 mod run;
@@ -171,8 +172,8 @@ fn overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
             messages::draw(buf, layout.whole, model, scroll, theme);
         }
         Some(Overlay::Chart) => chart::draw(buf, layout.whole, model, theme),
-        Some(Overlay::Quit) => help::draw_quit(buf, layout.whole, model, theme),
-        Some(Overlay::Exited) => help::draw_exited(buf, layout.whole, model, theme),
+        Some(Overlay::Quit) => help::draw_quit(buf, layout.pane_inner(), model, theme),
+        Some(Overlay::Exited) => help::draw_exited(buf, layout.pane_inner(), model, theme),
     }
 }
 

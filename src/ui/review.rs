@@ -17,7 +17,7 @@ use ratatui::{
 use crate::{
     app::{
         Model, breakpoint, cost,
-        reading::{Reading, Section, sections},
+        reading::sections,
         reboot::{self, Kind},
         trim::{self, NotOffered, Offer},
         unsent::{self, Unsent},
@@ -26,12 +26,7 @@ use crate::{
     transcript::Tokens,
 };
 
-use super::{
-    banner, frame, gauge, handoff,
-    markdown::{self, Marks},
-    scratchpad, text,
-    theme::Theme,
-};
+use super::{banner, frame, gauge, handoff, reading, scratchpad, text, theme::Theme};
 
 /// From this width on, inside of the border, there are two columns.
 const TWO_COLUMNS: u16 = 116;
@@ -117,17 +112,12 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     let message = listed
         .as_deref()
         .unwrap_or_else(|| &model.draft.handoff.current().text);
-    let laid = lay_out(message, &model.view.reading, parts.document, theme);
+    let laid = reading::lay_out(message, &model.view.reading, parts.document, theme);
     frame::rows(buf, parts.document, &laid.rows);
-    let keys = match &model.view.reading.typing {
-        Some(pattern) => vec![
-            format!("/{} ", text::safe(pattern)),
-            "Enter finds".to_owned(),
-            "Esc back".to_owned(),
-        ],
-        None => keys(model, area.width),
-    };
-    frame::foot(buf, area, &keys, &mark(&laid, &model.view.reading), theme);
+    let keys = reading::search_keys(&model.view.reading);
+    let keys = keys.unwrap_or_else(|| keys_of(model, area.width));
+    let mark = reading::mark(&laid, &model.view.reading);
+    frame::foot(buf, area, &keys, &mark, theme);
 }
 
 /// What stands between decision and document.
@@ -148,134 +138,6 @@ pub(super) fn cursor(whole: Rect, model: &Model, theme: &Theme) -> Option<(u16, 
     let editor = model.draft.handoff.editor.as_ref()?;
     let parts = parts(whole, |cells| decision(model, cells, false, theme).len());
     scratchpad::cursor(parts.document, editor)
-}
-
-/// The document as far as it is seen.
-struct Laid {
-    rows: Vec<Line<'static>>,
-    above: bool,
-    below: bool,
-    last_line: usize,
-    lines: usize,
-}
-
-/// Lays the document out from where the reader stands: no further than the eye can see.
-fn lay_out(document: &str, reading: &Reading, area: Rect, theme: &Theme) -> Laid {
-    let sections = sections(document);
-    let height = usize::from(area.height);
-    let offset = isize::try_from(reading.offset).unwrap_or(0);
-    let pattern = reading.pattern.to_lowercase();
-    let mut rows: Vec<(usize, Line<'static>)> = Vec::new();
-    let mut anchored = None;
-    let mut below = false;
-    let mut headed = None;
-    for (line, row) in markdown::rows(document, area.width, Marks::Kept, theme) {
-        if reading.is_hidden(&sections, line) {
-            continue;
-        }
-        if anchored.is_none() && line >= reading.anchor {
-            anchored = Some(rows.len());
-        }
-        let wanted = anchored.map(|at| at.saturating_add_signed(offset) + height);
-        if wanted.is_some_and(|wanted| rows.len() >= wanted.max(height)) {
-            below = true;
-            break;
-        }
-        let Some(at) = sections.iter().position(|one| one.line == line) else {
-            rows.push((line, marked(row, &pattern, theme)));
-            continue;
-        };
-        // A heading that is wrapped stands once.
-        if headed != Some(line) {
-            headed = Some(line);
-            let heading = heading(&sections[at], at, reading, usize::from(area.width), theme);
-            rows.push((line, marked(heading, &pattern, theme)));
-        }
-    }
-    let first = anchored.unwrap_or(rows.len()).saturating_add_signed(offset);
-    let first = first.min(rows.len().saturating_sub(height));
-    let shown = &rows[first..(first + height).min(rows.len())];
-    Laid {
-        above: first > 0,
-        below,
-        last_line: shown.last().map_or(0, |(line, _)| line + 1),
-        lines: document.split('\n').count(),
-        rows: shown.iter().map(|(_, row)| row.clone()).collect(),
-    }
-}
-
-/// `▾ Next step`, or `▸ Completed · 14 lines` where it is folded.
-fn heading(
-    section: &Section<'_>,
-    at: usize,
-    reading: &Reading,
-    cells: usize,
-    theme: &Theme,
-) -> Line<'static> {
-    let open = reading.is_open(at, section);
-    let title = text::safe(section.title);
-    let said = if open {
-        format!("▾ {title}")
-    } else {
-        let plural = if section.lines == 1 { "" } else { "s" };
-        format!("▸ {title} · {} line{plural}", section.lines)
-    };
-    let style = if reading.section == Some(at) {
-        theme.heading.patch(theme.selection)
-    } else {
-        theme.heading
-    };
-    frame::row(text::fit(&said, cells).into_owned(), style)
-}
-
-/// A row with what was searched for standing out.
-fn marked(row: Line<'static>, pattern: &str, theme: &Theme) -> Line<'static> {
-    let is_there = |span: &Span<'_>| span.content.to_lowercase().contains(pattern);
-    if pattern.is_empty() || !row.spans.iter().any(is_there) {
-        return row;
-    }
-    let mut spans = Vec::new();
-    for span in row.spans {
-        let lower = span.content.to_lowercase();
-        // Letters whose lower case is longer would move the places.
-        if lower.len() != span.content.len() {
-            spans.push(Span::styled(span.content, span.style.patch(theme.found)));
-            continue;
-        }
-        let mut behind = 0;
-        for (at, found) in lower.match_indices(pattern) {
-            let end = at + found.len();
-            let whole = span.content.get(behind..at).zip(span.content.get(at..end));
-            let Some((before, found)) = whole else {
-                continue;
-            };
-            spans.push(Span::styled(before.to_owned(), span.style));
-            spans.push(Span::styled(
-                found.to_owned(),
-                span.style.patch(theme.found),
-            ));
-            behind = end;
-        }
-        let rest = span.content.get(behind..).unwrap_or_default();
-        spans.push(Span::styled(rest.to_owned(), span.style));
-    }
-    Line::from(spans)
-}
-
-fn mark(laid: &Laid, reading: &Reading) -> String {
-    if reading.missed {
-        return format!(
-            "not found: {}",
-            text::fit(&text::safe(&reading.pattern), 24)
-        );
-    }
-    let arrows = match (laid.above, laid.below) {
-        (false, false) => return String::new(),
-        (true, true) => "↑↓",
-        (true, false) => "↑",
-        (false, true) => "↓",
-    };
-    format!("{arrows} {}/{}", laid.last_line, laid.lines)
 }
 
 /// What is decided on: the ways, what they leave and cost, when it happens, and what to know before.
@@ -564,7 +426,7 @@ fn is_approved(model: &Model) -> bool {
     attempt.is_some_and(|attempt| attempt.step() == Step::Waiting)
 }
 
-fn keys(model: &Model, cells: u16) -> Vec<String> {
+fn keys_of(model: &Model, cells: u16) -> Vec<String> {
     let approved = is_approved(model);
     let trims = is_trim(model);
     let approve = match (approved, trims) {

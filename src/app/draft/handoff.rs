@@ -16,7 +16,7 @@ use crate::{
 use crate::app::{
     effect::Effect,
     facts::{closing_words, fresh_load, run_task},
-    model::{Editor, Model},
+    model::{Editor, Model, reading::Reading},
 };
 
 /// Drafts the message from everything that is known.
@@ -42,7 +42,7 @@ fn compare(model: &mut Model) {
 pub fn toggle_missing(model: &mut Model) {
     let listed = model.draft.handoff.lists_missing;
     model.draft.handoff.lists_missing = !listed && !model.draft.handoff.check.is_complete();
-    model.draft.handoff.scroll = 0;
+    model.draft.handoff.reading = Reading::default();
 }
 
 /// Adds what the message misses to it, as an edit of the human's.

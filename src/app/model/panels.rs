@@ -14,6 +14,8 @@ use crate::{
     },
 };
 
+use super::reading::Reading;
+
 /// An editor for a whole document, with undo, selection and search.
 #[derive(Clone)]
 pub struct Editor {
@@ -162,8 +164,8 @@ pub struct HandoffPanel {
     pub edited: Option<Handoff>,
     /// The editor, while the human edits in place.
     pub editor: Option<Editor>,
-    /// The first line shown.
-    pub scroll: u16,
+    /// Where its reader stands.
+    pub reading: Reading,
     /// What the message does not say of the session.
     pub check: Check,
     /// Whether that is listed in place of the message.
@@ -182,7 +184,7 @@ impl HandoffPanel {
             },
             edited: None,
             editor: None,
-            scroll: 0,
+            reading: Reading::default(),
             check: Check::default(),
             lists_missing: false,
         }

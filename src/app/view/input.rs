@@ -30,7 +30,9 @@ use crate::app::{
         copy, external,
         focus::{leave_editors, set_focus},
         help::HelpKey,
-        history, layout, replay,
+        history, layout,
+        reading::from_first_section,
+        replay,
     },
 };
 
@@ -429,6 +431,11 @@ fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         return Vec::new();
     }
+    // A pattern that is being typed has every key.
+    if model.draft.handoff.reading.typing.is_some() {
+        read_handoff(model, key);
+        return Vec::new();
+    }
     match key.code {
         KeyCode::Char('e' | 'i') | KeyCode::Enter => handoff::edit(model),
         KeyCode::Char('x') => handoff::discard_edit(model),
@@ -440,13 +447,17 @@ fn handoff_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             return copy_document(model, "handoff", text);
         }
         KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
-        _ => {
-            if let Some(scroll) = scrolled(model.draft.handoff.scroll, key) {
-                model.draft.handoff.scroll = scroll;
-            }
-        }
+        _ => read_handoff(model, key),
     }
     Vec::new()
+}
+
+/// A key that reads what the handoff panel shows.
+fn read_handoff(model: &mut Model, key: KeyEvent) {
+    let panel = &mut model.draft.handoff;
+    let listed = panel.lists_missing.then(|| panel.check.list());
+    let text = listed.unwrap_or_else(|| from_first_section(panel.current().body()).to_owned());
+    panel.reading.key(key, &text);
 }
 
 /// Puts the handoff into the agent's prompt for the human to look at and submit.
@@ -632,7 +643,7 @@ fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) -> Vec<Effect> 
             Vec::new()
         }
         (Some(Focus::Handoff), Some(step)) => {
-            scroll_by(&mut model.draft.handoff.scroll, step);
+            model.draft.handoff.reading.scroll(step);
             Vec::new()
         }
         (Some(focus), None) if mouse.kind == MouseEventKind::Down(MouseButton::Left) => {

@@ -267,24 +267,15 @@ fn strip(layout: &mut Layout, body: Rect, panel: Focus) {
     layout.panels.push((panel, rest));
 }
 
-/// A panel that has the focus but no place lies over the pane.
+/// A panel that has the focus but no place lies over the pane, the whole of it: cut words of the agent's beside the panel
+/// would look like a fault.
 fn overlay_focused(layout: &mut Layout, model: &Model) {
     if model.view.focus != Focus::Pane {
         let whole = layout.whole;
-        let width = (whole.width * 4 / 5).clamp(40, 100).min(whole.width);
-        let height = (whole.height * 4 / 5)
-            .max(8)
-            .min(whole.height.saturating_sub(1));
-        let x = (whole.width - width) / 2;
-        let y = (whole.height.saturating_sub(1) - height) / 2;
-        layout.panels.push((
-            model.view.focus,
-            Rect {
-                x,
-                y,
-                width,
-                height,
-            },
-        ));
+        let area = Rect {
+            height: whole.height.saturating_sub(1),
+            ..whole
+        };
+        layout.panels.push((model.view.focus, area));
     }
 }

@@ -53,6 +53,16 @@ pub fn sections(text: &str) -> Vec<Section<'_>> {
     sections
 }
 
+/// A message without the sentences before its first section, which are the same in every message.
+#[must_use]
+pub fn from_first_section(body: &str) -> &str {
+    let body = body.trim_start_matches('\n');
+    let sections = sections(body);
+    let lines = sections.first().map_or(0, |first| first.line);
+    let skipped: usize = body.split_inclusive('\n').take(lines).map(str::len).sum();
+    body.get(skipped..).unwrap_or(body)
+}
+
 impl Reading {
     /// Whether a section is open.
     #[must_use]

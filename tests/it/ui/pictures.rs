@@ -84,26 +84,26 @@ impl Picture {
     /// What the program draws now.
     pub fn draw(&self) -> String {
         let model = (self.scene)(self.size);
-        let screen = if self.is_new {
-            empty_screen(&model)
-        } else {
-            scene::screen(&model)
-        };
-        let theme = Theme::new(ThemeName::Auto, Depth::TrueColor, self.is_dark);
-        let colours = if self.is_dark {
-            &svg::DARK
-        } else {
-            &svg::LIGHT
-        };
-        let (columns, rows) = self.size;
-        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a test terminal");
-        let drawn = terminal.draw(|frame| ui::draw(frame, &model, &screen, &theme));
-        drawn.expect("a test terminal takes every frame");
-        let cursor = ui::cursor(&model, &screen)
-            .filter(|cursor| cursor.visible)
-            .and_then(|_| terminal.backend_mut().get_cursor_position().ok());
-        svg::svg(terminal.backend().buffer(), cursor, colours)
+        drawn(&model, self.size, self.is_new, self.is_dark)
     }
+}
+
+/// The picture of a model's frame.
+pub fn drawn(model: &Model, (columns, rows): (u16, u16), is_new: bool, is_dark: bool) -> String {
+    let screen = if is_new {
+        empty_screen(model)
+    } else {
+        scene::screen(model)
+    };
+    let theme = Theme::new(ThemeName::Auto, Depth::TrueColor, is_dark);
+    let colours = if is_dark { &svg::DARK } else { &svg::LIGHT };
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a test terminal");
+    let drawn = terminal.draw(|frame| ui::draw(frame, model, &screen, &theme));
+    drawn.expect("a test terminal takes every frame");
+    let cursor = ui::cursor(model, &screen)
+        .filter(|cursor| cursor.visible)
+        .and_then(|_| terminal.backend_mut().get_cursor_position().ok());
+    svg::svg(terminal.backend().buffer(), cursor, colours)
 }
 
 /// The screen of an agent that has drawn its prompt box and nothing else.
@@ -121,7 +121,7 @@ fn start(size: (u16, u16)) -> Model {
 }
 
 /// The review, with both ways.
-fn review(size: (u16, u16)) -> Model {
+pub fn review(size: (u16, u16)) -> Model {
     let mut model = past_the_line(size);
     scene::act(&mut model, Action::Reboot);
     scene::plan_trim(
@@ -134,7 +134,7 @@ fn review(size: (u16, u16)) -> Model {
 }
 
 /// Right after a reboot.
-fn moment(size: (u16, u16)) -> Model {
+pub fn moment(size: (u16, u16)) -> Model {
     let mut model = past_the_line(size);
     scene::act(&mut model, Action::Reboot);
     model.now = scene::at(720);
@@ -184,7 +184,7 @@ fn moment(size: (u16, u16)) -> Model {
 }
 
 /// An autonomous run in its third session.
-fn run(size: (u16, u16)) -> Model {
+pub fn run(size: (u16, u16)) -> Model {
     let mut model = scene::working(size);
     let plan = Plan {
         task: "Make the importer stream: constant memory for any CSV size.".to_owned(),
@@ -205,7 +205,7 @@ fn run(size: (u16, u16)) -> Model {
 }
 
 /// Past the compact line.
-fn past_the_line(size: (u16, u16)) -> Model {
+pub fn past_the_line(size: (u16, u16)) -> Model {
     let mut model = scene::working(size);
     scene::say(&mut model, 713, scene::figure(155_000));
     scene::drafted(&mut model, 713);
@@ -214,7 +214,7 @@ fn past_the_line(size: (u16, u16)) -> Model {
 }
 
 /// Answers what a reboot waits for from outside, but for the agent itself.
-fn answer(model: &mut Model, second: u64) {
+pub fn answer(model: &mut Model, second: u64) {
     for _ in 0..4 {
         let Some(attempt) = &model.reboot.attempt else {
             return;

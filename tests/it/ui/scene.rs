@@ -422,22 +422,24 @@ pub fn session_bytes(columns: u16, rows: u16) -> Vec<u8> {
     const ORANGE: &str = "\x1b[38;2;215;119;87m";
     const GREEN: &str = "\x1b[38;2;78;186;101m";
     const END: &str = "\x1b[0m";
+    // What stands on a dark ground is light, whatever the terminal's colours are.
+    const LIGHT: &str = "\x1b[38;2;230;237;243m";
     let rule = "─".repeat(usize::from(columns));
     let added = |number: u16, text: &str| {
         format!(
-            "    {GREY}{number:>3}{END} \x1b[48;2;34;92;43m+ {}{END}",
+            "    {GREY}{number:>3}{END} \x1b[48;2;34;92;43m{LIGHT}+ {}{END}",
             padded(text)
         )
     };
     let removed = |number: u16, text: &str| {
         format!(
-            "    {GREY}{number:>3}{END} \x1b[48;2;122;41;54m- {}{END}",
+            "    {GREY}{number:>3}{END} \x1b[48;2;122;41;54m{LIGHT}- {}{END}",
             padded(text)
         )
     };
     let lines = [
         format!(
-            "\x1b[48;2;55;55;55m> stream the importer, and keep the headers of issue #214 working {END}"
+            "\x1b[48;2;55;55;55m{LIGHT}> stream the importer, and keep the headers of issue #214 working {END}"
         ),
         String::new(),
         format!(

@@ -1,0 +1,175 @@
+//! A long document as it is read in the handoff panel and in the review: its sections folded or open, and what was searched
+//! for standing out.
+
+use ratatui::{
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use crate::app::reading::{Reading, Section, sections};
+
+use super::{
+    frame,
+    markdown::{self, Marks},
+    text,
+    theme::Theme,
+};
+
+/// The keys while a search is typed.
+pub(super) fn search_keys(reading: &Reading) -> Option<Vec<String>> {
+    let pattern = reading.typing.as_ref()?;
+    Some(vec![
+        format!("/{} ", text::safe(pattern)),
+        "Enter finds".to_owned(),
+        "Esc back".to_owned(),
+    ])
+}
+
+/// The document as far as it is seen.
+pub(super) struct Laid {
+    pub(super) rows: Vec<Line<'static>>,
+    above: bool,
+    below: bool,
+    last_line: usize,
+    lines: usize,
+}
+
+/// Lays the document out from where the reader stands: no further than the eye can see.
+pub(super) fn lay_out(document: &str, reading: &Reading, area: Rect, theme: &Theme) -> Laid {
+    let sections = sections(document);
+    let height = usize::from(area.height);
+    let offset = isize::try_from(reading.offset).unwrap_or(0);
+    let pattern = reading.pattern.to_lowercase();
+    let mut rows: Vec<(usize, Line<'static>)> = Vec::new();
+    let mut anchored = None;
+    let mut below = false;
+    let mut headed = None;
+    // What is folded is not laid out, which takes most of the time of a frame.
+    let (unfolded, lines) = unfolded(document, reading, &sections);
+    for (line, row) in markdown::rows(&unfolded, area.width, Marks::Kept, theme) {
+        let line = lines.get(line).copied().unwrap_or(line);
+        if anchored.is_none() && line >= reading.anchor {
+            anchored = Some(rows.len());
+        }
+        let wanted = anchored.map(|at| at.saturating_add_signed(offset) + height);
+        if wanted.is_some_and(|wanted| rows.len() >= wanted.max(height)) {
+            below = true;
+            break;
+        }
+        let Some(at) = sections.iter().position(|one| one.line == line) else {
+            rows.push((line, marked(row, &pattern, theme)));
+            continue;
+        };
+        // A heading that is wrapped stands once.
+        if headed != Some(line) {
+            headed = Some(line);
+            let heading = heading(&sections[at], at, reading, usize::from(area.width), theme);
+            rows.push((line, marked(heading, &pattern, theme)));
+        }
+    }
+    let first = anchored.unwrap_or(rows.len()).saturating_add_signed(offset);
+    let first = first.min(rows.len().saturating_sub(height));
+    let shown = &rows[first..(first + height).min(rows.len())];
+    Laid {
+        above: first > 0,
+        below,
+        last_line: shown.last().map_or(0, |(line, _)| line + 1),
+        lines: document.split('\n').count(),
+        rows: shown.iter().map(|(_, row)| row.clone()).collect(),
+    }
+}
+
+/// The document without what is folded and without the blank lines below its headings, which would cost a panel half of its
+/// rows; and which line of the document each of its lines is.
+fn unfolded(document: &str, reading: &Reading, sections: &[Section<'_>]) -> (String, Vec<usize>) {
+    let mut text = String::with_capacity(document.len());
+    let mut lines = Vec::new();
+    for (line, content) in document.split('\n').enumerate() {
+        let is_heading = |at: usize| sections.iter().any(|section| section.line == at);
+        let below_heading = content.trim().is_empty() && line > 0 && is_heading(line - 1);
+        if below_heading || reading.is_hidden(sections, line) {
+            continue;
+        }
+        if !lines.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(content);
+        lines.push(line);
+    }
+    (text, lines)
+}
+
+/// `▾ Next step`, or `▸ Completed · 14 lines` where it is folded.
+fn heading(
+    section: &Section<'_>,
+    at: usize,
+    reading: &Reading,
+    cells: usize,
+    theme: &Theme,
+) -> Line<'static> {
+    let open = reading.is_open(at, section);
+    let title = text::safe(section.title);
+    let said = if open {
+        format!("▾ {title}")
+    } else {
+        let plural = if section.lines == 1 { "" } else { "s" };
+        format!("▸ {title} · {} line{plural}", section.lines)
+    };
+    let style = if reading.section == Some(at) {
+        theme.heading.patch(theme.selection)
+    } else {
+        theme.heading
+    };
+    frame::row(text::fit(&said, cells).into_owned(), style)
+}
+
+/// A row with what was searched for standing out.
+fn marked(row: Line<'static>, pattern: &str, theme: &Theme) -> Line<'static> {
+    let is_there = |span: &Span<'_>| span.content.to_lowercase().contains(pattern);
+    if pattern.is_empty() || !row.spans.iter().any(is_there) {
+        return row;
+    }
+    let mut spans = Vec::new();
+    for span in row.spans {
+        let lower = span.content.to_lowercase();
+        // Letters whose lower case is longer would move the places.
+        if lower.len() != span.content.len() {
+            spans.push(Span::styled(span.content, span.style.patch(theme.found)));
+            continue;
+        }
+        let mut behind = 0;
+        for (at, found) in lower.match_indices(pattern) {
+            let end = at + found.len();
+            let whole = span.content.get(behind..at).zip(span.content.get(at..end));
+            let Some((before, found)) = whole else {
+                continue;
+            };
+            spans.push(Span::styled(before.to_owned(), span.style));
+            spans.push(Span::styled(
+                found.to_owned(),
+                span.style.patch(theme.found),
+            ));
+            behind = end;
+        }
+        let rest = span.content.get(behind..).unwrap_or_default();
+        spans.push(Span::styled(rest.to_owned(), span.style));
+    }
+    Line::from(spans)
+}
+
+/// Where the reader stands, or that nothing was found.
+pub(super) fn mark(laid: &Laid, reading: &Reading) -> String {
+    if reading.missed {
+        return format!(
+            "not found: {}",
+            text::fit(&text::safe(&reading.pattern), 24)
+        );
+    }
+    let arrows = match (laid.above, laid.below) {
+        (false, false) => return String::new(),
+        (true, true) => "↑↓",
+        (true, false) => "↑",
+        (false, true) => "↓",
+    };
+    format!("{arrows} {}/{}", laid.last_line, laid.lines)
+}
