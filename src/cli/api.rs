@@ -78,7 +78,7 @@ fn check(path: &str) -> Result<(), (String, &'static str)> {
     if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err((
             format!("{path:?} is not a path"),
-            "it begins with a slash and has only printable ASCII, such as /status",
+            "a path begins with a slash and has printable ASCII only, such as /status",
         ));
     }
     if path.split('?').next() == Some("/events") {

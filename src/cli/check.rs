@@ -56,7 +56,7 @@ fn check(args: &CheckArgs, flags: &Flags) -> Result<Loaded, ConfigErrors> {
     }
     let general = |message: String| ConfigErrors::from(Fault::general(message, None));
     let project = std::env::current_dir()
-        .map_err(|error| general(format!("cannot find out the current directory: {error}")))?;
+        .map_err(|error| general(format!("cannot find the current directory: {error}")))?;
     let paths = Paths::of_process(&project).map_err(|error| general(error.to_string()))?;
     let loaded = load::load(&paths, flags)?;
     template::generator(&paths).map_err(general)?;
@@ -170,7 +170,7 @@ mod tests {
             json,
             json!({"ok": false, "more": 0, "faults": [{
                 "file": "c.toml", "line": 2, "column": 1,
-                "message": "expected a key of [guard], found `wran`",
+                "message": "unknown key `wran` in [guard]",
                 "help": "did you mean `warn`?",
             }]})
         );

@@ -67,7 +67,7 @@ pub fn run(args: &ContextArgs) -> i32 {
 /// Why nothing could be read.
 #[derive(Debug, thiserror::Error)]
 enum ContextError {
-    #[error("cannot find out the current directory: {0}")]
+    #[error("cannot find the current directory: {0}")]
     Directory(io::Error),
     #[error(transparent)]
     Files(#[from] FilesError),

@@ -149,7 +149,7 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
 
 fn configuration(here: &Here) -> Check {
     if here.faulty {
-        return Check::new("configuration", State::Broken, "it has faults")
+        return Check::new("configuration", State::Broken, "it has errors")
             .remedy("`pitstop check` shows all of them with line and column");
     }
     Check::new("configuration", State::Ok, "it can be used")
@@ -193,7 +193,7 @@ fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Che
                     holder.process.pid
                 ),
             )
-            .remedy("is XDG_RUNTIME_DIR the same there as here? else end that process"),
+            .remedy("is XDG_RUNTIME_DIR the same there as here? If it is, end that process"),
             None => Check::new(name, State::Ok, "none runs here"),
         },
     }

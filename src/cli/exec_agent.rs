@@ -54,7 +54,9 @@ fn register(registry: &Path) {
     }
     let registered = match process::stamp(std::process::id()) {
         Some(stamp) => agent_registry::register(registry, &stamp),
-        None => Err(std::io::Error::other("cannot see our own process")),
+        None => Err(std::io::Error::other(
+            "cannot read the start time of pitstop's own process",
+        )),
     };
     if let Err(error) = registered {
         eprintln!("warning: the agent may outlive pitstop: {error}");

@@ -117,7 +117,7 @@ enum Fault {
         path: PathBuf,
         source: io::Error,
     },
-    #[error("both {NAME} and {EARLIER} are in {}, and neither is ours to drop", .0.display())]
+    #[error("both {NAME} and {EARLIER} are in {}, and pitstop has made neither", .0.display())]
     Both(PathBuf),
     #[error("the hook {} is not pitstop's: nothing was changed", .0.display())]
     Foreign(PathBuf),
@@ -135,7 +135,7 @@ impl Fault {
             Self::NoGit(_) => "install git, or put it on the PATH",
             Self::Io { .. } => "",
             Self::Both(_) => "remove the one that is not wanted, then install again",
-            Self::Foreign(_) => "if it calls pitstop's hook, take that line out by hand",
+            Self::Foreign(_) => "if it calls pitstop's hook, remove that line by hand",
         }
     }
 }
@@ -172,7 +172,7 @@ fn shown(dir: &Path, done: Done, json: bool) -> String {
     }
     let shown = clean::name(path.as_os_str().as_bytes());
     let mut text = match done {
-        Done::Absent => format!("no hook of pitstop's: {shown}\n"),
+        Done::Absent => format!("pitstop's hook is not installed: {shown}\n"),
         _ => format!("{}: {shown}\n", done.word()),
     };
     if let Some(earlier) = earlier {

@@ -100,7 +100,7 @@ fn last_check(flags: &Flags) -> Result<HandoffCheck, i32> {
     let past = here.with_store(async |store| last_handoff(store, &of).await)?;
     let Some(past) = past else {
         complain(
-            "no session of this project has handed anything over",
+            "no session of this project has made a handoff",
             "start `pitstop` here; `pitstop save` keeps a checkpoint",
         );
         return Err(out::FAILED);

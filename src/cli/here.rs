@@ -115,7 +115,7 @@ impl Here {
             if lost > 0 {
                 complain(
                     &format!(
-                        "the store takes no writes now: {}",
+                        "the store cannot be written now: {}",
                         trouble.unwrap_or_else(|| "it was closed".to_owned())
                     ),
                     "`pitstop doctor` says more; nothing was changed",

@@ -153,7 +153,7 @@ fn chart_of(flags: &Flags) -> Result<String, i32> {
     });
     drawn.ok_or_else(|| {
         complain(
-            "no turn of a run was measured here yet",
+            "no turn has been measured here yet",
             "the figures of a turn are kept when the next one begins, or the session ends",
         );
         out::FAILED

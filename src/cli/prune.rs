@@ -72,12 +72,18 @@ struct Pruned {
 fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
     let here = Here::find(flags)?;
     let Ok(older_than) = chrono::Duration::from_std(args.older_than) else {
-        complain("expected an age of some years at most", "");
+        complain(
+            "expected an age such as 30d or 12h, found one that is too large",
+            "",
+        );
         return Err(USAGE);
     };
     let now = Utc::now();
     let Some(before) = now.checked_sub_signed(older_than) else {
-        complain("expected an age of some years at most", "");
+        complain(
+            "expected an age such as 30d or 12h, found one that is too large",
+            "",
+        );
         return Err(USAGE);
     };
     let mut pruned = Pruned::default();
@@ -236,7 +242,7 @@ fn as_text(pruned: &Pruned, dry_run: bool) -> String {
         row("dead sockets", pruned.leftovers.to_string()),
     ]);
     text.push_str(if dry_run {
-        "nothing was deleted: this is what would be\n"
+        "nothing was deleted; this would be\n"
     } else {
         "deleted\n"
     });

@@ -250,9 +250,9 @@ fn none_found(args: &RestoreArgs, which: &Checkpoints, known: &[String]) -> Resu
     let hint = if known.is_empty() {
         "`pitstop save` makes one".to_owned()
     } else {
-        format!("there are some of: {}", known.join(", "))
+        format!("there are checkpoints of: {}", known.join(", "))
     };
-    complain(&format!("expected {wanted}, found none"), &hint);
+    complain(&format!("no such checkpoint: expected {wanted}"), &hint);
     Err(out::FAILED)
 }
 

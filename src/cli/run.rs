@@ -188,7 +188,7 @@ fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static s
     if one_word && (given.contains('/') || path.extension().is_some()) {
         return Err((
             format!("expected the task in the file {given}, found no such file"),
-            "a task that is no file is given as a text of several words",
+            "one word is taken for the name of a file; a task given as text has several words",
         ));
     }
     if given.len() as u64 > task::LIMIT {

@@ -113,12 +113,8 @@ struct Copied {
 }
 
 fn trim(args: &TrimArgs, flags: &Flags) -> Result<(String, i32), Failure> {
-    let project = env::current_dir().map_err(|error| {
-        Failure::new(
-            format!("cannot find out the current directory: {error}"),
-            "",
-        )
-    })?;
+    let project = env::current_dir()
+        .map_err(|error| Failure::new(format!("cannot find the current directory: {error}"), ""))?;
     let paths = Paths::of_process(&project).map_err(|error| Failure::of(&error))?;
     let config = load::load(&paths, flags).map_err(|_| Failure {
         code: crate::config::error::EXIT_CODE.into(),
@@ -262,7 +258,7 @@ fn as_text(report: &Report) -> String {
     if let Some(newest) = &report.newest {
         let written: DateTime<Utc> = newest.written.into();
         text.push_str(&format!(
-            "the newest session here: {}, written last at {}\n",
+            "the newest session here: {}, last written at {}\n",
             newest.id,
             written.format("%Y-%m-%d %H:%M UTC")
         ));
@@ -297,7 +293,7 @@ fn notes(report: &Report) -> Vec<String> {
         ));
     }
     if report.oversized > 0 {
-        notes.push(format!("lines too long to look into: {}", report.oversized));
+        notes.push(format!("lines too long to be read: {}", report.oversized));
     }
     match &report.copy {
         Some(copy) if copy.written.dropped_tail > 0 => notes.push(format!(

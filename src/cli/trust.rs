@@ -49,7 +49,7 @@ pub fn run(args: &TrustArgs) -> i32 {
 
 fn paths() -> Result<Paths, String> {
     let project = std::env::current_dir()
-        .map_err(|error| format!("cannot find out the current directory: {error}"))?;
+        .map_err(|error| format!("cannot find the current directory: {error}"))?;
     Paths::of_process(&project).map_err(|error| error.to_string())
 }
 

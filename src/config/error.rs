@@ -192,15 +192,15 @@ impl ConfigErrors {
             out.push('\n');
         }
         match self.faults.len() + self.more {
-            1 => out.push_str("1 fault in the configuration\n"),
+            1 => out.push_str("1 error in the configuration\n"),
             all if self.more == 0 => {
-                let _ = writeln!(out, "{all} faults in the configuration");
+                let _ = writeln!(out, "{all} errors in the configuration");
             }
             all => {
                 let shown = self.faults.len();
                 let _ = writeln!(
                     out,
-                    "{all} faults in the configuration, {shown} of them shown"
+                    "{all} errors in the configuration, {shown} of them shown"
                 );
             }
         }
@@ -441,7 +441,7 @@ mod tests {
         let text = errors.render(Style::Plain);
         assert_eq!(
             text,
-            "error: one\n\n3 faults in the configuration, 1 of them shown\n"
+            "error: one\n\n3 errors in the configuration, 1 of them shown\n"
         );
         assert!(errors.to_string().ends_with("and 2 more"));
     }

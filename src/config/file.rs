@@ -161,7 +161,7 @@ impl Walk {
                 ),
                 _ => (
                     format!("expected a value, found `{written}`"),
-                    Some(format!("a text stands in quotation marks: \"{written}\"")),
+                    Some(format!("write texts in quotation marks: \"{written}\"")),
                 ),
             };
             self.fault(at, message, help);
@@ -219,7 +219,7 @@ impl Walk {
         } else {
             Some(format!("`{name}` belongs in {}", homes.join(" or ")))
         };
-        let message = format!("expected a table that exists, found `{}`", quoted(name));
+        let message = format!("unknown table `{}`", quoted(name));
         self.fault(at, message, help);
     }
 
@@ -231,8 +231,8 @@ impl Walk {
         };
         let help = did_you_mean(name, names())
             .or_else(elsewhere)
-            .or_else(|| Some(list(&format!("[{table}] knows"), names())));
-        let message = format!("expected a key of [{table}], found `{}`", quoted(name));
+            .or_else(|| Some(list(&format!("keys of [{table}]:"), names())));
+        let message = format!("unknown key `{}` in [{table}]", quoted(name));
         self.fault(at, message, help);
     }
 

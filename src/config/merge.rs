@@ -198,7 +198,7 @@ fn check_window(config: &Config, origins: &Origins, faults: &mut Vec<Fault>) {
             "expected a `window` above `reserve` ({}), found {window}",
             context.reserve
         );
-        let help = "usable = window - reserve; 0 finds the window out".to_owned();
+        let help = "usable = window - reserve; 0 lets pitstop determine the window".to_owned();
         faults.push(origins.fault("context", &["window", "reserve"], message, Some(help)));
     }
 }

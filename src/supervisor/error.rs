@@ -25,7 +25,7 @@ const PANICKED: i32 = 101;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// There is no terminal to draw on.
-    #[error("expected a terminal on standard input and output, found a file or a pipe")]
+    #[error("pitstop needs a terminal: standard input or output is a file or a pipe")]
     NoTerminal {
         /// Whether an autonomous run was asked for, which can do without.
         run: bool,
@@ -43,7 +43,7 @@ pub enum StartError {
     #[error("cannot find the current directory: {0}")]
     Directory(io::Error),
     /// The faults themselves have been shown.
-    #[error("the configuration has faults")]
+    #[error("the configuration has errors")]
     Configuration,
     /// The template of the handoff cannot be used.
     #[error("{0}")]
@@ -52,13 +52,13 @@ pub enum StartError {
     #[error("expected a command after --agent, found nothing")]
     NoCommand,
     /// The agent's program is not there.
-    #[error("expected the agent `{0}` in the PATH, found no such program")]
+    #[error("the agent `{0}` was not found in the PATH")]
     NoAgent(String),
     /// The agent would end by itself.
-    #[error("expected an interactive agent, found -p among its arguments")]
+    #[error("the agent must be interactive, but -p is among its arguments")]
     NotInteractive,
     /// A process is known by its number and start time.
-    #[error("cannot see our own process")]
+    #[error("cannot read the start time of pitstop's own process")]
     NoProcess,
     /// Another supervisor holds the project's lock.
     #[error("{}", chain(.0))]
@@ -91,7 +91,7 @@ pub enum StartError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The loop has panicked.
-    #[error("pitstop has broken; this is a fault of its own")]
+    #[error("pitstop has crashed: this is a bug in pitstop")]
     Broken,
 }
 
@@ -118,13 +118,13 @@ impl StartError {
             Self::NotInteractive => "`claude -p` needs no pane: run it without pitstop",
             Self::NoProcess => "is /proc mounted?",
             Self::Locked(_) | Self::Answered(_) => {
-                "one pitstop a project: use that one (`pitstop status`, `pitstop ctl stop`), or another directory"
+                "one pitstop runs per project: use that one (`pitstop status`, `pitstop ctl stop`), or another directory"
             }
             Self::ProjectFiles(FilesError::Io { .. }) => {
                 "pitstop keeps notes and runs in .pitstop of the project: see that files can be written there"
             }
             Self::ProjectFiles(_) => {
-                "pitstop keeps its files in .pitstop of the project and follows no links there: move it away"
+                "pitstop keeps its files in .pitstop of the project and does not follow links there: move the link away"
             }
             Self::Broken => {
                 "start it again: it finds what this one left and names the session; the log has the report"

@@ -438,7 +438,7 @@ fn without_a_supervisor_the_notes_and_git_are_saved_and_found_again() {
     assert!(table.contains("BY HAND") && table.contains("v1"), "{table}");
 
     for (args, code, told) in [
-        (&["restore", "nowhere"][..], 1, "there are some of"),
+        (&["restore", "nowhere"][..], 1, "there are checkpoints of"),
         (&["restore", "--at", "zz"], 2, "hex digits"),
         (&["restore", "--json"], 2, "--list"),
         (&["save", "--tag", "two words"], 2, "as tags[0]"),

@@ -294,7 +294,7 @@ fn faults_of_all_files_are_told_together() {
         messages(&errors.faults),
         [
             "expected TABLE.KEY=VALUE after --set, found `mode=auto`",
-            "expected a key of [ui], found `them`",
+            "unknown key `them` in [ui]",
             "expected a whole number from 1 to 99, found the number 0",
             "expected \"manual\", \"ask\" or \"auto\", found the text \"never\"",
         ]
@@ -329,7 +329,7 @@ fn a_hundred_thousand_faults_are_counted_and_not_all_told() {
     assert_eq!(errors.faults.len(), 50);
     assert_eq!(errors.more, 49_950);
     let shown = errors.render(Style::Plain);
-    assert!(shown.ends_with("50000 faults in the configuration, 50 of them shown\n"));
+    assert!(shown.ends_with("50000 errors in the configuration, 50 of them shown\n"));
 }
 
 /// Each hostile project's file, beside the keys that must be named and ignored, one a line.

@@ -150,7 +150,7 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
             State::Unknown,
             "no session of this project is on record",
         )
-        .remedy("start `pitstop` here, say something to the agent, and look again");
+        .remedy("start `pitstop` here, give the agent a prompt, and run `pitstop doctor` again");
     };
     let is_demo = agent.contains("demo");
     let place = if is_demo {
@@ -170,7 +170,7 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
             State::Unknown,
             format!("session {short} has no transcript yet"),
         )
-        .remedy("say something to the agent and look again; is CLAUDE_CONFIG_DIR the same there as here?"),
+        .remedy("give the agent a prompt and run `pitstop doctor` again; is CLAUDE_CONFIG_DIR the same there as here?"),
     }
 }
 
@@ -187,16 +187,16 @@ pub(super) fn hooks(report: Option<&StatusReport>) -> Check {
             State::Broken,
             format!("{} sets disableAllHooks", file.display()),
         )
-        .remedy("take it out: without hooks the delivery of a handoff is proven late or not at all"),
+        .remedy("remove it: without hooks the delivery of a handoff is confirmed late or not at all"),
         (Some(report), None) if report.agent.kind == "generic" => {
             Check::new(name, State::Unknown, "this agent has none")
         }
         (Some(_), None) => Check::new(name, State::Warning, "none has arrived in this iteration")
             .remedy(
-                "say something to the agent and look again; --bare, --safe-mode and managed settings switch them off",
+                "give the agent a prompt and run `pitstop doctor` again; --bare, --safe-mode and managed settings switch them off",
             ),
         (None, None) => Check::new(name, State::Unknown, "no supervisor runs here")
-            .remedy("start `pitstop` here and look again from another terminal"),
+            .remedy("start `pitstop` here and run `pitstop doctor` from another terminal"),
     }
 }
 
@@ -206,7 +206,7 @@ pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
     let Some(bridge) = report.map(|report| &report.agent.bridge) else {
         return if here.config.agent.bridge {
             Check::new(name, State::Unknown, "no supervisor runs here")
-                .remedy("start `pitstop` here and look again from another terminal")
+                .remedy("start `pitstop` here and run `pitstop doctor` from another terminal")
         } else {
             Check::new(name, State::Ok, Absence::SwitchedOff.to_string())
         };
@@ -215,7 +215,7 @@ pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
     match (bridge.state.as_str(), bridge.why.as_deref()) {
         ("in_force", _) => Check::new(name, State::Ok, "in force: the client reports by itself"),
         ("awaited", _) => Check::new(name, State::Unknown, "it has not reported yet")
-            .remedy("look again when the agent shows its prompt"),
+            .remedy("run `pitstop doctor` again when the agent shows its prompt"),
         (_, Some("other_agent" | "switched_off")) => Check::new(name, State::Ok, reason()),
         (_, Some("too_old")) => Check::new(name, State::Warning, reason())
             .remedy("update the client: `claude update`; hooks and status line serve until then"),
@@ -263,19 +263,19 @@ pub(super) fn window(here: &Here, report: Option<&StatusReport>) -> Check {
     }
     let Some(report) = report else {
         return Check::new(name, State::Unknown, "no supervisor runs here")
-            .remedy("start `pitstop` here and look again from another terminal");
+            .remedy("start `pitstop` here and run `pitstop doctor` from another terminal");
     };
     let context = &report.context;
     let (Some(window), Some(source)) = (context.window, &context.source) else {
         return Check::new(name, State::Unknown, "no figure yet")
-            .remedy("say something to the agent and look again");
+            .remedy("give the agent a prompt and run `pitstop doctor` again");
     };
     let source = source.replace('_', " ");
     let found = format!("{} tokens, by the {source}", tokens(window));
     match source.as_str() {
         "bridge" | "status line" => Check::new(name, State::Ok, found),
         _ => Check::new(name, State::Warning, found).remedy(
-            "the status line knows best and has not reported yet; set [context] window if this is wrong",
+            "the status line is more exact and has not reported yet; set [context] window if this is wrong",
         ),
     }
 }

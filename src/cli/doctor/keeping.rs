@@ -68,7 +68,7 @@ pub(super) fn left_behind(here: &Here, kept: &Kept) -> Check {
         return Check::new(
             name,
             State::Warning,
-            format!("an agent of a dead supervisor is alive: pid {pid}"),
+            format!("the agent of a pitstop that has died still runs: pid {pid}"),
         )
         .remedy("the next `pitstop` in this directory ends it");
     }
@@ -101,11 +101,11 @@ pub(super) fn store(here: &Here, kept: &Kept) -> Check {
         }) => Check::new(name, State::Broken, format!("{place}: {trouble}")).remedy(
             match here.target {
                 StoreTarget::Sqlite(_) => {
-                    "is the disk full or read-only, or another program at the file? what runs keeps its history in memory and writes it later"
+                    "is the disk full or read-only, or is another program using the file? A running pitstop keeps its history in memory and writes it later"
                 }
                 #[cfg(feature = "postgres")]
                 StoreTarget::Postgres(_) => {
-                    "is the server up, and the password right? what runs keeps its history in memory and writes it later"
+                    "is the server up, and the password right? a running pitstop keeps its history in memory and writes it later"
                 }
             },
         ),
@@ -132,6 +132,6 @@ pub(super) fn files(here: &Here) -> Check {
         Err(error) if error.is_unwritable() => Check::new(name, State::Warning, chain(&error))
             .remedy("notes and runs are kept in the state directory instead"),
         Err(error) => Check::new(name, State::Broken, chain(&error))
-            .remedy("pitstop follows no links there: move it away"),
+            .remedy("pitstop does not follow links there: move the link away"),
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn checks() -> Vec<Check> {
         None => Check::new(
             "terminal's answers",
             State::Warning,
-            "it does not answer questions",
+            "it does not answer queries",
         )
         .remedy("colours and keys are guessed from TERM; use a newer terminal or multiplexer if they are wrong"),
     });
@@ -174,7 +174,7 @@ fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String
         return Check::new(
             name,
             State::Ok,
-            format!("{}: none of ours", taking.terminal),
+            format!("{}: it keeps none of pitstop's keys", taking.terminal),
         );
     }
     let found = format!("{} may keep {}", taking.terminal, lost.join(", "));

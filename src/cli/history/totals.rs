@@ -104,7 +104,7 @@ pub(super) fn table(runs: &[RunHistory], found: &[Total]) -> String {
         all.usd += cost.usd;
     }
     days.push(vec![
-        "in all".to_owned(),
+        "total".to_owned(),
         all.iterations.to_string(),
         format::dollars(all.usd),
     ]);
@@ -161,7 +161,7 @@ mod tests {
              day (UTC)   iterations  cost\n\
              2026-11-21  2           $2.25\n\
              2026-11-20  1           $1.50\n\
-             in all      3           $3.75\n\
+             total       3           $3.75\n\
              \n\
              no reboots yet\n"
         );

@@ -80,7 +80,7 @@ fn without_a_session_the_newest_of_the_directory_is_taken_and_named() {
     let output = run(&launch, &["trim", "--dry-run"]);
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    let head = format!("the newest session here: {OLD}, written last at ");
+    let head = format!("the newest session here: {OLD}, last written at ");
     assert!(text.starts_with(&head), "{text}");
     assert!(text.contains("50 %   5          150k"), "{text}");
     assert_eq!(entries(&transcript), 2);
