@@ -160,7 +160,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
             iteration,
             found,
         }) => {
-            history::was_read(model, &run, iteration, found);
+            history::was_read(model, &run, iteration, &found);
             Vec::new()
         }
         Event::Store(StoreEvent::HistoryFound { text, found }) => {

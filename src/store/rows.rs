@@ -390,7 +390,7 @@ pub(super) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
 
 /// The iterations in which a text stands, newest first. A handoff is kept in its reboot's entry, as JSON.
 ///
-/// `LOWER` of SQLite knows ASCII letters alone: of others any stands for any, and the caller looks at what was found.
+/// `LOWER` of `SQLite` knows ASCII letters alone: of others any stands for any, and the caller looks at what was found.
 pub(super) fn search(project: &Project, wanted: &str, limit: u32) -> Statement {
     let wanted = wanted.to_ascii_lowercase();
     let quoted = json(&wanted);

@@ -347,7 +347,7 @@ pub(in crate::app) fn was_read(
     model: &mut Model,
     run: &RunId,
     iteration: IterationId,
-    found: Result<Box<PastSession>, String>,
+    found: &Result<Box<PastSession>, String>,
 ) {
     let history = &mut model.view.history;
     for past in [&mut history.past, &mut history.marked]
