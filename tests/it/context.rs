@@ -293,7 +293,7 @@ fn the_next_source_takes_over(launch: Launch) {
 
 #[test]
 fn the_next_source_takes_over_on_the_demo() {
-    the_next_source_takes_over(demo("claude-demo-1"));
+    the_next_source_takes_over(demo("claude-demo-1").set("agent.bridge=false"));
 }
 
 #[test]

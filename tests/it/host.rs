@@ -353,7 +353,7 @@ fn without_a_terminal_it_says_so() {
     let output = demo().command(&["demo"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        all(&output).contains("expected a terminal"),
+        all(&output).contains("pitstop needs a terminal"),
         "{}",
         all(&output)
     );
