@@ -1,10 +1,11 @@
 //! What it costs to live in a pane: throughput, latency, frames, idle work, memory, start, hooks.
 //!
 //! ```text
-//! cargo bench --bench pane              all of it, some four minutes
-//! PITSTOP_BENCH=quick cargo bench …     a look, under a minute
+//! cargo bench --bench pane              all of it, some ten minutes
+//! PITSTOP_BENCH=quick cargo bench …     a look, two minutes
 //! PITSTOP_BENCH_ONLY=throughput,…       some of: emulator throughput latency frames idle start hooks
 //! PITSTOP_BENCH_WORKLOAD=cursor         throughput of those whose name has this in it
+//! PITSTOP_BENCH_BESIDE=PATH             another build of pitstop, measured in turn with this one
 //! ```
 //!
 //! The same child runs in `pitstop`, in tmux if there is one, and bare in the same outer terminal (the kit's,
@@ -72,6 +73,9 @@ const PITSTOP_OUTER: (u16, u16) = (162, 50);
 
 /// How often the hosts take turns in typing.
 const LATENCY_ROUNDS: usize = 4;
+
+/// How often they take turns in drawing frames.
+const FRAME_ROUNDS: usize = 3;
 
 /// How long what a start has set in motion may take: a host is not idle before.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -158,6 +162,8 @@ impl Plan {
 enum Who {
     Bare,
     Tmux,
+    /// Another build of pitstop.
+    Beside,
     Pitstop,
 }
 
@@ -166,6 +172,7 @@ impl Who {
         match self {
             Self::Bare => "bare",
             Self::Tmux => "tmux",
+            Self::Beside => "beside",
             Self::Pitstop => "pitstop",
         }
     }
@@ -176,6 +183,8 @@ struct Bench {
     home: Home,
     own: PathBuf,
     hosts: Vec<Who>,
+    /// Another build, with a home of its own: each keeps its database as it knows it.
+    beside: Option<(PathBuf, Home)>,
 }
 
 /// A child in its host, in an outer terminal.
@@ -229,12 +238,20 @@ impl Bench {
             println!("{}", String::from_utf8_lossy(&version.stdout).trim());
             hosts.push(Who::Tmux);
         }
+        let beside = match env::var_os("PITSTOP_BENCH_BESIDE") {
+            Some(program) => {
+                hosts.push(Who::Beside);
+                Some((PathBuf::from(program), Home::new()?))
+            }
+            None => None,
+        };
         hosts.push(Who::Pitstop);
         Ok(Self {
             plan,
             home,
             own: env::current_exe()?,
             hosts,
+            beside,
         })
     }
 
@@ -259,20 +276,24 @@ impl Bench {
                 let args = tmux.iter().map(OsString::from).collect();
                 ("tmux", args, (PANE.0, PANE.1 + 1))
             }
-            Who::Pitstop => {
+            Who::Beside | Who::Pitstop => {
                 // By so much text the estimate would soon ask for a reboot.
                 let pitstop = ["--set", "reboot.mode=\"manual\"", "--agent", &line];
                 let args = pitstop.iter().map(OsString::from).collect();
                 (PITSTOP, args, PITSTOP_OUTER)
             }
         };
-        let mut env = self.home.env();
+        let (program, home) = match &self.beside {
+            Some((program, home)) if who == Who::Beside => (program.as_os_str(), home),
+            _ => (OsStr::new(program), &self.home),
+        };
+        let mut env = home.env();
         env.push(("TMUX_TMPDIR".into(), self.home.path("run").into()));
         let terminal = Terminal::spawn(&Spec {
-            program: OsStr::new(program),
+            program,
             args: &args,
             env: &env,
-            dir: self.home.project(),
+            dir: home.project(),
             columns: size.0,
             rows: size.1,
             answers: Answers::All,
@@ -289,7 +310,7 @@ impl Bench {
         match hosted.who {
             // It may have ended by itself.
             Who::Tmux => drop(hosted.tmux(&["kill-server"])),
-            Who::Bare | Who::Pitstop => hosted.terminal.signal(Signal::TERM),
+            Who::Bare | Who::Beside | Who::Pitstop => hosted.terminal.signal(Signal::TERM),
         }
         hosted.terminal.wait_for_exit(LIMIT);
     }
@@ -343,6 +364,7 @@ impl Bench {
             "pitstop",
             "pitstop ÷ engine",
             "pitstop ÷ tmux",
+            "pitstop ÷ beside",
         ]);
         let mut memory = String::new();
         for (name, file, times) in &payloads {
@@ -388,6 +410,7 @@ impl Bench {
                 own.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.1}")),
                 ratio(own, Some(engine)),
                 ratio(own, tmux),
+                ratio(own, of(Who::Beside)),
             ]);
             for hosted in hosts {
                 let peaks: u64 = hosted
@@ -492,48 +515,65 @@ impl Bench {
             "visible p99 ms",
             "outer ÷ inner bytes",
         ]);
-        for who in &self.hosts[1..] {
-            let frames = self.plan.frames.to_string();
-            let hosted = self.host(*who, &["frames", &frames]);
-            hosted.terminal.wait_for_text("READY", LIMIT);
-            let first = hosted.terminal.row_of("READY").unwrap_or(0);
-            let processes = hosted.processes();
-            let work = || -> io::Result<u64> {
-                let of = |pid: &i32| Work::of(*pid).map(|work| work.nanoseconds);
-                processes.iter().map(of).sum()
-            };
-            let (before, bytes) = (work()?, hosted.terminal.output().len());
-            let clock = (Instant::now(), monotonic());
-            hosted.terminal.send("g");
-            hosted.terminal.wait_for_text("END", LIMIT);
-            let cost = (work()? - before) as f64 / 1e6 / self.plan.frames as f64;
-            let (output, reads) = (hosted.terminal.output(), hosted.terminal.reads());
-            let size = match who {
-                Who::Pitstop => PITSTOP_OUTER,
-                _ => (PANE.0, PANE.1 + 1),
-            };
-            let mut seen = Seen::default();
-            let ends = reads.iter().map(|(_, end)| *end);
-            let rows = first..first + usize::from(PANE.1) - 1;
-            terminal::replay(size, &output, ends, rows, |read, rows| {
-                let at = reads[read].0.saturating_duration_since(clock.0);
-                seen.look(&rows, clock.1 + at);
-            });
-            let inner: usize = (0..self.plan.frames)
-                .map(|frame| full_frame(frame, monotonic(), 24).len())
-                .sum();
-            seen.delays.sort();
+        let hosts = &self.hosts[1..];
+        let mut drawn: Vec<Drawn> = hosts.iter().map(|_| Drawn::default()).collect();
+        for _ in 0..FRAME_ROUNDS {
+            for (who, drawn) in hosts.iter().zip(&mut drawn) {
+                self.draw(*who, drawn)?;
+            }
+        }
+        for (who, mut drawn) in hosts.iter().zip(drawn) {
+            drawn.delays.sort();
             table.row(&[
                 who.name().to_owned(),
-                format!("{} of {}", seen.torn.len(), self.plan.frames),
-                format!("{cost:.2}"),
-                millis(&seen.delays, 50),
-                millis(&seen.delays, 99),
-                format!("{:.3}", (output.len() - bytes) as f64 / inner as f64),
+                format!("{} of {}", drawn.torn, drawn.frames),
+                format!("{:.2}", drawn.cost / 1e6 / drawn.frames as f64),
+                millis(&drawn.delays, 50),
+                millis(&drawn.delays, 99),
+                format!("{:.3}", drawn.outer as f64 / drawn.inner as f64),
             ]);
-            Self::end(&hosted);
         }
         println!("\nFrames of 27 KB, 30 a second\n\n{}", table.text());
+        Ok(())
+    }
+
+    /// Lets a host draw its part of the frames.
+    fn draw(&self, who: Who, drawn: &mut Drawn) -> Outcome<()> {
+        let count = self.plan.frames / FRAME_ROUNDS;
+        let frames = count.to_string();
+        let hosted = self.host(who, &["frames", &frames]);
+        hosted.terminal.wait_for_text("READY", LIMIT);
+        let first = hosted.terminal.row_of("READY").unwrap_or(0);
+        let processes = hosted.processes();
+        let work = || -> io::Result<u64> {
+            let of = |pid: &i32| Work::of(*pid).map(|work| work.nanoseconds);
+            processes.iter().map(of).sum()
+        };
+        let (before, bytes) = (work()?, hosted.terminal.output().len());
+        let clock = (Instant::now(), monotonic());
+        hosted.terminal.send("g");
+        hosted.terminal.wait_for_text("END", LIMIT);
+        drawn.cost += (work()? - before) as f64;
+        let (output, reads) = (hosted.terminal.output(), hosted.terminal.reads());
+        let size = match who {
+            Who::Beside | Who::Pitstop => PITSTOP_OUTER,
+            Who::Bare | Who::Tmux => (PANE.0, PANE.1 + 1),
+        };
+        let mut seen = Seen::default();
+        let ends = reads.iter().map(|(_, end)| *end);
+        let rows = first..first + usize::from(PANE.1) - 1;
+        terminal::replay(size, &output, ends, rows, |read, rows| {
+            let at = reads[read].0.saturating_duration_since(clock.0);
+            seen.look(&rows, clock.1 + at);
+        });
+        drawn.frames += count;
+        drawn.torn += seen.torn.len();
+        drawn.delays.extend(seen.delays);
+        drawn.outer += output.len() - bytes;
+        drawn.inner += (0..count)
+            .map(|frame| full_frame(frame, monotonic(), 24).len())
+            .sum::<usize>();
+        Self::end(&hosted);
         Ok(())
     }
 
@@ -651,13 +691,13 @@ impl Bench {
                 "statusline, no supervisor",
                 line(nobody),
                 FIGURES,
-                "critical 72% · $4.12\n",
+                "warn 72% · $4.12\n",
             ),
             Small::new(
                 "statusline, supervisor",
                 line(secrets.observe_file()),
                 FIGURES,
-                "critical 72% · 5–8 turns left · $4.12\n",
+                "warn 72% · 5–8 turns left · $4.12\n",
             ),
         ];
         for _ in 0..self.plan.hooks {
@@ -734,6 +774,20 @@ fn parse(payload: &[u8]) -> Duration {
     began.elapsed()
 }
 
+/// What a host has made of its frames.
+#[derive(Default)]
+struct Drawn {
+    frames: usize,
+    torn: usize,
+    /// Nanoseconds of its processes.
+    cost: f64,
+    delays: Vec<Duration>,
+    /// Bytes to the outer terminal.
+    outer: usize,
+    /// Bytes of the child.
+    inner: usize,
+}
+
 /// What was seen of frames.
 #[derive(Default)]
 struct Seen {
@@ -806,7 +860,7 @@ fn full_frame(frame: usize, at: Duration, pieces: usize) -> String {
 async fn take_all(mut queue: mpsc::Receiver<Call>) {
     while let Some(call) = queue.recv().await {
         let line = || {
-            let line = "critical 72% · 5–8 turns left · $4.12".to_owned();
+            let line = "warn 72% · 5–8 turns left · $4.12".to_owned();
             Reply::StatusLine(StatusLineReply { line })
         };
         let reply = match call.request {

@@ -38,6 +38,7 @@ mod kit {
     pub mod grid;
     pub mod home;
     pub mod messages_api;
+    pub mod poll;
     pub mod tmux;
 }
 

@@ -8,7 +8,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use pitstop::agent;
 use pitstop::cli::{
     api, check, completions, context, ctl, demo, doctor, exec_agent, git_hook, handoff, history,
-    hook, host, man, prune, restore, run, save, status, statusline, test, trim, trust, unknown,
+    hook, host, man, mcp, prune, restore, run, save, status, statusline, test, trim, trust,
+    unknown,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -37,6 +38,7 @@ enum Command {
     History(history::HistoryArgs),
     Run(run::RunArgs),
     Man(man::ManArgs),
+    Mcp(mcp::McpArgs),
     Prune(prune::PruneArgs),
     #[command(visible_alias = "rs")]
     Restore(restore::RestoreArgs),
@@ -78,6 +80,7 @@ fn main() {
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
         Some(Command::Run(args)) => run::run(&args, &cli.host),
         Some(Command::Man(args)) => man::run(&args, Cli::command()),
+        Some(Command::Mcp(args)) => mcp::run(&args),
         Some(Command::Prune(args)) => prune::run(&args, &cli.host.flags()),
         Some(Command::Restore(args)) => restore::run(&args, &cli.host),
         Some(Command::Save(args)) => save::run(&args, &cli.host.flags()),

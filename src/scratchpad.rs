@@ -5,6 +5,7 @@
 
 pub mod lines;
 mod merge;
+pub mod notes;
 mod parsed;
 pub mod versions;
 

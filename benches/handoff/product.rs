@@ -24,7 +24,7 @@ use pitstop::{
     breakpoint::git::GitState,
     clock::At,
     config::Config,
-    handoff::{Generator, summary},
+    handoff::Generator,
     lineage::{Lineage, ProcessStamp, RunId},
     pane::input::HostInput,
     runtime::{
@@ -301,9 +301,12 @@ impl Product {
             Effect::WriteScratchpad { text, .. } => Event::Read(ReadEvent::ScratchpadSaved(text)),
             Effect::Summarize { id, .. } => {
                 let history = read_history(&self.transcript, None, &AtomicBool::new(false))?;
-                let text = summary::fallback(&history);
-                let text = text.ok_or_else(|| "nothing was said yet".to_owned());
-                Event::Read(ReadEvent::Condensed { id, text })
+                let read = if history.is_empty() {
+                    Err("nothing was said yet".to_owned())
+                } else {
+                    Ok(())
+                };
+                Event::Read(ReadEvent::TranscriptRead { id, read })
             }
             Effect::KeepDraft(text) => Event::Read(ReadEvent::DraftKept(text)),
             Effect::ReadPromptBox => Event::Pane(PaneEvent::PromptBoxSeen(

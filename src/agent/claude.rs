@@ -27,7 +27,7 @@ mod settings;
 
 pub use settings::{
     BRIDGE_VARIABLE, EVENTS, Injection, OBSERVE_VARIABLE, PROGRAM_VARIABLE, Settings,
-    SettingsError, settings, user_status_line,
+    SettingsError, mcp_config, setting, settings, user_status_line,
 };
 
 /// Switches the client's auto-compaction off for one process; `/compact` goes on working (measured with 2.1.197).
@@ -226,7 +226,10 @@ const FLAGS: [&str; 24] = [
 ];
 
 /// Flags that switch the client's hooks off, so that nothing is observed.
-const BLINDING: [&str; 2] = ["--bare", "--safe-mode"];
+const BLINDING: [&str; 2] = ["--bare", SAFE_MODE];
+
+/// The one of them that keeps MCP servers out, too (measured with 2.1.197 and 2.1.330).
+pub const SAFE_MODE: &str = "--safe-mode";
 
 /// What the user's own arguments say about the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,6 +275,10 @@ pub(super) fn command_line(launch: &Launch) -> Result<CommandLine, LaunchError> 
         "--settings".into(),
         launch.settings_file.clone().into_os_string(),
     ]);
+    // It adds to what the user's own arguments say.
+    if let Some(config) = &launch.mcp_config {
+        line.extend(["--mcp-config".into(), config.into()]);
+    }
     line.extend(["--append-system-prompt".into(), append.into()]);
     if let Some(prompt) = &launch.prompt {
         line.extend(["--".into(), prompt_argument(prompt)?]);

@@ -82,6 +82,8 @@ pub struct Launch {
     pub settings_file: std::path::PathBuf,
     /// The directory of our mods, where the client is to load them.
     pub mods: Option<std::path::PathBuf>,
+    /// A configuration of MCP servers to be added, as JSON.
+    pub mcp_config: Option<String>,
     /// The text of the user's own `--append-system-prompt-file`, read by the caller
     /// ([`claude::user_append_file`] names it).
     pub user_append: Option<String>,

@@ -51,6 +51,8 @@ pub enum Endpoint {
     AutoSave,
     /// The client's own side of the hosted session.
     Bridge,
+    /// A tool that the hosted agent calls.
+    Tool,
     /// A commit was made.
     GitCommit,
     /// A test run has ended.
@@ -84,6 +86,7 @@ impl Endpoint {
             Self::Usage => "/context/usage",
             Self::AutoSave => "/context/auto-save",
             Self::Bridge => "/bridge/{message}",
+            Self::Tool => "/tools/{tool}",
             Self::GitCommit => "/hooks/git-commit",
             Self::TestResult => "/hooks/test-result",
             Self::Metrics => "/metrics",
@@ -104,6 +107,7 @@ impl Endpoint {
             | Self::StatusLine
             | Self::AutoSave
             | Self::Bridge
+            | Self::Tool
             | Self::GitCommit
             | Self::TestResult
             | Self::Say
@@ -117,7 +121,8 @@ impl Endpoint {
         }
     }
 
-    /// What it takes to use it. Figures without words may be read by every caller that may report.
+    /// What it takes to use it. Figures without words may be read by every caller that may report, and by a tool the agent may
+    /// read the beginning of its own handoff.
     #[must_use]
     pub const fn right(self) -> Right {
         match self {
@@ -125,6 +130,7 @@ impl Endpoint {
             | Self::StatusLine
             | Self::Usage
             | Self::AutoSave
+            | Self::Tool
             | Self::GitCommit
             | Self::TestResult
             | Self::Metrics => Right::Observe,

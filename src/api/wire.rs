@@ -31,7 +31,7 @@ pub use report::{
     AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck,
     HandoffReport, HistoryReport, IterationReport, IterationTokens, KeyDecision, LinesReport,
     MissingFact, RebootReport, RunLine, RunReport, SourcedItem, StatusLineReply, StatusReport,
-    TrimReport, UsageAction, UsageActionKind, UsageQuery, UsageReply,
+    ToolReply, TrimReport, UsageAction, UsageActionKind, UsageQuery, UsageReply,
 };
 
 pub use field::FieldError;
@@ -86,6 +86,8 @@ pub enum Request {
     Reported(Report),
     /// The client's own side of the session said something.
     Bridge(Box<bridge::Report>),
+    /// The hosted agent calls a tool; answered with [`Reply::Tool`].
+    Tool(bridge::Caller, bridge::Tool),
     /// The figures for monitoring; answered with [`Reply::Metrics`].
     Metrics,
 }
@@ -170,6 +172,8 @@ pub enum Reply {
     Noted(NotedReply),
     /// Everything is being saved.
     Saved(SaveReply),
+    /// What the tool says to the agent.
+    Tool(ToolReply),
     /// The figures for monitoring.
     Metrics(Box<MetricsReport>),
 }
@@ -304,6 +308,21 @@ pub enum TodoList {
     /// Its tools are not switched on, and nothing has been seen.
     Off,
     /// The agent has none.
+    #[default]
+    None,
+}
+
+/// How the agent reaches pitstop's tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentTools {
+    /// The mod in the client registers them.
+    Mod,
+    /// `pitstop mcp` serves them.
+    Mcp,
+    /// The mod has not reported yet.
+    Awaited,
+    /// Not at all.
     #[default]
     None,
 }

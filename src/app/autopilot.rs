@@ -29,13 +29,13 @@ use crate::{
 
 use crate::app::{
     draft::handoff,
-    effect::Effect,
+    effect::{Effect, run_event},
     event::TimerId,
     facts::{agent_reason, blocked_by, is_unattended, spent},
     model::{
         Model,
         happened::NoReboot,
-        run::{Due, Run},
+        run::{Due, Judged, Run},
     },
     reboot::{self, Approval, iteration, leave::leave},
 };
@@ -48,7 +48,7 @@ pub use publish::{publish, report};
 pub use turn::{figure_observed, figures_in, task_read, turn_ended, turn_failed};
 
 use hold::{hold, say_held};
-use publish::{call, run_event, turn_news};
+use publish::{call, turn_news};
 use turn::{background_time, fresh, settle, type_prompt, wait_over};
 
 /// How long after a turn the figures may take: the client waits 300 ms before it updates its status line.
@@ -113,6 +113,7 @@ pub fn begin(
         said: false,
         untold: None,
         figure_in: true,
+        judged: Judged::default(),
         waited_for: BTreeSet::new(),
         begun: None,
         ended: model

@@ -89,6 +89,10 @@ pub enum Effect {
         /// What to do.
         order: Order,
     },
+    /// Take an order for the client's own side back, unless a process has taken it; `BridgeEvent::Cancelled` comes back.
+    CancelOrder(OrderId),
+    /// Take the order to replace the conversation back, unless the client has the text; `BridgeEvent::Revoked` comes back.
+    RevokeOrder(OrderId),
     /// Keep this version of the scratchpad.
     KeepVersion(Version),
     /// Read the recording of an iteration, of this run or an earlier one.
@@ -141,6 +145,8 @@ pub enum Effect {
     SaveIteration(Box<Iteration>, Box<Meta>),
     /// Make again what lay in these places: what the agent was started with, its recording, its entry among the agents.
     MakeFilesAgain(MadeAgain),
+    /// The agent in the pane goes on in this iteration: it is recorded in a file of its own, and `PaneEvent::Spawned` comes back.
+    ContinuePane(IterationId),
     /// Keep the handoff that an iteration was given.
     SaveHandoff {
         /// Which iteration gets it.
@@ -148,7 +154,7 @@ pub enum Effect {
         /// The whole message.
         text: String,
     },
-    /// Read the session for its summary: `ReadEvent::Condensed` comes back, and `ReadEvent::Summarized` if a model is asked.
+    /// Read the session for its summary: `ReadEvent::TranscriptRead` comes back, and `ReadEvent::Summarized` if a model is asked.
     Summarize {
         /// Which order this is; it takes the place of any before.
         id: SummaryId,
@@ -207,6 +213,11 @@ pub enum Effect {
     LogRun(Box<RunNews>),
     /// Leave, with this exit code, after everything has been written.
     Quit(i32),
+}
+
+/// The order to write this to the run's log.
+pub(in crate::app) fn run_event(news: RunNews) -> Effect {
+    Effect::LogRun(Box::new(news))
 }
 
 /// What one event has the shell do, in order.
@@ -284,8 +295,21 @@ pub struct Preparation {
     pub iteration: IterationId,
     /// The message, where one is sent.
     pub handoff: Option<String>,
+    /// The session that is resumed is made of this one.
+    pub copy: Option<ReplacedCopy>,
     /// What `pre_reboot` is given; `None` where it is not run.
     pub hook: Option<RebootResult>,
+}
+
+/// A copy of the conversation that was replaced in place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacedCopy {
+    /// The session in whose transcript it stands.
+    pub from: SessionId,
+    /// The nonce of the handoff that has taken its place.
+    pub nonce: String,
+    /// The session that it gets.
+    pub to: SessionId,
 }
 
 /// What the user's own commands around a reboot are given as JSON.

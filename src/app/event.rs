@@ -12,7 +12,7 @@ use crate::{
     },
     api::wire::{Control, Report},
     breakpoint::git::GitState,
-    bridge::{self, Absence},
+    bridge::{self, Absence, OrderId, ToolsBy},
     config::Config,
     guard::Reading,
     handoff::{IncludedFile, signal::Signal, summary::Outcome},
@@ -58,6 +58,15 @@ pub enum Event {
         call: CallId,
         /// What was seen.
         report: Report,
+    },
+    /// The hosted agent calls a tool.
+    ToolCalled {
+        /// Which call waits for the answer.
+        call: CallId,
+        /// Which agent.
+        caller: bridge::Caller,
+        /// What it calls.
+        tool: bridge::Tool,
     },
     /// The supervisor was told to end by a signal or because its terminal is gone.
     ShutdownAsked {
@@ -109,8 +118,29 @@ pub enum BridgeEvent {
         /// Why it is not, if so.
         absence: Option<Absence>,
     },
+    /// How the agent of this iteration is given its tools.
+    ToolsGiven {
+        /// Whose agent.
+        iteration: IterationId,
+        /// How.
+        by: ToolsBy,
+    },
     /// It has said something.
     Said(Box<bridge::Report>),
+    /// An order was taken back, or could not be.
+    Cancelled {
+        /// The order.
+        id: OrderId,
+        /// Whether a process has taken it, and may carry it out.
+        was_taken: bool,
+    },
+    /// The order to replace the conversation was revoked, or could not be.
+    Revoked {
+        /// The order.
+        id: OrderId,
+        /// Whether the client had not asked for the text yet, and gets it no more.
+        in_time: bool,
+    },
 }
 
 /// What comes from the host terminal.
@@ -315,12 +345,12 @@ pub enum ReadEvent {
     Task(Result<String, String>),
     /// The configuration files changed and are good.
     Config(Box<Config>),
-    /// The session was read for its summary.
-    Condensed {
+    /// The transcript has been written to its end, as far as can be seen, and read.
+    TranscriptRead {
         /// For which order.
         id: SummaryId,
-        /// The summary without a model, or why there is none.
-        text: Result<String, String>,
+        /// Why there is nothing to summarize.
+        read: Result<(), String>,
     },
     /// A model was asked for a summary.
     Summarized {
@@ -435,6 +465,8 @@ pub enum TimerId {
     SaveNotes(u64),
     /// The bridge should have spoken by now.
     Bridge(IterationId),
+    /// An order for the bridge should have been taken, or answered, by now.
+    Order(OrderId),
 }
 
 /// A summary that was ordered. Answers to an older order are dropped.

@@ -5,12 +5,13 @@
 use std::time::Duration;
 
 use crate::{
-    agent::claude::prompt_box::PromptBox,
+    agent::claude::prompt_box::{self, PromptBox},
     api::wire::AgentState,
     autopilot::{Spent, prompt},
+    bridge::Link,
     clock::At,
     guard::{Figure, Source, Threshold},
-    lineage::{Cause, EndReason, Iteration, Way},
+    lineage::{Cause, EndReason, Iteration, TokenTotals, Way},
     transcript::Tokens,
 };
 
@@ -43,6 +44,9 @@ pub fn agent_reason(model: &Model) -> Option<String> {
             .map(|one| one.about.clone()),
         AgentState::Unknown if agent.listing => {
             Some("its agent view is open, Esc returns to the session".to_owned())
+        }
+        AgentState::Unknown if agent.activity.dialog_seen => {
+            Some("a dialog or a list is open (seen by the bridge)".to_owned())
         }
         AgentState::Unknown if agent.activity.box_seen => {
             Some("a dialog, a list or a viewer has the place of the prompt box".to_owned())
@@ -88,16 +92,55 @@ pub const UNSENT: &str = "unsent prompt";
 /// The word for a session that another process goes on with.
 pub const ELSEWHERE: &str = "elsewhere";
 
+/// Why the conversation cannot be replaced inside the running client now, if so.
+#[must_use]
+pub fn replace_refusal(model: &Model) -> Option<String> {
+    let agent = &model.session.agent;
+    if model.is_generic() {
+        return Some("this agent runs no mods".to_owned());
+    }
+    if agent.state == AgentState::Exited {
+        return Some("the agent has ended".to_owned());
+    }
+    if agent.bridge.of(model.session.id).is_some() {
+        return None;
+    }
+    Some(match &agent.bridge.link {
+        Link::Absent(why) => format!("the bridge is not in force: {why}"),
+        _ => "the bridge has not reported yet".to_owned(),
+    })
+}
+
+/// Whether the reboot under way replaces the conversation in place.
+#[must_use]
+pub fn goes_in_place(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| attempt.kind == Kind::InPlace)
+}
+
+/// Whether the conversation is replaced and the turn behind it has not begun: figures that come now are of the one before.
+pub(in crate::app) fn awaits_replaced_turn(model: &Model) -> bool {
+    let attempt = model
+        .reboot
+        .attempt
+        .as_ref()
+        .filter(|_| goes_in_place(model));
+    attempt
+        .is_some_and(|attempt| attempt.has_begun() && !attempt.is_proven() && !attempt.is_overdue())
+}
+
 /// What blocks a reboot now, by word; empty at a safe moment. A person who has approved does not block it
 /// by typing.
 #[must_use]
 pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     let agent = &model.session.agent;
+    // What goes on in the background goes on with the process, and the prompt box keeps what it holds.
+    let in_place = goes_in_place(model);
     let mut blocks = Vec::new();
     if matches!(agent.state, AgentState::Busy | AgentState::Starting) {
         blocks.push("turn");
     }
-    if !agent.background.is_empty() {
+    if !agent.background.is_empty() && !in_place {
         blocks.push("background task");
     }
     let by_person = model
@@ -107,13 +150,19 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
         .is_some_and(|attempt| attempt.approved == Some(Approval::Person));
     // The list hides whether a turn runs: the hooks alone say it then.
     if agent.state == AgentState::Unknown && !(agent.listing && by_person) {
-        blocks.push("unknown");
+        blocks.push(if agent.activity.dialog_seen {
+            "dialog"
+        } else {
+            "unknown"
+        });
     }
     if agent.state == AgentState::Elsewhere && !by_person {
         blocks.push(ELSEWHERE);
     }
     // What is typed into the agent view is the task of yet another session; the session itself is ended from there too.
-    if agent.state == AgentState::Dialog || (agent.listing && !by_person) {
+    if agent.state == AgentState::Dialog
+        || (agent.listing && !by_person && !agent.activity.dialog_seen)
+    {
         blocks.push("dialog");
     }
     if is_typing(model) && !by_person {
@@ -122,7 +171,7 @@ pub fn blocked_by(model: &Model) -> Vec<&'static str> {
     if model.view.external.is_some() && !by_person {
         blocks.push(EDITOR);
     }
-    if unsent(model) == Unsent::Unreadable {
+    if unsent(model) == Unsent::Unreadable && !in_place {
         blocks.push(UNSENT);
     }
     if agent.state == AgentState::Exited {
@@ -168,6 +217,15 @@ pub fn unsent(model: &Model) -> Unsent {
     // Of other programs no prompt box is known.
     if model.is_generic() || model.session.saying.is_some() || is_text_of_ours(model) {
         return Unsent::Nothing;
+    }
+    if let Some(draft) = model.session.agent.bridge.draft(model.session.id)
+        && model.session.agent.state != AgentState::Exited
+    {
+        return if prompt_box::stands_for_more(&draft.text) {
+            Unsent::Unreadable
+        } else {
+            Unsent::Text(draft.text.clone())
+        };
     }
     match &model.session.agent.prompt_box {
         PromptBox::Holds(draft) => draft.text().map_or(Unsent::Unreadable, Unsent::Text),
@@ -275,8 +333,16 @@ pub fn is_quiet(model: &Model) -> bool {
 /// What an iteration of this run has cost, in US dollars; of the one that runs, by now.
 #[must_use]
 pub fn cost_of(iteration: &Iteration, model: &Model) -> Option<f64> {
-    let now = model.session.spending.total();
+    let now = model.session.spending.cost();
     now.filter(|_| iteration.is_open()).or(iteration.cost_usd)
+}
+
+/// How many tokens went in and came out in an iteration of this run; in the one that runs, by now.
+#[must_use]
+pub fn totals_of(iteration: &Iteration, model: &Model) -> TokenTotals {
+    let now = model.session.spending.tokens();
+    let now = now.filter(|_| iteration.is_open());
+    now.unwrap_or(iteration.tokens)
 }
 
 /// How far the run has gone.
@@ -387,7 +453,7 @@ pub(in crate::app) fn fresh_load(model: &Model) -> Option<Tokens> {
 fn handoff_size(one: &Iteration) -> Option<Tokens> {
     match (&one.reboot, one.cause) {
         (_, Some(Cause::Undo | Cause::Recovery | Cause::AgentExit)) => None,
-        (Some(record), _) => (record.way == Way::Fresh).then_some(record.handoff_tokens),
+        (Some(record), _) => (record.way != Way::Trim).then_some(record.handoff_tokens),
         (None, cause) => cause.is_none().then_some(Tokens(0)),
     }
 }

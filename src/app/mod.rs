@@ -11,6 +11,7 @@ pub mod event;
 pub mod facts;
 pub mod metrics;
 pub mod model;
+pub mod orders;
 pub mod outside;
 pub mod reboot;
 pub mod session;
@@ -20,8 +21,8 @@ pub use draft::{breakpoint, checkpoint, handoff, record, scratchpad, signal, sum
 pub use effect::{Effect, Effects};
 pub use event::Event;
 pub use model::Model;
-pub use outside::{control, news, report, reported, restore};
-pub use reboot::{ending, iteration, leave, moment, say, trim, unsent};
+pub use outside::{control, news, report, reported, restore, tools};
+pub use reboot::{ending, in_place, iteration, leave, moment, say, trim, unsent};
 pub use session::{
     activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless,
     host_output, human, places, process, signs, turn,
@@ -171,6 +172,7 @@ fn answer(model: &mut Model, event: Event) -> Vec<Effect> {
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
         Event::Reported { call, report } => reported::reported(model, call, report),
+        Event::ToolCalled { call, caller, tool } => tools::called(model, call, caller, tool),
         Event::ShutdownAsked { signal } => control::quit(model, INTERRUPTED, Some(signal)),
         Event::TerminalLost => autopilot::headless(model),
         Event::PlacesChecked(seen) => places::checked(model, &seen),
@@ -286,7 +288,7 @@ fn read(model: &mut Model, event: ReadEvent) -> Vec<Effect> {
         ReadEvent::Recording { iteration, cast } => replay::read(model, iteration, cast),
         ReadEvent::Task(task) => autopilot::task_read(model, task),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
-        ReadEvent::Condensed { id, text } => summary::condensed(model, id, text),
+        ReadEvent::TranscriptRead { id, read } => summary::transcript_read(model, id, &read),
         ReadEvent::Summarized { id, outcome } => summary::answered(model, id, outcome),
         ReadEvent::Moved { session } => daemon::found(model, session),
         ReadEvent::MovedEnded { holds, left } => process::moved_ended(model, holds, left),
@@ -315,6 +317,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::ClientWords => client_limit::look(model),
         TimerId::SaveNotes(epoch) => scratchpad::timer(model, epoch),
         TimerId::Bridge(iteration) => bridge::look(model, iteration),
+        TimerId::Order(id) => orders::timer(model, id),
     }
 }
 

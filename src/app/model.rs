@@ -19,6 +19,7 @@ pub mod happened;
 pub mod heard;
 pub mod history;
 pub mod moments;
+pub mod orders;
 pub mod outside;
 pub mod panels;
 pub mod reading;

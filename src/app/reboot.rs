@@ -7,6 +7,8 @@
 //!                                                 └─► failed                      └──── rolling back ────────┘─► failed
 //! ```
 //!
+//! A reboot in place skips `ending` and `starting` ([`in_place`]).
+//!
 //! Before the old agent is touched, the step `preparing` makes and checks what the new one needs: else the reboot is refused
 //! with the reason, and the old agent goes on.
 //!
@@ -19,6 +21,7 @@
 //! may come before the step that waits for it.
 
 pub mod ending;
+pub mod in_place;
 pub mod iteration;
 pub mod leave;
 pub mod moment;
@@ -34,11 +37,11 @@ mod steps;
 use crate::{
     api::wire::AgentState,
     clean,
-    config::RebootMode,
+    config::{RebootMode, RebootWay},
     guard::Level,
     handoff::Handoff,
     lineage::{
-        Cause, Way,
+        Cause, IterationId, Way,
         journal::{JournalEntry, Step},
     },
     transcript::SessionId,
@@ -52,7 +55,7 @@ use crate::app::{
     model::{
         Model, Overlay,
         reading::Reading,
-        reboot::{Launch, Phase, Prepared, Proof, WITHDRAWN},
+        reboot::{Launch, Phase, Prepared, Proof, Replaced, WITHDRAWN},
         trim::Preview,
     },
 };
@@ -63,10 +66,10 @@ pub use crate::app::{
 
 use automatic::breaker;
 pub use automatic::{after, consider, held_up, session_changed, tick};
-pub use banner::{Banner, banner};
+pub use banner::{Banner, banner, wish};
 pub use prepare::prepared;
-pub use steps::{advance, draft_kept};
-use steps::{end_attempt, enter, waiting};
+pub use steps::{advance, draft_kept, draft_read};
+use steps::{end_attempt, enter, finish, waiting};
 
 /// How many turns `d` puts a reboot off.
 pub(super) const DEFER_TURNS: u32 = 3;
@@ -74,6 +77,9 @@ pub(super) const DEFER_TURNS: u32 = 3;
 impl Attempt {
     fn new(model: &mut Model, kind: Kind, cause: Cause) -> Self {
         let epoch = model.next_epoch();
+        // It is answered by that.
+        model.reboot.wish = None;
+        model.reboot.refused = None;
         Self {
             id: model.reboot.new_ids.reboot,
             kind,
@@ -84,10 +90,12 @@ impl Attempt {
             from: model.session.iteration,
             old: model.session.id,
             new: match kind {
-                Kind::Fresh | Kind::Trim => model.reboot.new_ids.session,
+                // Where the conversation is replaced in place, the session that begins is the one that ends.
+                Kind::Fresh | Kind::InPlace | Kind::Trim => model.reboot.new_ids.session,
                 Kind::Undo(session, _) => session,
                 Kind::Restart => model.session.id,
             },
+            replaced: None,
             used: model.used(),
             preview: Preview::default(),
             approved: None,
@@ -96,6 +104,15 @@ impl Attempt {
             trimmed: None,
             failure: None,
             epoch,
+        }
+    }
+
+    /// The session that begins.
+    fn next(&self) -> SessionId {
+        if self.kind == Kind::InPlace {
+            self.old
+        } else {
+            self.new
         }
     }
 
@@ -113,7 +130,7 @@ impl Attempt {
             step,
             way: self.kind.way(),
             old_session: Some(self.old),
-            new_session: Some(self.new),
+            new_session: Some(self.next()),
             nonce: self
                 .handoff
                 .as_ref()
@@ -160,6 +177,9 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<Vec<Effec
     let attempt = Attempt::new(model, Kind::Fresh, cause);
     model.reboot.attempt = Some(attempt);
     model.reboot.failure = None;
+    if model.config.reboot.way == RebootWay::InPlace {
+        in_place::prefer(model);
+    }
     let mut effects = enter(model, Phase::Armed);
     if asked {
         effects.extend(shown_to(model, cause));
@@ -208,27 +228,55 @@ pub fn request_by(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
     if way == Way::Trim && model.is_generic() {
         return Err(trim::NotOffered::Generic.to_string());
     }
+    if way == Way::InPlace
+        && let Some(why) = in_place::refusal(model)
+    {
+        return Err(format!("no reboot in place: {why}"));
+    }
     let mut effects = request(model, Cause::Ctl, true)?;
     effects.extend(trim::choose(model, way)?);
     Ok(effects)
 }
 
-/// Resumes the session that the last reboot ended; the present one stays in the history.
+/// Resumes the session that the last reboot ended; the present one stays in the history. A reboot whose new agent runs need not
+/// wait for its proof: it is closed as one that was not confirmed.
 pub fn undo(model: &mut Model) -> Result<Vec<Effect>, String> {
+    let mut effects = Vec::new();
     if let Some(attempt) = &model.reboot.attempt {
-        return Err(format!("a reboot is under way: {}", attempt.step()));
+        if !attempt.awaits_proof() {
+            return Err(format!("a reboot is under way: {}", attempt.step()));
+        }
+        effects = finish(model, false);
+        // What is still to be typed was for this session.
+        model.session.saying = None;
     }
     let record = model
         .current_iteration()
         .and_then(|one| one.reboot.as_ref());
-    let Some(old) = record.and_then(|record| record.old_session) else {
+    let Some((old, nonce)) = record.and_then(|one| Some((one.old_session?, one.nonce.clone())))
+    else {
         return Err("nothing to undo: this iteration was not begun by a reboot".to_owned());
     };
-    Ok(bring_back(model, old, "your undo"))
+    let replaced = nonce.map(|nonce| Replaced {
+        session: old,
+        nonce,
+    });
+    let parent = model.current_iteration().and_then(|one| one.parent);
+    // A card that offers the undo has been answered.
+    model.view.card = None;
+    effects.extend(bring_back(model, old, replaced, parent, "your undo"));
+    Ok(effects)
 }
 
 /// Ends the present session and resumes an earlier one; the present one stays in the history.
-pub fn resume_earlier(model: &mut Model, session: SessionId) -> Result<Vec<Effect>, String> {
+///
+/// Of one whose conversation was `replaced` in place, what stands before that; the iteration is its number in this run.
+pub fn resume_earlier(
+    model: &mut Model,
+    session: SessionId,
+    replaced: Option<Replaced>,
+    iteration: Option<IterationId>,
+) -> Result<Vec<Effect>, String> {
     if let Some(attempt) = &model.reboot.attempt {
         return Err(format!("a reboot is under way: {}", attempt.step()));
     }
@@ -238,16 +286,29 @@ pub fn resume_earlier(model: &mut Model, session: SessionId) -> Result<Vec<Effec
     if model.is_generic() {
         return Err("this agent has no sessions to resume".to_owned());
     }
-    if model.session.id == session {
+    if model.session.id == session && replaced.is_none() {
         return Err("this is the present session".to_owned());
     }
-    Ok(bring_back(model, session, "your choice of a session"))
+    let held_by = "your choice of a session";
+    Ok(bring_back(model, session, replaced, iteration, held_by))
 }
 
-fn bring_back(model: &mut Model, session: SessionId, held_by: &'static str) -> Vec<Effect> {
-    let parent = model.lineage.newest_in(session);
+fn bring_back(
+    model: &mut Model,
+    session: SessionId,
+    replaced: Option<Replaced>,
+    iteration: Option<IterationId>,
+    held_by: &'static str,
+) -> Vec<Effect> {
     model.happened.taken_over = Some(held_by);
-    resume(model, Kind::Undo(session, parent), Cause::Undo)
+    let Some(replaced) = replaced else {
+        let parent = model.lineage.newest_in(session);
+        return resume(model, Kind::Undo(session, parent), Cause::Undo, None);
+    };
+    // No session had the number of a reboot, and none begins with it: a copy that is not needed after all is in no one's way.
+    let copy = SessionId::new(model.reboot.new_ids.reboot);
+    let kind = Kind::Undo(copy, iteration);
+    resume(model, kind, Cause::Undo, Some(replaced))
 }
 
 /// Resumes the same session after its process has ended by itself.
@@ -255,12 +316,13 @@ pub fn restart(model: &mut Model) -> Vec<Effect> {
     if model.session.agent.state != AgentState::Exited || model.reboot.attempt.is_some() {
         return Vec::new();
     }
-    resume(model, Kind::Restart, Cause::AgentExit)
+    resume(model, Kind::Restart, Cause::AgentExit, None)
 }
 
 /// Resuming a session loses nothing and sends nothing, so it needs no review and no journal.
-fn resume(model: &mut Model, kind: Kind, cause: Cause) -> Vec<Effect> {
+fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced>) -> Vec<Effect> {
     let mut attempt = Attempt::new(model, kind, cause);
+    attempt.replaced = replaced;
     attempt.approved = Some(Approval::Person);
     attempt.force = true;
     model.reboot.attempt = Some(attempt);
@@ -347,6 +409,9 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<Vec<Effect>, Str
     if let Some(why) = editor_refusal(model).or_else(|| trim::refusal(model)) {
         return Err(why);
     }
+    if let Some(why) = in_place::approval_refusal(model, approval) {
+        return Err(why);
+    }
     let message = model.draft.handoff.current().clone();
     let Some(attempt) = &mut model.reboot.attempt else {
         return Err("no reboot waits for an approval: `pitstop ctl reboot` begins one".to_owned());
@@ -379,6 +444,13 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
     match &model.reboot.attempt {
         Some(attempt) if attempt.is_harmless() => {}
         Some(attempt) => return Err(format!("too late to cancel: {}", attempt.step())),
+        // The one that was refused is over: what is left of it is the banner.
+        None if defer && model.reboot.refused.take().is_some() => {}
+        None if wish(model).is_some() => {
+            model.reboot.wish = None;
+            model.info("the agent's wish is put aside");
+            return Ok(Vec::new());
+        }
         None => return Err("no reboot to cancel".to_owned()),
     }
     close_review(model);
@@ -395,6 +467,9 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
     };
     if !defer {
         model.happened.taken_over = Some("your cancel");
+    }
+    if model.reboot.attempt.is_none() {
+        return Ok(Vec::new());
     }
     Ok(end_attempt(model, Phase::Failed, Some(why)))
 }
@@ -444,7 +519,15 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) {
     let Some(handoff) = &attempt.handoff else {
         return;
     };
-    if attempt.kind == Kind::Trim || !attempt.has_begun() || !handoff.marker.is_in(prompt) {
+    if attempt.kind == Kind::Trim || !attempt.has_begun() {
+        return;
+    }
+    let in_place = attempt.kind == Kind::InPlace;
+    if in_place && in_place::is_go(prompt, &handoff.marker.nonce) {
+        attempt.set_proof(Proof::Seen);
+        return;
+    }
+    if !handoff.marker.is_in(prompt) {
         return;
     }
     let changed = clean::composed(prompt.trim_end()) != clean::composed(&handoff.text);
@@ -470,6 +553,10 @@ pub fn exited(model: &mut Model, exit: &Exit) -> (bool, Vec<Effect>) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return (false, given_up);
     };
+    if let Phase::Replacing(replacing) = &mut attempt.phase {
+        in_place::agent_ended(replacing, &exit.to_string());
+        return (true, given_up);
+    }
     // In any other phase it is the old one that is gone.
     if let Some(launch) = attempt.phase.launch_mut() {
         *launch = Launch::Failed(format!("the new agent ended at once: {exit}"));

@@ -53,12 +53,15 @@ mod feed;
 mod handoff;
 mod history;
 mod hookless;
+mod in_place;
 mod input;
+mod orders;
 mod promises;
 mod reboot;
 mod say;
 mod scratchpad;
 mod summary;
+mod tools;
 mod tour;
 mod trim;
 
@@ -221,8 +224,8 @@ impl Bench {
                         done.push(Effect::WriteScratchpad { base, text });
                     }
                     Effect::Summarize { id, ask: false } if self.reads => {
-                        let text = Err("nothing was said yet".to_owned());
-                        answers.push(Event::Read(ReadEvent::Condensed { id, text }));
+                        let read = Err("nothing was said yet".to_owned());
+                        answers.push(Event::Read(ReadEvent::TranscriptRead { id, read }));
                     }
                     Effect::Paste(pieces) => {
                         if self.shows && !self.model.is_generic() {
@@ -363,6 +366,14 @@ impl Bench {
             _ => None,
         });
         start.expect("the old agent is gone: the new one is started")
+    }
+
+    /// Goes on until the handoff has arrived in the new session; returns what that brings about.
+    fn rebooted_to_new(&mut self) -> Vec<Effect> {
+        let start = self.rebooted();
+        self.spawned(3);
+        self.started(NEW);
+        self.prompted(NEW, &start.prompt.expect("the handoff"))
     }
 }
 

@@ -29,6 +29,8 @@ pub enum Absence {
     SwitchedOff,
     /// A flag of the user's keeps mods out.
     Flag(&'static str),
+    /// Settings switch hooks off, and mods with them: whose they are.
+    HooksOff(&'static str),
     /// The client does not run mods yet: its version.
     TooOld(String),
     /// The mods could not be written, and why.
@@ -49,6 +51,7 @@ impl Absence {
             Self::OtherAgent => "other_agent",
             Self::SwitchedOff => "switched_off",
             Self::Flag(_) => "flag",
+            Self::HooksOff(_) => "hooks_off",
             Self::TooOld(_) => "too_old",
             Self::NotWritten(_) => "not_written",
             Self::OtherProtocol(_) => "other_protocol",
@@ -58,12 +61,24 @@ impl Absence {
     }
 }
 
+/// Whether a client of this version is too old for mods. One that is not known may be new enough: an old client passes the flag
+/// over (measured with 2.1.197).
+#[must_use]
+pub fn too_old(version: Option<&str>) -> Option<Absence> {
+    let version = version?;
+    let mut numbers = version.split(['.', '-', ' ']).map(str::parse::<u32>);
+    let mut next = || numbers.next().and_then(Result::ok).unwrap_or(0);
+    let is_old = [next(), next(), next()] < FIRST_VERSION;
+    is_old.then(|| Absence::TooOld(version.to_owned()))
+}
+
 impl fmt::Display for Absence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherAgent => f.write_str("this agent runs no mods"),
             Self::SwitchedOff => f.write_str("[agent] bridge is false"),
             Self::Flag(flag) => write!(f, "{flag} keeps mods out"),
+            Self::HooksOff(whose) => write!(f, "{whose} switch hooks off, and mods with them"),
             Self::TooOld(version) => {
                 let [major, minor, patch] = FIRST_VERSION;
                 write!(
@@ -75,9 +90,9 @@ impl fmt::Display for Absence {
             Self::OtherProtocol(found) => {
                 write!(f, "it speaks protocol {found}, this pitstop {PROTOCOL}")
             }
-            Self::NoHello => f.write_str(
-                "it has not reported: are hooks switched off, or mods forbidden by managed settings?",
-            ),
+            Self::NoHello => {
+                f.write_str("it has not reported: are mods forbidden by managed settings?")
+            }
             Self::Silent => f.write_str("it has ceased to report"),
         }
     }
@@ -162,6 +177,10 @@ pub struct Heard {
     pub draft: Option<Draft>,
     /// Whether a turn runs, once that is known.
     pub turn: Option<bool>,
+    /// How many turns it has reported the end of.
+    pub turns_ended: u64,
+    /// How many of these a figure has followed.
+    pub turns_measured: u64,
     /// Who submitted the last prompt.
     pub origin: Option<String>,
     /// Its last usage that named categories.

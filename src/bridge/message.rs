@@ -42,7 +42,7 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    fn new(field: &'static str, expected: impl Into<String>) -> Self {
+    pub(super) fn new(field: &'static str, expected: impl Into<String>) -> Self {
         let expected = expected.into();
         Self { field, expected }
     }
@@ -134,6 +134,52 @@ pub struct OrderBody {
     pub order: OrderId,
 }
 
+/// What makes the client compact, by its own words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// The person's `/compact`.
+    Manual,
+    /// The client itself: its threshold, or a prompt that was too long.
+    Auto,
+    /// A mod, ours or another.
+    Plugin,
+    /// In a way that we do not know, or one that changes nothing yet.
+    #[serde(other)]
+    Other,
+}
+
+/// The body of `compact`, beside its [`Sender`]: the client is about to compact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct CompactBody {
+    /// Counts the compactions of its process: one is asked about again until it is decided.
+    pub compaction: u64,
+    /// What makes it compact.
+    pub trigger: Trigger,
+    /// The order of ours that does.
+    pub order: Option<OrderId>,
+}
+
+/// What becomes of a compaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum Decision {
+    /// It is not decided yet.
+    Wait,
+    /// The client goes its own way.
+    Client,
+    /// The conversation stays as it is.
+    Skip {
+        /// Why, as the client shows it.
+        why: String,
+    },
+    /// This takes the place of the conversation.
+    Replace {
+        /// The text.
+        text: String,
+    },
+}
+
 /// The prompt box.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Draft {
@@ -162,7 +208,7 @@ pub struct Usage {
     pub used: Option<Tokens>,
     /// The whole window.
     pub window: Tokens,
-    /// Where the client compacts by itself, if it does.
+    /// Where the client compacts by itself, if it does before the service refuses a request.
     pub compacts_at: Option<Tokens>,
     /// What the session has cost so far, in US dollars, by the client's estimate.
     pub cost_usd: Option<f64>,
@@ -353,7 +399,7 @@ fn rows(rows: Vec<CategoryBody>) -> Result<Vec<Category>, Invalid> {
     rows.into_iter().map(row).collect()
 }
 
-/// Why the prompt box did not take a text.
+/// Why a text was not taken: nothing was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -363,6 +409,12 @@ pub enum Refusal {
     NoComposer,
     /// A remote surface was asked and did not answer.
     Unanswered,
+    /// The prompt box holds a text that was not submitted.
+    Draft,
+    /// A turn runs.
+    Turn,
+    /// The client has not sent its reminders in this conversation, which come with a typed prompt.
+    Reminders,
     /// For a reason that we do not know.
     #[serde(other)]
     Unknown,
@@ -375,8 +427,12 @@ pub enum Outcome {
     Draft(Draft),
     /// The prompt box took the text, or why not.
     Filled(Result<(), Refusal>),
-    /// The prompt entered the session, or waits there for the running turn's end.
+    /// The prompt entered the session.
     Submitted,
+    /// It was not submitted, and why.
+    Refused(Refusal),
+    /// It may have been submitted, and what went wrong.
+    Unsure(String),
     /// The conversation was replaced.
     Replaced,
     /// Nothing was done, and why.
@@ -397,6 +453,12 @@ pub enum OutcomeBody {
         refusal: Option<Refusal>,
     },
     Submitted,
+    Refused {
+        refusal: Refusal,
+    },
+    Unsure {
+        why: String,
+    },
     Replaced,
     Failed {
         why: String,
@@ -413,6 +475,8 @@ impl OutcomeBody {
                 Outcome::Filled(Err(refusal.unwrap_or(Refusal::Unknown)))
             }
             Self::Submitted => Outcome::Submitted,
+            Self::Refused { refusal } => Outcome::Refused(refusal),
+            Self::Unsure { why } => Outcome::Unsure(clean::stripped(&why, REASON_LIMIT)),
             Self::Replaced => Outcome::Replaced,
             Self::Failed { why } => Outcome::Failed(clean::stripped(&why, REASON_LIMIT)),
         })
@@ -497,6 +561,10 @@ mod tests {
         assert_eq!(
             outcome(r#"{"order":1,"outcome":"filled","filled":false}"#),
             Some(Outcome::Filled(Err(Refusal::Unknown)))
+        );
+        assert_eq!(
+            outcome(r#"{"order":1,"outcome":"refused","refusal":"reminders"}"#),
+            Some(Outcome::Refused(Refusal::Reminders))
         );
     }
 

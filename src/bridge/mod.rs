@@ -9,6 +9,7 @@
 //!   POST /bridge/poll     ──▶ an order that waits for this session, or none after a while
 //!   POST /bridge/take     the order's number ──▶ whether it is the caller's           the first who asks has it
 //!   POST /bridge/answer   what came of it
+//!   POST /bridge/compact  ──▶ what a compaction that is about to begin leaves      by the second mod, `pitstop-answer`
 //! ```
 //!
 //! Each names the session and the process (*instance*) that it comes from: a fork, a spare process of the client and one that
@@ -22,14 +23,16 @@ mod files;
 mod link;
 mod message;
 mod orders;
+mod tools;
 
-pub use files::{FILES, FIRST_VERSION};
-pub use link::{Absence, Heard, Link, SILENCE};
+pub use files::{FILES, FIRST_VERSION, text_of};
+pub use link::{Absence, Heard, Link, SILENCE, too_old};
 pub use message::{
-    Category, CategoryKind, Draft, Fact, FactBody, HelloBody, InstanceName, Invalid, OrderBody,
-    Outcome, OutcomeBody, Refusal, Sender, TurnEnd, Usage,
+    Category, CategoryKind, CompactBody, Decision, Draft, Fact, FactBody, HelloBody, InstanceName,
+    Invalid, OrderBody, Outcome, OutcomeBody, Refusal, Sender, Trigger, TurnEnd, Usage,
 };
 pub use orders::{Order, OrderId, Orders, Rejection, Waiting};
+pub use tools::{Caller, TOOLS, Tool, ToolBody, ToolsBy};
 
 use crate::transcript::SessionId;
 
@@ -60,6 +63,8 @@ pub enum Said {
     Polled,
     /// Something happened.
     Fact(Fact),
+    /// It has what is to take the place of its conversation, by this order.
+    HandedOut(OrderId),
     /// This came of an order.
     Answered(OrderId, Outcome),
 }

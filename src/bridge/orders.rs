@@ -2,8 +2,11 @@
 //!
 //! ```text
 //!   place ──▶ waiting ──poll──▶ shown, and still waiting ──take──▶ taken by one process ──answer──▶ gone
-//!                └── cancel ──▶ gone                                  └── forget (its process is gone)
+//!                └── cancel ──▶ gone                                  └── nothing more: gone when there are too many
 //! ```
+//!
+//! What replaces a conversation is handed out only when the client asks for it, in mid-compaction, and once: until then the
+//! order can be revoked although it was taken.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -40,24 +43,27 @@ pub enum Order {
     ReadDraft,
     /// Put nothing into the prompt box: the answer says whether a dialog has the keys.
     Probe,
-    /// Put this into the prompt box in the place of what stands there.
+    /// Put this into the prompt box, if that is empty.
     FillDraft {
         /// The text.
         text: String,
         /// Where the cursor is to stand, in UTF-16 units.
         cursor: usize,
     },
-    /// Submit a prompt of its own, without the prompt box.
+    /// Submit a prompt without the prompt box, if no turn runs, no dialog has the keys and the prompt box is empty.
     SubmitPrompt {
         /// The text.
         text: String,
     },
     /// Put this in the place of the conversation, then begin a turn.
     ReplaceConversation {
-        /// What the new conversation begins with.
+        /// What the new conversation begins with: handed out once, when the client asks what its compaction leaves.
+        #[serde(skip)]
         text: String,
         /// What stands in the turn's prompt, to know it again.
         nonce: String,
+        /// Whether the running turn is stopped for it.
+        interrupt: bool,
     },
 }
 
@@ -68,7 +74,9 @@ impl Order {
         match outcome {
             Outcome::Draft(_) => matches!(self, Self::ReadDraft),
             Outcome::Filled(_) => matches!(self, Self::Probe | Self::FillDraft { .. }),
-            Outcome::Submitted => matches!(self, Self::SubmitPrompt { .. }),
+            Outcome::Submitted | Outcome::Refused(_) | Outcome::Unsure(_) => {
+                matches!(self, Self::SubmitPrompt { .. })
+            }
             Outcome::Replaced => matches!(self, Self::ReplaceConversation { .. }),
             Outcome::Failed(_) => true,
         }
@@ -107,6 +115,8 @@ struct Placed {
     session: SessionId,
     order: Order,
     taken_by: Option<InstanceName>,
+    /// Whether the client has what replaces its conversation.
+    is_handed_out: bool,
 }
 
 #[derive(Debug)]
@@ -230,20 +240,53 @@ impl Orders {
         if self.placed.len() >= ORDER_COUNT {
             self.placed.pop_first();
         }
-        let taken_by = None;
         let placed = Placed {
             session,
             order,
-            taken_by,
+            taken_by: None,
+            is_handed_out: false,
         };
         self.placed.insert(id, placed);
     }
 
-    /// The core takes an order back; false if a process has taken it, which may carry it out.
+    /// The core takes an order back; false if a process has taken it, which may carry it out and answer it still.
     pub fn cancel(&mut self, id: OrderId) -> bool {
-        self.placed
-            .remove(&id)
-            .is_none_or(|placed| placed.taken_by.is_none())
+        let placed = self.placed.get(&id);
+        let was_taken = placed.is_some_and(|placed| placed.taken_by.is_some());
+        if !was_taken {
+            self.placed.remove(&id);
+        }
+        !was_taken
+    }
+
+    /// The core takes back what replaces a conversation, although the order was taken; false if the client has it already.
+    pub fn revoke(&mut self, id: OrderId) -> bool {
+        let handed_out = self.placed.get(&id).is_none_or(|one| one.is_handed_out);
+        if !handed_out {
+            self.placed.remove(&id);
+        }
+        !handed_out
+    }
+
+    /// The client is about to compact because of this order: what takes the place of its conversation, and the process that has
+    /// taken the order. Nothing if it is cancelled, was not taken, or has it already.
+    pub fn hand_out(&mut self, session: SessionId, id: OrderId) -> Option<(String, InstanceName)> {
+        let placed = self.placed.get_mut(&id)?;
+        let Order::ReplaceConversation { text, .. } = &placed.order else {
+            return None;
+        };
+        if placed.session != session || placed.is_handed_out {
+            return None;
+        }
+        let handed_out = (text.clone(), placed.taken_by.clone()?);
+        placed.is_handed_out = true;
+        Some(handed_out)
+    }
+
+    /// The client's version, by the hello of a process.
+    #[must_use]
+    pub fn client_of(&self, instance: &InstanceName) -> Option<&str> {
+        self.instances.get(instance).map(|one| one.client.as_str())
     }
 }
 
@@ -341,6 +384,35 @@ mod tests {
         orders.place(OrderId(8), session(1), Order::ReadDraft);
         orders.take(&sender("a", 1), OrderId(8));
         assert!(!orders.cancel(OrderId(8)));
+    }
+
+    #[test]
+    fn what_replaces_a_conversation_is_handed_out_once_and_to_its_session_only() {
+        let replace = || Order::ReplaceConversation {
+            text: "the handoff".into(),
+            nonce: "n1".into(),
+            interrupt: false,
+        };
+        let mut orders = greeted(&[("a", 1)]);
+        orders.place(READ, session(1), replace());
+        let shown = serde_json::to_value(orders.next(session(1))).unwrap();
+        assert_eq!(
+            shown,
+            serde_json::json!({"id": 7, "kind": "replace_conversation", "nonce": "n1", "interrupt": false})
+        );
+        assert_eq!(orders.hand_out(session(1), READ), None, "not taken yet");
+        orders.take(&sender("a", 1), READ);
+        assert_eq!(orders.hand_out(session(2), READ), None);
+        let text = orders.hand_out(session(1), READ).map(|(text, _)| text);
+        assert_eq!(text.as_deref(), Some("the handoff"));
+        assert_eq!(orders.hand_out(session(1), READ), None, "once");
+        assert!(!orders.revoke(READ), "the client has it");
+
+        orders.place(OrderId(8), session(1), replace());
+        orders.take(&sender("a", 1), OrderId(8));
+        assert!(!orders.cancel(OrderId(8)), "it was taken");
+        assert!(orders.revoke(OrderId(8)), "the client has not asked for it");
+        assert_eq!(orders.hand_out(session(1), OrderId(8)), None);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct CtlArgs {
     /// What to say; `-` reads it from standard input
     #[arg(required_if_eq("action", "say"), allow_hyphen_values = true)]
     pub text: Option<String>,
-    /// With `reboot`: how the context goes over
+    /// With `reboot`: how the context goes over: fresh, in-place or trim
     #[arg(long, value_name = "WAY", value_parser = way)]
     pub way: Option<Way>,
     /// Print the answer as one JSON object
@@ -33,7 +33,7 @@ pub struct CtlArgs {
 
 fn way(text: &str) -> Result<Way, String> {
     text.parse()
-        .map_err(|_| format!("expected fresh or trim, found {text:?}"))
+        .map_err(|_| format!("expected fresh, in-place or trim, found {text:?}"))
 }
 
 /// The orders.

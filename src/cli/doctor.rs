@@ -16,12 +16,9 @@ use super::{
     out::{self, chain, columns, complain},
 };
 use crate::{
-    api::{
-        client::{ApiClient, ClientError},
-        wire::StatusReport,
-    },
+    api::{client::ClientError, wire::StatusReport},
     clean::one_line,
-    config::load::{Flags, paths::secrets_file_here},
+    config::load::Flags,
 };
 
 /// How long a supervisor may take to answer.
@@ -135,6 +132,7 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
     checks.push(agent::session_id(here, report, &kept));
     checks.push(agent::hooks(report));
     checks.push(agent::bridge(here, report));
+    checks.push(agent::tools(here, report));
     checks.push(agent::todo_list(here, report));
     checks.push(agent::window(here, report));
     checks.push(agent::client_limit(here, report));
@@ -158,9 +156,7 @@ fn configuration(here: &Here) -> Check {
 /// The supervisor of this directory, if one answers; `Err` if there is one that does not.
 fn ask_status() -> Result<Option<StatusReport>, String> {
     let deadline = Instant::now() + ANSWER_LIMIT;
-    let file = secrets_file_here("control").map_err(|error| error.to_string())?;
-    let answer = ApiClient::from_control_file(&file).and_then(|door| door.get("/status", deadline));
-    match answer {
+    match out::try_ask(|door| door.get("/status", deadline)) {
         Ok(answer) => serde_json::from_slice(&answer.body)
             .map(Some)
             .map_err(|_| "its answer is not in the form that this version knows".to_owned()),

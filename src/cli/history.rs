@@ -416,7 +416,7 @@ fn fields(iteration: &IterationReport) -> Vec<String> {
         iteration.iteration.to_string(),
         session.chars().take(SHORT_ID).collect(),
         match iteration.way.as_deref() {
-            Some("trim") => format!("{cause}, trim"),
+            Some(way @ ("trim" | "in-place")) => format!("{cause}, {way}"),
             _ => cause,
         },
         match iteration.ended_at {

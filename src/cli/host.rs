@@ -3,7 +3,7 @@
 use std::{env, ffi::OsString, io::IsTerminal, path::PathBuf};
 
 use crate::{
-    agent::AgentKind,
+    agent::{AgentKind, demo::BRIDGE_VARIABLE},
     config::{
         error::{Fault, Style},
         load::{self, Flags, Loaded, paths::Paths},
@@ -170,6 +170,10 @@ fn host_agent(
     };
     let mut agent = program::find(&wanted, &args.args, &config, &paths)?;
     agent.env.extend(leading.iter().cloned());
+    if own_places.is_some() {
+        // What people are shown is all of it.
+        agent.env.push((BRIDGE_VARIABLE.into(), "1".into()));
+    }
     let work = match asked {
         Asked::Session => Work::Session,
         Asked::Restore(checkpoint) => Work::Restore(Box::new(checkpoint)),

@@ -15,6 +15,7 @@ pub mod history;
 pub mod hook;
 pub mod leftovers;
 pub mod man;
+pub mod mcp;
 mod observer;
 mod offer;
 pub mod out;

@@ -94,18 +94,22 @@ pub fn ask(
     ask_if_any(exchange)?.ok_or_else(none_runs)
 }
 
+/// Asks the supervisor of the project we stand in; what goes wrong is the caller's to show.
+pub fn try_ask(
+    exchange: impl FnOnce(&ApiClient) -> Result<Answer, ClientError>,
+) -> Result<Answer, ClientError> {
+    let file = secrets_file_here("control").map_err(|source| ClientError::Io {
+        act: "find out which directory this is",
+        source,
+    })?;
+    exchange(&ApiClient::from_control_file(&file)?)
+}
+
 /// As [`ask`], but that no supervisor runs here is no fault: `None`.
 pub fn ask_if_any(
     exchange: impl Fn(&ApiClient, Instant) -> Result<Answer, ClientError>,
 ) -> Result<Option<Answer>, i32> {
-    let answer = secrets_file_here("control")
-        .map_err(|source| ClientError::Io {
-            act: "find out which directory this is",
-            source,
-        })
-        .and_then(|file| ApiClient::from_control_file(&file))
-        .and_then(|door| exchange(&door, Instant::now() + ANSWER_LIMIT));
-    let answer = match answer {
+    let answer = match try_ask(|door| exchange(door, Instant::now() + ANSWER_LIMIT)) {
         Ok(answer) => answer,
         Err(ClientError::NobodyThere { .. }) => return Ok(None),
         Err(error) => return Err(explain(&error)),

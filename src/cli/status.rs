@@ -183,7 +183,8 @@ fn context(context: &ContextReport) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::api::wire::{
-        AgentReport, AgentState, BridgeReport, ClientLimitReport, RebootReport, TodoList,
+        AgentReport, AgentState, AgentTools, BridgeReport, ClientLimitReport, RebootReport,
+        TodoList,
     };
 
     fn report() -> StatusReport {
@@ -205,6 +206,7 @@ mod tests {
                 hooked: true,
                 todo_list: TodoList::Kept,
                 bridge: BridgeReport::default(),
+                tools: AgentTools::None,
             },
             context: ContextReport {
                 used: Some(128_400),

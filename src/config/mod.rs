@@ -73,6 +73,8 @@ pub struct AgentConfig {
     pub todo_tools: bool,
     /// Whether Claude Code is started with our mods, which report from inside it.
     pub bridge: bool,
+    /// Whether the agent gets tools of ours: to read how full its context is, to keep notes, to ask for a reboot.
+    pub tools: bool,
 }
 
 impl Default for AgentConfig {
@@ -83,6 +85,7 @@ impl Default for AgentConfig {
             env: BTreeMap::new(),
             todo_tools: true,
             bridge: true,
+            tools: true,
         }
     }
 }
@@ -264,11 +267,23 @@ pub enum Delivery {
     Paste,
 }
 
+/// How the context goes over where nothing else is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RebootWay {
+    /// A new session in a new process.
+    #[default]
+    Fresh,
+    /// The conversation is replaced inside the running client, where its bridge is in force.
+    InPlace,
+}
+
 /// `[reboot]`: how a reboot goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RebootConfig {
     /// Who decides.
     pub mode: RebootMode,
+    /// How the context goes over.
+    pub way: RebootWay,
     /// How the handoff reaches the new session.
     pub delivery: Delivery,
     /// How long `auto` announces a reboot before it goes ahead.
@@ -299,6 +314,7 @@ impl Default for RebootConfig {
     fn default() -> Self {
         Self {
             mode: RebootMode::default(),
+            way: RebootWay::default(),
             delivery: Delivery::default(),
             auto_delay: Duration::from_secs(10),
             typing_quiet: Duration::from_secs(3),

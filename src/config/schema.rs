@@ -14,7 +14,8 @@
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use super::{
-    ClipboardPolicy, Config, Delivery, LogLevel, Notifications, Preset, RebootMode, ThemeName,
+    ClipboardPolicy, Config, Delivery, LogLevel, Notifications, Preset, RebootMode, RebootWay,
+    ThemeName,
 };
 use crate::keymap::{Action, Chord, Direction, Trigger};
 
@@ -129,6 +130,7 @@ pub(super) static KEYS: &[Key] = &[
     key("agent", "env", Owner, Pairs(|d, v| d.config.agent.env = v)),
     key("agent", "todo_tools", Owner, Flag(|d, v| d.config.agent.todo_tools = v)),
     key("agent", "bridge", Owner, Flag(|d, v| d.config.agent.bridge = v)),
+    key("agent", "tools", Owner, Flag(|d, v| d.config.agent.tools = v)),
 
     key("context", "window", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.context.window = none_if_0(v))),
     key("context", "reserve", Anyone, Whole(0, MAX_TOKENS, |d, v| d.config.context.reserve = v)),
@@ -163,6 +165,10 @@ pub(super) static KEYS: &[Key] = &[
         ("manual", |d| d.config.reboot.mode = RebootMode::Manual),
         ("ask", |d| d.config.reboot.mode = RebootMode::Ask),
         ("auto", |d| d.config.reboot.mode = RebootMode::Auto),
+    ])),
+    key("reboot", "way", Owner, OneOf(&[
+        ("fresh", |d| d.config.reboot.way = RebootWay::Fresh),
+        ("in-place", |d| d.config.reboot.way = RebootWay::InPlace),
     ])),
     key("reboot", "delivery", Owner, OneOf(&[
         ("prompt", |d| d.config.reboot.delivery = Delivery::Prompt),

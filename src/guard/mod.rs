@@ -224,6 +224,8 @@ pub struct Outlook {
 pub struct Guard {
     settings: GuardSettings,
     readings: Readings,
+    /// Figures of the conversation before, which sources that are behind may repeat.
+    void: Vec<Tokens>,
     evidence: WindowEvidence,
     forecast: Forecast,
     turn: u64,
@@ -244,6 +246,7 @@ impl Guard {
             },
             settings,
             readings: Readings::default(),
+            void: Vec::new(),
             forecast: Forecast::default(),
             turn: 0,
             fired: None,
@@ -271,6 +274,10 @@ impl Guard {
         }
         if reading.source != Source::Estimate {
             self.evidence.most_used = self.evidence.most_used.max(reading.used);
+        }
+        // By the end of the first turn each source has a figure of this conversation.
+        if self.turn <= 1 && self.void.contains(&reading.used) {
+            return false;
         }
         self.readings.observe(reading);
         // Only the source that counts makes history: two that differ would look like growth.
@@ -324,6 +331,15 @@ impl Guard {
             client: self.client,
             ..Self::new(self.settings)
         };
+    }
+
+    /// Begins a new iteration in a session whose conversation was replaced: what its sources said last is void.
+    pub fn start_replaced(&mut self) {
+        let sources = [Source::Bridge, Source::StatusLine, Source::Transcript];
+        let said = sources.into_iter().filter_map(|one| self.readings.of(one));
+        let void = said.map(|reading| reading.used).collect();
+        self.start_iteration();
+        self.void = void;
     }
 
     /// Takes from where on the client itself acts, in tokens; lines that this puts behind the figure may fire.

@@ -35,9 +35,6 @@ const MAX_NAMES: usize = 50;
 /// The most of the objective and of the next step that the closing instruction names, in bytes.
 const NAMED: usize = 100;
 
-/// Fewer letters than this are too few to know the rest of a clipped line by, in bytes.
-const CLIPPED: usize = 20;
-
 /// The next step: what the scratchpad says comes next, unless that is done; else the first item to do. One that only
 /// repeats the objective is none.
 #[must_use]
@@ -176,14 +173,6 @@ impl Said {
         self.items.contains_key(&key(&one_line(text)))
     }
 
-    /// Whether a line that a summary has clipped is said in full.
-    fn has_whole_of(&self, text: &str) -> bool {
-        let head = text.strip_suffix('…').map(|head| key(head.trim_end()));
-        head.is_some_and(|head| {
-            head.len() >= CLIPPED && self.items.keys().any(|said| said.starts_with(&head))
-        })
-    }
-
     /// Whether a decision is said with this reason.
     fn has_with(&self, text: &str, reason: &str) -> bool {
         let reasons = self.items.get(&key(&one_line(text)));
@@ -200,11 +189,7 @@ impl Said {
             Fact::Line(line) => {
                 let line = line.trim();
                 let text = list_item(line).map_or(line, |item| item.text);
-                // As the summary without a model calls issues.
-                let issue = ["open: ", "resolved: "]
-                    .iter()
-                    .find_map(|word| text.strip_prefix(word));
-                self.has(issue.unwrap_or(text))
+                self.has(text)
             }
         }
     }
@@ -380,7 +365,7 @@ fn summary(text: &str, known: &Known<'_>, said: &mut Said) -> String {
             return said.covers(fact);
         };
         let text = list_item(line.trim()).map_or(line.trim(), |item| item.text);
-        let mut is_said = said.covers(fact) || said.has_whole_of(text);
+        let mut is_said = said.covers(fact);
         if list_item(line.trim()).is_some() {
             is_said |= known.has(text);
             // A model may say it twice by itself.

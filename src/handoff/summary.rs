@@ -1,8 +1,8 @@
 //! The summary of a session: what a model is asked, what becomes of its answer, and what stands in for it.
 //!
 //! ```text
-//!  transcript ─► History ─┬─ prompt ─► claude -p ─► envelope ─► sections ─► evidence ─► the model's summary
-//!                         └─ fallback ────────────────────────────────────────────────► the one made without a model
+//!  transcript ─► History ─ prompt ─► claude -p ─► envelope ─► sections ─► evidence ─► the model's summary
+//!  state, requests, work at hand ─ fallback ────────────────────────────────────────► the one made without a model
 //! ```
 //!
 //! Both have the same seven sections. Everything here comes from outside: what a page or a tool once said may stand in it, so
@@ -47,7 +47,7 @@ const PLACE: &str = "{history}";
 pub enum SummarySource {
     /// A model.
     Model,
-    /// No model: it was taken from the transcript's blocks.
+    /// No model: it is made of what is known of the session anyway.
     Fallback,
 }
 

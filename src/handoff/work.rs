@@ -92,7 +92,12 @@ pub fn files(work: &WorkAtHand, git_is_told: bool) -> String {
 
 /// `- path:12 (changed): name, name`
 pub(super) fn file_line(file: &FileAtHand) -> String {
-    let mut line = format!("- {}", one_line(&file.path));
+    format!("- {}", file_text(file))
+}
+
+/// `path:12 (changed): name, name`
+pub(super) fn file_text(file: &FileAtHand) -> String {
+    let mut line = one_line(&file.path).into_owned();
     if let Some(number) = file.line {
         let _ = write!(line, ":{number}");
     }
@@ -140,10 +145,14 @@ pub fn tried(work: &WorkAtHand) -> String {
 
 /// `- call: the first line of its output`
 pub(super) fn tried_line(failure: &Failure) -> String {
+    format!("- {}", tried_text(failure))
+}
+
+pub(super) fn tried_text(failure: &Failure) -> String {
     let call = one_line(&failure.call);
     match failure.lines.first() {
-        Some(why) => format!("- `{call}`: {}", one_line(why)),
-        None => format!("- `{call}`"),
+        Some(why) => format!("`{call}`: {}", one_line(why)),
+        None => format!("`{call}`"),
     }
 }
 

@@ -187,7 +187,7 @@ fn decide(entry: &JournalEntry, evidence: Evidence) -> Recovery {
 /// Whether the new session has what it needs to carry on.
 const fn arrived(way: Way, marker: Marker) -> bool {
     match way {
-        Way::Fresh => matches!(marker, Marker::Seen),
+        Way::Fresh | Way::InPlace => matches!(marker, Marker::Seen),
         // A trimmed copy is complete once it stands there: it is renamed into place whole.
         Way::Trim => matches!(marker, Marker::Seen | Marker::Absent),
     }
@@ -205,9 +205,12 @@ const fn before_approval(entry: &JournalEntry, marker: Marker) -> bool {
 
 /// How an approved reboot whose handoff was not seen to arrive goes on; `None`: take it back.
 fn finish(entry: &JournalEntry, marker: Marker) -> Option<Recovery> {
-    if entry.way == Way::Trim {
+    match entry.way {
+        // The conversation was not replaced: its session goes on as it was.
+        Way::InPlace if marker != Marker::Seen => return None,
+        Way::Fresh | Way::InPlace => {}
         // Without the trimmed copy there is nothing to resume under the new id.
-        return None;
+        Way::Trim => return None,
     }
     let deliver = |session| Some(Recovery::FinishDeliver { session });
     let Some(session) = entry.new_session else {
@@ -234,6 +237,7 @@ fn sentence(entry: &JournalEntry, recovery: &Recovery) -> String {
         Step::Ending => "was ending the old session",
         Step::Starting if entry.way == Way::Trim => "was trimming the session",
         Step::Starting => "was starting the new session",
+        Step::Delivering if entry.way == Way::InPlace => "was replacing the conversation",
         Step::Delivering => "was delivering the handoff",
         Step::Verifying if entry.way == Way::Trim => "was resuming the trimmed session",
         Step::Verifying => "was waiting for proof of the delivery",
@@ -437,6 +441,20 @@ mod tests {
         let mut review = entry(Step::Review);
         review.way = Way::Trim;
         assert_eq!(recover(&review, evidence(Marker::Absent)).recovery, BACK());
+    }
+
+    #[test]
+    fn a_reboot_in_place_is_resumed_where_the_handoff_was_seen_and_else_taken_back() {
+        for step in [Step::Delivering, Step::Verifying] {
+            let mut entry = entry(step);
+            entry.way = Way::InPlace;
+            entry.new_session = entry.old_session;
+            let resumed = Recovery::FinishResume { session: old() };
+            assert_eq!(recover(&entry, evidence(Marker::Seen)).recovery, resumed);
+            for marker in [Marker::Absent, Marker::Unknown, Marker::NoTranscript] {
+                assert_eq!(recover(&entry, evidence(marker)).recovery, BACK(), "{step}");
+            }
+        }
     }
 
     #[test]

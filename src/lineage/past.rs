@@ -127,5 +127,5 @@ fn is_delivered(entry: &JournalEntry) -> bool {
         entry.step,
         Step::Delivering | Step::Verifying | Step::Warming | Step::Done
     );
-    step && entry.way == Way::Fresh && !entry.handoff.is_empty()
+    step && entry.way != Way::Trim && !entry.handoff.is_empty()
 }

@@ -79,9 +79,11 @@ impl Cause {
 
 words! {
     /// How the next iteration gets its context.
-    Way, "a way to reboot (fresh or trim)", {
+    Way, "a way to reboot (fresh, in-place or trim)", {
         /// A new session that is given the handoff.
         Fresh = "fresh",
+        /// The handoff takes the place of the conversation inside the running client.
+        InPlace = "in-place",
         /// A trimmed copy of the old session, resumed under a new id.
         Trim = "trim",
     }
@@ -153,6 +155,9 @@ pub struct RebootRecord {
     pub new_session: Option<SessionId>,
     /// How the context went over.
     pub way: Way,
+    /// What marks the handoff in the transcript, where the way was in place: the conversation before it stands in the same file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<String>,
     /// What asked for it.
     pub cause: Cause,
     /// What was removed, where the way was a trim.

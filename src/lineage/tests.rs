@@ -25,6 +25,7 @@ fn reboot() -> RebootRecord {
         old_session: None,
         new_session: None,
         way: Way::Fresh,
+        nonce: None,
         cause: Cause::Threshold,
         trim: None,
         transition_time_ms: BTreeMap::new(),

@@ -1,25 +1,42 @@
 //! How the shell starts an agent: settings file, command line, environment.
 
 use std::{
+    env,
     ffi::OsString,
-    io,
+    io::{self, Read as _},
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use crate::{
-    agent::{self, AgentKind, Launch, Start, claude},
+    agent::{self, AgentKind, Launch, Start, claude, demo},
     app::effect::StartAgent,
-    bridge,
+    bridge::{self, ToolsBy},
+    config::load::paths::RUN,
     lineage::IterationId,
     pane::PaneSpec,
     store::{FilesError, PrivateDir, run_dir::RunDir},
     transcript::{SessionId, tail::holds_conversation},
 };
 
-use super::client_settings::ClientSettings;
+use super::{client_settings::ClientSettings, daemon::until};
 
 /// The hidden subcommand by which agents are started: it makes them die with us and registers them, then becomes them.
 pub const SHIM: &str = "exec-agent";
+
+/// How long the client may take to say its version: 0.03 s when it has run before, a second or more when it has not.
+const VERSION_LIMIT: Duration = Duration::from_secs(3);
+
+/// The most that is read of it, in bytes.
+const VERSION_BYTES: usize = 256;
+
+/// Where an organization lists the only MCP servers that the client may have, on Linux and on macOS (by 2.1.197 and 2.1.330).
+const MANAGED_SERVERS: [&str; 2] = [
+    "/etc/claude-code/managed-mcp.json",
+    "/Library/Application Support/ClaudeCode/managed-mcp.json",
+];
 
 /// How agents are started, the same for every iteration.
 #[derive(Clone, Debug)]
@@ -64,9 +81,14 @@ impl AgentPlan {
         start: &StartAgent,
         no_compaction: bool,
         mods: Option<PathBuf>,
+        tools: ToolsBy,
     ) -> io::Result<PaneSpec> {
         let (session, way) = self.way(start);
-        let settings_file = self.write_settings(start.iteration, no_compaction)?;
+        let settings_file = self.write_settings(start.iteration, no_compaction, tools)?;
+        let mcp_config = (tools == ToolsBy::Server)
+            .then(|| claude::mcp_config(&self.exe, &self.observe, start.iteration.get()))
+            .transpose()
+            .map_err(io::Error::other)?;
         let user_append = claude::user_append_file(&self.user_args)
             .map(|file| std::fs::read_to_string(self.project.join(file)))
             .transpose()?;
@@ -84,6 +106,7 @@ impl AgentPlan {
             user_args: self.user_args.clone(),
             settings_file,
             mods,
+            mcp_config,
             user_append,
         };
         let line = agent::command_line(&launch).map_err(io::Error::other)?;
@@ -161,11 +184,27 @@ impl AgentPlan {
             .unwrap_or(true)
     }
 
+    /// Whether it runs mods: the client does, and the demo where its variable says so.
+    #[must_use]
+    pub fn runs_mods(&self) -> bool {
+        let variable = demo::BRIDGE_VARIABLE;
+        let given = self.env.iter().find(|(name, _)| name == variable);
+        let given = || given.map(|(_, value)| value.clone());
+        match self.kind {
+            AgentKind::Claude => true,
+            AgentKind::Generic => false,
+            AgentKind::Demo => given()
+                .or_else(|| env::var_os(variable))
+                .is_some_and(|is| is == "1"),
+        }
+    }
+
     /// Writes the per-run settings beside the iteration's other files, and nowhere else.
     pub(super) fn write_settings(
         &self,
         iteration: IterationId,
         no_compaction: bool,
+        tools: ToolsBy,
     ) -> io::Result<PathBuf> {
         if !self.kind.reports() {
             return Ok(PathBuf::new());
@@ -175,10 +214,10 @@ impl AgentPlan {
         let injection = claude::Injection {
             exe: &self.exe,
             observe: &self.observe,
-            // It is written beside the other one, under the same name (`api::server::secrets`).
-            bridge: &self.observe.with_extension("bridge"),
+            bridge: &self.bridge_files(),
             scratchpad: &self.scratchpad,
             given: directory.path(),
+            server: tools == ToolsBy::Server,
             no_compaction,
         };
         let settings = claude::settings(injection, user.as_deref()).map_err(io::Error::other)?;
@@ -195,6 +234,48 @@ impl AgentPlan {
         Ok(path)
     }
 
+    /// The files that the mod may read its right from. It cannot tell a file of another user's, so only directories count that no
+    /// other user can write to.
+    fn bridge_files(&self) -> Vec<PathBuf> {
+        // It is written beside the other one, under the same name (`api::server::secrets`).
+        let usual = self.observe.with_extension("bridge");
+        let run = self.state_dir.join(RUN);
+        let other = usual.file_name().map(|name| run.join(name));
+        let other = other.filter(|file| *file != usual);
+        std::iter::once(usual).chain(other).collect()
+    }
+
+    /// The client's version by its own word; none if it does not say it soon.
+    pub(super) fn ask_version(&self) -> Option<String> {
+        let mut child = Command::new(&self.program)
+            .arg("--version")
+            .env_clear()
+            .envs(agent::child_env(std::env::vars_os(), &self.env))
+            .current_dir(&self.project)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let end = Instant::now() + VERSION_LIMIT;
+        let status = until(end, || child.try_wait().transpose());
+        let Some(Ok(status)) = status else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        };
+        // Something that it has started may hold its output open: only what is there is read.
+        let mut output = child.stdout.take()?;
+        rustix::io::ioctl_fionbio(&output, true).ok()?;
+        let mut said = [0; VERSION_BYTES];
+        let length = output.read(&mut said).ok()?;
+        let said = String::from_utf8_lossy(&said[..length]);
+        let version = said.split_whitespace().next()?;
+        let is_version = version.starts_with(|c: char| c.is_ascii_digit());
+        (status.success() && is_version).then(|| version.to_owned())
+    }
+
     /// The directory for what the client is given at a start.
     fn directory_of(&self, iteration: IterationId) -> io::Result<PrivateDir> {
         let directory = match &self.files {
@@ -205,7 +286,7 @@ impl AgentPlan {
     }
 
     /// Writes the mods beside the settings; gives the directory that the client is to load.
-    pub(super) fn write_mods(&self, iteration: IterationId) -> io::Result<PathBuf> {
+    pub(super) fn write_mods(&self, iteration: IterationId, tools: bool) -> io::Result<PathBuf> {
         let directory = self.directory_of(iteration)?;
         let write = || {
             let mods = directory.dir("bridge")?;
@@ -214,6 +295,7 @@ impl AgentPlan {
                 for below in &directories[1..] {
                     directory = directory.dir(below)?;
                 }
+                let text = bridge::text_of(name, text, tools);
                 directory.write_for_now(name, text.as_bytes())?;
             }
             Ok::<_, FilesError>(mods.path().to_owned())
@@ -270,6 +352,11 @@ impl AgentPlan {
     pub fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
         transcript_in(self.config_dir.as_ref()?, session)
     }
+}
+
+/// Whether the client takes an MCP server for the session: where an organization manages the servers it ends at once instead.
+pub(super) fn takes_servers() -> bool {
+    !MANAGED_SERVERS.iter().any(|file| Path::new(file).exists())
 }
 
 /// The length of a file, in bytes; 0 if there is none.

@@ -1,4 +1,4 @@
-//! What the client's settings files, arguments and environment say about its compaction.
+//! What the client's settings files, arguments and environment say about its compaction, and whether they switch hooks off.
 //!
 //! They are read as numbers and switches; nothing in them is run.
 
@@ -20,6 +20,12 @@ use crate::agent::{
 /// The largest file that is read, in bytes: the client's state file grows with its projects.
 const LARGEST: u64 = 16 << 20;
 
+/// Where an organization's own settings are, on Linux and on macOS.
+const MANAGED: [&str; 2] = [
+    "/etc/claude-code/managed-settings.json",
+    "/Library/Application Support/ClaudeCode/managed-settings.json",
+];
+
 /// Where the client looks.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
@@ -37,6 +43,41 @@ impl ClientSettings {
     /// Reads all of it. A file that is missing or is no file counts as empty.
     #[must_use]
     pub fn read(&self) -> CompactionSettings {
+        let texts = self.texts();
+        let files: Vec<_> = texts
+            .iter()
+            .map(|(name, text)| SettingsFile { name, text })
+            .collect();
+        let own = self.config_dir.as_deref();
+        let state = own.and_then(|dir| text_of(&state_file(dir)));
+        let variables = agent::child_env(env::vars_os(), &self.env);
+        let variable = |name: &str| {
+            let mut set = variables.iter().rev();
+            let (_, value) = set.find(|(known, _)| known == name)?;
+            Some(value.to_string_lossy().into_owned())
+        };
+        CompactionSettings::read(&self.args, &variable, &files, state.as_deref())
+    }
+
+    /// Whose settings switch hooks off, and mods with them; none if no file that is known here does.
+    #[must_use]
+    pub fn without_hooks(&self) -> Option<&'static str> {
+        let managed = MANAGED.iter().find_map(|file| text_of(Path::new(file)));
+        let is_on = |text: &str, name| claude::setting(text, name) == Some(true);
+        let words = ["disableAllHooks", "allowManagedHooksOnly"];
+        if managed.is_some_and(|text| words.into_iter().any(|name| is_on(&text, name))) {
+            return Some("managed settings");
+        }
+        let texts = self.texts();
+        let mut said = texts
+            .iter()
+            .filter_map(|(name, text)| Some((*name, claude::setting(text, "disableAllHooks")?)));
+        // The last file that says something counts.
+        said.next_back().and_then(|(name, off)| off.then_some(name))
+    }
+
+    /// The settings files that are there, by the names that people know them by; those that win last.
+    fn texts(&self) -> Vec<(&'static str, String)> {
         let own = self.config_dir.as_deref();
         let given = match claude::user_settings(&self.args) {
             None => None,
@@ -58,23 +99,10 @@ impl ClientSettings {
             ),
             ("--settings", given),
         ];
-        let files: Vec<_> = texts
-            .iter()
-            .filter_map(|(name, text)| {
-                Some(SettingsFile {
-                    name,
-                    text: text.as_deref()?,
-                })
-            })
-            .collect();
-        let state = own.and_then(|dir| text_of(&state_file(dir)));
-        let variables = agent::child_env(env::vars_os(), &self.env);
-        let variable = |name: &str| {
-            let mut set = variables.iter().rev();
-            let (_, value) = set.find(|(known, _)| known == name)?;
-            Some(value.to_string_lossy().into_owned())
-        };
-        CompactionSettings::read(&self.args, &variable, &files, state.as_deref())
+        let there = texts.into_iter();
+        there
+            .filter_map(|(name, text)| Some((name, text?)))
+            .collect()
     }
 }
 
@@ -95,4 +123,31 @@ fn text_of(path: &Path) -> Option<String> {
     (found.is_file() && found.len() <= LARGEST)
         .then(|| fs::read_to_string(path).ok())
         .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_file_that_says_something_of_hooks_counts() {
+        let home = tempfile::tempdir().unwrap();
+        let project = home.path().join("project");
+        fs::create_dir_all(project.join(".claude")).unwrap();
+        let settings = |args: &[&str]| ClientSettings {
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+            env: Vec::new(),
+            config_dir: Some(home.path().to_owned()),
+            project: project.clone(),
+        };
+        assert_eq!(settings(&[]).without_hooks(), None);
+        let off = r#"{"disableAllHooks": true}"#;
+        fs::write(home.path().join("settings.json"), off).unwrap();
+        assert_eq!(settings(&[]).without_hooks(), Some("your settings"));
+        let local = project.join(".claude/settings.local.json");
+        fs::write(local, r#"{"disableAllHooks": false}"#).unwrap();
+        assert_eq!(settings(&[]).without_hooks(), None);
+        let given = settings(&["--settings", off]).without_hooks();
+        assert_eq!(given, Some("--settings"));
+    }
 }

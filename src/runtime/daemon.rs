@@ -109,7 +109,7 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 /// Asks until there is an answer or the time is over; asks once at least.
-fn until<T>(end: Instant, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+pub(super) fn until<T>(end: Instant, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
         let answer = ask();
         if answer.is_some() || Instant::now() >= end {

@@ -99,6 +99,9 @@ impl Shell {
             Effect::OrderBridge { id, session, order } => {
                 self.calls.mailbox.place(id, session, order);
             }
+            Effect::CancelOrder(id) => self.cancel_order(id),
+            Effect::RevokeOrder(id) => self.revoke_order(id),
+            Effect::ContinuePane(iteration) => self.continue_pane(iteration),
             Effect::KeepVersion(version) => self.keep_version(version),
             Effect::ReadTask => self.read_task(),
             Effect::WriteScratchpad { base, text } => {
@@ -146,6 +149,18 @@ impl Shell {
             Effect::LogRun(news) => self.report(&news),
             Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
         }
+    }
+
+    /// Takes an order back that no process has taken yet.
+    fn cancel_order(&mut self, id: crate::bridge::OrderId) {
+        let was_taken = !self.calls.mailbox.cancel(id);
+        self.post(Event::Bridge(BridgeEvent::Cancelled { id, was_taken }));
+    }
+
+    /// Takes an order back whose text no process has yet.
+    fn revoke_order(&mut self, id: crate::bridge::OrderId) {
+        let in_time = self.calls.mailbox.revoke(id);
+        self.post(Event::Bridge(BridgeEvent::Revoked { id, in_time }));
     }
 
     /// Has something done on the disk.
@@ -303,7 +318,7 @@ impl Shell {
     fn signal(&mut self, rung: StopSignal) {
         if self.pane.starting.take().is_some() {
             // It has not begun, so that it need not be ended.
-            let (iteration, exit) = (self.core.view().session.iteration, Exit::Code(0));
+            let (iteration, exit) = (self.core.view().session.pane, Exit::Code(0));
             self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
         }
         let Some(pty) = &self.pane.pty else { return };
@@ -359,9 +374,11 @@ impl Shell {
             no_compaction: self.core.view().session.agent.holds_compaction,
             without_bridge: app::bridge::absence(
                 self.core.view(),
-                self.agent.kind,
+                self.agent.runs_mods(),
                 &self.agent.user_args,
             ),
+            asks_version: self.core.view().session.agent.version.is_none(),
+            tools: app::bridge::tools_by(self.core.view(), self.agent.kind, &self.agent.user_args),
         });
         if !self.files.send(order) {
             self.pane.starting = None;
@@ -378,6 +395,7 @@ impl Shell {
             before,
             spec,
             without_bridge,
+            tools,
         } = ready;
         let (iteration, session) = (start.iteration, start.session);
         let Some(Starting { typed, .. }) = self
@@ -420,6 +438,11 @@ impl Shell {
             iteration,
             absence: without_bridge,
         }));
+        let given = BridgeEvent::ToolsGiven {
+            iteration,
+            by: tools,
+        };
+        self.post(Event::Bridge(given));
         self.post(Event::Pane(PaneEvent::Spawned {
             iteration,
             process,
@@ -455,34 +478,55 @@ impl Shell {
     /// Makes again what lay in places that were removed: where that fails, the next reboot makes it or says why not.
     fn make_files_again(&mut self, made: MadeAgain) {
         let model = self.core.view();
-        let iteration = model.session.iteration;
+        // The process has what it was started with, its output goes to the present iteration.
+        let (iteration, recorded) = (model.session.pane, model.session.iteration);
         let order = Order::MakeAgain {
             plan: Arc::clone(&self.agent),
             made,
             process: model.session.agent.process.clone(),
             iteration,
             no_compaction: model.session.agent.holds_compaction,
+            tools: model.session.agent.tools,
         };
         self.order(order);
         if !made.files {
             return;
         }
-        if self.pane.recording.take().is_some() {
-            let size = self.pane.screen.size();
-            self.record(iteration, size);
-            // What was drawn before is in the file that was removed: the text of it makes the rest readable.
-            let text = self.pane.screen.tail_text(usize::from(size.rows()));
-            let drawn = format!("\x1b[H\x1b[2J{}", text.replace('\n', "\r\n"));
-            if let Some((begun, recording)) = &mut self.pane.recording
-                && let Err(error) = recording.output(begun.elapsed(), drawn.as_bytes())
-            {
-                recording_failed(&error);
-            }
-        }
+        self.record_on(recorded);
         // The watch went with the directory.
         for file in [self.agent.scratchpad.clone(), self.paths.project_config()] {
             self.services.watcher.forget_beside(&file);
             self.services.watcher.watch_beside(&file);
+        }
+    }
+
+    /// Records what is recorded into the file of this iteration from now on. What was drawn before is in another file: the text
+    /// of it makes the rest readable.
+    fn record_on(&mut self, iteration: crate::lineage::IterationId) {
+        if self.pane.recording.take().is_none() {
+            return;
+        }
+        let size = self.pane.screen.size();
+        self.record(iteration, size);
+        let text = self.pane.screen.tail_text(usize::from(size.rows()));
+        let drawn = format!("\x1b[H\x1b[2J{}", text.replace('\n', "\r\n"));
+        if let Some((begun, recording)) = &mut self.pane.recording
+            && let Err(error) = recording.output(begun.elapsed(), drawn.as_bytes())
+        {
+            recording_failed(&error);
+        }
+    }
+
+    /// The process that runs goes on in another iteration.
+    fn continue_pane(&mut self, iteration: crate::lineage::IterationId) {
+        self.record_on(iteration);
+        // One that has ended meanwhile is started again, and what it needs comes with that.
+        if let Some(process) = self.core.view().session.agent.process.clone() {
+            self.post(Event::Pane(PaneEvent::Spawned {
+                iteration,
+                process,
+                new_ids: new_ids(),
+            }));
         }
     }
 

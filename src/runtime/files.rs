@@ -24,7 +24,7 @@ use crate::{
         effect::StartAgent,
         event::{MadeAgain, ReadEvent},
     },
-    bridge::Absence,
+    bridge::{self, Absence, ToolsBy},
     clean::chain,
     config::{
         error::Fault,
@@ -42,7 +42,11 @@ use crate::{
     store::{PrivateDir, SCRATCHPAD, VersionFile, agent_registry},
 };
 
-use super::{agent::AgentPlan, task, worker::Worker};
+use super::{
+    agent::{AgentPlan, takes_servers},
+    task,
+    worker::Worker,
+};
 
 /// The unsent prompt's name among what is kept of a project in the state directory.
 const DRAFT: &str = "draft.md";
@@ -93,6 +97,8 @@ pub(super) enum Order {
         iteration: IterationId,
         /// Whether its client's own compaction is off.
         no_compaction: bool,
+        /// How its agent has its tools.
+        tools: ToolsBy,
     },
 }
 
@@ -107,6 +113,10 @@ pub(super) struct Start {
     pub no_compaction: bool,
     /// Why it is to be started without the bridge, if so.
     pub without_bridge: Option<Absence>,
+    /// Whether the client's version is not known yet.
+    pub asks_version: bool,
+    /// How it is to have its tools, if that can be.
+    pub tools: ToolsBy,
 }
 
 /// What the start of an agent needs is on disk.
@@ -120,6 +130,8 @@ pub(super) struct StartReady {
     pub spec: io::Result<PaneSpec>,
     /// Why it runs without the bridge, if so.
     pub without_bridge: Option<Absence>,
+    /// How it has its tools.
+    pub tools: ToolsBy,
 }
 
 /// Where things lie, the same for the whole run.
@@ -215,19 +227,34 @@ impl Start {
             agent: start,
             no_compaction,
             without_bridge,
+            asks_version,
+            tools,
         } = self;
+        let kept_out = || {
+            if let Some(whose) = plan.client_settings(no_compaction).without_hooks() {
+                return Some(Absence::HooksOff(whose));
+            }
+            let version = asks_version.then(|| plan.ask_version()).flatten();
+            bridge::too_old(version.as_deref())
+        };
         // An agent can do without it.
-        let mods = match without_bridge {
+        let mods = match without_bridge.or_else(kept_out) {
             Some(absence) => Err(absence),
             None => plan
-                .write_mods(start.iteration)
+                .write_mods(start.iteration, tools == ToolsBy::Mod)
                 .map_err(|error| Absence::NotWritten(chain(&error))),
+        };
+        let tools = match tools {
+            ToolsBy::Mod if mods.is_ok() => ToolsBy::Mod,
+            ToolsBy::Mod | ToolsBy::Server if takes_servers() => ToolsBy::Server,
+            _ => ToolsBy::None,
         };
         StartReady {
             // Before any process can add to it.
             before: plan.transcript_length(&start),
-            spec: plan.spec(&start, no_compaction, mods.as_ref().ok().cloned()),
+            spec: plan.spec(&start, no_compaction, mods.as_ref().ok().cloned(), tools),
             without_bridge: mods.err(),
+            tools,
             start,
         }
     }
@@ -273,12 +300,13 @@ impl Writer {
                 process,
                 iteration,
                 no_compaction,
+                tools,
             } => {
                 if made.lock {
                     self.make_lock_again(&plan, process.as_ref());
                 }
                 if made.files
-                    && let Err(error) = plan.write_settings(iteration, no_compaction)
+                    && let Err(error) = plan.write_settings(iteration, no_compaction, tools)
                 {
                     tracing::warn!(%error, "the session's settings are not there again");
                 }

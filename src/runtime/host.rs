@@ -12,6 +12,7 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    panic::{self, AssertUnwindSafe},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -233,10 +234,10 @@ pub fn last_words(text: &str) {
 
 /// Makes a panic leave a usable terminal with its report on a clean screen.
 ///
-/// Only the main thread draws; a panic elsewhere is logged and ends its task alone.
+/// Only the main thread draws; a panic elsewhere is logged and ends its task alone. The reader of the terminal is started again.
 pub fn restore_on_panic() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
         tracing::error!(%panic, "panic");
         if thread::current().name() == Some("main") {
             // The report goes to a terminal that would not take it: the log has it.
@@ -452,6 +453,18 @@ fn without_waits() -> Option<OwnedFd> {
     rustix::fs::open(name, flags, Mode::empty()).ok()
 }
 
+/// How often a reader that has panicked is started again, before the terminal counts as gone.
+const READER_RESTARTS: usize = 3;
+
+/// Why the reader has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReadEnd {
+    /// The terminal is gone.
+    Closed,
+    /// Its bytes are not wanted any more.
+    Dropped,
+}
+
 /// Reads the terminal on a thread of its own: standard input cannot be read without blocking a thread, and
 /// making it non-blocking would do so for every program that shares it.
 fn read_in_background(
@@ -462,66 +475,81 @@ fn read_in_background(
     thread::Builder::new()
         .name("host reader".to_owned())
         .spawn(move || {
-            let stdin = io::stdin();
-            let mut buffer = vec![0; READ_SIZE];
-            loop {
-                let pausing = paused.wanted.load(Ordering::SeqCst);
-                if pausing
-                    && let Some(reached) = paused
-                        .reached
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .take()
-                {
-                    let _ = reached.send(());
-                }
-                let (wake, input) = (woken.as_fd(), stdin.as_fd());
-                let mut both = [
-                    PollFd::new(&wake, PollFlags::IN),
-                    PollFd::new(&input, PollFlags::IN),
-                ];
-                let watched = if pausing {
-                    &mut both[..1]
-                } else {
-                    &mut both[..]
-                };
-                match poll(watched, None) {
-                    Ok(_) => {}
-                    Err(Errno::INTR) => continue,
-                    Err(_) => break,
-                }
-                let (wake_ready, input_ready) = (
-                    !both[0].revents().is_empty(),
-                    !pausing && !both[1].revents().is_empty(),
-                );
-                if wake_ready {
-                    let mut byte = [0; 16];
-                    // The other end is closed when the host is dropped.
-                    if !matches!(rustix::io::read(&woken, &mut byte), Ok(1..)) {
-                        return;
-                    }
-                    continue;
-                }
-                if !input_ready {
-                    continue;
-                }
-                match rustix::io::read(&stdin, &mut buffer[..]) {
-                    Ok(0) => break,
-                    Ok(count) => {
-                        if sender
-                            .blocking_send(HostBytes::Read(buffer[..count].to_vec()))
-                            .is_err()
-                        {
-                            return;
-                        }
-                    }
-                    Err(Errno::INTR | Errno::AGAIN) => {}
-                    Err(_) => break,
-                }
+            if read_despite_panics(|| read(&sender, &paused, &woken)) == ReadEnd::Closed {
+                let _ = sender.blocking_send(HostBytes::Closed);
             }
-            let _ = sender.blocking_send(HostBytes::Closed);
         })?;
     Ok(())
+}
+
+/// Reads again after a panic, which the panic hook has logged: without a reader no key would arrive any more, and nothing would
+/// show why.
+fn read_despite_panics(read: impl Fn() -> ReadEnd) -> ReadEnd {
+    for _ in 0..=READER_RESTARTS {
+        if let Ok(end) = panic::catch_unwind(AssertUnwindSafe(&read)) {
+            return end;
+        }
+        tracing::error!("the reader of the host terminal has panicked");
+    }
+    ReadEnd::Closed
+}
+
+fn read(sender: &mpsc::Sender<HostBytes>, paused: &Paused, woken: &OwnedFd) -> ReadEnd {
+    let stdin = io::stdin();
+    let mut buffer = vec![0; READ_SIZE];
+    loop {
+        let pausing = paused.wanted.load(Ordering::SeqCst);
+        if pausing
+            && let Some(reached) = paused
+                .reached
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take()
+        {
+            let _ = reached.send(());
+        }
+        let (wake, input) = (woken.as_fd(), stdin.as_fd());
+        let mut both = [
+            PollFd::new(&wake, PollFlags::IN),
+            PollFd::new(&input, PollFlags::IN),
+        ];
+        let watched = if pausing {
+            &mut both[..1]
+        } else {
+            &mut both[..]
+        };
+        match poll(watched, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => return ReadEnd::Closed,
+        }
+        let (wake_ready, input_ready) = (
+            !both[0].revents().is_empty(),
+            !pausing && !both[1].revents().is_empty(),
+        );
+        if wake_ready {
+            let mut byte = [0; 16];
+            // The other end is closed when the host is dropped.
+            if !matches!(rustix::io::read(woken, &mut byte), Ok(1..)) {
+                return ReadEnd::Dropped;
+            }
+            continue;
+        }
+        if !input_ready {
+            continue;
+        }
+        match rustix::io::read(&stdin, &mut buffer[..]) {
+            Ok(0) => return ReadEnd::Closed,
+            Ok(count) => {
+                let read = HostBytes::Read(buffer[..count].to_vec());
+                if sender.blocking_send(read).is_err() {
+                    return ReadEnd::Dropped;
+                }
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => return ReadEnd::Closed,
+        }
+    }
 }
 
 /// The most columns and rows that are drawn: beyond any screen. A terminal that reports more is drawn on so far, for memory
@@ -534,5 +562,28 @@ pub fn size() -> (u16, u16) {
     match crossterm::terminal::size() {
         Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.min(MOST.0), rows.min(MOST.1)),
         _ => (80, 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_that_panics_is_started_again_and_then_given_up() {
+        let times = Cell::new(0);
+        let panicking = |faults: usize| {
+            times.set(0);
+            read_despite_panics(|| {
+                times.set(times.get() + 1);
+                assert!(times.get() > faults, "a fault of the reader");
+                ReadEnd::Dropped
+            })
+        };
+        assert_eq!((panicking(0), times.get()), (ReadEnd::Dropped, 1));
+        assert_eq!((panicking(2), times.get()), (ReadEnd::Dropped, 3));
+        assert_eq!((panicking(9), times.get()), (ReadEnd::Closed, 4));
     }
 }

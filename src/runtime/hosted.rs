@@ -105,7 +105,7 @@ impl Shell {
     /// The pane's process or its output.
     pub(super) fn pane_message(&mut self, message: PtyMessage) {
         let PtyMessage { iteration, news } = message;
-        let current = iteration == self.core.view().session.iteration.get();
+        let current = iteration == self.core.view().session.pane.get();
         match news {
             PtyNews::Output(bytes) if current => self.output(&bytes),
             PtyNews::Stopped(_) if current => {
@@ -141,7 +141,7 @@ impl Shell {
             (_, Some(signal)) => Exit::Signal(signal.to_string()),
             (code, None) => Exit::Code(code.and_then(|code| u32::try_from(code).ok()).unwrap_or(1)),
         };
-        let iteration = self.core.view().session.iteration;
+        let iteration = self.core.view().session.pane;
         self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
         if !leftovers.is_empty() {
             self.post(Event::Pane(PaneEvent::LeftoversFound {

@@ -25,7 +25,7 @@ use crate::{
     },
     clean::chain,
     config::load::paths::Paths,
-    store::{PrivateDir, agent_registry, lock::Lock, run_dir::RunDir},
+    store::{PrivateDir, agent_registry, lock::Lock, run_dir::KeptRunDir},
 };
 
 /// How often they are looked at. A hook that finds no socket is lost, so the time without one is to be short.
@@ -52,7 +52,7 @@ pub struct Places {
     /// The directory in which agents register, where there is one.
     pub agents: Option<PrivateDir>,
     /// The run's directory, if it could be made.
-    pub run: Option<RunDir>,
+    pub run: Option<KeptRunDir>,
 }
 
 /// The control socket, with the task that serves it. Dropped, it is not served any more.
@@ -178,11 +178,9 @@ impl Places {
             Ok(written) => looked.made.socket |= written,
             Err(error) => looked.missing.push(chain(&error)),
         }
-        if let Some(run) = &self.run
-            && !run.path().is_dir()
-        {
-            match run.make() {
-                Ok(()) => looked.made.files = true,
+        if let Some(run) = &mut self.run {
+            match run.keep() {
+                Ok(made) => looked.made.files = made,
                 Err(error) => looked.missing.push(chain(&error)),
             }
         }

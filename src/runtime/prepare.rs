@@ -27,16 +27,17 @@ use tokio::{
 use crate::{
     app::{
         Event,
-        effect::{Preparation, RebootResult},
+        effect::{Preparation, RebootResult, ReplacedCopy},
         event::ReadEvent,
     },
     breakpoint::git,
+    bridge::ToolsBy,
     clean::{self, chain},
     format, redact,
     store::run_dir::HANDOFF,
 };
 
-use super::{Shell, agent::AgentPlan};
+use super::{Shell, agent::AgentPlan, trim};
 
 /// How long the files may take: a disk that hangs must not leave the reboot waiting for ever.
 const FILES_LIMIT: Duration = Duration::from_secs(10);
@@ -127,13 +128,18 @@ fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Res
             .map_err(|error| format!("{} cannot be run: {}", program.display(), chain(&error)))?;
     }
     let iteration = preparation.iteration;
-    plan.write_settings(iteration, no_compaction)
+    // They are written once more when it is known how the agent gets its tools.
+    plan.write_settings(iteration, no_compaction, ToolsBy::None)
         .map_err(|error| format!("no settings for the new session: {}", chain(&error)))?;
     if let (Some(text), Some(files)) = (&preparation.handoff, &plan.files) {
         files
             .iteration(iteration)
             .and_then(|directory| directory.write_masked(HANDOFF, text))
             .map_err(|error| format!("the handoff cannot be written: {}", chain(&error)))?;
+    }
+    if let Some(copy) = &preparation.copy {
+        copy_replaced(plan, copy)
+            .map_err(|why| format!("the conversation before cannot be had back: {why}"))?;
     }
     can_open(DESCRIPTORS).map_err(|error| {
         format!(
@@ -146,6 +152,18 @@ fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Res
         Some(agents) => has_room(agents, "the agent's transcripts", ROOM),
         None => Ok(()),
     }
+}
+
+/// Makes the session that is to be resumed. One that is there was made by an undo that was taken back.
+fn copy_replaced(plan: &AgentPlan, copy: &ReplacedCopy) -> Result<(), String> {
+    if plan.transcript_of(copy.to).is_some() {
+        return Ok(());
+    }
+    let path = plan
+        .transcript_of(copy.from)
+        .ok_or("the session has no transcript")?;
+    let made = trim::copy_replaced(&path, &copy.nonce, copy.to);
+    made.map(drop).map_err(|error| chain(&error))
 }
 
 /// Whether the disk of a directory has so much room, as far as that can be known. It is not tried by writing: in the agent's own

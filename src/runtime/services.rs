@@ -170,6 +170,11 @@ impl Shell {
                 self.post(Event::Reported { call, report });
                 return;
             }
+            Request::Tool(caller, tool) => {
+                let call = self.calls.keep(reply);
+                self.post(Event::ToolCalled { call, caller, tool });
+                return;
+            }
             Request::Bridge(report) => {
                 self.post(Event::Bridge(BridgeEvent::Said(report)));
                 Reply::Accepted

@@ -1,7 +1,7 @@
 //! The side process that writes a summary: `claude -p`, in a process group of its own, on a thread of its own.
 //!
 //! ```text
-//!   loop ── Summarize ──► thread: transcript ─► History ── Condensed ──────────────────► loop
+//!   loop ── Summarize ──► thread: transcript ─► History ── TranscriptRead ───────────────► loop
 //!        ── CancelSummary ──┐         └─ prompt ─► client ─► envelope, evidence ── Summarized ─► loop
 //!                           └─► SIGTERM, SIGKILL to the group
 //! ```
@@ -182,7 +182,10 @@ impl Shell {
         };
         if let Err(error) = self.services.summaries.start(errand) {
             let why = format!("no thread for it: {error}");
-            self.post(Event::Read(ReadEvent::Condensed { id, text: Err(why) }));
+            self.post(Event::Read(ReadEvent::TranscriptRead {
+                id,
+                read: Err(why),
+            }));
         }
     }
 }
@@ -223,17 +226,18 @@ fn command(plan: &AgentPlan, settings: &SummaryConfig, session_model: Option<&st
 
 impl Errand {
     fn run(mut self) {
-        let read = self.read();
-        let text = read.as_ref().map_err(Clone::clone).and_then(|history| {
-            let text = summary::fallback(history);
-            text.ok_or_else(|| "nothing was said yet".to_owned())
+        let history = self.read().and_then(|history| {
+            if history.is_empty() {
+                return Err("nothing was said yet".to_owned());
+            }
+            Ok(history)
         });
-        let worth = text.is_ok();
         let id = self.id;
-        if !self.send(ReadEvent::Condensed { id, text }) {
+        let read = history.as_ref().map(|_| ()).map_err(Clone::clone);
+        if !self.send(ReadEvent::TranscriptRead { id, read }) {
             return;
         }
-        let (Some(ask), Ok(history), true) = (self.ask.take(), read, worth) else {
+        let (Some(ask), Ok(history)) = (self.ask.take(), history) else {
             return;
         };
         let prompt = summary::prompt(&history);
@@ -657,12 +661,11 @@ mod tests {
         };
         let mut side = SideProcesses::default();
         side.start(errand).unwrap();
-        let Some(Event::Read(ReadEvent::Condensed { text: Ok(text), .. })) =
+        let Some(Event::Read(ReadEvent::TranscriptRead { read: Ok(()), .. })) =
             received.blocking_recv()
         else {
             panic!("the transcript is read first")
         };
-        assert_eq!(text, "### User Intent\n\nhi");
         let Some(Job::Agent(_, stamp)) = jobs.blocking_recv() else {
             panic!("a process that must not outlive us is recorded")
         };
@@ -687,10 +690,11 @@ mod tests {
             stop: Arc::default(),
         };
         errand.run();
-        let Some(Event::Read(ReadEvent::Condensed { text, .. })) = received.blocking_recv() else {
+        let Some(Event::Read(ReadEvent::TranscriptRead { read, .. })) = received.blocking_recv()
+        else {
             panic!("an answer comes in any case")
         };
-        assert_eq!(text, Err("no transcript is known".to_owned()));
+        assert_eq!(read, Err("no transcript is known".to_owned()));
         assert_eq!(received.blocking_recv(), None);
     }
 }

@@ -104,8 +104,41 @@ pub(super) struct Frames {
     pub echo_until: Option<Instant>,
     /// The screen's revision at the last frame.
     pub revision: u64,
-    /// When the last frame was drawn.
-    pub at: Option<Instant>,
+    /// When the last ones were drawn.
+    pub drawn: Drawn,
+}
+
+/// When the last frames were drawn: what the child writes does not wait for a frame that had nothing of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Drawn {
+    /// The last frame of all.
+    any: Option<Instant>,
+    /// The last one with something new of the child's.
+    pane: Option<Instant>,
+}
+
+impl Drawn {
+    /// A frame was drawn.
+    fn note(&mut self, now: Instant, has_output: bool) {
+        self.any = Some(now);
+        if has_output {
+            self.pane = Some(now);
+        }
+    }
+
+    /// Whether the pane goes before the rest where both are due. After that it is the turn of the rest.
+    fn pane_goes_first(&self) -> bool {
+        self.pane < self.any
+    }
+
+    /// From when on a frame keeps this distance to those before it; at once if there was none.
+    fn earliest(&self, frame: Frame, distance: Duration) -> Option<Instant> {
+        let last = match frame {
+            Frame::Pane => self.pane,
+            Frame::Whole => self.any,
+        };
+        last.map(|at| at + distance)
+    }
 }
 
 impl Frames {
@@ -118,7 +151,7 @@ impl Frames {
             typed_due: None,
             echo_until: None,
             revision: 0,
-            at: None,
+            drawn: Drawn::default(),
         }
     }
 }
@@ -248,9 +281,11 @@ impl Shell {
         }
         let typed = self.frames.typed_due.is_some_and(|due| due <= now);
         let output = self.pane.screen.revision() != self.frames.revision;
-        // The echo goes first where both are due, and so does the first word: the panels can wait for their frame's time.
+        // The echo goes first where both are due, and so does the first word: the panels can wait for their frame's time. So
+        // they do if the last frame was theirs alone.
         let patch = output && self.drawn_alone().is_some();
-        let urgent = self.echoes(now) || self.frames.revision == 0;
+        let urgent =
+            self.echoes(now) || self.frames.revision == 0 || self.frames.drawn.pane_goes_first();
         if patch && (urgent || !(self.frames.dirty || typed)) {
             return Some(Frame::Pane);
         }
@@ -291,15 +326,18 @@ impl Shell {
         } else {
             FRAME_TIME
         };
-        let last = self.frames.at.filter(|_| !first);
-        last.map_or(now, |at| at + time)
+        let earliest = self.frames.drawn.earliest(frame, time);
+        earliest.filter(|_| !first).unwrap_or(now)
     }
 
     /// For tests of what a panic leaves behind: `PITSTOP_PANIC_AT=draw` breaks the second frame.
     #[cfg(debug_assertions)]
     fn panic_if_asked(&self) {
         let asked = std::env::var_os("PITSTOP_PANIC_AT").is_some_and(|place| place == "draw");
-        assert!(!asked || self.frames.at.is_none(), "PITSTOP_PANIC_AT=draw");
+        assert!(
+            !asked || self.frames.drawn.any.is_none(),
+            "PITSTOP_PANIC_AT=draw"
+        );
     }
 
     pub(super) fn draw(&mut self, frame: Frame) {
@@ -353,8 +391,10 @@ impl Shell {
             }
             self.terminal.front.write(bytes);
         }
-        self.frames.revision = self.pane.screen.revision();
-        self.frames.at = Some(Instant::now());
+        let revision = self.pane.screen.revision();
+        let has_output = revision != self.frames.revision;
+        self.frames.revision = revision;
+        self.frames.drawn.note(Instant::now(), has_output);
     }
 
     /// The host's cursor has the child's shape.
@@ -425,4 +465,29 @@ fn is_dark(Rgb(red, green, blue): Rgb) -> bool {
 fn placed(cursor: crate::ui::HostCursor) -> canvas::Cursor {
     let at = ratatui::layout::Position::new(cursor.column, cursor.row);
     (at, cursor.visible)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_child_writes_does_not_wait_for_a_frame_of_the_panels() {
+        let start = Instant::now();
+        let after = |ms| start + Duration::from_millis(ms);
+        let mut drawn = Drawn::default();
+        assert_eq!(drawn.earliest(Frame::Pane, FRAME_TIME), None);
+        drawn.note(start, true);
+        assert!(!drawn.pane_goes_first());
+        // The panels alone: the pane keeps its distance to its own last frame, and goes before what comes next.
+        drawn.note(after(30), false);
+        assert_eq!(drawn.earliest(Frame::Pane, FRAME_TIME), Some(after(16)));
+        assert_eq!(drawn.earliest(Frame::Whole, FRAME_TIME), Some(after(46)));
+        assert!(drawn.pane_goes_first());
+        // Then it is the panels' turn, however much the child writes.
+        drawn.note(after(33), true);
+        assert!(!drawn.pane_goes_first());
+        assert_eq!(drawn.earliest(Frame::Pane, FRAME_TIME), Some(after(49)));
+        assert_eq!(drawn.earliest(Frame::Whole, FRAME_TIME), Some(after(49)));
+    }
 }

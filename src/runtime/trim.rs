@@ -10,7 +10,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufReader, BufWriter, Seek as _, Write as _},
+    io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _},
     path::{Path, PathBuf},
     sync::mpsc as std_mpsc,
 };
@@ -23,7 +23,7 @@ use crate::{
     lineage::TrimRecord,
     transcript::{
         SessionId, Tokens, tail,
-        trim::{LevelFigure, Survey, TrimError, TrimPlan, TrimSettings, Written},
+        trim::{LevelFigure, Survey, TrimError, TrimPlan, TrimSettings, Written, replaced_at},
     },
 };
 
@@ -52,6 +52,11 @@ pub enum CopyError {
         /// Why it could not.
         source: io::Error,
     },
+    /// The conversation was not replaced in this transcript.
+    #[error(
+        "expected the handoff that has replaced the conversation, found none behind a compaction"
+    )]
+    NotReplaced,
     /// Even without any tool response it would be too large.
     #[error("expected a trim to leave less than {target} tokens, found {least} at its strongest level", target = target.0, least = least.0)]
     NoLevel {
@@ -85,6 +90,24 @@ impl Surveyed {
     pub fn read(path: &Path) -> Result<Self, CopyError> {
         let file = tail::open_ours(path)?.ok_or_else(|| CopyError::Missing(path.to_owned()))?;
         let survey = Survey::read(BufReader::with_capacity(BLOCK, &file))?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            survey,
+        })
+    }
+
+    /// As [`Surveyed::read`], of what stands there before the handoff with this nonce took the place of the conversation.
+    fn before_handoff(path: &Path, nonce: &str) -> Result<Self, CopyError> {
+        let mut file = tail::open_ours(path)?.ok_or_else(|| CopyError::Missing(path.to_owned()))?;
+        let end = replaced_at(BufReader::with_capacity(BLOCK, &file), nonce)?;
+        let end = end.ok_or(CopyError::NotReplaced)?;
+        file.rewind().map_err(|source| CopyError::Io {
+            act: "read",
+            path: path.to_owned(),
+            source,
+        })?;
+        let survey = Survey::read(BufReader::with_capacity(BLOCK, (&file).take(end)))?;
         Ok(Self {
             file,
             path: path.to_owned(),
@@ -137,6 +160,16 @@ impl Surveyed {
             written,
         })
     }
+}
+
+/// Writes a copy of the conversation that the handoff with this nonce has taken the place of, whole, beside the original and under
+/// the name of `session`.
+pub fn copy_replaced(path: &Path, nonce: &str, session: SessionId) -> Result<Copied, CopyError> {
+    const WHOLE: TrimSettings = TrimSettings {
+        compact_line: Tokens(0),
+        max_recent_messages: 0,
+    };
+    Surveyed::before_handoff(path, nonce)?.copy(0, session, &WHOLE)
 }
 
 /// What the name of a copy begins with that is not finished.
@@ -296,6 +329,39 @@ mod tests {
         let text = fs::read_to_string(copy).unwrap();
         assert!(text.contains("[tool output removed") && !text.contains("xxxx"));
         assert_eq!(fs::read(&path).unwrap(), original);
+    }
+
+    #[test]
+    fn what_was_replaced_in_place_is_copied_whole_and_nothing_behind_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = transcript(directory.path());
+        let before = fs::read_to_string(&path).unwrap();
+        // The agent has read the file of the handoff before it was given.
+        let read = r#"{"type":"user","uuid":"e","parentUuid":"d","sessionId":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"n0nce"}]}}"#;
+        let boundary = r#"{"type":"system","subtype":"compact_boundary","uuid":"f","parentUuid":null,"sessionId":"s"}"#;
+        let user = |text: &str| {
+            format!(
+                r#"{{"type":"user","uuid":"g","parentUuid":"f","sessionId":"s","message":{{"role":"user","content":"{text}"}}}}"#
+            )
+        };
+        let lines = [
+            before.trim_end(),
+            boundary,
+            &user("an earlier summary"),
+            read,
+            boundary,
+            &user("handoff n0nce"),
+            boundary,
+            &user("summary"),
+        ];
+        fs::write(&path, lines.join("\n") + "\n").unwrap();
+        let copied = copy_replaced(&path, "n0nce", session(2)).unwrap();
+        let text = fs::read_to_string(copied.path).unwrap();
+        let kept = lines[..4].join("\n") + "\n";
+        let new = format!(r#""sessionId":"{}""#, session(2));
+        assert!(text == kept.replace(r#""sessionId":"s""#, &new));
+        let error = copy_replaced(&path, "deadbeef", session(3)).unwrap_err();
+        assert!(matches!(error, CopyError::NotReplaced), "{error}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
     collections::BTreeSet,
     mem,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -65,12 +65,21 @@ struct Gathered {
 }
 
 impl Gathered {
+    /// What a panic has left is still whole: a notice is added in one step.
+    fn changes(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn add(&self, event: notify::Event) {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.changes();
         changes.add(event);
         if *changes != Changes::default() {
             self.woken.notify_one();
         }
+    }
+
+    fn take(&self) -> Changes {
+        mem::take(&mut *self.changes())
     }
 }
 
@@ -99,12 +108,7 @@ impl Watcher {
     /// Waits for changes and gives all since the last call. A call that is dropped while it waits loses none.
     pub async fn changes(&self) -> Changes {
         self.gathered.woken.notified().await;
-        let mut changes = self.gathered.changes.lock();
-        mem::take(
-            changes
-                .as_deref_mut()
-                .unwrap_or_else(|poisoned| poisoned.get_mut()),
-        )
+        self.gathered.take()
     }
 
     /// Watches the directory of a file.

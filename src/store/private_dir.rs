@@ -267,6 +267,18 @@ impl PrivateDir {
         &self.path
     }
 
+    /// Whether this very directory lies at its path, and no other in its place.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        let (ours, lies) = (
+            rustix::fs::fstat(&self.handle),
+            rustix::fs::lstat(&self.path),
+        );
+        ours.is_ok_and(|ours| {
+            lies.is_ok_and(|lies| (lies.st_dev, lies.st_ino) == (ours.st_dev, ours.st_ino))
+        })
+    }
+
     /// Writes the state file `name`: a crash at any moment leaves the old file or the new, whole.
     pub fn write_private(&self, name: &str, bytes: &[u8]) -> Result<(), FilesError> {
         self.write_watched(name, bytes, &mut |_, _| Ok(()))

@@ -177,22 +177,36 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<(RunId, IterationId)>, StoreError> {
         const WHAT: &str = "the history";
-        let statement = rows::search(project, wanted, limit);
-        let rows = self.read(statement, WHAT).await?;
-        let found = rows.iter();
-        let mut found: Vec<_> = found
-            .filter_map(|row| known(rows::place(row), WHAT))
-            .collect();
-        if !wanted.is_ascii() {
-            let wanted = wanted.to_lowercase();
-            let mut kept = Vec::new();
-            for (run, iteration) in found {
-                let past = self.past(&run, iteration).await?;
-                if past.is_some_and(|past| says(&past, &wanted)) {
-                    kept.push((run, iteration));
+        let most = limit as usize;
+        let small = (!wanted.is_ascii()).then(|| wanted.to_lowercase());
+        let mut found = Vec::new();
+        let mut behind = None;
+        // What the pattern lets through too much is left out, and another page makes up for it.
+        while found.len() < most {
+            let statement = rows::search(project, wanted, behind.as_ref(), limit);
+            let rows = self.read(statement, WHAT).await?;
+            for row in &rows {
+                let Some((run, iteration)) = known(rows::place(row), WHAT) else {
+                    continue;
+                };
+                let is_it = match &small {
+                    None => true,
+                    Some(small) => {
+                        let past = self.past(&run, iteration).await?;
+                        past.is_some_and(|past| says(&past, small))
+                    }
+                };
+                behind = Some((run.clone(), iteration));
+                if is_it {
+                    found.push((run, iteration));
+                }
+                if found.len() == most {
+                    break;
                 }
             }
-            found = kept;
+            if rows.len() < most || behind.is_none() {
+                break;
+            }
         }
         Ok(found)
     }

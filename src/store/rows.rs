@@ -388,10 +388,16 @@ pub(super) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
     }
 }
 
-/// The iterations in which a text stands, newest first. A handoff is kept in its reboot's entry, as JSON.
+/// The iterations in which a text stands, newest first, from behind one of them on. A handoff is kept in its reboot's entry, as
+/// JSON.
 ///
-/// `LOWER` of `SQLite` knows ASCII letters alone: of others any stands for any, and the caller looks at what was found.
-pub(super) fn search(project: &Project, wanted: &str, limit: u32) -> Statement {
+/// `LOWER` of `SQLite` knows ASCII letters alone: for others that have a case any stands, and the caller looks at what was found.
+pub(super) fn search(
+    project: &Project,
+    wanted: &str,
+    behind: Option<&(RunId, IterationId)>,
+    limit: u32,
+) -> Statement {
     let wanted = wanted.to_ascii_lowercase();
     let quoted = json(&wanted);
     let within = |text: &str| Bind::Text(Some(format!("%{}%", like(text))));
@@ -405,12 +411,16 @@ pub(super) fn search(project: &Project, wanted: &str, limit: u32) -> Statement {
               OR EXISTS (SELECT 1 FROM journal WHERE journal.run_id = iterations.run_id \
               AND (journal.entry LIKE '%_session\":\"' || iterations.session_id || '\"%') \
               AND LOWER(journal.entry) LIKE $4 ESCAPE '!')) \
-              ORDER BY iterations.run_id DESC, iterations.iteration DESC LIMIT $5",
+              AND ($5 IS NULL OR iterations.run_id < $5 \
+              OR (iterations.run_id = $5 AND iterations.iteration < $6)) \
+              ORDER BY iterations.run_id DESC, iterations.iteration DESC LIMIT $7",
         binds: vec![
             text(&project.hash),
             text(&project.host),
             within(&wanted),
             within(quoted.trim_matches('"')),
+            maybe_text(behind.map(|(run, _)| run)),
+            maybe_number(behind.map(|(_, iteration)| iteration.get())),
             number(u64::from(limit)),
         ],
     }
@@ -653,7 +663,8 @@ pub(super) fn total(row: &Cells) -> Option<Total> {
 fn like(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
-        if !c.is_ascii() && c.is_alphabetic() {
+        let has_case = || c.to_lowercase().ne([c]) || c.to_uppercase().ne([c]);
+        if !c.is_ascii() && has_case() {
             pattern.push('_');
             continue;
         }

@@ -53,11 +53,6 @@ impl RunDir {
         PrivateDir::open_again(&self.project)
     }
 
-    /// Makes it again where it is gone.
-    pub fn make(&self) -> Result<(), FilesError> {
-        self.dir().map(drop)
-    }
-
     fn dir(&self) -> Result<PrivateDir, FilesError> {
         self.project()?.dir("runs")?.dir(self.run.as_str())
     }
@@ -95,6 +90,39 @@ impl RunDir {
     }
 }
 
+/// The directory of a run, looked after. It is held open, and the number of an open directory is given to no other one: so a
+/// directory that was removed is told from the one that the next write of a file made in its place, in which all other files
+/// are missing.
+#[derive(Debug)]
+pub struct KeptRunDir {
+    run: RunDir,
+    held: Option<PrivateDir>,
+}
+
+impl KeptRunDir {
+    /// Looks after the directory that is there now.
+    #[must_use]
+    pub fn new(run: RunDir) -> Self {
+        let held = run.dir().ok();
+        Self { run, held }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.run.path()
+    }
+
+    /// Makes the directory again where it is gone; whether it was, be there another one by now.
+    pub fn keep(&mut self) -> Result<bool, FilesError> {
+        if self.held.as_ref().is_some_and(PrivateDir::is_in_place) {
+            return Ok(false);
+        }
+        self.held = Some(self.run.dir()?);
+        Ok(true)
+    }
+}
+
 /// The runs that have a directory in `project`, oldest first.
 pub fn runs(project: &PrivateDir) -> Result<Vec<RunId>, FilesError> {
     let Some(runs) = project.find_dir("runs")? else {
@@ -106,4 +134,32 @@ pub fn runs(project: &PrivateDir) -> Result<Vec<RunId>, FilesError> {
         .iter()
         .filter_map(|name| name.parse().ok())
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_that_a_write_has_made_in_the_place_of_a_removed_one_counts_as_removed() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::open_project(project.path()).unwrap();
+        let run = RunId::new(chrono::DateTime::UNIX_EPOCH, [1, 2, 3]);
+        let files = RunDir::open(&dir, &run).unwrap();
+        let mut kept = KeptRunDir::new(files.clone());
+        assert!(!kept.keep().unwrap());
+
+        for removed in [files.path(), project.path().join(".pitstop")] {
+            fs::remove_dir_all(&removed).unwrap();
+            assert!(kept.keep().unwrap(), "it is gone");
+            assert!(files.path().is_dir() && !kept.keep().unwrap());
+
+            fs::remove_dir_all(&removed).unwrap();
+            files.write(IterationId::FIRST, HANDOFF, "").unwrap();
+            assert!(kept.keep().unwrap(), "another one is in its place");
+            assert!(!kept.keep().unwrap());
+        }
+    }
 }

@@ -149,17 +149,26 @@ async fn supervise(mut start: Start) -> Result<i32, StartError> {
         speech,
         task,
     };
-    // Nothing of it is used after a panic, which the panic hook has reported.
-    let running = AssertUnwindSafe(Box::pin(runtime::run(setup)));
-    let ran = running.catch_unwind().await.ok();
-    host::restore();
-    let (code, model) = Box::pin(close(ran, &store_writer, doors.doors)).await?;
+    let (code, model) = Box::pin(supervised(setup, &store_writer, doors.doors)).await?;
     if speech.is_none() {
         farewell::on_terminal(&model, kind);
     } else {
         farewell::headless(&model);
     }
     Ok(code)
+}
+
+/// Runs the loop to its end, gives the terminal back and closes everything; returns the exit code and the model as it was last.
+async fn supervised(
+    setup: Setup,
+    store_writer: &mpsc::Sender<Job>,
+    doors: Doors,
+) -> Result<(i32, Model), StartError> {
+    // Nothing of it is used after a panic, which the panic hook has reported.
+    let running = AssertUnwindSafe(Box::pin(runtime::run(setup)));
+    let ran = running.catch_unwind().await.ok();
+    host::restore();
+    Box::pin(close(ran, store_writer, doors)).await
 }
 
 /// How the agent is started, as far as it is known before the run is.

@@ -13,7 +13,10 @@ use crate::{
     app::Event,
     config::load::paths::Paths,
     runtime::places::{self, Endpoint, Places, Watch},
-    store::{PrivateDir, run_dir::RunDir},
+    store::{
+        PrivateDir,
+        run_dir::{KeptRunDir, RunDir},
+    },
 };
 
 use super::{StartError, claim::Claim};
@@ -92,7 +95,7 @@ impl Doors {
             paths: plan.paths.clone(),
             hash,
             agents: PrivateDir::open_again(state.path()).ok(),
-            run: plan.run,
+            run: plan.run.map(KeptRunDir::new),
         };
         Ok(Opened {
             calls,

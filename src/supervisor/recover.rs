@@ -172,6 +172,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
             model.session.id = session;
             let outcome = match entry.way {
                 Way::Fresh => "the handoff had arrived: resumed at the next start",
+                Way::InPlace => "the conversation had been replaced: resumed at the next start",
                 Way::Trim => "the trimmed copy was whole: resumed at the next start",
             };
             effects.push(closed(Step::Done, outcome));
@@ -214,11 +215,12 @@ fn handoff_of(entry: &JournalEntry) -> Handoff {
 
 /// What is known of a reboot that came about without a supervisor.
 fn record(entry: &JournalEntry, marker: journal::Marker) -> RebootRecord {
-    let given = (entry.way == Way::Fresh).then(|| handoff_of(entry));
+    let given = (entry.way != Way::Trim).then(|| handoff_of(entry));
     RebootRecord {
         old_session: entry.old_session,
         new_session: entry.new_session,
         way: entry.way,
+        nonce: (entry.way == Way::InPlace).then(|| entry.nonce.clone()),
         trim: entry.trim,
         cause: entry.cause,
         transition_time_ms: BTreeMap::new(),

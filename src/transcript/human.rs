@@ -95,7 +95,9 @@ impl HumanWords {
         };
         // Clients before 2.1.3 do not name an origin.
         let origin = source["origin"]["kind"].as_str().unwrap_or("human");
-        if origin != "human" || source["isMeta"] == true || source["promptSource"] == "system" {
+        let by_bridge = is_by_bridge(&source["origin"]);
+        let typed = origin == "human" && source["promptSource"] != "system";
+        if source["isMeta"] == true || !(typed || by_bridge) {
             return false;
         }
         let at = record["timestamp"]
@@ -314,6 +316,11 @@ fn kept(prompt: &str) -> String {
     )
 }
 
+/// Whether a prompt came by our own mod for a person, as `pitstop ctl say` gives it: it counts as if it had been typed.
+fn is_by_bridge(origin: &Value) -> bool {
+    origin["kind"] == "plugin" && origin["name"] == "pitstop" && origin["asUser"] == true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,6 +348,14 @@ mod tests {
             ("Never a.", json!({ "isMeta": true })),
             ("Never b.", json!({ "isSidechain": true })),
             ("Never c.", json!({ "origin": { "kind": "plugin" } })),
+            (
+                "Never c2.",
+                json!({ "origin": { "kind": "plugin", "name": "pitstop" } }),
+            ),
+            (
+                "Never c3.",
+                json!({ "origin": { "kind": "plugin", "name": "other", "asUser": true } }),
+            ),
             ("Never d.", json!({ "promptSource": "system" })),
             ("<task-notification>Never e.</task-notification>", json!({})),
             ("/model never", json!({})),

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::{prose, words::ends};
+use super::{facts::is_file, prose, words::ends};
 
 /// The longest sentence that counts, in bytes: longer ones are pasted text.
 const LONGEST: usize = 1_000;
@@ -390,6 +390,75 @@ fn forbids(sentence: &str, small: &str) -> bool {
         || small.contains(" and no ")
 }
 
+/// The files that a prompt or a rule says are not to be touched, in English: those that directly follow the prohibition, as in
+/// ``never edit `a.rs` or b.rs``. A file that only stands in a sentence with a `not` is none of them.
+#[must_use]
+pub fn forbidden_files(text: &str) -> Vec<String> {
+    const NO: [&str; 8] = [
+        "never",
+        "not",
+        "no",
+        "don't",
+        "mustn't",
+        "shouldn't",
+        "can't",
+        "cannot",
+    ];
+    const TOUCH: [&str; 21] = [
+        "change",
+        "changes",
+        "commit",
+        "delete",
+        "edit",
+        "edits",
+        "in",
+        "into",
+        "modify",
+        "move",
+        "open",
+        "overwrite",
+        "read",
+        "reformat",
+        "remove",
+        "rename",
+        "rewrite",
+        "to",
+        "touch",
+        "update",
+        "use",
+    ];
+    const BETWEEN: [&str; 13] = [
+        "a", "and", "anything", "file", "files", "in", "into", "nor", "of", "or", "the", "to",
+        "under",
+    ];
+    let mut found = Vec::new();
+    for sentence in prose::sentences(text) {
+        let small = sentence.replace('’', "'");
+        let words: Vec<&str> = small
+            .split_whitespace()
+            .map(|word| word.trim_end_matches(|c: char| !c.is_alphanumeric()))
+            .map(|word| {
+                word.trim_start_matches(|c: char| !c.is_alphanumeric() && !"/.".contains(c))
+            })
+            .collect();
+        let is_of = |list: &[&str], word: &str| list.contains(&word.to_lowercase().as_str());
+        for (at, pair) in words.windows(2).enumerate() {
+            if !is_of(&NO, pair[0]) || !is_of(&TOUCH, pair[1]) {
+                continue;
+            }
+            let named = words[at + 2..]
+                .iter()
+                .take_while(|word| is_of(&BETWEEN, word) || is_file(word));
+            found.extend(
+                named
+                    .filter(|word| is_file(word))
+                    .map(|word| (*word).to_owned()),
+            );
+        }
+    }
+    found
+}
+
 /// `not X but Y`, `nicht X, sondern Y`.
 fn not_but(small: &str) -> bool {
     [
@@ -585,6 +654,28 @@ mod tests {
             "Anna prefers short answers.",
         ] {
             assert_eq!(rules(text), [text]);
+        }
+    }
+
+    #[test]
+    fn files_that_follow_a_prohibition_are_forbidden() {
+        for (text, files) in [
+            ("Never touch `db/schema.sql`.", &["db/schema.sql"][..]),
+            (
+                "Please do not edit the files a/b.rs, c.toml or `d/e.md`, they are generated.",
+                &["a/b.rs", "c.toml", "d/e.md"],
+            ),
+            (
+                "Put it into src/lib.rs, not into src/main.rs.",
+                &["src/main.rs"],
+            ),
+            ("No changes to Cargo.toml!", &["Cargo.toml"]),
+            ("Don’t modify ./src/old.rs.", &["./src/old.rs"]),
+            ("Do not forget to update src/a.rs.", &[]),
+            ("The test in src/a.rs does not pass, fix it.", &[]),
+            ("Never use threads in src/a.rs.", &[]),
+        ] {
+            assert_eq!(forbidden_files(text), files, "{text}");
         }
     }
 

@@ -40,7 +40,10 @@ use self::{
     look::{Id, Look, Node, Role},
     reading::Reading,
 };
-use super::{SessionId, Tokens};
+use super::{
+    SessionId, Tokens,
+    record::{self, Record},
+};
 
 pub use cut::PLACEHOLDERS;
 
@@ -190,6 +193,32 @@ pub fn apply(
         figure: written.figure,
         dropped_tail: written.dropped_tail,
     })
+}
+
+/// Where the conversation ends that the handoff with this nonce has taken the place of, in bytes: at the boundary of the compaction
+/// before the handoff. None, if there is no such handoff behind a boundary.
+pub fn replaced_at(transcript: impl BufRead, nonce: &str) -> Result<Option<u64>, TrimError> {
+    let has = |line: &[u8], mark: &[u8]| memchr::memmem::find(line, mark).is_some();
+    let (mut at, mut boundary, mut found) = (0, None, None);
+    each_line(transcript, &mut |piece| {
+        let bytes = piece.bytes();
+        let whole = !matches!(piece, Piece::Long { .. });
+        if whole && (has(bytes, b"compact_boundary") || has(bytes, nonce.as_bytes())) {
+            record::each_record(bytes, &mut |record| match &record {
+                Record::CompactBoundary => boundary = Some(at),
+                Record::User(user)
+                    if user.tool_results == 0
+                        && user.texts.iter().any(|text| text.contains(nonce)) =>
+                {
+                    found = found.or(boundary);
+                }
+                _ => {}
+            });
+        }
+        at += bytes.len() as u64;
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// What a transcript holds, as far as a trim needs to know; see the top of this file.

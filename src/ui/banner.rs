@@ -25,6 +25,9 @@ use crate::{
 
 use super::{frame, text, theme::Theme};
 
+/// How much of the agent's reason is shown, in cells: the keys stand behind it.
+const REASON: usize = 60;
+
 /// What is said: the whole, in parts of which the last may be left out, and in a word where there is no room.
 struct Words {
     parts: Vec<String>,
@@ -111,6 +114,33 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             }
         }
         Banner::Quiet(reason, turns) => quiet(&reason, turns, &keys, theme),
+        Banner::Wished(reason) => {
+            let reason = crate::clean::one_line(&reason).into_owned();
+            let asks = if reason.is_empty() {
+                "The agent asks for a reboot".to_owned()
+            } else {
+                format!(
+                    "The agent asks for a reboot: {}",
+                    text::fit(&reason, REASON)
+                )
+            };
+            Words {
+                parts: keys.behind(asks),
+                short: format!("Agent asks: reboot? {}", keys.reboot),
+                style: loud(theme.accent),
+            }
+        }
+        Banner::Refused(why) => {
+            let said = format!("Reboot refused: {}", text::safe(&why));
+            let mut parts = vec![said.clone()];
+            parts.extend(keys.does(Action::Reboot, "tries again"));
+            parts.extend(keys.does(Action::Defer, "defers"));
+            Words {
+                parts,
+                short: said,
+                style: loud(theme.bad),
+            }
+        }
         Banner::Approved(blocks) => Words {
             parts: vec![
                 format!("Reboot approved, waits {}", ends(&blocks)),

@@ -30,7 +30,7 @@ use super::{frame, gauge::BARS, text, theme::Theme};
 const SCALE: usize = 8;
 
 /// The widest that a turn is drawn.
-const WIDEST_TURN: usize = 4;
+const WIDEST_TURN: usize = 8;
 
 /// The columns of an earlier iteration.
 const EARLIER: usize = 12;
@@ -90,10 +90,13 @@ fn teeth(model: &Model, room: usize) -> Vec<Tooth> {
         .map(|turn| turn.used)
         .collect();
     let now = model.used();
+    let earlier = model.lineage.iterations().len().saturating_sub(1) * (EARLIER + 1);
     for iteration in model.lineage.iterations().iter().rev() {
         let open = iteration.is_open();
         let columns = if open {
-            present(&turns, now, left)
+            // At least half of the room, however many went before.
+            let wide = left.saturating_sub(earlier).max(left / 2);
+            present(&turns, now, left, wide)
         } else {
             past(iteration.tokens_at_birth, iteration.tokens_at_end)
         };
@@ -114,8 +117,8 @@ fn teeth(model: &Model, room: usize) -> Vec<Tooth> {
     teeth
 }
 
-/// The turns of the iteration that runs, as wide as there is room for, the newest if not all fit.
-fn present(turns: &[Tokens], now: Option<Tokens>, room: usize) -> Vec<Column> {
+/// The turns of the iteration that runs, together no wider than `wanted` if that shows them all; the newest if not all fit.
+fn present(turns: &[Tokens], now: Option<Tokens>, room: usize, wanted: usize) -> Vec<Column> {
     let known = |used: &Tokens| Column {
         used: *used,
         known: true,
@@ -123,7 +126,7 @@ fn present(turns: &[Tokens], now: Option<Tokens>, room: usize) -> Vec<Column> {
     if turns.is_empty() {
         return now.iter().map(known).collect();
     }
-    let wide = (room / 2 / turns.len()).clamp(1, WIDEST_TURN);
+    let wide = (wanted.saturating_sub(1) / turns.len()).clamp(1, WIDEST_TURN);
     let most = room.saturating_sub(1) / wide;
     let shown = &turns[turns.len().saturating_sub(most)..];
     let columns = shown

@@ -122,9 +122,12 @@ fn left(
     // What is new is worth more than what stands there all the time.
     let reserved = wanted.min(cells / 2);
     let mut used = width(&left);
+    // The first hint, help, keeps its place: who watches a run may know no key yet.
+    let help = model.keys().hint(Action::Help);
+    let help = help.map_or(0, |key| text::width(&key) + " help ".len() + 2);
     for part in run::parts(model, theme) {
         let part = [Span::styled(" · ", theme.dim), part];
-        if used + width(&part) + reserved > cells {
+        if used + width(&part) + reserved.max(help) > cells {
             break;
         }
         used += width(&part);
@@ -267,7 +270,8 @@ fn state_style(model: &Model, theme: &Theme) -> ratatui::style::Style {
     }
 }
 
-/// The reboot under way, else the newest notice, else why an autonomous run stands still.
+/// The reboot under way, unless something has gone wrong since its step began; else the newest notice, else why an autonomous run
+/// stands still.
 fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     if let Some(step) = reboot_step(model) {
         return Some(Span::styled(step, theme.accent));
@@ -307,17 +311,19 @@ fn news(model: &Model, theme: &Theme) -> Option<Span<'static>> {
 fn reboot_step(model: &Model) -> Option<String> {
     let attempt = model.reboot.attempt.as_ref()?;
     let blocks = reboot::blocked_by(model);
+    let since = attempt.entered.last().map_or(model.now, |(_, at)| *at);
     // What needs a person is said by the notice, and by the review itself.
-    let newest_bad = model.view.notices.back().is_some_and(|notice| notice.bad);
+    let notice = model.view.notices.back();
+    let newer_bad =
+        notice.is_some_and(|notice| notice.bad && notice.at.since_start >= since.since_start);
     match attempt.step() {
         // The banner says it.
         Step::Armed | Step::Drafting | Step::Review => None,
         Step::Waiting if !blocks.is_empty() => None,
-        _ if newest_bad && attempt.is_overdue() => None,
+        _ if newer_bad => None,
         // The notice goes after a while; that a person is needed does not.
         _ if attempt.is_overdue() => Some("reboot: not confirmed · look at the pane".to_owned()),
         step => {
-            let since = attempt.entered.last().map_or(model.now, |(_, at)| *at);
             let ms = u64::try_from(model.now.since(since).as_millis()).unwrap_or(u64::MAX);
             let doing = moment::doing(attempt, step);
             Some(format!("reboot: {doing} {:.1} s", ms as f64 / 1e3))

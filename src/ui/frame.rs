@@ -94,7 +94,7 @@ pub(super) fn foot(buf: &mut Buffer, area: Rect, hints: &[String], mark: &str, t
     }
 }
 
-/// `e edit · Esc back`, as much of it as fits; the first word of each is the key.
+/// `e edit · Ctrl-q p pause`, as much of it as fits; the key of each stands first.
 pub(super) fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'static> {
     let mut spans = Vec::new();
     let mut used = 0;
@@ -105,12 +105,24 @@ pub(super) fn hint_line(hints: &[String], cells: usize, theme: &Theme) -> Line<'
             continue;
         }
         used += wide;
-        let (key, does) = hint.split_at(hint.find(' ').unwrap_or(hint.len()));
+        let (key, does) = hint.split_at(key_length(hint));
         spans.push(Span::styled(gap, theme.dim));
         spans.push(Span::styled(key.to_owned(), theme.accent));
         spans.push(Span::styled(does.to_owned(), theme.dim));
     }
     Line::from(spans)
+}
+
+/// How much of a hint is its key: the first word, and behind a prefix the key that follows it.
+fn key_length(hint: &str) -> usize {
+    let first = hint.find(' ').unwrap_or(hint.len());
+    let second = hint[first..].trim_start().split_once(' ');
+    match second {
+        Some((key, _)) if hint[..first].contains('-') && key.chars().count() == 1 => {
+            first + 1 + key.len()
+        }
+        _ => first,
+    }
 }
 
 /// A line with a blank on each side, in its own weight and not that of the border it stands in.
@@ -185,6 +197,26 @@ pub(super) fn clear(buf: &mut Buffer, area: Rect) {
             if let Some(cell) = buf.cell_mut((x, y)) {
                 cell.reset();
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_hint_is_whole() {
+        for (hint, key) in [
+            ("e edit", "e"),
+            ("PgUp/PgDn scroll", "PgUp/PgDn"),
+            ("Ctrl-q p pause or resume", "Ctrl-q p"),
+            ("Ctrl-S save", "Ctrl-S"),
+            ("←→ 5 s", "←→"),
+            ("-/+ speed", "-/+"),
+            ("Esc", "Esc"),
+        ] {
+            assert_eq!(&hint[..key_length(hint)], key);
         }
     }
 }

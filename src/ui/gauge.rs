@@ -285,8 +285,8 @@ fn limits(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)
 fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
     let mut said: Vec<String> = model
         .session
-        .agent
-        .cost_usd
+        .spending
+        .session_cost()
         .map(dollars)
         .into_iter()
         .collect();

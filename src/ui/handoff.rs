@@ -77,11 +77,12 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
             hints.push("x drop edit".to_owned());
         }
         let keys = [
-            "z fold",
+            "z fold all",
             "y copy",
             "p paste",
             "/ find",
-            "Tab o section",
+            "Tab next",
+            "o fold",
             "Esc back",
         ];
         hints.extend(keys.map(str::to_owned));

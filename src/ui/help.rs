@@ -19,7 +19,10 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
                 "Enter a",
                 "approve; while it waits, press again to interrupt the turn",
             ),
-            ("w t", "change the way: a fresh session, or trim this one"),
+            (
+                "w t",
+                "change the way: fresh, in place, or trim this session",
+            ),
             ("e", "edit the handoff"),
             ("x", "drop your edit"),
             ("m", "list what the handoff misses; press again to go back"),
@@ -115,6 +118,9 @@ const FIXED: [(&str, &[(&str, &str)]); 6] = [
 /// The cells of a key, before what it does.
 const KEYS: usize = 22;
 
+/// From how many cells on the page stands in two columns.
+const TWO_COLUMNS: u16 = 150;
+
 /// Draws the help page: what was typed, the actions it finds, and the keys that cannot be set.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, theme: &Theme) {
     let area = frame::body(whole);
@@ -140,15 +146,26 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
         height: inner.height.saturating_sub(2),
         ..inner
     };
-    let (page, selected) = page(model, usize::from(inner.width), theme);
+    let columns = if inner.width < TWO_COLUMNS { 1 } else { 2 };
+    let wide = inner.width / columns;
+    let (page, selected) = page(model, usize::from(wide), theme);
+    let shown = list.height * columns;
     // What is selected stays in sight.
     let scroll = match selected {
-        Some(row) => (row + 3).saturating_sub(usize::from(list.height)) as u16,
+        Some(row) => (row + 3).saturating_sub(usize::from(shown)) as u16,
         None => scroll,
     };
     let count = page.len();
-    let window = text::window(page.into_iter().enumerate(), scroll, list.height);
-    frame::rows(buf, list, &window.rows);
+    let window = text::window(page.into_iter().enumerate(), scroll, shown);
+    let rows = window.rows.chunks(usize::from(list.height).max(1));
+    for (column, rows) in (0..columns).zip(rows) {
+        let area = Rect {
+            x: list.x + column * wide,
+            width: wide,
+            ..list
+        };
+        frame::rows(buf, area, rows);
+    }
     let mark = if window.above || window.below {
         format!("{}/{count}", window.last_line)
     } else {

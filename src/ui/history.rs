@@ -10,10 +10,17 @@ use ratatui::{
 };
 
 use crate::{
-    app::{Model, facts::cost_of, history, model::Focus},
+    app::{
+        Model,
+        facts::{cost_of, totals_of},
+        history,
+        model::{Focus, history::Difference},
+    },
     handoff::summary::SummarySource,
     keymap::Action,
-    lineage::{Cause, Iteration, RebootRecord, RunId, journal::JournalEntry, past::PastSession},
+    lineage::{
+        Cause, Iteration, RebootRecord, RunId, Way, journal::JournalEntry, past::PastSession,
+    },
     transcript::Tokens,
 };
 
@@ -200,17 +207,21 @@ fn summary(
     ])
 }
 
-/// Why it began and how long that took.
+/// Why it began, and how long the reboot took.
 fn detail(iteration: &Iteration, cells: usize, theme: &Theme) -> Line<'static> {
     let mut parts = vec![begun_by(iteration)];
     if let Some(record) = &iteration.reboot {
-        parts.push(text::short(record.total_ms()));
+        parts.push(format!("in {}", text::short(record.total_ms())));
         let given = if let Some(trim) = record.trim {
             let (before, after) = (trim.tokens_before, trim.tokens_after);
             format!("trim {}→{}", text::rough(before), text::rough(after))
         } else {
             let bytes = usize::try_from(record.handoff_bytes).unwrap_or(usize::MAX);
-            format!("handoff {}", text::bytes(bytes))
+            let place = match record.way {
+                Way::InPlace => "in place, ",
+                Way::Fresh | Way::Trim => "",
+            };
+            format!("{place}handoff {}", text::bytes(bytes))
         };
         parts.push(given);
     }
@@ -300,16 +311,7 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     };
     let scroll = model.view.history.scroll;
     let window = if let Some(difference) = differs.filter(|_| shows_difference) {
-        let said = [(difference.heading.clone(), theme.title)];
-        let lead = text::Lead {
-            first: vec![(" ".to_owned(), theme.title)],
-            rest: vec![(" ".to_owned(), theme.title)],
-        };
-        let name = text::wrap(&said, &lead, cells.saturating_sub(1));
-        let name = std::iter::once(Line::default()).chain(name);
-        let rows = name
-            .map(|row| (0, row))
-            .chain(changes(&difference.text, text_cells, theme).map(indented));
+        let rows = difference_rows(difference, cells, text_cells, theme);
         text::window(rows, scroll, inner.height)
     } else {
         let messages = messages.iter().flat_map(|(name, said)| {
@@ -321,7 +323,7 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     frame::rows(buf, inner, &window.rows);
     let mut hints = vec!["Enter close"];
     if window.above || window.below {
-        hints.push("PgUp PgDn scroll");
+        hints.push("PgUp/PgDn scroll");
     }
     if shows_difference {
         hints.push("d whole texts");
@@ -337,6 +339,25 @@ pub(super) fn draw_detail(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
 fn indented((line, mut row): (usize, Line<'static>)) -> (usize, Line<'static>) {
     row.spans.insert(0, Span::raw(" "));
     (line, row)
+}
+
+/// A difference below its heading, which takes the whole width.
+fn difference_rows<'a>(
+    difference: &'a Difference,
+    cells: usize,
+    text_cells: u16,
+    theme: &'a Theme,
+) -> impl Iterator<Item = (usize, Line<'static>)> + 'a {
+    let heading = [(difference.heading.clone(), theme.title)];
+    let lead = text::Lead {
+        first: vec![(" ".to_owned(), theme.title)],
+        rest: vec![(" ".to_owned(), theme.title)],
+    };
+    let heading = text::wrap(&heading, &lead, cells.saturating_sub(1));
+    std::iter::once(Line::default())
+        .chain(heading)
+        .map(|row| (0, row))
+        .chain(changes(&difference.text, text_cells, theme).map(indented))
 }
 
 /// The rows of a unified diff: what was added and what is gone differ by their sign, not only by their colour.
@@ -434,7 +455,7 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
         let reason = ended_by(iteration).unwrap_or_default();
         facts.push(("ended", format!("{}, {reason}", time(ended))));
     }
-    facts.push(("lived", text::span(lived(iteration, model))));
+    facts.push(("lasted", text::span(lived(iteration, model))));
     let context = [
         Some(figures(iteration, model)),
         text::compactions(iteration.compactions),
@@ -445,11 +466,7 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
         .filter(|one| !one.is_empty())
         .collect();
     facts.push(("context", context.join(" · ")));
-    let totals = if iteration.is_open() {
-        model.session.transcript.totals
-    } else {
-        iteration.tokens
-    };
+    let totals = totals_of(iteration, model);
     facts.push((
         "tokens",
         format!("{} in, {} out", tokens(totals.input), tokens(totals.output)),
@@ -458,12 +475,12 @@ fn facts(iteration: &Iteration, model: &Model) -> Vec<(&'static str, String)> {
     facts.extend(
         iteration
             .parent
-            .map(|parent| ("carries on", format!("iteration {parent}"))),
+            .map(|parent| ("continues", format!("iteration {parent}"))),
     );
     if let Some(record) = &iteration.reboot {
         facts.push(("from session", id(&record.old_session)));
         facts.push(given(record));
-        facts.push(("transition", text::short(record.total_ms())));
+        facts.push(("reboot took", text::short(record.total_ms())));
         for (step, ms) in &record.transition_time_ms {
             facts.push(("", format!("{step} {}", text::short(*ms))));
         }

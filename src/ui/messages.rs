@@ -36,6 +36,6 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
         1 => "1 message, times in UTC".to_owned(),
         count => format!("{count} messages, times in UTC"),
     };
-    let hints = ["Esc close", "↑↓ PgDn read"].map(str::to_owned);
+    let hints = ["Esc close", "↑↓ read"].map(str::to_owned);
     frame::foot(buf, area, &hints, &mark, theme);
 }

@@ -58,7 +58,12 @@ pub(super) fn draw(
 
 /// Where the view stands in the scrollback: `scroll −123 of 456`.
 pub(super) fn scroll_mark(screen: &Screen) -> String {
-    format!(" scroll {} ", copy::place(screen))
+    let place = copy::place(screen);
+    if screen.scroll_offset() == 0 {
+        format!(" {place} ")
+    } else {
+        format!(" scroll {place} ")
+    }
 }
 
 /// `claude · iteration 3 · Opus 4.8 (1M)`.

@@ -50,8 +50,8 @@ pub(super) fn draw(
         "Esc close",
         "Space play",
         "←→ 5 s",
-        ", . step",
-        "-+ speed",
+        ",/. step",
+        "-/+ speed",
         "0-9 go to",
         "↑↓ scroll",
     ]

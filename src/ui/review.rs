@@ -16,13 +16,13 @@ use ratatui::{
 
 use crate::{
     app::{
-        Model, breakpoint, cost,
+        Model, breakpoint, cost, in_place,
         reading::sections,
         reboot::{self, Kind},
         trim::{self, NotOffered, Offer},
         unsent::{self, Unsent},
     },
-    lineage::{Cause, journal::Step},
+    lineage::{Cause, Way, journal::Step},
     transcript::Tokens,
 };
 
@@ -274,8 +274,17 @@ fn unsent(model: &Model, beside: bool, cells: usize, theme: &Theme) -> Vec<Line<
                 lines => format!(" ({lines} lines)"),
             };
             let start = text::safe(text.lines().next().unwrap_or_default()).into_owned();
-            let said = format!("Your unsent prompt goes over, unsent{more}: {start}");
+            let stays = if in_place::is_chosen(model) {
+                "stays where it is"
+            } else {
+                "goes over, unsent"
+            };
+            let said = format!("Your unsent prompt {stays}{more}: {start}");
             (said, theme.text)
+        }
+        Unsent::Unreadable if in_place::is_chosen(model) => {
+            let said = "Your unsent prompt stays where it is.";
+            (said.to_owned(), theme.text)
         }
         Unsent::Unreadable => (
             "Your unsent prompt cannot be read whole: submit or clear it.".to_owned(),
@@ -294,18 +303,24 @@ fn is_trim(model: &Model) -> bool {
 }
 
 /// The cells of a way's name, and of the figure behind its bar.
-const WAY: (usize, usize) = (9, 9);
+const WAY: (usize, usize) = (11, 9);
 
 /// What is in use now and what each way would leave, as bars; the way that Enter takes is marked.
 fn ways(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let used = model.used();
-    let trims = is_trim(model);
+    let (trims, in_place) = (is_trim(model), in_place::is_chosen(model));
     let mut lines = Vec::new();
     if let Some(used) = used {
         lines.push(way(model, None, "Now", Some(used), cells, theme));
     }
     let fresh = trim::fresh_tokens(model);
-    lines.push(way(model, Some(!trims), "Fresh", fresh, cells, theme));
+    let takes_fresh = !trims && !in_place;
+    lines.push(way(model, Some(takes_fresh), "Fresh", fresh, cells, theme));
+    if in_place::refusal(model).is_none() {
+        let row = way(model, Some(in_place), "In place", fresh, cells, theme);
+        lines.push(row);
+        lines.extend(in_place.then(|| goes_on(model, cells, theme)));
+    }
     // An agent without transcripts has one way, and no word about another.
     let offer = trim::offer(model);
     if offer == Err(NotOffered::Generic) {
@@ -331,6 +346,17 @@ fn ways(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     lines
 }
 
+/// What a reboot in place leaves as it is.
+fn goes_on(model: &Model, cells: usize, theme: &Theme) -> Line<'static> {
+    let background = &model.session.agent.background;
+    let mut said = "the same process and session".to_owned();
+    if !background.is_empty() {
+        said = format!("{said}; goes on: {background}");
+    }
+    let said = format!("{}{said}", " ".repeat(WAY.0));
+    frame::row(text::fit(&said, cells).into_owned(), theme.dim)
+}
+
 /// What a trim would leave of what is in use now. The survey counts for itself: what it takes away is what is certain.
 fn trimmed(offer: &Offer, used: Option<Tokens>) -> Tokens {
     let figure = offer.figure;
@@ -353,9 +379,13 @@ fn way(
         Some(true) => ("▸", theme.accent),
         _ => (" ", theme.dim),
     };
+    let said = if name == "Fresh" {
+        "a new session with this handoff"
+    } else {
+        "this handoff instead of the conversation"
+    };
     let name = format!("{sign} {name:<width$}", width = WAY.0 - 2);
     let Some(tokens) = tokens else {
-        let said = "a new session with this handoff";
         return Line::from(vec![
             Span::styled(name, style),
             Span::styled(said, theme.text),
@@ -442,16 +472,23 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
         "Esc cancel",
         "↑↓ read",
         "/ find",
-        "z fold",
-        "Tab o section",
+        "z fold all",
+        "Tab next",
+        "o fold",
         "y copy",
     ];
     if edited {
         keys.insert(2, "x drop edit");
     }
+    let next = trim::next_way(model);
     let offered = matches!(trim::offer(model), Ok(_) | Err(NotOffered::Reading));
-    if !approved && (trims || offered) {
-        keys.insert(1, if trims { "w fresh" } else { "w trim" });
+    if !approved && (next != Way::Trim || offered) {
+        let key = match next {
+            Way::Fresh => "w fresh",
+            Way::InPlace => "w in place",
+            Way::Trim => "w trim",
+        };
+        keys.insert(1, key);
     }
     // Where not all fit, the way out must be among them.
     if cells < 72 {

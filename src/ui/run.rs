@@ -126,11 +126,16 @@ pub(super) fn draw_panel(buf: &mut Buffer, area: Rect, model: &Model, theme: &Th
         );
     }
     let cells = usize::from(inner.width);
-    let mut rows = fact_rows(&report, cells, theme);
+    let mut rows = fact_rows(&report, cells, inner.height, theme);
     let room = usize::from(inner.height).saturating_sub(rows.len());
     let lines = model.autopilot.as_ref().map(|run| &run.timeline);
     let newest = lines.into_iter().flatten().rev().take(room);
-    rows.extend(newest.map(|line| timeline_row(line, cells, theme)));
+    // One row each: the ones before it say more than the rest of a long one.
+    rows.extend(newest.map(|line| {
+        let (at, said) = timeline(line, theme);
+        let said = text::fit(&said, cells.saturating_sub(at.width())).into_owned();
+        Line::from(vec![at, Span::styled(said, theme.text)])
+    }));
     frame::rows(buf, inner, &rows);
 }
 
@@ -140,50 +145,77 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
         return;
     };
     frame::clear(buf, pane);
-    let title = frame::title(&format!("Run · {}", report.phase), true, theme);
-    let inner = frame::border(buf, pane, title, true, theme);
+    // The keys are the history's, in whose place it stands elsewhere.
+    let title = frame::title(&format!("Run · {}", report.phase), false, theme);
+    let inner = frame::border(buf, pane, title, false, theme);
     let cells = usize::from(inner.width);
-    let mut rows = fact_rows(&report, cells, theme);
+    // What is below can be scrolled to.
+    let mut rows = fact_rows(&report, cells, u16::MAX, theme);
     rows.push(Line::default());
     rows.push(frame::row(" Timeline, newest first (UTC)", theme.title));
     let lines = model.autopilot.as_ref().map(|run| &run.timeline);
     let newest = lines.into_iter().flatten().rev();
-    rows.extend(newest.map(|line| timeline_row(line, cells, theme)));
+    for line in newest {
+        let (at, said) = timeline(line, theme);
+        let lead = text::Lead {
+            rest: vec![(" ".repeat(at.width()), theme.text)],
+            first: vec![(at.content.into_owned(), at.style)],
+        };
+        rows.extend(text::wrap(&[(said, theme.text)], &lead, cells));
+    }
     let rows = rows.into_iter().map(|row| (0, row));
     let window = text::window(rows, model.view.history.scroll, inner.height);
     frame::rows(buf, inner, &window.rows);
     let mut hints = vec!["t close".to_owned()];
     if window.above || window.below {
-        hints.push("PgUp PgDn scroll".to_owned());
+        hints.push("PgUp/PgDn scroll".to_owned());
     }
     let pause = model.keys().hint(Action::Pause);
     hints.extend(pause.map(|key| format!("{key} pause or resume")));
     frame::foot(buf, pane, &hints, "", theme);
 }
 
-fn fact_rows(report: &RunReport, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let room = cells.saturating_sub(NAME + 2);
-    let row = |(name, said): (&'static str, String)| {
-        let style = match (name, &report.phase[..]) {
-            ("state", "tripped") => theme.bad,
-            ("state", "waiting" | "paused") => theme.accent,
-            _ => theme.text,
+/// The facts, whole where there are the rows for it, else one row each.
+fn fact_rows(report: &RunReport, cells: usize, height: u16, theme: &Theme) -> Vec<Line<'static>> {
+    // The title has the word already, and a state that needs no more words says nothing new.
+    let says = |(name, said): &(&str, String)| *name != "state" || *said != report.phase;
+    let facts: Vec<(Span<'static>, Span<'static>)> = facts(report)
+        .into_iter()
+        .filter(says)
+        .map(|(name, said)| {
+            let style = match (name, &report.phase[..]) {
+                ("state", "tripped") => theme.bad,
+                ("state", "waiting" | "paused") => theme.accent,
+                _ => theme.text,
+            };
+            let name = Span::styled(format!(" {name:<NAME$}"), theme.dim);
+            (name, Span::styled(text::safe(&said).into_owned(), style))
+        })
+        .collect();
+    let whole = facts.iter().flat_map(|(name, said)| {
+        let lead = text::Lead {
+            first: vec![(name.content.to_string(), name.style)],
+            rest: vec![(" ".repeat(name.width()), theme.text)],
         };
-        let said = text::fit(&text::safe(&said), room).into_owned();
-        Line::from(vec![
-            Span::styled(format!(" {name:<NAME$}"), theme.dim),
-            Span::styled(said, style),
-        ])
+        text::wrap(&[(said.content.to_string(), said.style)], &lead, cells)
+    });
+    let whole: Vec<Line<'static>> = whole.collect();
+    if whole.len() <= usize::from(height) {
+        return whole;
+    }
+    let room = cells.saturating_sub(NAME + 2);
+    let cut = |(name, said): (Span<'static>, Span<'static>)| {
+        let said = Span::styled(text::fit(&said.content, room).into_owned(), said.style);
+        Line::from(vec![name, said])
     };
-    facts(report).into_iter().map(row).collect()
+    facts.into_iter().map(cut).collect()
 }
 
-fn timeline_row(line: &RunLine, cells: usize, theme: &Theme) -> Line<'static> {
+/// When something happened, and what.
+fn timeline(line: &RunLine, theme: &Theme) -> (Span<'static>, String) {
     let at = line.at.format(" %H:%M:%S ").to_string();
-    let room = cells.saturating_sub(at.len());
-    let said = text::fit(&text::safe(&line.text), room).into_owned();
-    Line::from(vec![
+    (
         Span::styled(at, theme.dim),
-        Span::styled(said, theme.text),
-    ])
+        text::safe(&line.text).into_owned(),
+    )
 }

@@ -150,7 +150,8 @@ impl Agent {
                 no_compaction: false,
                 exe: &recorder(&self.home),
                 observe: Path::new("/a file/observe"),
-                bridge: &self.home.path("bridge"),
+                bridge: &[self.home.path("bridge")],
+                server: false,
                 scratchpad: &self.scratchpad(),
                 given: &self.home.path("given"),
             },
@@ -176,6 +177,7 @@ impl Agent {
             },
             settings_file,
             mods: self.mods.clone(),
+            mcp_config: None,
             user_append: None,
         })
         .unwrap();

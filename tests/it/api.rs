@@ -17,10 +17,10 @@ use pitstop::api::server::{
     BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, HOOK_LANE, Mailbox, READ_LIMIT,
 };
 use pitstop::api::wire::{
-    AgentReport, AgentState, BridgeReport, ContextReport, Control, HandoffReport, HistoryReport,
-    IterationReport, MetricsReport, News, NewsKind, NotedReply, OrderReply, RebootReport, Reply,
-    Report, Request, SaveReply, StatusLineReply, StatusReport, TodoList, UsageAction,
-    UsageActionKind, UsageReply,
+    AgentReport, AgentState, AgentTools, BridgeReport, ContextReport, Control, HandoffReport,
+    HistoryReport, IterationReport, MetricsReport, News, NewsKind, NotedReply, OrderReply,
+    RebootReport, Reply, Report, Request, SaveReply, StatusLineReply, StatusReport, TodoList,
+    ToolReply, UsageAction, UsageActionKind, UsageReply,
 };
 use pitstop::api::{Call, Feed, RequestQueue, Secrets, bind_control_socket, bind_loopback, serve};
 use pitstop::config::load::paths::project_hash;
@@ -32,6 +32,7 @@ mod bridge;
 mod events;
 mod openapi;
 mod table;
+mod tools;
 
 /// What a hook command may take on a machine that is busy with other tests: its own budget is 300 ms, and what it must
 /// never do is hang.
@@ -241,6 +242,12 @@ fn reply_to(request: &Request) -> Reply {
         Request::Reported(Report::Commit(body)) if body.branch.as_deref() == Some("refused") => {
             Reply::Refused { why: "no".into() }
         }
+        Request::Tool(caller, _) if caller.iteration == Some(9) => Reply::Refused {
+            why: "this session has been left".into(),
+        },
+        Request::Tool(..) => Reply::Tool(ToolReply {
+            text: "kept".into(),
+        }),
         Request::Reported(_) => Reply::Noted(NotedReply::default()),
         Request::Metrics => Reply::Metrics(Box::new(MetricsReport {
             used: Some(128_400),
@@ -280,6 +287,7 @@ fn status() -> StatusReport {
             hooked: false,
             todo_list: TodoList::Empty,
             bridge: BridgeReport::default(),
+            tools: AgentTools::None,
         },
         context: ContextReport::default(),
         reboot: RebootReport {
@@ -391,13 +399,14 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-const ENDPOINTS: [(&str, &str, u16); 20] = [
+const ENDPOINTS: [(&str, &str, u16); 21] = [
     ("POST", "/hooks/claude/Stop", 202),
     ("POST", "/statusline", 200),
     ("GET", "/context/usage", 200),
     ("POST", "/context/auto-save", 202),
     ("POST", "/hooks/git-commit", 202),
     ("POST", "/hooks/test-result", 202),
+    ("POST", "/tools/context", 200),
     ("GET", "/metrics", 200),
     ("GET", "/status", 200),
     ("GET", "/history", 200),
@@ -453,13 +462,13 @@ fn the_observe_token_reports_and_reads_figures_and_gives_no_order() {
     for (method, path, _) in ENDPOINTS {
         let answer = supervisor.request("observe", method, path, fitting_body(path));
         let figures = ["/statusline", "/metrics"].contains(&path) || path.starts_with("/context/");
-        if path.starts_with("/hooks/") || figures {
+        if path.starts_with("/hooks/") || path.starts_with("/tools/") || figures {
             assert!(answer.status < 300, "{path}: {answer:?}");
         } else {
             answer.expect(403);
         }
     }
-    assert_eq!(supervisor.heard().len(), 7);
+    assert_eq!(supervisor.heard().len(), 8);
 }
 
 #[test]

@@ -193,6 +193,37 @@ fn a_headless_task_over_five_sessions_of_the_demo_ends_by_the_promise() {
     assert_eq!(history["iterations"].as_array().unwrap().len(), 5);
 }
 
+/// Prompts that the bridge gives are turns as typed ones are: none is lost, and none comes twice.
+#[test]
+fn a_task_over_five_sessions_of_the_demo_goes_the_same_way_by_its_bridge() {
+    let launch = json(five_sessions()).env("PITSTOP_DEMO_BRIDGE", "1");
+    let (code, run) = outcome(&launch);
+    assert_eq!(code, Some(0), "{:#?}", run.lines());
+    check_five_sessions(&launch);
+    assert_eq!(run.count("turn_ended"), 14);
+}
+
+/// The conversation is replaced four times inside one client.
+#[test]
+fn a_task_over_five_iterations_of_the_demo_goes_the_same_way_in_place() {
+    let launch = json(five_sessions())
+        .env("PITSTOP_DEMO_BRIDGE", "1")
+        .set("reboot.way=\"in-place\"");
+    let (code, run) = outcome(&launch);
+    assert_eq!(code, Some(0), "{:#?}", run.lines());
+    assert_eq!(run.count("turn_ended"), 14);
+    let history = run.run(&["history", "--json"]);
+    let history: Value = serde_json::from_slice(&history.stdout).unwrap();
+    let iterations = history["iterations"].as_array().unwrap();
+    assert_eq!(iterations.len(), 5);
+    for one in &iterations[1..] {
+        assert_eq!(one["way"], "in-place", "{one:#}");
+        assert_eq!(one["session_id"], iterations[0]["session_id"]);
+        assert_eq!(one["compactions"], 0);
+    }
+    assert_eq!(handoffs(&launch).len(), 4);
+}
+
 /// The exit code and end reason of a run, and what its last line says.
 #[track_caller]
 fn check_end(launch: Launch, code: i32, reason: &str, why: &str) {

@@ -1,10 +1,15 @@
 //! The real client with our mods: what it reports by itself, and that everything goes on where it cannot.
 
+mod answer;
+mod in_place;
+
+use std::{fs, process::Command};
+
 use serde_json::{Value, json};
 
 use crate::kit::{
-    client::is_at_least,
-    messages_api::Answer,
+    client::{is_at_least, live_client},
+    messages_api::{Answer, user_texts},
     supervisor::{Launch, SOON, Supervisor, key},
 };
 
@@ -22,6 +27,13 @@ fn bridge(status: &Value) -> &Value {
 #[track_caller]
 fn wait_for(supervisor: &Supervisor, holds: impl Fn(&Value) -> bool) -> Value {
     supervisor.wait_for_status(|status| holds(bridge(status)), SOON)
+}
+
+/// The bridge is in force and the agent idle.
+#[track_caller]
+fn wait_until_it_rests(supervisor: &Supervisor) {
+    wait_for(supervisor, |bridge| bridge["state"] == "in_force");
+    supervisor.wait_for_state("idle", SOON);
 }
 
 /// A figure of just so many tokens, by the bridge.
@@ -84,8 +96,7 @@ fn the_figure_of_the_real_client_s_bridge_follows_within_a_turn_and_into_the_nex
     let shell = || Answer::shell("true");
     launch.api().answer([shell(), shell(), Answer::Stall]);
     let supervisor = launch.start();
-    wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
-    supervisor.wait_for_state("idle", SOON);
+    wait_until_it_rests(&supervisor);
     supervisor.prompt("read the dates");
     // Two tools have ended, the turn has not.
     let status = wait_for_figure(&supervisor, 31_000);
@@ -143,7 +154,9 @@ fn a_client_whose_hooks_are_switched_off_goes_on_without_the_bridge() {
     let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);
     let status = wait_for(&supervisor, |bridge| bridge["state"] == "absent");
-    assert_eq!(bridge(&status)["why"], "no_hello");
+    assert_eq!(bridge(&status)["why"], "hooks_off");
+    // The agent has its tools all the same.
+    assert_eq!(status["agent"]["tools"], "mcp");
     supervisor.prompt("step one");
     let calls = launch.api().wait_for_calls(1, SOON);
     assert_eq!(calls.len(), 1);
@@ -168,8 +181,7 @@ fn a_rebooted_session_has_a_bridge_of_its_own_and_nothing_large_is_left() {
     assert!(is_at_least(MODS_FROM), "this client runs no mods");
     let launch = live();
     let supervisor = launch.start();
-    wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
-    supervisor.wait_for_state("idle", SOON);
+    wait_until_it_rests(&supervisor);
     supervisor.prompt("step one");
     supervisor.wait_until("a call", || !launch.api().main_calls().is_empty(), SOON);
     supervisor.wait_for_state("idle", SOON);
@@ -188,6 +200,35 @@ fn a_rebooted_session_has_a_bridge_of_its_own_and_nothing_large_is_left() {
         .collect();
     assert_eq!(sizes.len(), 2 * pitstop::bridge::FILES.len(), "{files:?}");
     assert!(sizes.iter().sum::<u64>() < 64 * 1024, "{sizes:?}");
+}
+
+/// The client checks mods by reading them: what it does not follow, such as a second handler of an event, it does not load.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_real_client_finds_nothing_wrong_with_the_mods() {
+    if !is_at_least(MODS_FROM) {
+        return;
+    }
+    let launch = live();
+    let mods = launch.the_home().path("mods");
+    for (directories, name, text) in pitstop::bridge::FILES {
+        let directory = mods.join(directories.join("/"));
+        fs::create_dir_all(&directory).expect("a directory");
+        let text = pitstop::bridge::text_of(name, text, true);
+        fs::write(directory.join(name), &*text).expect("written");
+    }
+    for plugin in fs::read_dir(&mods).expect("the mods").flatten() {
+        let output = Command::new(live_client())
+            .args(["plugin", "validate"])
+            .arg(plugin.path())
+            .env_clear()
+            .envs(launch.environment())
+            .output()
+            .expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said: String = said.chars().take(1_000).collect();
+        assert!(output.status.success(), "{said}");
+    }
 }
 
 /// All files below a directory.
@@ -228,4 +269,152 @@ fn the_agent_may_not_write_what_its_client_was_given() {
     supervisor.prompt("write");
     supervisor.wait_until("the agent's own file", || own.exists(), SOON);
     assert!(!theirs.exists(), "the agent has changed its client's mods");
+}
+
+/// The demo with a bridge of its own, which ends its turns at once.
+fn demo() -> Launch {
+    Launch::manual_demo("- [ ] go on")
+        .env("PITSTOP_DEMO_BRIDGE", "1")
+        .env("PITSTOP_DEMO_USAGE", "28000")
+}
+
+#[track_caller]
+fn say(supervisor: &Supervisor, text: &str) {
+    supervisor.wait_for_state("idle", SOON);
+    let taken = || {
+        let output = supervisor.run_with_input(&["ctl", "say", "-"], text.as_bytes());
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        let taken = output.status.success();
+        assert!(taken || why.contains("not a safe moment"), "{why}");
+        taken
+    };
+    supervisor.wait_until("a safe moment", taken, SOON);
+}
+
+/// A text of several lines, as no one could type it at once.
+const SAID: &str = "second, from a script\n\twith a tab\nand\nfive\nlines";
+
+#[test]
+fn the_demo_is_given_prompts_by_its_bridge_and_the_first_one_is_typed() {
+    let supervisor = demo().start();
+    wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
+    say(&supervisor, "first");
+    wait_for(&supervisor, |bridge| bridge["prompt_origin"] == "composer");
+    wait_for_figure(&supervisor, 28_000);
+    say(&supervisor, SAID);
+    wait_for(&supervisor, |bridge| bridge["prompt_origin"] == "plugin");
+    supervisor.wait_for_state("idle", SOON);
+    let prompts = |text: &str| {
+        let transcript = transcript_of(&supervisor);
+        transcript.matches(&json!(text).to_string()).count()
+    };
+    supervisor.wait_until("the prompt is kept", || prompts(SAID) > 0, SOON);
+    supervisor.wait_for_state("idle", SOON);
+    assert_eq!((prompts("first"), prompts(SAID)), (1, 1));
+}
+
+/// The text of the agent's transcripts.
+fn transcript_of(supervisor: &Supervisor) -> String {
+    let files = walk(&supervisor.launch.the_home().path(""));
+    files
+        .iter()
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .filter_map(|path| std::fs::read_to_string(path).ok())
+        .collect()
+}
+
+/// Types a draft of three lines and reboots over it, until it stands in the next session's prompt box.
+#[track_caller]
+fn carry_a_draft_over(supervisor: &Supervisor, keys: &[&str]) {
+    wait_until_it_rests(supervisor);
+    supervisor.keys(keys.iter().copied());
+    wait_for(supervisor, |bridge| bridge["draft_characters"] == 13);
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    supervisor.keys([key::ENTER]);
+    supervisor.wait_for_status(
+        |status| status["iteration"] == 2 && bridge(status)["draft_characters"] == 13,
+        SOON * 2,
+    );
+}
+
+#[test]
+fn a_draft_is_read_and_filled_by_the_demo_s_bridge() {
+    let supervisor = demo().start();
+    carry_a_draft_over(&supervisor, &["one", "\n", "two", "\n", "three"]);
+    supervisor
+        .terminal
+        .wait_for_text("your unsent prompt stands", SOON);
+    supervisor.wait_for_log("the bridge is in force", SOON);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_real_client_is_given_prompts_without_typing_once_it_has_sent_its_reminders() {
+    assert!(is_at_least(MODS_FROM), "this client runs no mods");
+    let launch = live();
+    let supervisor = launch.start();
+    wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
+    say(&supervisor, "first, from a script");
+    let calls = launch.api().wait_for_calls(1, SOON);
+    assert!(calls[0].to_string().contains("# Environment"));
+    supervisor.terminal.wait_for_text("first, from", SOON);
+    assert!(!supervisor.screen().contains("pitstop plugin"));
+
+    say(&supervisor, SAID);
+    let calls = launch.api().wait_for_calls(2, SOON);
+    let texts = user_texts(&calls[1]);
+    assert_eq!(texts.last().map(String::as_str), Some(SAID));
+    supervisor.terminal.wait_for_text("pitstop plugin", SOON);
+
+    // A conversation of its own has no reminders yet.
+    supervisor.wait_for_state("idle", SOON);
+    let before = supervisor.status()["session_id"].clone();
+    supervisor.prompt("/clear");
+    let cleared =
+        |status: &Value| status["session_id"] != before && bridge(status)["state"] == "in_force";
+    supervisor.wait_for_status(cleared, SOON);
+    say(&supervisor, "third");
+    let calls = launch.api().wait_for_calls(3, SOON);
+    assert!(calls[2].to_string().contains("# Environment"));
+    supervisor.wait_for_state("idle", SOON);
+    assert_eq!(launch.api().main_calls().len(), 3);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_draft_of_three_lines_stands_in_the_real_client_s_next_session_with_its_cursor() {
+    assert!(is_at_least(MODS_FROM), "this client runs no mods");
+    let launch = live();
+    let supervisor = launch.start();
+    wait_until_it_rests(&supervisor);
+    supervisor.prompt("step one");
+    launch.api().wait_for_calls(1, SOON);
+    let left = "\x1b[D";
+    let draft = "\x1b[200~one\ntwo\nthree\x1b[201~";
+    carry_a_draft_over(&supervisor, &[draft, left, left]);
+    supervisor.keys(["X"]);
+    supervisor.terminal.wait_for_text("thrXee", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    assert_eq!(
+        launch.api().main_calls().len(),
+        2,
+        "nothing but the handoff"
+    );
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_dialog_of_the_real_client_s_that_no_hook_reports_is_known() {
+    assert!(is_at_least(MODS_FROM), "this client runs no mods");
+    let supervisor = live().start();
+    wait_until_it_rests(&supervisor);
+    supervisor.prompt("/model");
+    let known = |status: &Value| {
+        let reason = status["agent"]["reason"].as_str().unwrap_or_default();
+        reason.contains("by the bridge")
+    };
+    supervisor.wait_for_status(known, SOON);
+    supervisor.keys([key::ESC]);
+    supervisor.wait_for_state("idle", SOON);
 }

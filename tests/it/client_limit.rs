@@ -4,7 +4,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::kit::supervisor::{Launch, SOON, Supervisor};
+use crate::kit::{
+    client::is_at_least,
+    supervisor::{Launch, SOON, Supervisor},
+};
 
 /// The model of these sessions: its window has a million tokens, so that only what is set brings the client's point down.
 const MODEL: &str = "claude-opus-4-8";
@@ -95,8 +98,7 @@ fn the_reboot_comes_before_the_compaction_that_a_variable_brings() {
     the_reboot_comes_first(&launch, "CLAUDE_CODE_AUTO_COMPACT_WINDOW");
 }
 
-/// A setting that changes while the client runs is followed with the next turn, and where no setting is seen the client's own
-/// words are.
+/// A setting that changes while the client runs counts until the client reports where it compacts: it reads that once (2.1.330).
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn what_changes_while_the_client_runs_is_followed() {
@@ -113,12 +115,18 @@ fn what_changes_while_the_client_runs_is_followed() {
     supervisor.prompt("the second");
     let status = wait_for_limit(&supervisor, "your settings");
     assert_eq!(status["context"]["client_limit"]["at"], 167_000);
+    if !is_at_least(287) {
+        return;
+    }
+    // The client has not taken it up, and says so with its next turn.
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("the third");
+    let status = wait_for_limit(&supervisor, "its own figure");
+    assert_eq!(status["context"]["client_limit"]["at"], 967_000);
 }
 
-/// The client has its window from a file that pitstop does not know of, as a server's setting would be: its footer shows it.
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_client_s_own_words_are_believed() {
+/// The real client with a window that pitstop does not know of, as a server's setting would be.
+fn with_a_window_of_its_own() -> Launch {
     let launch = live().set("reboot.mode=\"manual\"");
     let client = launch.the_home().path("client");
     let script = format!(
@@ -128,8 +136,31 @@ fn the_client_s_own_words_are_believed() {
     fs::write(&client, script).expect("written");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
     fs::set_permissions(&client, mode).expect("set");
+    launch.client(&client)
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_client_s_own_figure_is_taken_from_the_bridge() {
+    if !is_at_least(287) {
+        return;
+    }
+    let launch = with_a_window_of_its_own();
+    launch.api().report_usage([100_000]);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("the first");
+    let status = wait_for_limit(&supervisor, "its own figure");
+    assert_eq!(status["context"]["client_limit"]["at"], 167_000);
+}
+
+/// Its footer shows it.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_client_s_own_words_are_believed() {
+    let launch = with_a_window_of_its_own().set("agent.bridge=false");
     launch.api().report_usage([100_000, 155_000]);
-    let supervisor = launch.client(&client).start();
+    let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("the first");
     wait_for_limit(&supervisor, "its default");

@@ -156,9 +156,7 @@ fn each_is_counted_once(launch: &Launch) {
         "every witness has spoken"
     );
 
-    supervisor.keys(["/compact"]);
-    supervisor.terminal.wait_for_text("/compact", SOON);
-    supervisor.keys([key::ENTER]);
+    supervisor.prompt("/compact");
     wait_for_compactions(&supervisor, 2);
     let table = String::from_utf8(supervisor.run(&["history"]).stdout).unwrap();
     assert!(table.contains("(compacted 2 times)"), "{table}");
@@ -197,9 +195,7 @@ fn it_is_switched_off_by_environment(launch: &Launch) {
         "the client does not compact by itself"
     );
     // The human may.
-    supervisor.keys(["/compact"]);
-    supervisor.terminal.wait_for_text("/compact", SOON);
-    supervisor.keys([key::ENTER]);
+    supervisor.prompt("/compact");
     wait_for_compactions(&supervisor, 1);
     // The client writes it when it finds the time.
     supervisor.wait_until("the boundary", || boundaries(&supervisor) == 1, SOON);

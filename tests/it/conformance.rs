@@ -8,6 +8,7 @@ use std::{
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -20,7 +21,7 @@ use pitstop::pane::{
 use serde_json::Value;
 
 use crate::kit::{
-    client::live_client,
+    client::{ASKS_FIRST, live_client},
     grid::{self, Grid, Look, Unit},
     messages_api::Answer,
     poll,
@@ -364,14 +365,22 @@ fn without_what_varies(mut grid: Grid) -> Grid {
     grid
 }
 
+/// The client's own default is another one now and then, and is announced.
+static MODE: LazyLock<[&str; 2]> = LazyLock::new(|| ["--permission-mode", *ASKS_FIRST]);
+
 /// What the bare client shows in tmux after the answer.
 fn bare(launch: &Launch, size: PaneSize) -> Grid {
     let quoted = |text: &OsStr| format!("'{}'", text.to_string_lossy().replace('\'', "'\\''"));
-    let mut command = format!("cd {} && exec env -i", quoted(launch.project().as_os_str()));
+    let mut command = format!("cd {} && env -i", quoted(launch.project().as_os_str()));
     for (name, value) in launch.environment() {
         command.push_str(&format!(" {}={}", name.to_string_lossy(), quoted(&value)));
     }
     command.push_str(&format!(" {}", quoted(live_client().as_os_str())));
+    for argument in *MODE {
+        command.push_str(&format!(" {argument}"));
+    }
+    // The shell stays, so that the client can be stopped below it.
+    command.push_str("; exit");
     let tmux = Tmux::start(size.columns().into(), size.rows().into(), &command);
     let wait = |text: &str| {
         let shown = || tmux.text().contains(text);
@@ -403,6 +412,7 @@ fn the_real_client_looks_the_same_hosted_and_bare() {
         // As a generic agent it gets no status line, which would change its last lines.
         let client = live_client();
         let mut launch = Launch::generic(&client.to_string_lossy())
+            .agent_args(*MODE)
             .home(live.the_home())
             .size(size.columns(), size.rows() + STRIP);
         for (name, value) in live.environment() {

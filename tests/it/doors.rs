@@ -12,7 +12,7 @@ use crate::{
     kit::{
         events::Events,
         home::Home,
-        supervisor::{Launch, SOON, key, session_of},
+        supervisor::{Launch, SOON, key, remove, session_of},
     },
     reboot::reboot,
 };
@@ -211,7 +211,7 @@ fn the_handoff_of_every_session_of_the_store_is_served() {
         (status, report)
     };
     // From the store: the files may be gone.
-    std::fs::remove_dir_all(supervisor.launch.project().join(".pitstop/runs")).unwrap();
+    remove(&supervisor.launch.project().join(".pitstop/runs"));
     let (status, given) = of(&first);
     assert_eq!(
         (status, &given["kind"]),

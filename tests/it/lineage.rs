@@ -139,6 +139,7 @@ fn full_iteration(run: &RunId) -> Iteration {
         old_session: Some(session(1)),
         new_session: Some(session(2)),
         way: Way::Fresh,
+        nonce: None,
         trim: None,
         cause: Cause::Threshold,
         transition_time_ms: [(Step::Ending, 200), (Step::Starting, 1_500)].into(),
@@ -290,6 +291,35 @@ on_both! {
     two_projects_write_at_once_and_lose_nothing
     a_write_that_makes_no_sense_is_an_error_and_not_queued
     a_row_from_elsewhere_is_left_out
+    a_search_is_filled_up_to_its_limit
+}
+
+/// What only looks like the text does not take the place of what is found further back.
+async fn a_search_is_filled_up_to_its_limit(place: Place) {
+    let store = place.open().await;
+    let ours = project("ours");
+    let summaries = [
+        "na\u{ef}ve",
+        "na\u{ee}ve",
+        "NA\u{cf}VE",
+        "na\u{ee}ve",
+        "na\u{ee}ve",
+    ];
+    for (second, summary) in (0..).zip(summaries) {
+        let run = run_at(second);
+        durable(store.begin_run(&record(&run, &ours)).await);
+        let mut iteration = full_iteration(&run);
+        iteration.summary = Some(summary.to_owned());
+        durable(store.put_iteration(&run, &iteration).await);
+    }
+    for (limit, seconds) in [(1, &[2][..]), (2, &[2, 0]), (9, &[2, 0])] {
+        let found = store.search(&ours, "na\u{ef}ve", limit).await.unwrap();
+        let runs: Vec<_> = found.into_iter().map(|(run, _)| run).collect();
+        let wanted: Vec<_> = seconds.iter().map(|second| run_at(*second)).collect();
+        assert_eq!(runs, wanted, "{limit}");
+    }
+    let found = store.search(&ours, "na", 3).await.unwrap();
+    assert_eq!(found.len(), 3);
 }
 
 async fn history_reads_back_as_it_was_written(place: Place) {

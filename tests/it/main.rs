@@ -51,6 +51,7 @@ mod strings;
 mod submit;
 mod summary;
 mod test_command;
+mod tools;
 mod transcript;
 mod trim;
 mod ui;

@@ -6,7 +6,7 @@ use std::{env, fs, io::Write as _, path::PathBuf};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::Value;
 
-use crate::kit::supervisor::{Launch, SOON, Supervisor, key, session_of};
+use crate::kit::supervisor::{Launch, SOON, Supervisor, key, remove, session_of};
 
 const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nfeeds are parsed\n\n## Current Plan\n- [ ] write the store\n";
 
@@ -116,9 +116,9 @@ fn a_run_s_directory_that_is_gone_is_made_again_for_a_reboot_or_it_is_refused() 
     let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);
     let runs = launch.project().join(".pitstop/runs");
-    fs::remove_dir_all(&runs).expect("removed");
+    remove(&runs);
     goes_ahead(&supervisor, 2);
-    fs::remove_dir_all(&runs).expect("removed");
+    remove(&runs);
     fs::write(&runs, "").expect("a file");
     is_refused(&supervisor, "no settings for the new session");
 }
@@ -177,7 +177,7 @@ fn with_the_state_s_disk_full_a_reboot_is_refused_and_the_agent_goes_on() {
     let status = supervisor.wait_for_phase("idle", SOON);
     let reason = status["reboot"]["reason"].as_str().unwrap_or_default();
     assert!(
-        reason.starts_with("the disk of pitstop's state is full: 0 B are free"),
+        reason.starts_with("refused: the disk of pitstop's state is full: 0 B are free"),
         "{reason}"
     );
     same_agent(&supervisor, &before, agent);

@@ -141,7 +141,7 @@ fn a_note_that_the_disk_does_not_take_is_marked_asked_about_and_comes_back() {
     assert_eq!(supervisor.wait_for_exit(SOON).code, 0);
     fs::remove_dir(launch.scratchpad()).expect("a directory");
     let supervisor = launch.start();
-    let back = || supervisor.notes().contains("mine - [ ] next");
+    let back = || supervisor.notes().contains("mine \n- [ ] next");
     supervisor.wait_until("the note is back", back, SOON);
 }
 
@@ -150,7 +150,7 @@ fn a_note_is_saved_as_soon_as_the_disk_takes_it() {
     let supervisor = with_unsaved_note();
     let launch = &supervisor.launch;
     fs::remove_dir(launch.scratchpad()).expect("a directory");
-    let saved = || supervisor.notes().contains("mine - [ ] next");
+    let saved = || supervisor.notes().contains("mine \n- [ ] next");
     supervisor.wait_until("the note is in the file", saved, SOON);
     supervisor
         .terminal

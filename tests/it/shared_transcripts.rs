@@ -186,7 +186,6 @@ fn read_by_all(path: &Path, portion: u64) -> Read {
     })
     .unwrap();
     let whole = whole.finished();
-    assert!(!whole.is_empty() || summary::fallback(&whole).is_none());
     assert!(summary::prompt(&whole).contains("<history>"));
     find_prompt(path, "0a1b2c3d").unwrap();
     holds_conversation(path).unwrap();

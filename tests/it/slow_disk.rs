@@ -77,10 +77,10 @@ fn a_sync_that_does_not_return_holds_up_no_key() {
     assert_eq!(supervisor.notes(), "- [ ] next\n");
     // What is written meanwhile follows.
     supervisor.keys([key::F3, "e", "and more ", key::ESC, key::ESC]);
-    let shown = |screen: &str| screen.contains("and more mine - [ ] next");
+    let shown = |screen: &str| screen.contains("and more mine");
     supervisor.terminal.wait_for(shown, SOON);
     disk.release();
-    let written = || supervisor.notes() == "and more mine - [ ] next\n";
+    let written = || supervisor.notes() == "and more mine \n- [ ] next\n";
     supervisor.wait_until("both notes are in the file", written, SOON);
 }
 
@@ -99,5 +99,5 @@ fn leaving_waits_for_what_is_still_to_be_written() {
     assert_eq!(supervisor.notes(), "- [ ] next\n");
     disk.release();
     assert_eq!(supervisor.wait_for_exit(SOON).code, 0);
-    assert_eq!(supervisor.notes(), "mine - [ ] next\n");
+    assert_eq!(supervisor.notes(), "mine \n- [ ] next\n");
 }

@@ -207,7 +207,7 @@ fn an_overloaded_service_leaves_the_transcript_s_own_summary_and_its_words() {
     assert!(message.contains("> Understood."), "{message}");
     let summary = iteration(&supervisor, 1)["summary"].clone();
     let summary = summary.as_str().unwrap();
-    assert!(summary.contains("### Technical Context\n"), "{summary}");
+    assert!(summary.contains("### User Intent\n"), "{summary}");
     assert!(summary.contains("The last words: Understood."), "{summary}");
     supervisor.keys([key::F6, "\x1b[B", key::ENTER]);
     supervisor.terminal.wait_for_text("529 Overloaded", SOON);

@@ -16,6 +16,7 @@ use pitstop::{
         history::EarlierRun,
         layout,
         model::{Focus, Overlay},
+        reboot::Attempt,
         view::{Card, Outcome},
     },
     config::ThemeName,
@@ -184,6 +185,32 @@ fn help_lists_the_keys_in_force() {
 }
 
 #[test]
+fn a_large_screen_has_the_whole_help_page() {
+    let mut model = working((220, 60));
+    act(&mut model, Action::Help);
+    let drawn = text(&frame(&model));
+    for said in ["Ctrl-q  ", "In the review", "In a recording", "copy a word"] {
+        assert!(drawn.contains(said), "no {said:?}");
+    }
+}
+
+#[test]
+fn a_watched_run_shows_its_limits_and_the_way_to_help() {
+    let narrow = text(&frame(&pictures::run((80, 24))));
+    assert!(narrow.contains("F1 help"), "no way to help");
+    let mut model = pictures::run((160, 45));
+    let panel = text(&frame(&model));
+    assert!(panel.contains("$20.27 of $25.00 ($4.73 left)"), "no cost");
+    let large = text(&frame(&pictures::run((220, 60))));
+    assert!(large.contains("any CSV size."), "the task is cut");
+    act(&mut model, Action::History);
+    press(&mut model, KeyCode::Char('t'));
+    let view = text(&frame(&model));
+    // The line of the start is wider than the pane.
+    assert!(view.contains("most 50 iterations · $25.00 · 8 h"), "cut");
+}
+
+#[test]
 fn quitting_in_a_turn_asks() {
     let mut model = working((90, 24));
     scene::begin_turn(&mut model, 713);
@@ -346,6 +373,35 @@ fn the_footer_follows_a_reboot() {
         shown.contains("Reboot approved, waits for the turn to end · F5 Enter goes ahead at once"),
         "{shown}"
     );
+}
+
+#[test]
+fn trouble_is_shown_while_a_reboot_is_under_way() {
+    let mut model = working(NORMAL);
+    act(&mut model, Action::Reboot);
+    press(&mut model, KeyCode::Enter);
+    let id = model.reboot.attempt.as_ref().expect("a reboot").id;
+    while let Some(step) = model.reboot.attempt.as_ref().map(Attempt::step)
+        && step != Step::Ending
+    {
+        let stored = StoreEvent::Journaled { reboot: id, step };
+        tell(&mut model, 714, Event::Store(stored));
+        let prepared = ReadEvent::Prepared {
+            reboot: id,
+            refused: None,
+        };
+        tell(&mut model, 714, Event::Read(prepared));
+    }
+    let footer = |model: &Model| shot(model).lines().last().unwrap_or_default().to_owned();
+    assert!(
+        footer(&model).contains("reboot: ending"),
+        "{}",
+        footer(&model)
+    );
+    tell(&mut model, 715, Event::TimerFired(TimerId::Age));
+    act(&mut model, Action::Undo);
+    let shown = footer(&model);
+    assert!(shown.contains("! a reboot is under way"), "{shown}");
 }
 
 /// A session past its compact line that waits for a person.
@@ -1370,7 +1426,7 @@ fn what_is_typed_into_help_narrows_it_and_enter_runs_what_is_found() {
     model.view.host = (80, 200);
     let shown = shot(&model);
     assert!(
-        shown.contains("change the way: a fresh session, or trim this one"),
+        shown.contains("change the way: fresh, in place, or trim this session"),
         "{shown}"
     );
 }

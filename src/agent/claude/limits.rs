@@ -3,6 +3,7 @@
 //! ```text
 //!   arguments · environment · settings files ──▶ CompactionSettings ── model, window ──▶ Limit
 //!   the last lines of its screen ──▶ Words ── tokens in use ──▶ Limit
+//!   the bridge ──▶ its own figure ──▶ Limit
 //! ```
 //!
 //! Measured with 2.1.330 and a window of *W* tokens:
@@ -84,6 +85,8 @@ pub enum Origin {
     Screen,
     /// A compaction that it has announced.
     Hook,
+    /// Its own figure, by the bridge.
+    Bridge,
 }
 
 impl fmt::Display for Origin {
@@ -94,6 +97,7 @@ impl fmt::Display for Origin {
             Self::Variable(name) | Self::Settings(name) => name,
             Self::Screen => "its screen",
             Self::Hook => "its last compaction",
+            Self::Bridge => "its own figure",
         })
     }
 }

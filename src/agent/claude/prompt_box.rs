@@ -56,9 +56,7 @@ impl Draft {
     /// would have fitted into was ended by the human (measured with 2.1.330: a break comes one cell early at times).
     #[must_use]
     pub fn text(&self) -> Option<String> {
-        const STAND_FOR_MORE: [&str; 3] = ["[Pasted text #", "[Image #", "[...Truncated text #"];
-        let marked = |row: &String| STAND_FOR_MORE.iter().any(|mark| row.contains(mark));
-        if !self.whole || self.rows.iter().any(marked) {
+        if !self.whole || self.rows.iter().any(|row| stands_for_more(row)) {
             return None;
         }
         let mut text = String::new();
@@ -79,6 +77,14 @@ impl Draft {
         text.push_str(self.rows.last()?);
         Some(text)
     }
+}
+
+/// Whether a part of the box's text is a mark of the client's in the place of a long paste or an image. A mod is given the mark
+/// too (measured with 2.1.330).
+#[must_use]
+pub fn stands_for_more(text: &str) -> bool {
+    const MARKS: [&str; 3] = ["[Pasted text #", "[Image #", "[...Truncated text #"];
+    MARKS.iter().any(|mark| text.contains(mark))
 }
 
 /// The marks of the box: a prompt, a line for the shell, and what other modes may put there.

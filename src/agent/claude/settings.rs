@@ -42,7 +42,8 @@ pub const PROGRAM_VARIABLE: &str = "PITSTOP";
 /// The variable that names the file with the observe right, for hooks that are not given it as an argument.
 pub const OBSERVE_VARIABLE: &str = "PITSTOP_OBSERVE";
 
-/// The variable that names the file with the bridge's right, for the mod in the client.
+/// The variable that names the files with the bridge's right, one in a line, for the mod in the client: the first that is there
+/// counts.
 pub const BRIDGE_VARIABLE: &str = "PITSTOP_BRIDGE";
 
 /// What the settings file points to.
@@ -52,12 +53,14 @@ pub struct Injection<'a> {
     pub exe: &'a Path,
     /// The file with the observe right, absolute.
     pub observe: &'a Path,
-    /// The file with the bridge's right, absolute.
-    pub bridge: &'a Path,
+    /// The files with the bridge's right, absolute: where it is, and where it would be if the runtime directory were gone.
+    pub bridge: &'a [PathBuf],
     /// The scratchpad file that the agent may read and edit without asking, absolute.
     pub scratchpad: &'a Path,
     /// The directory of what the client was given for this session, absolute: the agent may not change it.
     pub given: &'a Path,
+    /// Whether the tools of our MCP server are allowed without asking.
+    pub server: bool,
     /// Whether the client is to leave compaction to us, the early kinds included.
     pub no_compaction: bool,
 }
@@ -94,6 +97,25 @@ pub enum SettingsError {
     Path(PathBuf),
 }
 
+/// The name of our MCP server in the client.
+const SERVER: &str = "pitstop";
+
+/// The configuration that adds our MCP server, for the agent of this iteration.
+pub fn mcp_config(exe: &Path, observe: &Path, iteration: u64) -> Result<String, SettingsError> {
+    let iteration = iteration.to_string();
+    let args = [
+        "mcp",
+        "--iteration",
+        &iteration,
+        "--observe",
+        utf8(observe)?,
+    ];
+    // Its tools are in the first request, and not only announced.
+    let server =
+        json!({ "type": "stdio", "command": utf8(exe)?, "args": args, "alwaysLoad": true });
+    Ok(json!({ "mcpServers": { SERVER: server } }).to_string())
+}
+
 /// Makes the per-run settings: hooks and status line that call `pitstop`, permission for the
 /// scratchpad, none for its own directory, joined with the user's own `--settings` text.
 pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings, SettingsError> {
@@ -103,7 +125,8 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     let env = inner_object(&mut root, "env")?;
     env.insert(PROGRAM_VARIABLE.into(), utf8(injection.exe)?.into());
     env.insert(OBSERVE_VARIABLE.into(), utf8(injection.observe)?.into());
-    env.insert(BRIDGE_VARIABLE.into(), utf8(injection.bridge)?.into());
+    let bridge: Result<Vec<&str>, _> = injection.bridge.iter().map(|file| utf8(file)).collect();
+    env.insert(BRIDGE_VARIABLE.into(), bridge?.join("\n").into());
 
     let hooks = inner_object(&mut root, "hooks")?;
     for event in EVENTS {
@@ -120,6 +143,10 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     )?;
     let file = rule_path(injection.scratchpad)?;
     allow.extend(["Read", "Edit"].map(|tool| Value::from(format!("{tool}({file})"))));
+    if injection.server {
+        // All tools of the server, for it has no others than ours.
+        allow.push(format!("mcp__{SERVER}").into());
+    }
 
     // The client reloads a mod when its files change: edited by the agent, it would run what the agent likes.
     inner_list(
@@ -203,6 +230,13 @@ pub fn user_status_line(settings_json: &str) -> Option<String> {
     root.get("statusLine").and_then(status_line_command)
 }
 
+/// What the text of a settings file says of a switch.
+#[must_use]
+pub fn setting(settings_json: &str, name: &str) -> Option<bool> {
+    let root: Map<String, Value> = serde_json::from_str(settings_json).ok()?;
+    root.get(name)?.as_bool()
+}
+
 fn status_line_command(status_line: &Value) -> Option<String> {
     let command = status_line.get("command")?.as_str()?;
     (!command.trim().is_empty()).then(|| command.to_owned())
@@ -216,9 +250,10 @@ mod tests {
         Injection {
             exe: Path::new("/opt/it's here/pitstop"),
             observe: Path::new("/run/u 1/observe"),
-            bridge: Path::new("/run/u 1/bridge"),
+            bridge: Vec::leak(vec!["/run/u 1/bridge".into(), "/state/run/bridge".into()]),
             scratchpad: Path::new("/w/a [b]*/.pitstop/scratchpad.md"),
             given: Path::new("/w/a [b]*/.pitstop/runs/r/iteration-1"),
+            server: false,
             no_compaction: false,
         }
     }
@@ -245,7 +280,7 @@ mod tests {
             json!({
                 "PITSTOP": "/opt/it's here/pitstop",
                 "PITSTOP_OBSERVE": "/run/u 1/observe",
-                "PITSTOP_BRIDGE": "/run/u 1/bridge",
+                "PITSTOP_BRIDGE": "/run/u 1/bridge\n/state/run/bridge",
             })
         );
     }

@@ -14,6 +14,7 @@ fn launch(user: &[&str]) -> Launch {
         prompt: None,
         user_args: user.iter().map(ToString::to_string).collect(),
         mods: None,
+        mcp_config: None,
         settings_file: "/run/s.json".into(),
         user_append: None,
     }

@@ -11,6 +11,7 @@
 //! | `PITSTOP_DEMO_DIR` | config directory in place of `CLAUDE_CONFIG_DIR` or `~/.claude` |
 //! | `PITSTOP_DEMO_PROMISE` | what it says when the last item is done |
 //! | `PITSTOP_DEMO_AUTO` | `0`: waits for a prompt after each turn |
+//! | `PITSTOP_DEMO_BRIDGE` | `1`: it is started with mods, and speaks their protocol |
 //!
 //! Builds with debug assertions have more of them, for tests: `switches.rs`.
 
@@ -33,6 +34,7 @@ use uuid::Uuid;
 use super::claude::Arguments;
 use crate::transcript::SessionId;
 
+mod bridge;
 mod draw;
 mod hooks;
 mod keyboard;
@@ -44,6 +46,9 @@ mod switches;
 mod terminal;
 mod turn;
 mod view;
+
+/// The variable by which the demo is started with mods, and speaks their protocol.
+pub const BRIDGE_VARIABLE: &str = "PITSTOP_DEMO_BRIDGE";
 
 /// What a fresh session holds before the first word, tokens.
 const BASE_LOAD: u64 = 18_000;
@@ -77,6 +82,8 @@ struct Options {
     json: bool,
     keep_no_session: bool,
     prompt: Option<String>,
+    /// Whether mods were given.
+    mods: bool,
 }
 
 /// What the environment asks for.
@@ -139,6 +146,7 @@ fn options(args: &[String]) -> Result<Options, String> {
             "--model" => options.model = value()?,
             "-p" | "--print" => options.print = true,
             "--output-format" => options.json = value()? == "json",
+            "--plugin-dir" => options.mods = true,
             "--no-session-persistence" => options.keep_no_session = true,
             // The rest changes nothing that the demo shows.
             _ => {}

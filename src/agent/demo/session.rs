@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::{
     BASE_LOAD, Control, Options, REFUSED_BELOW, RESERVE,
+    bridge::Bridge,
     draw::{Canvas, plain, wrap, write_all},
     hooks::{self, Hooks},
     keyboard::{Key, Keyboard},
@@ -61,6 +62,7 @@ pub struct Session {
     pub(super) canvas: Canvas,
     pub(super) keyboard: Keyboard,
     pub(super) incoming: Sender<Incoming>,
+    pub(super) bridge: Option<Bridge>,
     /// Lines to be printed above the live part with the next frame.
     pub(super) above: Vec<String>,
     pub(super) status: Vec<String>,
@@ -106,6 +108,7 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         Vec::new()
     };
     let record = Record::open(path, id, &options.model, &control.cwd)?;
+    let bridge = Bridge::start(&options, id, &incoming);
     let hooks = Hooks::new(
         std::mem::take(&mut options.settings),
         &control.cwd,
@@ -119,6 +122,7 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         canvas: Canvas::new(columns, rows),
         keyboard: Keyboard::default(),
         incoming,
+        bridge,
         above: Vec::new(),
         status: Vec::new(),
         hint: "? for shortcuts".into(),
@@ -189,6 +193,7 @@ impl Session {
         if resumed {
             self.usage = super::turn::split_usage(self.context, self.context);
         }
+        self.report_session(source);
         match self.options.prompt.take() {
             Some(prompt) => self.submit(prompt),
             None => Ok(()),
@@ -269,9 +274,12 @@ impl Session {
             self.turn = Some(turn);
             return Ok(());
         }
-        match turn.failure.take() {
-            Some(word) => self.fail_turn(&word),
-            None => self.end_turn(),
+        if let Some(word) = turn.failure.take() {
+            self.fail_turn(&word);
+            self.report_turn_end("error");
+        } else {
+            self.end_turn();
+            self.report_turn_end("answer");
         }
         self.dirty = true;
         if let Some(prompt) = self.queue.pop_front() {
@@ -301,7 +309,9 @@ impl Session {
             Incoming::StatusLine(text) => {
                 self.status = text.lines().take(3).map(plain).collect();
             }
+            Incoming::Order(asked) => self.ordered(asked)?,
         }
+        self.report_draft();
         Ok(())
     }
 
@@ -396,7 +406,7 @@ impl Session {
     }
 
     /// Stops the turn. A prompt that nothing was said to goes back into the box, as measured.
-    fn interrupt(&mut self) {
+    pub(super) fn interrupt(&mut self) {
         if let Some(turn) = self.turn.take() {
             if turn.spoke {
                 self.above
@@ -405,12 +415,19 @@ impl Session {
                 self.draft.insert_str(0, &turn.prompt);
             }
             self.go_on_due = None;
+            self.report_turn_end("aborted");
         }
     }
 
-    /// Takes a prompt, or refuses it when the window is full.
+    /// Takes a typed prompt, or refuses it when the window is full.
     fn submit(&mut self, prompt: String) -> io::Result<()> {
+        self.submit_by(prompt, "composer")
+    }
+
+    /// The same of a prompt by this origin.
+    pub(super) fn submit_by(&mut self, prompt: String, origin: &str) -> io::Result<()> {
         self.go_on_due = None;
+        self.report_prompt(&prompt, origin);
         self.dirty = true;
         self.call_hook("UserPromptSubmit", "", json!({ "prompt": prompt }));
         self.record.prompt(&prompt)?;
@@ -438,6 +455,7 @@ impl Session {
         let after = self.context_after(&prompt);
         let due = Instant::now() + self.control.pace;
         self.turn = Some(Turn::new(prompt, steps, self.context, after, due));
+        self.report_turn();
         Ok(())
     }
 
@@ -503,6 +521,7 @@ impl Session {
         self.has_usage = false;
         self.go_on_due = None;
         self.call_hook("SessionStart", "", json!({ "source": "clear" }));
+        self.report_session("clear");
         self.above.push("  ⎿  (no content)".into());
         self.status_line_soon();
         Ok(())
@@ -527,10 +546,31 @@ impl Session {
             "",
             json!({ "source": "compact", "model": self.options.model }),
         );
+        self.report_session("compact");
         self.call_hook("PostCompact", "", json!({ "trigger": trigger }));
         self.above.push("  ⎿  Compacted".into());
         self.status_line_soon();
         Ok(())
+    }
+
+    /// The conversation is replaced by a handoff, and a command begins the turn behind it.
+    pub(super) fn begin_with(&mut self, handoff: &str, command: &str) -> io::Result<()> {
+        self.record.compacted(self.context, "manual")?;
+        self.record.prompt(handoff)?;
+        self.context = BASE_LOAD + (handoff.len() / 4) as u64;
+        self.has_usage = false;
+        // In the order of the real client.
+        self.call_hook("PostCompact", "", json!({ "trigger": "manual" }));
+        self.call_hook(
+            "SessionStart",
+            "",
+            json!({ "source": "compact", "model": self.options.model }),
+        );
+        self.report_session("compact");
+        self.handed_over = true;
+        self.story = Story::from_prompt(handoff);
+        self.turns = 0;
+        self.submit_by(command.to_owned(), "plugin")
     }
 
     /// Runs the hooks of `event` with its own `fields`.

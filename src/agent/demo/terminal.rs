@@ -9,7 +9,7 @@ use std::{
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::draw::write_all;
+use super::{bridge::Asked, draw::write_all};
 
 /// Paste marks, focus reports, colour scheme reports; the cursor is drawn, not shown. Then the
 /// questions: which terminal, which attributes.
@@ -34,6 +34,8 @@ pub enum Incoming {
     Resized,
     /// The status line command's output.
     StatusLine(String),
+    /// The bridge has an order.
+    Order(Asked),
 }
 
 /// The terminal in raw mode; restored when dropped.

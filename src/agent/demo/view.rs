@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
+    bridge,
     draw::{Live, wrap},
     keyboard::Key,
     record,
@@ -39,7 +40,7 @@ impl Session {
             "transcript_path": self.record.path().to_string_lossy(),
             "model": { "id": self.options.model, "display_name": name },
             "workspace": { "current_dir": cwd.to_string_lossy(), "project_dir": cwd.to_string_lossy() },
-            "version": record::VERSION,
+            "version": if self.bridge.is_some() { bridge::CLIENT } else { record::VERSION },
             "cost": { "total_cost_usd": self.cost, "total_duration_ms": age },
             "context_window": {
                 "total_input_tokens": input, "total_output_tokens": output,

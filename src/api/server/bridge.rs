@@ -24,8 +24,8 @@ use super::ConnectionSlot;
 use super::routes::{Fault, ServerState, accepted, parse, read_body, send};
 use crate::api::wire::Request;
 use crate::bridge::{
-    FactBody, HelloBody, Invalid, Order, OrderBody, OrderId, Orders, OutcomeBody, PROTOCOL,
-    Rejection, Report, Said, Sender,
+    CompactBody, Decision, FactBody, HelloBody, Invalid, Order, OrderBody, OrderId, Orders,
+    OutcomeBody, PROTOCOL, Rejection, Report, Said, Sender,
 };
 use crate::transcript::SessionId;
 
@@ -64,6 +64,12 @@ impl Mailbox {
     #[must_use]
     pub fn cancel(&self, id: OrderId) -> bool {
         self.lock().cancel(id)
+    }
+
+    /// Takes the order to replace the conversation back; false if the client has the text.
+    #[must_use]
+    pub fn revoke(&self, id: OrderId) -> bool {
+        self.lock().revoke(id)
     }
 
     fn lock(&self) -> MutexGuard<'_, Orders> {
@@ -131,10 +137,11 @@ pub(super) async fn bridge(
             answered?;
             said(&state, sender, client, Said::Answered(order, outcome)).await
         }
+        "compact" => compact(&state, sender, parse(&body)?).await,
         _ => Err(Fault::new(
             StatusCode::NOT_FOUND,
             "there is no such message",
-            "known are hello, fact, poll, take and answer",
+            "known are hello, fact, poll, take, answer and compact",
         )),
     }
 }
@@ -215,6 +222,33 @@ async fn poll(
             () = sleep_until(end) => return Ok(exact(&json!({ "order": null }))),
         }
     }
+}
+
+/// The client is about to compact, and asks what is to be left of its conversation.
+async fn compact(
+    state: &ServerState,
+    sender: Sender,
+    asked: CompactBody,
+) -> Result<Response, Fault> {
+    let Some(order) = asked.order else {
+        return Ok(exact(&Decision::Client));
+    };
+    let handed_out = {
+        let mut orders = state.requests.mailbox.lock();
+        orders
+            .hand_out(sender.session, order)
+            .map(|(text, instance)| {
+                let client = orders.client_of(&instance).unwrap_or_default().to_owned();
+                (text, client)
+            })
+    };
+    let Some((text, client)) = handed_out else {
+        let why = "pitstop has taken the order back".to_owned();
+        return Ok(exact(&Decision::Skip { why }));
+    };
+    // The core knows of it before the client does: what the client does next is because of it.
+    said(state, sender, client, Said::HandedOut(order)).await?;
+    Ok(exact(&Decision::Replace { text }))
 }
 
 /// An answer in JSON as it is: what goes into the prompt box or the conversation must arrive exactly.

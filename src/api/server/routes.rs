@@ -37,6 +37,7 @@ use crate::api::wire::{
     SaveBody, SayBody, TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, UsageQuery, field,
     is_event_name, is_sha, is_shallow,
 };
+use crate::bridge::{Tool, ToolBody};
 use crate::redact;
 
 /// The word that stands for the present session in `GET /api/sessions/{id}/handoff`.
@@ -92,6 +93,7 @@ fn handler(endpoint: Endpoint) -> MethodRouter<ServerState> {
         Endpoint::Usage => get(usage),
         Endpoint::AutoSave => post(auto_save),
         Endpoint::Bridge => post(bridge),
+        Endpoint::Tool => post(tool),
         Endpoint::GitCommit => post(git_commit),
         Endpoint::TestResult => post(test_result),
         Endpoint::Metrics => get(metrics),
@@ -569,6 +571,24 @@ async fn order(
     ask(&state, slot, Request::Control(order)).await
 }
 
+async fn tool(
+    State(state): State<ServerState>,
+    name: Result<Path<String>, PathRejection>,
+    request: HttpRequest,
+) -> Result<Response, Fault> {
+    let name = name.map(|Path(name)| name).unwrap_or_default();
+    let (body, slot) = read_body(request).await?;
+    let ToolBody { caller, input } = parse(&body)?;
+    let Some(tool) = Tool::read(&name, &input) else {
+        return Err(Fault::new(
+            StatusCode::NOT_FOUND,
+            "there is no such tool",
+            "known are context, note, decision, done, handoff_preview and request_reboot",
+        ));
+    };
+    ask(&state, slot, Request::Tool(caller, tool?)).await
+}
+
 async fn say(State(state): State<ServerState>, request: HttpRequest) -> Result<Response, Fault> {
     let (body, slot) = read_body(request).await?;
     let SayBody { text } = parse(&body)?;
@@ -754,6 +774,7 @@ fn respond(reply: Reply) -> Response {
         Reply::Checkpoint(saved) => (StatusCode::ACCEPTED, Json(saved)).into_response(),
         Reply::Noted(noted) => (StatusCode::ACCEPTED, Json(noted)).into_response(),
         Reply::Saved(saved) => (StatusCode::ACCEPTED, Json(saved)).into_response(),
+        Reply::Tool(said) => Json(said).into_response(),
         // Only its own endpoint asks for these, and words them as text.
         Reply::Metrics(_) => Fault::ending().into_response(),
     }

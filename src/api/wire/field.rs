@@ -171,7 +171,10 @@ mod tests {
         }
         let (named, error) = of::<RebootBody>(r#"{"way": "sideways"}"#);
         assert_eq!(named, "way");
-        assert_eq!(error, "expected `fresh` or `trim` as way, found `sideways`");
+        assert_eq!(
+            error,
+            "expected one of `fresh`, `in-place`, `trim` as way, found `sideways`"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{AgentState, TodoList};
+use super::{AgentState, AgentTools, TodoList};
 use crate::{bridge::Category, handoff::summary::SummaryMade};
 
 /// How things stand: what `pitstop status --json` prints.
@@ -155,6 +155,9 @@ pub struct AgentReport {
     /// Its own side of the session.
     #[serde(default)]
     pub bridge: BridgeReport,
+    /// How it reaches pitstop's tools.
+    #[serde(default)]
+    pub tools: AgentTools,
 }
 
 /// The bridge, as part of an [`AgentReport`].
@@ -162,8 +165,8 @@ pub struct AgentReport {
 pub struct BridgeReport {
     /// Where it stands: `awaited`, `in_force` or `absent`.
     pub state: String,
-    /// Why it is absent, as a word: `other_agent`, `switched_off`, `flag`, `too_old`, `not_written`, `other_protocol`,
-    /// `no_hello` or `silent`.
+    /// Why it is absent, as a word: `other_agent`, `switched_off`, `flag`, `hooks_off`, `too_old`, `not_written`,
+    /// `other_protocol`, `no_hello` or `silent`.
     pub why: Option<String>,
     /// The same in words.
     pub reason: Option<String>,
@@ -207,6 +210,13 @@ pub struct ContextReport {
     pub client_limit: Option<ClientLimitReport>,
 }
 
+/// What a tool says to the agent: the answer to `POST /tools/{tool}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolReply {
+    /// Its words.
+    pub text: String,
+}
+
 /// Where the lines lie, in tokens, as part of a [`ContextReport`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinesReport {
@@ -239,7 +249,7 @@ pub struct RebootReport {
     /// The state machine's phase: `idle`, `armed`, `drafting`, `review` and so on. In `review` the handoff is drafted and waits
     /// for an approval; a person may look at it, or a line on the screen says that they can.
     pub phase: String,
-    /// What asked for the reboot, while there is one.
+    /// What asked for the reboot, while there is one; else why the last one was refused or failed.
     pub reason: Option<String>,
     /// What has to end before the reboot can go on.
     pub blocked_by: Vec<String>,
@@ -511,6 +521,7 @@ mod tests {
                 hooked: false,
                 todo_list: TodoList::Empty,
                 bridge: BridgeReport::default(),
+                tools: AgentTools::None,
             },
             context: ContextReport::default(),
             reboot: RebootReport {
@@ -534,7 +545,8 @@ mod tests {
             "agent": {"kind": "demo", "command": "pitstop demo", "version": null, "state": "starting",
                       "reason": null, "hooked": false, "todo_list": "empty",
                       "bridge": {"state": "", "why": null, "reason": null, "age_ms": null, "turn_runs": null,
-                                 "prompt_origin": null, "draft_characters": null, "base_tokens": null, "categories": []}},
+                                 "prompt_origin": null, "draft_characters": null, "base_tokens": null, "categories": []},
+                      "tools": "none"},
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": []},

@@ -8,15 +8,12 @@ use crate::{
 };
 
 use super::{
-    SETTLE_FRESH, clock, finish,
-    publish::{call, run_event},
-    resume_key, set,
-    turn::give_up_background,
+    SETTLE_FRESH, clock, finish, publish::call, resume_key, set, turn::give_up_background,
 };
 use crate::app::{
-    effect::Effect,
+    effect::{Effect, run_event},
     facts::{is_safe, typing_refusal},
-    model::{Model, Overlay, activity::Elsewhere, run::Due},
+    model::{Model, Overlay, run::Due},
     reboot::{self, Approval, say},
 };
 
@@ -134,11 +131,7 @@ fn resume(model: &mut Model) -> Result<Vec<Effect>, String> {
     run.pilot.resume();
     run.called = false;
     model.session.agent.typed_at = None;
-    if model.session.agent.state == AgentState::Elsewhere {
-        // The person has decided for the session here.
-        model.session.agent.state = AgentState::Idle;
-        model.session.agent.activity.elsewhere = Elsewhere::default();
-    }
+    model.session.agent.stay_here();
     if model.view.overlay == Some(Overlay::Exited) {
         model.view.overlay = None;
     }

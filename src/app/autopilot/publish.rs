@@ -7,15 +7,15 @@ use crate::{
     lineage::Cause,
 };
 
-use crate::app::{effect::Effect, facts::spent, model::Model};
+use crate::app::{
+    effect::{Effect, run_event},
+    facts::spent,
+    model::Model,
+};
 
 /// How many lines of a run are remembered, and how many of them scripts are given.
 const TIMELINE: usize = 500;
 const TIMELINE_REPORTED: usize = 20;
-
-pub(super) fn run_event(news: RunNews) -> Effect {
-    Effect::LogRun(Box::new(news))
-}
 
 fn run_ended(model: &Model, code: i32) -> RunNews {
     let spent = spent(model);

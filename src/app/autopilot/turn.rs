@@ -15,14 +15,17 @@ use crate::{
 
 use super::{
     DEAF, DIALOG, FIGURE, follow, heed, hold, is_always_fresh,
-    publish::{call, run_event, start_of, turn_news},
+    publish::{call, start_of, turn_news},
     set, set_phase, trip,
 };
 use crate::app::{
     draft::handoff,
-    effect::Effect,
+    effect::{Effect, run_event},
     facts::{is_quiet, is_typing, is_unattended, reads_task, spent, typing_refusal},
-    model::{Model, run::Due},
+    model::{
+        Model,
+        run::{Due, Judged},
+    },
     reboot::{self, say},
 };
 
@@ -94,17 +97,30 @@ pub fn figures_in(model: &mut Model) -> Vec<Effect> {
     settle(model)
 }
 
-/// A source has reported how full the context is. What it said while the turn ran was about a part of it.
+/// A source has reported how full the context is. What it said while the turn ran was about a part of it, and what it says later
+/// may still be about the turn before, where the client or this machine is slow: then it is the figure of that one.
 pub fn figure_observed(model: &mut Model) -> Vec<Effect> {
+    let known = known(model);
     let Some(run) = &mut model.autopilot else {
         return Vec::new();
     };
-    run.figure_in = true;
+    run.figure_in |= known.used != run.judged.used || known.turns != run.judged.turns;
+    if !run.figure_in {
+        return Vec::new();
+    }
     if run.due != Some(Due::Figure) {
         return Vec::new();
     }
     run.due = None;
     settle(model)
+}
+
+/// What is known of the session's turns now.
+fn known(model: &Model) -> Judged {
+    Judged {
+        used: model.used(),
+        turns: model.session.agent.bridge.heard.turns_measured,
+    }
 }
 
 /// The figure of the turn has not come.
@@ -138,6 +154,10 @@ pub(super) fn settle(model: &mut Model) -> Vec<Effect> {
     let blind = is_always_fresh(model);
     if model.autopilot.as_ref().is_some_and(|run| !run.figure_in) && !blind {
         return set(model, Due::Figure, FIGURE);
+    }
+    let known = known(model);
+    if let Some(run) = &mut model.autopilot {
+        run.judged = known;
     }
     let mut effects = turn_news(model);
     if awaits_background(model) {

@@ -27,12 +27,11 @@ use crate::{
     },
     clean,
     guard::{Figure, Level},
-    lineage::IterationId,
 };
 
 use crate::app::{
     draft::{checkpoint, handoff, scratchpad},
-    effect::Effect,
+    effect::{Effect, run_event},
     event::TimerId,
     facts::is_safe,
     model::{Model, moments::Waiting},
@@ -225,11 +224,13 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<Vec<Ef
     model.info(what.clone());
     let sha = Some(made.sha.clone());
     let mut effects = seen(model, signal, NewsKind::Commit, tags, about, sha);
-    effects.extend(run_event(model, |iteration| RunNews::Committed {
-        iteration,
-        sha: made.sha.clone(),
-        what,
-    }));
+    if model.autopilot.is_some() {
+        effects.push(run_event(RunNews::Committed {
+            iteration: model.session.iteration,
+            sha: made.sha.clone(),
+            what,
+        }));
+    }
     Some(effects)
 }
 
@@ -274,24 +275,17 @@ pub(in crate::app) fn tested(
     };
     let what = described(&signal);
     let mut effects = seen(model, signal, NewsKind::Tests, tags, about, None);
-    effects.extend(run_event(model, |iteration| RunNews::TestsEnded {
-        iteration,
-        passed: total.passed,
-        count: total.count,
-        failed: total.failed,
-        what,
-        command: command.to_owned(),
-    }));
+    if model.autopilot.is_some() {
+        effects.push(run_event(RunNews::TestsEnded {
+            iteration: model.session.iteration,
+            passed: total.passed,
+            count: total.count,
+            failed: total.failed,
+            what,
+            command: command.to_owned(),
+        }));
+    }
     Some(effects)
-}
-
-/// A line for the log of an autonomous run, if there is one.
-fn run_event(model: &Model, news: impl FnOnce(IterationId) -> RunNews) -> Option<Effect> {
-    let news = model
-        .autopilot
-        .is_some()
-        .then(|| news(model.session.iteration))?;
-    Some(Effect::LogRun(Box::new(news)))
 }
 
 /// What every breakpoint brings: news, a standing moment, and where that is wanted a checkpoint behind the next answer of git.

@@ -7,7 +7,7 @@ use crate::{
         Check, Generator, Handoff, Limits, Marker, PreservedState, Sources, check,
         check::with_missing,
         preserved::{Item, Origin},
-        quality, work,
+        quality, summary, work,
     },
     lineage::IterationId,
     transcript::{Tokens, human::Said},
@@ -63,13 +63,8 @@ fn make(model: &mut Model) {
         iteration: model.session.iteration.get(),
         nonce: model.reboot.new_ids.nonce.clone(),
     };
-    // Without a model the summary is made of the same records as the work at hand, which says it better.
-    let says_more = model.draft.work.is_empty() || model.draft.summary.is_by_model();
-    let summary = model
-        .draft
-        .summary
-        .text(model.session.agent.turns)
-        .filter(|_| says_more);
+    // The one without a model is made of what the other sections say.
+    let summary = model.draft.summary.by_model(model.session.agent.turns);
     let git = git_lines(&model.draft.git, &model.config.handoff);
     if let Some(edited) = &model.draft.handoff.edited {
         let warnings = quality::check_edited(&edited.text, comparison(model));
@@ -221,6 +216,17 @@ fn preserve(model: &Model) -> PreservedState {
         state.feed_git(&repository.modified, &repository.created);
     }
     state
+}
+
+/// The summary without a model, of what is known now; none if that is nothing.
+#[must_use]
+pub fn summary_without_model(model: &Model) -> Option<String> {
+    let requests = &model.draft.requests;
+    let requests = [&requests.first, &requests.latest].map(|one| {
+        let said = one.as_ref();
+        said.map_or("", |said| said.text.as_str())
+    });
+    summary::fallback(&model.draft.preserved, &requests, &model.draft.work)
 }
 
 /// Branch and recent commits as the message shows them.

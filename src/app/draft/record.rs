@@ -42,16 +42,12 @@ fn meta(model: &Model) -> Meta {
 /// Copies the figures of the moment into the open record.
 pub(in crate::app) fn note_figures(model: &mut Model) {
     let used = model.used();
-    let (session, totals, cost) = (
-        model.session.id,
-        model.session.transcript.totals,
-        model.session.spending.total(),
-    );
+    let (session, spending) = (model.session.id, &model.session.spending);
     let compactions = model.session.compactions.count();
     if let Some(current) = model.lineage.current_mut() {
         current.session_id = Some(session);
-        current.tokens = totals;
-        current.cost_usd = cost.or(current.cost_usd);
+        current.tokens = spending.tokens().unwrap_or(current.tokens);
+        current.cost_usd = spending.cost().or(current.cost_usd);
         current.compactions = compactions;
         current.tokens_at_birth = current.tokens_at_birth.or(used);
         current.tokens_at_end = used.or(current.tokens_at_end);
@@ -67,6 +63,6 @@ pub(in crate::app) fn keep_turn(model: &Model) -> Option<Effect> {
         at: model.now.wall,
         used: figure.used,
         usable: figure.usable,
-        cost_usd: model.session.spending.total(),
+        cost_usd: model.session.spending.cost(),
     }))
 }

@@ -8,10 +8,10 @@
 use std::time::Duration;
 
 use crate::{
-    clean,
+    clean, format,
     lineage::checkpoint::SavedScratchpad,
     scratchpad::{
-        HumanLines, merge,
+        HumanLines, merge, notes,
         versions::{Author, Version, Versions},
     },
 };
@@ -25,6 +25,9 @@ use crate::app::{
 
 /// How long after the last change an edit is written by itself.
 const SAVE_DELAY: Duration = Duration::from_millis(600);
+
+/// How large the scratchpad may become by the notes of a tool, in bytes: as large as a handoff.
+const NOTED_LIMIT: usize = 50_000;
 
 /// How long after a failure it is tried again.
 const RETRY: Duration = Duration::from_secs(5);
@@ -101,6 +104,23 @@ pub fn signalled(model: &mut Model, text: &str) -> Vec<Effect> {
         return Vec::new();
     }
     take(model, Author::Agent, &merged)
+}
+
+/// The agent keeps a fact by a tool: a line more, which is a change of what is in force, and not of the agent's own last text. So
+/// it stays when that is replaced. None if such a line is there already; the error says why it cannot be kept.
+pub fn noted(model: &mut Model, fact: &str) -> Result<Option<Vec<Effect>>, String> {
+    let text = &model.draft.notes.text;
+    if notes::has(text, fact) {
+        return Ok(None);
+    }
+    let text = notes::with(text, fact);
+    if text.len() > NOTED_LIMIT {
+        return Err(format!(
+            "the scratchpad would be larger than {}: shorten .pitstop/scratchpad.md first",
+            format::bytes(NOTED_LIMIT as u64)
+        ));
+    }
+    Ok(Some(take(model, Author::Agent, &text)))
 }
 
 /// A text is in force from now on; what the human is editing is merged with it. Whoever wrote it, control characters of it do

@@ -1,4 +1,4 @@
-//! Signals from three mouths, each counted once.
+//! Signals from three mouths, each counted once, and those that the agent gives by a tool.
 //!
 //! ```text
 //!   Stop hook    the last message of a turn, at once
@@ -41,6 +41,13 @@ pub fn by_pane(model: &mut Model, iteration: IterationId, signals: Vec<Signal>) 
     }
     let news = model.draft.heard.by_pane(signals);
     take_in(model, news)
+}
+
+/// The agent says it by a tool: whether it is news. What it says in its text as well counts once.
+pub fn by_tool(model: &mut Model, signal: Signal) -> (bool, Vec<Effect>) {
+    let before = model.draft.signalled.clone();
+    let effects = take_in(model, vec![signal]);
+    (model.draft.signalled != before, effects)
 }
 
 fn take_in(model: &mut Model, signals: Vec<Signal>) -> Vec<Effect> {

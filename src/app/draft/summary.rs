@@ -1,9 +1,9 @@
 //! The summary in the handoff: when it is written, by whom, and which one counts.
 //!
 //! ```text
-//!  warn ──► order ──► transcript read ──► the one without a model ──┐
-//!             ▲            └──► a model is asked ──► its summary ───┼──► handoff, record, summary.md
-//!  drafting ──┘ if turns have passed         └──► why there is none ┘
+//!  warn ──► order ──► transcript read ──► the one without a model ─────────► record, summary.md
+//!             ▲            └──► a model is asked ──► its summary ──► handoff ───┘
+//!  drafting ──┘ if turns have passed         └──► why there is none ────────────┘
 //! ```
 //!
 //! A model is asked once at the warn line, in the background, and again at a reboot if turns have passed since. A review never
@@ -113,33 +113,35 @@ pub fn is_awaited(model: &Model, unattended: bool) -> bool {
     order.is_some_and(|order| order.reading || (unattended && order.asking))
 }
 
-/// The transcript has been read: the summary that needs no model.
-pub fn condensed(model: &mut Model, id: SummaryId, text: Result<String, String>) -> Vec<Effect> {
+/// The transcript has been read: the summary that needs no model can be made.
+pub fn transcript_read(model: &mut Model, id: SummaryId, read: &Result<(), String>) -> Vec<Effect> {
     let Some(mut order) = model.draft.summary.order.filter(|order| order.id == id) else {
         return Vec::new();
     };
     order.reading = false;
     // Without a word there is nothing that a model could be asked.
-    order.asking &= text.is_ok();
+    order.asking &= read.is_ok();
     model.draft.summary.order = order.asking.then_some(order);
     let mut effects = Vec::new();
     if order.asking {
         let limit = model.config.summary.timeout + PATIENCE;
         effects.push(Effect::SetTimer(TimerId::Summary(id.0), limit));
     }
+    if let Err(why) = read {
+        tracing::info!(why, "there is nothing to summarize");
+        return effects;
+    }
     let ours = |one: &Summary| one.made.source == SummarySource::Fallback;
-    match text {
-        Ok(text) if model.draft.summary.current.as_ref().is_none_or(ours) => {
-            let before = model.draft.summary.current.take().map(|one| one.made);
-            model.draft.summary.current = Some(Summary {
-                text,
-                made: made_without_model(model, order, before),
-                turns: order.turns,
-            });
-            effects.extend(keep(model));
-        }
-        Ok(_) => {}
-        Err(why) => tracing::info!(why, "no summary can be made"),
+    if model.draft.summary.current.as_ref().is_none_or(ours)
+        && let Some(text) = handoff::summary_without_model(model)
+    {
+        let before = model.draft.summary.current.take().map(|one| one.made);
+        model.draft.summary.current = Some(Summary {
+            text,
+            made: made_without_model(model, order, before),
+            turns: order.turns,
+        });
+        effects.extend(keep(model));
     }
     effects
 }
@@ -300,9 +302,16 @@ pub fn close(model: &mut Model) -> Vec<Effect> {
 /// Puts the summary where it belongs: into the draft, the record and its file.
 fn keep(model: &mut Model) -> Vec<Effect> {
     handoff::draft(model);
-    let Some(current) = model.draft.summary.current.clone() else {
+    let Some(mut current) = model.draft.summary.current.take() else {
         return Vec::new();
     };
+    // The one without a model follows what is known of the session.
+    if current.made.source == SummarySource::Fallback
+        && let Some(text) = handoff::summary_without_model(model)
+    {
+        current.text = text;
+    }
+    model.draft.summary.current = Some(current.clone());
     let iteration = model.session.iteration;
     if let Some(record) = model.lineage.get_mut(iteration) {
         record.summary = Some(current.text.clone());

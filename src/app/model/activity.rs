@@ -45,6 +45,8 @@ pub struct Activity {
     pub question: Option<Question>,
     /// What the title says.
     pub(in crate::app) title: Option<TitleState>,
+    /// Whether the bridge has seen a dialog, since the prompt box was there last.
+    pub(in crate::app) dialog_seen: bool,
     /// Whether the prompt box was seen in this iteration: then its absence means something.
     pub(in crate::app) box_seen: bool,
     /// What the transcript shows of another process in the same session.

@@ -5,12 +5,17 @@ use chrono::{DateTime, Utc};
 use crate::{
     agent::{Background, PromptCache, claude::prompt_box::PromptBox},
     api::wire::AgentState,
+    bridge::ToolsBy,
     clock::At,
     lineage::ProcessStamp,
     pane::screen::Progress,
 };
 
-use super::{activity::Activity, bridge::Bridge, daemon::DaemonState};
+use super::{
+    activity::{Activity, Elsewhere},
+    bridge::Bridge,
+    daemon::DaemonState,
+};
 
 /// What we know of the agent's process and its doings.
 #[derive(Clone, Debug, Default)]
@@ -47,8 +52,6 @@ pub struct AgentView {
     pub draft: bool,
     /// Whether the last key was a backslash, after which Enter is a new line.
     pub backslash: bool,
-    /// What the session has cost, in US dollars.
-    pub cost_usd: Option<f64>,
     /// The prompt cache as the status line last reported it.
     pub prompt_cache: Option<PromptCache>,
     /// Usage limits as the agent reports them, for display.
@@ -65,11 +68,23 @@ pub struct AgentView {
     pub hooked: bool,
     /// The client's own side of the session.
     pub bridge: Bridge,
+    /// How it was given its tools.
+    pub tools: ToolsBy,
+    /// Whether the client of this run was given mods and has not run them.
+    pub without_mods: bool,
     /// Whether we have switched its auto-compaction off.
     pub holds_compaction: bool,
 }
 
 impl AgentView {
+    /// A person has decided for the session here, though another process goes on with it.
+    pub(in crate::app) fn stay_here(&mut self) {
+        if self.state == AgentState::Elsewhere {
+            self.state = AgentState::Idle;
+            self.activity.elsewhere = Elsewhere::default();
+        }
+    }
+
     /// Whether the agent's prompt holds text that was not submitted, as far as is known: by the screen, else by the keys.
     #[must_use]
     pub const fn has_draft(&self) -> bool {

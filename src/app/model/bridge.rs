@@ -1,7 +1,7 @@
 //! The client's own side of the session, as it is known.
 
 use crate::{
-    bridge::{Heard, Link, OrderId},
+    bridge::{Draft, Heard, Link},
     transcript::SessionId,
 };
 
@@ -12,10 +12,6 @@ pub struct Bridge {
     pub link: Link,
     /// What it said last.
     pub heard: Heard,
-    /// The number of the last order, counted from the first of this iteration.
-    pub(in crate::app) orders: u64,
-    /// The order to read the prompt box, while it is under way.
-    pub(in crate::app) reading: Option<OrderId>,
 }
 
 impl Bridge {
@@ -23,5 +19,13 @@ impl Bridge {
     #[must_use]
     pub fn of(&self, session: SessionId) -> Option<&Heard> {
         (self.link.is_in_force() && self.heard.session == Some(session)).then_some(&self.heard)
+    }
+
+    /// What it said last of the prompt box of a session, while it reports: nothing of an empty one, since one behind a dialog
+    /// is said to be empty too.
+    #[must_use]
+    pub fn draft(&self, session: SessionId) -> Option<&Draft> {
+        let draft = self.of(session)?.draft.as_ref();
+        draft.filter(|draft| !draft.text.is_empty())
     }
 }

@@ -13,6 +13,8 @@ pub struct ClientLimits {
     pub(in crate::app) set: (Option<Limit>, Tokens),
     /// A limit that the client has shown.
     pub(in crate::app) learned: Option<Limit>,
+    /// The limit that the client itself reports by the bridge, while that speaks.
+    pub(in crate::app) reported: Option<Limit>,
     /// How often the screen was looked at since the last figure.
     pub(in crate::app) looks: usize,
     /// The limit that a compaction under way will have shown.
@@ -22,9 +24,14 @@ pub struct ClientLimits {
 }
 
 impl ClientLimits {
-    /// Returns the limit that counts: the lowest.
+    /// Returns the limit that counts: the one that the client reports, else the lowest.
     #[must_use]
     pub fn limit(&self) -> Option<&Limit> {
+        if let Some(reported) = &self.reported {
+            // The same limit by the settings names its reason.
+            let set = self.set.0.as_ref();
+            return Some(set.filter(|set| set.at == reported.at).unwrap_or(reported));
+        }
         match (&self.set.0, &self.learned) {
             (Some(set), Some(learned)) if learned.at < set.at => Some(learned),
             (None, learned) => learned.as_ref(),

@@ -10,6 +10,8 @@ pub struct Compactions {
     boundaries: u32,
     rebuilt: u32,
     finished: u32,
+    /// Whether the first that is reported is our own doing: the iteration has begun by it.
+    begins_with_one: bool,
     /// Falls that no other source has reported.
     falls: u32,
     /// The turn of the last compaction that was reported and whose fall has not been seen.
@@ -22,9 +24,20 @@ impl Compactions {
     /// How many there were in this iteration.
     #[must_use]
     pub const fn count(self) -> u32 {
+        let reported = self.reported();
+        let own = self.begins_with_one as u32;
         self.earlier
-            .saturating_add(self.reported())
+            .saturating_add(reported.saturating_sub(own))
             .saturating_add(self.falls)
+    }
+
+    /// Those of an iteration that begins by a compaction of our own, in a session whose transcript has so many before it.
+    pub(in crate::app) fn behind_our_own(before: Option<u64>) -> Self {
+        Self {
+            inherited: before,
+            begins_with_one: true,
+            ..Self::default()
+        }
     }
 
     const fn reported(self) -> u32 {
@@ -94,6 +107,7 @@ impl Compactions {
             boundaries: 0,
             rebuilt: 0,
             finished: 0,
+            begins_with_one: false,
             falls: 0,
             awaits_fall: None,
             awaits_witness: None,

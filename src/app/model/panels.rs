@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ratatui_textarea::{TextArea, WrapMode};
+use ratatui_textarea::{CursorMove, TextArea, WrapMode};
 
 use crate::{
     clock::At,
@@ -10,6 +10,7 @@ use crate::{
     lineage::checkpoint::SavedScratchpad,
     scratchpad::{
         HumanLines, Parsed,
+        lines::{heading, list_item},
         versions::{Version, Versions},
     },
 };
@@ -27,6 +28,8 @@ pub struct Editor {
     pub search: Option<String>,
     /// Whether something of this edit was saved.
     pub saved: bool,
+    /// The row at whose start a note is typed that stands above what is there, and whether a line was opened for it.
+    pub(in crate::app) top: (usize, bool),
 }
 
 impl Editor {
@@ -42,6 +45,7 @@ impl Editor {
             base: text.to_owned(),
             search: None,
             saved: false,
+            top: (0, false),
         }
     }
 
@@ -51,10 +55,50 @@ impl Editor {
         self.area.lines().join("\n")
     }
 
+    /// Opens a line for a text that begins with `first` and is put at the very top: a note that is typed there must not become a
+    /// part of a heading or of a list's item. `#` makes a heading a deeper one.
+    pub fn make_room_above(&mut self, first: char) {
+        let row = self.top.0;
+        let line = self.area.lines().get(row).map_or("", String::as_str);
+        let deepens = first.is_whitespace() || (first == '#' && heading(line).is_some());
+        let joins = heading(line).is_some() || list_item(line).is_some();
+        if self.cursor() == (row, 0) && !self.area.is_selecting() && joins && !deepens {
+            self.area.insert_newline();
+            self.go_to(row, 0);
+            self.top.1 = true;
+        }
+    }
+
+    /// Ends a note at the top. The line behind it was opened before, so none is added; false where there is no such note.
+    pub fn end_note_above(&mut self) -> bool {
+        let (row, opened) = self.top;
+        let end = self
+            .area
+            .lines()
+            .get(row)
+            .map_or(0, |line| line.chars().count());
+        let ends = opened && self.cursor() == (row, end);
+        if ends {
+            self.go_to(row + 1, 0);
+            self.top = (row + 1, false);
+        }
+        ends
+    }
+
+    fn go_to(&mut self, row: usize, column: usize) {
+        let bounded = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
+        let to = CursorMove::Jump(bounded(row), bounded(column));
+        self.area.move_cursor(to);
+    }
+
+    fn cursor(&self) -> (usize, usize) {
+        let cursor = self.area.cursor();
+        (cursor.0, cursor.1)
+    }
+
     /// Replaces the text, as one step that undo takes back, and keeps the cursor on its line.
     pub fn replace(&mut self, text: &str) {
-        let cursor = self.area.cursor();
-        let (row, column) = (cursor.0, cursor.1);
+        let (row, column) = self.cursor();
         let line = self.area.lines().get(row).cloned().unwrap_or_default();
         let alike = text
             .split('\n')
@@ -69,10 +113,7 @@ impl Editor {
         self.area.cut();
         self.area.insert_str(text);
         self.area.set_yank_text(yank);
-        self.area.move_cursor(ratatui_textarea::CursorMove::Jump(
-            u16::try_from(row).unwrap_or(u16::MAX),
-            u16::try_from(column).unwrap_or(u16::MAX),
-        ));
+        self.go_to(row, column);
         text.clone_into(&mut self.base);
     }
 }

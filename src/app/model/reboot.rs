@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::{
     app::event::NewIds,
+    bridge::OrderId,
     clock::At,
     config::RebootMode,
     guard::Level,
@@ -32,18 +33,33 @@ pub struct Reboot {
     pub new_ids: NewIds,
     /// The unsent prompt of the session before, until it stands in this one's prompt box.
     pub unsent: Option<String>,
+    /// Where its cursor stood, in UTF-16 units, if that is known.
+    pub(in crate::app) cursor: Option<usize>,
     /// How far ending the agent is, if it is being ended.
     pub ending: Option<Ending>,
     /// The reboot under way.
     pub attempt: Option<Attempt>,
+    /// The agent asks for one, until it is answered.
+    pub wish: Option<Wish>,
     /// Why none begins by itself for now.
     pub quiet: Option<Quiet>,
     /// When the latest reboots began, for the breaker.
     pub(in crate::app) begun: Vec<At>,
     /// Why the last one failed.
     pub failure: Option<String>,
+    /// Why the last one was refused before it began, until something has changed.
+    pub refused: Option<String>,
     /// The level at which a person was last called to a reboot of this session.
     pub(in crate::app) called: Option<Level>,
+}
+
+/// The agent asks for a reboot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// Which one.
+    pub session: SessionId,
+    /// Why; empty if it has not said.
+    pub reason: String,
 }
 
 impl Reboot {
@@ -54,11 +70,14 @@ impl Reboot {
             paused: false,
             new_ids,
             unsent: None,
+            cursor: None,
             ending: None,
             attempt: None,
+            wish: None,
             quiet: None,
             begun: Vec::new(),
             failure: None,
+            refused: None,
             called: None,
         }
     }
@@ -74,6 +93,8 @@ impl Reboot {
 pub enum Kind {
     /// A new session with the handoff.
     Fresh,
+    /// The same session, whose conversation is replaced by the handoff inside the running client.
+    InPlace,
     /// A trimmed copy of the session, resumed.
     Trim,
     /// The session before the last reboot, resumed.
@@ -86,7 +107,7 @@ impl Kind {
     /// Whether it is a reboot proper, which is journaled and recorded.
     #[must_use]
     pub const fn is_reboot(self) -> bool {
-        matches!(self, Self::Fresh | Self::Trim)
+        matches!(self, Self::Fresh | Self::InPlace | Self::Trim)
     }
 
     /// How the context goes over.
@@ -94,6 +115,7 @@ impl Kind {
     pub const fn way(self) -> Way {
         match self {
             Self::Trim => Way::Trim,
+            Self::InPlace => Way::InPlace,
             Self::Fresh | Self::Undo(..) | Self::Restart => Way::Fresh,
         }
     }
@@ -103,9 +125,19 @@ impl From<Way> for Kind {
     fn from(way: Way) -> Self {
         match way {
             Way::Fresh => Self::Fresh,
+            Way::InPlace => Self::InPlace,
             Way::Trim => Self::Trim,
         }
     }
+}
+
+/// A conversation that was replaced in place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The session in whose transcript it stands.
+    pub session: SessionId,
+    /// The nonce of the handoff that has taken its place.
+    pub nonce: String,
 }
 
 /// One reboot from its trigger to its end.
@@ -129,6 +161,8 @@ pub struct Attempt {
     pub old: SessionId,
     /// The session that begins.
     pub new: SessionId,
+    /// What the session that is resumed is a copy of, where that was replaced in place.
+    pub replaced: Option<Replaced>,
     /// How much of the window was in use when it was begun.
     pub used: Option<Tokens>,
     /// What a trim would win, while the review is open.
@@ -167,7 +201,7 @@ pub enum Phase {
     /// It waits for a safe moment.
     Waiting {
         /// Whether the prompt box was looked at for the last time.
-        looked: bool,
+        look: LastLook,
         /// How far what it holds is on its way to the disk.
         draft: OnDisk,
     },
@@ -182,6 +216,8 @@ pub enum Phase {
     },
     /// The message waits for the new agent to take it.
     Delivering(NewAgent),
+    /// The message is to take the place of the conversation inside the running client.
+    Replacing(Replacing),
     /// The message was sent, and its arrival is awaited.
     Verifying(NewAgent),
     /// The warm-up prompt is next.
@@ -197,6 +233,41 @@ pub enum Phase {
     Done,
     /// It was given up.
     Failed,
+}
+
+/// How far the last look at the prompt box is, before the session that it stands in is ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LastLook {
+    /// It is still to be had.
+    #[default]
+    Pending,
+    /// The client's own side has this order to read it.
+    Ordered(OrderId),
+    /// It was had.
+    Done,
+}
+
+/// How far the replacement of the conversation is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Replacing {
+    /// The order is still to be given.
+    #[default]
+    Pending,
+    /// The client's own side has this order.
+    Ordered(OrderId),
+    /// It was not answered in time and is being revoked.
+    Revoking(OrderId),
+    /// The client has the text, and whether it is in force is to be seen.
+    HandedOut {
+        /// By this order.
+        order: OrderId,
+        /// Whether that is late, and the person was notified.
+        overdue: bool,
+    },
+    /// Nothing was changed, and why.
+    Refused(String),
+    /// The agent has ended, and how.
+    Gone(String),
 }
 
 /// How far the agent of the new session is.
@@ -246,7 +317,7 @@ impl Phase {
             Self::Waiting { .. } => Step::Waiting,
             Self::Ending => Step::Ending,
             Self::Starting { .. } => Step::Starting,
-            Self::Delivering(_) => Step::Delivering,
+            Self::Delivering(_) | Self::Replacing(_) => Step::Delivering,
             Self::Verifying(_) => Step::Verifying,
             Self::Warming { .. } => Step::Warming,
             Self::RollingBack(_) => Step::RollingBack,
@@ -397,6 +468,13 @@ impl Attempt {
             .is_some_and(|agent| agent.launch != Launch::Pending)
     }
 
+    /// Whether the new agent of a reboot proper runs, and all that is missing is the proof or the warm-up prompt.
+    pub(in crate::app) fn awaits_proof(&self) -> bool {
+        let starting = matches!(self.phase, Phase::Starting { .. });
+        let agent = self.phase.agent().filter(|_| !starting);
+        agent.is_some_and(|agent| agent.launch == Launch::Running)
+    }
+
     /// Whether the new agent's process runs, or did.
     pub(in crate::app) fn has_spawned(&self) -> bool {
         let launch = match &self.phase {
@@ -421,13 +499,19 @@ impl Attempt {
     /// Whether the proof is late and the person was notified.
     #[must_use]
     pub fn is_overdue(&self) -> bool {
-        self.has_proof(Proof::Overdue)
+        let replacing = matches!(
+            self.phase,
+            Phase::Replacing(Replacing::HandedOut { overdue: true, .. })
+        );
+        replacing || self.has_proof(Proof::Overdue)
     }
 
     /// Its proof has come, or has not; only a new agent can bring one.
     pub(in crate::app) const fn set_proof(&mut self, proof: Proof) {
         if let Some(agent) = self.phase.agent_mut() {
             agent.proof = proof;
+        } else if let Phase::Replacing(Replacing::HandedOut { overdue, .. }) = &mut self.phase {
+            *overdue = matches!(proof, Proof::Overdue);
         }
     }
 

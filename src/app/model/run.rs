@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::{api::wire::RunLine, autopilot::Autopilot, lineage::IterationId};
+use crate::{api::wire::RunLine, autopilot::Autopilot, lineage::IterationId, transcript::Tokens};
 
 /// What the run's timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,15 @@ pub(in crate::app) enum Due {
     Undelivered,
     Background,
     PromptBox,
+}
+
+/// What is known of a session's turns at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::app) struct Judged {
+    /// How full the context is.
+    pub(in crate::app) used: Option<Tokens>,
+    /// How many turns the bridge has given the figure of.
+    pub(in crate::app) turns: u64,
 }
 
 /// The run with what is remembered between two events.
@@ -36,6 +45,8 @@ pub struct Run {
     pub(in crate::app) untold: Option<String>,
     /// Whether the figure that belongs to the last turn is in, or is not waited for any more.
     pub(in crate::app) figure_in: bool,
+    /// What was known when the turn before was judged.
+    pub(in crate::app) judged: Judged,
     /// Ids of what goes on in the background and was waited for long enough: servers never end by themselves.
     pub(in crate::app) waited_for: BTreeSet<String>,
     /// The newest iteration that was reported to have begun, and to have ended.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::clock::At;
+use crate::{bridge::OrderId, clock::At};
 
 /// A prompt on its way.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct Saying {
     pub(in crate::app) submits: bool,
     /// Enters sent so far.
     pub(in crate::app) enters: usize,
+    /// The order by which the client's own side gives it: then nothing of it is typed.
+    pub(in crate::app) order: Option<OrderId>,
     /// Whether a hook will report it.
     pub(in crate::app) proves: bool,
 }

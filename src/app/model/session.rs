@@ -10,7 +10,7 @@ use crate::{
 
 use super::{
     agent::AgentView, client_limits::ClientLimits, compactions::Compactions, costs::TurnCosts,
-    saying::Saying, spending::Spending,
+    orders::Orders, saying::Saying, spending::Spending,
 };
 
 /// The session that the agent is in.
@@ -18,17 +18,22 @@ use super::{
 pub struct Session {
     /// The number of the present iteration.
     pub iteration: IterationId,
+    /// The iteration that the process in the pane was started for. It is an earlier one where the conversation was replaced
+    /// inside the running client since.
+    pub pane: IterationId,
     /// The session that the agent is in.
     pub id: SessionId,
     /// The agent.
     pub agent: AgentView,
+    /// The orders for the client's own side.
+    pub orders: Orders,
     /// Context usage.
     pub guard: Guard,
     /// Where the client itself acts.
     pub client: ClientLimits,
     /// What the last turns have cost.
     pub costs: TurnCosts,
-    /// What the present iteration has cost.
+    /// What the present iteration has cost and used.
     pub spending: Spending,
     /// Compactions of the client's own in this iteration.
     pub compactions: Compactions,
@@ -53,8 +58,10 @@ impl Session {
     pub(super) fn new(id: SessionId, iteration: IterationId) -> Self {
         Self {
             iteration,
+            pane: iteration,
             id,
             agent: AgentView::default(),
+            orders: Orders::default(),
             guard: Guard::new(GuardSettings::default()),
             client: ClientLimits::default(),
             costs: TurnCosts::default(),

@@ -1,7 +1,7 @@
-//! What the present iteration has cost, by the figures of its sessions.
+//! What the present iteration has cost and how many tokens it has used, by the figures of its sessions.
 //!
-//! The client reports what a session has cost since it began, and a resumed session or a copy of one goes on from where it
-//! stood (measured with 2.1.330). So an iteration counts from a base:
+//! Both are reported for a session since it began, and a resumed session or a copy of one goes on from where it stood (measured
+//! with 2.1.330). So an iteration counts from a base:
 //!
 //! ```text
 //!   session   0 ────────── last figure ──────────── now
@@ -9,69 +9,193 @@
 //!                               └ its base: what the earlier one counts up to
 //! ```
 //!
-//! Some clients begin again at nothing or a little below the last figure (2.1.197, one that was killed): then the first figure
-//! is the base, as it is in a session of which nothing is known.
+//! Some clients begin the cost again at nothing or a little below the last figure (2.1.197, one that was killed): then the first
+//! figure is the base, as it is in a session of which nothing is known.
 
 use std::collections::BTreeMap;
 
-use crate::transcript::SessionId;
+use crate::{
+    lineage::TokenTotals,
+    transcript::{SessionId, Tokens},
+};
 
-/// What the present iteration has cost, in US dollars.
+/// What the present iteration has cost and used.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spending {
-    /// The last figure of each session since the supervisor started.
-    known: BTreeMap<SessionId, f64>,
-    /// What the iteration has cost in sessions that the agent has left since.
-    left: Option<f64>,
-    /// The session that it is in, with its figure before the iteration and now.
-    present: Option<(f64, f64)>,
+    cost: Meter<f64>,
+    tokens: Meter<TokenTotals>,
 }
 
 impl Spending {
     /// The next iteration begins.
     pub(in crate::app) const fn begin_iteration(&mut self) {
-        self.left = None;
-        self.present = None;
+        self.cost.begin_iteration();
+        self.tokens.begin_iteration();
     }
 
     /// The agent goes to another session.
-    pub(in crate::app) const fn leave_session(&mut self) {
-        self.left = self.total();
-        self.present = None;
+    pub(in crate::app) fn leave_session(&mut self) {
+        self.cost.leave_session();
+        self.tokens.leave_session();
     }
 
-    /// A session begins that has cost nothing yet.
+    /// A session begins that has used nothing yet.
     pub(in crate::app) fn begin_session(&mut self, session: SessionId) {
-        self.known.insert(session, 0.0);
+        self.cost.known.insert(session, 0.0);
+        self.begin_transcript(session);
+    }
+
+    /// A session begins with an empty transcript, in a process that may go on counting its cost.
+    pub(in crate::app) fn begin_transcript(&mut self, session: SessionId) {
+        self.tokens.known.insert(session, TokenTotals::default());
     }
 
     /// A session begins as a copy of another.
     pub(in crate::app) fn copy_session(&mut self, from: SessionId, to: SessionId) {
-        if let Some(cost) = self.known.get(&from) {
-            self.known.insert(to, *cost);
+        self.cost.copy_session(from, to);
+        self.tokens.copy_session(from, to);
+    }
+
+    /// Takes what the session that the agent is in has cost so far, in US dollars.
+    pub(in crate::app) fn observe_cost(&mut self, session: SessionId, dollars: f64) {
+        self.cost.observe(session, dollars);
+    }
+
+    /// Takes the tokens that the session that the agent is in has used so far.
+    pub(in crate::app) fn observe_tokens(&mut self, session: SessionId, totals: TokenTotals) {
+        self.tokens.observe(session, totals);
+    }
+
+    /// What the iteration has cost so far, in US dollars; none before a figure was reported.
+    #[must_use]
+    pub fn cost(&self) -> Option<f64> {
+        self.cost.total()
+    }
+
+    /// What the session that the agent is in has cost since it began, in US dollars.
+    #[must_use]
+    pub fn session_cost(&self) -> Option<f64> {
+        self.cost.present.map(|(_, now)| now)
+    }
+
+    /// The tokens that the iteration has used so far; none before its transcript was read.
+    #[must_use]
+    pub fn tokens(&self) -> Option<TokenTotals> {
+        self.tokens.total()
+    }
+}
+
+/// A figure that only rises.
+trait Figure: Copy {
+    fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    fn is_within(self, other: Self) -> bool;
+    fn at_least(self, other: Self) -> Self;
+}
+
+impl Figure for f64 {
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+
+    fn minus(self, other: Self) -> Self {
+        self - other
+    }
+
+    fn is_within(self, other: Self) -> bool {
+        self <= other
+    }
+
+    fn at_least(self, other: Self) -> Self {
+        self.max(other)
+    }
+}
+
+/// The sums of a hostile transcript may be anything.
+impl Figure for TokenTotals {
+    fn plus(self, other: Self) -> Self {
+        self.with(other, u64::saturating_add)
+    }
+
+    fn minus(self, other: Self) -> Self {
+        self.with(other, u64::saturating_sub)
+    }
+
+    fn is_within(self, other: Self) -> bool {
+        self.input <= other.input && self.output <= other.output
+    }
+
+    fn at_least(self, other: Self) -> Self {
+        self.with(other, u64::max)
+    }
+}
+
+impl TokenTotals {
+    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            input: Tokens(of(self.input.0, other.input.0)),
+            output: Tokens(of(self.output.0, other.output.0)),
+        }
+    }
+}
+
+/// What a figure has risen by in the present iteration.
+#[derive(Clone, Debug, PartialEq)]
+struct Meter<T> {
+    /// The last figure of each session since the supervisor started.
+    known: BTreeMap<SessionId, T>,
+    /// What it has risen by in sessions that the agent has left since.
+    left: Option<T>,
+    /// The session that it is in, with its figure before the iteration and now.
+    present: Option<(T, T)>,
+}
+
+impl<T> Default for Meter<T> {
+    fn default() -> Self {
+        Self {
+            known: BTreeMap::new(),
+            left: None,
+            present: None,
+        }
+    }
+}
+
+impl<T: Figure> Meter<T> {
+    const fn begin_iteration(&mut self) {
+        self.left = None;
+        self.present = None;
+    }
+
+    fn leave_session(&mut self) {
+        self.left = self.total();
+        self.present = None;
+    }
+
+    fn copy_session(&mut self, from: SessionId, to: SessionId) {
+        if let Some(figure) = self.known.get(&from) {
+            self.known.insert(to, *figure);
         }
     }
 
-    /// Takes what the session that the agent is in has cost so far.
-    pub(in crate::app) fn observe(&mut self, session: SessionId, figure: f64) {
+    fn observe(&mut self, session: SessionId, figure: T) {
         let known = self.known.get(&session).copied();
         let (base, before) = self.present.unwrap_or_else(|| {
-            let base = known.filter(|known| *known <= figure).unwrap_or(figure);
+            let base = known
+                .filter(|known| known.is_within(figure))
+                .unwrap_or(figure);
             (base, base)
         });
         // Figures come by two ways, so an older one may come last.
-        let now = figure.max(before);
+        let now = figure.at_least(before);
         self.present = Some((base, now));
         self.known.insert(session, now);
     }
 
-    /// What the iteration has cost so far; none before a figure was reported.
-    #[must_use]
-    pub const fn total(&self) -> Option<f64> {
-        match (self.left, self.present) {
-            (left, None) => left,
-            (None, Some((base, now))) => Some(now - base),
-            (Some(left), Some((base, now))) => Some(left + (now - base)),
+    fn total(&self) -> Option<T> {
+        let present = self.present.map(|(base, now)| now.minus(base));
+        match (self.left, present) {
+            (Some(left), Some(present)) => Some(left.plus(present)),
+            (left, present) => left.or(present),
         }
     }
 }

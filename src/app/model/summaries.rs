@@ -8,7 +8,7 @@ use crate::handoff::summary::{SummaryMade, SummarySource};
 /// The summary of the session and what is under way for it.
 #[derive(Clone, Debug, Default)]
 pub struct Summaries {
-    /// The one that the handoff carries.
+    /// The newest; the handoff carries it if a model has written it.
     pub current: Option<Summary>,
     pub(in crate::app) order: Option<Order>,
     /// Whether the warn line has been crossed in this iteration.
@@ -40,17 +40,13 @@ pub(in crate::app) struct Order {
 }
 
 impl Summaries {
-    /// Whether a model wrote the summary.
+    /// The model's summary for the handoff of a session that has had so many turns.
     #[must_use]
-    pub fn is_by_model(&self) -> bool {
-        let current = self.current.as_ref();
-        current.is_some_and(|one| one.made.source == SummarySource::Model)
-    }
-
-    /// The text for the handoff of a session that has had so many turns.
-    #[must_use]
-    pub fn text(&self, turns: u32) -> Option<Cow<'_, str>> {
+    pub fn by_model(&self, turns: u32) -> Option<Cow<'_, str>> {
         let current = self.current.as_ref()?;
+        if current.made.source != SummarySource::Model {
+            return None;
+        }
         let passed = turns.saturating_sub(current.turns);
         Some(if passed == 0 {
             Cow::Borrowed(current.text.as_str())

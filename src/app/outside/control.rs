@@ -127,6 +127,7 @@ pub fn next_mode(model: &mut Model) -> Vec<Effect> {
     };
     // Whoever sets who decides wants it to count from now on.
     model.reboot.quiet = None;
+    model.reboot.refused = None;
     model.info(match model.reboot.mode {
         RebootMode::Manual => "manual: a reboot only by key",
         RebootMode::Ask => "ask: at the compact line you are asked, nothing goes ahead without you",

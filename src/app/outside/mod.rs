@@ -5,3 +5,4 @@ pub mod news;
 pub mod report;
 pub mod reported;
 pub mod restore;
+pub mod tools;

@@ -25,7 +25,7 @@ use crate::{
 
 use crate::app::{
     autopilot,
-    facts::{agent_reason, blocked_by, cost_of},
+    facts::{agent_reason, blocked_by, cost_of, totals_of},
     model::Model,
     session::{bridge, cost},
 };
@@ -67,10 +67,11 @@ pub fn status(model: &Model) -> StatusReport {
             hooked: model.session.agent.hooked,
             todo_list: todo_list(model),
             bridge: bridge::report(model),
+            tools: bridge::tools(model),
         },
         context: context(model),
         reboot: reboot_report(model),
-        cost_usd: model.session.agent.cost_usd,
+        cost_usd: model.session.spending.session_cost(),
         turn_cost_usd: cost.map(|cost| cost.now),
         fresh_turn_cost_usd: cost.and_then(|cost| cost.fresh),
         prompt_cache: cache(model),
@@ -152,7 +153,10 @@ fn reboot_report(model: &Model) -> RebootReport {
         },
         None => RebootReport {
             phase: "idle".to_owned(),
-            reason: model.reboot.failure.clone(),
+            reason: match &model.reboot.refused {
+                Some(why) => Some(format!("refused: {why}")),
+                None => model.reboot.failure.clone(),
+            },
             blocked_by: Vec::new(),
         },
     }
@@ -173,8 +177,9 @@ pub fn history(model: &Model) -> HistoryReport {
                     let lived = model.now.wall.signed_duration_since(iteration.started_at);
                     report.duration_ms = u64::try_from(lived.num_milliseconds()).unwrap_or(0);
                     report.tokens.at_end = model.used().map(|used| used.0);
-                    report.tokens.input = Some(model.session.transcript.totals.input.0);
-                    report.tokens.output = Some(model.session.transcript.totals.output.0);
+                    let totals = totals_of(iteration, model);
+                    report.tokens.input = Some(totals.input.0);
+                    report.tokens.output = Some(totals.output.0);
                     report.cost_usd = cost_of(iteration, model);
                 }
                 report
@@ -443,7 +448,7 @@ pub fn status_line(model: &Model) -> StatusLineReply {
             figure.level,
             figure.percent,
             turns_left(model).as_deref(),
-            model.session.agent.cost_usd,
+            model.session.spending.session_cost(),
         ),
     }
 }

@@ -225,6 +225,7 @@ fn withdraw(model: &mut Model, why: &str) -> Vec<Effect> {
 /// The agent is in another session: what was armed was about the one before, and so was what held reboots back.
 pub fn session_changed(model: &mut Model) -> Vec<Effect> {
     model.reboot.quiet = None;
+    model.reboot.refused = None;
     model.reboot.forget_calls();
     if is_ours(model) {
         return withdraw(model, "the agent is in another session");

@@ -9,7 +9,10 @@ use crate::{config::RebootMode, guard::Level, lineage::journal::Step};
 use super::automatic::is_free;
 use crate::app::{
     facts::{EDITOR, blocked_by, is_editing, is_quiet},
-    model::{Model, Overlay, reboot::QuietReason},
+    model::{
+        Model, Overlay,
+        reboot::{QuietReason, Wish},
+    },
 };
 
 /// What is to be said of a reboot that has not begun.
@@ -23,6 +26,10 @@ pub enum Banner {
     Quiet(QuietReason, u32),
     /// `auto` prepares it, and goes ahead once these are over, in the words of [`blocked_by`].
     Waits(Vec<&'static str>),
+    /// The agent asks for one, for this reason.
+    Wished(String),
+    /// It was refused before anything was done, and why.
+    Refused(String),
     /// It is approved and goes ahead once these are over.
     Approved(Vec<&'static str>),
 }
@@ -34,7 +41,9 @@ pub fn banner(model: &Model) -> Option<Banner> {
         return None;
     }
     let Some(attempt) = &model.reboot.attempt else {
-        return quiet(model);
+        let refused = || model.reboot.refused.clone().map(Banner::Refused);
+        let wished = || wish(model).map(|wish| Banner::Wished(wish.reason.clone()));
+        return quiet(model).or_else(refused).or_else(wished);
     };
     let approved = attempt.approved.is_some();
     match attempt.step() {
@@ -59,6 +68,13 @@ pub fn banner(model: &Model) -> Option<Banner> {
             .map(Banner::Approved),
         _ => None,
     }
+}
+
+/// What the present agent asks for, until it is answered.
+#[must_use]
+pub fn wish(model: &Model) -> Option<&Wish> {
+    let wish = model.reboot.wish.as_ref();
+    wish.filter(|wish| wish.session == model.session.id)
 }
 
 /// Why none begins by itself, though it would be time for one.

@@ -48,21 +48,15 @@ pub fn open_iteration(
     cause: Option<Cause>,
     parent: Option<IterationId>,
 ) {
-    let at = model.now.wall;
-    // A record left open here would be a mistake of ours; the next iteration must still get its own.
-    let _ = model.lineage.close(at, EndReason::Crash);
-    if let Ok(iteration) = model.lineage.open_below(parent, Some(session), cause, at) {
-        model.session.iteration = iteration;
-        // Counted from the newest: a person who reads of an earlier one goes on reading of it.
-        if model.view.history.detail || model.view.history.selected > 0 {
-            model.view.history.selected += 1;
-        }
-    }
+    open_record(model, session, cause, parent);
+    model.session.pane = model.session.iteration;
     model.session.id = session;
     scratchpad::handed_over(model);
     let version = model.session.agent.version.take();
+    let without_mods = model.session.agent.without_mods;
     model.session.agent = AgentView {
         version,
+        without_mods,
         holds_compaction: model.config.guard.replace_compaction,
         ..AgentView::default()
     };
@@ -76,7 +70,53 @@ pub fn open_iteration(
     model.view.press = None;
     model.reboot.ending = None;
     model.reboot.quiet = None;
+    model.reboot.refused = None;
     model.reboot.forget_calls();
+}
+
+/// As [`open_iteration`], where the conversation was replaced inside the running client: process, pane and what is known of
+/// them go on, and so does the transcript.
+pub fn open_in_place(model: &mut Model, cause: Cause) {
+    let parent = model.lineage.iterations().last().map(|last| last.iteration);
+    open_record(model, model.session.id, Some(cause), parent);
+    scratchpad::handed_over(model);
+    let session = &mut model.session;
+    let transcript = &mut session.transcript;
+    let boundaries = transcript.whole.then_some(transcript.compactions);
+    session.compactions = Compactions::behind_our_own(boundaries);
+    transcript.used = None;
+    session.guard.start_replaced();
+    if let Some(model_id) = &session.agent.model_id {
+        session.guard.set_model_hint(model_id);
+    }
+    session.costs = TurnCosts::default();
+    session.spending.begin_iteration();
+    let agent = &mut session.agent;
+    agent.turns = 0;
+    agent.last_message = None;
+    agent.prompt_cache = None;
+    agent.bridge.heard.usage = None;
+    model.draft.summary = Summaries::default();
+    model.reboot.quiet = None;
+    model.reboot.forget_calls();
+}
+
+fn open_record(
+    model: &mut Model,
+    session: SessionId,
+    cause: Option<Cause>,
+    parent: Option<IterationId>,
+) {
+    let at = model.now.wall;
+    // A record left open here would be a mistake of ours; the next iteration must still get its own.
+    let _ = model.lineage.close(at, EndReason::Crash);
+    if let Ok(iteration) = model.lineage.open_below(parent, Some(session), cause, at) {
+        model.session.iteration = iteration;
+        // Counted from the newest: a person who reads of an earlier one goes on reading of it.
+        if model.view.history.detail || model.view.history.selected > 0 {
+            model.view.history.selected += 1;
+        }
+    }
 }
 
 /// Forgets what belongs to the session before.

@@ -1,7 +1,7 @@
 //! What is done before the old agent is touched, and what the user's own commands around a reboot are given.
 
 use crate::app::{
-    effect::{Effect, Preparation, RebootResult},
+    effect::{Effect, Preparation, RebootResult, ReplacedCopy},
     model::{
         Model,
         happened::NoReboot,
@@ -51,6 +51,11 @@ fn order(model: &Model) -> Vec<Effect> {
         reboot: attempt.id,
         iteration: next(model),
         handoff: message(attempt),
+        copy: attempt.replaced.clone().map(|replaced| ReplacedCopy {
+            from: replaced.session,
+            nonce: replaced.nonce,
+            to: attempt.new,
+        }),
         hook: hook.then(|| result(model, attempt, "pre_reboot")),
     }))]
 }
@@ -65,7 +70,7 @@ fn next(model: &Model) -> IterationId {
 fn message(attempt: &Attempt) -> Option<String> {
     let handoff = attempt.handoff.as_ref();
     handoff
-        .filter(|_| attempt.kind == Kind::Fresh)
+        .filter(|_| matches!(attempt.kind, Kind::Fresh | Kind::InPlace))
         .map(|handoff| handoff.text.clone())
 }
 
@@ -79,7 +84,7 @@ fn result(model: &Model, attempt: &Attempt, hook: &'static str) -> RebootResult 
         cause: attempt.cause,
         way: attempt.kind.way(),
         old_session: attempt.old,
-        new_session: attempt.new,
+        new_session: attempt.next(),
         used_tokens: attempt.used.map(|used| used.0),
         handoff: message(attempt),
         result: None,
@@ -102,7 +107,7 @@ pub fn prepared(model: &mut Model, reboot: uuid::Uuid, refused: Option<String>) 
 }
 
 /// Nothing was done to the old agent: it goes on.
-fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
+pub(super) fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
     };
@@ -115,6 +120,7 @@ fn refuse(model: &mut Model, why: &str) -> Vec<Effect> {
     let card = moment::failed(model, why, false);
     let mut effects = end_attempt(model, Phase::Failed, Some(why));
     effects.push(card);
+    model.reboot.refused = Some(why.to_owned());
     if !by_itself {
         model.error(said);
     } else if model.autopilot.is_some() {

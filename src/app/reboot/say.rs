@@ -1,6 +1,11 @@
-//! A prompt that we type: the text, its Enter, and the proof that it was taken.
+//! A prompt that we give: by the client's own side, or typed: the text, its Enter, and the proof that it was taken.
 //!
 //! ```text
+//!  bridge in force ─► order ─► submitted: done
+//!                       ├── nothing was done: not taken in time, or the client has not sent its reminders yet ─► typed
+//!                       ├── nothing was done: a dialog, or a draft of the person's ─► error
+//!                       └── may have been done ─► the proof by hook, or an error; never typed
+//!
 //!                    ┌─────── more to type ────────┐
 //! prompt box empty ─►▼ text ─► prompt box holds just this text ─► Enter ─0.8 s─► Enter ─3 s─► carriage return ─6 s─► error
 //!                      └─20 s without a change─► error             └──────────────┴────────────────┴─► a hook reports it: done
@@ -13,18 +18,36 @@
 //! text in it and nothing else: no dialog is open then, and no draft of the human's is submitted. A client that was busy may
 //! lose an Enter, and another one is safe for the same reason. The text itself is never sent twice.
 //!
+//! What the client's side submits needs no Enter, and the client asserts that no dialog and no draft stand in its way. What it
+//! would not read as it reads typed words is typed all the same: commands, lines for the shell, and mentions of files.
+//!
 //! Of other programs we know no prompt box: they get the text and, a little later, a carriage return.
 
 use std::time::Duration;
 
-use crate::{agent::claude, api::wire::AgentState, clean, clock::At, handoff};
+use crate::{
+    agent::claude,
+    api::wire::AgentState,
+    bridge::{Order, Outcome, Refusal},
+    clean,
+    clock::At,
+    handoff,
+};
 
 use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::typing_refusal,
-    model::{Model, saying::Saying},
+    model::{
+        Model,
+        orders::{EndedOrder, OrderEnd, Purpose},
+        saying::Saying,
+    },
+    orders,
 };
+
+/// How long the client's side may take over a prompt: it waits for what came between in the client, such as a turn.
+pub(in crate::app) const GIVEN_WITHIN: Duration = Duration::from_secs(20);
 
 /// How long after the text its Enter is sent to a program whose prompt we cannot see, so that the two come in separate reads.
 const ENTER_AFTER: Duration = Duration::from_millis(120);
@@ -48,22 +71,32 @@ const PORTION: usize = 4_000;
 /// The bytes of the two marks around a paste.
 const MARKS: usize = "\x1b[200~\x1b[201~".len();
 
-/// Types a prompt and submits it; the error says what keeps it from being typed now.
+/// Gives a prompt and submits it; the error says what keeps it from being given now.
 pub fn say(model: &mut Model, text: &str) -> Result<Vec<Effect>, &'static str> {
-    begin(model, text, true)
+    begin(model, text, true, None)
 }
 
-/// Types a text into the prompt box and leaves it there for the human; the error says what keeps it from being typed now.
-pub fn put(model: &mut Model, text: &str) -> Result<Vec<Effect>, &'static str> {
-    begin(model, text, false)
+/// Puts a text into the prompt box and leaves it there for the human; the error says what keeps it from being put there now.
+/// Where the client's own side can, the cursor stands at this place, in UTF-16 units, and else behind the text.
+pub fn put(
+    model: &mut Model,
+    text: &str,
+    cursor: Option<usize>,
+) -> Result<Vec<Effect>, &'static str> {
+    begin(model, text, false, cursor)
 }
 
-fn begin(model: &mut Model, text: &str, submits: bool) -> Result<Vec<Effect>, &'static str> {
+fn begin(
+    model: &mut Model,
+    given: &str,
+    submits: bool,
+    cursor: Option<usize>,
+) -> Result<Vec<Effect>, &'static str> {
     if let Some(why) = typing_refusal(model) {
         return Err(why);
     }
     let epoch = model.next_epoch();
-    let text = handoff::sendable(text);
+    let text = handoff::sendable(given);
     let left = if model.is_generic() {
         vec![text.clone()]
     } else {
@@ -74,6 +107,16 @@ fn begin(model: &mut Model, text: &str, submits: bool) -> Result<Vec<Effect>, &'
     let proves = model.session.agent.hooked && !command;
     model.draft.heard.expect_echo(&text);
     model.session.said = submits.then(|| (text.clone(), model.now));
+    let agent = &model.session.agent;
+    let order = agent.bridge.of(model.session.id).and_then(|_| {
+        if submits {
+            // A running turn is given a typed prompt between two of its steps, and one of a mod's at its end.
+            let at_once = agent.state == AgentState::Idle;
+            submit_order(&text).filter(|_| at_once)
+        } else {
+            Some(fill_order(given, cursor))
+        }
+    });
     model.session.saying = Some(Saying {
         epoch,
         since: model.now,
@@ -82,9 +125,113 @@ fn begin(model: &mut Model, text: &str, submits: bool) -> Result<Vec<Effect>, &'
         left: left.into(),
         submits,
         enters: 0,
+        order: None,
         proves,
     });
-    Ok(type_on(model))
+    let Some(order) = order else {
+        return Ok(type_on(model));
+    };
+    let (id, effects) = orders::give(model, Purpose::Prompt, order, GIVEN_WITHIN);
+    if let Some(saying) = &mut model.session.saying {
+        saying.order = Some(id);
+    }
+    Ok(effects)
+}
+
+/// The order that submits a prompt, if the client reads it from a mod as it reads it typed.
+fn submit_order(text: &str) -> Option<Order> {
+    let text = text.to_owned();
+    (!text.starts_with(['/', '!', '#']) && !mentions_file(&text))
+        .then_some(Order::SubmitPrompt { text })
+}
+
+/// The order that puts a text into the prompt box, with the blanks at its end too.
+fn fill_order(text: &str, cursor: Option<usize>) -> Order {
+    let text = clean::typed(text);
+    let end = text.encode_utf16().count();
+    let cursor = cursor.map_or(end, |cursor| cursor.min(end));
+    Order::FillDraft { text, cursor }
+}
+
+/// Whether the client would read a file for a word of a text.
+fn mentions_file(text: &str) -> bool {
+    let mention = |word: &str| word.strip_prefix('@').is_some_and(|name| !name.is_empty());
+    text.split_whitespace().any(mention)
+}
+
+/// The order for the prompt that is on its way has ended.
+pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
+    let Some(saying) = &mut model.session.saying else {
+        return Vec::new();
+    };
+    if saying.order != Some(ended.id) {
+        return Vec::new();
+    }
+    let (submits, text) = (saying.submits, saying.text.clone());
+    match &ended.end {
+        OrderEnd::Answered(Outcome::Submitted) => {
+            model.session.saying = None;
+            Vec::new()
+        }
+        OrderEnd::Answered(Outcome::Filled(Ok(()))) => {
+            model.session.saying = None;
+            stands(model, &text)
+        }
+        OrderEnd::Answered(
+            Outcome::Refused(refusal @ (Refusal::Dialog | Refusal::Draft))
+            | Outcome::Filled(Err(refusal @ (Refusal::Dialog | Refusal::Draft))),
+        ) => {
+            model.session.saying = None;
+            if submits {
+                let why = match refusal {
+                    Refusal::Dialog => "a dialog of the agent's waits for you",
+                    _ => "the agent's prompt box holds a text that was not submitted",
+                };
+                model.error(format!("the prompt is not given: {why}"));
+            } else {
+                lost_sight(model);
+            }
+            Vec::new()
+        }
+        OrderEnd::Answered(Outcome::Unsure(_)) | OrderEnd::Unanswered | OrderEnd::Gone => {
+            model.session.saying = None;
+            if submits {
+                model.error(
+                    "it is not known whether the agent took the prompt, so it is not given again: look at its last prompt",
+                );
+            } else {
+                lost_sight(model);
+            }
+            Vec::new()
+        }
+        OrderEnd::Answered(why) => {
+            tracing::info!(?why, "the bridge does not give the prompt: it is typed");
+            type_instead(model)
+        }
+        OrderEnd::NotTaken => type_instead(model),
+    }
+}
+
+/// Types what the client's side has not given.
+fn type_instead(model: &mut Model) -> Vec<Effect> {
+    if let Some(effects) = disturbed(model) {
+        return effects;
+    }
+    let Some(mut saying) = model.session.saying.take() else {
+        return Vec::new();
+    };
+    if let Some(why) = typing_refusal(model) {
+        if saying.submits {
+            model.error(format!("the prompt is not given: {why}"));
+        } else {
+            lost_sight(model);
+        }
+        return Vec::new();
+    }
+    saying.order = None;
+    saying.since = model.now;
+    model.session.saying = Some(saying);
+    type_on(model)
 }
 
 /// Types the next portion.
@@ -145,7 +292,8 @@ fn arrived(text: &str) -> String {
 
 /// The prompt box has changed: our text may be in it, or may have left it.
 pub fn box_changed(model: &mut Model) -> Vec<Effect> {
-    let Some(saying) = &model.session.saying else {
+    let typed = |saying: &&Saying| saying.order.is_none();
+    let Some(saying) = model.session.saying.as_ref().filter(typed) else {
         return Vec::new();
     };
     if saying.enters == 0 {
@@ -225,7 +373,12 @@ fn disturbed(model: &mut Model) -> Option<Vec<Effect>> {
         return None;
     }
     if person && saying.submits {
-        model.error("you typed while a prompt was on its way: it is left in the prompt box");
+        let typed = saying.order.is_none();
+        model.error(if typed {
+            "you typed while a prompt was on its way: it is left in the prompt box"
+        } else {
+            "you typed while a prompt was on its way: it is not given"
+        });
     }
     Some(leave(model))
 }
@@ -236,7 +389,9 @@ fn leave(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     // What was typed whole stands there, with what a person may have added, or was submitted by them.
-    let there = saying.left.is_empty() && model.session.agent.prompt_box.is_present();
+    let there = saying.order.is_none()
+        && saying.left.is_empty()
+        && model.session.agent.prompt_box.is_present();
     match (saying.submits, there) {
         (true, _) => Vec::new(),
         (false, true) => stands(model, &saying.text),

@@ -1,7 +1,10 @@
 //! The steps of a reboot: what each waits for, what it does, and which comes next.
 
+use std::time::Duration;
+
 use crate::{
     api::wire::AgentState,
+    bridge::{Order, Outcome},
     config::{Delivery, RebootMode},
     lineage::{Cause, EndReason, RebootRecord, TrimRecord, Way, journal::Step},
 };
@@ -19,15 +22,20 @@ use crate::app::{
     metrics,
     model::{
         Model, Overlay,
-        reboot::{Attempt, Kind, Launch, NewAgent, Phase, Prepared, Proof, QuietReason},
+        orders::{EndedOrder, OrderEnd, Purpose},
+        reboot::{Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, Proof, QuietReason},
         unsent::OnDisk,
     },
+    orders,
     reboot::{
-        ending,
+        ending, in_place,
         iteration::{close_iteration, open_iteration},
         moment, say, trim, unsent,
     },
 };
+
+/// How long the client's own side may take to read the prompt box: it is done in milliseconds.
+const DRAFT_READ_WITHIN: Duration = Duration::from_secs(2);
 
 /// What follows from what is true now.
 pub fn advance(model: &mut Model) -> Vec<Effect> {
@@ -46,6 +54,7 @@ pub fn advance(model: &mut Model) -> Vec<Effect> {
             Phase::Ending => ending_step(model),
             Phase::Starting { agent, .. } => starting(model, agent.clone()),
             Phase::Delivering(agent) => delivering(model, agent.clone()),
+            Phase::Replacing(now) => in_place::replacing(model, &now.clone()),
             Phase::Verifying(agent) => verifying(model, agent.clone()),
             Phase::Warming { due, agent } => warming(model, *due, &agent.launch.clone()),
             Phase::RollingBack(launch) => rolling_back(model, &launch.clone()),
@@ -78,7 +87,7 @@ pub(super) fn enter(model: &mut Model, phase: Phase) -> Vec<Effect> {
 /// The phase that waits for a safe moment, at its beginning.
 pub(super) const fn waiting() -> Phase {
     Phase::Waiting {
-        looked: false,
+        look: LastLook::Pending,
         draft: OnDisk::Nothing,
     }
 }
@@ -131,17 +140,26 @@ fn wait(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let (reboots, goes) = (attempt.kind.is_reboot(), attempt.force || free);
-    let Phase::Waiting { looked, draft } = &mut attempt.phase else {
+    let Phase::Waiting { look, draft } = &mut attempt.phase else {
         return Vec::new();
     };
     // What the prompt box holds at the last moment goes over, or keeps the session from being ended.
-    let looked = std::mem::replace(looked, goes);
     if !goes {
+        *look = LastLook::Pending;
         return Vec::new();
     }
-    if !looked {
-        model.happened.reads_prompt_box = true;
-        return vec![Effect::ReadPromptBox];
+    if attempt.kind == Kind::InPlace {
+        // The prompt box keeps what it holds.
+        return match in_place::judge(model) {
+            Some(effects) => effects,
+            None if in_place::is_chosen(model) => in_place::begin(model),
+            None => wait(model),
+        };
+    }
+    match look {
+        LastLook::Pending => return look_at_draft(model),
+        LastLook::Ordered(_) => return Vec::new(),
+        LastLook::Done => {}
     }
     if model.happened.reads_prompt_box {
         return Vec::new();
@@ -150,7 +168,7 @@ fn wait(model: &mut Model) -> Vec<Effect> {
     if let Some(effects) = unsent::keep(model, &mut on_disk) {
         if let Some(attempt) = &mut model.reboot.attempt {
             attempt.phase = Phase::Waiting {
-                looked,
+                look: LastLook::Done,
                 draft: on_disk,
             };
         }
@@ -164,6 +182,54 @@ fn wait(model: &mut Model) -> Vec<Effect> {
         effects.extend(checkpoint::at_reboot(model));
     }
     effects
+}
+
+/// Has the prompt box read off the screen, and where the client's own side can, by that: it knows every line as it is.
+fn look_at_draft(model: &mut Model) -> Vec<Effect> {
+    model.happened.reads_prompt_box = true;
+    let mut effects = vec![Effect::ReadPromptBox];
+    let mut look = LastLook::Done;
+    let in_force = model.session.agent.bridge.of(model.session.id).is_some();
+    if in_force && !is_gone(model) {
+        let (id, order) = orders::give(
+            model,
+            Purpose::LastDraft,
+            Order::ReadDraft,
+            DRAFT_READ_WITHIN,
+        );
+        effects.extend(order);
+        look = LastLook::Ordered(id);
+    }
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Phase::Waiting { look: last, .. } = &mut attempt.phase
+    {
+        *last = look;
+    }
+    effects
+}
+
+/// The client's own side has read the prompt box, or has not: then the screen serves.
+pub fn draft_read(model: &mut Model, ended: EndedOrder) {
+    let Some(attempt) = &mut model.reboot.attempt else {
+        return;
+    };
+    let Phase::Waiting { look, .. } = &mut attempt.phase else {
+        return;
+    };
+    if *look != LastLook::Ordered(ended.id) {
+        return;
+    }
+    *look = LastLook::Done;
+    let heard = &mut model.session.agent.bridge.heard;
+    match ended.end {
+        OrderEnd::Answered(Outcome::Draft(draft)) if heard.session == Some(ended.session) => {
+            heard.draft = Some(draft);
+        }
+        other => {
+            tracing::warn!(?other, "the bridge could not read the prompt box");
+            heard.draft = None;
+        }
+    }
 }
 
 /// Whether the old agent is gone, by our doing or by itself.
@@ -202,7 +268,7 @@ fn starting(model: &mut Model, mut agent: NewAgent) -> Vec<Effect> {
     }
     let next = match kind {
         // A paste waits for an agent that is ready, which one with a dialog never is.
-        Kind::Fresh => Phase::Delivering(agent),
+        Kind::Fresh | Kind::InPlace => Phase::Delivering(agent),
         // Nothing is delivered: the copy holds what was said.
         Kind::Trim => Phase::Verifying(agent),
         Kind::Undo(..) | Kind::Restart => return finish(model, false),
@@ -219,11 +285,12 @@ fn start(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let (kind, cause, old, session) = (attempt.kind, attempt.cause, attempt.old, attempt.new);
+    let replaced = attempt.replaced.as_ref().map(|one| one.session);
     let handoff = attempt.handoff.as_ref().filter(|_| kind != Kind::Trim);
     let text = handoff.map(|handoff| handoff.text.clone());
     let parent = match kind {
         Kind::Undo(_, parent) => parent,
-        Kind::Fresh | Kind::Trim | Kind::Restart => {
+        Kind::Fresh | Kind::InPlace | Kind::Trim | Kind::Restart => {
             model.lineage.iterations().last().map(|last| last.iteration)
         }
     };
@@ -231,7 +298,12 @@ fn start(model: &mut Model) -> Vec<Effect> {
     match kind {
         Kind::Fresh => model.session.spending.begin_session(session),
         Kind::Trim => model.session.spending.copy_session(old, session),
-        Kind::Undo(..) | Kind::Restart => {}
+        Kind::Undo(..) => {
+            if let Some(from) = replaced {
+                model.session.spending.copy_session(from, session);
+            }
+        }
+        Kind::InPlace | Kind::Restart => {}
     }
     let iteration = model.session.iteration;
     let as_prompt = kind == Kind::Fresh && !is_pasted(model);
@@ -337,7 +409,7 @@ fn warming(model: &mut Model, due: bool, launch: &Launch) -> Vec<Effect> {
 }
 
 /// The new agent could not take over: resume the old session.
-fn roll_back(model: &mut Model, why: &str) -> Vec<Effect> {
+pub(super) fn roll_back(model: &mut Model, why: &str) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
@@ -345,6 +417,13 @@ fn roll_back(model: &mut Model, why: &str) -> Vec<Effect> {
         return end_attempt(model, Phase::Failed, Some(why));
     }
     attempt.failure = Some(why.to_owned());
+    // Its conversation was replaced already, and the session is resumed with that.
+    if attempt.kind == Kind::InPlace && attempt.has_begun() {
+        let record = record(model, false);
+        if let Some(current) = model.lineage.current_mut() {
+            current.reboot = Some(record);
+        }
+    }
     let mut effects = close_iteration(model, EndReason::Crash);
     effects.extend(enter(model, Phase::RollingBack(Launch::Pending)));
     effects
@@ -354,7 +433,7 @@ fn rolling_back(model: &mut Model, launch: &Launch) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
-    let old = attempt.old;
+    let (old, in_place) = (attempt.old, attempt.kind == Kind::InPlace);
     match launch {
         Launch::Pending => {
             attempt.phase = Phase::RollingBack(Launch::Ordered);
@@ -374,9 +453,11 @@ fn rolling_back(model: &mut Model, launch: &Launch) -> Vec<Effect> {
         Launch::Running | Launch::Failed(_) => {}
     }
     let why = attempt.failure.clone().unwrap_or_default();
-    model.error(format!(
-        "reboot rolled back, the old session is resumed: {why}"
-    ));
+    model.error(if in_place {
+        format!("the session is resumed as the client left it: {why}")
+    } else {
+        format!("reboot rolled back, the old session is resumed: {why}")
+    });
     let card = moment::failed(model, &why, true);
     let mut effects = end_attempt(model, Phase::Failed, None);
     effects.push(card);
@@ -384,7 +465,7 @@ fn rolling_back(model: &mut Model, launch: &Launch) -> Vec<Effect> {
 }
 
 /// Everything went well: the record goes to the history.
-fn finish(model: &mut Model, warmed_up: bool) -> Vec<Effect> {
+pub(super) fn finish(model: &mut Model, warmed_up: bool) -> Vec<Effect> {
     let record = record(model, warmed_up);
     let Some(attempt) = &model.reboot.attempt else {
         return Vec::new();
@@ -405,6 +486,11 @@ fn finish(model: &mut Model, warmed_up: bool) -> Vec<Effect> {
             format!("rebooted in {took}: iteration {iteration}, handoff confirmed")
         }
         Kind::Fresh => format!("iteration {iteration} has started"),
+        Kind::InPlace => {
+            let took = crate::format::short(total);
+            let proof = if verified { ", handoff confirmed" } else { "" };
+            format!("rebooted in place in {took}: iteration {iteration}{proof}")
+        }
         Kind::Trim => format!(
             "iteration {iteration}: the trimmed session goes on{}",
             trimmed.map(won).unwrap_or_default()
@@ -417,7 +503,7 @@ fn finish(model: &mut Model, warmed_up: bool) -> Vec<Effect> {
     });
     let card = kind
         .is_reboot()
-        .then(|| moment::done(model, total, kind == Kind::Fresh));
+        .then(|| moment::done(model, total, kind != Kind::Trim));
     if matches!(kind, Kind::Undo(..)) {
         // Whoever took a reboot back does not want to be asked again at once.
         be_quiet(model, DEFER_TURNS, QuietReason::Undone);
@@ -445,6 +531,7 @@ fn record(model: &Model, warmed_up: bool) -> RebootRecord {
         old_session: None,
         new_session: None,
         way: Way::Fresh,
+        nonce: None,
         trim: None,
         cause: Cause::Key,
         transition_time_ms: std::collections::BTreeMap::default(),
@@ -460,6 +547,9 @@ fn record(model: &Model, warmed_up: bool) -> RebootRecord {
     record.old_session = Some(attempt.old);
     record.new_session = Some(model.session.id);
     record.way = attempt.kind.way();
+    let in_place = attempt.kind == Kind::InPlace;
+    let marker = attempt.handoff.as_ref().map(|handoff| &handoff.marker);
+    record.nonce = marker.filter(|_| in_place).map(|one| one.nonce.clone());
     record.trim = attempt.trimmed;
     record.cause = attempt.cause;
     record.verified = attempt.is_proven();
@@ -490,12 +580,12 @@ fn record(model: &Model, warmed_up: bool) -> RebootRecord {
 /// The unsent prompt is on disk. The prompt box is read once more: the person may have typed on meanwhile.
 pub fn draft_kept(model: &mut Model, text: Option<&str>) {
     if let Some(attempt) = &mut model.reboot.attempt
-        && let Phase::Waiting { looked, draft } = &mut attempt.phase
+        && let Phase::Waiting { look, draft } = &mut attempt.phase
         && let OnDisk::Ordered(ordered) = draft
         && text == Some(ordered.as_str())
     {
         *draft = OnDisk::Kept(std::mem::take(ordered));
-        *looked = false;
+        *look = LastLook::Pending;
     }
 }
 

@@ -18,6 +18,7 @@ use crate::{
 use crate::app::{
     effect::Effect,
     event::TimerId,
+    facts::replace_refusal,
     model::{
         Model,
         reboot::{Kind, Launch, Phase, Proof},
@@ -113,8 +114,7 @@ pub fn moved(model: &mut Model) -> Vec<Effect> {
 /// The preview of a reboot that has not been approved.
 fn open_preview(model: &mut Model) -> Option<&mut Preview> {
     let attempt = model.reboot.attempt.as_mut()?;
-    (attempt.is_open() && matches!(attempt.kind, Kind::Fresh | Kind::Trim))
-        .then_some(&mut attempt.preview)
+    (attempt.is_open() && attempt.kind.is_reboot()).then_some(&mut attempt.preview)
 }
 
 /// What a trim would do, or why it is not offered.
@@ -126,7 +126,8 @@ pub fn offer(model: &Model) -> Result<Offer, NotOffered> {
     attempt.preview.offer()
 }
 
-/// Takes the other way, or back. A trim may be chosen before it is known whether it is offered: its approval waits.
+/// Takes the trim, or a fresh session instead of it. A trim may be chosen before it is known whether it is offered: its approval
+/// waits.
 pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
     let way = match model.reboot.attempt.as_ref().map(|one| one.kind) {
         Some(Kind::Trim) => Way::Fresh,
@@ -135,8 +136,34 @@ pub fn toggle(model: &mut Model) -> Result<Vec<Effect>, String> {
     choose(model, way)
 }
 
+/// Takes the next way: fresh, in place, trim, and fresh again.
+pub fn go_round(model: &mut Model) -> Result<Vec<Effect>, String> {
+    choose(model, next_way(model))
+}
+
+/// The way behind the one that is chosen.
+#[must_use]
+pub fn next_way(model: &Model) -> Way {
+    match model.reboot.attempt.as_ref().map(|one| one.kind) {
+        Some(Kind::Trim) => Way::Fresh,
+        Some(Kind::Fresh) if replace_refusal(model).is_none() => Way::InPlace,
+        Some(Kind::InPlace) if !is_selectable(model) => Way::Fresh,
+        _ => Way::Trim,
+    }
+}
+
+/// Whether a trim may be chosen now.
+fn is_selectable(model: &Model) -> bool {
+    matches!(offer(model), Ok(_) | Err(NotOffered::Reading))
+}
+
 /// Takes this way.
 pub fn choose(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
+    if way == Way::InPlace
+        && let Some(why) = replace_refusal(model)
+    {
+        return Err(format!("no reboot in place: {why}"));
+    }
     if way == Way::Trim {
         match offer(model) {
             Ok(_) | Err(NotOffered::Reading) => {}

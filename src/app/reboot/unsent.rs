@@ -8,7 +8,7 @@
 //!
 //! It is kept on disk between the two, so that it stands in the next session's box even if pitstop itself ends meanwhile.
 
-use crate::api::wire::AgentState;
+use crate::{api::wire::AgentState, bridge::Link};
 
 use crate::app::{
     effect::Effect,
@@ -38,6 +38,9 @@ pub fn keep(model: &Model, on_disk: &mut OnDisk) -> Option<Vec<Effect>> {
 pub fn take(model: &mut Model, on_disk: &OnDisk) -> Vec<Effect> {
     match unsent(model) {
         Unsent::Text(text) => {
+            let draft = model.session.agent.bridge.draft(model.session.id);
+            let cursor = draft.filter(|draft| draft.text == text);
+            model.reboot.cursor = cursor.map(|draft| draft.cursor);
             model.reboot.unsent = Some(text);
             Vec::new()
         }
@@ -61,7 +64,10 @@ pub fn forget(model: &Model, on_disk: &OnDisk) -> Vec<Effect> {
 
 /// One was left by a pitstop that did not come to put it back.
 pub fn found(model: &mut Model, text: String) {
-    model.reboot.unsent.get_or_insert(text);
+    if model.reboot.unsent.is_none() {
+        model.reboot.cursor = None;
+        model.reboot.unsent = Some(text);
+    }
 }
 
 /// Puts it into the prompt box as soon as that is empty and nothing of ours is still to be typed there.
@@ -76,6 +82,10 @@ pub fn put_back(model: &mut Model) -> Vec<Effect> {
     if model.reboot.attempt.is_some() || !ready || typing_refusal(model).is_some() {
         return Vec::new();
     }
-    let text = text.clone();
-    say::put(model, &text).unwrap_or_default()
+    // The session before had a bridge; this one's says hello in a moment, and puts the cursor where it was.
+    if model.reboot.cursor.is_some() && model.session.agent.bridge.link == Link::Awaited {
+        return Vec::new();
+    }
+    let (text, cursor) = (text.clone(), model.reboot.cursor);
+    say::put(model, &text, cursor).unwrap_or_default()
 }

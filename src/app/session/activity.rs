@@ -16,7 +16,8 @@
 //! | over | | there, or never seen | idle, or resumed elsewhere |
 //!
 //! Signs must stand for a while before they are believed. Unknown is never a safe moment. Without hooks (`hookless`) a title
-//! that spins begins a turn, and the transcript says whether a call is open.
+//! that spins begins a turn, and the transcript says whether a call is open. Where the bridge is in force its word on turn and
+//! dialog counts before the signs (`signs`).
 
 use std::time::Duration;
 
@@ -93,6 +94,7 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
     let activity = &mut model.session.agent.activity;
     activity.turn = true;
     activity.calls.clear();
+    activity.dialog_seen = false;
     activity.question = None;
     set_state(model, AgentState::Busy);
 }
@@ -102,6 +104,7 @@ pub(in crate::app) fn turn_ends(model: &mut Model, state: AgentState) {
     let activity = &mut model.session.agent.activity;
     activity.turn = false;
     activity.calls.clear();
+    activity.dialog_seen = false;
     activity.question = None;
     set_state(model, state);
 }
@@ -193,6 +196,7 @@ pub fn box_changed(model: &mut Model, prompt_box: PromptBox) -> Vec<Effect> {
     model.session.agent.prompt_box = prompt_box;
     let activity = &mut model.session.agent.activity;
     activity.box_seen |= is_present;
+    activity.dialog_seen &= !is_present;
     if let Some(question) = &mut activity.question {
         question.drawn |= !is_present;
     }

@@ -14,7 +14,7 @@ use crate::app::{
     event::TranscriptFacts,
     facts::is_hookless,
     model::Model,
-    reboot::{self, iteration::new_session, trim},
+    reboot::{self, in_place, iteration::new_session, trim},
     session::{
         activity, compaction, daemon, elsewhere,
         figures::{compacted, cost_reported, figures_changed, observe},
@@ -38,6 +38,7 @@ pub fn said(model: &mut Model, event: AgentEvent) -> Vec<Effect> {
     // A client whose hooks are switched off may show its status line all the same.
     model.session.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
     trim::session_seen(model, model.session.id);
+    effects.extend(in_place::hook_seen(model, &event));
     effects.extend(match event {
         AgentEvent::SessionStarted {
             model: name,
@@ -102,6 +103,9 @@ fn follow(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
             model.session.id = *session;
             effects.extend(summary::close(model));
             new_session(model);
+            if *source == StartSource::Clear {
+                model.session.spending.begin_transcript(*session);
+            }
             model.session.guard.start_iteration();
             model.session.compactions.change_session();
             effects.extend(reboot::session_changed(model));
@@ -257,9 +261,15 @@ pub fn transcript_read(
     if model.session.transcript.turns > 0 && facts.turns > model.session.transcript.turns {
         trim::session_seen(model, session);
     }
+    // While a file is read for the first time its sums are of a part.
+    if facts.whole {
+        let spending = &mut model.session.spending;
+        spending.observe_tokens(session, facts.totals);
+    }
+    let mut effects = in_place::transcript_read(model, &facts);
     let before = std::mem::replace(&mut model.session.transcript, facts);
     model.session.transcript_lost = false;
-    let mut effects = elsewhere::transcript_read(model, &before);
+    effects.extend(elsewhere::transcript_read(model, &before));
     // Before the figure, so that its fall is explained.
     compaction::transcript_read(model);
     if let Some(used) = used {

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use crate::{
     agent::{AgentKind, claude},
-    api::wire::{AgentState, BridgeReport},
+    api::wire::{AgentState, AgentTools, BridgeReport},
     bridge::{
-        Absence, FIRST_VERSION, Fact, Heard, Link, Order, OrderId, Outcome, Report, SILENCE, Said,
+        self, Absence, Fact, Heard, Link, Order, Outcome, Report, SILENCE, Said, ToolsBy, TurnEnd,
     },
     guard::Source,
 };
@@ -22,17 +22,28 @@ use crate::{
 use crate::app::{
     effect::Effect,
     event::{BridgeEvent, TimerId},
-    model::Model,
-    session::figures,
+    model::{
+        Model,
+        orders::{EndedOrder, OrderEnd, Purpose},
+    },
+    orders,
+    reboot::{self, in_place, say},
+    session::{activity, figures, signs},
 };
 
 /// How long after the start a session that has begun may be silent: a busy machine takes ten seconds.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
+/// The client's word for a session that begins by a compaction.
+const COMPACTED: &str = "compact";
+
+/// How long the client's side may take to read the prompt box: it is done in milliseconds.
+const DRAFT_READ_WITHIN: Duration = Duration::from_secs(5);
+
 /// Why the next agent is not started with the bridge, if so.
 #[must_use]
-pub fn absence(model: &Model, kind: AgentKind, user_args: &[String]) -> Option<Absence> {
-    if kind != AgentKind::Claude {
+pub fn absence(model: &Model, runs_mods: bool, user_args: &[String]) -> Option<Absence> {
+    if !runs_mods {
         return Some(Absence::OtherAgent);
     }
     if !model.config.agent.bridge {
@@ -44,18 +55,27 @@ pub fn absence(model: &Model, kind: AgentKind, user_args: &[String]) -> Option<A
     too_old(model)
 }
 
-/// A version that is not known may be new enough: an old client passes the flag over (measured with 2.1.197).
 fn too_old(model: &Model) -> Option<Absence> {
-    let version = model.session.agent.version.as_deref();
-    let is_known_old = !claude::is_at_least(version, FIRST_VERSION);
-    is_known_old.then(|| Absence::TooOld(version.unwrap_or_default().to_owned()))
+    bridge::too_old(model.session.agent.version.as_deref())
+}
+
+/// How the next agent is to be given its tools: by the mod, and by a server where there is none to be. A client that was given
+/// mods in this run and has not run them will not now.
+#[must_use]
+pub fn tools_by(model: &Model, kind: AgentKind, user_args: &[String]) -> ToolsBy {
+    match absence(model, true, user_args) {
+        _ if kind != AgentKind::Claude || !model.config.agent.tools => ToolsBy::None,
+        None if !model.session.agent.without_mods => ToolsBy::Mod,
+        Some(Absence::Flag(claude::SAFE_MODE)) => ToolsBy::None,
+        _ => ToolsBy::Server,
+    }
 }
 
 /// What is known of it has changed.
 pub fn heard(model: &mut Model, event: BridgeEvent) -> Vec<Effect> {
     match event {
         BridgeEvent::Offered { iteration, absence } => {
-            if iteration != model.session.iteration {
+            if iteration != model.session.pane {
                 return Vec::new();
             }
             let offered = absence.is_none();
@@ -63,7 +83,24 @@ pub fn heard(model: &mut Model, event: BridgeEvent) -> Vec<Effect> {
             let timer = Effect::SetTimer(TimerId::Bridge(iteration), START_LIMIT);
             offered.then_some(timer).into_iter().collect()
         }
+        BridgeEvent::ToolsGiven { iteration, by } => {
+            if iteration == model.session.pane {
+                model.session.agent.tools = by;
+            }
+            Vec::new()
+        }
         BridgeEvent::Said(report) => said(model, *report),
+        BridgeEvent::Revoked { id, in_time } => in_place::revoked(model, id, in_time),
+        BridgeEvent::Cancelled { id, was_taken } => {
+            let (ended, next) = orders::cancelled(model, id, was_taken);
+            let mut effects: Vec<Effect> = next.into_iter().collect();
+            effects.extend(
+                ended
+                    .map(|ended| order_ended(model, ended))
+                    .unwrap_or_default(),
+            );
+            effects
+        }
     }
 }
 
@@ -75,12 +112,18 @@ fn said(model: &mut Model, report: Report) -> Vec<Effect> {
         }
         return Vec::new();
     }
+    let mut effects = Vec::new();
+    // Who took the order answers it, in a later session of its process too.
+    if let Said::Answered(id, outcome) = &report.said
+        && let Some(ended) = orders::answered(model, *id, outcome.clone())
+    {
+        effects = order_ended(model, ended);
+    }
     // The client's daemon may run a fork with the same mods.
     if report.session != model.session.id || model.session.agent.state == AgentState::Exited {
         tracing::debug!(session = %report.session, "the bridge spoke for another session");
-        return Vec::new();
+        return effects;
     }
-    let mut effects = Vec::new();
     if model.session.agent.bridge.heard.session != Some(model.session.id) {
         model.session.agent.bridge.heard = Heard {
             session: Some(model.session.id),
@@ -95,30 +138,57 @@ fn said(model: &mut Model, report: Report) -> Vec<Effect> {
         .heard(&report.client, model.now);
     if came {
         tracing::info!(client = %report.client, "the bridge is in force");
+        model.session.agent.without_mods = false;
         model.session.agent.version = Some(report.client);
         effects.push(Effect::SetTimer(
-            TimerId::Bridge(model.session.iteration),
+            TimerId::Bridge(model.session.pane),
             SILENCE,
         ));
-        effects.push(read_draft(model));
+        // Its changes are reported, not what stood in it before.
+        let (_, read) = orders::give(
+            model,
+            Purpose::FirstDraft,
+            Order::ReadDraft,
+            DRAFT_READ_WITHIN,
+        );
+        effects.extend(read);
     }
-    effects.extend(match report.said {
-        Said::Fact(fact) => happened(model, fact),
-        Said::Answered(id, outcome) => answered(model, id, outcome),
-        Said::Hello | Said::Polled | Said::WrongProtocol(_) => Vec::new(),
-    });
+    match report.said {
+        Said::Fact(fact) => effects.extend(happened(model, fact)),
+        // It comes again after a failure, in which the end of a turn may have been lost.
+        Said::Hello => model.session.agent.bridge.heard.turn = None,
+        Said::HandedOut(id) => effects.extend(in_place::handed_out(model, id)),
+        _ => {}
+    }
     effects
 }
 
 fn happened(model: &mut Model, fact: Fact) -> Vec<Effect> {
     let heard = &mut model.session.agent.bridge.heard;
     match fact {
-        Fact::SessionStarted { source } => tracing::debug!(source, "the bridge has a session"),
+        Fact::SessionStarted { source } => {
+            tracing::debug!(source, "the bridge has a session");
+            if source == COMPACTED {
+                return in_place::replaced(model);
+            }
+        }
         Fact::TurnStarted { .. } => heard.turn = Some(true),
-        Fact::TurnEnded { .. } => heard.turn = Some(false),
+        Fact::TurnEnded { reason, .. } => {
+            heard.turn = Some(false);
+            heard.turns_ended += 1;
+            // Of other ends a hook says what they have left going on.
+            return if reason == TurnEnd::Aborted {
+                signs::turn_aborted(model)
+            } else {
+                activity::look_again(model)
+            };
+        }
         Fact::PromptSubmitted { origin, .. } => heard.origin = Some(origin),
         Fact::DraftChanged(draft) => heard.draft = Some(draft),
         Fact::Usage(usage) => {
+            if usage.used.is_some() {
+                heard.turns_measured = heard.turns_ended;
+            }
             if !usage.categories.is_empty() {
                 heard.usage = Some(usage.clone());
             }
@@ -128,36 +198,37 @@ fn happened(model: &mut Model, fact: Fact) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Has the prompt box read: its changes are reported, not what stood in it before.
-fn read_draft(model: &mut Model) -> Effect {
-    let bridge = &mut model.session.agent.bridge;
-    bridge.orders += 1;
-    // No order of another iteration has this number: an iteration gives far fewer.
-    let id = OrderId((model.session.iteration.get() << 20) + bridge.orders);
-    bridge.reading = Some(id);
-    Effect::OrderBridge {
-        id,
-        session: model.session.id,
-        order: Order::ReadDraft,
+/// An order has ended: what follows is for the feature that gave it.
+fn order_ended(model: &mut Model, ended: EndedOrder) -> Vec<Effect> {
+    match ended.purpose {
+        Purpose::FirstDraft => {
+            first_draft(model, ended);
+            Vec::new()
+        }
+        Purpose::LastDraft => {
+            reboot::draft_read(model, ended);
+            Vec::new()
+        }
+        Purpose::Dialog => signs::probed(model, &ended),
+        Purpose::Prompt => say::order_ended(model, &ended),
+        Purpose::Replace => in_place::order_ended(model, &ended),
     }
 }
 
-fn answered(model: &mut Model, id: OrderId, outcome: Outcome) -> Vec<Effect> {
-    let bridge = &mut model.session.agent.bridge;
-    if bridge.reading != Some(id) {
-        return Vec::new();
-    }
-    bridge.reading = None;
-    match outcome {
-        Outcome::Draft(draft) => bridge.heard.draft = Some(draft),
+fn first_draft(model: &mut Model, ended: EndedOrder) {
+    let heard = &mut model.session.agent.bridge.heard;
+    match ended.end {
+        OrderEnd::Answered(Outcome::Draft(draft)) if heard.session == Some(ended.session) => {
+            // A change that was reported meanwhile is newer.
+            heard.draft.get_or_insert(draft);
+        }
         other => tracing::warn!(?other, "the bridge could not read the prompt box"),
     }
-    Vec::new()
 }
 
 /// It should have spoken by now.
 pub fn look(model: &mut Model, of: crate::lineage::IterationId) -> Vec<Effect> {
-    if of != model.session.iteration || model.session.agent.state == AgentState::Exited {
+    if of != model.session.pane || model.session.agent.state == AgentState::Exited {
         return Vec::new();
     }
     let again = |after| vec![Effect::SetTimer(TimerId::Bridge(of), after)];
@@ -177,7 +248,7 @@ pub fn look(model: &mut Model, of: crate::lineage::IterationId) -> Vec<Effect> {
             }
             model.session.guard.forget(Source::Bridge);
             goes_on_without(model);
-            Vec::new()
+            figures::figures_changed(model)
         }
         Link::None | Link::Absent(_) => Vec::new(),
     }
@@ -185,8 +256,21 @@ pub fn look(model: &mut Model, of: crate::lineage::IterationId) -> Vec<Effect> {
 
 fn goes_on_without(model: &mut Model) {
     if let Link::Absent(why) = &model.session.agent.bridge.link {
+        model.session.agent.without_mods =
+            matches!(why, Absence::NoHello | Absence::OtherProtocol(_));
         let text = format!("without the bridge: {why}");
         model.info(text);
+    }
+}
+
+/// How the agent reaches the tools.
+#[must_use]
+pub fn tools(model: &Model) -> AgentTools {
+    match (model.session.agent.tools, &model.session.agent.bridge.link) {
+        (ToolsBy::Mod, Link::InForce { .. }) => AgentTools::Mod,
+        (ToolsBy::Mod, Link::None | Link::Awaited) => AgentTools::Awaited,
+        (ToolsBy::Server, _) => AgentTools::Mcp,
+        (ToolsBy::Mod, Link::Absent(_)) | (ToolsBy::None, _) => AgentTools::None,
     }
 }
 

@@ -1,17 +1,20 @@
-//! Where the client itself acts: from its settings, and lower where it shows that these do not tell all of it.
+//! Where the client itself acts: as it reports by the bridge, else from its settings, and lower where it shows that these do not
+//! tell all of it.
 //!
 //! ```text
 //!   arguments, environment, settings files ─▶ the limit as it is set ──┐
-//!   the words on its screen · a PreCompact in a turn ─▶ a lower one ───┴─▶ guard: the lines keep below it
+//!   the words on its screen · a PreCompact in a turn ─▶ a lower one ───┼─▶ guard: the lines keep below it
+//!   its own figure by the bridge ─▶ instead of both, while it speaks ──┘
 //! ```
 //!
-//! What was learnt holds until the limit by the settings changes: then it was about another one.
+//! What was learnt or reported holds until the limit by the settings changes: then it was about another one.
 
 use std::time::Duration;
 
 use crate::{
     agent::claude::limits::{Act, CompactionSettings, Limit, Origin, Words},
     api::wire::AgentState,
+    bridge::Usage,
 };
 
 use crate::app::{draft::checkpoint, effect::Effect, event::TimerId, model::Model};
@@ -70,11 +73,29 @@ pub fn judge(model: &mut Model) -> bool {
     if model.session.client.set != (set.clone(), window) {
         model.session.client.set = (set, window);
         model.session.client.learned = None;
+        // It was reported before the client could know of this.
+        model.session.client.reported = None;
+    }
+    if model.session.agent.bridge.of(model.session.id).is_none() {
+        model.session.client.reported = None;
     }
     let at = model.session.client.limit().map(|limit| limit.at);
     let changed = model.session.guard.client_limit() != at;
     model.session.guard.set_client_limit(at);
     changed
+}
+
+/// The client reports its usage by the bridge, with its limit if that tells the whole.
+pub fn reported(model: &mut Model, usage: &Usage) {
+    if usage.categories.is_empty() {
+        return;
+    }
+    judge(model);
+    model.session.client.reported = usage.compacts_at.map(|at| Limit {
+        at,
+        act: Act::Compacts,
+        origin: Origin::Bridge,
+    });
 }
 
 /// The client's footer says how near its limit is; returns whether the lines have moved.

@@ -19,6 +19,7 @@ use crate::app::{
     draft::{checkpoint, record::save_iteration, summary},
     effect::Effect,
     event::TimerId,
+    facts::awaits_replaced_turn,
     model::Model,
     reboot::moment,
     session::{client_limit, compaction},
@@ -65,6 +66,9 @@ pub(in crate::app) fn observe(
     window: Option<Tokens>,
     source: Source,
 ) {
+    if awaits_replaced_turn(model) {
+        return;
+    }
     let reading = Reading {
         used,
         window,
@@ -176,9 +180,8 @@ fn lines_moved(model: &mut Model, moved: bool) -> Vec<Effect> {
 /// The client says what the session has cost so far, in US dollars.
 pub(in crate::app) fn cost_reported(model: &mut Model, total: f64) {
     let session = &mut model.session;
-    session.agent.cost_usd = Some(total);
     session.costs.observe(total);
-    session.spending.observe(session.id, total);
+    session.spending.observe_cost(session.id, total);
 }
 
 /// The bridge said how full the window is.
@@ -193,6 +196,7 @@ pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) -> Vec<Effe
             .guard
             .set_status_line_window(Some(usage.window)),
     }
+    client_limit::reported(model, usage);
     let mut effects = figures_changed(model);
     effects.extend(autopilot::figures_in(model));
     if usage.used.is_some() {

@@ -13,6 +13,7 @@ use crate::app::{
     event::{Exit, NewIds},
     facts::{end_reason, undelivered},
     model::{Model, Overlay},
+    orders,
     reboot::{self, iteration::close_iteration},
     session::{client_limit, daemon, host_output},
 };
@@ -67,7 +68,7 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) -> Vec
 
 /// The agent's process is gone.
 pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Effect> {
-    if iteration != model.session.iteration || model.session.agent.state == AgentState::Exited {
+    if iteration != model.session.pane || model.session.agent.state == AgentState::Exited {
         return Vec::new();
     }
     if model.session.agent.daemon.is_ending() {
@@ -75,7 +76,12 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) -> Vec<Eff
     }
     model.session.agent.process = None;
     let was_ending = model.reboot.ending.take().is_some();
-    daemon::hold(model, exit, was_ending).unwrap_or_else(|| gone(model, exit, was_ending))
+    // Of what a process took and did not answer nothing more will be heard.
+    let mut effects = orders::agent_gone(model);
+    effects.extend(
+        daemon::hold(model, exit, was_ending).unwrap_or_else(|| gone(model, exit, was_ending)),
+    );
+    effects
 }
 
 /// The agent is gone, with all that it was.

@@ -1,8 +1,14 @@
 //! What title and prompt box say of the agent once they have stood for long enough: believed over the hooks.
+//!
+//! Where the bridge is in force a turn that it says runs is not taken for stopped, one that it says was stopped is over at once, and
+//! what the signs leave unknown it looks up: whether a dialog has the keys.
+
+use std::time::Duration;
 
 use crate::{
     agent::{Background, Failure},
     api::wire::AgentState,
+    bridge::{Order, Outcome, Refusal},
     clock::At,
 };
 
@@ -10,14 +16,22 @@ use crate::app::{
     autopilot,
     effect::Effect,
     facts::{is_at_refusal, is_hookless},
-    model::{Model, activity::TitleState},
+    model::{
+        Model,
+        activity::TitleState,
+        orders::{EndedOrder, OrderEnd, Purpose},
+    },
+    orders,
     reboot::ending,
     session::{
-        activity::{DRAWN_WITHIN, look_in, set_state, turn_ends, without_question},
+        activity::{self, DRAWN_WITHIN, look_in, set_state, turn_ends, without_question},
         hookless::begin_turn,
         turn,
     },
 };
+
+/// How long the client's own side may take to look for a dialog: it is done in milliseconds.
+const PROBED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The signs have stood for long enough.
 pub fn judge(model: &mut Model, epoch: u64) -> Vec<Effect> {
@@ -37,13 +51,63 @@ pub fn judge(model: &mut Model, epoch: u64) -> Vec<Effect> {
         }
         effects.extend(without_question(model));
     } else {
-        let before = model.session.agent.state;
         effects.extend(by_signs(model));
-        if model.session.agent.state == before && effects.is_empty() {
-            return effects;
-        }
+        effects.extend(probe(model));
     }
     effects
+}
+
+/// Has the client's own side look whether a dialog has the keys, where that is unknown.
+fn probe(model: &mut Model) -> Vec<Effect> {
+    let agent = &model.session.agent;
+    let unknown = agent.state == AgentState::Unknown && !agent.listing;
+    if !unknown
+        || agent.activity.dialog_seen
+        || agent.bridge.of(model.session.id).is_none()
+        || orders::is_open(model, Purpose::Dialog)
+    {
+        return Vec::new();
+    }
+    orders::give(model, Purpose::Dialog, Order::Probe, PROBED_WITHIN).1
+}
+
+/// The client's own side has looked for a dialog.
+pub fn probed(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
+    let agent = &mut model.session.agent;
+    if ended.session != model.session.id || agent.state != AgentState::Unknown {
+        return Vec::new();
+    }
+    let runs = agent.activity.turn && agent.bridge.heard.turn != Some(false);
+    match &ended.end {
+        // In a turn the agent asks; outside of one a person has opened a list of the client's.
+        OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) if runs => {
+            activity::asked(model, "a dialog is open (seen by the bridge)".to_owned())
+        }
+        OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) => {
+            agent.activity.dialog_seen = true;
+            Vec::new()
+        }
+        OrderEnd::Answered(Outcome::Filled(Ok(()))) => {
+            set_state(
+                model,
+                if runs {
+                    AgentState::Busy
+                } else {
+                    AgentState::Idle
+                },
+            );
+            Vec::new()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The client's own side says that the turn was stopped: no hook does.
+pub fn turn_aborted(model: &mut Model) -> Vec<Effect> {
+    if !model.session.agent.activity.turn || model.session.agent.state == AgentState::Exited {
+        return Vec::new();
+    }
+    turn_stopped(model)
 }
 
 fn is_answered(model: &Model) -> bool {
@@ -59,6 +123,8 @@ fn by_signs(model: &mut Model) -> Vec<Effect> {
     let (title, present) = (activity.title, model.session.agent.prompt_box.is_present());
     let hidden = activity.box_seen && !present;
     let hookless = is_hookless(model);
+    let heard = model.session.agent.bridge.of(model.session.id);
+    let runs = heard.is_some_and(|heard| heard.turn == Some(true));
     let spins = title == Some(TitleState::Spins);
     let calm = title == Some(TitleState::Calm);
     match model.session.agent.state {
@@ -79,7 +145,7 @@ fn by_signs(model: &mut Model) -> Vec<Effect> {
             } else if hidden || (calm && calls > 0 && (hookless || !present)) {
                 // A call of a transcript may be over, for it is written late.
                 set_state(model, AgentState::Unknown);
-            } else if calm {
+            } else if calm && !runs {
                 return turn_stopped(model);
             } else {
                 set_state(model, AgentState::Busy);

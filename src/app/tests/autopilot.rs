@@ -675,9 +675,17 @@ fn a_run_waits_for_the_figure_of_its_turn_before_it_prompts() {
     let mut bench = headless();
     let mut timers = Vec::new();
     bench.status_line(50_000, 1.0, None);
-    // The turn fills the window, and that is reported late.
     let effects = bench.said(OLD, "one");
     keep_timers(bench.since_start, &effects, &mut timers);
+    bench.status_line(60_000, 1.0, None);
+    assert_eq!(
+        pastes(&bench.pass(Duration::from_secs(2), &mut timers)).len(),
+        1
+    );
+    // The next one fills the window, and that is reported late: behind a figure that is still about the one before.
+    let effects = bench.said(OLD, "two");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.status_line(60_000, 1.1, None);
     let effects = bench.pass(Duration::from_secs(2), &mut timers);
     assert!(pastes(&effects).is_empty(), "the figure is an old one");
     let effects = bench.status_line(170_000, 1.1, None);

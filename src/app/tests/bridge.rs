@@ -1,10 +1,10 @@
 //! The client's own side of the session: when it is in force, what it moves, and what it cannot.
 
 use crate::{
-    agent::AgentKind,
     app::{
         bridge::{absence, report},
         event::BridgeEvent,
+        reboot::blocked_by,
     },
     bridge::{
         Absence, Category, CategoryKind, Draft, Fact, InstanceName, Link, Order, Outcome, Report,
@@ -16,12 +16,12 @@ use crate::{
 use super::*;
 
 impl Bench {
-    fn with_bridge(&mut self, absence: Option<Absence>) -> Vec<Effect> {
+    pub(super) fn with_bridge(&mut self, absence: Option<Absence>) -> Vec<Effect> {
         let iteration = self.model.session.iteration;
         self.tell(Event::Bridge(BridgeEvent::Offered { iteration, absence }))
     }
 
-    fn bridge_says(&mut self, number: u128, said: Said) -> Vec<Effect> {
+    pub(super) fn bridge_says(&mut self, number: u128, said: Said) -> Vec<Effect> {
         let report = Report {
             session: session(number),
             instance: InstanceName::new("a").unwrap(),
@@ -31,7 +31,7 @@ impl Bench {
         self.tell(Event::Bridge(BridgeEvent::Said(Box::new(report))))
     }
 
-    fn bridge_looks(&mut self) -> Vec<Effect> {
+    pub(super) fn bridge_looks(&mut self) -> Vec<Effect> {
         let iteration = self.model.session.iteration;
         self.tell(Event::TimerFired(TimerId::Bridge(iteration)))
     }
@@ -42,7 +42,7 @@ impl Bench {
     }
 
     /// A session with the bridge in force.
-    fn bridged() -> Self {
+    pub(super) fn bridged() -> Self {
         let mut bench = Self::new();
         bench.with_bridge(None);
         bench.bridge_says(OLD, Said::Hello);
@@ -56,6 +56,27 @@ fn usage(used: u64) -> Said {
         window: Tokens(1_000_000),
         ..Usage::default()
     }))
+}
+
+fn turn(runs: bool, reason: TurnEnd) -> Said {
+    let turn = "1".to_owned();
+    Said::Fact(if runs {
+        Fact::TurnStarted { turn }
+    } else {
+        Fact::TurnEnded { turn, reason }
+    })
+}
+
+/// The order to look for a dialog, if it was given.
+fn probes(effects: &[Effect]) -> Option<crate::bridge::OrderId> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::OrderBridge {
+            id,
+            order: Order::Probe,
+            ..
+        } => Some(*id),
+        _ => None,
+    })
 }
 
 /// The order to read the prompt box, if it was given.
@@ -248,19 +269,19 @@ fn it_is_left_out_where_it_cannot_be_or_is_not_wanted() {
     let mut bench = Bench::new();
     let model = &mut bench.model;
     let safe = ["--safe-mode".to_owned()];
-    assert_eq!(absence(model, AgentKind::Claude, &[]), None);
+    assert_eq!(absence(model, true, &[]), None);
     let flag = Some(Absence::Flag("--safe-mode"));
-    assert_eq!(absence(model, AgentKind::Claude, &safe), flag);
+    assert_eq!(absence(model, true, &safe), flag);
     let other = Some(Absence::OtherAgent);
-    assert_eq!(absence(model, AgentKind::Generic, &[]), other);
+    assert_eq!(absence(model, false, &[]), other);
     model.session.agent.version = Some("2.1.286".into());
     let old = Some(Absence::TooOld("2.1.286".into()));
-    assert_eq!(absence(model, AgentKind::Claude, &[]), old);
+    assert_eq!(absence(model, true, &[]), old);
     model.session.agent.version = Some("2.1.287".into());
-    assert_eq!(absence(model, AgentKind::Claude, &[]), None);
+    assert_eq!(absence(model, true, &[]), None);
     model.config.agent.bridge = false;
     let off = Some(Absence::SwitchedOff);
-    assert_eq!(absence(model, AgentKind::Claude, &[]), off);
+    assert_eq!(absence(model, true, &[]), off);
 }
 
 #[test]
@@ -287,4 +308,80 @@ fn whatever_it_says_it_ends_no_turn_approves_nothing_and_types_nothing() {
         assert!(!acts, "{effects:?}");
     }
     assert_eq!(bench.step(), before);
+}
+
+#[test]
+fn a_turn_that_is_stopped_is_over_when_the_bridge_says_so() {
+    let mut bench = Bench::bridged();
+    bench.prompted(OLD, "begin");
+    bench.bridge_says(OLD, turn(true, TurnEnd::Answer));
+    assert_eq!(bench.state(), AgentState::Busy);
+    // What a turn has left going on is in the hook of its end.
+    bench.bridge_says(OLD, turn(false, TurnEnd::Answer));
+    assert_eq!(bench.state(), AgentState::Busy);
+    bench.bridge_says(OLD, turn(true, TurnEnd::Answer));
+    bench.bridge_says(OLD, turn(false, TurnEnd::Aborted));
+    assert_eq!(bench.state(), AgentState::Idle);
+}
+
+#[test]
+fn a_turn_that_the_bridge_says_runs_is_not_taken_for_stopped() {
+    let mut bench = Bench::bridged();
+    bench.prompted(OLD, "begin");
+    bench.bridge_says(OLD, turn(true, TurnEnd::Answer));
+    bench.titled("✳ calm");
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Busy);
+    // Its end may have been lost with the connection: then the signs serve.
+    bench.bridge_says(OLD, Said::Hello);
+    bench.titled("⠋ busy");
+    bench.titled("✳ calm");
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Idle);
+}
+
+/// A session whose prompt box has gone, and the order to look for a dialog.
+fn hidden() -> (Bench, crate::bridge::OrderId) {
+    let mut bench = Bench::bridged();
+    bench.prompt_box(PromptBox::Absent);
+    let effects = bench.stands();
+    assert_eq!(bench.state(), AgentState::Unknown, "until it is known");
+    let id = probes(&effects).expect("the bridge looks for a dialog");
+    (bench, id)
+}
+
+#[test]
+fn whether_a_dialog_stands_is_known_by_the_bridge() {
+    use crate::bridge::Refusal;
+    let (mut bench, id) = hidden();
+    let dialog = Outcome::Filled(Err(Refusal::Dialog));
+    assert_eq!(blocked_by(&bench.model), ["unknown"]);
+    bench.bridge_says(OLD, Said::Answered(id, dialog.clone()));
+    // A list that a person has opened.
+    assert_eq!(bench.state(), AgentState::Unknown);
+    assert_eq!(blocked_by(&bench.model), ["dialog"]);
+    bench.prompt_box(PromptBox::Empty);
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Idle);
+
+    // In a turn it is the agent who asks.
+    bench.prompted(OLD, "begin");
+    bench.bridge_says(OLD, turn(true, TurnEnd::Answer));
+    bench.titled("✳ calm");
+    bench.prompt_box(PromptBox::Absent);
+    let id = probes(&bench.stands()).expect("the bridge looks for a dialog");
+    bench.bridge_says(OLD, Said::Answered(id, dialog));
+    assert_eq!(bench.state(), AgentState::Dialog);
+
+    let (mut bench, id) = hidden();
+    bench.bridge_says(OLD, Said::Answered(id, Outcome::Filled(Ok(()))));
+    assert_eq!(bench.state(), AgentState::Idle, "a viewer, not a dialog");
+
+    let (mut bench, id) = hidden();
+    let cancelled = BridgeEvent::Cancelled {
+        id,
+        was_taken: false,
+    };
+    bench.tell(Event::Bridge(cancelled));
+    assert_eq!(bench.state(), AgentState::Unknown);
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     agent::claude::limits::{CompactionSettings, Words},
+    bridge::{self, Category, CategoryKind, Fact, Said},
     guard::Threshold,
     lineage::checkpoint::Checkpoint,
     transcript::usage::Usage,
@@ -210,4 +211,53 @@ fn lean_lines_count_in_a_large_window_and_shares_in_a_small_one() {
     };
     assert_eq!(lines(MILLION), [120_000, 170_000, 220_000]);
     assert_eq!(lines(200_000), [90_000, 126_000, 153_000]);
+}
+
+/// The client's own word of its limit, by the bridge; without rows as in the middle of a turn.
+fn by_bridge(compacts_at: Option<u64>, rows: bool) -> Said {
+    let row = Category {
+        name: "Messages".into(),
+        tokens: Tokens(1),
+        kind: CategoryKind::Used,
+    };
+    Said::Fact(Fact::Usage(bridge::Usage {
+        used: Some(Tokens(100_000)),
+        window: Tokens(MILLION),
+        compacts_at: compacts_at.map(Tokens),
+        categories: rows.then_some(row).into_iter().collect(),
+        ..bridge::Usage::default()
+    }))
+}
+
+#[test]
+fn what_the_client_reports_by_the_bridge_is_its_limit_whatever_was_reckoned() {
+    let mut bench = Bench::bridged();
+    bench.bridge_says(OLD, by_bridge(Some(300_000), true));
+    let reported = Some((300_000, "its own figure".to_owned()));
+    assert_eq!(limit(&bench), reported);
+    assert!(compact_line(&bench) < 300_000);
+    // Neither the screen nor a figure in the middle of a turn moves it.
+    bench.tell(Event::Read(ReadEvent::ClientWords(Words::Next)));
+    bench.bridge_says(OLD, by_bridge(None, false));
+    assert_eq!(limit(&bench), reported);
+    // A setting that has changed counts until the client reports again; where both agree the reason is shown.
+    bench.tell(flag("200k"));
+    assert_eq!(limit(&bench), Some((167_000, "--autocompact".to_owned())));
+    bench.bridge_says(OLD, by_bridge(Some(300_000), true));
+    assert_eq!(limit(&bench), reported);
+    bench.bridge_says(OLD, by_bridge(Some(167_000), true));
+    assert_eq!(limit(&bench), Some((167_000, "--autocompact".to_owned())));
+    bench.bridge_says(OLD, by_bridge(None, true));
+    assert_eq!(limit(&bench), Some((167_000, "--autocompact".to_owned())));
+}
+
+#[test]
+fn without_the_bridge_the_reckoned_limit_is_back() {
+    let mut bench = Bench::bridged();
+    bench.tell(figure(100_000, MILLION));
+    bench.bridge_says(OLD, by_bridge(Some(300_000), true));
+    bench.wait(bridge::SILENCE + Duration::from_secs(1));
+    bench.bridge_looks();
+    assert_eq!(limit(&bench), Some((967_000, "its default".to_owned())));
+    assert_eq!(compact_line(&bench), 833_000);
 }

@@ -7,6 +7,7 @@ use crate::api::{
     endpoint::Endpoint,
     wire::{CommitBody, Report, SaveBody, TestBody},
 };
+use crate::bridge::{Caller, Tool};
 
 #[test]
 fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
@@ -108,6 +109,17 @@ fn a_refusal_is_described_for_just_the_endpoints_that_give_one() {
             ),
             (Endpoint::Say, asked(Control::Say("hello".to_owned()))),
             (Endpoint::Order, asked(Control::Undo)),
+            (
+                Endpoint::Tool,
+                Event::ToolCalled {
+                    call: CallId(1),
+                    caller: Caller {
+                        session: Some(session(NEW)),
+                        ..Caller::default()
+                    },
+                    tool: Tool::Context,
+                },
+            ),
         ] {
             let effects = bench.tell(event);
             if matches!(

@@ -3,7 +3,8 @@
 use super::*;
 use crate::{
     agent::PromptCache,
-    app::{cost, facts, report},
+    app::{cost, event::TranscriptFacts, facts, report},
+    lineage::TokenTotals,
     transcript::usage::Usage,
 };
 
@@ -134,10 +135,7 @@ fn cents_of_iterations(bench: &Bench) -> Vec<f64> {
 fn a_session_that_is_resumed_counts_from_where_it_stood() {
     let mut bench = Bench::new();
     turn(&mut bench, 20_000, 0.10);
-    let start = bench.rebooted();
-    bench.spawned(3);
-    bench.started(NEW);
-    bench.prompted(NEW, &start.prompt.unwrap());
+    bench.rebooted_to_new();
     reported(&mut bench, NEW, 0.0);
     reported(&mut bench, NEW, 0.05);
     undone(&mut bench);
@@ -152,6 +150,55 @@ fn a_session_that_is_resumed_counts_from_where_it_stood() {
     assert_eq!(bench.model.session.iteration.get(), 4);
     turn(&mut bench, 20_000, 0.13);
     assert_eq!(cents_of_iterations(&bench).last(), Some(&1.0));
+}
+
+/// The whole transcript of a session has so many tokens in, and a hundredth of them out.
+fn transcribed(bench: &mut Bench, number: u128, input: u64) {
+    let facts = Box::new(TranscriptFacts {
+        totals: TokenTotals {
+            input: Tokens(input),
+            output: Tokens(input / 100),
+        },
+        whole: true,
+        ..TranscriptFacts::default()
+    });
+    let session = session(number);
+    bench.tell(Event::Read(ReadEvent::Transcript { session, facts }));
+}
+
+/// The tokens that went in and came out in each iteration.
+fn tokens_of_iterations(bench: &Bench) -> Vec<(u64, u64)> {
+    let iterations = report::history(&bench.model).iterations.into_iter();
+    let tokens = iterations.map(|one| (one.tokens.input.unwrap(), one.tokens.output.unwrap()));
+    tokens.collect()
+}
+
+#[test]
+fn the_tokens_of_a_session_that_is_resumed_are_counted_once() {
+    let mut bench = Bench::new();
+    transcribed(&mut bench, OLD, 1_000);
+    bench.rebooted_to_new();
+    transcribed(&mut bench, NEW, 500);
+    undone(&mut bench);
+    assert_eq!(
+        tokens_of_iterations(&bench),
+        [(1_000, 10), (500, 5), (0, 0)]
+    );
+    transcribed(&mut bench, OLD, 1_000);
+    transcribed(&mut bench, OLD, 1_200);
+    assert_eq!(
+        tokens_of_iterations(&bench),
+        [(1_000, 10), (500, 5), (200, 2)]
+    );
+    // `/clear` begins a transcript, and the iteration goes on.
+    bench.tell(Event::Agent(AgentEvent::SessionStarted {
+        session: session(9),
+        source: StartSource::Clear,
+        model: None,
+        transcript_path: None,
+    }));
+    transcribed(&mut bench, 9, 300);
+    assert_eq!(tokens_of_iterations(&bench).last(), Some(&(500, 5)));
 }
 
 #[test]
@@ -170,10 +217,7 @@ fn a_trimmed_copy_counts_from_where_its_session_stood() {
 fn a_client_that_begins_again_at_nothing_is_believed() {
     let mut bench = Bench::new();
     turn(&mut bench, 20_000, 0.10);
-    let start = bench.rebooted();
-    bench.spawned(3);
-    bench.started(NEW);
-    bench.prompted(NEW, &start.prompt.unwrap());
+    bench.rebooted_to_new();
     undone(&mut bench);
     reported(&mut bench, OLD, 0.0);
     reported(&mut bench, OLD, 0.04);

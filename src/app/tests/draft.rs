@@ -1,9 +1,13 @@
 //! The unsent prompt on its way to the next session.
 
 use super::*;
-use crate::app::{
-    reboot::blocked_by,
-    unsent::{Unsent, unsent},
+use crate::{
+    app::{
+        event::BridgeEvent,
+        reboot::blocked_by,
+        unsent::{Unsent, unsent},
+    },
+    bridge::{Draft as Prompt, Order, OrderId, Outcome, Said},
 };
 
 const DRAFT: &str = "fix the parser\nand the lexer\nthen run the tests";
@@ -186,4 +190,99 @@ fn what_we_typed_ourselves_is_no_draft_of_a_persons() {
     assert_eq!(unsent(&bench.model), Unsent::Nothing);
     bench.prompt_box(holds("something else"));
     assert_ne!(unsent(&bench.model), Unsent::Nothing);
+}
+
+/// The newest order of an effect list.
+fn order(effects: &[Effect]) -> Option<(OrderId, Order)> {
+    effects.iter().rev().find_map(|effect| match effect {
+        Effect::OrderBridge { id, order, .. } => Some((*id, order.clone())),
+        _ => None,
+    })
+}
+
+/// A session with the bridge in force whose person has approved a reboot over a draft of which the screen knows less; with the
+/// order to read it.
+fn rebooting_with_bridge() -> (Bench, String, OrderId) {
+    let mut bench = Bench::bridged();
+    bench.prompt_box(unreadable());
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let changed = Said::Fact(crate::bridge::Fact::DraftChanged(Prompt {
+        text: "fix".into(),
+        cursor: 3,
+    }));
+    bench.bridge_says(OLD, changed);
+    let shown = bench.model.draft.handoff.current().text.clone();
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(signals(&effects), []);
+    assert_eq!(kept(&effects), []);
+    let (id, read) = order(&effects).expect("the prompt box is read");
+    assert_eq!(read, Order::ReadDraft);
+    (bench, shown, id)
+}
+
+#[test]
+fn the_bridge_reads_the_draft_as_it_is_and_puts_it_back_with_its_cursor() {
+    let (mut bench, shown, id) = rebooting_with_bridge();
+    let text = format!("{DRAFT}\n\n{}", "a long line ".repeat(40));
+    let read = |id| {
+        let text = text.clone();
+        Said::Answered(id, Outcome::Draft(Prompt { text, cursor: 7 }))
+    };
+    let effects = bench.bridge_says(OLD, read(id));
+    assert_eq!(kept(&effects), [Some(text.clone())]);
+    // It is read once more when it is on disk.
+    assert_eq!(signals(&effects), []);
+    let (id, _) = order(&effects).expect("the prompt box is read once more");
+    let effects = bench.bridge_says(OLD, read(id));
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
+    let iteration = bench.model.session.iteration.next();
+    bench.exited(0);
+    bench.tell(Event::Bridge(BridgeEvent::Offered {
+        iteration,
+        absence: None,
+    }));
+    let mut effects = bench.spawned(NEW + 1);
+    effects.extend(bench.started(NEW));
+    effects.extend(bench.ready());
+    effects.extend(bench.prompted(NEW, &shown));
+    assert_eq!(pasted(&effects), None, "its bridge comes in a moment");
+    let mut effects = bench.bridge_says(NEW, Said::Hello);
+    assert_eq!(pasted(&effects), None);
+    let (id, fill) = order(&effects).expect("the draft is put back");
+    let cursor = 7;
+    assert_eq!(fill, Order::FillDraft { text, cursor });
+    let filled = Said::Answered(id, Outcome::Filled(Ok(())));
+    effects = bench.bridge_says(NEW, filled);
+    assert_eq!(kept(&effects), [None]);
+    assert_eq!(bench.model.reboot.unsent, None);
+}
+
+#[test]
+fn where_the_bridge_does_not_answer_the_screen_says_what_the_draft_is() {
+    let mut bench = Bench::bridged();
+    bench.prompt_box(holds(DRAFT));
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let effects = bench.press(KeyCode::Enter);
+    let (id, _) = order(&effects).expect("the prompt box is read");
+    bench.tell(Event::TimerFired(TimerId::Order(id)));
+    let cancelled = BridgeEvent::Cancelled {
+        id,
+        was_taken: false,
+    };
+    let effects = bench.tell(Event::Bridge(cancelled));
+    assert_eq!(kept(&effects), [Some(DRAFT.to_owned())]);
+}
+
+#[test]
+fn a_mark_in_the_place_of_a_paste_is_no_text_by_the_bridge_either() {
+    let (mut bench, _, id) = rebooting_with_bridge();
+    let text = "see [Pasted text #1 +29 lines]".to_owned();
+    let effects = bench.bridge_says(
+        OLD,
+        Said::Answered(id, Outcome::Draft(Prompt { text, cursor: 0 })),
+    );
+    assert_eq!(signals(&effects), []);
+    assert_eq!(blocked_by(&bench.model), ["unsent prompt"]);
 }

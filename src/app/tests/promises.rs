@@ -635,6 +635,8 @@ impl World {
         self.count += 2;
         self.bench.model.session.id = session(self.count - 1);
         self.bench.model.reboot.new_ids = new_ids(self.count);
+        // A supervisor drafts with ids of its own from the start.
+        app::handoff::draft(&mut self.bench.model);
         let entry = self.journal.take();
         let Some((entry, recovery)) = entry.map(|entry| (entry.clone(), self.decided(&entry)))
         else {

@@ -1,7 +1,10 @@
 //! The reboot as a state machine: its steps, what begins it and what takes it back.
 
 use super::*;
-use crate::app::reboot::{Banner, QuietReason, banner};
+use crate::app::{
+    reboot::{Banner, QuietReason, banner},
+    report,
+};
 
 #[test]
 fn a_reboot_by_key_goes_through_every_step_in_order() {
@@ -425,10 +428,7 @@ fn auto_mode_goes_ahead_after_its_delay_unless_a_person_opens_the_review() {
 #[test]
 fn the_breaker_stops_reboots_by_themselves_and_not_those_by_key() {
     let mut bench = Bench::new();
-    let start = bench.rebooted();
-    bench.spawned(3);
-    bench.started(NEW);
-    bench.prompted(NEW, &start.prompt.unwrap());
+    bench.rebooted_to_new();
     bench.turn_ended(NEW);
     bench.used(170_000);
     bench.tell(Event::TimerFired(TimerId::Age));
@@ -464,10 +464,7 @@ fn the_breaker_stops_reboots_by_themselves_and_not_those_by_key() {
 fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     let mut bench = Bench::new();
     bench.used(155_000);
-    let start = bench.rebooted();
-    bench.spawned(3);
-    bench.started(NEW);
-    bench.prompted(NEW, &start.prompt.unwrap());
+    bench.rebooted_to_new();
     bench.turn_ended(NEW);
     bench.model.view.history.selected = 1;
     let effects = bench.tell(Event::ControlAsked {
@@ -504,6 +501,65 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     assert!(
         matches!(effects[0], Effect::Answer(_, Reply::Refused { .. })),
         "nothing to undo now"
+    );
+}
+
+#[test]
+fn a_reboot_is_undone_before_its_proof_has_come() {
+    let mut bench = Bench::new();
+    let undo = |bench: &mut Bench| {
+        bench.tell(Event::ControlAsked {
+            call: CallId(1),
+            control: Control::Undo,
+        })
+    };
+    bench.used(155_000);
+    bench.rebooted();
+    let effects = undo(&mut bench);
+    assert!(
+        matches!(effects[0], Effect::Answer(_, Reply::Refused { .. })),
+        "its agent does not run yet"
+    );
+    bench.spawned(3);
+    bench.started(NEW);
+    assert_eq!(bench.step(), Some(Step::Verifying));
+    assert_eq!(signals(&undo(&mut bench)), [StopSignal::Exit]);
+    assert_eq!(bench.journaled.last(), Some(&Step::Done));
+    let start = starts(&bench.exited(0)).pop().expect("the old session");
+    assert_eq!((start.session, start.resume), (session(OLD), true));
+    bench.spawned(4);
+    bench.started(OLD);
+    assert_eq!(bench.step(), None);
+    assert_eq!(bench.model.view.card, None, "it would offer the undo again");
+    let record = bench.model.lineage.iterations()[1].reboot.as_ref();
+    let record = record.expect("a reboot");
+    assert_eq!(
+        (record.verified, record.old_session),
+        (false, Some(session(OLD)))
+    );
+}
+
+#[test]
+fn an_undo_leaves_off_typing_the_handoff() {
+    let mut config = Config::default();
+    config.reboot.delivery = crate::config::Delivery::Paste;
+    let mut bench = Bench::with(config);
+    bench.rebooted();
+    bench.shows = false;
+    bench.spawned(3);
+    bench.started(NEW);
+    bench.ready();
+    assert_eq!(bench.step(), Some(Step::Verifying));
+    assert!(bench.model.session.saying.is_some());
+    bench.tell(Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Undo,
+    });
+    assert_eq!(starts(&bench.exited(0)).len(), 1);
+    assert!(bench.model.session.saying.is_none());
+    assert_eq!(
+        bench.model.reboot.unsent, None,
+        "it is no text of a person's"
     );
 }
 
@@ -658,10 +714,7 @@ fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
     // Full again after one turn: a breaker holds, until the force line.
     let mut bench = Bench::new();
     bench.model.reboot.mode = RebootMode::Auto;
-    let start = bench.rebooted();
-    bench.spawned(3);
-    bench.started(NEW);
-    bench.prompted(NEW, &start.prompt.unwrap());
+    bench.rebooted_to_new();
     bench.turn_ended(NEW);
     bench.used(160_000);
     bench.tell(Event::TimerFired(TimerId::Age));
@@ -875,6 +928,40 @@ fn what_the_new_session_needs_is_there_before_the_old_one_is_touched() {
 }
 
 #[test]
+fn why_a_reboot_was_refused_stands_until_something_changes() {
+    let refused = || {
+        let mut bench = Bench::new();
+        bench.missing = Some("no room on the disk".to_owned());
+        bench.press(KeyCode::F(5));
+        bench.git();
+        bench.press(KeyCode::Enter);
+        bench.wait(Duration::from_mins(1));
+        bench.tell(Event::TimerFired(TimerId::Notice));
+        assert!(bench.model.view.notices.is_empty());
+        let why = "no room on the disk".to_owned();
+        assert_eq!(banner(&bench.model), Some(Banner::Refused(why)));
+        let reason = report::status(&bench.model).reboot.reason;
+        assert_eq!(reason.as_deref(), Some("refused: no room on the disk"));
+        bench
+    };
+    let mut bench = refused();
+    prefixed(&mut bench, KeyCode::Char('m'));
+    assert_eq!(banner(&bench.model), None);
+    let mut bench = refused();
+    prefixed(&mut bench, KeyCode::Char('d'));
+    assert_eq!(banner(&bench.model), None);
+    let quiet = bench.model.reboot.quiet.as_ref().map(|one| &one.reason);
+    assert_eq!(quiet, Some(&QuietReason::Deferred));
+    let mut bench = refused();
+    another_session(&mut bench, 9, StartSource::Clear);
+    assert_eq!(banner(&bench.model), None);
+    let mut bench = refused();
+    bench.press(KeyCode::F(5));
+    bench.press(KeyCode::Esc);
+    assert_eq!(banner(&bench.model), None, "it was tried again");
+}
+
+#[test]
 fn a_refused_automatic_reboot_is_tried_again_after_the_next_turn() {
     let mut config = Config::default();
     config.reboot.mode = RebootMode::Auto;
@@ -947,10 +1034,7 @@ fn the_command_after_a_reboot_is_told_how_it_came_out() {
         told.map(|(result, verified)| (result.unwrap(), verified.unwrap()))
     };
     let mut bench = Bench::with(config.clone());
-    let start = bench.rebooted();
-    bench.spawned(3);
-    bench.started(NEW);
-    let effects = bench.prompted(NEW, &start.prompt.unwrap());
+    let effects = bench.rebooted_to_new();
     assert_eq!(told(&effects), Some(("done", true)));
 
     // One that failed and was taken back.
@@ -972,10 +1056,7 @@ fn the_command_after_a_reboot_is_told_how_it_came_out() {
 fn the_card_waits_for_the_new_figure_and_then_stands_its_time() {
     let mut bench = Bench::new();
     bench.used(160_000);
-    let start = bench.rebooted();
-    bench.spawned(3);
-    bench.started(NEW);
-    bench.prompted(NEW, &start.prompt.expect("the handoff"));
+    bench.rebooted_to_new();
     assert_eq!(bench.step(), None);
     let stands = |bench: &mut Bench, seconds: u64| {
         bench.wait(Duration::from_secs(seconds));

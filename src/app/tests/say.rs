@@ -1,5 +1,10 @@
 //! A prompt typed on request: one text, and Enters until it is taken.
 
+use crate::{
+    app::{event::BridgeEvent, say::GIVEN_WITHIN},
+    bridge::{Order, OrderId, Outcome, Refusal, Said},
+};
+
 use super::*;
 
 /// A bench that was asked to type this, with the prompt's timer.
@@ -237,4 +242,137 @@ fn nothing_is_said_into_the_agent_view() {
     assert!(refused(&say(&mut bench, "hello")));
     bench.tell(title("✳ Claude Code"));
     assert!(!refused(&say(&mut bench, "hello")));
+}
+
+/// A session with the bridge in force, that was asked to say this; with the order, if one was given.
+fn said_by_bridge(text: &str) -> (Bench, Vec<Effect>, Option<OrderId>) {
+    let mut bench = Bench::bridged();
+    let effects = say(&mut bench, text);
+    let order = effects.iter().find_map(|effect| match effect {
+        Effect::OrderBridge {
+            id,
+            order: Order::SubmitPrompt { text: given },
+            ..
+        } => {
+            assert_eq!(given, text);
+            Some(*id)
+        }
+        _ => None,
+    });
+    (bench, effects, order)
+}
+
+/// The same, where the order must be given and nothing typed.
+fn ordered_prompt(text: &str) -> (Bench, OrderId) {
+    let (bench, effects, order) = said_by_bridge(text);
+    assert_eq!(pasted(&effects), None);
+    (bench, order.expect("the client's own side is to give it"))
+}
+
+fn taken_back(bench: &mut Bench, id: OrderId, was_taken: bool) -> Vec<Effect> {
+    bench.tell(Event::Bridge(BridgeEvent::Cancelled { id, was_taken }))
+}
+
+fn order_timer(bench: &mut Bench, id: OrderId) -> Vec<Effect> {
+    bench.tell(Event::TimerFired(TimerId::Order(id)))
+}
+
+fn types_nothing(effects: &[Effect]) {
+    let typed = |one: &Effect| matches!(one, Effect::Paste(_) | Effect::Type(_));
+    assert!(!effects.iter().any(typed), "{effects:?}");
+}
+
+#[test]
+fn the_bridge_gives_a_prompt_without_typing() {
+    let (mut bench, id) = ordered_prompt("hello\nand more");
+    types_nothing(&bench.bridge_says(OLD, Said::Answered(id, Outcome::Submitted)));
+    assert!(bench.model.session.saying.is_none());
+    types_nothing(&bench.prompted(OLD, "hello\nand more"));
+    types_nothing(&order_timer(&mut bench, id));
+}
+
+#[test]
+fn a_prompt_that_the_bridge_is_known_not_to_have_given_is_typed_once() {
+    let turn = Outcome::Refused(Refusal::Turn);
+    let reminders = Outcome::Refused(Refusal::Reminders);
+    let failed = Outcome::Failed("dropped".into());
+    for outcome in [None, Some(turn), Some(reminders), Some(failed)] {
+        let (mut bench, id) = ordered_prompt("hello");
+        let effects = if let Some(outcome) = outcome {
+            bench.bridge_says(OLD, Said::Answered(id, outcome))
+        } else {
+            let effects = order_timer(&mut bench, id);
+            assert_eq!(effects, [Effect::CancelOrder(id)]);
+            taken_back(&mut bench, id, false)
+        };
+        assert_eq!(pasted(&effects), Some(vec!["hello".to_owned()]));
+        // What comes late changes nothing.
+        types_nothing(&bench.bridge_says(OLD, Said::Answered(id, Outcome::Submitted)));
+        types_nothing(&taken_back(&mut bench, id, false));
+        bench.prompted(OLD, "hello");
+        assert!(bench.model.session.saying.is_none());
+    }
+}
+
+#[test]
+fn a_prompt_that_the_bridge_may_have_given_is_not_given_again() {
+    let unsure = Said::Answered(OrderId(2), Outcome::Unsure("time".into()));
+    for end in ["unsure", "unanswered", "gone"] {
+        let (mut bench, id) = ordered_prompt("hello");
+        let mut effects = match end {
+            "unsure" => bench.bridge_says(OLD, unsure.clone()),
+            "unanswered" => {
+                order_timer(&mut bench, id);
+                let effects = taken_back(&mut bench, id, true);
+                assert!(effects.contains(&Effect::SetTimer(TimerId::Order(id), GIVEN_WITHIN)));
+                order_timer(&mut bench, id);
+                taken_back(&mut bench, id, true)
+            }
+            _ => {
+                bench.exited(1);
+                taken_back(&mut bench, id, true)
+            }
+        };
+        effects.extend(bench.prompt_box(PromptBox::Empty));
+        types_nothing(&effects);
+        assert!(bench.model.session.saying.is_none(), "{end}");
+        let told = notice(&bench).contains("not known");
+        assert!(told, "{end}: {}", notice(&bench));
+    }
+}
+
+#[test]
+fn the_hook_s_proof_counts_before_the_bridge_s_answer() {
+    let (mut bench, id) = ordered_prompt("hello");
+    bench.prompted(OLD, "hello");
+    assert!(bench.model.session.saying.is_none());
+    let before = bench.model.view.notices.len();
+    types_nothing(&taken_back(&mut bench, id, false));
+    assert_eq!(bench.model.view.notices.len(), before);
+}
+
+#[test]
+fn a_prompt_goes_neither_into_a_dialog_nor_over_a_draft_that_the_bridge_knows_of() {
+    for refusal in [Refusal::Dialog, Refusal::Draft] {
+        let (mut bench, id) = ordered_prompt("hello");
+        let refused = Said::Answered(id, Outcome::Refused(refusal));
+        types_nothing(&bench.bridge_says(OLD, refused));
+        assert!(notice(&bench).contains("not given"), "{}", notice(&bench));
+    }
+    let (mut bench, id) = ordered_prompt("hello");
+    bench.press(KeyCode::Char('x'));
+    types_nothing(&taken_back(&mut bench, id, false));
+    assert!(notice(&bench).contains("you typed"), "{}", notice(&bench));
+}
+
+#[test]
+fn what_the_client_reads_otherwise_from_a_mod_is_typed() {
+    for text in ["/compact", "!ls", "#note", "look at @src/lib.rs"] {
+        let (_, effects, order) = said_by_bridge(text);
+        assert_eq!(order, None, "{text}");
+        let typed = pasted(&effects).map(|pieces| pieces.concat());
+        assert_eq!(typed.as_deref().map(str::trim_end), Some(text));
+    }
+    let (_, _, order) = said_by_bridge("write to a@b.c");
+    assert!(order.is_some());
 }

@@ -103,6 +103,28 @@ fn a_persons_line_survives_signals_and_reboots() {
 }
 
 #[test]
+fn a_note_typed_at_the_top_is_a_line_of_its_own() {
+    let typed = |keys: &str| {
+        let mut bench = Bench::new();
+        on_disk(&mut bench, "## Plan\n- [ ] next\n");
+        bench.press(KeyCode::F(3));
+        bench.press(KeyCode::Char('e'));
+        for key in keys.chars() {
+            bench.press(match key {
+                '\n' => KeyCode::Enter,
+                key => KeyCode::Char(key),
+            });
+        }
+        bench.press(KeyCode::Esc);
+        notes(&bench).to_owned()
+    };
+    assert_eq!(typed("ask Anna"), "ask Anna\n## Plan\n- [ ] next\n");
+    assert_eq!(typed("one\ntwo\n"), "one\ntwo\n## Plan\n- [ ] next\n");
+    assert_eq!(typed("- tea"), "- tea\n## Plan\n- [ ] next\n");
+    assert_eq!(typed("#"), "### Plan\n- [ ] next\n", "a deeper heading");
+}
+
+#[test]
 fn what_a_person_removes_does_not_come_back_with_the_agents_next_text() {
     let mut bench = Bench::new();
     signal(&mut bench, "- [ ] one\n- [ ] two");

@@ -51,9 +51,17 @@ fn settling(effects: &[Effect]) -> TimerId {
     timer.expect("a timer")
 }
 
-fn condensed(bench: &mut Bench, id: SummaryId, text: &str) -> Vec<Effect> {
-    let text = Ok(text.to_owned());
-    bench.tell(Event::Read(ReadEvent::Condensed { id, text }))
+/// The transcript has been read; these are the last words in it.
+fn read(bench: &mut Bench, id: SummaryId, last: &str) -> Vec<Effect> {
+    bench.model.draft.work.last_words = vec![last.to_owned()];
+    bench.tell(Event::Read(ReadEvent::TranscriptRead { id, read: Ok(()) }))
+}
+
+/// The summary without a model of a session with one thing to do, as the bench's scratchpad says, and these last words.
+fn plain(last: &str) -> String {
+    format!(
+        "### Pending Tasks\n\n- next\n\n### Current State\n\n0 of 1 items are done.\n\nThe last words: {last}"
+    )
 }
 
 fn answered(bench: &mut Bench, id: SummaryId, text: Result<&str, &str>) -> Vec<Effect> {
@@ -71,6 +79,12 @@ fn made(bench: &Bench, iteration: usize) -> SummaryMade {
         .summary_made
         .clone()
         .expect("a record of the summary")
+}
+
+/// The summary in the first iteration's record.
+fn summary(bench: &Bench) -> &str {
+    let record = &bench.model.lineage.iterations()[0];
+    record.summary.as_deref().unwrap_or_default()
 }
 
 fn shown(bench: &Bench) -> &str {
@@ -97,11 +111,12 @@ fn a_model_is_asked_once_at_the_warn_line() {
     let id = asked(&warned(&mut bench));
     assert_eq!(ordered(&bench.used(WARN + 1_000)), None);
     assert_eq!(ordered(&bench.used(COMPACT)), None);
-    let effects = condensed(&mut bench, id, "### User Intent\n\nplain");
+    let effects = read(&mut bench, id, "plain");
     let iteration = bench.model.session.iteration;
-    let text = "### User Intent\n\nplain".to_owned();
+    let text = plain("plain");
     assert!(effects.contains(&Effect::SaveSummary { iteration, text }));
-    assert!(shown(&bench).contains("## Summary of the session before\n\n### User Intent\n\nplain"));
+    // The handoff says it by itself.
+    assert!(!shown(&bench).contains("## Summary"));
     assert_eq!(made(&bench, 1), fallback("the model has not answered yet"));
     let effects = answered(&mut bench, id, Ok("### User Intent\n\nwise"));
     assert!(
@@ -109,7 +124,7 @@ fn a_model_is_asked_once_at_the_warn_line() {
             .iter()
             .any(|effect| matches!(effect, Effect::SaveIteration(..)))
     );
-    assert!(shown(&bench).contains("wise") && !shown(&bench).contains("plain"));
+    assert!(shown(&bench).contains("## Summary of the session before\n\n### User Intent\n\nwise"));
     let by_model = SummaryMade {
         source: SummarySource::Model,
         cost_usd: Some(0.25),
@@ -138,7 +153,7 @@ fn what_the_session_does_not_show_is_counted_when_the_summary_comes() {
     ] {
         let mut bench = asking();
         let id = asked(&warned(&mut bench));
-        condensed(&mut bench, id, "plain");
+        read(&mut bench, id, "plain");
         answered(&mut bench, id, Ok(text));
         let notice = &bench.model.view.notices.back().expect("a notice").text;
         assert!(notice.ends_with(said), "{notice}");
@@ -171,7 +186,7 @@ fn a_line_crossed_in_a_turn_waits_for_its_end_but_not_for_ever() {
 fn a_reboot_has_it_written_anew_only_if_turns_have_passed() {
     let mut bench = asking();
     let first = asked(&warned(&mut bench));
-    condensed(&mut bench, first, "plain");
+    read(&mut bench, first, "plain");
     answered(&mut bench, first, Ok("wise"));
     bench.turn_ended(OLD);
     bench.git();
@@ -180,7 +195,7 @@ fn a_reboot_has_it_written_anew_only_if_turns_have_passed() {
     bench.git();
     // The review waits for the transcript alone.
     assert_eq!(bench.step(), Some(Step::Drafting));
-    condensed(&mut bench, second, "plainer");
+    read(&mut bench, second, "plainer");
     assert_eq!(bench.step(), Some(Step::Review));
     assert!(
         shown(&bench).contains("\n\nwise"),
@@ -197,7 +212,7 @@ fn what_the_human_has_edited_stays_when_the_summary_arrives() {
     let mut bench = asking();
     let id = asked(&bench.press(KeyCode::F(5)));
     bench.git();
-    condensed(&mut bench, id, "plain");
+    read(&mut bench, id, "plain");
     super::super::handoff::take_edit(&mut bench.model, "\nmine");
     answered(&mut bench, id, Ok("wise"));
     assert!(shown(&bench).ends_with("\nmine"));
@@ -209,7 +224,7 @@ fn an_approval_waits_for_no_model_and_the_record_says_so() {
     let mut bench = asking();
     let id = asked(&bench.press(KeyCode::F(5)));
     bench.git();
-    condensed(&mut bench, id, "plain");
+    read(&mut bench, id, "plain");
     let effects = bench.press(KeyCode::Enter);
     assert!(cancelled(&effects), "{effects:?}");
     let why = "the reboot was approved before the model had answered";
@@ -220,22 +235,21 @@ fn an_approval_waits_for_no_model_and_the_record_says_so() {
         Effect::Start(start) => start.prompt.clone(),
         _ => None,
     });
-    assert!(prompt.unwrap().contains("\n\nplain\n\n"));
+    assert!(!prompt.unwrap().contains("## Summary"));
+    assert_eq!(summary(&bench), plain("plain"));
     assert_eq!(made(&bench, 1), fallback(why));
     bench.spawned(3);
-    assert!(
-        !shown(&bench).contains("plain"),
-        "the next session has none yet"
-    );
+    let next = &bench.model.lineage.iterations()[1];
+    assert_eq!(next.summary, None, "the next session has none yet");
 }
 
 #[test]
 fn a_failure_leaves_the_one_without_a_model_and_its_reason() {
     let mut bench = asking();
     let id = asked(&warned(&mut bench));
-    condensed(&mut bench, id, "plain");
+    read(&mut bench, id, "plain");
     answered(&mut bench, id, Err("API Error: 529 Overloaded"));
-    assert!(shown(&bench).contains("\n\nplain\n\n"));
+    assert_eq!(summary(&bench), plain("plain"));
     let expected = SummaryMade {
         cost_usd: Some(0.25),
         duration_ms: Some(9_000),
@@ -250,9 +264,9 @@ fn a_failure_leaves_the_one_without_a_model_and_its_reason() {
         panic!("the transcript is read again, no model is asked: {effects:?}")
     };
     bench.git();
-    condensed(&mut bench, again, "plain as well");
+    read(&mut bench, again, "plain as well");
     assert_eq!(made(&bench, 1), expected);
-    assert!(shown(&bench).contains("plain as well"));
+    assert_eq!(summary(&bench), plain("plain as well"));
     bench.press(KeyCode::Esc);
     bench.turn_ended(OLD);
     asked(&bench.press(KeyCode::F(5)));
@@ -262,13 +276,13 @@ fn a_failure_leaves_the_one_without_a_model_and_its_reason() {
 fn a_renewal_that_fails_leaves_the_older_one_with_its_age() {
     let mut bench = asking();
     let first = asked(&warned(&mut bench));
-    condensed(&mut bench, first, "plain");
+    read(&mut bench, first, "plain");
     answered(&mut bench, first, Ok("wise"));
     bench.turn_ended(OLD);
     bench.turn_ended(OLD);
     let second = asked(&bench.press(KeyCode::F(5)));
     bench.git();
-    condensed(&mut bench, second, "plainer");
+    read(&mut bench, second, "plainer");
     answered(&mut bench, second, Err("no answer within 60 s"));
     assert!(shown(&bench).contains("(Written 2 turns before the end of the session.)\n\nwise"));
     let found = made(&bench, 1);
@@ -291,7 +305,7 @@ fn switched_off_no_model_is_asked_and_the_transcript_is_read_at_the_reboot() {
     };
     bench.git();
     assert_eq!(bench.step(), Some(Step::Drafting));
-    condensed(&mut bench, id, "plain");
+    read(&mut bench, id, "plain");
     assert_eq!(bench.step(), Some(Step::Review));
     assert_eq!(made(&bench, 1), fallback("generate_summaries is off"));
 }
@@ -301,8 +315,8 @@ fn a_transcript_that_cannot_be_read_holds_nothing_up() {
     let mut bench = asking();
     let id = asked(&bench.press(KeyCode::F(5)));
     bench.git();
-    let text = Err("no transcript is known".to_owned());
-    bench.tell(Event::Read(ReadEvent::Condensed { id, text }));
+    let read = Err("no transcript is known".to_owned());
+    bench.tell(Event::Read(ReadEvent::TranscriptRead { id, read }));
     assert_eq!(bench.step(), Some(Step::Review));
     assert!(!shown(&bench).contains("## Summary"));
     assert_eq!(bench.model.lineage.iterations()[0].summary_made, None);
@@ -314,8 +328,8 @@ fn a_transcript_that_cannot_be_read_holds_nothing_up() {
     assert_eq!(bench.step(), Some(Step::Drafting));
     bench.tell(Event::TimerFired(TimerId::Summary(id.0)));
     assert_eq!(bench.step(), Some(Step::Review));
-    condensed(&mut bench, id, "after all");
-    assert!(shown(&bench).contains("after all"));
+    self::read(&mut bench, id, "after all");
+    assert_eq!(summary(&bench), plain("after all"));
     let effects = bench.tell(Event::TimerFired(TimerId::Summary(id.0)));
     assert!(cancelled(&effects), "{effects:?}");
     assert_eq!(made(&bench, 1).reason.as_deref(), Some("no answer"));
@@ -332,7 +346,7 @@ fn automatic() -> (Bench, SummaryId) {
     let id = asked(&bench.used(COMPACT));
     bench.tell(Event::TimerFired(TimerId::Age));
     bench.git();
-    condensed(&mut bench, id, "plain");
+    read(&mut bench, id, "plain");
     (bench, id)
 }
 
@@ -375,15 +389,15 @@ fn whoever_leaves_or_loses_the_agent_asks_no_model_any_more() {
     let mut bench = asking();
     let id = asked(&warned(&mut bench));
     assert!(cancelled(&bench.exited(1)));
-    condensed(&mut bench, id, "late");
-    assert!(!shown(&bench).contains("late"));
+    read(&mut bench, id, "late");
+    assert_ne!(summary(&bench), plain("late"));
 }
 
 #[test]
 fn another_session_has_another_summary() {
     let mut bench = asking();
     let id = asked(&warned(&mut bench));
-    condensed(&mut bench, id, "plain");
+    read(&mut bench, id, "plain");
     let effects = bench.tell(Event::Agent(AgentEvent::SessionStarted {
         session: session(9),
         source: StartSource::Clear,
@@ -391,8 +405,7 @@ fn another_session_has_another_summary() {
         transcript_path: None,
     }));
     assert!(cancelled(&effects), "{effects:?}");
-    bench.git();
-    assert!(!shown(&bench).contains("plain"));
+    assert_eq!(bench.model.draft.summary.current, None);
 }
 
 #[test]

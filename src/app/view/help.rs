@@ -32,12 +32,16 @@ impl HelpSearch {
         found.map(|binding| binding.action).collect()
     }
 
-    /// Whether every word of the query is in one of these texts.
+    /// Whether a word of these texts begins with each word of the query: `un` finds undo, and not what is announced.
     #[must_use]
     pub fn finds(&self, texts: &[&str]) -> bool {
         let texts: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
         let mut words = self.query.split_whitespace().map(str::to_lowercase);
-        words.all(|word| texts.iter().any(|text| text.contains(&word)))
+        let begins = |text: &str, word: &str| {
+            let mut found = text.match_indices(word);
+            found.any(|(at, _)| !text[..at].ends_with(char::is_alphanumeric))
+        };
+        words.all(|word| texts.iter().any(|text| begins(text, &word)))
     }
 
     /// The action that Enter runs: the selected one, else the first one found by what was typed.
@@ -113,5 +117,14 @@ mod tests {
             selected: None,
         };
         assert_eq!(search.chosen(&Keymap::default()), Some(Action::Reboot));
+    }
+
+    #[test]
+    fn an_action_is_found_by_how_its_words_begin() {
+        let search = HelpSearch {
+            query: "un".to_owned(),
+            selected: None,
+        };
+        assert_eq!(search.found(&Keymap::default()), [Action::Undo]);
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 pub use crate::app::model::history::{Difference, EarlierRun, HistoryPanel, Past};
 use crate::app::{
     effect::Effect,
-    model::{Focus, Model},
+    model::{Focus, Model, reboot::Replaced},
     reboot,
     view::focus::set_focus,
 };
@@ -226,6 +226,20 @@ pub(in crate::app) fn found(
     }
 }
 
+/// The selected iteration's conversation, where it was replaced in place by that of the next one.
+fn replaced(model: &Model) -> Option<Replaced> {
+    let (run, iteration) = selected(model)?;
+    let session = iteration.session_id?;
+    let behind = |one: &(&RunId, &Iteration)| {
+        one.0 == run && one.1.iteration > iteration.iteration && one.1.session_id == Some(session)
+    };
+    // The newest comes first: the last is the one right behind it.
+    let records = all(model)
+        .filter(behind)
+        .filter_map(|(_, one)| one.reboot.as_ref()?.nonce.clone());
+    records.last().map(|nonce| Replaced { session, nonce })
+}
+
 /// Resumes the selected session. While a turn runs, which that interrupts, the key is pressed twice.
 fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
     let Some((_, iteration)) = selected(model) else {
@@ -236,7 +250,9 @@ fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
         model.info(format!("iteration {number} has no session to resume"));
         return Vec::new();
     };
-    let works = model.session.agent.state == AgentState::Busy && session != model.session.id;
+    let replaced = replaced(model);
+    let other = session != model.session.id || replaced.is_some();
+    let works = model.session.agent.state == AgentState::Busy && other;
     if works && asked != Some(session) {
         model.view.history.resuming = Some(session);
         model.info(format!(
@@ -244,7 +260,8 @@ fn resume(model: &mut Model, asked: Option<SessionId>) -> Vec<Effect> {
         ));
         return Vec::new();
     }
-    match reboot::resume_earlier(model, session) {
+    let parent = model.lineage.newest_in(session).map(|_| number);
+    match reboot::resume_earlier(model, session, replaced, parent) {
         Ok(effects) => {
             (model.view.history.detail, model.view.history.run_view) = (false, false);
             let mut all = set_focus(model, Focus::Pane);

@@ -334,7 +334,8 @@ fn review_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
     let done = match key.code {
         KeyCode::Enter | KeyCode::Char('a') => reboot::approve(model, Approval::Person),
-        KeyCode::Char('t' | 'w') => trim::toggle(model),
+        KeyCode::Char('t') => trim::toggle(model),
+        KeyCode::Char('w') => trim::go_round(model),
         KeyCode::Char('y') => Ok(copy_document(model, "handoff", text)),
         KeyCode::Char('d') => reboot::cancel(model, true),
         KeyCode::Esc => reboot::cancel(model, false),
@@ -463,7 +464,7 @@ fn read_handoff(model: &mut Model, key: KeyEvent) {
 /// Puts the handoff into the agent's prompt for the human to look at and submit.
 fn paste_handoff(model: &mut Model) -> Vec<Effect> {
     let text = model.draft.handoff.current().text.clone();
-    match say::put(model, &text) {
+    match say::put(model, &text, None) {
         Ok(mut effects) => {
             model.session.agent.draft = true;
             effects.extend(set_focus(model, Focus::Pane));
@@ -505,8 +506,16 @@ fn editor_key(editor: &mut Editor, key: KeyEvent) -> Edited {
         }
         return Edited::Moved;
     }
+    if let KeyCode::Char(c) = key.code
+        && !key
+            .modifiers
+            .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+    {
+        editor.make_room_above(c);
+    }
     match (key.code, ctrl) {
         (KeyCode::Esc, _) => Edited::Done,
+        (KeyCode::Enter, _) if editor.end_note_above() => Edited::Moved,
         (KeyCode::Char('s'), true) => Edited::Save,
         (KeyCode::Char('z'), true) => changed(editor.area.undo()),
         (KeyCode::Char('y'), true) => changed(editor.area.redo()),
@@ -584,6 +593,9 @@ fn paste(model: &mut Model, piece: HostInput) -> Vec<Effect> {
                 &mut model.draft.handoff.editor
             };
             if let Some(editor) = editor {
+                if let Some(first) = text.chars().next().filter(|_| !text.ends_with('\n')) {
+                    editor.make_room_above(first);
+                }
                 editor.area.insert_str(text);
             }
             if notes {

@@ -139,16 +139,10 @@ pub fn layout(model: &Model) -> Layout {
             body,
             panel_width(columns, model),
             &Focus::ALL[1..],
-            model.view.focus,
+            model,
         );
     } else if columns >= 118 {
-        column(
-            &mut layout,
-            body,
-            columns - 82,
-            &[news(model)],
-            model.view.focus,
-        );
+        column(&mut layout, body, columns - 82, &[news(model)], model);
     } else {
         strip(&mut layout, body, news(model));
     }
@@ -183,7 +177,8 @@ fn news(model: &Model) -> Focus {
 const LEAST: (u16, u16) = (5, 4);
 
 /// Panels in a column at the right: the gauge as high as it needs, the rest shared.
-fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], focus: Focus) {
+fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], model: &Model) {
+    let focus = model.view.focus;
     layout.strip = false;
     layout.pane = Rect {
         width: body.width - width,
@@ -213,8 +208,10 @@ fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], focus: 
     });
     let mut y = body.y + gauge;
     let mut left = body.height - gauge;
-    // The scratchpad and the handoff are read; the history is glanced at; what has the keys is worked in.
+    // The scratchpad and the handoff are read; the history is glanced at, the run in its place is watched; what has the keys is
+    // worked in.
     let shares = |panel: Focus| match panel {
+        Focus::History if model.autopilot.is_some() => 4,
         Focus::History => 2,
         panel if panel == focus => 6,
         _ => 3,

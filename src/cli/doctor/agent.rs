@@ -16,7 +16,7 @@ use crate::{
         AgentKind,
         claude::{self, limits::CompactionSettings},
     },
-    api::wire::{StatusReport, TodoList},
+    api::wire::{AgentTools, StatusReport, TodoList},
     bridge::Absence,
     cli::{here::Here, out::tokens},
     runtime::{agent::transcript_in, client_settings::ClientSettings},
@@ -222,6 +222,39 @@ pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
         _ => Check::new(name, State::Warning, reason()).remedy(
             "hooks, status line and transcript serve instead; --safe-mode, --bare, disableAllHooks and managed settings keep mods out",
         ),
+    }
+}
+
+/// How the agent reaches its tools.
+pub(super) fn tools(here: &Here, report: Option<&StatusReport>) -> Check {
+    let name = "agent's tools";
+    if !here.config.agent.tools {
+        return Check::new(name, State::Ok, "none: [agent] tools is false");
+    }
+    match report.map(|report| (report.agent.tools, report.agent.kind.as_str())) {
+        None => Check::new(name, State::Unknown, "no supervisor runs here")
+            .remedy("start `pitstop` here and look again from another terminal"),
+        Some((AgentTools::Mod, _)) => Check::new(name, State::Ok, "by the bridge"),
+        Some((AgentTools::Mcp, _)) => Check::new(
+            name,
+            State::Ok,
+            "by the MCP server `pitstop`, for the bridge is not in force",
+        ),
+        Some((AgentTools::Awaited, _)) => {
+            Check::new(name, State::Unknown, "the bridge has not reported yet")
+                .remedy("look again when the agent shows its prompt")
+        }
+        Some((AgentTools::None, "claude")) => Check::new(
+            name,
+            State::Warning,
+            "none in this session",
+        )
+        .remedy(
+            "the next session gets them by an MCP server; --safe-mode and managed settings keep that out, too",
+        ),
+        Some((AgentTools::None, _)) => {
+            Check::new(name, State::Ok, "none: only Claude Code gets them")
+        }
     }
 }
 

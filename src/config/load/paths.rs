@@ -17,6 +17,9 @@ const NAME: &str = "pitstop";
 /// Where the state directory is below the home.
 const STATE: &str = ".local/state";
 
+/// The directory in the state directory that serves where there is no runtime directory.
+pub const RUN: &str = "run";
+
 /// The longest path of a socket in bytes: macOS holds 104 with the closing NUL, Linux 108.
 const SOCKET_PATH_MAX: usize = 103;
 
@@ -75,7 +78,7 @@ impl Surroundings<'_> {
     fn fallbacks(&self) -> Vec<PathBuf> {
         let home = || Some(self.directory("HOME")?.join(STATE));
         let state = self.directory("XDG_STATE_HOME").or_else(home);
-        let state = state.map(|path| path.join(NAME).join("run"));
+        let state = state.map(|path| path.join(NAME).join(RUN));
         let shared = PathBuf::from(format!("/tmp/{NAME}-{}", self.uid));
         state.into_iter().chain([shared]).collect()
     }

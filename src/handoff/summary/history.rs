@@ -9,17 +9,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::{clipped, harmless, one_line};
-use crate::{
-    handoff::signal::{self, Signal},
-    scratchpad::Parsed,
-    transcript::{
-        commands::records,
-        prompts,
-        record::Splitter,
-        todo::{TodoCall, Todos, is_todo_tool},
-        waiting::Waiting,
-    },
-};
+use crate::transcript::{commands::records, prompts, record::Splitter};
 
 /// The most of a history that a model is asked to read, in bytes: about 20 000 tokens, a few cents.
 const HISTORY_CAP: usize = 80 * 1024;
@@ -38,50 +28,8 @@ const ERROR_CAP: usize = 400;
 /// Lines longer than this hold images or pasted files, in bytes.
 const LINE_CAP: usize = 4 * 1024 * 1024;
 
-/// How many calls may wait for their result; a client runs a handful at once.
-const WAITING_CAP: usize = 256;
-
-/// How many of each kind of fact are kept, the latest ones.
-const FACTS_CAP: usize = 64;
-
-/// A file that was changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Touched {
-    pub(super) path: String,
-    pub(super) edits: u32,
-    pub(super) written: u32,
-}
-
-/// A call that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failed {
-    /// The tool and what it was to do.
-    pub(super) call: String,
-    pub(super) error: String,
-    /// Whether the very same call has succeeded since.
-    pub(super) solved: bool,
-}
-
-/// What the blocks say, for a summary without a model.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Facts {
-    pub(super) objective: Option<String>,
-    pub(super) prompts: VecDeque<String>,
-    pub(super) directory: Option<String>,
-    pub(super) branch: Option<String>,
-    pub(super) model: Option<String>,
-    pub(super) commands: VecDeque<String>,
-    pub(super) files: VecDeque<Touched>,
-    pub(super) failures: VecDeque<Failed>,
-    pub(super) issues: VecDeque<(String, bool)>,
-    pub(super) decisions: VecDeque<String>,
-    pub(super) todos: Todos,
-    pub(super) wishes: VecDeque<String>,
-    pub(super) last_reply: Option<String>,
-    pub(super) last_call: Option<String>,
-    pub(super) interrupted: bool,
-    pub(super) compactions: u32,
-}
+/// The most items of a to-do list that are shown.
+const TODO_CAP: usize = 64;
 
 /// What an entry is: the first kind is given up first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,17 +37,6 @@ enum Kind {
     Call,
     Reply,
     Prompt,
-}
-
-/// A call that waits for its result.
-#[derive(Clone, Debug)]
-struct Call {
-    tool: String,
-    /// What it does, in one line.
-    does: String,
-    change: Option<(String, bool)>,
-    /// Its input, if it changes the to-do list.
-    todo: Option<Value>,
 }
 
 /// The condensed record of a session, collected from its transcript's bytes, handed over in any pieces.
@@ -115,8 +52,8 @@ struct Log {
     bytes: usize,
     left_out: u64,
     first: Option<String>,
-    waiting: Waiting<Call, WAITING_CAP>,
-    facts: Facts,
+    /// Where the session's paths begin.
+    directory: Option<String>,
     /// Prompts that pitstop types by itself, as they are configured.
     own: Vec<String>,
 }
@@ -172,19 +109,6 @@ impl History {
         }
         harmless(&out)
     }
-
-    pub(super) const fn facts(&self) -> &Facts {
-        &self.log.facts
-    }
-}
-
-/// Adds a fact, and forgets the oldest over the limit. One that is known is the newest again.
-fn note<T: PartialEq>(list: &mut VecDeque<T>, fact: T) {
-    list.retain(|have| *have != fact);
-    list.push_back(fact);
-    if list.len() > FACTS_CAP {
-        list.pop_front();
-    }
 }
 
 impl Log {
@@ -214,15 +138,8 @@ impl Log {
         if record["isSidechain"] == true {
             return;
         }
-        for (field, place) in [
-            ("cwd", &mut self.facts.directory),
-            ("gitBranch", &mut self.facts.branch),
-        ] {
-            // `HEAD` stands for a place without a branch.
-            let text = record[field].as_str();
-            if let Some(text) = text.filter(|text| !matches!(*text, "" | "HEAD")) {
-                *place = Some(clipped(&one_line(text), CALL_CAP));
-            }
+        if let Some(directory) = record["cwd"].as_str().filter(|text| !text.is_empty()) {
+            self.directory = Some(directory.to_owned());
         }
         let content = &record["message"]["content"];
         match record["type"].as_str() {
@@ -238,17 +155,8 @@ impl Log {
                 let text = clipped(&one_line(&texts(content)), ERROR_CAP);
                 self.add(Kind::Call, format!("API error: {text}"));
             }
-            Some("assistant") => {
-                if let Some(model) = record["message"]["model"]
-                    .as_str()
-                    .filter(|name| !name.starts_with('<'))
-                {
-                    self.facts.model = Some(clipped(&one_line(model), CALL_CAP));
-                }
-                self.assistant(content);
-            }
+            Some("assistant") => self.assistant(content),
             Some("system") if record["subtype"] == "compact_boundary" => {
-                self.facts.compactions += 1;
                 self.add(
                     Kind::Reply,
                     "(Here the client compacted its context.)".to_owned(),
@@ -286,10 +194,10 @@ impl Log {
     }
 
     fn user(&mut self, record: &Value) {
-        let (content, copy) = (&record["message"]["content"], &record["toolUseResult"]);
+        let content = &record["message"]["content"];
         if let Value::Array(blocks) = content {
             for block in blocks.iter().filter(|block| block["type"] == "tool_result") {
-                self.result(block, copy);
+                self.result(block);
             }
         }
         if record["isMeta"] == true {
@@ -314,33 +222,17 @@ impl Log {
     fn prompt(&mut self, text: &str, human: bool) {
         let text = text.trim();
         if text.starts_with("[Request interrupted by user") {
-            self.facts.interrupted = true;
             self.add(Kind::Call, "(The user interrupted.)".to_owned());
             return;
         }
         if text.is_empty() || self.own.iter().any(|own| own == text) {
             return;
         }
-        let short = |text: &str| clipped(&one_line(text), ERROR_CAP);
         if prompts::is_handoff(text) {
-            self.facts.interrupted = false;
-            // The newest handoff names what is in force.
-            if let Some(objective) = Parsed::read(text).objective {
-                self.facts.objective = Some(short(&objective));
-            }
             self.said(text);
-            return;
+        } else if let Some(text) = prompts::of_human(text).filter(|_| human) {
+            self.said(&text);
         }
-        let Some(text) = prompts::of_human(text).filter(|_| human) else {
-            return;
-        };
-        self.facts.interrupted = false;
-        if self.facts.objective.is_none() {
-            self.facts.objective = Some(short(&text));
-        } else {
-            note(&mut self.facts.prompts, short(&text));
-        }
-        self.said(&text);
     }
 
     /// A prompt that the model is to read.
@@ -373,142 +265,23 @@ impl Log {
         if text.is_empty() {
             return;
         }
-        for signal in signal::parse(text) {
-            self.signal(signal);
-        }
-        self.facts.last_reply = Some(clipped(text, REPLY_CAP));
         self.add(
             Kind::Reply,
             format!("Assistant: {}", clipped(text, REPLY_CAP)),
         );
     }
 
-    fn signal(&mut self, signal: Signal) {
-        let short = |text: &str| clipped(&one_line(text), ERROR_CAP);
-        let facts = &mut self.facts;
-        match signal {
-            Signal::Objective(text) => facts.objective = Some(short(&text)),
-            Signal::Decision { text, why } if why.is_empty() => {
-                note(&mut facts.decisions, short(&text));
-            }
-            Signal::Decision { text, why } => {
-                note(
-                    &mut facts.decisions,
-                    format!("{} (because: {})", short(&text), short(&why)),
-                );
-            }
-            Signal::Issue { text, .. } => note(&mut facts.issues, (short(&text), false)),
-            Signal::Resolved(text) => {
-                let text = short(&text);
-                let open = |one: &&mut (String, bool)| !one.1 && one.0.contains(&text);
-                if let Some(issue) = facts.issues.iter_mut().rev().find(open) {
-                    issue.1 = true;
-                }
-            }
-            Signal::Todo(text) => note(&mut facts.wishes, short(&text)),
-            Signal::Done(text) => facts.wishes.retain(|wish| *wish != short(&text)),
-            Signal::Scratchpad(_)
-            | Signal::State { .. }
-            | Signal::Constraint(_)
-            | Signal::Rejected { .. } => {}
-        }
-    }
-
     fn call(&mut self, block: &Value) {
         let tool = clipped(&one_line(block["name"].as_str().unwrap_or("a tool")), 60);
-        let input = &block["input"];
-        let mut call = Call {
-            does: self.described(&tool, input),
-            change: None,
-            todo: is_todo_tool(&tool).then(|| input.clone()),
-            tool,
-        };
-        match call.tool.as_str() {
-            "Edit" | "MultiEdit" | "NotebookEdit" => {
-                call.change = self.path_in(input).map(|path| (path, false));
-            }
-            "Write" => call.change = self.path_in(input).map(|path| (path, true)),
-            "ExitPlanMode" => {
-                if let Some(plan) = input["plan"].as_str() {
-                    note(
-                        &mut self.facts.decisions,
-                        format!("the plan: {}", clipped(&one_line(plan), PROMPT_CAP / 2)),
-                    );
-                }
-            }
-            _ => {}
-        }
-        self.add(Kind::Call, format!("{}: {}", call.tool, call.does));
-        self.facts.last_call = Some(format!("{}: {}", call.tool, call.does));
-        let Some(id) = block["id"].as_str() else {
-            return;
-        };
-        self.waiting.insert(id, call);
+        let does = self.described(&tool, &block["input"]);
+        self.add(Kind::Call, format!("{tool}: {does}"));
     }
 
-    fn result(&mut self, block: &Value, copy: &Value) {
-        let id = block["tool_use_id"].as_str().unwrap_or_default();
-        let call = self.waiting.take(id);
-        let said = texts(&block["content"]);
-        let name = call.as_ref().map_or_else(
-            || "a tool".to_owned(),
-            |call| format!("{}: {}", call.tool, call.does),
-        );
+    fn result(&mut self, block: &Value) {
         if block["is_error"] == true {
-            let error = clipped(&one_line(&said), ERROR_CAP);
+            let error = clipped(&one_line(&texts(&block["content"])), ERROR_CAP);
             self.add(Kind::Call, format!("  failed: {error}"));
-            let failed = |solved| Failed {
-                call: name.clone(),
-                error: error.clone(),
-                solved,
-            };
-            self.facts.failures.retain(|have| *have != failed(true));
-            note(&mut self.facts.failures, failed(false));
-            return;
         }
-        for failure in &mut self.facts.failures {
-            failure.solved |= failure.call == name;
-        }
-        let Some(call) = call else { return };
-        let todo = call.todo.as_ref();
-        if let Some(todo) = todo.and_then(|input| TodoCall::read(Some(id), &call.tool, input, copy))
-        {
-            self.facts.todos.apply(&todo);
-        }
-        if let Some((path, whole)) = call.change {
-            self.changed(&path, whole);
-        }
-        match call.tool.as_str() {
-            "Bash" | "PowerShell" => note(&mut self.facts.commands, call.does),
-            "AskUserQuestion" => {
-                note(
-                    &mut self.facts.decisions,
-                    format!(
-                        "the user's answer: {}",
-                        clipped(&one_line(&said), ERROR_CAP)
-                    ),
-                );
-            }
-            _ => {}
-        }
-    }
-
-    fn changed(&mut self, path: &str, whole: bool) {
-        let files = &mut self.facts.files;
-        let known = files.iter().position(|file| file.path == path);
-        let mut file = known
-            .and_then(|at| files.remove(at))
-            .unwrap_or_else(|| Touched {
-                path: path.to_owned(),
-                edits: 0,
-                written: 0,
-            });
-        if whole {
-            file.written += 1;
-        } else {
-            file.edits += 1;
-        }
-        note(files, file);
     }
 
     /// What a call does, in one line.
@@ -533,7 +306,7 @@ impl Log {
                     .as_array()
                     .into_iter()
                     .flatten()
-                    .take(FACTS_CAP);
+                    .take(TODO_CAP);
                 let item = |item: &Value| {
                     let mark = match item["status"].as_str() {
                         Some("completed") => "x",
@@ -570,7 +343,7 @@ impl Log {
     /// The file that a call is about, below the project's directory if it lies there.
     fn path_in(&self, input: &Value) -> Option<String> {
         let path = field(input, &["file_path", "notebook_path", "path"])?;
-        let below = self.facts.directory.as_deref().and_then(|directory| {
+        let below = self.directory.as_deref().and_then(|directory| {
             let rest = path.strip_prefix(directory)?.strip_prefix('/')?;
             Some(rest.to_owned())
         });
@@ -599,14 +372,14 @@ fn texts(content: &Value) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use serde_json::json;
 
     use super::*;
     use crate::handoff::summary::tests::token;
 
     /// A history of these records.
-    pub(crate) fn history(records: &[Value]) -> History {
+    fn history(records: &[Value]) -> History {
         let mut history = History::default();
         for record in records {
             history.push(format!("{record}\n").as_bytes());
@@ -614,21 +387,21 @@ pub(super) mod tests {
         history.finished()
     }
 
-    pub(crate) fn says(text: &str) -> Value {
+    fn says(text: &str) -> Value {
         json!({"type": "user", "cwd": "/p", "gitBranch": "main", "message": {"role": "user", "content": text}})
     }
 
-    pub(crate) fn replies(text: &str) -> Value {
+    fn replies(text: &str) -> Value {
         json!({"type": "assistant", "message": {"model": "claude-opus-4-8", "content": [
             {"type": "thinking", "thinking": "hidden"}, {"type": "text", "text": text}]}})
     }
 
-    pub(crate) fn calls(id: &str, name: &str, input: &Value) -> Value {
+    fn calls(id: &str, name: &str, input: &Value) -> Value {
         json!({"type": "assistant", "message": {"model": "claude-opus-4-8", "content": [
             {"type": "tool_use", "id": id, "name": name, "input": input}]}})
     }
 
-    pub(crate) fn returns(id: &str, error: bool, text: &str) -> Value {
+    fn returns(id: &str, error: bool, text: &str) -> Value {
         json!({"type": "user", "message": {"content": [
             {"type": "tool_result", "tool_use_id": id, "is_error": error, "content": [{"type": "text", "text": text}]}]}})
     }
@@ -695,7 +468,35 @@ pub(super) mod tests {
              The client's own summary of what came before: what was before\nAPI error: API Error: 529\n\
              (The user interrupted.)\n\nUser: < 5 ms is the goal\n"
         );
-        assert_eq!(history.facts().compactions, 1);
+    }
+
+    #[test]
+    fn prompts_that_no_person_wrote_are_left_out() {
+        let mut event = says("a subagent has ended");
+        event["origin"] = json!({"kind": "task-notification"});
+        let mut system = says("the client's own words");
+        system["promptSource"] = json!("system");
+        let mut typed = says("prefer RSS");
+        typed["origin"] = json!({"kind": "human"});
+        typed["promptSource"] = json!("typed");
+        let records = [
+            says("parse the feeds"),
+            says(&crate::autopilot::prompt::go_on()),
+            says("<task-notification>\n<task-id>1</task-id>\n</task-notification>"),
+            event,
+            system,
+            says("Read the README first."),
+            typed,
+        ];
+        let mut history = History::with_own_prompts(["Read the README first.".to_owned()]);
+        for record in &records {
+            history.push(format!("{record}\n").as_bytes());
+        }
+        let history = history.finished();
+        assert_eq!(
+            history.text(),
+            "User: parse the feeds\n\nUser: prefer RSS\n"
+        );
     }
 
     #[test]
@@ -770,7 +571,6 @@ pub(super) mod tests {
             history.push(line.as_bytes());
             let history = history.finished();
             let _ = history.text();
-            let _ = super::super::fallback(&history);
         }
     }
 }

@@ -54,7 +54,8 @@ fn every_described_operation_is_served() {
             .replace("{event}", "Stop")
             .replace("{id}", "current")
             .replace("{order}", "save")
-            .replace("{message}", "hello");
+            .replace("{message}", "hello")
+            .replace("{tool}", "context");
         let body = fitting_body(&path);
         let body = if method == "get" { b"" } else { body };
         let answer = supervisor.request("control", &method.to_uppercase(), &path, body);
@@ -158,6 +159,7 @@ fn what_goes_over_the_wire_has_the_described_fields() {
     let status = status();
     fits("StatusReport", json(&status));
     fits("AgentReport", json(&status.agent));
+    fits("ToolReply", json(&ToolReply::default()));
     fits("BridgeReport", json(&status.agent.bridge));
     fits("ContextReport", json(&status.context));
     fits("RebootReport", json(&status.reboot));

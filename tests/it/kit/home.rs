@@ -188,7 +188,7 @@ pub fn onboarded(project: &Path) -> String {
     let project = project.to_string_lossy().into_owned();
     let trusted = json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true });
     json!({
-        "hasCompletedOnboarding": true, "lastOnboardingVersion": "2.1.197", "theme": "dark",
+        "hasCompletedOnboarding": true, "lastOnboardingVersion": "2.1.197", "theme": "dark", "hasSeenAutoDefaultNotice": true,
         "customApiKeyResponses": { "approved": [tail], "rejected": [] },
         "projects": { project: trusted },
     })

@@ -1,5 +1,8 @@
 //! Waiting for a condition by asking again and again.
 
+// Shared by tests and an example, and each uses a part of it.
+#![allow(dead_code)]
+
 use std::{
     thread,
     time::{Duration, Instant},

@@ -43,6 +43,10 @@ const BETWEEN_QUESTIONS: Duration = Duration::from_millis(40);
 /// How long it may take to answer one of them.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 
+/// How long a client may take to show what a key has done to its prompt box, on a machine that others use too. Too short, and
+/// the same key comes beside the first.
+const SEEN_WITHIN: Duration = Duration::from_secs(8);
+
 /// How long a supervisor has to leave after SIGTERM: the sum of its ladder, and some.
 const LEAVING: Duration = Duration::from_secs(20);
 
@@ -450,14 +454,9 @@ impl Supervisor {
         output.status.success().then(parsed)
     }
 
-    /// `pitstop status --json`, if a supervisor answers.
+    /// What `pitstop status --json` prints, if a supervisor answers. It is asked without a process: starting one for each question
+    /// takes more processor time than what the tests wait for.
     pub fn try_status(&self) -> Option<Value> {
-        self.json(&["status", "--json"])
-    }
-
-    /// What `pitstop status --json` prints, asked without a process: starting one for each question takes more processor time
-    /// than what the tests wait for.
-    fn ask_status(&self) -> Option<Value> {
         let launch = &self.launch;
         let paths = Paths::of_process_with(&launch.environment(), launch.project()).ok()?;
         let name = format!("{}.control", project_hash(launch.project()).ok()?);
@@ -468,7 +467,7 @@ impl Supervisor {
         (answer.status == 200).then(status)
     }
 
-    /// `pitstop status --json`.
+    /// As [`Supervisor::try_status`], where one answers.
     #[track_caller]
     pub fn status(&self) -> Value {
         let status = self.try_status();
@@ -481,7 +480,7 @@ impl Supervisor {
         let end = Instant::now() + limit;
         let mut last = None;
         while Instant::now() < end {
-            if let Some(status) = self.ask_status() {
+            if let Some(status) = self.try_status() {
                 if holds(&status) {
                     return status;
                 }
@@ -546,10 +545,42 @@ impl Supervisor {
     }
 
     /// Types a prompt into the pane and submits it.
+    #[track_caller]
     pub fn prompt(&self, text: &str) {
+        if self.launch.has_api() {
+            self.prompt_the_client(text);
+            return;
+        }
         self.keys([text]);
         self.terminal.wait_for_text(text, SOON);
         self.keys([key::ENTER]);
+    }
+
+    /// Types and submits a prompt as a person does, with a look at the prompt box before each step.
+    ///
+    /// A client that starts, or that comes back from its agent view, does not read at once. What is typed then is lost, or the
+    /// terminal echoes it anywhere on the screen and makes a line feed of the Enter, which breaks a line once it is read. So the
+    /// text is typed where a box is, and again, in place of the first, where it does not come to stand there; and Enter is
+    /// pressed again while it still stands there. Only the box has a no-break space behind its mark.
+    #[track_caller]
+    fn prompt_the_client(&self, text: &str) {
+        let end = Instant::now() + SOON;
+        let boxed = |text: &str| self.screen().contains(&format!("\u{276f}\u{a0}{text}"));
+        self.wait_until("a prompt box", || boxed(""), SOON);
+        self.keys([text]);
+        while !poll::within(SEEN_WITHIN, || boxed(text)) {
+            assert!(Instant::now() < end, "not typed:\n{}", self.screen());
+            self.keys([key::CTRL_U, text]);
+        }
+        self.keys([key::ENTER]);
+        // At any other time an Enter could answer a question. Whoever waits for the turn says that there is none.
+        let rests = |status: Value| status["agent"]["state"] == "idle";
+        while !poll::within(SEEN_WITHIN, || !boxed(text))
+            && Instant::now() < end
+            && self.try_status().is_some_and(rests)
+        {
+            self.keys([key::ENTER]);
+        }
     }
 
     /// What is on the screen.
@@ -596,11 +627,16 @@ impl Supervisor {
     #[track_caller]
     pub fn agent_pid(&self) -> Pid {
         let own = self.terminal.pid().as_raw_nonzero().get();
-        let pane = processes_of(&self.launch.home)
-            .into_iter()
-            .find(|one| one.parent == own && one.group == one.pid && !one.is_side());
-        let found = pane.and_then(|one| Pid::from_raw(one.pid));
-        found.unwrap_or_else(|| panic!("no agent runs; the screen:\n{}", self.screen()))
+        let runs = || {
+            let pane = processes_of(&self.launch.home)
+                .into_iter()
+                .find(|one| one.parent == own && one.group == one.pid && !one.is_side());
+            pane.and_then(|one| Pid::from_raw(one.pid))
+        };
+        // A generic agent counts as idle before it runs.
+        poll::until(SOON, runs, || {
+            format!("no agent runs; the screen:\n{}", self.screen())
+        })
     }
 
     /// Kills the supervisor as a crash would; the same home can be started again.
@@ -901,4 +937,11 @@ fn kill_all(home: &Home) {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
     }
+}
+
+/// Removes a directory into which others write: again where something was added meanwhile.
+#[track_caller]
+pub fn remove(directory: &Path) {
+    let removed = || fs::remove_dir_all(directory).is_ok();
+    poll::until_true(SOON, removed, || format!("{} stays", directory.display()));
 }

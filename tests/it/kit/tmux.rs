@@ -13,15 +13,18 @@ use std::{
     fs::{self, File, OpenOptions},
     io::Write as _,
     process::{Command, Stdio},
-    thread,
     time::{Duration, Instant},
 };
 
+use pitstop::process;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use unicode_width::UnicodeWidthChar;
 
-use super::grid::{self, Grid, Look, Unit};
+use super::{
+    grid::{self, Grid, Look, Unit},
+    poll,
+};
 
 /// How long tmux may take for anything.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -98,11 +101,8 @@ impl Tmux {
     }
 
     fn wait_for_title(&self, title: &str) {
-        let end = Instant::now() + LIMIT;
-        while self.tell("#{pane_title}") != title {
-            assert!(Instant::now() < end, "tmux does not get to {title}");
-            thread::sleep(Duration::from_millis(5));
-        }
+        let there = || self.tell("#{pane_title}") == title;
+        poll::until_true(LIMIT, there, || format!("tmux does not get to {title}"));
     }
 
     /// Gives bytes to the emulator, and waits until it has taken them.
@@ -137,26 +137,25 @@ impl Tmux {
         self.run(["send-keys", "-l", text]);
     }
 
-    /// Waits until the pane has been the same for half a second, and stops the program in it there.
+    /// Waits until the pane has been the same for half a second, and stops what its shell has started. The shell itself is not
+    /// stopped: tmux has a child of its own go on at once, and a client that goes on draws everything again.
     pub fn settle(&self) {
         let mut last = String::new();
         let mut since = Instant::now();
-        let end = since + LIMIT;
-        while since.elapsed() < Duration::from_millis(500) {
+        let rests = || {
             let now = self.run(["capture-pane", "-e", "-p"]);
             if now != last {
                 last = now;
                 since = Instant::now();
             }
-            assert!(Instant::now() < end, "the pane never rests:\n{last}");
-            thread::sleep(Duration::from_millis(20));
-        }
-        let pid = self
-            .tell("#{pane_pid}")
-            .parse()
-            .ok()
-            .and_then(Pid::from_raw);
-        kill_process(pid.expect("a process"), Signal::STOP).expect("it runs");
+            since.elapsed() >= Duration::from_millis(500)
+        };
+        poll::until_true(LIMIT, rests, || "the pane never rests".to_owned());
+        let shell = self.tell("#{pane_pid}").parse().expect("a process");
+        assert!(
+            below(shell, Signal::STOP) > 0,
+            "the shell has started nothing"
+        );
     }
 
     /// The pane's text.
@@ -274,16 +273,19 @@ impl Tmux {
     }
 }
 
+/// Sends a signal to all that a process has started; returns how many got it.
+fn below(pid: u32, signal: Signal) -> usize {
+    let started = process::descendants(pid).into_iter();
+    let pids = started.filter_map(|one| Pid::from_raw(i32::try_from(one.stamp.pid).ok()?));
+    pids.filter(|pid| kill_process(*pid, signal).is_ok())
+        .count()
+}
+
 impl Drop for Tmux {
     fn drop(&mut self) {
         // A stopped program would outlive the server.
-        if let Some(pid) = self
-            .tell("#{pane_pid}")
-            .parse()
-            .ok()
-            .and_then(Pid::from_raw)
-        {
-            let _ = kill_process(pid, Signal::KILL);
+        if let Ok(shell) = self.tell("#{pane_pid}").parse() {
+            below(shell, Signal::KILL);
         }
         self.run(["kill-server"]);
     }

@@ -136,6 +136,7 @@ fn record(number: u128) -> RebootRecord {
         old_session: Some(session(number - 1)),
         new_session: Some(session(number)),
         way: Way::Fresh,
+        nonce: None,
         trim: None,
         cause: Cause::Threshold,
         transition_time_ms: steps.into_iter().collect(),

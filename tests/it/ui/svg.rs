@@ -387,12 +387,10 @@ fn shape(symbol: &str, x: u16, y: u16, ink: &str, layers: &mut Layers) -> bool {
             CELL.1,
         )
     } else if let Some(share) = eighth("▁▂▃▄▅▆▇") {
-        (
-            left + 0.5,
-            top + CELL.1 - 2.0 - (CELL.1 - 4.0) * share,
-            CELL.0 - 1.0,
-            (CELL.1 - 4.0) * share,
-        )
+        let high = CELL.1 * share;
+        (left, top + CELL.1 - high, CELL.0 + 0.2, high)
+    } else if symbol == "▀" {
+        (left, top, CELL.0 + 0.2, CELL.1 / 2.0)
     } else if symbol == "┊" {
         let path = layers.shapes.entry((ink.to_owned(), 1)).or_default();
         for step in 0..4 {

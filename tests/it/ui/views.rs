@@ -8,9 +8,8 @@ use crossterm::event::KeyCode;
 use pitstop::{
     app::{
         Event, Model,
-        event::{ReadEvent, StoreEvent},
+        event::{Exit, PaneEvent, ReadEvent, StoreEvent},
         history::EarlierRun,
-        model::Overlay,
         view::{Card, Outcome},
     },
     keymap::Action,
@@ -62,7 +61,7 @@ pub const VIEWS: [View; 25] = [
         history(size, &keys)
     }),
     ("history-search", |size| {
-        history(size, &[KeyCode::Char('/'), KeyCode::Char('c')])
+        history(size, &['/', 'f', 'u', 'l', 'l'].map(KeyCode::Char))
     }),
     ("help", |size| acted(size, Action::Help)),
     ("help-search", |size| {
@@ -72,8 +71,8 @@ pub const VIEWS: [View; 25] = [
     ("messages", |size| acted(size, Action::Messages)),
     ("chart", |size| acted(size, Action::Chart)),
     ("copy", |size| acted(size, Action::Scroll)),
-    ("quit", |size| over(size, Overlay::Quit)),
-    ("ended", |size| over(size, Overlay::Exited)),
+    ("quit", quit),
+    ("ended", ended),
     ("replay", replay),
 ];
 
@@ -90,9 +89,22 @@ fn pressed(size: (u16, u16), action: Action, keys: &[KeyCode]) -> Model {
     model
 }
 
-fn over(size: (u16, u16), overlay: Overlay) -> Model {
+/// The question whether to quit, asked while a turn runs.
+fn quit(size: (u16, u16)) -> Model {
     let mut model = scene::working(size);
-    model.view.overlay = Some(overlay);
+    scene::begin_turn(&mut model, 715);
+    scene::act(&mut model, Action::Quit);
+    model
+}
+
+/// The agent has left by itself.
+fn ended(size: (u16, u16)) -> Model {
+    let mut model = scene::working(size);
+    let exited = PaneEvent::Exited {
+        iteration: model.session.iteration,
+        exit: Exit::Code(0),
+    };
+    scene::tell(&mut model, 715, Event::Pane(exited));
     model
 }
 

@@ -1,10 +1,14 @@
 // The bridge: reports this session's usage, turns and prompt box to the pitstop that hosts it, and carries out its orders.
 //
-// What it may do: read the file that PITSTOP_BRIDGE names, call the Unix socket named there, read usage, version and session
-// id, read and fill the prompt box, submit a prompt. It changes no event on its way, writes no file and starts no process.
+// What it may do: read the files that PITSTOP_BRIDGE names, call the Unix socket named there, read usage, version and session
+// id, and what `orders.js` and `tools.js` beside it name. It changes no event on its way, writes no file and starts no process.
 //
 // No handler waits for the socket: what is reported goes through a queue of its own, and when no pitstop answers it is
 // dropped. The protocol is described in `src/bridge/`.
+
+import { carryOut, conversation } from "./orders.js";
+import { find } from "./socket.js";
+import { answerTools, giveTools } from "./tools.js";
 
 const PROTOCOL = 1;
 
@@ -29,14 +33,6 @@ let refused = false;
 // What waits to be sent. Of drafts and figures only the newest is worth sending.
 let queue = [];
 let sending = false;
-
-// The file is read again after a failure: a supervisor that had to move its socket has written another one.
-const find = async ($) => {
-  const file = await $.env.get("PITSTOP_BRIDGE");
-  if (!file) throw new Error("no pitstop");
-  const [socketPath, token] = (await $.fs.read(file)).split("\n");
-  return { socketPath, token };
-};
 
 const post = async ($, name, fields) => {
   place ??= await find($);
@@ -79,7 +75,8 @@ const figures = async ($, detail) => {
     // Before the first answer of the service all is the client's estimate, and only the categories are worth telling.
     used: context.tokens === undefined ? undefined : (parts?.totalTokens ?? context.tokens),
     window: context.window,
-    compacts_at: parts?.autoCompactThreshold,
+    // With nothing set for a window the figure is there all the same, but the client does not compact at it (2.1.330).
+    compacts_at: parts?.autocompactSource === "auto" ? undefined : parts?.autoCompactThreshold,
     cost_usd: cost?.usd,
     categories: parts?.categories.map(({ name, tokens, kind }) => ({ name, tokens, kind })),
   };
@@ -89,30 +86,6 @@ const reportUsage = ($, detail) => report($, () => figures($, detail), detail ? 
 
 const reportDraft = ($, { text, cursor }) =>
   report($, { fact: "draft_changed", text: text.slice(0, DRAFT_LIMIT), cursor: Math.min(cursor, DRAFT_LIMIT) }, "draft");
-
-const carryOut = async ($, order) => {
-  switch (order.kind) {
-    case "read_draft": {
-      const { text, cursor } = await $.prompt.read();
-      return { outcome: "draft", text, cursor };
-    }
-    case "fill_draft": {
-      const { isFilled, refusal } = await $.prompt.fill({ text: order.text, cursor: order.cursor });
-      return { outcome: "filled", filled: isFilled, refusal };
-    }
-    case "probe": {
-      // Nothing is inserted, and the answer says whether a dialog has the keys.
-      const { isFilled, refusal } = await $.prompt.fill({ text: "", mode: "insert" });
-      return { outcome: "filled", filled: isFilled, refusal };
-    }
-    case "submit_prompt": {
-      const { drop } = await $.prompt.submit({ text: order.text, asUser: true });
-      return drop === undefined ? { outcome: "submitted" } : { outcome: "failed", why: drop };
-    }
-    default:
-      return { outcome: "failed", why: `this bridge does not know the order ${order.kind}` };
-  }
-};
 
 // An order belongs to the first who takes it, so that of several processes one carries it out, once.
 const follow = async ($, order) => {
@@ -148,22 +121,34 @@ const serve = async ($) => {
 };
 
 export const register = (on) => {
+  answerTools(on);
   on("session.start", async ($, e, next) => {
     // Without a person at the prompt an open call would hold the client's exit up.
     if (e.isInteractive) void serve($);
+    await giveTools($);
     return next(e);
   });
   on("classic.SessionStart", async ($, e, next) => {
+    // A conversation that is resumed has the reminders of its first turn.
+    conversation.isReminded = ["resume", "fork"].includes(e.source);
     report($, { fact: "session_started", source: e.source });
     reportUsage($, true);
     return next(e);
   });
   on("turn.start", async ($, e, next) => {
-    if (e.agentId === undefined) report($, { fact: "turn_started", turn: e.turnId });
+    if (e.agentId === undefined) {
+      conversation.turn = e.turnId;
+      report($, { fact: "turn_started", turn: e.turnId });
+    }
     return next(e);
   });
   on("turn.complete", async ($, e, next) => {
-    if (e.agentId === undefined) report($, { fact: "turn_ended", turn: e.turnId, reason: e.reason });
+    if (e.agentId === undefined) {
+      conversation.turn = undefined;
+      report($, { fact: "turn_ended", turn: e.turnId, reason: e.reason });
+      // What is said behind it is of the whole turn.
+      reportUsage($, false);
+    }
     return next(e);
   });
   on("session.measure", async ($, e, next) => {
@@ -176,6 +161,8 @@ export const register = (on) => {
     return next(e);
   });
   on("prompt.submit", async ($, e, next) => {
+    // With a typed prompt and with a command the client sends its reminders.
+    if (e.origin.kind === "composer" || e.command) conversation.isReminded = true;
     report($, { fact: "prompt_submitted", origin: e.origin.kind, text: e.text.slice(0, PROMPT_LIMIT) });
     return next(e);
   });

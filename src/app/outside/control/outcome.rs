@@ -1,6 +1,10 @@
 //! What an order by `ctl` comes to, for the person who gave it: what happens now, and what is theirs to do.
 
-use crate::app::{facts::blocked_by, model::Model, reboot::DEFER_TURNS};
+use crate::app::{
+    facts::blocked_by,
+    model::Model,
+    reboot::{DEFER_TURNS, in_place},
+};
 use crate::{api::wire::Control, keymap::Action};
 
 /// What this order has come to; the model is as it was left by it.
@@ -42,7 +46,12 @@ fn approved(model: &Model) -> String {
     let attempt = model.reboot.attempt.as_ref();
     let waits = attempt.is_some_and(|one| one.is_harmless() && !one.force);
     if blocks.is_empty() || !waits {
-        return "approved: the session ends now and the next begins (`pitstop status`)".to_owned();
+        let what = if in_place::is_chosen(model) {
+            "the conversation is replaced now"
+        } else {
+            "the session ends now and the next begins"
+        };
+        return format!("approved: {what} (`pitstop status`)");
     }
     format!(
         "approved: it reboots once this is over: {} (`pitstop ctl approve` again does not wait)",

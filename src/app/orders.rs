@@ -1,0 +1,130 @@
+//! Orders for the client's own side of the session: given, taken back, and ended once.
+//!
+//! ```text
+//!   give ──▶ open ──answer──▶ answered
+//!             ├── not taken in time, or taken back before that ──▶ not taken: nothing was done
+//!             └── taken, but not answered in time, or the agent is gone ──▶ may have been carried out
+//! ```
+//!
+//! Whether an order was taken is known where polls are answered, and nowhere else: so one whose time is over is taken back there,
+//! and the answer to that says how it ended. What follows from an end is for the feature that gave the order.
+
+use std::time::Duration;
+
+use crate::{
+    app::{
+        effect::Effect,
+        event::TimerId,
+        model::{
+            Model,
+            orders::{EndedOrder, OpenOrder, OrderEnd, OrderTime, Purpose},
+        },
+    },
+    bridge::{Order, OrderId, Outcome},
+};
+
+/// How long an order may wait to be taken. A bridge in force polls all the time and takes one within 20 ms, unless it is busy
+/// with the order before.
+pub const TAKEN_WITHIN: Duration = Duration::from_secs(2);
+
+/// Gives an order to the hosted session, which may take so long to answer it once it is taken.
+pub fn give(
+    model: &mut Model,
+    purpose: Purpose,
+    order: Order,
+    answered_within: Duration,
+) -> (OrderId, Vec<Effect>) {
+    let session = model.session.id;
+    let orders = &mut model.session.orders;
+    orders.last += 1;
+    let id = OrderId(orders.last);
+    let open = OpenOrder {
+        purpose,
+        session,
+        time: OrderTime::Take(answered_within),
+        gone: false,
+    };
+    orders.open.insert(id, open);
+    let place = Effect::OrderBridge { id, session, order };
+    let timer = Effect::SetTimer(TimerId::Order(id), TAKEN_WITHIN);
+    (id, vec![place, timer])
+}
+
+/// Whether an order for this is under way.
+#[must_use]
+pub fn is_open(model: &Model, purpose: Purpose) -> bool {
+    let mut open = model.session.orders.open.values();
+    open.any(|open| open.purpose == purpose)
+}
+
+/// Takes an order back: it ends as not taken, or goes on if a process has taken it already.
+pub fn take_back(model: &Model, id: OrderId) -> Vec<Effect> {
+    let open = model.session.orders.open.contains_key(&id);
+    open.then_some(Effect::CancelOrder(id))
+        .into_iter()
+        .collect()
+}
+
+/// The time of an order is over.
+pub fn timer(model: &mut Model, id: OrderId) -> Vec<Effect> {
+    if let Some(open) = model.session.orders.open.get_mut(&id)
+        && open.time == OrderTime::Answer
+    {
+        open.time = OrderTime::Over;
+    }
+    take_back(model, id)
+}
+
+/// The agent has ended: no order is answered any more.
+pub fn agent_gone(model: &mut Model) -> Vec<Effect> {
+    let open = model.session.orders.open.iter_mut();
+    open.map(|(id, open)| {
+        open.gone = true;
+        Effect::CancelOrder(*id)
+    })
+    .collect()
+}
+
+/// The client's side has answered an order.
+pub fn answered(model: &mut Model, id: OrderId, outcome: Outcome) -> Option<EndedOrder> {
+    end(model, id, OrderEnd::Answered(outcome))
+}
+
+/// An order was taken back, or could not be because it `was_taken`; how it ended by that, and what follows if it did not.
+pub fn cancelled(
+    model: &mut Model,
+    id: OrderId,
+    was_taken: bool,
+) -> (Option<EndedOrder>, Option<Effect>) {
+    if !was_taken {
+        return (end(model, id, OrderEnd::NotTaken), None);
+    }
+    let Some(open) = model.session.orders.open.get_mut(&id) else {
+        return (None, None);
+    };
+    if open.gone {
+        return (end(model, id, OrderEnd::Gone), None);
+    }
+    match open.time {
+        OrderTime::Take(answered_within) => {
+            open.time = OrderTime::Answer;
+            let timer = Effect::SetTimer(TimerId::Order(id), answered_within);
+            (None, Some(timer))
+        }
+        OrderTime::Answer => (None, None),
+        OrderTime::Over => (end(model, id, OrderEnd::Unanswered), None),
+    }
+}
+
+fn end(model: &mut Model, id: OrderId, end: OrderEnd) -> Option<EndedOrder> {
+    let OpenOrder {
+        purpose, session, ..
+    } = model.session.orders.open.remove(&id)?;
+    tracing::debug!(order = %id, ?purpose, "an order for the bridge has ended");
+    Some(EndedOrder {
+        id,
+        purpose,
+        session,
+        end,
+    })
+}

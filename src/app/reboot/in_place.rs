@@ -1,0 +1,298 @@
+//! The third way of a reboot: the handoff takes the place of the conversation inside the running client, by an order to its own
+//! side.
+//!
+//! ```text
+//!  safe moment ─► order ─► the client asks for the text ─► a sign that it is in force: the next iteration ─► the proof
+//!                   │                                  └─ the agent ends: its session is resumed as it left it
+//!                   └─ not taken, refused, or revoked before the client asked: nothing was changed
+//! ```
+//!
+//! Process, session and prompt box stay, and so does what the agent runs in the background. The text is handed out once. From
+//! then on the order cannot be taken back: whether it came into force is known by the hooks of the compaction, by the command
+//! that begins the turn, by the transcript, or by the order's answer, whichever is first.
+
+use std::time::Duration;
+
+use crate::{
+    agent::{AgentEvent, StartSource},
+    api::wire::AgentState,
+    bridge::{Order, OrderId, Outcome},
+};
+
+use super::{
+    moment, prepare,
+    steps::{enter, roll_back, waiting},
+};
+use crate::app::{
+    draft::checkpoint,
+    effect::Effect,
+    event::{TimerId, TranscriptFacts},
+    facts::{end_reason, goes_in_place, replace_refusal},
+    model::{
+        Model,
+        orders::{EndedOrder, OrderEnd, Purpose},
+        reboot::{Approval, Kind, Launch, NewAgent, Phase, Proof, Replacing},
+    },
+    orders,
+    reboot::iteration::{close_iteration, open_in_place},
+};
+
+pub use crate::app::facts::{goes_in_place as is_chosen, replace_refusal as refusal};
+
+/// How long the client may take from the order to its answer: it does it in a fifth of a second.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The command that begins the turn behind a replaced conversation, as a hook and the transcript have its name.
+const COMMAND: &str = "pitstop:go";
+
+/// Takes this way where it is offered, because the user prefers it.
+pub(super) fn prefer(model: &mut Model) {
+    match replace_refusal(model) {
+        Some(why) => take_fresh(model, &why),
+        None => {
+            if let Some(attempt) = &mut model.reboot.attempt {
+                attempt.kind = Kind::InPlace;
+            }
+        }
+    }
+}
+
+/// Why a reboot cannot be approved this way; one that `auto` approves takes a fresh session instead.
+pub(super) fn approval_refusal(model: &mut Model, approval: Approval) -> Option<String> {
+    if !goes_in_place(model) {
+        return None;
+    }
+    let why = replace_refusal(model)?;
+    if approval == Approval::Auto {
+        take_fresh(model, &why);
+        return None;
+    }
+    Some(format!("no reboot in place: {why}; w takes another way"))
+}
+
+/// The safe moment is there: looks whether it can still be done in place. One that `auto` has approved takes a fresh session
+/// instead, and so does one whose agent has ended; what a person has approved is not done in another way.
+pub(super) fn judge(model: &mut Model) -> Option<Vec<Effect>> {
+    let why = replace_refusal(model).filter(|_| goes_in_place(model))?;
+    if is_by_auto(model) || model.session.agent.state == AgentState::Exited {
+        take_fresh(model, &why);
+        return None;
+    }
+    Some(prepare::refuse(model, &why))
+}
+
+fn is_by_auto(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Auto))
+}
+
+fn take_fresh(model: &mut Model, why: &str) {
+    if let Some(attempt) = &mut model.reboot.attempt {
+        attempt.kind = Kind::Fresh;
+    }
+    model.info(format!(
+        "no reboot in place: {why}; a fresh session instead"
+    ));
+}
+
+/// Goes ahead: the order is given once that is on disk.
+pub(super) fn begin(model: &mut Model) -> Vec<Effect> {
+    let mut effects = enter(model, Phase::Replacing(Replacing::Pending));
+    effects.push(moment::begin());
+    model.reboot.begun.push(model.now);
+    effects.extend(checkpoint::at_reboot(model));
+    effects
+}
+
+/// What follows from how far it is.
+pub(super) fn replacing(model: &mut Model, now: &Replacing) -> Vec<Effect> {
+    match now {
+        Replacing::Pending => order(model),
+        Replacing::Refused(why) => refused(model, why),
+        Replacing::Gone(why) => roll_back(model, why),
+        Replacing::Ordered(_) | Replacing::Revoking(_) | Replacing::HandedOut { .. } => Vec::new(),
+    }
+}
+
+/// Nothing was changed. What `auto` has approved is done by a fresh session then, unless a person has said no by Esc.
+fn refused(model: &mut Model, why: &str) -> Vec<Effect> {
+    if is_by_auto(model) && !why.to_ascii_lowercase().contains("cancel") {
+        take_fresh(model, why);
+        return enter(model, waiting());
+    }
+    prepare::refuse(model, &format!("nothing was changed: {why}"))
+}
+
+fn order(model: &mut Model) -> Vec<Effect> {
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let interrupt = attempt.force;
+    let Some(handoff) = &attempt.handoff else {
+        return set(model, Replacing::Refused("there is no handoff".to_owned()));
+    };
+    let order = Order::ReplaceConversation {
+        text: handoff.text.clone(),
+        nonce: handoff.marker.nonce.clone(),
+        interrupt,
+    };
+    let (id, effects) = orders::give(model, Purpose::Replace, order, ANSWERED_WITHIN);
+    set(model, Replacing::Ordered(id));
+    effects
+}
+
+fn now(model: &Model) -> Option<&Replacing> {
+    match &model.reboot.attempt.as_ref()?.phase {
+        Phase::Replacing(now) => Some(now),
+        _ => None,
+    }
+}
+
+fn set(model: &mut Model, next: Replacing) -> Vec<Effect> {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Phase::Replacing(now) = &mut attempt.phase
+    {
+        *now = next;
+    }
+    Vec::new()
+}
+
+/// The client has the text.
+pub fn handed_out(model: &mut Model, id: OrderId) -> Vec<Effect> {
+    let ours = matches!(now(model), Some(Replacing::Ordered(order) | Replacing::Revoking(order)) if *order == id);
+    if ours {
+        await_sign(model, id)
+    } else {
+        Vec::new()
+    }
+}
+
+/// Nothing more is known to come than a sign or the proof.
+fn await_sign(model: &mut Model, order: OrderId) -> Vec<Effect> {
+    let overdue = false;
+    set(model, Replacing::HandedOut { order, overdue });
+    verify(model)
+}
+
+fn verify(model: &Model) -> Vec<Effect> {
+    let timeout = model.config.reboot.verify_timeout;
+    let epoch = model.reboot.attempt.as_ref().map(|attempt| attempt.epoch);
+    epoch
+        .map(|epoch| Effect::SetTimer(TimerId::Verify(epoch), timeout))
+        .into_iter()
+        .collect()
+}
+
+/// The order has ended.
+pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
+    let id = ended.id;
+    let handed_out = match now(model) {
+        Some(Replacing::Ordered(order)) if *order == id => false,
+        Some(Replacing::HandedOut { order, .. }) if *order == id => true,
+        _ => return Vec::new(),
+    };
+    match &ended.end {
+        OrderEnd::Answered(Outcome::Replaced) => {
+            if !handed_out {
+                await_sign(model, id);
+            }
+            replaced(model)
+        }
+        // Esc in the middle of it, a turn or a dialog in its way.
+        OrderEnd::Answered(Outcome::Failed(why)) => set(model, Replacing::Refused(why.clone())),
+        OrderEnd::Answered(other) => {
+            tracing::warn!(
+                ?other,
+                "the order to replace the conversation has another answer"
+            );
+            Vec::new()
+        }
+        OrderEnd::NotTaken => {
+            let why = "the client has not taken the order".to_owned();
+            set(model, Replacing::Refused(why))
+        }
+        OrderEnd::Unanswered if !handed_out => {
+            set(model, Replacing::Revoking(id));
+            vec![Effect::RevokeOrder(id)]
+        }
+        // The text is with the client, or its process is gone: that is heard by other ways.
+        OrderEnd::Unanswered | OrderEnd::Gone => Vec::new(),
+    }
+}
+
+/// The order was revoked before the client had the text, or could not be any more.
+pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) -> Vec<Effect> {
+    if now(model) != Some(&Replacing::Revoking(id)) {
+        return Vec::new();
+    }
+    if in_time {
+        let why = "the client has not begun in time".to_owned();
+        return set(model, Replacing::Refused(why));
+    }
+    await_sign(model, id)
+}
+
+/// The agent has ended meanwhile.
+pub(super) fn agent_ended(replacing: &mut Replacing, how: &str) {
+    let why = match replacing {
+        Replacing::HandedOut { .. } | Replacing::Revoking(_) => {
+            format!("the agent ended while its conversation was being replaced: {how}")
+        }
+        _ => format!("the agent ended before its conversation was replaced: {how}"),
+    };
+    *replacing = Replacing::Gone(why);
+}
+
+/// Whether this prompt is the command that begins the turn behind the handoff.
+pub(super) fn is_go(prompt: &str, nonce: &str) -> bool {
+    !nonce.is_empty() && prompt.contains(COMMAND) && prompt.contains(nonce)
+}
+
+/// A hook may be a sign that the conversation is replaced.
+pub fn hook_seen(model: &mut Model, event: &AgentEvent) -> Vec<Effect> {
+    let attempt = model.reboot.attempt.as_ref();
+    let handoff = attempt.and_then(|attempt| attempt.handoff.as_ref());
+    let is_sign = match event {
+        AgentEvent::Compacted { .. } => true,
+        AgentEvent::SessionStarted { source, .. } => *source == StartSource::Compact,
+        AgentEvent::PromptSubmitted { prompt, .. } => {
+            handoff.is_some_and(|handoff| is_go(prompt, &handoff.marker.nonce))
+        }
+        _ => false,
+    };
+    if is_sign { replaced(model) } else { Vec::new() }
+}
+
+/// The transcript has a boundary more than before: that may be the sign.
+pub fn transcript_read(model: &mut Model, facts: &TranscriptFacts) -> Vec<Effect> {
+    let before = &model.session.transcript;
+    if before.whole && facts.whole && facts.compactions > before.compactions {
+        replaced(model)
+    } else {
+        Vec::new()
+    }
+}
+
+/// The conversation is replaced: the next iteration begins.
+pub fn replaced(model: &mut Model) -> Vec<Effect> {
+    if !matches!(now(model), Some(Replacing::HandedOut { .. })) {
+        return Vec::new();
+    }
+    let Some(attempt) = &model.reboot.attempt else {
+        return Vec::new();
+    };
+    let cause = attempt.cause;
+    let text = attempt.handoff.as_ref().map(|one| one.text.clone());
+    let mut effects = close_iteration(model, end_reason(model));
+    open_in_place(model, cause);
+    let iteration = model.session.iteration;
+    effects.push(Effect::ContinuePane(iteration));
+    effects.extend(text.map(|text| Effect::SaveHandoff { iteration, text }));
+    let agent = NewAgent {
+        launch: Launch::Running,
+        proof: Proof::Awaited,
+    };
+    effects.extend(enter(model, Phase::Verifying(agent)));
+    effects.extend(verify(model));
+    effects
+}

@@ -1,0 +1,491 @@
+//! A reboot in place: the handoff takes the place of the conversation inside the running client.
+
+use crate::{
+    app::{
+        event::BridgeEvent,
+        reboot::{blocked_by, in_place},
+    },
+    bridge::{Draft, Fact, Order, OrderId, Outcome, Said},
+    config::RebootWay,
+};
+
+use super::*;
+
+/// The order to replace the conversation, if it was given: its number, the text, and whether it interrupts the turn.
+fn replaces(effects: &[Effect]) -> Option<(OrderId, String, bool)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::OrderBridge {
+            id,
+            order: Order::ReplaceConversation {
+                text, interrupt, ..
+            },
+            ..
+        } => Some((*id, text.clone(), *interrupt)),
+        _ => None,
+    })
+}
+
+fn continued(effects: &[Effect]) -> Option<u64> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::ContinuePane(iteration) => Some(iteration.get()),
+        _ => None,
+    })
+}
+
+impl Bench {
+    /// A session with the bridge in force and a figure, whose review stands at the way in place.
+    fn reviewed_in_place(&mut self) {
+        self.used(155_000);
+        self.press(KeyCode::F(5));
+        self.git();
+        self.press(KeyCode::Char('w'));
+        assert!(in_place::is_chosen(&self.model));
+    }
+
+    /// Goes as far as the order; its number, and the text.
+    fn replacing(&mut self) -> (OrderId, String) {
+        self.reviewed_in_place();
+        let effects = self.press(KeyCode::Enter);
+        assert_eq!(signals(&effects), [], "the agent is not ended");
+        let (id, text, interrupt) = replaces(&effects).expect("the order is given");
+        assert!(!interrupt);
+        (id, text)
+    }
+
+    /// The client has the text.
+    fn handed_out(&mut self) -> OrderId {
+        let (id, _) = self.replacing();
+        self.bridge_says(OLD, Said::HandedOut(id));
+        assert_eq!(self.step(), Some(Step::Delivering));
+        assert_eq!(self.model.session.iteration.get(), 1, "no sign of it yet");
+        id
+    }
+
+    fn compacted(&mut self) -> Vec<Effect> {
+        self.tell(Event::Agent(AgentEvent::Compacted {
+            session: session(OLD),
+        }))
+    }
+
+    /// The turn behind the handoff begins.
+    fn gone_on(&mut self) -> Vec<Effect> {
+        self.prompted(OLD, "/pitstop:go 00000002")
+    }
+
+    fn answered(&mut self, id: OrderId, outcome: Outcome) -> Vec<Effect> {
+        self.bridge_says(OLD, Said::Answered(id, outcome))
+    }
+
+    fn unanswered(&mut self, id: OrderId) -> Vec<Effect> {
+        let cancelled = |was_taken| Event::Bridge(BridgeEvent::Cancelled { id, was_taken });
+        self.tell(Event::TimerFired(TimerId::Order(id)));
+        self.tell(cancelled(true));
+        self.tell(Event::TimerFired(TimerId::Order(id)));
+        self.tell(cancelled(true))
+    }
+
+    fn notice(&self) -> &str {
+        let last = self.model.view.notices.back();
+        last.map_or("", |notice| &notice.text)
+    }
+
+    fn boundaries(&mut self, compactions: u64) -> Vec<Effect> {
+        let facts = Box::new(crate::app::event::TranscriptFacts {
+            compactions,
+            whole: true,
+            ..Default::default()
+        });
+        let session = session(OLD);
+        self.tell(Event::Read(ReadEvent::Transcript { session, facts }))
+    }
+}
+
+#[test]
+fn the_conversation_is_replaced_inside_the_running_client() {
+    let mut bench = Bench::bridged();
+    bench.boundaries(3);
+    let (id, text) = bench.replacing();
+    let shown = bench.model.draft.handoff.current().text.clone();
+    assert_eq!(text, shown, "what was reviewed is what is handed out");
+    let process = bench.model.session.agent.process.clone();
+    bench.bridge_says(OLD, Said::HandedOut(id));
+    let effects = bench.compacted();
+    assert_eq!(continued(&effects), Some(2));
+    assert_eq!(starts(&effects), []);
+    let saved = |effect: &Effect| matches!(effect, Effect::SaveHandoff { iteration, .. } if iteration.get() == 2);
+    assert!(effects.iter().any(saved));
+    assert_eq!(bench.step(), Some(Step::Verifying));
+    bench.spawned(3);
+    bench.resumed(OLD);
+    bench.boundaries(4);
+    // A status line that was on its way.
+    bench.used(155_000);
+    assert_eq!(bench.model.used(), None);
+    bench.gone_on();
+    assert_eq!(bench.step(), None);
+    bench.used(155_000);
+    assert_eq!(bench.model.used(), None);
+    bench.used(21_000);
+    bench.answered(id, Outcome::Replaced);
+    assert_eq!(
+        bench.journaled,
+        [
+            Step::Armed,
+            Step::Drafting,
+            Step::Review,
+            Step::Preparing,
+            Step::Waiting,
+            Step::Delivering,
+            Step::Verifying,
+            Step::Done
+        ]
+    );
+    let model = &bench.model;
+    assert_eq!(model.session.id, session(OLD));
+    assert_eq!(
+        (model.session.iteration.get(), model.session.pane.get()),
+        (2, 1)
+    );
+    assert_eq!(model.session.agent.process, process);
+    assert_eq!(model.session.agent.turns, 0);
+    assert_eq!(bench.state(), AgentState::Busy);
+    assert_eq!(model.session.compactions.count(), 0, "it is our own");
+    let iterations = model.lineage.iterations();
+    assert_eq!(iterations[0].end_reason, Some(EndReason::ContextLimit));
+    assert_eq!(iterations[0].tokens_at_end, Some(Tokens(155_000)));
+    let record = iterations[1].reboot.as_ref().unwrap();
+    assert_eq!((record.way, record.verified), (Way::InPlace, true));
+    assert_eq!(record.nonce.as_deref(), Some("00000002"));
+    assert_eq!(record.old_session, record.new_session);
+    assert_eq!(iterations[1].tokens_at_birth, Some(Tokens(21_000)));
+    assert_eq!(model.reboot.new_ids.nonce, "00000003", "for the next one");
+}
+
+#[test]
+fn each_sign_serves_and_the_bridge_lives_on_with_its_process() {
+    let signs: [fn(&mut Bench, OrderId) -> Vec<Effect>; 5] = [
+        |bench, _| bench.compacted(),
+        |bench, _| bench.gone_on(),
+        |bench, id| bench.answered(id, Outcome::Replaced),
+        |bench, _| bench.boundaries(1),
+        |bench, _| {
+            let source = "compact".to_owned();
+            bench.bridge_says(OLD, Said::Fact(Fact::SessionStarted { source }))
+        },
+    ];
+    for sign in signs {
+        let mut bench = Bench::bridged();
+        bench.boundaries(0);
+        let id = bench.handed_out();
+        let effects = sign(&mut bench, id);
+        assert_eq!(continued(&effects), Some(2), "{effects:?}");
+        bench.gone_on();
+        assert_eq!(bench.step(), None);
+        assert!(bench.model.session.agent.bridge.of(session(OLD)).is_some());
+        // Its watch is of the process, and so is the word of its end.
+        let iteration = bench.model.session.pane;
+        let again = bench.tell(Event::TimerFired(TimerId::Bridge(iteration)));
+        assert!(
+            matches!(again[0], Effect::SetTimer(TimerId::Bridge(_), _)),
+            "{again:?}"
+        );
+        bench.tell(Event::Pane(PaneEvent::Exited {
+            iteration,
+            exit: Exit::Code(0),
+        }));
+        assert_eq!(bench.state(), AgentState::Exited);
+        assert!(!bench.model.lineage.iterations()[1].is_open());
+    }
+}
+
+#[test]
+fn the_draft_and_what_runs_in_the_background_do_not_hold_it_up() {
+    let mut bench = Bench::bridged();
+    let draft = Draft {
+        text: "half\na\nthought".into(),
+        cursor: 3,
+    };
+    bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(draft.clone())));
+    bench.prompt_box(holds("half\na\nthought"));
+    bench.prompted(OLD, "work");
+    bench.tell(Event::Agent(AgentEvent::TurnEnded {
+        session: session(OLD),
+        last_message: None,
+        background: in_background(&["a"]),
+        transcript_path: None,
+    }));
+    bench.used(155_000);
+    bench.press(KeyCode::F(5));
+    bench.git();
+    assert_eq!(blocked_by(&bench.model), ["background task"]);
+    bench.press(KeyCode::Char('w'));
+    assert_eq!(blocked_by(&bench.model), Vec::<&str>::new());
+    let effects = bench.press(KeyCode::Enter);
+    let (id, ..) = replaces(&effects).expect("the order is given");
+    let touches = |effect: &Effect| matches!(effect, Effect::KeepDraft(_) | Effect::ReadPromptBox);
+    assert!(!effects.iter().any(touches), "{effects:?}");
+    bench.bridge_says(OLD, Said::HandedOut(id));
+    bench.compacted();
+    let heard = &bench.model.session.agent.bridge.heard;
+    assert_eq!(heard.draft, Some(draft));
+    assert_eq!(bench.model.reboot.unsent, None);
+    assert!(!bench.model.session.agent.background.is_empty());
+}
+
+#[test]
+fn what_is_refused_has_changed_nothing() {
+    for why in ["a dialog is open", "Compaction canceled"] {
+        let mut bench = Bench::bridged();
+        let id = bench.handed_out();
+        bench.answered(id, Outcome::Failed(why.to_owned()));
+        assert_eq!(bench.step(), None);
+        assert!(bench.notice().contains("nothing was changed"));
+        assert!(bench.notice().contains(why), "{}", bench.notice());
+        assert_eq!(bench.model.session.iteration.get(), 1);
+        assert_eq!(bench.state(), AgentState::Idle);
+        assert_eq!(bench.journaled.last(), Some(&Step::Failed));
+        // What the client does by itself after that is its own.
+        assert_eq!(continued(&bench.compacted()), None);
+        assert_eq!(bench.model.session.compactions.count(), 1);
+    }
+}
+
+#[test]
+fn a_running_turn_is_waited_for_and_a_second_approval_interrupts_it() {
+    let mut bench = Bench::bridged();
+    bench.prompted(OLD, "work");
+    bench.reviewed_in_place();
+    let effects = bench.press(KeyCode::Enter);
+    assert_eq!(replaces(&effects), None);
+    assert_eq!(bench.step(), Some(Step::Waiting));
+    bench.press(KeyCode::F(5));
+    let effects = bench.press(KeyCode::Enter);
+    let (_, _, interrupt) = replaces(&effects).expect("the order is given");
+    assert!(interrupt);
+    assert!(!effects.contains(&Effect::Type(b"\x1b".to_vec())));
+}
+
+#[test]
+fn an_order_that_is_not_taken_has_changed_nothing() {
+    let mut bench = Bench::bridged();
+    let (id, _) = bench.replacing();
+    let was_taken = false;
+    bench.tell(Event::Bridge(BridgeEvent::Cancelled { id, was_taken }));
+    assert_eq!(bench.step(), None);
+    assert!(bench.notice().contains("nothing was changed"));
+}
+
+#[test]
+fn an_order_without_an_answer_is_revoked_or_its_proof_awaited() {
+    for in_time in [true, false] {
+        let mut bench = Bench::bridged();
+        let (id, _) = bench.replacing();
+        let effects = bench.unanswered(id);
+        assert!(effects.contains(&Effect::RevokeOrder(id)), "{effects:?}");
+        let effects = bench.tell(Event::Bridge(BridgeEvent::Revoked { id, in_time }));
+        if in_time {
+            assert_eq!(bench.step(), None);
+            assert!(bench.notice().contains("nothing was changed"));
+            continue;
+        }
+        let timer = effects.iter().find_map(|effect| match effect {
+            Effect::SetTimer(id @ TimerId::Verify(_), _) => Some(*id),
+            _ => None,
+        });
+        bench.wait(Duration::from_secs(20));
+        bench.tell(Event::TimerFired(timer.expect("the proof has its time")));
+        assert!(bench.notice().contains("not confirmed"));
+        assert_eq!(bench.step(), Some(Step::Delivering));
+        bench.gone_on();
+        assert_eq!(bench.step(), None, "a late proof counts");
+        assert_eq!(bench.model.session.iteration.get(), 2);
+    }
+}
+
+#[test]
+fn an_answer_that_is_lost_is_not_missed() {
+    let mut bench = Bench::bridged();
+    let id = bench.handed_out();
+    let effects = bench.unanswered(id);
+    assert!(!effects.contains(&Effect::RevokeOrder(id)));
+    bench.gone_on();
+    assert_eq!(
+        (bench.step(), bench.model.session.iteration.get()),
+        (None, 2)
+    );
+}
+
+#[test]
+fn an_agent_that_dies_is_resumed_in_its_session() {
+    for handed_out in [false, true] {
+        let mut bench = Bench::bridged();
+        if handed_out {
+            bench.handed_out();
+        } else {
+            bench.replacing();
+        }
+        let start = starts(&bench.exited(1)).remove(0);
+        assert_eq!(
+            (start.session, start.resume, start.prompt),
+            (session(OLD), true, None)
+        );
+        bench.spawned(3);
+        bench.resumed(OLD);
+        assert_eq!(bench.step(), None);
+        assert_eq!(bench.model.session.pane.get(), 2);
+        assert!(bench.notice().contains("as the client left it"));
+    }
+}
+
+#[test]
+fn an_agent_that_dies_behind_the_replacement_is_resumed_with_its_record() {
+    let mut bench = Bench::bridged();
+    bench.handed_out();
+    bench.compacted();
+    bench.spawned(3);
+    let iteration = bench.model.session.pane;
+    let exit = Exit::Code(1);
+    let effects = bench.tell(Event::Pane(PaneEvent::Exited { iteration, exit }));
+    assert_eq!(starts(&effects)[0].session, session(OLD));
+    let iterations = bench.model.lineage.iterations();
+    let record = iterations[1].reboot.as_ref().expect("it was replaced");
+    assert_eq!((record.way, record.verified), (Way::InPlace, false));
+    assert_eq!(iterations[1].end_reason, Some(EndReason::Crash));
+}
+
+#[test]
+fn without_the_bridge_it_is_refused_with_the_reason() {
+    let mut bench = Bench::new();
+    let by = Event::ControlAsked {
+        call: CallId(1),
+        control: Control::RebootBy(Way::InPlace),
+    };
+    let effects = bench.tell(by);
+    assert!(
+        matches!(&effects[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("bridge")),
+        "{effects:?}"
+    );
+    assert_eq!(bench.step(), None);
+    // In the review it has no place in the round.
+    bench.press(KeyCode::F(5));
+    bench.press(KeyCode::Char('w'));
+    assert!(!in_place::is_chosen(&bench.model));
+}
+
+#[test]
+fn a_preference_for_it_gives_way_to_a_fresh_session_and_says_why() {
+    let mut bench = Bench::new();
+    bench.model.config.reboot.way = RebootWay::InPlace;
+    bench.press(KeyCode::F(5));
+    assert!(!in_place::is_chosen(&bench.model));
+    assert!(bench.notice().contains("a fresh session instead"));
+
+    let mut bench = Bench::bridged();
+    bench.model.config.reboot.way = RebootWay::InPlace;
+    bench.press(KeyCode::F(5));
+    assert!(in_place::is_chosen(&bench.model));
+    // The round: in place, trim, fresh.
+    let kind = |bench: &Bench| bench.model.reboot.attempt.as_ref().unwrap().kind;
+    bench.press(KeyCode::Char('w'));
+    assert_eq!(kind(&bench), Kind::Trim);
+    bench.press(KeyCode::Char('w'));
+    assert_eq!(kind(&bench), Kind::Fresh);
+    bench.press(KeyCode::Char('t'));
+    assert_eq!(kind(&bench), Kind::Trim);
+    bench.press(KeyCode::Char('t'));
+    assert_eq!(kind(&bench), Kind::Fresh);
+}
+
+#[test]
+fn an_automatic_one_that_the_client_refuses_takes_a_fresh_session() {
+    let mut bench = Bench::bridged();
+    bench.model.config.reboot.way = RebootWay::InPlace;
+    bench.model.config.reboot.auto_delay = Duration::ZERO;
+    bench.model.reboot.mode = RebootMode::Auto;
+    bench.prompted(OLD, "work");
+    bench.turn_ended(OLD);
+    let mut effects = bench.used(155_000);
+    effects.extend(bench.git());
+    let (id, ..) = replaces(&effects).expect("the order is given");
+    let why = "compaction is disabled".to_owned();
+    let effects = bench.answered(id, Outcome::Failed(why));
+    assert!(bench.notice().contains("a fresh session instead"));
+    let effects = bench.read_draft(&effects);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
+}
+
+impl Bench {
+    /// A reboot in place is done.
+    fn replaced() -> Self {
+        let mut bench = Self::bridged();
+        bench.handed_out();
+        bench.compacted();
+        bench.spawned(3);
+        bench.gone_on();
+        bench.turn_ended(OLD);
+        assert_eq!(bench.step(), None);
+        bench
+    }
+
+    /// The client's side reads an empty prompt box.
+    fn read_draft(&mut self, effects: &[Effect]) -> Vec<Effect> {
+        let read = effects.iter().find_map(|effect| match effect {
+            Effect::OrderBridge {
+                id,
+                order: Order::ReadDraft,
+                ..
+            } => Some(*id),
+            _ => None,
+        });
+        let read = read.expect("the prompt box is read");
+        self.answered(read, Outcome::Draft(Draft::default()))
+    }
+}
+
+fn undo() -> Event {
+    Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Undo,
+    }
+}
+
+#[test]
+fn an_undo_resumes_a_copy_of_the_conversation_before() {
+    let mut bench = Bench::replaced();
+    let effects = bench.tell(undo());
+    let made = bench.prepared.last().and_then(|one| one.copy.clone());
+    let copy = made.expect("the copy is made before the agent is ended");
+    assert_eq!((copy.from, copy.nonce.as_str()), (session(OLD), "00000002"));
+    let effects = bench.read_draft(&effects);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
+    let iteration = bench.model.session.pane;
+    let exit = Exit::Code(0);
+    let start = starts(&bench.tell(Event::Pane(PaneEvent::Exited { iteration, exit }))).remove(0);
+    assert_eq!((start.session, start.resume), (copy.to, true));
+    assert_ne!(copy.to, bench.model.reboot.new_ids.session);
+    let iterations = bench.model.lineage.iterations();
+    assert_eq!(iterations[2].parent, Some(iterations[0].iteration));
+    assert_eq!(bench.model.session.pane, iterations[2].iteration);
+}
+
+#[test]
+fn an_undo_whose_copy_cannot_be_made_leaves_the_agent_alone() {
+    let mut bench = Bench::replaced();
+    bench.missing = Some("no such handoff".to_owned());
+    let effects = bench.tell(undo());
+    assert_eq!(signals(&effects), []);
+    assert_eq!((bench.step(), bench.state()), (None, AgentState::Idle));
+    assert!(bench.notice().contains("no such handoff"));
+}
+
+#[test]
+fn the_history_brings_back_a_conversation_that_was_replaced() {
+    let mut bench = Bench::replaced();
+    bench.press(KeyCode::F(6));
+    bench.press(KeyCode::Char('R'));
+    assert!(bench.notice().contains("the present session"));
+    bench.press(KeyCode::Down);
+    bench.press(KeyCode::Char('R'));
+    let made = bench.prepared.last().and_then(|one| one.copy.clone());
+    assert_eq!(made.map(|copy| copy.from), Some(session(OLD)));
+}

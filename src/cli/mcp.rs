@@ -1,0 +1,176 @@
+//! `pitstop mcp`: the agent's tools for a client that runs no mods, by the Model Context Protocol on standard input and output.
+//!
+//! ```text
+//!   client ── tools/call ──▶ pitstop mcp ── POST /tools/{name}, by the observe right ──▶ control socket
+//! ```
+//!
+//! It knows nothing by itself: each call is answered by the supervisor, and with none there the agent hears that as the error.
+
+use std::{path::PathBuf, sync::Arc, time::Instant};
+
+use clap::Args;
+use rmcp::{
+    ErrorData, ServerHandler, ServiceExt as _,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+        JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+        Tool,
+    },
+    service::{RequestContext, RoleServer},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{hook, out};
+use crate::{
+    api::{
+        client::ApiClient,
+        wire::{ErrorBody, ToolReply},
+    },
+    bridge::TOOLS,
+    clean::chain,
+};
+
+/// How long the supervisor may take to answer a call.
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Serve the agent's tools over MCP, on standard input and output.
+///
+/// pitstop adds this server to the session of a client that runs no mods. The tools are `context`, `note`, `decision`, `done`,
+/// `handoff_preview` and `request_reboot`; the last one only asks you.
+#[derive(Args, Clone, Debug)]
+pub struct McpArgs {
+    /// The iteration whose agent is served; calls are refused once it is over
+    #[arg(long, value_name = "N")]
+    pub iteration: Option<u64>,
+    /// The file with the right to report, instead of the one of this directory
+    #[arg(long, value_name = "FILE")]
+    pub observe: Option<PathBuf>,
+}
+
+/// Runs the command; returns the exit code.
+#[must_use]
+pub fn run(args: &McpArgs) -> i32 {
+    let served = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map(|runtime| {
+            let served = runtime.block_on(serve(args.clone()));
+            // A read of standard input that is under way must not keep us.
+            runtime.shutdown_background();
+            served
+        });
+    match served {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => {
+            out::complain(&error, "");
+            out::FAILED
+        }
+        Err(error) => {
+            out::complain(&chain(&error), "");
+            out::FAILED
+        }
+    }
+}
+
+async fn serve(args: McpArgs) -> Result<(), String> {
+    let tools = Tools {
+        list: listed(),
+        args,
+    };
+    let service = tools
+        .serve(rmcp::transport::stdio_pipes())
+        .await
+        .map_err(|error| chain(&error))?;
+    // The client has closed its end.
+    service.waiting().await.map_err(|error| chain(&error))?;
+    Ok(())
+}
+
+/// A tool as it stands in the list that both ways share.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    name: String,
+    description: String,
+    input_schema: JsonObject,
+}
+
+fn listed() -> Vec<Tool> {
+    let list: Vec<Listed> = serde_json::from_str(TOOLS).unwrap_or_default();
+    list.into_iter()
+        .map(|tool| Tool::new(tool.name, tool.description, Arc::new(tool.input_schema)))
+        .collect()
+}
+
+/// The server.
+#[derive(Clone)]
+struct Tools {
+    list: Vec<Tool>,
+    args: McpArgs,
+}
+
+impl Tools {
+    /// What the supervisor says to a call; the error is for the agent, too.
+    fn ask(&self, name: &str, input: &JsonObject) -> Result<String, String> {
+        let file = self.args.observe.as_ref().map(|file| file.as_os_str());
+        let unanswered = || {
+            "pitstop does not answer, nothing was kept: write it into .pitstop/scratchpad.md instead"
+                .to_owned()
+        };
+        let file = hook::observe_file(file).ok_or_else(unanswered)?;
+        let client = ApiClient::from_observe_file(&file).map_err(|_| unanswered())?;
+        let body = json!({ "iteration": self.args.iteration, "input": input }).to_string();
+        let answer = client
+            .post(
+                &format!("/tools/{name}"),
+                body.as_bytes(),
+                Instant::now() + LIMIT,
+            )
+            .map_err(|_| unanswered())?;
+        if answer.status == 200 {
+            let reply: Result<ToolReply, _> = serde_json::from_slice(&answer.body);
+            return reply.map(|reply| reply.text).map_err(|_| unanswered());
+        }
+        let refused: Result<ErrorBody, _> = serde_json::from_slice(&answer.body);
+        Err(refused.map_or_else(|_| unanswered(), |refused| refused.error))
+    }
+}
+
+impl ServerHandler for Tools {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("pitstop", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.list.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        // It goes into a path: only what is listed may.
+        if !self.list.iter().any(|tool| tool.name == request.name) {
+            let error = format!("there is no tool {:?}", request.name);
+            return Err(ErrorData::invalid_params(error, None));
+        }
+        let (tools, name) = (self.clone(), request.name);
+        let input = request.arguments.unwrap_or_default();
+        // The client of the socket waits on its thread.
+        let said = tokio::task::spawn_blocking(move || tools.ask(&name, &input)).await;
+        let said = said.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(match said {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+            Err(error) => CallToolResult::error(vec![ContentBlock::text(error)]),
+        }
+        .into())
+    }
+}
