@@ -267,7 +267,12 @@ fn every_kind_is_submitted_once(busy: Busy) {
         let began = Instant::now();
         let _hogs = (busy == Busy::Hogs).then(Hogs::two);
         while !while_busy(busy, client, || say(&supervisor, &text)) {
-            assert!(began.elapsed() < SOON, "never a safe moment");
+            assert!(
+                began.elapsed() < SOON,
+                "never a safe moment:\n{}\n{}",
+                supervisor.screen(),
+                supervisor.log()
+            );
             safe(&supervisor);
         }
         sent.push(text);
