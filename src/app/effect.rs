@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     api::wire::{News, Reply},
     autopilot::RunNews,
-    bridge::{Order, OrderId},
+    bridge::{CompactionId, Decision, Order, OrderId},
     lineage::{
         Cause, Iteration, IterationId, Meta, RunId, Way, checkpoint::Checkpoint,
         journal::JournalEntry, metrics::TurnFigures,
@@ -93,6 +93,13 @@ pub enum Effect {
     CancelOrder(OrderId),
     /// Take the order to replace the conversation back, unless the client has the text; `BridgeEvent::Revoked` comes back.
     RevokeOrder(OrderId),
+    /// Tell the client what is left of its conversation by a compaction that it has asked about.
+    DecideCompaction {
+        /// Which one.
+        id: CompactionId,
+        /// What.
+        decision: Decision,
+    },
     /// Keep this version of the scratchpad.
     KeepVersion(Version),
     /// Read the recording of an iteration, of this run or an earlier one.

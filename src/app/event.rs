@@ -433,6 +433,8 @@ pub enum TimerId {
     Quiet,
     /// `auto` mode goes ahead.
     AutoDelay(u64),
+    /// A person may answer a compaction for a while; the number says which.
+    Compaction(u64),
     /// The warm-up prompt is due.
     WarmUp(u64),
     /// A summary is to be ordered, or is late.
@@ -505,6 +507,8 @@ pub struct TranscriptFacts {
     pub whole: bool,
     /// The latest prompt.
     pub last_prompt: Option<String>,
+    /// The first line of the latest prompt that is a handoff.
+    pub handoff: Option<String>,
     /// Lines that could not be read and were skipped.
     pub skipped: u64,
     /// Signals in what the assistant has said since the facts before these, in order.

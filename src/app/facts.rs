@@ -10,6 +10,7 @@ use crate::{
     autopilot::{Spent, prompt},
     bridge::Link,
     clock::At,
+    config::RebootMode,
     guard::{Figure, Source, Threshold},
     lineage::{Cause, EndReason, Iteration, TokenTotals, Way},
     transcript::Tokens,
@@ -21,7 +22,7 @@ use crate::app::{
     model::{
         Model,
         activity::TitleState,
-        reboot::{Approval, Kind, Phase},
+        reboot::{Approval, Held, Kind, Phase},
         unsent::Unsent,
     },
 };
@@ -116,6 +117,32 @@ pub fn replace_refusal(model: &Model) -> Option<String> {
 pub fn goes_in_place(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     attempt.is_some_and(|attempt| attempt.kind == Kind::InPlace)
+}
+
+/// The compaction in which the client waits for a decision.
+pub(in crate::app) fn held(model: &Model) -> Option<&Held> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    attempt.held.as_ref().filter(|held| !held.answered)
+}
+
+/// Whether the client waits in a compaction.
+#[must_use]
+pub fn holds_compaction(model: &Model) -> bool {
+    held(model).is_some()
+}
+
+/// How long a person may answer it still, while nobody has.
+#[must_use]
+pub fn answer_left(model: &Model) -> Option<Duration> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    let until = held(model)?.until;
+    let unanswered = attempt.approved.is_none();
+    unanswered.then(|| until.saturating_sub(model.now.since_start))
+}
+
+/// Whether a compaction is answered without asking a person.
+pub(in crate::app) fn answers_at_once(model: &Model) -> bool {
+    model.reboot.mode == RebootMode::Auto || model.autopilot.is_some()
 }
 
 /// Whether the conversation is replaced and the turn behind it has not begun: figures that come now are of the one before.

@@ -300,6 +300,7 @@ fn timer(model: &mut Model, id: TimerId) -> Vec<Effect> {
         TimerId::StopTimeout(epoch) => ending::signal_over(model, epoch),
         TimerId::Enter(epoch) => say::timer(model, epoch),
         TimerId::AutoDelay(epoch) => reboot::tick(model, epoch),
+        TimerId::Compaction(epoch) => reboot::compaction::timer(model, epoch),
         TimerId::Verify(_) | TimerId::WarmUp(_) => reboot::timer(model, id),
         TimerId::Replay(epoch) => replay::tick(model, epoch),
         TimerId::Summary(epoch) => summary::timer(model, epoch),

@@ -20,6 +20,7 @@
 //! under way. It looks only at what is true now, so facts may arrive in any order: the proof of delivery
 //! may come before the step that waits for it.
 
+pub mod compaction;
 pub mod ending;
 pub mod in_place;
 pub mod iteration;
@@ -31,6 +32,7 @@ pub mod unsent;
 
 mod automatic;
 mod banner;
+mod held;
 mod prepare;
 mod steps;
 
@@ -51,11 +53,11 @@ use crate::app::{
     draft::{handoff, summary},
     effect::Effect,
     event::{Exit, TimerId},
-    facts::{editor_refusal, is_calm, is_text_under_way},
+    facts::{editor_refusal, holds_compaction, is_calm, is_text_under_way},
     model::{
         Model, Overlay,
         reading::Reading,
-        reboot::{Launch, Phase, Prepared, Proof, Replaced, WITHDRAWN},
+        reboot::{Launch, Phase, Prepared, Proof, Replaced, Replacing, WITHDRAWN},
         trim::Preview,
     },
 };
@@ -102,6 +104,7 @@ impl Attempt {
             force: false,
             handoff: None,
             trimmed: None,
+            held: None,
             failure: None,
             epoch,
         }
@@ -380,13 +383,15 @@ fn open_review(model: &mut Model) -> Vec<Effect> {
 /// The agent went to another session before anything was done: that one ends now.
 pub fn moved(model: &mut Model) -> Vec<Effect> {
     let session = model.session.id;
+    let mut effects: Vec<Effect> = held::let_go(model).into_iter().collect();
     match &mut model.reboot.attempt {
         Some(attempt) if attempt.kind.is_reboot() && attempt.is_harmless() => {
             attempt.old = session;
         }
-        _ => return Vec::new(),
+        _ => return effects,
     }
-    trim::moved(model)
+    effects.extend(trim::moved(model));
+    effects
 }
 
 /// The old session has ended, and it is this one that an undo has to resume.
@@ -462,7 +467,11 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<Vec<Effect>, String> {
         "deferred"
     } else {
         automatic::be_quiet(model, 1, QuietReason::Cancelled);
-        model.info("reboot cancelled: nothing was changed");
+        model.info(if holds_compaction(model) {
+            "the compaction is left to the client"
+        } else {
+            "reboot cancelled: nothing was changed"
+        });
         "cancelled"
     };
     if !defer {
@@ -540,6 +549,18 @@ pub fn prompt_seen(model: &mut Model, prompt: &str) {
     }
 }
 
+/// The transcript holds a handoff that begins with this line: in a compaction that was answered there is no prompt with it.
+pub fn handoff_seen(model: &mut Model, first_line: &str) {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && attempt.held.is_some()
+        && attempt.has_begun()
+        && let Some(handoff) = &attempt.handoff
+        && handoff.marker.is_in(first_line)
+    {
+        attempt.set_proof(Proof::Seen);
+    }
+}
+
 /// The marker was seen by other means than a hook.
 pub fn marker_seen(model: &mut Model) {
     if let Some(attempt) = &mut model.reboot.attempt {
@@ -549,7 +570,8 @@ pub fn marker_seen(model: &mut Model) {
 
 /// The agent's process is gone. Returns whether the reboot expected it or deals with it, and what is given up with it.
 pub fn exited(model: &mut Model, exit: &Exit) -> (bool, Vec<Effect>) {
-    let given_up = automatic::agent_ended(model);
+    let mut given_up = automatic::agent_ended(model);
+    given_up.extend(held::let_go(model));
     let Some(attempt) = &mut model.reboot.attempt else {
         return (false, given_up);
     };
@@ -589,6 +611,9 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
+    if attempt.held.is_some() && matches!(attempt.phase, Phase::Replacing(_)) {
+        return cancelled_in_client(model);
+    }
     if attempt.kind == Kind::Trim && waits {
         // Without hooks its screen is the witness: a client that waits for a prompt has taken the session.
         attempt.set_proof(Proof::Seen);
@@ -609,6 +634,17 @@ fn verify_due(model: &mut Model) -> Vec<Effect> {
             }
         };
         model.error(what);
+    }
+    Vec::new()
+}
+
+/// The client was given the handoff and has not put it in force: its person has stopped the compaction.
+fn cancelled_in_client(model: &mut Model) -> Vec<Effect> {
+    if let Some(attempt) = &mut model.reboot.attempt
+        && let Phase::Replacing(replacing) = &mut attempt.phase
+    {
+        let why = "the client has not taken the handoff: its compaction was stopped".to_owned();
+        *replacing = Replacing::Refused(why);
     }
     Vec::new()
 }

@@ -51,6 +51,7 @@ mod elsewhere;
 mod external;
 mod feed;
 mod handoff;
+mod held;
 mod history;
 mod hookless;
 mod in_place;

@@ -149,6 +149,15 @@ pub enum Trigger {
     Other,
 }
 
+/// A compaction, which no other one of this run is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompactionId {
+    /// The process that is about to compact, by the name of its second mod.
+    pub instance: InstanceName,
+    /// Its number there.
+    pub number: u64,
+}
+
 /// The body of `compact`, beside its [`Sender`]: the client is about to compact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct CompactBody {

@@ -9,7 +9,8 @@
 //!   POST /bridge/poll     ──▶ an order that waits for this session, or none after a while
 //!   POST /bridge/take     the order's number ──▶ whether it is the caller's           the first who asks has it
 //!   POST /bridge/answer   what came of it
-//!   POST /bridge/compact  ──▶ what a compaction that is about to begin leaves      by the second mod, `pitstop-answer`
+//!   POST /bridge/compact  ──▶ what a compaction that is about to begin leaves      by the second mod, `pitstop-answer`,
+//!                             or to ask again: it is not decided yet                which waits for it
 //! ```
 //!
 //! Each names the session and the process (*instance*) that it comes from: a fork, a spare process of the client and one that
@@ -28,8 +29,9 @@ mod tools;
 pub use files::{FILES, FIRST_VERSION, text_of};
 pub use link::{Absence, Heard, Link, SILENCE, too_old};
 pub use message::{
-    Category, CategoryKind, CompactBody, Decision, Draft, Fact, FactBody, HelloBody, InstanceName,
-    Invalid, OrderBody, Outcome, OutcomeBody, Refusal, Sender, Trigger, TurnEnd, Usage,
+    Category, CategoryKind, CompactBody, CompactionId, Decision, Draft, Fact, FactBody, HelloBody,
+    InstanceName, Invalid, OrderBody, Outcome, OutcomeBody, Refusal, Sender, Trigger, TurnEnd,
+    Usage,
 };
 pub use orders::{Order, OrderId, Orders, Rejection, Waiting};
 pub use tools::{Caller, TOOLS, Tool, ToolBody, ToolsBy};
@@ -65,6 +67,8 @@ pub enum Said {
     Fact(Fact),
     /// It has what is to take the place of its conversation, by this order.
     HandedOut(OrderId),
+    /// It is about to compact by itself or by its person's word, and holds that until it is decided what is left.
+    Compacting(CompactionId, Trigger),
     /// This came of an order.
     Answered(OrderId, Outcome),
 }

@@ -8,13 +8,16 @@
 //! What replaces a conversation is handed out only when the client asks for it, in mid-compaction, and once: until then the
 //! order can be revoked although it was taken.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     PROTOCOL,
-    message::{HelloBody, InstanceName, Outcome, Sender},
+    message::{CompactionId, Decision, HelloBody, InstanceName, Outcome, Sender},
 };
 use crate::transcript::SessionId;
 
@@ -23,6 +26,9 @@ const INSTANCE_COUNT: usize = 16;
 
 /// The most orders at a time; the core has one or two. The oldest goes: its process has not carried it out, or is gone.
 const ORDER_COUNT: usize = 16;
+
+/// The most compactions whose decision is remembered: a client asks again about its last one only.
+const COMPACTION_COUNT: usize = 16;
 
 /// The number of an order, which no other order of this run has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -135,6 +141,8 @@ pub struct Orders {
     placed: BTreeMap<OrderId, Placed>,
     instances: BTreeMap<InstanceName, Instance>,
     messages: u64,
+    /// What was decided of the latest compactions.
+    decided: VecDeque<(CompactionId, Decision)>,
 }
 
 impl Orders {
@@ -283,6 +291,34 @@ impl Orders {
         Some(handed_out)
     }
 
+    /// It is decided what a compaction leaves; the first word on one counts.
+    pub fn decide(&mut self, id: CompactionId, decision: Decision) {
+        if self.decision(&id).is_some() {
+            return;
+        }
+        if self.decided.len() >= COMPACTION_COUNT {
+            self.decided.pop_front();
+        }
+        self.decided.push_back((id, decision));
+    }
+
+    /// What was decided of a compaction.
+    #[must_use]
+    pub fn decision(&self, id: &CompactionId) -> Option<&Decision> {
+        let mut decided = self.decided.iter();
+        decided
+            .find(|(one, _)| one == id)
+            .map(|(_, decision)| decision)
+    }
+
+    /// The client's version, by the hello of a process in this session.
+    #[must_use]
+    pub fn client_in(&self, session: SessionId) -> Option<&str> {
+        let mut instances = self.instances.values();
+        let instance = instances.find(|one| one.session == session)?;
+        Some(&instance.client)
+    }
+
     /// The client's version, by the hello of a process.
     #[must_use]
     pub fn client_of(&self, instance: &InstanceName) -> Option<&str> {
@@ -413,6 +449,27 @@ mod tests {
         assert!(!orders.cancel(OrderId(8)), "it was taken");
         assert!(orders.revoke(OrderId(8)), "the client has not asked for it");
         assert_eq!(orders.hand_out(session(1), OrderId(8)), None);
+    }
+
+    #[test]
+    fn a_compaction_is_decided_once_and_its_decision_is_had_again() {
+        let mut orders = greeted(&[("a", 1)]);
+        let id = |number| CompactionId {
+            instance: InstanceName::new("answers").unwrap(),
+            number,
+        };
+        assert_eq!(orders.decision(&id(1)), None);
+        orders.decide(id(1), Decision::Client);
+        let text = "the handoff".to_owned();
+        orders.decide(id(1), Decision::Replace { text });
+        assert_eq!(orders.decision(&id(1)), Some(&Decision::Client));
+        assert_eq!(orders.decision(&id(2)), None);
+        for number in 2..40 {
+            orders.decide(id(number), Decision::Client);
+        }
+        assert_eq!(orders.decided.len(), COMPACTION_COUNT);
+        assert_eq!(orders.client_in(session(1)), Some("2.1.330"));
+        assert_eq!(orders.client_in(session(2)), None);
     }
 
     #[test]

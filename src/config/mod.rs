@@ -177,6 +177,20 @@ pub struct GuardConfig {
     pub compact_tokens: Option<u64>,
     /// Whether the client's own compaction is switched off in favour of ours.
     pub replace_compaction: bool,
+    /// How long a compaction of the client's waits for an answer.
+    pub answer_within: Duration,
+    /// What becomes of one that nobody has answered.
+    pub unanswered: Unanswered,
+}
+
+/// What becomes of a compaction that nobody has answered in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The client goes its own way.
+    #[default]
+    Client,
+    /// The handoff takes the place of the conversation.
+    Handoff,
 }
 
 impl Default for GuardConfig {
@@ -193,6 +207,8 @@ impl Default for GuardConfig {
             warn_tokens: None,
             compact_tokens: None,
             replace_compaction: false,
+            answer_within: Duration::from_secs(120),
+            unanswered: Unanswered::default(),
         }
     }
 }

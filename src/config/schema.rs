@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use super::{
     ClipboardPolicy, Config, Delivery, LogLevel, Notifications, Preset, RebootMode, RebootWay,
-    ThemeName,
+    ThemeName, Unanswered,
 };
 use crate::keymap::{Action, Chord, Direction, Trigger};
 
@@ -104,6 +104,7 @@ const MAX_TEXT: usize = 16 * 1024;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
+const FIVE_MINUTES: Duration = Duration::from_secs(300);
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 const DAY: Duration = Duration::from_hours(24);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -153,6 +154,11 @@ pub(super) static KEYS: &[Key] = &[
     key("guard", "compact_tokens", Anyone, Whole(0, MAX_TOKENS, |d, v| d.caps[2] = Some(v))),
     key("guard", "force_at", Owner, Whole(1, 100, |d, v| d.config.guard.force_at = v as u8)),
     key("guard", "replace_compaction", Owner, Flag(|d, v| d.config.guard.replace_compaction = v)),
+    key("guard", "answer_within", Owner, Time(SECOND, FIVE_MINUTES, |d, v| d.config.guard.answer_within = v)),
+    key("guard", "unanswered", Owner, OneOf(&[
+        ("client", |d| d.config.guard.unanswered = Unanswered::Client),
+        ("handoff", |d| d.config.guard.unanswered = Unanswered::Handoff),
+    ])),
 
     key("handoff", "generate_handoff", Anyone, Flag(|d, v| d.config.handoff.generate_handoff = v)),
     key("handoff", "max_state_size", Anyone, Size(2_000, 10_000_000, |d, v| d.config.handoff.max_state_size = v as usize)),

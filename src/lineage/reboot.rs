@@ -28,6 +28,10 @@ words! {
         AgentCrash = "agent_crash",
         /// The client refused prompts because its context window is full.
         ContextLimit = "context_limit",
+        /// The client was about to compact by itself.
+        Compaction = "compaction",
+        /// The human had the client compact.
+        CompactCommand = "compact_command",
         /// The human took the last reboot back.
         Undo = "undo",
         /// The supervisor died in mid-reboot and the next one finished it.
@@ -51,6 +55,8 @@ impl Cause {
             Self::AgentExit => "agent restarted",
             Self::AgentCrash => "restarted after a crash",
             Self::ContextLimit => "context full",
+            Self::Compaction => "in place of a compaction",
+            Self::CompactCommand => "at /compact",
             Self::Undo => "resumed",
             Self::Recovery => "resumed after a failed reboot",
             Self::Restore => "checkpoint restored",
@@ -70,6 +76,8 @@ impl Cause {
             Self::AgentExit => "the agent had ended and was started again",
             Self::AgentCrash => "the agent had died and was started again",
             Self::ContextLimit => "rebooted because the client refused prompts",
+            Self::Compaction => "the handoff took the place of the client's own compaction",
+            Self::CompactCommand => "the handoff took the place of what `/compact` leaves",
             Self::Undo => "an earlier session is back",
             Self::Recovery => "the session before a reboot that failed is back",
             Self::Restore => "a checkpoint is taken up",

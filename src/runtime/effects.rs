@@ -101,6 +101,7 @@ impl Shell {
             }
             Effect::CancelOrder(id) => self.cancel_order(id),
             Effect::RevokeOrder(id) => self.revoke_order(id),
+            Effect::DecideCompaction { id, decision } => self.calls.mailbox.decide(id, decision),
             Effect::ContinuePane(iteration) => self.continue_pane(iteration),
             Effect::KeepVersion(version) => self.keep_version(version),
             Effect::ReadTask => self.read_task(),

@@ -200,6 +200,7 @@ impl Following {
             compactions: scan.compactions(),
             whole: tail.caught_up(),
             last_prompt: scan.last_prompt().map(str::to_owned),
+            handoff: scan.handoff().map(str::to_owned),
             skipped: tail.faults().skipped(),
             signals: said.iter().flat_map(|text| signal::parse(text)).collect(),
             said: said.into_iter().next_back(),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Tokens,
+    Tokens, prompts,
     record::{self, Assistant, Faults, Record},
 };
 
@@ -91,6 +91,7 @@ pub struct UsageScan {
     faults: Faults,
     first_prompt: Option<String>,
     last_prompt: Option<String>,
+    handoff: Option<String>,
     last_text: Option<LastText>,
     seen: HashMap<u64, Usage>,
     seen_in_order: VecDeque<u64>,
@@ -208,6 +209,12 @@ impl UsageScan {
         self.last_prompt.as_deref()
     }
 
+    /// Returns the first line of the latest prompt that is a handoff.
+    #[must_use]
+    pub fn handoff(&self) -> Option<&str> {
+        self.handoff.as_deref()
+    }
+
     /// Returns the text of the last main-chain message that had any, raw Markdown, at most 256 KiB of it.
     #[must_use]
     pub fn last_text(&self) -> Option<&str> {
@@ -220,6 +227,10 @@ impl UsageScan {
             self.first_prompt = Some(capped(prompt).to_owned());
         }
         self.last_prompt = Some(capped(prompt).to_owned());
+        if prompts::is_handoff(prompt) {
+            let first = prompt.trim_start().lines().next().unwrap_or_default();
+            self.handoff = Some(capped(first).to_owned());
+        }
     }
 
     fn answered(&mut self, said: &Assistant<'_>) {

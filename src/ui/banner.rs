@@ -7,6 +7,8 @@
 //!
 //! It covers nothing of the agent's: a permission dialog may stand in the last row of the pane.
 
+use std::time::Duration;
+
 use ratatui::{
     buffer::Buffer,
     layout::Rect,
@@ -19,6 +21,7 @@ use crate::{
         Model, breakpoint,
         reboot::{self, Banner, QuietReason},
     },
+    config::Unanswered,
     keymap::Action,
     lineage::{Cause, journal::Step},
 };
@@ -88,6 +91,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
                 style: loud(style),
             }
         }
+        Banner::Holds(left) => held(model, left, &keys, theme),
         Banner::Waits(blocks) => {
             let waits = if blocks.is_empty() {
                 "Automatic reboot: preparing the handoff".to_owned()
@@ -176,6 +180,24 @@ impl<'a> Keys<'a> {
         parts.extend(self.does(Action::Reboot, "review"));
         parts.extend(self.does(Action::Defer, "defer"));
         parts
+    }
+}
+
+/// The client waits in a compaction.
+fn held(model: &Model, left: Duration, keys: &Keys<'_>, theme: &Theme) -> Words {
+    let seconds = left.as_millis().div_ceil(1000);
+    let next = match model.config.guard.unanswered {
+        Unanswered::Client => "the client goes ahead",
+        Unanswered::Handoff => "the handoff takes its place",
+    };
+    let mut parts = vec!["The client is about to compact".to_owned()];
+    parts.extend(keys.does(Action::Reboot, "reviews the handoff instead"));
+    parts.push(format!("in {seconds} s {next}"));
+    parts.extend(keys.does(Action::Defer, "leaves it to the client"));
+    Words {
+        parts,
+        short: format!("Compaction in {seconds} s, {} reviews", keys.reboot),
+        style: theme.bad.add_modifier(Modifier::BOLD | Modifier::REVERSED),
     }
 }
 

@@ -18,10 +18,11 @@ use crate::{
     app::{
         Model, breakpoint, cost, in_place,
         reading::sections,
-        reboot::{self, Kind},
+        reboot::{self, Kind, compaction},
         trim::{self, NotOffered, Offer},
         unsent::{self, Unsent},
     },
+    config::Unanswered,
     lineage::{Cause, Way, journal::Step},
     transcript::Tokens,
 };
@@ -314,6 +315,11 @@ fn ways(model: &Model, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
         lines.push(way(model, None, "Now", Some(used), cells, theme));
     }
     let fresh = trim::fresh_tokens(model);
+    if compaction::is_held(model) {
+        lines.push(way(model, Some(true), "In place", fresh, cells, theme));
+        lines.push(goes_on(model, cells, theme));
+        return lines;
+    }
     let takes_fresh = !trims && !in_place;
     lines.push(way(model, Some(takes_fresh), "Fresh", fresh, cells, theme));
     if in_place::refusal(model).is_none() {
@@ -429,6 +435,8 @@ fn cause(model: &Model) -> String {
         Some(Cause::AgentExit) => "the agent has ended",
         Some(Cause::AgentCrash) => "the agent has crashed",
         Some(Cause::ContextLimit) => "the context window is full",
+        Some(Cause::Compaction) => "the client is about to compact",
+        Some(Cause::CompactCommand) => "/compact was typed",
         Some(Cause::Undo) => "undo",
         Some(Cause::Recovery) => "recovery",
         Some(Cause::Restore) => "restored from a checkpoint",
@@ -438,6 +446,14 @@ fn cause(model: &Model) -> String {
 
 /// What happens after the approval: the one word on safety in the review.
 fn waits(model: &Model) -> String {
+    if let Some(left) = compaction::left(model) {
+        let seconds = left.as_millis().div_ceil(1000);
+        let next = match model.config.guard.unanswered {
+            Unanswered::Client => "the client goes its own way",
+            Unanswered::Handoff => "the handoff goes ahead",
+        };
+        return format!("The client waits for it. Unanswered, {next} in {seconds} s.");
+    }
     let blocks: Vec<&str> = reboot::blocked_by(model)
         .into_iter()
         .filter(|block| *block != "typing")
@@ -482,7 +498,10 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
     }
     let next = trim::next_way(model);
     let offered = matches!(trim::offer(model), Ok(_) | Err(NotOffered::Reading));
-    if !approved && (next != Way::Trim || offered) {
+    if compaction::is_held(model) {
+        keys.retain(|key| *key != "d defer" && *key != "Esc cancel");
+        keys.push("Esc leaves it to the client");
+    } else if !approved && (next != Way::Trim || offered) {
         let key = match next {
             Way::Fresh => "w fresh",
             Way::InPlace => "w in place",

@@ -1,6 +1,7 @@
 //! The real client with our mods: what it reports by itself, and that everything goes on where it cannot.
 
 mod answer;
+mod compaction;
 mod in_place;
 
 use std::{fs, process::Command};

@@ -38,6 +38,15 @@ pub struct Asked {
     pub outcome: Sender<Value>,
 }
 
+/// A compaction that waits until it is decided what it leaves.
+#[derive(Debug)]
+pub struct Compacting {
+    number: u64,
+    trigger: &'static str,
+    /// The prompt that is answered behind it.
+    pub prompt: Option<String>,
+}
+
 /// Where facts go.
 #[derive(Debug)]
 pub struct Bridge {
@@ -188,7 +197,9 @@ impl Session {
 
     /// A turn has begun.
     pub(super) fn report_turn(&mut self) {
-        if let Some(bridge) = &mut self.bridge {
+        if let Some(bridge) = &mut self.bridge
+            && bridge.turn.is_none()
+        {
             let turn = Uuid::new_v4().to_string();
             bridge.report(json!({ "fact": "turn_started", "turn": turn }));
             bridge.turn = Some(turn);
@@ -277,6 +288,65 @@ impl Session {
         Ok(())
     }
 
+    /// Has the supervisor decide what a compaction leaves, where there is one; whether that is so.
+    pub(super) fn asks_about_compaction(
+        &mut self,
+        trigger: &'static str,
+        prompt: Option<String>,
+    ) -> bool {
+        let Some(bridge) = &self.bridge else {
+            return false;
+        };
+        self.compactions += 1;
+        let number = self.compactions;
+        let (peer, to) = (bridge.peer.clone(), self.incoming.clone());
+        thread::spawn(move || {
+            let decided = loop {
+                let asked = json!({ "compaction": number, "trigger": trigger });
+                match peer.post("compact", asked) {
+                    Ok(answer) if answer["decision"] == "wait" => {}
+                    Ok(answer) => break answer,
+                    // Nobody is there to ask.
+                    Err(_) => break json!({ "decision": "client" }),
+                }
+            };
+            // The session is over, then.
+            let _ = to.send(Incoming::Decided(number, decided));
+        });
+        if prompt.is_some() {
+            self.report_turn();
+        }
+        self.hint = "Compacting conversation… (esc to stop)".into();
+        self.compacting = Some(Compacting {
+            number,
+            trigger,
+            prompt,
+        });
+        true
+    }
+
+    /// It is decided what a compaction leaves.
+    pub(super) fn decided(&mut self, number: u64, decision: &Value) -> io::Result<()> {
+        let Some(compacting) = self.compacting.take_if(|one| one.number == number) else {
+            return Ok(());
+        };
+        self.hint = "? for shortcuts".into();
+        match decision["decision"].as_str() {
+            Some("replace") => {
+                let text = decision["text"].as_str().unwrap_or_default();
+                self.take_over(text, compacting.trigger)?;
+            }
+            Some("skip") => {}
+            _ => self.compact(compacting.trigger)?,
+        }
+        if let Some(prompt) = compacting.prompt {
+            return self.begin_turn(prompt);
+        }
+        self.queue
+            .pop_front()
+            .map_or(Ok(()), |prompt| self.submit_by(prompt, "composer"))
+    }
+
     /// Puts what the supervisor gives for this order in the place of the conversation, and begins a turn; gives why not, if so.
     fn replace(&mut self, order: &Value) -> io::Result<Option<String>> {
         if self.dialog.is_some() {
@@ -285,13 +355,13 @@ impl Session {
         if self.turn.is_some() && order["interrupt"] == true {
             self.interrupt();
         }
-        if self.turn.is_some() {
+        if self.is_busy() {
             return Ok(Some("a turn runs".to_owned()));
         }
         let Some(bridge) = &self.bridge else {
             return Ok(Some("there is no bridge".to_owned()));
         };
-        let asked = json!({ "compaction": 1, "trigger": "plugin", "order": order["id"] });
+        let asked = json!({ "compaction": 0, "trigger": "plugin", "order": order["id"] });
         let decided = match bridge.peer.post("compact", asked) {
             Ok(decided) => decided,
             Err(error) => return Ok(Some(error.to_string())),
@@ -313,7 +383,7 @@ impl Session {
 
     /// Why no prompt is submitted, if so.
     fn submit_refusal(&self) -> Option<&'static str> {
-        if self.turn.is_some() {
+        if self.is_busy() {
             return Some("turn");
         }
         if self.bridge.as_ref().is_some_and(|bridge| !bridge.reminded) {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     BASE_LOAD, Control, Options, REFUSED_BELOW, RESERVE,
-    bridge::Bridge,
+    bridge::{Bridge, Compacting},
     draw::{Canvas, plain, wrap, write_all},
     hooks::{self, Hooks},
     keyboard::{Key, Keyboard},
@@ -71,6 +71,9 @@ pub struct Session {
     pub(super) queue: VecDeque<String>,
     pub(super) dialog: Option<Dialog>,
     pub(super) turn: Option<Turn>,
+    /// The compaction that waits for a decision, and how many there were.
+    pub(super) compacting: Option<Compacting>,
+    pub(super) compactions: u64,
     pub(super) turns: usize,
     pub(super) story: Story,
     pub(super) handed_over: bool,
@@ -130,6 +133,8 @@ pub fn run(mut options: Options, control: Control) -> io::Result<i32> {
         queue: VecDeque::new(),
         dialog: (control.dialog == "start").then_some(Dialog::Trust),
         turn: None,
+        compacting: None,
+        compactions: 0,
         turns: 0,
         story: Story::default(),
         handed_over: false,
@@ -242,7 +247,7 @@ impl Session {
             self.dirty = true;
         }
         // The story does not interrupt a person who types.
-        if due(self.go_on_due) && self.draft.is_empty() && self.turn.is_none() {
+        if due(self.go_on_due) && self.draft.is_empty() && !self.is_busy() {
             self.go_on_due = None;
             self.submit(GO_ON.into())?;
         }
@@ -310,6 +315,7 @@ impl Session {
                 self.status = text.lines().take(3).map(plain).collect();
             }
             Incoming::Order(asked) => self.ordered(asked)?,
+            Incoming::Decided(number, decision) => self.decided(number, &decision)?,
         }
         self.report_draft();
         Ok(())
@@ -344,7 +350,7 @@ impl Session {
             Key::ClearLine => self.draft.clear(),
             Key::Submit => return self.enter(),
             Key::Escape => self.interrupt(),
-            Key::Interrupt if self.turn.is_some() => self.interrupt(),
+            Key::Interrupt if self.is_busy() => self.interrupt(),
             Key::Interrupt if !self.draft.is_empty() => self.draft.clear(),
             Key::EndOfInput if !self.draft.is_empty() => {}
             Key::Interrupt | Key::EndOfInput => self.press_to_quit(key),
@@ -390,16 +396,18 @@ impl Session {
         let prompt = std::mem::take(&mut self.draft);
         match prompt.trim() {
             "/exit" | "/quit" => self.quit("prompt_input_exit", 0),
-            "/clear" if self.turn.is_none() => self.start_over()?,
-            "/compact" if self.turn.is_none() => {
-                self.compact("manual")?;
+            "/clear" if !self.is_busy() => self.start_over()?,
+            "/compact" if !self.is_busy() => {
+                if !self.asks_about_compaction("manual", None) {
+                    self.compact("manual")?;
+                }
             }
             command if command.starts_with('/') && !command.contains([' ', '\n']) => {
                 let name = wrap(command, self.canvas.columns()).swap_remove(0);
                 self.above
                     .extend([format!("  ⎿  Unknown command: {name}"), String::new()]);
             }
-            _ if self.turn.is_some() => self.queue.push_back(prompt),
+            _ if self.is_busy() => self.queue.push_back(prompt),
             _ => self.submit(prompt)?,
         }
         Ok(())
@@ -416,7 +424,17 @@ impl Session {
             }
             self.go_on_due = None;
             self.report_turn_end("aborted");
+        } else if let Some(compacting) = self.compacting.take() {
+            let prompt = compacting.prompt.unwrap_or_default();
+            self.draft.insert_str(0, &prompt);
+            self.hint = "? for shortcuts".into();
+            self.report_turn_end("aborted");
         }
+    }
+
+    /// Whether a prompt has to wait.
+    pub(super) const fn is_busy(&self) -> bool {
+        self.turn.is_some() || self.compacting.is_some()
     }
 
     /// Takes a typed prompt, or refuses it when the window is full.
@@ -442,8 +460,16 @@ impl Session {
             .compact
             .is_some_and(|line| self.context >= line)
         {
+            if self.asks_about_compaction("auto", Some(prompt.clone())) {
+                return Ok(());
+            }
             self.compact("auto")?;
         }
+        self.begin_turn(prompt)
+    }
+
+    /// Answers a prompt, unless the window is full.
+    pub(super) fn begin_turn(&mut self, prompt: String) -> io::Result<()> {
         if self.context >= self.limit() {
             self.hint = "Context low (0% remaining) · Run /compact to compact & continue".into();
             let notice = "Context limit reached · /compact or /clear to continue";
@@ -528,7 +554,7 @@ impl Session {
     }
 
     /// Compacts, unless a hook refuses.
-    fn compact(&mut self, trigger: &str) -> io::Result<()> {
+    pub(super) fn compact(&mut self, trigger: &str) -> io::Result<()> {
         let fields = json!({ "trigger": trigger, "custom_instructions": null });
         let payload = self.payload("PreCompact", fields);
         if let Some(reason) = self.hooks.refused("PreCompact", self.id, &payload) {
@@ -555,12 +581,18 @@ impl Session {
 
     /// The conversation is replaced by a handoff, and a command begins the turn behind it.
     pub(super) fn begin_with(&mut self, handoff: &str, command: &str) -> io::Result<()> {
-        self.record.compacted(self.context, "manual")?;
+        self.take_over(handoff, "manual")?;
+        self.submit_by(command.to_owned(), "plugin")
+    }
+
+    /// The conversation is replaced by a handoff, in a compaction with this trigger.
+    pub(super) fn take_over(&mut self, handoff: &str, trigger: &str) -> io::Result<()> {
+        self.record.compacted(self.context, trigger)?;
         self.record.prompt(handoff)?;
         self.context = BASE_LOAD + (handoff.len() / 4) as u64;
         self.has_usage = false;
         // In the order of the real client.
-        self.call_hook("PostCompact", "", json!({ "trigger": "manual" }));
+        self.call_hook("PostCompact", "", json!({ "trigger": trigger }));
         self.call_hook(
             "SessionStart",
             "",
@@ -570,7 +602,7 @@ impl Session {
         self.handed_over = true;
         self.story = Story::from_prompt(handoff);
         self.turns = 0;
-        self.submit_by(command.to_owned(), "plugin")
+        Ok(())
     }
 
     /// Runs the hooks of `event` with its own `fields`.

@@ -9,6 +9,8 @@ use std::{
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
+use serde_json::Value;
+
 use super::{bridge::Asked, draw::write_all};
 
 /// Paste marks, focus reports, colour scheme reports; the cursor is drawn, not shown. Then the
@@ -36,6 +38,8 @@ pub enum Incoming {
     StatusLine(String),
     /// The bridge has an order.
     Order(Asked),
+    /// What the compaction of this number leaves.
+    Decided(u64, Value),
 }
 
 /// The terminal in raw mode; restored when dropped.

@@ -17,15 +17,15 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{SemaphorePermit, watch};
 use tokio::time::sleep_until;
 
 use super::ConnectionSlot;
 use super::routes::{Fault, ServerState, accepted, parse, read_body, send};
 use crate::api::wire::Request;
 use crate::bridge::{
-    CompactBody, Decision, FactBody, HelloBody, Invalid, Order, OrderBody, OrderId, Orders,
-    OutcomeBody, PROTOCOL, Rejection, Report, Said, Sender,
+    CompactBody, CompactionId, Decision, FactBody, HelloBody, Invalid, Order, OrderBody, OrderId,
+    Orders, OutcomeBody, PROTOCOL, Rejection, Report, Said, Sender,
 };
 use crate::transcript::SessionId;
 
@@ -70,6 +70,11 @@ impl Mailbox {
     #[must_use]
     pub fn revoke(&self, id: OrderId) -> bool {
         self.lock().revoke(id)
+    }
+
+    /// Decides what a compaction leaves.
+    pub fn decide(&self, id: CompactionId, decision: Decision) {
+        self.change(|orders| orders.decide(id, decision));
     }
 
     fn lock(&self) -> MutexGuard<'_, Orders> {
@@ -137,7 +142,7 @@ pub(super) async fn bridge(
             answered?;
             said(&state, sender, client, Said::Answered(order, outcome)).await
         }
-        "compact" => compact(&state, sender, parse(&body)?).await,
+        "compact" => compact(&state, sender, parse(&body)?, &slot).await,
         _ => Err(Fault::new(
             StatusCode::NOT_FOUND,
             "there is no such message",
@@ -182,6 +187,17 @@ async fn said(
     Ok(accepted())
 }
 
+/// A place for a call that is held.
+fn place(state: &ServerState) -> Result<SemaphorePermit<'_>, Fault> {
+    state.polls.try_acquire().map_err(|_| {
+        Fault::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("expected at most {POLL_COUNT} polls at a time"),
+            "try again in a moment",
+        )
+    })
+}
+
 async fn poll(
     state: &ServerState,
     sender: Sender,
@@ -189,13 +205,7 @@ async fn poll(
 ) -> Result<Response, Fault> {
     let mailbox = &state.requests.mailbox;
     let client = mailbox.heard(&sender)?;
-    let Ok(_place) = state.polls.try_acquire() else {
-        return Err(Fault::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            format!("expected at most {POLL_COUNT} polls at a time"),
-            "try again in a moment",
-        ));
-    };
+    let _place = place(state)?;
     let number = mailbox.change(|orders| orders.begin_poll(&sender))?;
     said(state, sender.clone(), client, Said::Polled).await?;
     let end = slot.came + HOLD;
@@ -229,9 +239,10 @@ async fn compact(
     state: &ServerState,
     sender: Sender,
     asked: CompactBody,
+    slot: &ConnectionSlot,
 ) -> Result<Response, Fault> {
     let Some(order) = asked.order else {
-        return Ok(exact(&Decision::Client));
+        return hold(state, sender, asked, slot).await;
     };
     let handed_out = {
         let mut orders = state.requests.mailbox.lock();
@@ -249,6 +260,44 @@ async fn compact(
     // The core knows of it before the client does: what the client does next is because of it.
     said(state, sender, client, Said::HandedOut(order)).await?;
     Ok(exact(&Decision::Replace { text }))
+}
+
+/// Holds a compaction that is not ours until it is decided what it leaves, or for as long as one call may take.
+async fn hold(
+    state: &ServerState,
+    sender: Sender,
+    asked: CompactBody,
+    slot: &ConnectionSlot,
+) -> Result<Response, Fault> {
+    let mailbox = &state.requests.mailbox;
+    // Where the first mod has not reported there is nobody whose compaction this would be.
+    let client = mailbox.lock().client_in(sender.session).map(str::to_owned);
+    let Some(client) = client else {
+        return Ok(exact(&Decision::Client));
+    };
+    let _place = place(state)?;
+    let id = CompactionId {
+        instance: sender.instance.clone(),
+        number: asked.compaction,
+    };
+    let mut changed = mailbox.0.changed.subscribe();
+    let mut closing = state.closing.clone();
+    if mailbox.lock().decision(&id).is_none() {
+        let compacting = Said::Compacting(id.clone(), asked.trigger);
+        said(state, sender, client, compacting).await?;
+    }
+    let end = slot.came + HOLD;
+    loop {
+        changed.mark_unchanged();
+        if let Some(decision) = mailbox.lock().decision(&id) {
+            return Ok(exact(decision));
+        }
+        tokio::select! {
+            _ = changed.changed() => {}
+            _ = closing.wait_for(|closing| *closing) => return Err(Fault::ending()),
+            () = sleep_until(end) => return Ok(exact(&Decision::Wait)),
+        }
+    }
 }
 
 /// An answer in JSON as it is: what goes into the prompt box or the conversation must arrive exactly.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     app::event::NewIds,
-    bridge::OrderId,
+    bridge::{CompactionId, OrderId},
     clock::At,
     config::RebootMode,
     guard::Level,
@@ -175,6 +175,8 @@ pub struct Attempt {
     pub handoff: Option<Handoff>,
     /// What the trim has removed, once the copy is there.
     pub trimmed: Option<TrimRecord>,
+    /// The compaction of the client's that it answers.
+    pub(in crate::app) held: Option<Held>,
     /// Why it did not come to its end.
     pub(in crate::app) failure: Option<String>,
     /// What its timers are known by.
@@ -247,6 +249,19 @@ pub enum LastLook {
     Done,
 }
 
+/// A compaction in which the client waits until it is decided what is left of its conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Which one.
+    pub(in crate::app) id: CompactionId,
+    /// Until when a person may answer, by the monotonic clock.
+    pub(in crate::app) until: Duration,
+    /// The timer that drives that.
+    pub(in crate::app) epoch: u64,
+    /// Whether the client was given the handoff.
+    pub(in crate::app) answered: bool,
+}
+
 /// How far the replacement of the conversation is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Replacing {
@@ -259,8 +274,8 @@ pub enum Replacing {
     Revoking(OrderId),
     /// The client has the text, and whether it is in force is to be seen.
     HandedOut {
-        /// By this order.
-        order: OrderId,
+        /// By this order; by none where the client has asked for it.
+        order: Option<OrderId>,
         /// Whether that is late, and the person was notified.
         overdue: bool,
     },
@@ -457,7 +472,12 @@ impl Attempt {
     pub const fn is_by_itself(&self) -> bool {
         matches!(
             self.cause,
-            Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit | Cause::Autopilot
+            Cause::Threshold
+                | Cause::Breakpoint
+                | Cause::ContextLimit
+                | Cause::Autopilot
+                | Cause::Compaction
+                | Cause::CompactCommand
         )
     }
 

@@ -22,7 +22,7 @@ use crate::{
     lineage::{Cause, journal::Step},
 };
 
-use super::{Approval, WITHDRAWN, approve, request, steps::end_attempt};
+use super::{Approval, WITHDRAWN, approve, held, request, steps::end_attempt};
 use crate::app::{
     draft::{breakpoint, summary},
     effect::Effect,
@@ -155,6 +155,9 @@ pub fn after(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     };
     let clock = attempt.clock();
+    if held::is_due(model) {
+        return go(model);
+    }
     match (clock, may_announce(model)) {
         (None, true) => start_clock(model),
         (Some(_), false) => {
@@ -256,6 +259,7 @@ fn may_announce(model: &Model) -> bool {
     let announced = attempt.is_by_itself()
         && attempt.step() == Step::Review
         && attempt.approved.is_none()
+        && attempt.held.is_none()
         && model.reboot.mode == RebootMode::Auto
         && !model.reboot.paused;
     // Whatever lies over the screen hides the banner, and an editor everything.

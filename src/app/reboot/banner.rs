@@ -8,7 +8,7 @@ use crate::{config::RebootMode, guard::Level, lineage::journal::Step};
 
 use super::automatic::is_free;
 use crate::app::{
-    facts::{EDITOR, blocked_by, is_editing, is_quiet},
+    facts::{EDITOR, answer_left, blocked_by, is_editing, is_quiet},
     model::{
         Model, Overlay,
         reboot::{QuietReason, Wish},
@@ -20,6 +20,8 @@ use crate::app::{
 pub enum Banner {
     /// It waits for an approval.
     Asks,
+    /// The client waits in a compaction for so long.
+    Holds(Duration),
     /// `auto` goes ahead after this time.
     CountsDown(Duration),
     /// None begins by itself for now: why, and for how many more turns.
@@ -52,6 +54,8 @@ pub fn banner(model: &Model) -> Option<Banner> {
             Some(
                 if let Some(clock) = attempt.clock().filter(|_| by_itself && is_free(model)) {
                     Banner::CountsDown(clock.left(model))
+                } else if let Some(left) = answer_left(model) {
+                    Banner::Holds(left)
                 } else if by_itself {
                     let mut blocks = blocked_by(model);
                     if is_editing(model) && !blocks.contains(&EDITOR) {

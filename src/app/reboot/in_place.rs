@@ -20,14 +20,14 @@ use crate::{
 };
 
 use super::{
-    moment, prepare,
+    held, moment, prepare,
     steps::{enter, roll_back, waiting},
 };
 use crate::app::{
     draft::checkpoint,
     effect::Effect,
     event::{TimerId, TranscriptFacts},
-    facts::{end_reason, goes_in_place, replace_refusal},
+    facts::{end_reason, goes_in_place, holds_compaction, replace_refusal},
     model::{
         Model,
         orders::{EndedOrder, OrderEnd, Purpose},
@@ -63,11 +63,15 @@ pub(super) fn approval_refusal(model: &mut Model, approval: Approval) -> Option<
         return None;
     }
     let why = replace_refusal(model)?;
-    if approval == Approval::Auto {
+    if approval == Approval::Auto && !holds_compaction(model) {
         take_fresh(model, &why);
         return None;
     }
-    Some(format!("no reboot in place: {why}; w takes another way"))
+    Some(if holds_compaction(model) {
+        format!("the compaction cannot be answered: {why}")
+    } else {
+        format!("no reboot in place: {why}; w takes another way")
+    })
 }
 
 /// The safe moment is there: looks whether it can still be done in place. One that `auto` has approved takes a fresh session
@@ -107,7 +111,13 @@ pub(super) fn begin(model: &mut Model) -> Vec<Effect> {
 /// What follows from how far it is.
 pub(super) fn replacing(model: &mut Model, now: &Replacing) -> Vec<Effect> {
     match now {
-        Replacing::Pending => order(model),
+        Replacing::Pending => match held::answer(model) {
+            Some(mut effects) => {
+                effects.extend(await_sign(model, None));
+                effects
+            }
+            None => order(model),
+        },
         Replacing::Refused(why) => refused(model, why),
         Replacing::Gone(why) => roll_back(model, why),
         Replacing::Ordered(_) | Replacing::Revoking(_) | Replacing::HandedOut { .. } => Vec::new(),
@@ -116,7 +126,12 @@ pub(super) fn replacing(model: &mut Model, now: &Replacing) -> Vec<Effect> {
 
 /// Nothing was changed. What `auto` has approved is done by a fresh session then, unless a person has said no by Esc.
 fn refused(model: &mut Model, why: &str) -> Vec<Effect> {
-    if is_by_auto(model) && !why.to_ascii_lowercase().contains("cancel") {
+    let held = model
+        .reboot
+        .attempt
+        .as_ref()
+        .is_some_and(|one| one.held.is_some());
+    if is_by_auto(model) && !held && !why.to_ascii_lowercase().contains("cancel") {
         take_fresh(model, why);
         return enter(model, waiting());
     }
@@ -161,14 +176,14 @@ fn set(model: &mut Model, next: Replacing) -> Vec<Effect> {
 pub fn handed_out(model: &mut Model, id: OrderId) -> Vec<Effect> {
     let ours = matches!(now(model), Some(Replacing::Ordered(order) | Replacing::Revoking(order)) if *order == id);
     if ours {
-        await_sign(model, id)
+        await_sign(model, Some(id))
     } else {
         Vec::new()
     }
 }
 
 /// Nothing more is known to come than a sign or the proof.
-fn await_sign(model: &mut Model, order: OrderId) -> Vec<Effect> {
+fn await_sign(model: &mut Model, order: Option<OrderId>) -> Vec<Effect> {
     let overdue = false;
     set(model, Replacing::HandedOut { order, overdue });
     verify(model)
@@ -188,13 +203,13 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) -> Vec<Effect> {
     let id = ended.id;
     let handed_out = match now(model) {
         Some(Replacing::Ordered(order)) if *order == id => false,
-        Some(Replacing::HandedOut { order, .. }) if *order == id => true,
+        Some(Replacing::HandedOut { order, .. }) if *order == Some(id) => true,
         _ => return Vec::new(),
     };
     match &ended.end {
         OrderEnd::Answered(Outcome::Replaced) => {
             if !handed_out {
-                await_sign(model, id);
+                await_sign(model, Some(id));
             }
             replaced(model)
         }
@@ -229,7 +244,7 @@ pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) -> Vec<Effect> {
         let why = "the client has not begun in time".to_owned();
         return set(model, Replacing::Refused(why));
     }
-    await_sign(model, id)
+    await_sign(model, Some(id))
 }
 
 /// The agent has ended meanwhile.

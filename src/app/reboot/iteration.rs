@@ -11,7 +11,10 @@ use crate::app::{
     },
     effect::{Effect, StartAgent},
     event::TranscriptFacts,
-    model::{AgentView, Model, compactions::Compactions, costs::TurnCosts, summaries::Summaries},
+    model::{
+        AgentView, Model, activity::Elsewhere, compactions::Compactions, costs::TurnCosts,
+        summaries::Summaries,
+    },
 };
 
 /// Starts the very first agent.
@@ -96,6 +99,11 @@ pub fn open_in_place(model: &mut Model, cause: Cause) {
     agent.last_message = None;
     agent.prompt_cache = None;
     agent.bridge.heard.usage = None;
+    // The handoff stands there as a prompt that no hook reports, and what waited for an answer is written once more.
+    agent.activity.elsewhere = Elsewhere {
+        awaited: agent.activity.elsewhere.awaited + 2,
+        ..Elsewhere::default()
+    };
     model.draft.summary = Summaries::default();
     model.reboot.quiet = None;
     model.reboot.forget_calls();

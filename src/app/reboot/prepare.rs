@@ -2,12 +2,13 @@
 
 use crate::app::{
     effect::{Effect, Preparation, RebootResult, ReplacedCopy},
+    facts::holds_compaction,
     model::{
         Model,
         happened::NoReboot,
         reboot::{Phase, Prepared},
     },
-    reboot::moment,
+    reboot::{in_place, moment},
 };
 use crate::{
     api::wire::AgentState,
@@ -22,6 +23,7 @@ use super::{
 
 /// Everything that the new agent needs is made and checked; without it the reboot is refused and the old agent goes on.
 pub(super) fn preparing(model: &mut Model) -> Vec<Effect> {
+    let held = holds_compaction(model);
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };
@@ -34,6 +36,8 @@ pub(super) fn preparing(model: &mut Model) -> Vec<Effect> {
             order(model)
         }
         Prepared::Ordered => Vec::new(),
+        // The client waits, so there is no safe moment to wait for.
+        Prepared::Ready if held => in_place::begin(model),
         Prepared::Ready => enter(model, waiting()),
         Prepared::Refused(why) => {
             let why = why.clone();

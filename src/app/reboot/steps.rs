@@ -18,7 +18,9 @@ use crate::app::{
     draft::{checkpoint, record::save_iteration, summary},
     effect::{Effect, StartAgent},
     event::TimerId,
-    facts::{is_safe, reads_task, restart_prompt, typing_refusal},
+    facts::{
+        answers_at_once, holds_compaction, is_safe, reads_task, restart_prompt, typing_refusal,
+    },
     metrics,
     model::{
         Model, Overlay,
@@ -28,7 +30,7 @@ use crate::app::{
     },
     orders,
     reboot::{
-        ending, in_place,
+        ending, held, in_place,
         iteration::{close_iteration, open_iteration},
         moment, say, trim, unsent,
     },
@@ -98,15 +100,18 @@ fn armed(model: &mut Model) -> Vec<Effect> {
     };
     let approved = attempt.approved.is_some();
     let each_turn = attempt.cause == Cause::Autopilot;
-    let asked = approved || !attempt.is_by_itself() || model.view.overlay == Some(Overlay::Review);
+    let waits = holds_compaction(model);
+    let asked =
+        approved || waits || !attempt.is_by_itself() || model.view.overlay == Some(Overlay::Review);
     if !asked && !is_free(model) {
         return Vec::new();
     }
     let mut effects = enter(model, Phase::Drafting { gathered: false });
     effects.extend(reads_task(model));
     effects.extend([Effect::ReadScratchpad, Effect::ReadGit]);
-    // A session of one turn is no matter for a summary, which costs as much as the turn.
-    if !approved && !each_turn {
+    // A session of one turn is no matter for a summary, which costs as much as the turn, and a client that waits is not kept
+    // waiting for one unless a person reads it.
+    if !approved && !each_turn && !(waits && answers_at_once(model)) {
         effects.extend(summary::refresh(model));
     }
     effects
@@ -118,7 +123,8 @@ fn drafting(model: &mut Model, gathered: bool) -> Vec<Effect> {
     };
     let reviewed = model.view.overlay == Some(Overlay::Review);
     let unattended = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto && !reviewed;
-    let waits = !gathered || summary::is_awaited(model, unattended);
+    let at_once = holds_compaction(model) && answers_at_once(model);
+    let waits = !gathered || (!at_once && summary::is_awaited(model, unattended));
     if waits && attempt.approved.is_none() {
         return Vec::new();
     }
@@ -604,7 +610,8 @@ pub(super) fn end_attempt(model: &mut Model, last: Phase, why: Option<&str>) -> 
             model.reboot.failure.clone_from(&attempt.failure);
         }
     }
-    let mut effects = enter(model, last);
+    let mut effects: Vec<Effect> = held::let_go(model).into_iter().collect();
+    effects.extend(enter(model, last));
     effects.extend(hook);
     if model.reboot.attempt.take().is_some() {
         effects.extend(unsent::forget(model, &on_disk));

@@ -18,7 +18,7 @@ use crate::{
 use crate::app::{
     effect::Effect,
     event::TimerId,
-    facts::replace_refusal,
+    facts::{holds_compaction, replace_refusal},
     model::{
         Model,
         reboot::{Kind, Launch, Phase, Proof},
@@ -145,6 +145,7 @@ pub fn go_round(model: &mut Model) -> Result<Vec<Effect>, String> {
 #[must_use]
 pub fn next_way(model: &Model) -> Way {
     match model.reboot.attempt.as_ref().map(|one| one.kind) {
+        _ if holds_compaction(model) => Way::InPlace,
         Some(Kind::Trim) => Way::Fresh,
         Some(Kind::Fresh) if replace_refusal(model).is_none() => Way::InPlace,
         Some(Kind::InPlace) if !is_selectable(model) => Way::Fresh,
@@ -159,6 +160,11 @@ fn is_selectable(model: &Model) -> bool {
 
 /// Takes this way.
 pub fn choose(model: &mut Model, way: Way) -> Result<Vec<Effect>, String> {
+    if way != Way::InPlace && holds_compaction(model) {
+        return Err(
+            "the client waits in a compaction, which only a reboot in place answers".to_owned(),
+        );
+    }
     if way == Way::InPlace
         && let Some(why) = replace_refusal(model)
     {

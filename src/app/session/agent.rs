@@ -286,6 +286,9 @@ pub fn transcript_read(
         effects.extend(hookless::transcript_read(model, before.turns, ran));
     }
     effects.extend(trim::grown(model));
+    if let Some(line) = model.session.transcript.handoff.clone() {
+        reboot::handoff_seen(model, &line);
+    }
     // The hook is the proof; the transcript is the second witness.
     if let Some(prompt) = prompt {
         reboot::prompt_seen(model, &prompt);

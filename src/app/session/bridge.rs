@@ -27,7 +27,7 @@ use crate::app::{
         orders::{EndedOrder, OrderEnd, Purpose},
     },
     orders,
-    reboot::{self, in_place, say},
+    reboot::{self, compaction, in_place, say},
     session::{activity, figures, signs},
 };
 
@@ -119,6 +119,10 @@ fn said(model: &mut Model, report: Report) -> Vec<Effect> {
     {
         effects = order_ended(model, ended);
     }
+    if let Said::Compacting(id, trigger) = &report.said {
+        let (id, trigger) = (id.clone(), *trigger);
+        effects.extend(compaction::asked(model, id, report.session, trigger));
+    }
     // The client's daemon may run a fork with the same mods.
     if report.session != model.session.id || model.session.agent.state == AgentState::Exited {
         tracing::debug!(session = %report.session, "the bridge spoke for another session");
@@ -178,7 +182,9 @@ fn happened(model: &mut Model, fact: Fact) -> Vec<Effect> {
             heard.turns_ended += 1;
             // Of other ends a hook says what they have left going on.
             return if reason == TurnEnd::Aborted {
-                signs::turn_aborted(model)
+                let mut effects = signs::turn_aborted(model);
+                effects.extend(compaction::turn_aborted(model));
+                effects
             } else {
                 activity::look_again(model)
             };

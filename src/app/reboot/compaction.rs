@@ -1,0 +1,164 @@
+//! A compaction of the client's, answered: the handoff takes the place of the client's own summary.
+//!
+//! ```text
+//!  the client asks, and waits ─► review ─► approved ─► the text is given ─► a sign that it is in force ─► the proof
+//!                                   │                                  └─ no sign: it was stopped in the client
+//!                                   └─ a person says no, or nobody answers in time: the client's own way, or the handoff
+//! ```
+//!
+//! It is a reboot in place that the client has begun: it waits in the middle of it, so there is no safe moment to wait for, no
+//! order to give, and no command that begins a turn behind it. Whoever ends the attempt lets the client go on.
+
+use std::time::Duration;
+
+use crate::{
+    bridge::{CompactionId, Decision, Trigger},
+    config::{RebootMode, Unanswered},
+    lineage::Cause,
+    transcript::SessionId,
+};
+
+use super::{
+    Approval, Attempt, Kind, approve, automatic::breaker, cancel, cancelled_in_client, steps::enter,
+};
+use crate::app::{
+    effect::Effect,
+    event::TimerId,
+    facts::{answer_left, answers_at_once, held},
+    model::{
+        Model,
+        reboot::{Held, Phase},
+    },
+};
+
+pub use crate::app::facts::{answer_left as left, holds_compaction as is_held};
+
+/// How often the time that is left is shown again.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The client is about to compact a session, and asks what is to be left of it.
+pub fn asked(
+    model: &mut Model,
+    id: CompactionId,
+    session: SessionId,
+    trigger: Trigger,
+) -> Vec<Effect> {
+    let held = model
+        .reboot
+        .attempt
+        .as_ref()
+        .and_then(|one| one.held.as_ref());
+    if held.is_some_and(|held| held.id == id) {
+        return Vec::new();
+    }
+    match hold(model, &id, session, trigger) {
+        Ok(effects) => effects,
+        Err(why) => {
+            tracing::info!(why, "a compaction is left to the client");
+            let decision = Decision::Client;
+            vec![Effect::DecideCompaction { id, decision }]
+        }
+    }
+}
+
+fn hold(
+    model: &mut Model,
+    id: &CompactionId,
+    session: SessionId,
+    trigger: Trigger,
+) -> Result<Vec<Effect>, String> {
+    let cause = match trigger {
+        Trigger::Auto => Cause::Compaction,
+        Trigger::Manual => Cause::CompactCommand,
+        Trigger::Plugin | Trigger::Other => return Err("it is not the client's own".to_owned()),
+    };
+    if session != model.session.id {
+        return Err("it is another session's".to_owned());
+    }
+    let runs = model.autopilot.is_some();
+    if (model.reboot.mode == RebootMode::Manual && !runs) || model.reboot.paused {
+        return Err("reboots by themselves are off".to_owned());
+    }
+    if model.outside.quitting.is_some() {
+        return Err("pitstop is quitting".to_owned());
+    }
+    let until = model.now.since_start + model.config.guard.answer_within;
+    let epoch = model.next_epoch();
+    let held = Held {
+        id: id.clone(),
+        until,
+        epoch,
+        answered: false,
+    };
+    let mut effects = vec![Effect::SetTimer(TimerId::Compaction(epoch), TICK)];
+    if let Some(attempt) = &mut model.reboot.attempt {
+        if !attempt.is_harmless() || !attempt.kind.is_reboot() || attempt.held.is_some() {
+            return Err(format!("a reboot is under way: {}", attempt.step()));
+        }
+        attempt.kind = Kind::InPlace;
+        attempt.cause = cause;
+        attempt.held = Some(held);
+    } else {
+        if cause == Cause::Compaction
+            && answers_at_once(model)
+            && let Some(why) = breaker(model)
+        {
+            return Err(why);
+        }
+        let mut attempt = Attempt::new(model, Kind::InPlace, cause);
+        attempt.held = Some(held);
+        model.reboot.attempt = Some(attempt);
+        model.reboot.failure = None;
+        effects.extend(enter(model, Phase::Armed));
+    }
+    if !answers_at_once(model) {
+        let said = "The client is about to compact: the handoff waits for your review.";
+        model.view.log(said, false, model.now.wall);
+        effects.push(Effect::Call(said.to_owned()));
+    }
+    Ok(effects)
+}
+
+/// The time in which it may be answered has moved on.
+pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
+    if held(model).is_none_or(|held| held.epoch != epoch) {
+        return Vec::new();
+    }
+    let Some(left) = answer_left(model) else {
+        return Vec::new();
+    };
+    if !left.is_zero() {
+        return vec![Effect::SetTimer(TimerId::Compaction(epoch), left.min(TICK))];
+    }
+    let what = match model.config.guard.unanswered {
+        Unanswered::Client => "nobody has answered: the compaction is left to the client",
+        Unanswered::Handoff => match approve(model, Approval::Auto) {
+            Ok(effects) => return effects,
+            Err(why) => {
+                model.error(format!("the compaction is left to the client: {why}"));
+                return cancel(model, false).unwrap_or_default();
+            }
+        },
+    };
+    let effects = cancel(model, false).unwrap_or_default();
+    model.info(what);
+    effects
+}
+
+/// The turn in which the client compacts was stopped, and the compaction with it.
+pub fn turn_aborted(model: &mut Model) -> Vec<Effect> {
+    let held = model
+        .reboot
+        .attempt
+        .as_ref()
+        .and_then(|one| one.held.as_ref());
+    match held.map(|held| held.answered) {
+        None => Vec::new(),
+        Some(false) => {
+            let effects = cancel(model, false).unwrap_or_default();
+            model.info("the compaction was stopped in the client: nothing was changed");
+            effects
+        }
+        Some(true) => cancelled_in_client(model),
+    }
+}

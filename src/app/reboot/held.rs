@@ -1,0 +1,36 @@
+//! The two answers to a client that waits in a compaction.
+
+use crate::{bridge::Decision, lineage::journal::Step};
+
+use crate::app::{
+    effect::Effect,
+    facts::{answers_at_once, holds_compaction},
+    model::{Model, Overlay},
+};
+
+/// Gives the client the handoff, if it waits for one.
+pub(super) fn answer(model: &mut Model) -> Option<Vec<Effect>> {
+    let attempt = model.reboot.attempt.as_mut()?;
+    let held = attempt.held.as_mut().filter(|held| !held.answered)?;
+    let text = attempt.handoff.as_ref()?.text.clone();
+    held.answered = true;
+    let id = held.id.clone();
+    let decision = Decision::Replace { text };
+    Some(vec![Effect::DecideCompaction { id, decision }])
+}
+
+/// Lets the client go its own way, if it still waits. What is under review goes on as any other reboot.
+pub(super) fn let_go(model: &mut Model) -> Option<Effect> {
+    let attempt = model.reboot.attempt.as_mut()?;
+    let held = attempt.held.take_if(|held| !held.answered)?;
+    let (id, decision) = (held.id, Decision::Client);
+    Some(Effect::DecideCompaction { id, decision })
+}
+
+/// Whether it is answered now without asking a person.
+pub(super) fn is_due(model: &Model) -> bool {
+    let attempt = model.reboot.attempt.as_ref();
+    let ready = attempt.is_some_and(|one| one.step() == Step::Review && one.approved.is_none());
+    let read = model.view.overlay == Some(Overlay::Review);
+    holds_compaction(model) && ready && answers_at_once(model) && !read
+}
