@@ -6,7 +6,7 @@ use std::{
     os::unix::net::{UnixListener, UnixStream},
     sync::{Arc, Mutex},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use pitstop::bridge::FILES;
@@ -29,6 +29,8 @@ const HANDOFF: &str = "# Handoff\n\nNext step: mend the fuzz test";
 struct Side {
     orders: Vec<Value>,
     heard: Vec<(String, Value)>,
+    /// Whether nothing is answered any more, from the next question about a compaction on.
+    dies: bool,
 }
 
 impl Side {
@@ -93,6 +95,11 @@ fn serve(stream: &UnixStream, side: &Mutex<Side>) -> Option<()> {
         }
         let answer = {
             let mut side = side.lock().unwrap();
+            let is_dead = side.dies && side.heard.iter().any(|(one, _)| one == "compact");
+            if is_dead || (side.dies && name == "compact") {
+                side.heard.push((name, body));
+                return None;
+            }
             let answer = side.answer(&name, &body).to_string();
             side.heard.push((name, body));
             answer
@@ -103,74 +110,115 @@ fn serve(stream: &UnixStream, side: &Mutex<Side>) -> Option<()> {
     }
 }
 
+/// The real client with our mods, and a socket of the test's own that answers them.
+struct Answered {
+    /// Removed with it.
+    _home: Home,
+    api: MessagesApi,
+    side: Arc<Mutex<Side>>,
+    client: Terminal,
+}
+
+impl Answered {
+    fn start() -> Self {
+        assert!(is_at_least(MODS_FROM), "this client runs no mods");
+        let (home, api) = (Home::new().unwrap(), MessagesApi::start().unwrap());
+        for (directories, name, text) in FILES {
+            let directory = home.path("mods").join(directories.join("/"));
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join(name), text).unwrap();
+        }
+        let side = Arc::new(Mutex::new(Side::default()));
+        let listener = UnixListener::bind(home.path("socket")).unwrap();
+        let right = format!("{}\ntoken\n", home.path("socket").display());
+        fs::write(home.path("right"), right).unwrap();
+        let answering = Arc::clone(&side);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let side = Arc::clone(&answering);
+                thread::spawn(move || serve(&stream, &side));
+            }
+        });
+        let mut env = home.claude_env(&api.base_url());
+        env.push(("PITSTOP_BRIDGE".into(), home.path("right").into()));
+        let mods = home.path("mods");
+        let args = ["--permission-mode", *ASKS_FIRST, "--plugin-dir"].map(Into::into);
+        let client = Terminal::spawn(&Spec {
+            program: live_client().as_os_str(),
+            args: &[&args[..], &[mods.into_os_string()]].concat(),
+            env: &env,
+            dir: home.project(),
+            columns: 120,
+            rows: 40,
+            answers: Answers::All,
+        });
+        let answered = Self {
+            _home: home,
+            api,
+            side,
+            client,
+        };
+        answered.wait_until(|one| one.count("hello") > 0);
+        answered
+            .client
+            .wait_for(|screen| screen.contains('❯'), SOON);
+        answered
+    }
+
+    #[track_caller]
+    fn wait_until(&self, holds: impl Fn(&Self) -> bool) {
+        poll::until_true(SOON, || holds(self), || self.client.screen_text());
+    }
+
+    /// How often the client's side has said this.
+    fn count(&self, name: &str) -> usize {
+        self.side.lock().unwrap().said(name).len()
+    }
+
+    /// Types this prompt and waits until its turn is over.
+    #[track_caller]
+    fn prompt(&self, text: &str) {
+        let ended = |one: &Self| {
+            let facts = one.side.lock().unwrap().said("fact");
+            let ended = facts.iter().filter(|fact| fact["fact"] == "turn_ended");
+            ended.count()
+        };
+        let before = ended(self);
+        self.client.send(text);
+        self.client.wait_for_text(text, SOON);
+        self.client.send(key::ENTER);
+        self.wait_until(|one| ended(one) > before);
+    }
+
+    /// Has the conversation replaced by the order of this number; gives the answer to it.
+    #[track_caller]
+    fn replace(&self, id: u64) -> Value {
+        let order = json!({ "id": id, "kind": "replace_conversation", "nonce": "n0nce", "interrupt": false });
+        let before = self.count("answer");
+        self.side.lock().unwrap().orders.push(order);
+        self.wait_until(|one| one.count("answer") > before);
+        self.side.lock().unwrap().said("answer").pop().unwrap()
+    }
+}
+
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn the_real_client_puts_the_handoff_in_the_place_of_its_conversation() {
-    assert!(is_at_least(MODS_FROM), "this client runs no mods");
-    let (home, api) = (Home::new().unwrap(), MessagesApi::start().unwrap());
-    for (directories, name, text) in FILES {
-        let directory = home.path("mods").join(directories.join("/"));
-        fs::create_dir_all(&directory).unwrap();
-        fs::write(directory.join(name), text).unwrap();
-    }
-    let side = Arc::new(Mutex::new(Side::default()));
-    let listener = UnixListener::bind(home.path("socket")).unwrap();
-    let right = format!("{}\ntoken\n", home.path("socket").display());
-    fs::write(home.path("right"), right).unwrap();
-    let answering = Arc::clone(&side);
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let side = Arc::clone(&answering);
-            thread::spawn(move || serve(&stream, &side));
-        }
-    });
-    let mut env = home.claude_env(&api.base_url());
-    env.push(("PITSTOP_BRIDGE".into(), home.path("right").into()));
-    let mods = home.path("mods");
-    let args = ["--permission-mode", *ASKS_FIRST, "--plugin-dir"].map(Into::into);
-    let client = Terminal::spawn(&Spec {
-        program: live_client().as_os_str(),
-        args: &[&args[..], &[mods.into_os_string()]].concat(),
-        env: &env,
-        dir: home.project(),
-        columns: 120,
-        rows: 40,
-        answers: Answers::All,
-    });
-    let count = |name: &str| side.lock().unwrap().said(name).len();
-    let ended = || {
-        let side = side.lock().unwrap();
-        let facts = side.said("fact");
-        facts
-            .iter()
-            .filter(|one| one["fact"] == "turn_ended")
-            .count()
-    };
-    poll::until_true(SOON, || count("hello") > 0, || client.screen_text());
-    client.wait_for(|screen| screen.contains('❯'), SOON);
-    client.send("the old talk");
-    client.wait_for_text("the old talk", SOON);
-    client.send(key::ENTER);
-    poll::until_true(SOON, || ended() == 1, || client.screen_text());
+    let answered = Answered::start();
+    let (api, client) = (&answered.api, &answered.client);
+    answered.prompt("the old talk");
     client.send("half a thought");
     client.wait_for_text("half a thought", SOON);
 
     // One that is refused changes nothing, and is no reason for the client to summarize.
-    let order = |id: u64| {
-        let order = json!({ "id": id, "kind": "replace_conversation", "nonce": "n0nce", "interrupt": false });
-        let before = count("answer");
-        side.lock().unwrap().orders.push(order);
-        poll::until_true(SOON, || count("answer") > before, || client.screen_text());
-        side.lock().unwrap().said("answer").pop().unwrap()
-    };
-    let refused = order(1);
+    let refused = answered.replace(1);
     assert_eq!(
         (&refused["outcome"], &refused["why"]),
         (&json!("failed"), &json!("not now"))
     );
     assert_eq!(api.main_calls().len(), 1);
 
-    assert_eq!(order(2)["outcome"], "replaced");
+    assert_eq!(answered.replace(2)["outcome"], "replaced");
     let calls = api.wait_for_calls(2, SOON);
     assert_eq!(calls.len(), 2, "no call of a model for a summary");
     let messages = calls[1]["messages"].to_string();
@@ -181,4 +229,23 @@ fn the_real_client_puts_the_handoff_in_the_place_of_its_conversation() {
         "the client's own reminders"
     );
     client.wait_for_text("half a thought", SOON);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_real_client_compacts_by_itself_where_nobody_answers_any_more() {
+    let answered = Answered::start();
+    for text in ["one", "two", "three"] {
+        answered.prompt(text);
+    }
+    answered.side.lock().unwrap().dies = true;
+    let calls = answered.api.main_calls().len();
+    let began = Instant::now();
+    answered.client.send("/compact");
+    answered.client.wait_for_text("/compact", SOON);
+    answered.client.send(key::ENTER);
+    answered.wait_until(|one| one.api.main_calls().len() > calls);
+    println!("it goes its own way after {:?}", began.elapsed());
+    let summary = answered.api.main_calls().pop().unwrap()["messages"].to_string();
+    assert!(summary.contains("summary"), "{summary}");
 }
