@@ -46,7 +46,9 @@ fn live_with_usage() -> Launch {
 /// What the demo or the service says when nothing is compacted: no figure falls.
 fn growing(launch: Launch) -> Launch {
     if launch.has_api() {
-        launch.api().report_usage([100_000, 168_000, 170_000]);
+        let next_session = 20_000;
+        let usage = [100_000, 168_000, 170_000, next_session];
+        launch.api().report_usage(usage);
         return launch;
     }
     launch.env("PITSTOP_DEMO_USAGE", "100000,150000,152000")

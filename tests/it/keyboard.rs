@@ -9,12 +9,13 @@ use crate::kit::supervisor::{Launch, SOON, Supervisor, key};
 /// A program that asks for these modes, and keeps what it reads.
 fn keeping(modes: &str) -> Launch {
     let launch = Launch::generic("sh child.sh").set("reboot.mode=\"manual\"");
-    script(&launch, modes);
+    script(&launch, modes, "READY");
     launch
 }
 
-fn script(launch: &Launch, modes: &str) {
-    let text = format!("stty raw -echo\nprintf '{modes}READY'\nexec cat >typed\n");
+/// The next program: it asks for these modes and says this word.
+fn script(launch: &Launch, modes: &str, word: &str) {
+    let text = format!("stty raw -echo\nrm -f typed\nprintf '{modes}{word}'\nexec cat >typed\n");
     fs::write(launch.project().join("child.sh"), text).expect("a script");
 }
 
@@ -110,12 +111,12 @@ fn the_modes_of_a_program_that_was_killed_are_gone_with_it() {
     let [focus, click] = ["\x1b[I", "\x1b[<0;20;20M"];
     // They are on: the terminal's own column 20 is the pane's 19th, in the row below its title.
     gives(&supervisor, &[click, focus], "\x1b[<0;19;19M\x1b[I");
-    script(&launch, "");
+    script(&launch, "", "AGAIN");
     kill_process(supervisor.agent_pid(), Signal::KILL).expect("it runs");
     supervisor.terminal.wait_for_text("is not running", SOON);
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
-    supervisor.terminal.wait_for_text("READY", SOON);
+    supervisor.terminal.wait_for_text("AGAIN", SOON);
     gives(
         &supervisor,
         &[

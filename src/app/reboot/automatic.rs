@@ -18,8 +18,9 @@ use std::time::Duration;
 use crate::{
     api::wire::AgentState,
     config::RebootMode,
-    guard::Level,
+    guard::{Level, Threshold},
     lineage::{Cause, journal::Step},
+    transcript::Tokens,
 };
 
 use super::{Approval, WITHDRAWN, approve, held, request, steps::end_attempt};
@@ -123,7 +124,7 @@ pub(super) fn breaker(model: &mut Model) -> Option<String> {
         .begun
         .retain(|begun| now.since(*begun) < Duration::from_hours(1));
     let turns = model.session.agent.turns;
-    if turns > 0 && is_forced(model) {
+    if turns > 0 && is_forced(model) && !is_born_full(model) {
         return None;
     }
     let begun = u32::try_from(model.reboot.begun.len()).unwrap_or(u32::MAX);
@@ -144,6 +145,15 @@ pub(super) fn breaker(model: &mut Model) -> Option<String> {
         ));
     }
     None
+}
+
+/// Whether a reboot began the session past the force line.
+fn is_born_full(model: &Model) -> bool {
+    let lines = model.session.guard.assess(Tokens(0)).lines;
+    model.current_iteration().is_some_and(|one| {
+        let full = |born: Tokens| born >= lines.at(Threshold::Force);
+        one.reboot.is_some() && one.tokens_at_birth.is_some_and(full)
+    })
 }
 
 /// What comes last in every event: what is armed is judged by what is true now, and the clock runs or stands.

@@ -722,6 +722,19 @@ fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
     bench.used(175_000);
     bench.tell(Event::TimerFired(TimerId::Age));
     assert!(bench.step().is_some(), "past the force line");
+    // A session that begins past it is not helped by another one.
+    let mut bench = Bench::new();
+    bench.model.reboot.mode = RebootMode::Auto;
+    bench.rebooted_to_new();
+    bench.used(175_000);
+    bench.turn_ended(NEW);
+    bench.used(176_000);
+    bench.tell(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), None, "the breaker holds");
+    assert!(matches!(
+        banner(&bench.model),
+        Some(Banner::Quiet(QuietReason::Breaker(_), _))
+    ));
     // Put off below it, due again behind it; put off behind it, it stays so.
     let (mut bench, _) = announced(155_000);
     prefixed(&mut bench, KeyCode::Char('d'));
