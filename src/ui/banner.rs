@@ -186,13 +186,11 @@ impl<'a> Keys<'a> {
 /// The client waits in a compaction.
 fn held(model: &Model, left: Duration, keys: &Keys<'_>, theme: &Theme) -> Words {
     let seconds = left.as_millis().div_ceil(1000);
-    let next = match model.config.guard.unanswered {
-        Unanswered::Client => "the client goes ahead",
-        Unanswered::Handoff => "the handoff takes its place",
-    };
-    let mut parts = vec!["The client is about to compact".to_owned()];
+    let mut parts = vec![match model.config.guard.unanswered {
+        Unanswered::Client => format!("The client compacts in {seconds} s"),
+        Unanswered::Handoff => format!("The handoff replaces a compaction in {seconds} s"),
+    }];
     parts.extend(keys.does(Action::Reboot, "reviews the handoff instead"));
-    parts.push(format!("in {seconds} s {next}"));
     parts.extend(keys.does(Action::Defer, "leaves it to the client"));
     Words {
         parts,

@@ -163,6 +163,16 @@ fn reviewed(host: (u16, u16), offered: bool) -> Model {
 }
 
 #[test]
+fn a_client_that_waits_in_a_compaction_is_named_and_its_review_has_one_way() {
+    let mut model = working(NORMAL);
+    scene::compaction(&mut model, 712);
+    model.now = at(720);
+    snapshot!("compaction", &model);
+    act(&mut model, Action::Reboot);
+    snapshot!("compaction_review", &model);
+}
+
+#[test]
 fn the_review_shows_both_ways_and_which_one_enter_takes() {
     let mut model = reviewed(NORMAL, true);
     snapshot!("review_ways", &model);

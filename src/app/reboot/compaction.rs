@@ -6,6 +6,8 @@
 //!                                   └─ a person says no, or nobody answers in time: the client's own way, or the handoff
 //! ```
 //!
+//! With `guard.replace_compaction` an automatic one is held back as it is without the bridge.
+//!
 //! It is a reboot in place that the client has begun: it waits in the middle of it, so there is no safe moment to wait for, no
 //! order to give, and no command that begins a turn behind it. Whoever ends the attempt lets the client go on.
 
@@ -74,6 +76,9 @@ fn hold(
     };
     if session != model.session.id {
         return Err("it is another session's".to_owned());
+    }
+    if cause == Cause::Compaction && model.config.guard.replace_compaction {
+        return Err("it is held back by another way".to_owned());
     }
     let runs = model.autopilot.is_some();
     if (model.reboot.mode == RebootMode::Manual && !runs) || model.reboot.paused {

@@ -257,7 +257,10 @@ fn a_person_says_no_and_the_client_goes_its_own_way() {
 
 #[test]
 fn what_is_not_to_be_answered_is_left_to_the_client_at_once() {
-    let cases: [(&str, fn(&mut Bench)); 4] = [
+    let cases: [(&str, fn(&mut Bench)); 5] = [
+        ("held back", |bench| {
+            bench.model.config.guard.replace_compaction = true;
+        }),
         ("manual", |bench| {
             bench.model.reboot.mode = RebootMode::Manual
         }),

@@ -11,10 +11,11 @@ use pitstop::{
     agent::{AgentEvent, StartSource, StatusLine},
     app::{
         self, Event, Model,
-        event::{HostEvent, NewIds, PaneEvent, ReadEvent, StoreEvent, TimerId},
+        event::{BridgeEvent, HostEvent, NewIds, PaneEvent, ReadEvent, StoreEvent, TimerId},
         layout,
         model::{Beginning, Identity},
     },
+    bridge::{CompactionId, InstanceName, Report, Said, Trigger},
     clock::At,
     config::Config,
     handoff::Generator,
@@ -58,6 +59,27 @@ Make the importer stream: constant memory for any CSV size.
 ## Blockers
 - CI has no `heaptrack`
 ";
+
+/// The scene's client is about to compact, 2 minutes before the time for an answer is over, at this second.
+pub fn compaction(model: &mut Model, second: u64) {
+    let instance = InstanceName::new("scene").expect("a name");
+    let says = |said| {
+        Event::Bridge(BridgeEvent::Said(Box::new(Report {
+            session: model.session.id,
+            instance: instance.clone(),
+            client: "2.1.330".to_owned(),
+            said,
+        })))
+    };
+    let id = CompactionId {
+        instance: instance.clone(),
+        number: 1,
+    };
+    for event in [says(Said::Hello), says(Said::Compacting(id, Trigger::Auto))] {
+        tell(model, second, event);
+    }
+    drafted(model, second);
+}
 
 /// A moment this many seconds after the start.
 pub fn at(seconds: u64) -> At {

@@ -27,10 +27,16 @@ pub const SIZES: [(u16, u16); 4] = [(80, 24), (120, 35), (160, 45), (220, 60)];
 type View = (&'static str, fn((u16, u16)) -> Model);
 
 /// Every view.
-pub const VIEWS: [View; 25] = [
+pub const VIEWS: [View; 27] = [
     ("pane", scene::working),
     ("banner", pictures::past_the_line),
     ("review", pictures::review),
+    ("compaction", compaction),
+    ("compaction-review", |size| {
+        let mut model = compaction(size);
+        scene::act(&mut model, Action::Reboot);
+        model
+    }),
     ("stages", stages),
     ("card", pictures::moment),
     ("failed", failed),
@@ -214,4 +220,11 @@ pub fn picture(view: &View, size: (u16, u16), is_dark: bool) -> String {
         .figure(model.now)
         .is_none_or(|figure| figure.used < Tokens(30_000));
     pictures::drawn(&model, size, is_new, is_dark)
+}
+
+/// The client waits to be told what its compaction leaves.
+fn compaction(size: (u16, u16)) -> Model {
+    let mut model = scene::working(size);
+    scene::compaction(&mut model, 712);
+    model
 }
