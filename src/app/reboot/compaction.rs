@@ -21,7 +21,10 @@ use crate::{
 };
 
 use super::{
-    Approval, Attempt, Kind, approve, automatic::breaker, cancel, cancelled_in_client, steps::enter,
+    Approval, Attempt, Kind, approve,
+    automatic::breaker,
+    cancelled_in_client, close_review,
+    steps::{end_attempt, enter},
 };
 use crate::app::{
     effect::Effect,
@@ -74,18 +77,8 @@ fn hold(
         Trigger::Manual => Cause::CompactCommand,
         Trigger::Plugin | Trigger::Other => return Err("it is not the client's own".to_owned()),
     };
-    if session != model.session.id {
-        return Err("it is another session's".to_owned());
-    }
-    if cause == Cause::Compaction && model.config.guard.replace_compaction {
-        return Err("it is held back by another way".to_owned());
-    }
-    let runs = model.autopilot.is_some();
-    if (model.reboot.mode == RebootMode::Manual && !runs) || model.reboot.paused {
-        return Err("reboots by themselves are off".to_owned());
-    }
-    if model.outside.quitting.is_some() {
-        return Err("pitstop is quitting".to_owned());
+    if let Some(why) = refusal(model, session, cause) {
+        return Err(why.to_owned());
     }
     let until = model.now.since_start + model.config.guard.answer_within;
     let epoch = model.next_epoch();
@@ -124,6 +117,22 @@ fn hold(
     Ok(effects)
 }
 
+/// Why a compaction is none of ours, if so.
+fn refusal(model: &Model, session: SessionId, cause: Cause) -> Option<&'static str> {
+    let manual = model.reboot.mode == RebootMode::Manual && model.autopilot.is_none();
+    if session != model.session.id {
+        Some("it is another session's")
+    } else if cause == Cause::Compaction && model.config.guard.replace_compaction {
+        Some("it is held back by another way")
+    } else if manual || model.reboot.paused {
+        Some("reboots by themselves are off")
+    } else if model.outside.quitting.is_some() {
+        Some("pitstop is quitting")
+    } else {
+        None
+    }
+}
+
 /// The time in which it may be answered has moved on.
 pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     if held(model).is_none_or(|held| held.epoch != epoch) {
@@ -135,19 +144,20 @@ pub fn timer(model: &mut Model, epoch: u64) -> Vec<Effect> {
     if !left.is_zero() {
         return vec![Effect::SetTimer(TimerId::Compaction(epoch), left.min(TICK))];
     }
-    let what = match model.config.guard.unanswered {
-        Unanswered::Client => "nobody has answered: the compaction is left to the client",
-        Unanswered::Handoff => match approve(model, Approval::Auto) {
-            Ok(effects) => return effects,
-            Err(why) => {
-                model.error(format!("the compaction is left to the client: {why}"));
-                return cancel(model, false).unwrap_or_default();
-            }
-        },
-    };
-    let effects = cancel(model, false).unwrap_or_default();
-    model.info(what);
-    effects
+    if model.config.guard.unanswered == Unanswered::Client {
+        model.info("nobody has answered: the compaction is left to the client");
+        return end(model);
+    }
+    approve(model, Approval::Auto).unwrap_or_else(|why| {
+        model.error(format!("the compaction is left to the client: {why}"));
+        end(model)
+    })
+}
+
+/// Ends the attempt, by which the client goes on.
+fn end(model: &mut Model) -> Vec<Effect> {
+    close_review(model);
+    end_attempt(model, Phase::Failed, Some("left to the client"))
 }
 
 /// The turn in which the client compacts was stopped, and the compaction with it.
@@ -160,9 +170,8 @@ pub fn turn_aborted(model: &mut Model) -> Vec<Effect> {
     match held.map(|held| held.answered) {
         None => Vec::new(),
         Some(false) => {
-            let effects = cancel(model, false).unwrap_or_default();
             model.info("the compaction was stopped in the client: nothing was changed");
-            effects
+            end(model)
         }
         Some(true) => cancelled_in_client(model),
     }

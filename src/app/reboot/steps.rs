@@ -141,7 +141,8 @@ fn review(model: &mut Model) -> Vec<Effect> {
 }
 
 fn wait(model: &mut Model) -> Vec<Effect> {
-    let free = is_gone(model) || is_safe(model);
+    // A client that waits in a compaction is at no safe moment, and needs none.
+    let free = is_gone(model) || is_safe(model) || holds_compaction(model);
     let Some(attempt) = &mut model.reboot.attempt else {
         return Vec::new();
     };

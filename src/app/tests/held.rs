@@ -311,6 +311,22 @@ fn a_reboot_that_waits_already_becomes_the_answer() {
 }
 
 #[test]
+fn a_reboot_that_is_approved_already_is_the_answer_at_once() {
+    let mut bench = Bench::bridged();
+    bench.prompted(OLD, "work");
+    bench.used(155_000);
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.press(KeyCode::Enter);
+    assert_eq!(bench.step(), Some(Step::Waiting), "the turn runs");
+    let decided = decisions(&bench.compacts(1, Trigger::Auto));
+    assert!(
+        matches!(&decided[..], [(1, Decision::Replace { .. })]),
+        "{decided:?}"
+    );
+}
+
+#[test]
 fn an_agent_that_ends_or_leaves_the_session_waits_no_more() {
     let ends: [fn(&mut Bench) -> Vec<Effect>; 2] =
         [|bench| bench.exited(1), |bench| bench.resumed(NEW)];
